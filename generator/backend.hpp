@@ -1,0 +1,27 @@
+#pragma once
+#include <string>
+
+#include "generator/program.hpp"
+
+namespace trifold {
+
+/// One per backend; the only place where CPU and CUDA differ in the generator.
+namespace cpu {
+Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule);
+std::vector<std::string> compile_options(const Target& target);
+/// Everything of `program` but its source is filled in.
+std::string emit(const Program& program);
+}  // namespace cpu
+
+namespace cuda {
+Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule);
+std::vector<std::string> compile_options(const Target& target);
+std::string emit(const Program& program);
+}  // namespace cuda
+
+/// The parts of a unit that every backend shares: the header comment, the constants as macros, args.h.
+std::string emit_prologue(const Program& program);
+/// `name` as listed in templates/, such as "args.h" or "cpu/factor.c"; embedded at build time.
+std::string_view template_text(std::string_view name);
+
+}  // namespace trifold

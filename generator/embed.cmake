@@ -1,0 +1,35 @@
+# Writes OUTPUT, a C++ source that holds every file of INPUTS (relative to ROOT) as text: cmake -D... -P embed.cmake
+set(entries "")
+foreach(path IN LISTS INPUTS)
+    file(READ "${ROOT}/${path}" text)
+    # String literals may be limited to 64 KiB; adjacent ones join.
+    string(LENGTH "${text}" length)
+    set(pieces "")
+    set(offset 0)
+    while(offset LESS length)
+        string(SUBSTRING "${text}" ${offset} 12000 piece)
+        string(APPEND pieces "R\"~trifold~(${piece})~trifold~\"")
+        math(EXPR offset "${offset} + 12000")
+    endwhile()
+    string(APPEND entries "    {\"${path}\", ${pieces}},\n")
+endforeach()
+file(WRITE "${OUTPUT}" "#include <map>
+#include <string>
+#include <string_view>
+
+#include \"generator/backend.hpp\"
+#include \"generator/error.hpp\"
+
+namespace trifold {
+
+std::string_view template_text(std::string_view name) {
+    using namespace std::string_view_literals;
+    static const std::map<std::string_view, std::string_view> texts{
+${entries}    };
+    const auto found = texts.find(name);
+    if (found == texts.end()) throw SpecError(\"no template named \" + std::string(name));
+    return found->second;
+}
+
+}  // namespace trifold
+")

@@ -1,0 +1,263 @@
+#include "generator/program.hpp"
+
+#include <fmt/format.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "generator/backend.hpp"
+#include "generator/cost.hpp"
+#include "generator/error.hpp"
+
+namespace trifold {
+namespace {
+
+constexpr int format_version = 1;  // raise when the meaning of a Program or the templates' contract changes
+
+nlohmann::json layout_json(const BlockLayout& layout) {
+    return {{"leading", layout.leading}, {"stage", layout.stage}, {"member", layout.member}};
+}
+
+nlohmann::json spec_json(const Spec& spec) {
+    return {{"block", spec.block},
+            {"horizon", spec.horizon},
+            {"precision", to_string(spec.precision)},
+            {"rhs", spec.rhs},
+            {"batch", spec.batch},
+            {"order", spec.order == Order::row_major ? "row-major" : "column-major"},
+            {"coupling", spec.coupling == Coupling::lower ? "lower" : "upper"},
+            {"rhs_layout", spec.rhs_layout == RhsLayout::staged ? "staged" : "column-major"},
+            {"d", layout_json(spec.d)},
+            {"e", layout_json(spec.e)}};
+}
+
+nlohmann::json identity_json(const Program& program) {
+    return {{"format", format_version},
+            {"spec", spec_json(program.spec)},
+            {"target", to_string(program.target)},
+            {"schedule", program.schedule.name},
+            {"variant", program.variant.name},
+            {"workers", program.tuning.workers}};
+}
+
+std::string identity(const Program& program) {
+    const auto text = identity_json(program).dump();
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+    SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+    return fmt::format("{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3]);
+}
+
+std::string kernel_name(const Program& program, Phase phase) {
+    std::string arch;
+    for (const char c : program.target.arch) {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0) arch += c;
+    }
+    return fmt::format("btd_{}_n{}_{}_{}_{}", to_string(phase), program.spec.block, to_string(program.spec.precision), arch, program.id);
+}
+
+/// Buffers in address order, each aligned, sizes checked.
+struct MemoryPlan {
+    std::vector<Buffer> buffers;
+    std::int64_t bytes = 0;
+    void add(std::string name, std::int64_t count, std::int64_t elements, std::int64_t bytes_each) {
+        const auto size = checked_multiply(checked_multiply(count, elements, name), bytes_each, name);
+        buffers.push_back({std::move(name), bytes, size});
+        const auto padded = checked_add(size, workspace_alignment - 1, "workspace") / workspace_alignment * workspace_alignment;
+        bytes = checked_add(bytes, padded, "workspace");
+    }
+};
+
+std::int64_t separators_of(const Schedule& schedule) { return schedule.levels.size() > 1 ? schedule.levels[1].size : 0; }
+
+/// Couplings between consecutive remaining blocks, over all levels but the first, whose couplings are E.
+std::int64_t couplings_of(const Schedule& schedule) {
+    std::int64_t sum = 0;
+    for (std::size_t k = 1; k < schedule.levels.size(); ++k) sum += schedule.levels[k].size - 1;
+    return sum;
+}
+
+bool has_fill(const Schedule& schedule) {
+    return std::ranges::any_of(schedule.levels, [](const Level& level) {
+        return std::ranges::any_of(level.runs, [&](const Run& run) {
+            const auto behind_of_last = run.first + (run.count - 1) * run.stride - run.step;
+            return behind_of_last >= 0 && behind_of_last < level.size;
+        });
+    });
+}
+
+MemoryPlan plan_memory(const Program& program) {
+    const auto& spec = program.spec;
+    const auto& storage = program.variant.storage;
+    const auto real = element_bytes(spec.precision);
+    const auto members = program.variant.members;
+    const auto blocks = checked_multiply(members, spec.horizon, "blocks of the batch");
+    const auto slots = checked_multiply(2 * members, separators_of(program.schedule), "separators of the batch");
+    const auto couplings = checked_multiply(members, couplings_of(program.schedule), "couplings of the batch");
+    MemoryPlan plan;
+    plan.add("status", members, 1, sizeof(trifold_status));
+    plan.add("log_determinant", members, 1, sizeof(double));
+    plan.add("quadratic", members, spec.rhs, sizeof(double));
+    plan.add("factor", blocks, storage.factor, real);
+    plan.add("next", blocks, storage.panel, real);
+    plan.add("behind", has_fill(program.schedule) ? blocks : 0, storage.panel, real);
+    plan.add("update", slots, storage.update, real);
+    plan.add("coupling", couplings, storage.coupling, real);
+    plan.add("rhs_update", slots, storage.vector, real);
+    plan.add("inverse_coupling", couplings, storage.coupling, real);
+    plan.add("failure", blocks, 1, sizeof(trifold_int));
+    plan.add("floors", blocks, 1, sizeof(int));
+    plan.add("poison", slots, 1, sizeof(int));
+    plan.add("block_log_determinant", blocks, 1, sizeof(double));
+    plan.add("block_quadratic", blocks, spec.rhs, sizeof(double));
+    return plan;
+}
+
+using Launches = std::vector<Launch>;
+
+void append(Launches& launches, std::size_t kernel, const trifold_level& level, std::vector<std::size_t> after) {
+    launches.push_back({kernel, level, std::move(after)});
+}
+
+class GraphBuilder {
+  public:
+    explicit GraphBuilder(const Schedule& schedule) : schedule_(schedule) {}
+    /// A kernel over every level, each after the one before it.
+    GraphBuilder& climb(Phase phase) {
+        for (std::size_t k = 0; k < schedule_.levels.size(); ++k) chain(phase, kernel_level(schedule_, k));
+        return *this;
+    }
+    GraphBuilder& descend(Phase phase) {
+        for (std::size_t k = schedule_.levels.size(); k-- > 0;) chain(phase, kernel_level(schedule_, k));
+        return *this;
+    }
+    /// A leaf that later launches do not wait for.
+    GraphBuilder& aside(Phase phase) {
+        trifold_level all{};
+        all.chains = 1;
+        append(launches_, static_cast<std::size_t>(phase), all, tail_);
+        return *this;
+    }
+    Launches done() { return std::move(launches_); }
+
+  private:
+    void chain(Phase phase, const trifold_level& level) {
+        append(launches_, static_cast<std::size_t>(phase), level, tail_);
+        tail_ = {launches_.size() - 1};
+    }
+    const Schedule& schedule_;
+    Launches launches_;
+    std::vector<std::size_t> tail_;
+};
+
+std::map<Operation, Launches> build_operations(const Schedule& schedule) {
+    const auto graph = [&] { return GraphBuilder(schedule); };
+    return {
+        {Operation::factor, graph().climb(Phase::factor).aside(Phase::finish_factor).done()},
+        {Operation::forward, graph().climb(Phase::forward).aside(Phase::finish_forward).done()},
+        {Operation::backward, graph().descend(Phase::backward).done()},
+        {Operation::solve, graph().climb(Phase::forward).aside(Phase::finish_forward).descend(Phase::backward).done()},
+        {Operation::factor_forward, graph().climb(Phase::factor_forward).aside(Phase::finish_factor).aside(Phase::finish_forward).done()},
+        {Operation::factor_solve,
+         graph().climb(Phase::factor_forward).aside(Phase::finish_factor).aside(Phase::finish_forward).descend(Phase::backward).done()},
+        {Operation::inverse, graph().descend(Phase::inverse).done()},
+    };
+}
+
+nlohmann::json level_json(const Level& level) {
+    auto runs = nlohmann::json::array();
+    for (const auto& run : level.runs)
+        runs.push_back({{"first", run.first}, {"stride", run.stride}, {"count", run.count}, {"length", run.length}, {"step", run.step}});
+    return {{"base", level.base}, {"scale", level.scale}, {"size", level.size}, {"runs", runs}};
+}
+
+}  // namespace
+
+std::string_view to_string(Phase phase) {
+    constexpr std::array<std::string_view, 7> names{"factor",  "factor_forward", "forward",       "backward",
+                                                    "inverse", "finish_factor",  "finish_forward"};
+    return names.at(static_cast<std::size_t>(phase));
+}
+
+std::string_view to_string(Operation operation) {
+    constexpr std::array<std::string_view, 7> names{"factor", "forward", "backward", "solve", "factor_forward", "factor_solve", "inverse"};
+    return names.at(static_cast<std::size_t>(operation));
+}
+
+trifold_level kernel_level(const Schedule& schedule, std::size_t index) {
+    const auto& level = schedule.levels.at(index);
+    trifold_level result{};
+    result.index = static_cast<trifold_int>(index);
+    result.base = level.base;
+    result.scale = level.scale;
+    result.size = level.size;
+    if (index + 1 < schedule.levels.size()) {
+        const auto& next = schedule.levels[index + 1];
+        result.next_base = next.base;
+        result.next_scale = next.scale;
+        result.next_size = next.size;
+    }
+    for (std::size_t k = 1; k < index; ++k) result.coupling += schedule.levels[k].size - 1;
+    result.next_coupling = result.coupling + (index == 0 ? 0 : level.size - 1);
+    result.chains = level.chains();
+    result.runs = static_cast<trifold_int>(level.runs.size());
+    for (std::size_t k = 0; k < level.runs.size(); ++k) {
+        const auto& run = level.runs[k];
+        result.run[k] = {run.first, run.stride, run.count, run.length, run.step};
+    }
+    return result;
+}
+
+Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
+    validate(spec);
+    if (tuning.workers < 1) throw SpecError(fmt::format("workers = {} is out of range; give at least 1", tuning.workers));
+    Program program;
+    program.spec = spec;
+    program.target = target;
+    program.tuning = tuning;
+    program.schedule = tuning.schedule == "auto" ? choose_schedule(spec, target, tuning.workers) : parse_schedule(tuning.schedule, spec.horizon);
+    const bool on_cpu = target.backend == Backend::cpu;
+    program.variant = (on_cpu ? cpu::choose_variant : cuda::choose_variant)(spec, target, tuning, program.schedule);
+    program.id = identity(program);
+    for (const auto phase : phases) program.kernels.push_back({kernel_name(program, phase), phase, program.variant.shapes.at(phase)});
+    const auto plan = plan_memory(program);
+    program.buffers = plan.buffers;
+    program.workspace_bytes =
+        checked_add(plan.bytes, checked_multiply(program.variant.scratch_bytes, tuning.workers, "scratch of the workers"), "workspace");
+    program.operations = build_operations(program.schedule);
+    program.options = (on_cpu ? cpu::compile_options : cuda::compile_options)(target);
+    program.source = (on_cpu ? cpu::emit : cuda::emit)(program);
+    return program;
+}
+
+const Buffer& buffer(const Program& program, std::string_view name) {
+    const auto found = std::ranges::find(program.buffers, name, &Buffer::name);
+    if (found == program.buffers.end()) throw SpecError(fmt::format("the Program has no buffer '{}'", name));
+    return *found;
+}
+
+std::string to_json(const Program& program) {
+    auto json = identity_json(program);
+    json["id"] = program.id;
+    json["options"] = program.options;
+    json["workspace_bytes"] = program.workspace_bytes;
+    json["scratch_bytes"] = program.variant.scratch_bytes;
+    for (const auto& level : program.schedule.levels) json["levels"].push_back(level_json(level));
+    for (const auto& item : program.buffers) json["buffers"].push_back({{"name", item.name}, {"offset", item.offset}, {"bytes", item.bytes}});
+    for (const auto& kernel : program.kernels)
+        json["kernels"].push_back({{"name", kernel.name},
+                                   {"phase", to_string(kernel.phase)},
+                                   {"chains_per_task", kernel.shape.chains_per_task},
+                                   {"members_per_task", kernel.shape.members_per_task},
+                                   {"threads", kernel.shape.threads},
+                                   {"shared_bytes", kernel.shape.shared_bytes}});
+    for (const auto& [operation, launches] : program.operations) {
+        auto& list = json["operations"][std::string(to_string(operation))];
+        for (const auto& launch : launches)
+            list.push_back({{"kernel", program.kernels[launch.kernel].name}, {"level", launch.level.index}, {"chains", launch.level.chains}, {"after", launch.after}});
+    }
+    return json.dump(2);
+}
+
+}  // namespace trifold

@@ -1,0 +1,112 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/schedule.hpp"
+#include "generator/spec.hpp"
+#include "generator/target.hpp"
+#include "templates/args.h"
+
+namespace trifold {
+
+/// Choices that change speed but not the problem. Part of the Program's identity: pinned tuning pins the bits.
+struct Tuning {
+    std::string schedule = "auto";  ///< see parse_schedule
+    std::string variant = "auto";   ///< of the kernels; each backend lists its own
+    int workers = 1;                ///< CPU threads a call may use
+    bool operator==(const Tuning&) const = default;
+};
+
+/// What one kernel does to every chain of a level (or, for the finish kernels, to every member).
+enum class Phase { factor, factor_forward, forward, backward, inverse, finish_factor, finish_forward };
+inline constexpr Phase phases[] = {Phase::factor,  Phase::factor_forward, Phase::forward,       Phase::backward,
+                                   Phase::inverse, Phase::finish_factor,  Phase::finish_forward};
+std::string_view to_string(Phase phase);
+
+/// What a caller can ask for; each is a graph of launches.
+enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse };
+inline constexpr Operation operations[] = {Operation::factor,         Operation::forward,      Operation::backward, Operation::solve,
+                                           Operation::factor_forward, Operation::factor_solve, Operation::inverse};
+std::string_view to_string(Operation operation);
+
+/// How the work of a launch is cut into tasks (CPU) or thread blocks (GPU).
+struct Shape {
+    std::int64_t chains_per_task = 1;
+    std::int64_t members_per_task = 1;
+    int threads = 1;                 ///< of one thread block (GPU)
+    std::int64_t shared_bytes = 0;   ///< dynamic shared memory of one thread block (GPU)
+    bool operator==(const Shape&) const = default;
+};
+
+struct Kernel {
+    std::string name;  ///< canonical, and the symbol: btd_factor_n32_f64_sm90_1a2b3c4d
+    Phase phase;
+    Shape shape;
+    bool operator==(const Kernel&) const = default;
+};
+
+/// One kernel over one level. Tasks: ceil(chains / chains_per_task) by ceil(members / members_per_task).
+struct Launch {
+    std::size_t kernel;              ///< index into Program::kernels
+    trifold_level level;             ///< all zero, chains 1, for the finish kernels
+    std::vector<std::size_t> after;  ///< launches of the same operation that must have ended
+};
+
+/// A region of the workspace.
+struct Buffer {
+    std::string name;
+    std::int64_t offset, bytes;
+    bool operator==(const Buffer&) const = default;
+};
+
+/// Elements a backend stores for one block, in its own internal layout (padding included).
+struct Storage {
+    std::int64_t factor;    ///< L
+    std::int64_t panel;     ///< one of R (to the next block) and G (to the separator behind)
+    std::int64_t update;    ///< Schur update of a separator's diagonal block
+    std::int64_t coupling;  ///< coupling of two separators
+    std::int64_t vector;    ///< right-hand-side update of a separator
+};
+
+/// What a backend decides about a spec before any code is written.
+struct Variant {
+    std::string name;
+    std::map<Phase, Shape> shapes;
+    Storage storage;
+    std::int64_t scratch_bytes = 0;  ///< per worker (CPU)
+    std::int64_t members = 1;        ///< batch capacity, rounded up to what the kernels process at once
+};
+
+/// The seam between generator and runtime: what `explain` prints, `export` writes and the runtime executes.
+struct Program {
+    Spec spec;
+    Target target;
+    Tuning tuning;
+    Schedule schedule;
+    std::string id;  ///< first 8 hex digits of the SHA-256 of the generator's inputs
+    Variant variant;
+    std::vector<Kernel> kernels;  ///< one a Phase, in the order of `phases`
+    std::vector<Buffer> buffers;
+    std::int64_t workspace_bytes = 0;  ///< all buffers, then tuning.workers times scratch_bytes
+    std::map<Operation, std::vector<Launch>> operations;
+    std::vector<std::string> options;  ///< of the compiler, normalized
+    std::string source;                ///< one self-contained unit
+};
+
+inline constexpr std::int64_t workspace_alignment = 256;
+
+/// The whole generator. Pure: same input, same bytes. The target must be resolved. Throws SpecError.
+Program generate(const Spec& spec, const Target& target, const Tuning& tuning = {});
+
+/// Throws SpecError when the Program has no such buffer.
+const Buffer& buffer(const Program& program, std::string_view name);
+
+std::string to_json(const Program& program);  ///< without the source
+
+/// The level as kernels see it.
+trifold_level kernel_level(const Schedule& schedule, std::size_t index);
+
+}  // namespace trifold

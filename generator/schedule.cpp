@@ -1,0 +1,199 @@
+#include "generator/schedule.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <numeric>
+
+#include "generator/error.hpp"
+
+namespace trifold {
+namespace {
+
+constexpr std::int64_t forward = 1, backward = -1;
+
+void check_positive(std::int64_t value, std::string_view what) {
+    if (value < 1) throw SpecError(fmt::format("{} is {}; give at least 1", what, value));
+}
+
+Level whole(const Level& remaining) {
+    auto level = remaining;
+    level.runs = {{0, remaining.size, 1, remaining.size, forward}};
+    return level;
+}
+
+/// Segments of `length` with single separators between them and a shorter one at the tail, where the path leaves it.
+Level cut(const Level& remaining, std::int64_t length, bool separator_at_end) {
+    if (remaining.size <= length) return whole(remaining);
+    auto level = remaining;
+    const auto pitch = length + 1;
+    auto full = remaining.size / pitch;
+    auto tail = remaining.size % pitch;
+    if (tail == 0 && !separator_at_end) {
+        full -= 1;
+        tail = pitch;
+    }
+    level.runs.clear();
+    if (full > 0) level.runs.push_back({0, pitch, full, length, forward});
+    if (tail > 0) level.runs.push_back({full * pitch, pitch, 1, tail, forward});
+    return level;
+}
+
+/// The separators that `level` leaves: every chain but the last has one ahead of it.
+Level separators(const Level& level, std::int64_t first, std::int64_t pitch) {
+    const auto left = level.size - level.fronts();
+    return {level.block(first), level.scale * pitch, left, {}};
+}
+
+Schedule build_segments(std::string name, std::int64_t horizon, const std::function<std::int64_t(const Level&)>& length_of, bool separator_at_end) {
+    check_positive(horizon, "horizon N");
+    Schedule schedule{std::move(name), horizon, {}};
+    Level remaining{0, 1, horizon, {}};
+    while (remaining.size > 0) {
+        const auto length = std::min(length_of(remaining), remaining.size);
+        schedule.levels.push_back(cut(remaining, length, separator_at_end));
+        remaining = separators(schedule.levels.back(), length, length + 1);
+    }
+    return schedule;
+}
+
+/// `inner` chains between two end chains, then the separators. An end chain of length 0 does not exist.
+Schedule two_levels(std::string name, std::int64_t horizon, std::int64_t head, std::int64_t inner, std::int64_t count, std::int64_t tail) {
+    Level level{0, 1, horizon, {}};
+    level.runs.push_back({0, head + 1, 1, head, forward});
+    if (count > 0) level.runs.push_back({head + 1, inner + 1, count, inner, forward});
+    if (tail > 0) level.runs.push_back({horizon - 1, tail + 1, 1, tail, backward});
+    Schedule schedule{std::move(name), horizon, {level}};
+    const auto rest = separators(level, head, inner + 1);
+    if (rest.size > 0) schedule.levels.push_back(whole(rest));
+    return schedule;
+}
+
+// Costs in thirds of n^3: a front without fill takes 7, one with fill 19 (socu, section 4.1).
+constexpr std::int64_t plain_front = 7, filled_front = 19;
+
+/// The inner chain length that minimizes the longest chain, by the rounding of socu Prop. 1.
+std::int64_t inner_length(std::int64_t fronts, std::int64_t ends, std::int64_t inner_chains) {
+    const auto exact = plain_front * fronts / (plain_front * inner_chains + filled_front * ends);
+    const auto longest = [&](std::int64_t inner) {
+        const auto end = (fronts - inner_chains * inner + ends - 1) / ends;
+        return std::max(end * plain_front, inner * filled_front);
+    };
+    auto best = std::max<std::int64_t>(exact, 1);
+    for (const auto inner : {exact + 1}) {
+        if (fronts - inner_chains * inner >= ends && longest(inner) < longest(best)) best = inner;
+    }
+    return best;
+}
+
+std::int64_t parse_count(std::string_view text, std::string_view whole_text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < 1)
+        throw SpecError(fmt::format("schedule '{}': '{}' is not a positive whole number", whole_text, text));
+    return value;
+}
+
+std::vector<std::int64_t> parse_list(std::string_view text, char separator, std::string_view whole_text) {
+    std::vector<std::int64_t> values;
+    for (;;) {
+        const auto end = text.find(separator);
+        values.push_back(parse_count(text.substr(0, end), whole_text));
+        if (end == std::string_view::npos) return values;
+        text.remove_prefix(end + 1);
+    }
+}
+
+}  // namespace
+
+std::int64_t Level::chains() const {
+    return std::accumulate(runs.begin(), runs.end(), std::int64_t{0}, [](auto sum, const Run& run) { return sum + run.count; });
+}
+
+std::int64_t Level::fronts() const {
+    return std::accumulate(runs.begin(), runs.end(), std::int64_t{0}, [](auto sum, const Run& run) { return sum + run.count * run.length; });
+}
+
+Schedule sequential(std::int64_t horizon) {
+    return build_segments("sequential", horizon, [](const Level& remaining) { return remaining.size; }, true);
+}
+
+Schedule segments(std::int64_t horizon, const std::vector<std::int64_t>& lengths) {
+    for (const auto length : lengths) check_positive(length, "segment length");
+    auto next = lengths.begin();
+    const auto length_of = [&](const Level& remaining) { return next == lengths.end() ? remaining.size : *next++; };
+    return build_segments(fmt::format("segments:{}", fmt::join(lengths, ",")), horizon, length_of, true);
+}
+
+Schedule multi_stage(std::int64_t horizon) {
+    return build_segments("multi-stage", horizon, [](const Level&) { return std::int64_t{1}; }, true);
+}
+
+Schedule recursive(std::int64_t horizon, std::int64_t length, std::int64_t rest) {
+    check_positive(length, "segment length J");
+    check_positive(rest, "remaining blocks N*");
+    const auto length_of = [&](const Level& remaining) { return remaining.size <= rest ? remaining.size : length; };
+    return build_segments(fmt::format("recursive:{}:{}", length, rest), horizon, length_of, false);
+}
+
+Schedule partitioned(std::int64_t horizon, std::int64_t chains) {
+    check_positive(horizon, "horizon N");
+    check_positive(chains, "number of chains p");
+    chains = std::min(chains, (horizon + 1) / 2);
+    if (chains == 1) return sequential(horizon);
+    const auto fronts = horizon - (chains - 1);
+    const auto inner = inner_length(fronts, 1, chains - 1);
+    const auto head = fronts - (chains - 1) * inner;
+    return two_levels(fmt::format("partitioned:{}", chains), horizon, head, inner, chains - 1, 0);
+}
+
+Schedule twisted(std::int64_t horizon, std::int64_t chains) {
+    check_positive(horizon, "horizon N");
+    check_positive(chains, "number of chains p");
+    chains = std::min(chains, (horizon + 1) / 2);
+    if (chains == 1) return sequential(horizon);
+    const auto fronts = horizon - (chains - 1);
+    const auto inner = chains == 2 ? 0 : inner_length(fronts, 2, chains - 2);
+    const auto ends = fronts - (chains - 2) * inner;
+    return two_levels(fmt::format("twisted:{}", chains), horizon, (ends + 1) / 2, inner, chains - 2, ends / 2);
+}
+
+Schedule parse_schedule(std::string_view text, std::int64_t horizon) {
+    const auto colon = text.find(':');
+    const auto name = text.substr(0, colon);
+    const auto rest = colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
+    const bool bare = colon == std::string_view::npos;
+    if (name == "sequential" && bare) return sequential(horizon);
+    if (name == "multi-stage" && bare) return multi_stage(horizon);
+    if (name == "single-stage" && bare) {
+        auto schedule = segments(horizon, {1});
+        schedule.name = "single-stage";
+        return schedule;
+    }
+    if (name == "partitioned" && !bare) return partitioned(horizon, parse_count(rest, text));
+    if (name == "twisted" && !bare) return twisted(horizon, parse_count(rest, text));
+    if (name == "segments" && !bare) return segments(horizon, parse_list(rest, ',', text));
+    if (name == "recursive" && !bare) {
+        const auto values = parse_list(rest, ':', text);
+        if (values.size() <= 2) return recursive(horizon, values[0], values.size() == 2 ? values[1] : values[0]);
+    }
+    throw SpecError(fmt::format("unknown schedule '{}'; give auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, "
+                                "recursive:J[:Nstar] or segments:a,b,c",
+                                text));
+}
+
+std::vector<Front> chain_fronts(const Level& level, const Run& run, std::int64_t chain) {
+    const auto block_or_none = [&](std::int64_t position) { return position < 0 || position >= level.size ? -1 : level.block(position); };
+    const auto first = run.first + chain * run.stride;
+    std::vector<Front> fronts;
+    for (std::int64_t k = 0; k < run.length; ++k) {
+        const auto position = first + k * run.step;
+        fronts.push_back({level.block(position), block_or_none(position + run.step), block_or_none(first - run.step)});
+    }
+    return fronts;
+}
+
+}  // namespace trifold

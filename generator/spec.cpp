@@ -1,0 +1,112 @@
+#include "generator/spec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/error.hpp"
+
+namespace trifold {
+namespace {
+
+std::int64_t blocks_extent(const Spec& spec, const Strides& strides, std::int64_t stages, std::int64_t members,
+                           std::string_view what) {
+    if (stages == 0 || members == 0) return 0;
+    const auto last = spec.block - 1;
+    auto extent = checked_add(checked_multiply(last, strides.row, what), checked_multiply(last, strides.column, what), what);
+    extent = checked_add(extent, checked_multiply(stages - 1, strides.stage, what), what);
+    extent = checked_add(extent, checked_multiply(members - 1, strides.member, what), what);
+    return checked_add(extent, 1, what);
+}
+
+Strides block_strides(const Spec& spec, const BlockLayout& layout, std::int64_t stages, std::string_view what) {
+    const auto n = spec.block;
+    const auto leading = layout.leading == dense ? n : layout.leading;
+    const auto stage = layout.stage == dense ? checked_multiply(n, leading, what) : layout.stage;
+    const auto member = layout.member == dense ? checked_multiply(std::max<std::int64_t>(stages, 1), stage, what) : layout.member;
+    if (spec.order == Order::row_major) return {leading, 1, stage, member};
+    return {1, leading, stage, member};
+}
+
+void check_layout(const Spec& spec, const BlockLayout& layout, std::int64_t stages, std::string_view what) {
+    const auto n = spec.block;
+    if (layout.leading != dense && layout.leading < n)
+        throw SpecError(fmt::format("leading dimension of {} is {}; give at least the block size {}", what, layout.leading, n));
+    if (layout.stage < dense || layout.member < dense)
+        throw SpecError(fmt::format("strides of {} are {} (stage) and {} (member); give 0 to share one block, or a positive number of elements",
+                                    what, layout.stage, layout.member));
+    const auto strides = block_strides(spec, layout, stages, what);
+    const auto footprint = (n - 1) * std::max(strides.row, strides.column) + n;
+    if (strides.stage != 0 && strides.stage < footprint && stages > 1)
+        throw SpecError(fmt::format("stage stride of {} is {}, so blocks overlap; give 0 or at least {}", what, strides.stage, footprint));
+    const auto member_footprint = checked_add(checked_multiply(std::max<std::int64_t>(stages - 1, 0), strides.stage, what), footprint, what);
+    if (strides.member != 0 && strides.member < member_footprint && spec.batch > 1)
+        throw SpecError(fmt::format("member stride of {} is {}, so members overlap; give 0 or at least {}", what, strides.member, member_footprint));
+}
+
+}  // namespace
+
+std::int64_t checked_multiply(std::int64_t a, std::int64_t b, std::string_view what) {
+    std::int64_t result = 0;
+    if (__builtin_mul_overflow(a, b, &result)) throw SpecError(fmt::format("{}: {} x {} is too large for a 64-bit size", what, a, b));
+    return result;
+}
+
+std::int64_t checked_add(std::int64_t a, std::int64_t b, std::string_view what) {
+    std::int64_t result = 0;
+    if (__builtin_add_overflow(a, b, &result)) throw SpecError(fmt::format("{}: {} + {} is too large for a 64-bit size", what, a, b));
+    return result;
+}
+
+std::int64_t element_bytes(Precision precision) { return precision == Precision::f32 ? 4 : 8; }
+
+std::string_view to_string(Precision precision) { return precision == Precision::f32 ? "f32" : "f64"; }
+
+Precision parse_precision(std::string_view text) {
+    if (text == "f32") return Precision::f32;
+    if (text == "f64") return Precision::f64;
+    throw SpecError(fmt::format("unknown precision '{}'; give f32 or f64", text));
+}
+
+void validate(const Spec& spec) {
+    if (spec.block < 1 || spec.block > max_block)
+        throw SpecError(fmt::format("block size n = {} is out of range; give 1 to {}", spec.block, max_block));
+    if (spec.horizon < 1) throw SpecError(fmt::format("horizon N = {} is out of range; give at least 1", spec.horizon));
+    if (spec.rhs < 1) throw SpecError(fmt::format("number of right-hand sides m = {} is out of range; give at least 1", spec.rhs));
+    if (spec.batch < 1) throw SpecError(fmt::format("batch capacity {} is out of range; give at least 1", spec.batch));
+    check_layout(spec, spec.d, spec.horizon, "D");
+    check_layout(spec, spec.e, spec.horizon - 1, "E");
+    const auto bytes = element_bytes(spec.precision);
+    checked_multiply(diagonal_extent(spec, spec.batch), bytes, "size of D in bytes");
+    checked_multiply(coupling_extent(spec, spec.batch), bytes, "size of E in bytes");
+    checked_multiply(rhs_extent(spec, spec.batch, spec.rhs), bytes, "size of B in bytes");
+}
+
+Strides diagonal_strides(const Spec& spec) { return block_strides(spec, spec.d, spec.horizon, "size of D"); }
+
+Strides coupling_strides(const Spec& spec) {
+    auto strides = block_strides(spec, spec.e, spec.horizon - 1, "size of E");
+    if (spec.coupling == Coupling::upper) std::swap(strides.row, strides.column);
+    return strides;
+}
+
+Strides rhs_strides(const Spec& spec, std::int64_t columns) {
+    const auto rows = checked_multiply(spec.horizon, spec.block, "rows of B");
+    const auto member = checked_multiply(rows, columns, "size of B");
+    if (spec.rhs_layout == RhsLayout::column_major) return {1, rows, spec.block, member};
+    return {columns, 1, checked_multiply(spec.block, columns, "size of B"), member};
+}
+
+std::int64_t diagonal_extent(const Spec& spec, std::int64_t members) {
+    return blocks_extent(spec, diagonal_strides(spec), spec.horizon, members, "size of D");
+}
+
+std::int64_t coupling_extent(const Spec& spec, std::int64_t members) {
+    return blocks_extent(spec, coupling_strides(spec), spec.horizon - 1, members, "size of E");
+}
+
+std::int64_t rhs_extent(const Spec& spec, std::int64_t members, std::int64_t columns) {
+    return checked_multiply(rhs_strides(spec, columns).member, members, "size of B");
+}
+
+}  // namespace trifold

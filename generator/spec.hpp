@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace trifold {
+
+enum class Precision { f32, f64 };
+/// Storage order of one n by n block of D and E.
+enum class Order { row_major, column_major };
+/// Which half E holds: `lower`: E_i = A(i+1, i); `upper`: E_i = A(i, i+1).
+enum class Coupling { lower, upper };
+/// `staged`: [batch][N][n][m], row-major in (n, m). `column_major`: one (N n) by m column-major matrix per member.
+enum class RhsLayout { staged, column_major };
+
+inline constexpr std::int64_t dense = -1;  ///< a stride or leading dimension that follows from the shape
+
+/// Placement of a sequence of n by n blocks. Units: elements. A stage or member stride of 0 shares one block.
+struct BlockLayout {
+    std::int64_t leading = dense;
+    std::int64_t stage = dense;
+    std::int64_t member = dense;
+    bool operator==(const BlockLayout&) const = default;
+};
+
+/// The problem to specialize for: A X = B with N diagonal blocks of n by n, m right-hand sides, `batch` systems at most.
+struct Spec {
+    std::int64_t block = 0;    ///< n, 1 to 1024
+    std::int64_t horizon = 0;  ///< N, at least 1
+    Precision precision = Precision::f64;
+    std::int64_t rhs = 1;    ///< m, the number of columns solved at once; more go in panels of m
+    std::int64_t batch = 1;  ///< capacity: fewer members may be active at a call
+    Order order = Order::row_major;
+    Coupling coupling = Coupling::lower;
+    RhsLayout rhs_layout = RhsLayout::staged;
+    BlockLayout d = {};  ///< D: [batch][N][n][n]; only the lower triangle is read
+    BlockLayout e = {};  ///< E: [batch][N-1][n][n]
+    bool operator==(const Spec&) const = default;
+};
+
+/// Element (r, c) of block i of member b stands at b * member + i * stage + r * row + c * column, in elements.
+struct Strides {
+    std::int64_t row, column, stage, member;
+    bool operator==(const Strides&) const = default;
+};
+
+inline constexpr std::int64_t max_block = 1024;
+
+/// Throws SpecError unless every size is in range and every array's extent fits 63 bits.
+void validate(const Spec& spec);
+
+std::int64_t element_bytes(Precision precision);
+std::string_view to_string(Precision precision);
+/// "f32" or "f64"; throws SpecError on anything else.
+Precision parse_precision(std::string_view text);
+
+/// Strides of D.
+Strides diagonal_strides(const Spec& spec);
+/// Strides of the lower coupling A(i+1, i), whichever half is stored.
+Strides coupling_strides(const Spec& spec);
+/// Strides of B and X when they hold `columns` columns.
+Strides rhs_strides(const Spec& spec, std::int64_t columns);
+
+/// Elements from the first to one past the last that a call with `members` members touches.
+std::int64_t diagonal_extent(const Spec& spec, std::int64_t members);
+std::int64_t coupling_extent(const Spec& spec, std::int64_t members);
+std::int64_t rhs_extent(const Spec& spec, std::int64_t members, std::int64_t columns);
+
+/// a * b and a + b of non-negative sizes; throws SpecError naming `what` when the result leaves 63 bits.
+std::int64_t checked_multiply(std::int64_t a, std::int64_t b, std::string_view what);
+std::int64_t checked_add(std::int64_t a, std::int64_t b, std::string_view what);
+
+}  // namespace trifold

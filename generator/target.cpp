@@ -1,0 +1,68 @@
+#include "generator/target.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "generator/error.hpp"
+
+namespace trifold {
+namespace {
+
+struct CpuArch {
+    std::string_view name;
+    int vector_bytes;
+};
+// psABI levels rather than CPU names: every compiler knows them, and a cached binary serves every machine of the level.
+constexpr std::array cpu_archs{CpuArch{"native", 0},     CpuArch{"x86-64", 16},    CpuArch{"x86-64-v2", 16},
+                               CpuArch{"x86-64-v3", 32}, CpuArch{"x86-64-v4", 64}, CpuArch{"armv8-a", 16}};
+constexpr std::array cuda_archs{"sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"};
+
+const CpuArch* find_cpu(std::string_view arch) {
+    const auto* found = std::ranges::find(cpu_archs, arch, &CpuArch::name);
+    return found == cpu_archs.end() ? nullptr : found;
+}
+
+}  // namespace
+
+Target parse_target(std::string_view text) {
+    const auto colon = text.find(':');
+    const auto backend = text.substr(0, colon);
+    const auto arch = colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
+    if (backend == "cpu") {
+        if (arch.empty()) return {Backend::cpu, "native"};
+        if (find_cpu(arch) == nullptr) {
+            std::string known;
+            for (const auto& entry : cpu_archs) known += fmt::format("{}cpu:{}", known.empty() ? "" : ", ", entry.name);
+            throw SpecError(fmt::format("unknown architecture in target '{}'; give one of {}", text, known));
+        }
+        return {Backend::cpu, std::string(arch)};
+    }
+    if (backend == "cuda") {
+        if (std::ranges::find(cuda_archs, arch) == cuda_archs.end())
+            throw SpecError(fmt::format("unknown architecture in target '{}'; give one of cuda:{}", text, fmt::join(cuda_archs, ", cuda:")));
+        return {Backend::cuda, std::string(arch)};
+    }
+    throw SpecError(fmt::format("unknown target '{}'; give cpu:ARCH or cuda:ARCH, such as cpu:x86-64-v3 or cuda:sm_90", text));
+}
+
+std::string to_string(const Target& target) {
+    return fmt::format("{}:{}", target.backend == Backend::cpu ? "cpu" : "cuda", target.arch);
+}
+
+int vector_bytes(const Target& target) {
+    const auto* arch = target.backend == Backend::cpu ? find_cpu(target.arch) : nullptr;
+    if (arch == nullptr || arch->vector_bytes == 0)
+        throw SpecError(fmt::format("target '{}' is not a resolved CPU architecture; resolve 'native' first", to_string(target)));
+    return arch->vector_bytes;
+}
+
+int compute_capability(const Target& target) {
+    if (target.backend != Backend::cuda || !target.arch.starts_with("sm_"))
+        throw SpecError(fmt::format("target '{}' is not a CUDA architecture", to_string(target)));
+    return std::stoi(target.arch.substr(3));
+}
+
+}  // namespace trifold

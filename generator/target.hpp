@@ -1,0 +1,26 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace trifold {
+
+enum class Backend { cpu, cuda };
+
+/// Where the code will run: `cpu:x86-64-v3`, `cuda:sm_90`. The architecture is always explicit once resolved;
+/// only the runtime turns `cpu:native` into the machine at hand (the generator never probes).
+struct Target {
+    Backend backend = Backend::cpu;
+    std::string arch = "native";
+    bool operator==(const Target&) const = default;
+};
+
+/// Parses `backend:arch`; throws SpecError naming the accepted architectures on anything else.
+Target parse_target(std::string_view text);
+std::string to_string(const Target& target);
+
+/// Bytes of one vector register of a resolved CPU target (64 for x86-64-v4).
+int vector_bytes(const Target& target);
+/// 90 for `cuda:sm_90`.
+int compute_capability(const Target& target);
+
+}  // namespace trifold

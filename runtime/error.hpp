@@ -1,0 +1,44 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generator/error.hpp"
+#include "templates/args.h"
+
+namespace trifold {
+
+/// The generated source did not compile. `what()` carries the compiler, its options, the source's path and its log.
+class CompileError : public Error {
+  public:
+    CompileError(const std::string& message, std::string log) : Error(message), log(std::move(log)) {}
+    std::string log;
+};
+
+/// A kernel that may not be compiled is missing from the cache, or the cache was asked for something impossible. A cache
+/// that merely cannot be read or written never throws: it is reported once and bypassed.
+class CacheError : public Error {
+    using Error::Error;
+};
+
+/// No usable device, driver, compiler library or device memory.
+class DeviceError : public Error {
+    using Error::Error;
+};
+
+/// A launch or a copy failed on the device.
+class LaunchError : public Error {
+    using Error::Error;
+};
+
+/// Solver::check found members whose matrix is not positive definite; the others are solved.
+class NotPositiveDefinite : public Error {
+  public:
+    struct Failure {
+        std::int64_t member, block, row;  ///< from 0, original order
+    };
+    NotPositiveDefinite(const std::string& message, std::vector<Failure> failures) : Error(message), failures(std::move(failures)) {}
+    std::vector<Failure> failures;
+};
+
+}  // namespace trifold

@@ -1,0 +1,40 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "generator/program.hpp"
+#include "runtime/device.hpp"
+
+namespace trifold {
+
+/// What the compiler said of one kernel; -1 where it does not say.
+struct KernelResources {
+    std::string kernel;
+    std::int64_t registers = -1, shared_bytes = -1, spill_bytes = -1, code_bytes = -1;
+};
+
+struct PlanReport {
+    bool cache_hit = false;
+    std::string compiler;  ///< name and exact version of what made the binary
+    double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;
+    std::vector<KernelResources> kernels;
+};
+
+/// Generated, compiled or taken from the cache, loaded. Immutable; may be shared between threads and Solvers.
+class Plan {
+  public:
+    /// Throws SpecError, CompileError, CacheError, DeviceError.
+    Plan(const Spec& spec, const Device& device, const Tuning& tuning = {});
+    const Program& program() const;
+    const Device& device() const;
+    const PlanReport& report() const;
+
+    struct State;
+    const std::shared_ptr<const State>& state() const { return state_; }
+
+  private:
+    std::shared_ptr<const State> state_;
+};
+
+}  // namespace trifold

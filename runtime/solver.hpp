@@ -1,0 +1,86 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/error.hpp"
+#include "runtime/plan.hpp"
+
+namespace trifold {
+
+/// A CUDA stream (CUstream or cudaStream_t); the default is the device's default stream. Ignored on the CPU.
+struct Stream {
+    void* handle = nullptr;
+};
+
+/// Fused where D is loaded. Pointers live where D does.
+template <class Real>
+struct FactorOptions {
+    const Real* diagonal = nullptr;  ///< [batch][N][n], added to the diagonal
+    const Real* shift = nullptr;     ///< [batch], added to every diagonal entry of the member
+    const int* active = nullptr;     ///< [batch], 0 leaves the member untouched
+    double pivot_floor = 0;          ///< pivots below this times the block's largest diagonal entry are raised to it and counted
+    std::int64_t members = 0;        ///< active capacity of this call; 0: the Spec's batch
+};
+
+struct SweepOptions {
+    std::int64_t columns = 0;     ///< right-hand sides in B and X; 0: the Spec's rhs. More go in panels of that many.
+    const int* active = nullptr;  ///< as in FactorOptions
+    std::int64_t members = 0;
+};
+
+/// Runs tasks 0 .. tasks - 1, possibly in parallel, worker numbers below the Program's workers, and returns when all have ended.
+using Executor = std::function<void(std::int64_t tasks, const std::function<void(std::int64_t task, int worker)>& run)>;
+
+/// Workspace and launch graphs of one Plan. One call in flight at a time. After construction nothing on the call path
+/// allocates, renders, hashes or takes a lock of ours.
+///
+/// Layouts are the Spec's. Pointer overloads take device memory, run on the caller's stream and do not synchronize; on the
+/// CPU they are ordinary pointers and the call returns when the work is done. Span overloads take host memory, check
+/// extents, copy where needed and return when the work is done.
+class Solver {
+  public:
+    /// `workspace` (device memory of workspace_bytes(plan), 256-byte aligned) may be supplied by the caller.
+    explicit Solver(const Plan& plan, void* workspace = nullptr);
+    Solver(Solver&&) noexcept;
+    Solver& operator=(Solver&&) noexcept;
+    ~Solver();
+    static std::int64_t workspace_bytes(const Plan& plan);
+    /// CPU only: replaces the built-in thread pool.
+    void set_executor(Executor executor);
+
+    template <class Real> void factor(const Real* d, const Real* e, Stream stream = {}, const FactorOptions<Real>& options = {});
+    template <class Real> void factor_forward(const Real* d, const Real* e, const Real* b, Real* y, Stream stream = {}, const FactorOptions<Real>& options = {});
+    template <class Real> void factor_solve(const Real* d, const Real* e, const Real* b, Real* x, Stream stream = {}, const FactorOptions<Real>& options = {});
+    /// Y = L^-1 P B and X = P' L^-T Y, where P A P' = L L'; rows of Y stay with their blocks. X or Y may be the input.
+    template <class Real> void forward(const Real* b, Real* y, Stream stream = {}, const SweepOptions& options = {});
+    template <class Real> void backward(const Real* y, Real* x, Stream stream = {}, const SweepOptions& options = {});
+    template <class Real> void solve(const Real* b, Real* x, Stream stream = {}, const SweepOptions& options = {});
+    /// Diagonal blocks [batch][N][n][n] and lower neighbour blocks [batch][N-1][n][n] of the inverse, row-major, dense.
+    template <class Real> void selected_inverse(Real* diagonal, Real* coupling, Stream stream = {}, const SweepOptions& options = {});
+
+    template <class Real> void factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options = {});
+    template <class Real> void factor_solve(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> x, const FactorOptions<Real>& options = {});
+    template <class Real> void forward(std::span<const Real> b, std::span<Real> y, const SweepOptions& options = {});
+    template <class Real> void backward(std::span<const Real> y, std::span<Real> x, const SweepOptions& options = {});
+    template <class Real> void solve(std::span<const Real> b, std::span<Real> x, const SweepOptions& options = {});
+    template <class Real> void selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options = {});
+
+    void synchronize();
+    /// Synchronizes. One entry a member; block is -1 where the factorization succeeded.
+    std::vector<trifold_status> status();
+    /// Synchronizes; throws NotPositiveDefinite naming every failed member.
+    void check();
+    /// Synchronizes. log det A by member; NaN for a failed member.
+    std::vector<double> log_determinant();
+    /// Synchronizes. b' A^-1 b of the last forward sweep, [member][column].
+    std::vector<double> quadratic();
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trifold
