@@ -4,15 +4,10 @@
 #include <vector>
 
 #include "generator/program.hpp"
+#include "runtime/binary.hpp"
 #include "runtime/device.hpp"
 
 namespace trifold {
-
-/// What the compiler said of one kernel; -1 where it does not say.
-struct KernelResources {
-    std::string kernel;
-    std::int64_t registers = -1, shared_bytes = -1, spill_bytes = -1, code_bytes = -1;
-};
 
 struct PlanReport {
     bool cache_hit = false;

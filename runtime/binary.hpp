@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "generator/program.hpp"
+
+namespace trifold {
+
+/// What the compiler said of one kernel; -1 where it does not say.
+struct KernelResources {
+    std::string kernel;
+    std::int64_t registers = -1, shared_bytes = -1, spill_bytes = -1, code_bytes = -1;
+    bool operator==(const KernelResources&) const = default;
+};
+
+/// A compiled Program: an ELF shared object (CPU) or a cubin for exactly the Program's architecture (CUDA).
+struct Binary {
+    std::string bytes;
+    std::string compiler;                  ///< name and exact version of what made it
+    std::string log;                       ///< what the compiler had to say
+    std::vector<KernelResources> kernels;  ///< in the Program's order
+    std::string key;                       ///< of the cache: 64 hex digits
+    bool cache_hit = false;
+    double compile_seconds = 0;  ///< spent by this call; 0 on a hit
+};
+
+/// The Program's binary, from the cache if it is there, else compiled, validated and published. Safe to call from many
+/// threads and processes at once. Throws CompileError; CacheError when compiling is disabled and the binary is missing;
+/// DeviceError when the compiler is not installed.
+Binary obtain(const Program& program);
+
+/// A CPU Binary in this process. Its symbols live as long as it does.
+class HostModule {
+  public:
+    /// Throws CompileError when the binary cannot be loaded here.
+    explicit HostModule(const Binary& binary);
+    /// Throws CompileError when the binary has no such symbol.
+    void* symbol(const std::string& name) const;
+
+  private:
+    std::shared_ptr<void> handle_;
+};
+
+}  // namespace trifold

@@ -1,0 +1,56 @@
+#include "runtime/log.hpp"
+
+#include <array>
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "runtime/switches.hpp"
+
+namespace trifold {
+namespace {
+
+constexpr std::array<std::string_view, 5> names{"off", "error", "warning", "info", "debug"};
+
+struct Setting {
+    LogLevel level = LogLevel::warning;
+    std::string file;
+};
+
+Setting setting() {
+    const auto value = switch_value("TRIFOLD_LOG");
+    const auto colon = value.find(':');
+    Setting result;
+    if (colon != std::string::npos) result.file = value.substr(colon + 1);
+    for (std::size_t k = 0; k < names.size(); ++k) {
+        if (value.substr(0, colon) == names[k]) result.level = static_cast<LogLevel>(k);
+    }
+    return result;
+}
+
+}  // namespace
+
+bool logs(LogLevel level) { return level <= setting().level; }
+
+void log(LogLevel level, std::string_view text) noexcept try {
+    const auto [threshold, file] = setting();
+    if (level > threshold) return;
+    const auto line = fmt::format("trifold: {}: {}\n", names.at(static_cast<std::size_t>(level)), text);
+    std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "ae");
+    if (out == nullptr) out = stderr;
+    std::fwrite(line.data(), 1, line.size(), out);
+    if (out != stderr) std::fclose(out);
+} catch (...) {
+    // Nothing may fail because it could not be reported.
+}
+
+void log_once(LogLevel level, std::string_view text) noexcept try {
+    static std::mutex mutex;
+    static std::set<std::string, std::less<>> said;
+    const std::scoped_lock lock(mutex);
+    if (said.emplace(text).second) log(level, text);
+} catch (...) {
+}
+
+}  // namespace trifold
