@@ -1,16 +1,65 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
 #include "generator/backend.hpp"
+#include "generator/error.hpp"
 
 namespace trifold::cpu {
+namespace {
 
-Variant choose_variant(const Spec& spec, const Target&, const Tuning&, const Schedule&) {
-    const auto n = spec.block;
-    Variant variant{"plain", {}, {n * n, n * n, n * n, n * n, n * spec.rhs}, 0, spec.batch};
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+/// Elements of one vector: a whole register, or less when a smaller power of two already holds a column.
+std::int64_t lanes(const Spec& spec, const Target& target) {
+    const auto widest = vector_bytes(target) / element_bytes(spec.precision);
+    return std::min(widest, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(spec.block))));
+}
+
+std::int64_t leading(const Spec& spec, const Target& target) { return round_up(spec.block, lanes(spec, target)); }
+
+/// One member and one chain a task, each block a set of register tiles.
+Variant tile_variant(const Spec& spec, const Target& target) {
+    const auto n = spec.block, ld = leading(spec, target);
+    Variant variant{"tile", {}, {n * ld + ld, n * ld, n * ld, n * ld, ld * spec.rhs}, 0, spec.batch};
     for (const auto phase : phases) variant.shapes[phase] = {};
     return variant;
 }
 
-std::vector<std::string> compile_options(const Target& target) { return {"-O3", "-march=" + target.arch}; }
+/// The templates of a variant, in the order they are pasted.
+std::vector<std::string> templates_of(const Program&) { return {"cpu/common.c", "cpu/finish.c"}; }
 
-std::string emit(const Program& program) { return emit_prologue(program); }
+std::string constants(const Program& program) {
+    const auto& [spec, target] = std::tie(program.spec, program.target);
+    std::string text;
+    const auto define = [&](std::string_view name, std::int64_t value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
+    define("LANES", lanes(spec, target));
+    define("LEADING", leading(spec, target));
+    define("INTERLEAVE", 1);
+    define("SIZEOF_ARGS", sizeof(trifold_args));
+    define("SIZEOF_LEVEL", sizeof(trifold_level));
+    return text + "\n";
+}
+
+}  // namespace
+
+Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule&) {
+    if (tuning.variant == "auto" || tuning.variant == "tile") return tile_variant(spec, target);
+    throw SpecError(fmt::format("unknown CPU variant '{}'; give auto or tile", tuning.variant));
+}
+
+std::vector<std::string> compile_options(const Target& target) {
+    std::vector<std::string> options{"-std=gnu11", "-O3", "-march=" + target.arch, "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"};
+    // Compilers halve explicit 512-bit vectors at this level unless told not to.
+    if (target.arch == "x86-64-v4") options.push_back("-mprefer-vector-width=512");
+    return options;
+}
+
+std::string emit(const Program& program) {
+    auto text = emit_prologue(program) + "\n" + constants(program);
+    for (const auto& name : templates_of(program)) text += fmt::format("{}\n", template_text(name));
+    return text;
+}
 
 }  // namespace trifold::cpu

@@ -1,0 +1,167 @@
+/* What every CPU kernel shares: types, geometry of chains, addresses in the workspace, loads of D and E, failures.
+ *
+ * GNU C with vector extensions, no headers. Constants come as TRIFOLD_* macros from the generator:
+ *   TRIFOLD_LANES       elements of one `vec`, at most one vector register of the target
+ *   TRIFOLD_LEADING     leading dimension of every stored block: the block size rounded up to lanes
+ *   TRIFOLD_INTERLEAVE  members stored element by element beside one another (1: each member on its own)
+ *
+ * Stored blocks are column-major with leading dimension LD; rows n .. LD - 1 are zero.
+ *   factor    L (lower triangle; above the diagonal nothing is promised), then LD reciprocals of L's diagonal
+ *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
+ *   behind    G = A(behind, i) L^-T, likewise
+ *   update    lower triangle;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
+ */
+typedef TRIFOLD_REAL real;
+typedef trifold_int integer;
+
+enum { n = TRIFOLD_BLOCK, LD = TRIFOLD_LEADING, LANES = TRIFOLD_LANES, INTERLEAVE = TRIFOLD_INTERLEAVE };
+
+typedef real vec __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES)));
+/* The same without an alignment promise, for the user's arrays; may alias reals. */
+typedef real loose __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES), aligned(TRIFOLD_REAL_BYTES), may_alias));
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define NOINLINE static __attribute__((noinline, unused))
+
+_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL,
+               "host and kernel disagree on args.h");
+
+#if TRIFOLD_REAL_BYTES == 4
+#define LARGEST 3.40282346638528859811704183484516925e+38f
+INLINE real square_root(real x) { return __builtin_sqrtf(x); }
+#else
+#define LARGEST 1.79769313486231570814527423731704357e+308
+INLINE real square_root(real x) { return __builtin_sqrt(x); }
+#endif
+#define NOT_A_NUMBER ((real)__builtin_nan(""))
+
+INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
+INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
+
+/* ---- geometry ---- */
+
+/* One chain of a level. Positions; `behind` and `ahead` are -1 where the path ends. */
+typedef struct {
+    integer first, length, step, behind, ahead;
+} chain;
+
+INLINE chain find_chain(const trifold_level* level, integer c) {
+    integer k = 0;
+    while (k + 1 < level->runs && c >= level->run[k].count) c -= level->run[k++].count;
+    const trifold_run* run = &level->run[k];
+    const integer first = run->first + c * run->stride, behind = first - run->step, ahead = first + run->length * run->step;
+    return (chain){first, run->length, run->step, behind < level->size ? behind : -1, ahead < level->size ? ahead : -1};
+}
+
+INLINE integer block_at(const trifold_level* level, integer position) { return level->base + level->scale * position; }
+
+/* Position in the next level of a separator of this one. */
+INLINE integer next_position(const trifold_level* level, integer position) {
+    return (block_at(level, position) - level->next_base) / level->next_scale;
+}
+
+/* Which side of the separators at its ends a chain updates: side 0 is written from below the separator, 1 from above. */
+INLINE int side_ahead(const chain* c) { return c->step > 0 ? 0 : 1; }
+INLINE int side_behind(const chain* c) { return c->step > 0 ? 1 : 0; }
+
+/* Whether a block that is left after level 0 has a neighbour there on that side, so that the slot has been written. */
+INLINE int has_slot(integer block, int side) { return side == 0 ? block > 0 : block + 1 < TRIFOLD_HORIZON; }
+
+/* ---- addresses; `group` counts groups of INTERLEAVE members ---- */
+
+INLINE char* workspace_at(const trifold_args* args, integer offset) { return (char*)args->workspace + offset; }
+INLINE real* reals_at(const trifold_args* args, integer offset, integer index, integer storage) {
+    return (real*)__builtin_assume_aligned(workspace_at(args, offset) + index * storage * INTERLEAVE * TRIFOLD_REAL_BYTES, sizeof(vec));
+}
+INLINE real* factor_of(const trifold_args* args, integer group, integer block) {
+    return reals_at(args, TRIFOLD_OFFSET_FACTOR, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_FACTOR);
+}
+INLINE real* next_of(const trifold_args* args, integer group, integer block) {
+    return reals_at(args, TRIFOLD_OFFSET_NEXT, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_PANEL);
+}
+INLINE real* behind_of(const trifold_args* args, integer group, integer block) {
+    return reals_at(args, TRIFOLD_OFFSET_BEHIND, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_PANEL);
+}
+/* Index of a separator's slot in update, rhs_update (by group) and poison (by member). */
+INLINE integer slot_index(integer side, integer members, integer member, integer block) {
+    return (side * members + member) * TRIFOLD_SEPARATORS + (block - TRIFOLD_SEPARATOR_BASE) / TRIFOLD_SEPARATOR_SCALE;
+}
+INLINE real* update_of(const trifold_args* args, int side, integer group, integer block) {
+    return reals_at(args, TRIFOLD_OFFSET_UPDATE, slot_index(side, TRIFOLD_BATCH / INTERLEAVE, group, block), TRIFOLD_STORAGE_UPDATE);
+}
+INLINE real* rhs_update_of(const trifold_args* args, int side, integer group, integer block) {
+    return reals_at(args, TRIFOLD_OFFSET_RHS_UPDATE, slot_index(side, TRIFOLD_BATCH / INTERLEAVE, group, block), TRIFOLD_STORAGE_VECTOR);
+}
+/* `index` is level.coupling or level.next_coupling plus the smaller of the two positions in that level. */
+INLINE real* coupling_of(const trifold_args* args, integer group, integer index) {
+    return reals_at(args, TRIFOLD_OFFSET_COUPLING, group * TRIFOLD_COUPLINGS + index, TRIFOLD_STORAGE_COUPLING);
+}
+INLINE real* inverse_coupling_of(const trifold_args* args, integer group, integer index) {
+    return reals_at(args, TRIFOLD_OFFSET_INVERSE_COUPLING, group * TRIFOLD_COUPLINGS + index, TRIFOLD_STORAGE_COUPLING);
+}
+
+INLINE const real* d_of(const trifold_args* args, integer member, integer block) {
+    return (const real*)args->d + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+}
+/* A(block + 1, block) */
+INLINE const real* e_of(const trifold_args* args, integer member, integer block) {
+    return (const real*)args->e + member * TRIFOLD_E_MEMBER + block * TRIFOLD_E_STAGE;
+}
+INLINE const real* b_of(const trifold_args* args, integer member, integer block) {
+    return (const real*)args->b + member * args->b_strides.member + block * args->b_strides.stage;
+}
+INLINE real* x_of(const trifold_args* args, integer member, integer block) {
+    return (real*)args->x + member * args->x_strides.member + block * args->x_strides.stage;
+}
+
+/* What is added to entry `row` of the diagonal of D where it is loaded. */
+INLINE real diagonal_term(const trifold_args* args, integer member, integer block, integer row) {
+    real sum = 0;
+    if (args->diagonal) sum += ((const real*)args->diagonal)[(member * TRIFOLD_HORIZON + block) * n + row];
+    if (args->shift) sum += ((const real*)args->shift)[member];
+    return sum;
+}
+
+INLINE int is_active(const trifold_args* args, integer member) { return !args->active || args->active[member] != 0; }
+
+/* ---- results of one front ---- */
+
+#define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
+#define FED_BY_FAILED (SOUND - 1)  /* of one whose inputs had failed already */
+
+INLINE integer front_index(integer member, integer block) { return member * TRIFOLD_HORIZON + block; }
+INLINE integer* failure_of(const trifold_args* args, integer member, integer block) {
+    return (integer*)workspace_at(args, TRIFOLD_OFFSET_FAILURE) + front_index(member, block);
+}
+INLINE int* floors_of(const trifold_args* args, integer member, integer block) {
+    return (int*)workspace_at(args, TRIFOLD_OFFSET_FLOORS) + front_index(member, block);
+}
+INLINE int* poison_of(const trifold_args* args, int side, integer member, integer block) {
+    return (int*)workspace_at(args, TRIFOLD_OFFSET_POISON) + slot_index(side, TRIFOLD_BATCH, member, block);
+}
+INLINE double* block_log_determinant_of(const trifold_args* args, integer member, integer block) {
+    return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
+}
+INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
+    return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * TRIFOLD_RHS;
+}
+
+/* Whether what a front at a higher level reads comes from a failed one. */
+INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {
+    return (has_slot(block, 0) && *poison_of(args, 0, member, block)) || (has_slot(block, 1) && *poison_of(args, 1, member, block));
+}
+
+/* A chain that starts at level 0 owns its slots' first value; later ones add theirs. */
+INLINE void mark_poison(const trifold_args* args, int side, integer member, integer block, integer level, int poisoned) {
+    int* slot = poison_of(args, side, member, block);
+    *slot = (level > 0 && *slot) || poisoned;
+}
+
+/* The record of a front: `row` is the first failing row or -1. Returns whether what comes after is poisoned. */
+INLINE int record_front(const trifold_args* args, integer member, integer block, integer level, integer row, int fed_by_failed) {
+    integer failure = SOUND;
+    if (fed_by_failed) failure = FED_BY_FAILED;
+    else if (row >= 0) failure = (level * TRIFOLD_HORIZON + block) * n + row;
+    *failure_of(args, member, block) = failure;
+    return failure != SOUND;
+}

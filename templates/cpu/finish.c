@@ -1,0 +1,39 @@
+/* Results of a member from those of its blocks, in a fixed order. Tasks are members. */
+
+static void finish_factor(const trifold_args* args, integer member) {
+    integer worst = SOUND, floors = 0;
+    double sum = 0;
+    for (integer block = 0; block < TRIFOLD_HORIZON; ++block) {
+        worst = smaller(worst, *failure_of(args, member, block));
+        floors += *floors_of(args, member, block);
+        sum += *block_log_determinant_of(args, member, block);
+    }
+    trifold_status* status = (trifold_status*)workspace_at(args, TRIFOLD_OFFSET_STATUS) + member;
+    double* log_determinant = (double*)workspace_at(args, TRIFOLD_OFFSET_LOG_DETERMINANT) + member;
+    const int sound = worst == SOUND;
+    *status = (trifold_status){sound ? -1 : worst / n % TRIFOLD_HORIZON, sound ? 0 : worst % n, floors};
+    *log_determinant = sound ? sum : __builtin_nan("");
+}
+
+static void finish_forward(const trifold_args* args, integer member) {
+    double* quadratic = (double*)workspace_at(args, TRIFOLD_OFFSET_QUADRATIC) + member * TRIFOLD_RHS;
+    for (integer column = 0; column < args->columns; ++column) {
+        double sum = 0;
+        for (integer block = 0; block < TRIFOLD_HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
+        quadratic[column] = sum;
+    }
+}
+
+void TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                  void* scratch) {
+    (void)level, (void)scratch;
+    for (integer member = first_task; member < last_task; ++member)
+        if (is_active(args, member)) finish_factor(args, member);
+}
+
+void TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                   void* scratch) {
+    (void)level, (void)scratch;
+    for (integer member = first_task; member < last_task; ++member)
+        if (is_active(args, member)) finish_forward(args, member);
+}
