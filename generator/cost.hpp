@@ -8,7 +8,7 @@
 
 namespace trifold {
 
-/// Exact operation counts on n by n blocks, costed as in socu Table 1: potrf n^3/3, trsm n^3, syrk n^3, gemm 2 n^3.
+/// Exact numbers of operations on n by n blocks, priced as in socu Table 1: potrf n^3/3, trsm n^3, syrk n^3, gemm 2 n^3.
 struct Counts {
     std::int64_t potrf = 0, trsm = 0, syrk = 0, gemm = 0;
     bool operator==(const Counts&) const = default;
@@ -17,13 +17,15 @@ struct Counts {
     std::int64_t thirds() const;
     double flops(std::int64_t block) const;
 };
+Counts operator*(std::int64_t times, const Counts& counts);
 
+/// The factorization of one system, level by level.
 struct LevelCost {
     std::int64_t chains = 0, fronts = 0;
     Counts counts;                     ///< all chains
-    std::int64_t longest_thirds = 0;   ///< the longest chain, in thirds of n^3
-    std::int64_t makespan_thirds = 0;  ///< with the given workers, each chain on one worker, in thirds of n^3
-    std::int64_t bytes = 0;            ///< read and written by the factorization, each array element counted once a use
+    std::int64_t longest_thirds = 0;   ///< the costliest chain, in thirds of n^3
+    std::int64_t makespan_thirds = 0;  ///< each chain, in order, on the worker that is free first, in thirds of n^3
+    std::int64_t bytes = 0;            ///< read and written, each array element counted once a use; of symmetric blocks one triangle
 };
 
 struct Cost {
@@ -34,9 +36,16 @@ struct Cost {
 };
 
 Counts front_counts(const Front& front);
+/// A chain of `length` fronts, with or without a separator behind its first and ahead of its last.
+Counts chain_counts(std::int64_t length, bool behind, bool ahead);
+/// Throws SpecError when `workers` is below 1 or a count leaves 63 bits.
 Cost cost(const Schedule& schedule, const Spec& spec, std::int64_t workers);
 
-/// The schedule with the least modelled time on the target: flops at the rate one worker reaches, a fixed price a level.
+/// Modelled seconds of one factorization of the Spec's whole batch. On CUDA `workers` is not used. The constants and where they
+/// come from stand in time_model.cpp.
+double modelled_seconds(const Schedule& schedule, const Spec& spec, const Target& target, std::int64_t workers);
+
+/// The schedule with the least modelled time among the named orders; the simplest of equals.
 Schedule choose_schedule(const Spec& spec, const Target& target, std::int64_t workers);
 
 }  // namespace trifold

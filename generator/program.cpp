@@ -211,6 +211,7 @@ trifold_level kernel_level(const Schedule& schedule, std::size_t index) {
 
 Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     validate(spec);
+    validate(target);
     if (tuning.workers < 1) throw SpecError(fmt::format("workers = {} is out of range; give at least 1", tuning.workers));
     Program program;
     program.spec = spec;

@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::int64_t forward = 1, backward = -1;
 
+void check_horizon(std::int64_t horizon) {
+    if (horizon < 1 || horizon > max_horizon)
+        throw SpecError(fmt::format("horizon N = {} is out of range; give 1 to {}", horizon, max_horizon));
+}
+
 void check_positive(std::int64_t value, std::string_view what) {
     if (value < 1) throw SpecError(fmt::format("{} is {}; give at least 1", what, value));
 }
@@ -49,7 +54,7 @@ Level separators(const Level& level, std::int64_t first, std::int64_t pitch) {
 }
 
 Schedule build_segments(std::string name, std::int64_t horizon, const std::function<std::int64_t(const Level&)>& length_of, bool separator_at_end) {
-    check_positive(horizon, "horizon N");
+    check_horizon(horizon);
     Schedule schedule{std::move(name), horizon, {}};
     Level remaining{0, 1, horizon, {}};
     while (remaining.size > 0) {
@@ -82,11 +87,9 @@ std::int64_t inner_length(std::int64_t fronts, std::int64_t ends, std::int64_t i
         const auto end = (fronts - inner_chains * inner + ends - 1) / ends;
         return std::max(end * plain_front, inner * filled_front);
     };
-    auto best = std::max<std::int64_t>(exact, 1);
-    for (const auto inner : {exact + 1}) {
-        if (fronts - inner_chains * inner >= ends && longest(inner) < longest(best)) best = inner;
-    }
-    return best;
+    const auto down = std::max<std::int64_t>(exact, 1), up = down + 1;
+    const bool up_fits = fronts - inner_chains * up >= ends;
+    return up_fits && longest(up) < longest(down) ? up : down;
 }
 
 std::int64_t parse_count(std::string_view text, std::string_view whole_text) {
@@ -122,6 +125,7 @@ Schedule sequential(std::int64_t horizon) {
 }
 
 Schedule segments(std::int64_t horizon, const std::vector<std::int64_t>& lengths) {
+    if (lengths.empty()) throw SpecError("the list of segment lengths is empty; give at least one");
     for (const auto length : lengths) check_positive(length, "segment length");
     auto next = lengths.begin();
     const auto length_of = [&](const Level& remaining) { return next == lengths.end() ? remaining.size : *next++; };
@@ -140,7 +144,7 @@ Schedule recursive(std::int64_t horizon, std::int64_t length, std::int64_t rest)
 }
 
 Schedule partitioned(std::int64_t horizon, std::int64_t chains) {
-    check_positive(horizon, "horizon N");
+    check_horizon(horizon);
     check_positive(chains, "number of chains p");
     chains = std::min(chains, (horizon + 1) / 2);
     if (chains == 1) return sequential(horizon);
@@ -151,7 +155,7 @@ Schedule partitioned(std::int64_t horizon, std::int64_t chains) {
 }
 
 Schedule twisted(std::int64_t horizon, std::int64_t chains) {
-    check_positive(horizon, "horizon N");
+    check_horizon(horizon);
     check_positive(chains, "number of chains p");
     chains = std::min(chains, (horizon + 1) / 2);
     if (chains == 1) return sequential(horizon);

@@ -6,6 +6,9 @@
 
 namespace trifold {
 
+/// Keeps every count of a Schedule and its cost within 63 bits.
+inline constexpr std::int64_t max_horizon = std::int64_t{1} << 56;
+
 /// Chains of equal length. Positions count the blocks that remain when the level starts; chain c eliminates
 /// first + c * stride + k * step for k = 0 .. length - 1, in that order. `step` is +1 or -1.
 struct Run {

@@ -32,7 +32,7 @@ Target parse_target(std::string_view text) {
     const auto backend = text.substr(0, colon);
     const auto arch = colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
     if (backend == "cpu") {
-        if (arch.empty()) return {Backend::cpu, "native"};
+        if (colon == std::string_view::npos) return {Backend::cpu, "native"};
         if (find_cpu(arch) == nullptr) {
             std::string known;
             for (const auto& entry : cpu_archs) known += fmt::format("{}cpu:{}", known.empty() ? "" : ", ", entry.name);
@@ -50,6 +50,11 @@ Target parse_target(std::string_view text) {
 
 std::string to_string(const Target& target) {
     return fmt::format("{}:{}", target.backend == Backend::cpu ? "cpu" : "cuda", target.arch);
+}
+
+void validate(const Target& target) {
+    parse_target(to_string(target));
+    if (target.backend == Backend::cpu) vector_bytes(target);
 }
 
 int vector_bytes(const Target& target) {

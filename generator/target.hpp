@@ -17,6 +17,8 @@ struct Target {
 /// Parses `backend:arch`; throws SpecError naming the accepted architectures on anything else.
 Target parse_target(std::string_view text);
 std::string to_string(const Target& target);
+/// Throws SpecError unless the architecture is known and resolved.
+void validate(const Target& target);
 
 /// Bytes of one vector register of a resolved CPU target (64 for x86-64-v4).
 int vector_bytes(const Target& target);

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "generator/cost.hpp"
+
+namespace trifold {
+namespace {
+
+// One CPU worker, in seconds and flops a second. A register tile keeps two fused multiply-adds a cycle busy at 3 GHz once n is
+// well above the vector width; the small triangular kernels of a front never reach that, hence the half-speed size.
+constexpr double cpu_cycles = 3e9, cpu_half_speed_vectors = 2;
+constexpr double cpu_front_seconds = 20e-9;  // loop and call overhead of one front
+constexpr double cpu_level_seconds = 50e-9;  // one more pass over the launch list
+constexpr double cpu_fork_seconds = 1.5e-6;  // waking spinning workers and waiting for the last
+
+// An NVIDIA H200 (docs/performance.md has the measurements). Other architectures rank schedules alike.
+constexpr std::int64_t multiprocessors = 132;
+constexpr std::int64_t shared_bytes = 227 * 1024, blocks_per_multiprocessor = 8;
+constexpr double gpu_level_seconds = 1.04e-6;  // one more graph node of 132 thread blocks
+constexpr double gpu_move_seconds = 0.6e-6;    // load of a front's blocks and store of its factors, latency
+constexpr double gpu_bytes_per_second = 4.27e12;
+constexpr double gpu_efficiency = 0.3;  // of the arithmetic peak that updates of one front reach in one thread block
+
+struct GpuRates {
+    double flops_per_second;  ///< whole device
+    double column_seconds;    ///< of a panel, whose columns depend on one another
+};
+
+GpuRates gpu_rates(Precision precision) {
+    if (precision == Precision::f32) return {55.7e12 * gpu_efficiency, 0.031e-6};
+    return {66.6e12 * gpu_efficiency, 0.061e-6};
+}
+
+double flops(std::int64_t thirds, std::int64_t block) {
+    const auto n = static_cast<double>(block);
+    return static_cast<double>(thirds) / 3 * n * n * n;
+}
+
+double cpu_flops_per_second(const Spec& spec, const Target& target) {
+    const auto lanes = static_cast<double>(vector_bytes(target)) / static_cast<double>(element_bytes(spec.precision));
+    const auto n = static_cast<double>(spec.block);
+    return 4 * lanes * cpu_cycles * n / (n + cpu_half_speed_vectors * lanes);
+}
+
+/// A batch fills the workers by itself; one system has only the chains of a level.
+double cpu_seconds(const Cost& cost, const Spec& spec, const Target& target, std::int64_t workers) {
+    const auto rate = cpu_flops_per_second(spec, target);
+    const auto batch = static_cast<double>(spec.batch);
+    double seconds = 0;
+    for (const auto& level : cost.levels) {
+        const auto total = flops(level.counts.thirds(), spec.block) / rate + static_cast<double>(level.fronts) * cpu_front_seconds;
+        const auto one_system = [&](std::int64_t thirds) {
+            return total * static_cast<double>(thirds) / static_cast<double>(level.counts.thirds());
+        };
+        seconds += cpu_level_seconds + (workers > 1 ? cpu_fork_seconds : 0);
+        seconds += spec.batch == 1 ? one_system(level.makespan_thirds)
+                                   : std::max(one_system(level.longest_thirds), batch * total / static_cast<double>(workers));
+    }
+    return seconds;
+}
+
+/// One thread block a chain. A level takes as long as its waves of chains, or as its arithmetic, or as its traffic.
+double gpu_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec) {
+    const auto rates = gpu_rates(spec.precision);
+    const auto n = spec.block;
+    const auto front_bytes = 3 * n * n * element_bytes(spec.precision);
+    const auto slots = multiprocessors * std::clamp<std::int64_t>(shared_bytes / front_bytes, 1, blocks_per_multiprocessor);
+    const auto batch = static_cast<double>(spec.batch);
+    double seconds = 0;
+    for (std::size_t k = 0; k < cost.levels.size(); ++k) {
+        const auto& level = cost.levels[k];
+        std::int64_t length = 0;
+        for (const auto& run : schedule.levels[k].runs) length = std::max(length, run.length);
+        const auto chain = static_cast<double>(length) * (gpu_move_seconds + static_cast<double>(n) * rates.column_seconds) +
+                           flops(level.longest_thirds, n) / (rates.flops_per_second / multiprocessors);
+        const auto waves = std::ceil(static_cast<double>(level.chains) * batch / static_cast<double>(slots));
+        const auto arithmetic = flops(level.counts.thirds(), n) * batch / rates.flops_per_second;
+        const auto traffic = static_cast<double>(level.bytes) * batch / gpu_bytes_per_second;
+        seconds += gpu_level_seconds + std::max({waves * chain, arithmetic, traffic});
+    }
+    return seconds;
+}
+
+/// The simplest orders first: a later one has to be faster.
+std::vector<Schedule> candidates(const Spec& spec, const Target& target, std::int64_t workers) {
+    const auto horizon = spec.horizon;
+    const auto most_chains = target.backend == Backend::cpu ? workers : 2 * multiprocessors;
+    std::vector<Schedule> result{sequential(horizon)};
+    for (std::int64_t chains = 2; chains <= std::min(most_chains, (horizon + 1) / 2); chains += std::max<std::int64_t>(1, chains / 4)) {
+        result.push_back(twisted(horizon, chains));
+        result.push_back(partitioned(horizon, chains));
+    }
+    if (most_chains == 1) return result;
+    result.push_back(twisted(horizon, most_chains));
+    result.push_back(partitioned(horizon, most_chains));
+    result.push_back(multi_stage(horizon));
+    for (std::int64_t length = 1; length < horizon; length += std::max<std::int64_t>(1, length / 4)) {
+        result.push_back(recursive(horizon, length, length));
+    }
+    return result;
+}
+
+}  // namespace
+
+double modelled_seconds(const Schedule& schedule, const Spec& spec, const Target& target, std::int64_t workers) {
+    const auto counted = cost(schedule, spec, workers);
+    return target.backend == Backend::cpu ? cpu_seconds(counted, spec, target, workers) : gpu_seconds(schedule, counted, spec);
+}
+
+Schedule choose_schedule(const Spec& spec, const Target& target, std::int64_t workers) {
+    Schedule best;
+    double least = std::numeric_limits<double>::infinity();
+    for (auto& schedule : candidates(spec, target, workers)) {
+        const auto seconds = modelled_seconds(schedule, spec, target, workers);
+        if (seconds < least) {
+            least = seconds;
+            best = std::move(schedule);
+        }
+    }
+    return best;
+}
+
+}  // namespace trifold

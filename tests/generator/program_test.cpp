@@ -1,0 +1,188 @@
+#include "generator/program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "generator/error.hpp"
+#include "tests/generator/schedules.hpp"
+
+using namespace trifold;
+
+namespace {
+
+const Target cpu{Backend::cpu, "x86-64-v3"}, cuda{Backend::cuda, "sm_90"};
+
+std::vector<Program> programs() {
+    std::vector<Program> result;
+    for (const auto& target : {cpu, cuda}) {
+        for (const auto* schedule : {"sequential", "twisted:2", "recursive:2:3", "multi-stage"}) {
+            result.push_back(
+                generate({.block = 5, .horizon = 13, .precision = Precision::f32, .rhs = 3, .batch = 2}, target, {.schedule = schedule}));
+            result.push_back(generate({.block = 8, .horizon = 1}, target, {.schedule = schedule, .workers = 3}));
+        }
+    }
+    return result;
+}
+
+std::uint64_t fingerprint(const Program& program) { return std::hash<std::string>{}(program.source + to_json(program)); }
+
+std::uint64_t fingerprint_of_all() {
+    std::string all;
+    for (const auto& program : programs()) all += std::to_string(fingerprint(program));
+    return std::hash<std::string>{}(all);
+}
+
+}  // namespace
+
+TEST_CASE("buffers are aligned, apart and within the workspace") {
+    for (const auto& program : programs()) {
+        std::int64_t end = 0;
+        std::set<std::string> names;
+        for (const auto& item : program.buffers) {
+            CHECK(item.offset % workspace_alignment == 0);
+            CHECK(item.offset >= end);
+            CHECK(item.bytes >= 0);
+            CHECK(names.insert(item.name).second);
+            end = item.offset + item.bytes;
+        }
+        CHECK(end <= program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers);
+        CHECK(&buffer(program, "factor") == &*std::ranges::find(program.buffers, std::string("factor"), &Buffer::name));
+        CHECK_THROWS_AS(buffer(program, "fctor"), SpecError);
+    }
+}
+
+TEST_CASE("each kernel stands at its phase's index under a name of its own, which the source defines") {
+    for (const auto& program : programs()) {
+        REQUIRE(program.kernels.size() == std::size(phases));
+        std::set<std::string> names;
+        for (const auto phase : phases) {
+            const auto& kernel = program.kernels[static_cast<std::size_t>(phase)];
+            CHECK(kernel.phase == phase);
+            CHECK(names.insert(kernel.name).second);
+            CHECK(program.source.find(kernel.name) != std::string::npos);
+            CHECK(kernel.name.find(program.id) != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("operations visit every level in order, each launch after the one it needs") {
+    for (const auto& program : programs()) {
+        const auto levels = program.schedule.levels.size();
+        const auto count = [&](Operation operation, Phase phase) {
+            const auto& launches = program.operations.at(operation);
+            return static_cast<std::size_t>(std::ranges::count(launches, static_cast<std::size_t>(phase), &Launch::kernel));
+        };
+        CHECK(program.operations.size() == std::size(operations));
+        CHECK(count(Operation::factor, Phase::factor) == levels);
+        CHECK(count(Operation::factor, Phase::finish_factor) == 1);
+        CHECK(count(Operation::solve, Phase::forward) == levels);
+        CHECK(count(Operation::solve, Phase::backward) == levels);
+        CHECK(count(Operation::factor_solve, Phase::factor_forward) == levels);
+        CHECK(count(Operation::factor_solve, Phase::backward) == levels);
+        CHECK(count(Operation::inverse, Phase::inverse) == levels);
+        for (const auto& [operation, launches] : program.operations) {
+            std::size_t waits = 0;
+            for (std::size_t k = 0; k < launches.size(); ++k) {
+                waits += launches[k].after.empty() ? 0 : 1;
+                for (const auto before : launches[k].after) CHECK(before < k);
+            }
+            CHECK(waits == launches.size() - 1);
+        }
+        const auto& solve = program.operations.at(Operation::solve);
+        std::vector<trifold_int> climbed, descended;
+        for (const auto& launch : solve) {
+            if (launch.kernel == static_cast<std::size_t>(Phase::forward)) climbed.push_back(launch.level.index);
+            if (launch.kernel == static_cast<std::size_t>(Phase::backward)) descended.push_back(launch.level.index);
+        }
+        CHECK(std::ranges::is_sorted(climbed));
+        CHECK(std::ranges::is_sorted(descended, std::ranges::greater{}));
+    }
+}
+
+TEST_CASE("everything that changes the code changes the name") {
+    const Spec spec{.block = 4, .horizon = 9};
+    std::set<std::string> ids;
+    const auto add = [&](const Spec& s, const Target& target, const Tuning& tuning) {
+        CHECK(ids.insert(generate(s, target, tuning).id).second);
+    };
+    add(spec, cpu, {.schedule = "sequential"});
+    add(spec, cpu, {.schedule = "multi-stage"});
+    add(spec, cpu, {.schedule = "sequential", .workers = 2});
+    add(spec, {Backend::cpu, "x86-64-v4"}, {.schedule = "sequential"});
+    add(spec, cuda, {.schedule = "sequential"});
+    add({.block = 4, .horizon = 9, .precision = Precision::f32}, cpu, {.schedule = "sequential"});
+    add({.block = 4, .horizon = 9, .rhs = 2}, cpu, {.schedule = "sequential"});
+    add({.block = 4, .horizon = 9, .batch = 2}, cpu, {.schedule = "sequential"});
+    add({.block = 4, .horizon = 9, .order = Order::column_major}, cpu, {.schedule = "sequential"});
+    add({.block = 4, .horizon = 9, .coupling = Coupling::upper}, cpu, {.schedule = "sequential"});
+    add({.block = 4, .horizon = 9, .rhs_layout = RhsLayout::column_major}, cpu, {.schedule = "sequential"});
+    add({.block = 4, .horizon = 9, .d = {.leading = 8}}, cpu, {.schedule = "sequential"});
+    add({.block = 4, .horizon = 9, .e = {.stage = 0}}, cpu, {.schedule = "sequential"});
+    CHECK(generate(spec, cpu, {.schedule = "partitioned:1"}).id == generate(spec, cpu, {.schedule = "sequential"}).id);
+}
+
+TEST_CASE("the same input gives the same bytes, twice and in another process") {
+    CHECK(fingerprint_of_all() == fingerprint_of_all());
+    const auto command =
+        std::string(TEST_GENERATOR_PROGRAM) + " --no-skip --test-case=fingerprint --no-version --no-path-filenames=true 2>&1";
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> other(popen(command.c_str(), "r"), pclose);
+    REQUIRE(other);
+    std::string output;
+    for (char piece[256]; std::fgets(piece, sizeof piece, other.get()) != nullptr;) output += piece;
+    CHECK_MESSAGE(output.find(fmt::format("fingerprint={};", fingerprint_of_all())) != std::string::npos, output);
+}
+
+// Not a test of its own: what the other process of the test above prints.
+TEST_CASE("fingerprint" * doctest::skip()) { MESSAGE(fmt::format("fingerprint={};", fingerprint_of_all())); }
+
+TEST_CASE("sources hold no date, host or path") {
+    for (const auto& program : programs()) {
+        for (const auto* word : {"/home", "/tmp", "/usr", "__DATE__", "__TIME__", "__FILE__"})
+            CHECK(program.source.find(word) == std::string::npos);
+    }
+}
+
+TEST_CASE("JSON carries the whole Program but its source") {
+    for (const auto& program : programs()) {
+        const auto json = nlohmann::json::parse(to_json(program));
+        CHECK(json.at("id") == program.id);
+        CHECK(json.at("schedule") == program.schedule.name);
+        CHECK(json.at("workspace_bytes") == program.workspace_bytes);
+        CHECK(json.at("spec").at("block") == program.spec.block);
+        CHECK(json.at("spec").at("d").at("leading") == dense);
+        REQUIRE(json.at("levels").size() == program.schedule.levels.size());
+        for (std::size_t k = 0; k < program.schedule.levels.size(); ++k) {
+            const auto& level = json.at("levels")[k];
+            CHECK(level.at("size") == program.schedule.levels[k].size);
+            CHECK(level.at("runs")[0].at("step") == program.schedule.levels[k].runs[0].step);
+        }
+        REQUIRE(json.at("buffers").size() == program.buffers.size());
+        CHECK(json.at("buffers").back().at("offset") == program.buffers.back().offset);
+        REQUIRE(json.at("kernels").size() == program.kernels.size());
+        CHECK(json.at("kernels")[2].at("name") == program.kernels[2].name);
+        for (const auto operation : operations)
+            CHECK(json.at("operations").at(std::string(to_string(operation))).size() == program.operations.at(operation).size());
+        CHECK(json.dump(2) == to_json(program));
+    }
+}
+
+TEST_CASE("bad input to generate") {
+    const Spec spec{.block = 4, .horizon = 9};
+    constexpr auto huge = std::numeric_limits<std::int64_t>::max();
+    CHECK_THROWS_AS(generate({}, cpu), SpecError);
+    CHECK_THROWS_AS(generate(spec, cpu, {.workers = 0}), SpecError);
+    CHECK_THROWS_AS(generate(spec, cpu, {.schedule = "quick"}), SpecError);
+    CHECK_THROWS_AS(generate(spec, {Backend::cpu, "native"}), SpecError);
+    CHECK_THROWS_AS(generate(spec, {Backend::cuda, "gfx90a"}), SpecError);
+    CHECK_THROWS_AS(generate({.block = 4, .horizon = huge / 256}, cpu, {.schedule = "sequential"}),
+                    SpecError);  // the workspace is too large
+    CHECK_THROWS_AS(generate({.block = 1, .horizon = huge / 16}, cpu), SpecError);
+}
