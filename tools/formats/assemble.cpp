@@ -1,0 +1,283 @@
+#include "tools/formats/assemble.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tools/formats/file.hpp"
+
+namespace trifold::formats {
+namespace {
+
+std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+double rounding(Precision precision) {
+    return 16.0 * (precision == Precision::f32 ? static_cast<double>(std::numeric_limits<float>::epsilon())
+                                               : std::numeric_limits<double>::epsilon());
+}
+
+/// For a positive definite A, |a_ij| <= sqrt(a_ii a_jj), so that is the size against which rounding of a_ij counts.
+bool symmetric_to_rounding(double low, double high, double diagonal_row, double diagonal_column, double tolerance) {
+    const auto size = std::max({std::abs(low), std::abs(high), std::sqrt(std::abs(diagonal_row)) * std::sqrt(std::abs(diagonal_column))});
+    return std::abs(low - high) <= tolerance * size;
+}
+
+std::int64_t elements(std::int64_t count, const System& system, std::int64_t columns, std::string_view what) {
+    const auto block = checked_multiply(system.block, columns, what);
+    return checked_multiply(checked_multiply(checked_multiply(count, system.batch, what), block, what), sizeof(double), what) /
+           static_cast<std::int64_t>(sizeof(double));
+}
+
+void allocate(System& system) {
+    system.d.resize(index(elements(system.horizon, system, system.block, "size of D")));
+    system.e.resize(index(elements(system.horizon - 1, system, system.block, "size of E")));
+    system.b.resize(index(elements(system.horizon, system, system.rhs, "size of b")));
+}
+
+/// Puts sparse entries into blocks and finds repeated ones.
+class Scatter {
+  public:
+    Scatter(System& system, const SparseMatrix& a)
+        : system_(system), symmetric_(a.symmetric), seen_d_(system.d.size()), seen_e_(system.e.size()) {
+        if (!symmetric_) upper_.resize(system.e.size()), seen_upper_.resize(system.e.size());
+    }
+    void add(const Entry& entry, std::size_t number) {
+        const auto n = system_.block;
+        const bool mirrored = entry.row < entry.column;
+        const auto row = mirrored && symmetric_ ? entry.column : entry.row, column = mirrored && symmetric_ ? entry.row : entry.column;
+        const auto i = row / n, j = column / n, r = row % n, c = column % n;
+        if (std::abs(i - j) > 1) outside(entry, number);
+        if (i == j)
+            put(system_.d, seen_d_, (i * n + r) * n + c, entry, number);
+        else if (i > j)
+            put(system_.e, seen_e_, (j * n + r) * n + c, entry, number);
+        else
+            put(upper_, seen_upper_, (i * n + c) * n + r, entry, number);
+    }
+    /// Compares both triangles of a general matrix, or mirrors the lower one.
+    void finish(double tolerance) {
+        const auto n = system_.block;
+        for (std::int64_t row = 0; row < n * system_.horizon; ++row) {
+            const auto i = row / n, r = row % n;
+            for (std::int64_t c = 0; i > 0 && c < n && !symmetric_; ++c) {
+                const auto at = index(((i - 1) * n + r) * n + c);
+                compare(row, (i - 1) * n + c, system_.e[at], upper_[at], tolerance);
+            }
+            for (std::int64_t c = 0; c < r; ++c) {
+                auto& high = system_.d[index((i * n + c) * n + r)];
+                const auto low = system_.d[index((i * n + r) * n + c)];
+                if (symmetric_)
+                    high = low;
+                else
+                    compare(row, i * n + c, low, high, tolerance);
+            }
+        }
+    }
+
+  private:
+    [[noreturn]] void outside(const Entry& entry, std::size_t number) const {
+        throw InputError(
+            fmt::format("entry {} of A, at row {} and column {} (from 1), is outside the block-tridiagonal band of block size {}; "
+                        "give a larger --block, or none to have it inferred",
+                        number + 1, entry.row + 1, entry.column + 1, system_.block));
+    }
+    void put(std::vector<double>& values, std::vector<bool>& seen, std::int64_t at, const Entry& entry, std::size_t number) {
+        if (seen[index(at)])
+            throw InputError(fmt::format("entry {} of A, at row {} and column {} (from 1), was given before{}; give every entry once",
+                                         number + 1, entry.row + 1, entry.column + 1,
+                                         symmetric_ ? " (a symmetric file holds one of each mirrored pair)" : ""));
+        seen[index(at)] = true;
+        values[index(at)] = entry.value;
+    }
+    double diagonal(std::int64_t row) const {
+        const auto n = system_.block;
+        return system_.d[index((row / n * n + row % n) * n + row % n)];
+    }
+    void compare(std::int64_t row, std::int64_t column, double low, double high, double tolerance) const {
+        if (symmetric_to_rounding(low, high, diagonal(row), diagonal(column), tolerance)) return;
+        throw InputError(fmt::format("A is not symmetric: A({}, {}) = {} but A({}, {}) = {} (rows and columns from 1)", row + 1, column + 1,
+                                     low, column + 1, row + 1, high));
+    }
+    System& system_;
+    bool symmetric_;
+    std::vector<double> upper_;
+    std::vector<bool> seen_d_, seen_e_, seen_upper_;
+};
+
+struct Shapes {
+    const Array &d, &e, &b;
+    [[noreturn]] void fail(std::string_view what) const {
+        throw InputError(
+            fmt::format("D has shape {}, E {}, b {}: {}", shape_text(d.shape), shape_text(e.shape), shape_text(b.shape), what));
+    }
+};
+
+void check_block_symmetry(const System& system, double tolerance) {
+    const auto n = system.block;
+    for (std::int64_t block = 0; block < system.batch * system.horizon; ++block) {
+        const auto* values = system.d.data() + block * n * n;
+        std::int64_t row = -1, column = -1;
+        bool lower_only = true;
+        for (std::int64_t r = 0; r < n; ++r) {
+            for (std::int64_t c = 0; c < r; ++c) {
+                const auto low = values[r * n + c], high = values[c * n + r];
+                lower_only = lower_only && high == 0;
+                if (row < 0 && !symmetric_to_rounding(low, high, values[r * n + r], values[c * n + c], tolerance)) row = r, column = c;
+            }
+        }
+        if (row >= 0 && !lower_only)
+            throw InputError(fmt::format(
+                "D is not symmetric: member {}, block {}: D({}, {}) = {} but D({}, {}) = {} (from 0); give symmetric blocks, or zeros "
+                "above the diagonal",
+                block / system.horizon, block % system.horizon, row, column, values[row * n + column], column, row,
+                values[column * n + row]));
+    }
+}
+
+void check_values(const std::vector<double>& values, double largest, Precision precision, std::string_view what,
+                  const std::vector<std::int64_t>& shape) {
+    const auto bad = std::ranges::find_if_not(values, [&](double value) { return std::abs(value) <= largest; });
+    if (bad == values.end()) return;
+    auto rest = bad - values.begin();
+    std::vector<std::int64_t> position(shape.size());
+    for (std::size_t k = shape.size(); k-- > 0;) position[k] = rest % shape[k], rest /= shape[k];
+    throw InputError(fmt::format("{}{} is {}, which is not a finite {} number (member, block, row, column, from 0)", what,
+                                 shape_text(position), *bad, to_string(precision)));
+}
+
+}  // namespace
+
+std::int64_t infer_block(const SparseMatrix& a) {
+    // Only the furthest entry of each row below the diagonal matters.
+    std::vector<std::pair<std::int64_t, std::int64_t>> reach;
+    std::int64_t width = 0;
+    for (const auto& entry : a.entries) {
+        const auto row = std::max(entry.row, entry.column), column = std::min(entry.row, entry.column);
+        if (!reach.empty() && reach.back().first == row)
+            reach.back().second = std::min(reach.back().second, column);
+        else
+            reach.emplace_back(row, column);
+        width = std::max(width, row - column);
+    }
+    std::ranges::sort(reach);
+    const auto same_row = [](const auto& left, const auto& right) { return left.first == right.first; };
+    reach.erase(std::unique(reach.begin(), reach.end(), same_row), reach.end());
+    const auto holds = [&](std::int64_t n) {
+        return std::ranges::all_of(reach, [&](const auto& r) { return r.first / n - r.second / n <= 1; });
+    };
+    auto block = std::max<std::int64_t>((width + 2) / 2, 1);
+    while (block <= max_block && !holds(block)) ++block;
+    if (block > max_block)
+        throw InputError(
+            fmt::format("A has entries {} off the diagonal, so no block size up to {} holds them; reorder it to a smaller bandwidth", width,
+                        max_block));
+    return block;
+}
+
+System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::int64_t> block, Precision precision) {
+    if (a.rows != a.columns) throw InputError(fmt::format("A is {} by {}; give a square matrix", a.rows, a.columns));
+    if (b.rows != a.rows) throw InputError(fmt::format("b has {} rows, A has {}; give as many", b.rows, a.rows));
+    // A matrix with rows but no entries in them could ask for any amount of memory.
+    if (constexpr std::int64_t generous = 1 << 20; a.rows > generous && a.rows > static_cast<std::int64_t>(a.entries.size()))
+        throw InputError(fmt::format("A has {} rows but only {} entries, so some rows are empty and it is not positive definite", a.rows,
+                                     a.entries.size()));
+    if (block && (*block < 1 || *block > max_block))
+        throw InputError(fmt::format("block size n = {} is out of range; give 1 to {}", *block, max_block));
+    System system;
+    system.rows = a.rows;
+    system.block = block ? *block : infer_block(a);
+    system.horizon = (a.rows + system.block - 1) / system.block;
+    system.rhs = b.columns;
+    allocate(system);
+    Scatter scatter(system, a);
+    for (std::size_t k = 0; k < a.entries.size(); ++k) scatter.add(a.entries[k], k);
+    const auto n = system.block;
+    for (auto row = system.rows; row < n * system.horizon; ++row) system.d[index((row / n * n + row % n) * n + row % n)] = 1;
+    scatter.finish(rounding(precision));
+    std::ranges::copy(b.values, system.b.begin());
+    return system;
+}
+
+System assemble(const Array& d, const Array& e, const Array& b) {
+    const Shapes shapes{d, e, b};
+    const bool batched = d.shape.size() == 4;
+    if (d.shape.size() != 3 && !batched) shapes.fail("D must be (N, n, n), or (batch, N, n, n)");
+    const auto lead = batched ? 1U : 0U;
+    System system;
+    system.batch = batched ? d.shape[0] : 1;
+    system.horizon = d.shape[lead];
+    system.block = d.shape[lead + 1];
+    const auto n = system.block, horizon = system.horizon;
+    if (d.shape[lead + 2] != n) shapes.fail("the blocks of D must be square");
+    if (system.batch < 1 || horizon < 1 || n < 1 || n > max_block)
+        shapes.fail(fmt::format("D must hold at least one block of 1 to {} rows", max_block));
+    system.rows = checked_multiply(n, horizon, "rows of A");
+    const bool shared = batched && e.shape == std::vector<std::int64_t>{horizon - 1, n, n};
+    const auto expected_e =
+        batched ? std::vector<std::int64_t>{system.batch, horizon - 1, n, n} : std::vector<std::int64_t>{horizon - 1, n, n};
+    if (!shared && e.shape != expected_e) shapes.fail(fmt::format("E must be {}", shape_text(expected_e)));
+    auto expected_b = batched ? std::vector<std::int64_t>{system.batch, horizon, n} : std::vector<std::int64_t>{horizon, n};
+    const auto vectors = expected_b;
+    if (b.shape.size() == expected_b.size() + 1) {
+        system.rhs = b.shape.back();
+        expected_b.push_back(system.rhs);
+    }
+    if (b.shape != expected_b || system.rhs < 1)
+        shapes.fail(fmt::format("b must be {}, or the same with a last axis of right-hand sides", shape_text(vectors)));
+    system.d = d.values;
+    system.b = b.values;
+    for (std::int64_t member = 0; member < (shared ? system.batch : 1); ++member)
+        system.e.insert(system.e.end(), e.values.begin(), e.values.end());
+    check_finite(system, Precision::f64);
+    check_block_symmetry(system, rounding(d.precision));
+    return system;
+}
+
+DenseMatrix to_dense(const SparseMatrix& b, std::string_view name) {
+    std::int64_t count = 0;
+    if (constexpr std::int64_t most = std::int64_t{1} << 27; __builtin_mul_overflow(b.rows, b.columns, &count) || count > most)
+        throw InputError(
+            fmt::format("'{}' is {} by {} in coordinate format, more than {} values; give an array file", name, b.rows, b.columns, most));
+    if (b.symmetric) throw InputError(fmt::format("'{}' is symmetric; give right-hand sides as a general matrix", name));
+    DenseMatrix dense{b.rows, b.columns, std::vector<double>(index(count))};
+    std::vector<bool> seen(index(count));
+    for (const auto& entry : b.entries) {
+        const auto at = index(entry.row * b.columns + entry.column);
+        if (seen[at])
+            throw InputError(
+                fmt::format("'{}' gives the value at row {} and column {} (from 1) twice", name, entry.row + 1, entry.column + 1));
+        seen[at] = true;
+        dense.values[at] = entry.value;
+    }
+    return dense;
+}
+
+void check_finite(const System& system, Precision precision) {
+    const auto largest =
+        precision == Precision::f32 ? static_cast<double>(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max();
+    const auto n = system.block;
+    check_values(system.d, largest, precision, "D", {system.batch, system.horizon, n, n});
+    check_values(system.e, largest, precision, "E", {system.batch, system.horizon - 1, n, n});
+    check_values(system.b, largest, precision, "b", {system.batch, system.horizon, n, system.rhs});
+}
+
+SparseMatrix to_sparse(const System& system) {
+    const auto n = system.block;
+    SparseMatrix a{system.rows, system.rows, true, {}};
+    for (std::int64_t row = 0; row < system.rows; ++row) {
+        const auto i = row / n, r = row % n;
+        for (std::int64_t c = 0; i > 0 && c < n; ++c) {
+            const auto value = system.e[index(((i - 1) * n + r) * n + c)];
+            if (value != 0) a.entries.push_back({row, (i - 1) * n + c, value});
+        }
+        for (std::int64_t c = 0; c <= r; ++c) {
+            const auto value = system.d[index((i * n + r) * n + c)];
+            if (value != 0) a.entries.push_back({row, i * n + c, value});
+        }
+    }
+    return a;
+}
+
+}  // namespace trifold::formats

@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "generator/spec.hpp"
+#include "tools/formats/matrix_market.hpp"
+#include "tools/formats/npy.hpp"
+
+namespace trifold::formats {
+
+/// A X = B in the Spec's default layouts, in double whatever the precision it is solved in.
+struct System {
+    std::int64_t block = 0, horizon = 0, rhs = 1, batch = 1;
+    std::int64_t rows = 0;  ///< of A as given; the rows from here to block * horizon are padding (identity, b = 0)
+    std::vector<double> d;  ///< [batch][N][n][n], the lower triangle counts
+    std::vector<double> e;  ///< [batch][N-1][n][n], A(i+1, i)
+    std::vector<double> b;  ///< [batch][N][n][m]
+    bool operator==(const System&) const = default;
+};
+
+/// Smallest n whose block-tridiagonal pattern holds every entry.
+std::int64_t infer_block(const SparseMatrix& a);
+
+/// Blocks of a sparse A, b as columns. Without a block size it is inferred. Throws InputError: sizes that do not match, an entry
+/// outside the band (the first in the file), repeated entries, an A that is not symmetric to rounding of `precision` (the pair).
+System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::int64_t> block, Precision precision);
+
+/// D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m); or D (B,N,n,n), E (N-1,n,n) or (B,N-1,n,n), b (B,N,n) or (B,N,n,m). Blocks of D are
+/// symmetric to rounding or have zeros above the diagonal. Throws InputError.
+System assemble(const Array& d, const Array& e, const Array& b);
+
+/// The right-hand sides of a sparse b.
+DenseMatrix to_dense(const SparseMatrix& b, std::string_view name);
+
+/// Throws InputError naming the first value that is not finite, or not representable in the precision.
+void check_finite(const System& system, Precision precision);
+
+/// The lower triangle of member 0, without padding and zeros.
+SparseMatrix to_sparse(const System& system);
+
+}  // namespace trifold::formats

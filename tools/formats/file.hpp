@@ -1,0 +1,30 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "generator/error.hpp"
+
+namespace trifold::formats {
+
+/// A file that cannot be opened, is not what it should be, or holds values that cannot be used.
+class InputError : public Error {
+    using Error::Error;
+};
+
+/// The disk is full or failed while a result was written. Nothing half written is left behind.
+class OutputError : public Error {
+    using Error::Error;
+};
+
+/// The whole of a regular file or pipe. Throws InputError (missing, a directory, empty, unreadable).
+std::string read_file(const std::filesystem::path& path);
+
+/// Throws InputError when `path` is a directory, or its directory does not exist or may not be written.
+void check_writable(const std::filesystem::path& path);
+
+/// Replaces the file as a whole: written beside it, flushed, renamed. A symbolic link is followed, and devices and pipes are
+/// written directly. Throws InputError (cannot be opened) or OutputError (could not be written in full).
+void write_file(const std::filesystem::path& path, std::string_view bytes);
+
+}  // namespace trifold::formats

@@ -1,0 +1,214 @@
+#include "tools/formats/npy.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "tools/formats/file.hpp"
+
+namespace trifold::formats {
+namespace {
+
+constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::size_t max_dimensions = 32;  // NumPy's own limit
+
+[[noreturn]] void fail(std::string_view name, std::string_view what) {
+    throw InputError(fmt::format("'{}' is not a usable .npy file: {}", name, what));
+}
+
+/// The header is a Python dictionary literal: {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }
+class Header {
+  public:
+    Header(std::string_view text, std::string_view name) : text_(text), name_(name) {
+        expect('{');
+        while (!accept('}')) {
+            read_item();
+            if (!accept(',') && peek() != '}') fail(name_, "the header is malformed; ',' or '}' is missing");
+        }
+        skip_space();
+        if (!text_.empty()) fail(name_, "the header goes on after its dictionary");
+        if (!has_descr_ || !has_order_ || !has_shape_) fail(name_, "the header lacks 'descr', 'fortran_order' or 'shape'");
+    }
+    std::string descr;
+    bool fortran = false;
+    std::vector<std::int64_t> shape;
+
+  private:
+    void skip_space() {
+        const auto start = text_.find_first_not_of(" \t\r\n");
+        text_.remove_prefix(std::min(start, text_.size()));
+    }
+    char peek() {
+        skip_space();
+        return text_.empty() ? '\0' : text_.front();
+    }
+    bool accept(char wanted) {
+        if (peek() != wanted || text_.empty()) return false;
+        text_.remove_prefix(1);
+        return true;
+    }
+    void expect(char wanted) {
+        if (!accept(wanted)) fail(name_, fmt::format("the header is malformed; '{}' is missing", wanted));
+    }
+    bool accept_word(std::string_view word) {
+        skip_space();
+        if (!text_.starts_with(word)) return false;
+        text_.remove_prefix(word.size());
+        return true;
+    }
+    std::string quoted() {
+        const char quote = peek();
+        if (quote != '\'' && quote != '"')
+            fail(name_, "the header is malformed; a quoted name is missing (arrays of records are not accepted)");
+        const auto end = text_.find(quote, 1);
+        if (end == std::string_view::npos) fail(name_, "the header is malformed; a quote is not closed");
+        std::string result(text_.substr(1, end - 1));
+        text_.remove_prefix(end + 1);
+        return result;
+    }
+    void read_item() {
+        const auto key = quoted();
+        expect(':');
+        if (key == "descr" && !std::exchange(has_descr_, true)) {
+            descr = quoted();
+        } else if (key == "fortran_order" && !std::exchange(has_order_, true)) {
+            fortran = accept_word("True");
+            if (!fortran && !accept_word("False")) fail(name_, "'fortran_order' is neither True nor False");
+        } else if (key == "shape" && !std::exchange(has_shape_, true)) {
+            read_shape();
+        } else {
+            fail(name_, fmt::format("the header has an unknown or repeated key '{}'", key));
+        }
+    }
+    void read_shape() {
+        expect('(');
+        while (!accept(')')) {
+            skip_space();
+            std::int64_t extent = 0;
+            const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
+            if (error != std::errc{} || extent < 0) fail(name_, "an extent in 'shape' is not a whole number from 0 to 2^63 - 1");
+            text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+            shape.push_back(extent);
+            if (shape.size() > max_dimensions) fail(name_, fmt::format("it has more than {} dimensions", max_dimensions));
+            if (!accept(',') && peek() != ')') fail(name_, "the header is malformed; ',' or ')' is missing in 'shape'");
+        }
+    }
+    std::string_view text_, name_;
+    bool has_descr_ = false, has_order_ = false, has_shape_ = false;
+};
+
+std::uint64_t little_endian(std::string_view bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t k = bytes.size(); k-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[k]);
+    return value;
+}
+
+/// Splits off the preamble and header; `bytes` is left at the data.
+Header take_header(std::string_view& bytes, std::string_view name) {
+    if (!bytes.starts_with(magic)) fail(name, "it does not start with the NumPy signature");
+    if (bytes.size() < magic.size() + 4) fail(name, "it ends within the header");
+    const int version = static_cast<unsigned char>(bytes[magic.size()]);
+    if (version < 1 || version > 3) fail(name, fmt::format("format version {} is unknown; 1 to 3 are read", version));
+    bytes.remove_prefix(magic.size() + 2);
+    const std::size_t width = version == 1 ? 2 : 4;
+    if (bytes.size() < width) fail(name, "it ends within the header");
+    const auto length = little_endian(bytes.substr(0, width));
+    bytes.remove_prefix(width);
+    if (length > bytes.size()) fail(name, fmt::format("the header announces {} bytes, {} are left", length, bytes.size()));
+    Header header(bytes.substr(0, length), name);
+    bytes.remove_prefix(length);
+    return header;
+}
+
+std::int64_t element_count(const std::vector<std::int64_t>& shape, std::string_view name) {
+    std::int64_t count = 1;
+    for (const auto extent : shape) {
+        if (extent == 0) return 0;
+    }
+    for (const auto extent : shape) {
+        if (__builtin_mul_overflow(count, extent, &count))
+            fail(name, fmt::format("shape {} is too large for a 64-bit size", shape_text(shape)));
+    }
+    return count;
+}
+
+template <class Real, class Bits>
+void widen(std::string_view bytes, bool swap, std::vector<double>& values) {
+    for (std::size_t k = 0; k < values.size(); ++k) {
+        Bits bits;
+        std::memcpy(&bits, bytes.data() + k * sizeof(Bits), sizeof(Bits));
+        if constexpr (sizeof(Bits) == 4)
+            bits = swap ? __builtin_bswap32(bits) : bits;
+        else
+            bits = swap ? __builtin_bswap64(bits) : bits;
+        values[k] = static_cast<double>(std::bit_cast<Real>(bits));
+    }
+}
+
+std::vector<double> to_c_order(const std::vector<double>& values, const std::vector<std::int64_t>& shape) {
+    std::vector<double> result(values.size());
+    std::vector<std::int64_t> index(shape.size(), 0);
+    for (const auto value : values) {  // the first index runs fastest
+        std::int64_t offset = 0;
+        for (std::size_t k = 0; k < shape.size(); ++k) offset = offset * shape[k] + index[k];
+        result[static_cast<std::size_t>(offset)] = value;
+        for (std::size_t k = 0; k < shape.size() && ++index[k] == shape[k]; ++k) index[k] = 0;
+    }
+    return result;
+}
+
+}  // namespace
+
+Array parse_npy(std::string_view bytes, std::string_view name) {
+    const auto header = take_header(bytes, name);
+    const auto type = header.descr.size() == 3 ? std::string_view(header.descr).substr(1) : std::string_view{};
+    const char order = header.descr.empty() ? '\0' : header.descr.front();
+    if ((type != "f4" && type != "f8") || (order != '<' && order != '>' && order != '='))
+        fail(name, fmt::format("its type is '{}'; give real numbers, f4 or f8 (array.astype('f8'))", header.descr));
+    Array array{header.shape, type == "f4" ? Precision::f32 : Precision::f64, {}};
+    const auto count = element_count(array.shape, name);
+    const auto width = element_bytes(array.precision);
+    std::int64_t size = 0;
+    if (__builtin_mul_overflow(count, width, &size) || static_cast<std::uint64_t>(size) != bytes.size())
+        fail(name, fmt::format("shape {} of '{}' needs {} x {} bytes of data, {} are there", shape_text(array.shape), header.descr, count,
+                               width, bytes.size()));
+    array.values.resize(static_cast<std::size_t>(count));
+    const bool swap = (order == '>') != (std::endian::native == std::endian::big) && order != '=';
+    if (array.precision == Precision::f32)
+        widen<float, std::uint32_t>(bytes, swap, array.values);
+    else
+        widen<double, std::uint64_t>(bytes, swap, array.values);
+    if (header.fortran && array.shape.size() > 1) array.values = to_c_order(array.values, array.shape);
+    return array;
+}
+
+std::string format_npy(const Array& array) {
+    static_assert(std::endian::native == std::endian::little);
+    const bool narrow = array.precision == Precision::f32;
+    auto header = fmt::format("{{'descr': '<{}', 'fortran_order': False, 'shape': {}, }}", narrow ? "f4" : "f8", shape_text(array.shape));
+    constexpr std::size_t alignment = 64, preamble = 10;
+    header.append((2 * alignment - (preamble + header.size() + 1) % alignment) % alignment, ' ');
+    header += '\n';
+    std::string bytes(magic);
+    bytes += {'\x01', '\x00', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+    bytes += header;
+    const auto start = bytes.size();
+    const std::size_t width = narrow ? 4 : 8;
+    bytes.resize(start + array.values.size() * width);
+    for (std::size_t k = 0; k < array.values.size(); ++k) {
+        const auto value = static_cast<float>(array.values[k]);
+        std::memcpy(bytes.data() + start + k * width, narrow ? static_cast<const void*>(&value) : &array.values[k], width);
+    }
+    return bytes;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    return shape.size() == 1 ? fmt::format("({},)", shape[0]) : fmt::format("({})", fmt::join(shape, ", "));
+}
+
+}  // namespace trifold::formats

@@ -1,0 +1,229 @@
+#include "tools/problems/problems.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "generator/error.hpp"
+#include "tools/problems/random.hpp"
+
+namespace trifold::problems {
+namespace {
+
+using formats::System;
+using Matrix = std::vector<double>;  // row-major
+
+Matrix filled(std::int64_t count, auto&& next) {
+    Matrix result(static_cast<std::size_t>(count));
+    for (auto& value : result) value = next();
+    return result;
+}
+
+Matrix transposed(const Matrix& a, std::int64_t rows, std::int64_t columns) {
+    Matrix result(a.size());
+    for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t j = 0; j < columns; ++j)
+            result[static_cast<std::size_t>(j * rows + i)] = a[static_cast<std::size_t>(i * columns + j)];
+    }
+    return result;
+}
+
+/// c += a b, with a rows by inner and b inner by columns.
+void multiply(const double* a, const double* b, double* c, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t k = 0; k < inner; ++k) {
+            const auto factor = a[i * inner + k];
+            for (std::int64_t j = 0; j < columns; ++j) c[i * columns + j] += factor * b[k * columns + j];
+        }
+    }
+}
+
+Matrix product(const Matrix& a, const Matrix& b, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    Matrix result(static_cast<std::size_t>(rows * columns));
+    multiply(a.data(), b.data(), result.data(), rows, inner, columns);
+    return result;
+}
+
+/// Sums in different orders may round differently: take the lower triangle for both.
+void mirror(double* a, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = 0; j < i; ++j) a[j * n + i] = a[i * n + j];
+    }
+}
+
+/// One member of a System being filled.
+struct Member {
+    std::int64_t n, horizon, m;
+    double *d, *e, *b;
+    double* diagonal(std::int64_t i) const { return d + i * n * n; }
+    double* coupling(std::int64_t i) const { return e + i * n * n; }
+    double* rhs(std::int64_t i) const { return b + i * n * m; }
+};
+
+void fill_socu(const Member& a, Random& random) {
+    const auto n = a.n;
+    Matrix below;  // L_{i,i-1}
+    for (std::int64_t i = 0; i < a.horizon; ++i) {
+        Matrix factor(static_cast<std::size_t>(n * n));
+        for (std::int64_t r = 0; r < n; ++r) {
+            for (std::int64_t c = 0; c <= r; ++c) factor[static_cast<std::size_t>(r * n + c)] = random.uniform() + (r == c ? 10 : 0);
+        }
+        const auto factor_transposed = transposed(factor, n, n);
+        multiply(factor.data(), factor_transposed.data(), a.diagonal(i), n, n, n);
+        if (i > 0) multiply(below.data(), transposed(below, n, n).data(), a.diagonal(i), n, n, n);
+        mirror(a.diagonal(i), n);
+        if (i + 1 < a.horizon) {
+            below = filled(n * n, [&] { return random.uniform(); });
+            multiply(below.data(), factor_transposed.data(), a.coupling(i), n, n, n);
+        }
+    }
+    for (std::int64_t k = 0; k < a.horizon * n * a.m; ++k) a.b[k] = random.uniform();
+}
+
+/// b = A x.
+void set_rhs(const Member& a, const Matrix& x) {
+    const auto n = a.n, m = a.m;
+    for (std::int64_t i = 0; i < a.horizon; ++i) {
+        multiply(a.diagonal(i), x.data() + i * n * m, a.rhs(i), n, n, m);
+        if (i == 0) continue;
+        multiply(a.coupling(i - 1), x.data() + (i - 1) * n * m, a.rhs(i), n, n, m);
+        const auto upper = transposed(Matrix(a.coupling(i - 1), a.coupling(i - 1) + n * n), n, n);
+        multiply(upper.data(), x.data() + i * n * m, a.rhs(i - 1), n, n, m);
+    }
+}
+
+void fill_blockdss(const Member& a, Random& random) {
+    const auto n = a.n;
+    for (std::int64_t i = 0; i < a.horizon; ++i) {
+        const auto factor = filled(n * n, [&] { return random.normal(); });
+        multiply(factor.data(), transposed(factor, n, n).data(), a.diagonal(i), n, n, n);
+        for (std::int64_t r = 0; r < n; ++r) a.diagonal(i)[r * n + r] += static_cast<double>(n);
+        mirror(a.diagonal(i), n);
+    }
+    for (std::int64_t k = 0; k < (a.horizon - 1) * n * n; ++k) a.e[k] = random.normal();
+    set_rhs(a, filled(a.horizon * n * a.m, [&] { return random.uniform(); }));
+}
+
+/// Rows of a normal matrix made orthonormal by Gram-Schmidt, twice for accuracy.
+Matrix random_orthogonal(std::int64_t n, Random& random) {
+    auto u = filled(n * n, [&] { return random.normal(); });
+    for (std::int64_t i = 0; i < n; ++i) {
+        auto* row = u.data() + i * n;
+        for (std::int64_t k = 0; k < 2 * i; ++k) {
+            const auto* other = u.data() + k % i * n;
+            double dot = 0;
+            for (std::int64_t j = 0; j < n; ++j) dot += row[j] * other[j];
+            for (std::int64_t j = 0; j < n; ++j) row[j] -= dot * other[j];
+        }
+        double square = 0;
+        for (std::int64_t j = 0; j < n; ++j) square += row[j] * row[j];
+        for (std::int64_t j = 0; j < n; ++j) row[j] /= std::sqrt(square);
+    }
+    return u;
+}
+
+/// The same model at every step.
+struct KalmanModel {
+    std::int64_t n, observations;
+    Matrix transition, observe, noise_root, precision;  // G, H, a root of Q, Q^-1
+};
+
+KalmanModel kalman_model(std::int64_t n, Random& random) {
+    constexpr double damping = 0.98, noise = 0.04;
+    KalmanModel model{n, 4 * n, Matrix(static_cast<std::size_t>(n * n)), {}, {}, {}};
+    for (std::int64_t k = 0; k < n; k += 2) {
+        const auto angle = std::numbers::pi * (0.02 + 0.2 * random.uniform());
+        auto* g = model.transition.data() + k * n + k;
+        g[0] = g[n + 1] = damping * std::cos(angle);
+        g[n] = damping * std::sin(angle);
+        g[1] = -g[n];
+    }
+    const auto scale = 1 / std::sqrt(static_cast<double>(n));
+    model.observe = filled(model.observations * n, [&] { return random.normal() * scale; });
+    const auto u = random_orthogonal(n, random);  // rows are the eigenvectors of Q
+    Matrix root(u.size()), inverse(u.size());
+    for (std::int64_t k = 0; k < n; ++k) {
+        const auto eigenvalue = noise * (n == 1 ? 1 : 0.5 + static_cast<double>(k) / static_cast<double>(n - 1));
+        for (std::int64_t j = 0; j < n; ++j) {
+            const auto at = static_cast<std::size_t>(k * n + j);
+            root[at] = u[at] * std::sqrt(eigenvalue);
+            inverse[at] = u[at] / eigenvalue;
+        }
+    }
+    model.noise_root = transposed(root, n, n);
+    model.precision = product(transposed(u, n, n), inverse, n, n, n);
+    mirror(model.precision.data(), n);
+    return model;
+}
+
+/// b_k = H' z_k (+ Q^-1 G x_0 at the first step, whose state is x_0 = 0 here) for one simulated path a column.
+void simulate_kalman(const Member& a, const KalmanModel& model, Random& random) {
+    const auto n = a.n, m = a.m;
+    const auto observe_transposed = transposed(model.observe, model.observations, n);
+    Matrix state(static_cast<std::size_t>(n * m));
+    for (std::int64_t i = 0; i < a.horizon; ++i) {
+        auto next = product(model.transition, state, n, n, m);
+        const auto shock = filled(n * m, [&] { return random.normal(); });
+        multiply(model.noise_root.data(), shock.data(), next.data(), n, n, m);
+        state = std::move(next);
+        auto observed = filled(model.observations * m, [&] { return random.normal(); });
+        multiply(model.observe.data(), state.data(), observed.data(), model.observations, n, m);
+        multiply(observe_transposed.data(), observed.data(), a.rhs(i), n, model.observations, m);
+    }
+}
+
+void fill_kalman(const Member& a, Random& random) {
+    const auto n = a.n;
+    const auto model = kalman_model(n, random);
+    auto last = product(transposed(model.observe, model.observations, n), model.observe, n, model.observations, n);  // H' H
+    for (std::size_t k = 0; k < last.size(); ++k) last[k] += model.precision[k];
+    mirror(last.data(), n);
+    auto coupling = product(model.precision, model.transition, n, n, n);  // Q^-1 G
+    auto inner = last;
+    multiply(transposed(model.transition, n, n).data(), coupling.data(), inner.data(), n, n, n);
+    mirror(inner.data(), n);
+    for (std::int64_t i = 0; i < a.horizon; ++i) {
+        const auto& diagonal = i + 1 < a.horizon ? inner : last;
+        std::copy(diagonal.begin(), diagonal.end(), a.diagonal(i));
+        for (std::int64_t k = 0; i + 1 < a.horizon && k < n * n; ++k) a.coupling(i)[k] = -coupling[static_cast<std::size_t>(k)];
+    }
+    simulate_kalman(a, model, random);
+}
+
+System build(const Sizes& sizes, std::uint64_t seed, void (*fill)(const Member&, Random&)) {
+    validate({.block = sizes.block, .horizon = sizes.horizon, .rhs = sizes.rhs, .batch = sizes.batch});
+    const auto n = sizes.block, blocks = n * n * sizes.horizon, couplings = n * n * (sizes.horizon - 1),
+               rhs = n * sizes.horizon * sizes.rhs;
+    System system{n, sizes.horizon, sizes.rhs, sizes.batch, n * sizes.horizon, {}, {}, {}};
+    system.d.resize(static_cast<std::size_t>(blocks * sizes.batch));
+    system.e.resize(static_cast<std::size_t>(couplings * sizes.batch));
+    system.b.resize(static_cast<std::size_t>(rhs * sizes.batch));
+    for (std::int64_t k = 0; k < sizes.batch; ++k) {
+        Random random(seed + static_cast<std::uint64_t>(k));
+        fill({n, sizes.horizon, sizes.rhs, system.d.data() + k * blocks, system.e.data() + k * couplings, system.b.data() + k * rhs},
+             random);
+    }
+    return system;
+}
+
+}  // namespace
+
+System socu(const Sizes& sizes, std::uint64_t seed) { return build(sizes, seed, fill_socu); }
+
+System blockdss(const Sizes& sizes, std::uint64_t seed) { return build(sizes, seed, fill_blockdss); }
+
+System kalman(const Sizes& sizes, std::uint64_t seed) {
+    if (sizes.block % 2 != 0)
+        throw SpecError(fmt::format("the Kalman problem is made of plane rotations; n = {} is odd, give an even n", sizes.block));
+    return build(sizes, seed, fill_kalman);
+}
+
+System make(std::string_view name, const Sizes& sizes, std::uint64_t seed) {
+    if (name == "socu") return socu(sizes, seed);
+    if (name == "blockdss") return blockdss(sizes, seed);
+    if (name == "kalman") return kalman(sizes, seed);
+    throw SpecError(fmt::format("unknown problem '{}'; give socu, blockdss or kalman", name));
+}
+
+}  // namespace trifold::problems

@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "tools/formats/assemble.hpp"
+
+namespace trifold::problems {
+
+/// Sizes of a test problem. Member k of a batch is the single problem with seed + k.
+struct Sizes {
+    std::int64_t block, horizon, rhs = 1, batch = 1;
+};
+
+/// L_ii = tril(uniform) + 10 I, L_{i+1,i} uniform, A = L L', b uniform.
+formats::System socu(const Sizes& sizes, std::uint64_t seed);
+
+/// D_i = R R' + n I and upper couplings with R and the couplings normal; x uniform, b = A x. Rarely positive definite for n < 8.
+formats::System blockdss(const Sizes& sizes, std::uint64_t seed);
+
+/// Normal equations of a Kalman smoother: damped plane rotations G (0.98), 4 n observations a step through H = normal / sqrt(n),
+/// Q = 0.04 U diag(0.5 .. 1.5) U' with U random orthogonal, R = I, the observations of a simulated path. n must be even.
+formats::System kalman(const Sizes& sizes, std::uint64_t seed);
+
+/// By name: socu, blockdss or kalman. Throws SpecError on another name, or sizes that the problem does not have.
+formats::System make(std::string_view name, const Sizes& sizes, std::uint64_t seed);
+
+}  // namespace trifold::problems
