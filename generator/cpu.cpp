@@ -19,16 +19,26 @@ std::int64_t lanes(const Spec& spec, const Target& target) {
 
 std::int64_t leading(const Spec& spec, const Target& target) { return round_up(spec.block, lanes(spec, target)); }
 
+/// Vectors of rows in a register tile of as many columns as lanes: what the accumulators, rows and a multiplier leave room for.
+std::int64_t tile_rows(const Spec& spec, const Target& target) {
+    const std::int64_t registers = target.arch == "x86-64-v4" || target.arch == "armv8-a" ? 32 : 16;
+    return std::clamp<std::int64_t>((registers - 1) / (lanes(spec, target) + 1), 1, 3);
+}
+
 /// One member and one chain a task, each block a set of register tiles.
 Variant tile_variant(const Spec& spec, const Target& target) {
     const auto n = spec.block, ld = leading(spec, target);
-    Variant variant{"tile", {}, {n * ld + ld, n * ld, n * ld, n * ld, ld * spec.rhs}, 0, spec.batch};
+    const auto vector = checked_multiply(ld, spec.rhs, "right-hand sides of a block");
+    const auto scratch = checked_multiply(3 * vector, element_bytes(spec.precision), "scratch of a worker");
+    Variant variant{"tile", {}, {n * ld + ld, n * ld, n * ld, n * ld, vector}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) variant.shapes[phase] = {};
     return variant;
 }
 
 /// The templates of a variant, in the order they are pasted.
-std::vector<std::string> templates_of(const Program&) { return {"cpu/common.c", "cpu/finish.c"}; }
+std::vector<std::string> templates_of(const Program&) {
+    return {"cpu/common.c", "cpu/tile.c", "cpu/front.c", "cpu/sweep.c", "cpu/factor.c", "cpu/finish.c"};
+}
 
 std::string constants(const Program& program) {
     const auto& [spec, target] = std::tie(program.spec, program.target);
@@ -37,6 +47,7 @@ std::string constants(const Program& program) {
     define("LANES", lanes(spec, target));
     define("LEADING", leading(spec, target));
     define("INTERLEAVE", 1);
+    define("TILE_ROWS", tile_rows(spec, target));
     define("SIZEOF_ARGS", sizeof(trifold_args));
     define("SIZEOF_LEVEL", sizeof(trifold_level));
     return text + "\n";
@@ -50,7 +61,8 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
 }
 
 std::vector<std::string> compile_options(const Target& target) {
-    std::vector<std::string> options{"-std=gnu11", "-O3", "-march=" + target.arch, "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"};
+    std::vector<std::string> options{"-std=gnu11",        "-O3", "-march=" + target.arch, "-ffp-contract=fast", "-fno-math-errno",
+                                     "-fno-trapping-math"};
     // Compilers halve explicit 512-bit vectors at this level unless told not to.
     if (target.arch == "x86-64-v4") options.push_back("-mprefer-vector-width=512");
     return options;

@@ -160,8 +160,10 @@ INLINE void mark_poison(const trifold_args* args, int side, integer member, inte
 /* The record of a front: `row` is the first failing row or -1. Returns whether what comes after is poisoned. */
 INLINE int record_front(const trifold_args* args, integer member, integer block, integer level, integer row, int fed_by_failed) {
     integer failure = SOUND;
-    if (fed_by_failed) failure = FED_BY_FAILED;
-    else if (row >= 0) failure = (level * TRIFOLD_HORIZON + block) * n + row;
+    if (fed_by_failed)
+        failure = FED_BY_FAILED;
+    else if (row >= 0)
+        failure = (level * TRIFOLD_HORIZON + block) * n + row;
     *failure_of(args, member, block) = failure;
     return failure != SOUND;
 }

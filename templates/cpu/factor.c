@@ -1,0 +1,83 @@
+/* The factorization of a chain, with or without the right-hand sides riding along. */
+
+INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || level->index > 0; }
+
+/* What the last front of a chain leaves for the separators: R R' ahead, the coupling of ahead and behind. */
+static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
+    if (c->ahead < 0) return;
+    product(1, 1, update_of(args, side_ahead(c), member, block_at(level, c->ahead)), last->next, last->next, add_to_slot(level, 0));
+    if (c->behind < 0) return;
+    const integer low = next_position(level, smaller(c->ahead, c->behind));
+    real* coupling = coupling_of(args, member, level->next_coupling + low);
+    const int upward = c->step > 0; /* stored as A(higher, lower) */
+    product(-1, 0, coupling, upward ? last->next : last->behind, upward ? last->behind : last->next, 0);
+}
+
+static void load_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k, front* f) {
+    const integer position = c->first + k * c->step, block = block_at(level, position);
+    const int has_next = k + 1 < c->length || c->ahead >= 0;
+    f->previous_next = k > 0 ? f->next : 0;
+    f->previous_behind = k > 0 ? f->behind : 0;
+    f->factor = factor_of(args, member, block);
+    f->next = has_next ? next_of(args, member, block) : 0;
+    f->behind = c->behind >= 0 ? behind_of(args, member, block) : 0;
+    if (f->next) load_coupling(args, level, member, position + c->step, position, f->next);
+    if (f->behind && k == 0) load_coupling(args, level, member, c->behind, position, f->behind);
+    if (f->behind && k > 0)
+        for (integer i = 0; i < n * LD; i += LANES) store(f->behind + i, (vec){});
+}
+
+static void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
+                         void* scratch) {
+    real raw[LD];
+    front f = {0};
+    int fed_by_failed = 0;
+    for (integer k = 0; k < c->length; ++k) {
+        const integer block = block_at(level, c->first + k * c->step);
+        load_front(args, level, member, c, k, &f);
+        const real largest = load_diagonal_block(args, member, block, f.factor);
+        const real floor = args->pivot_floor > 0 ? (real)args->pivot_floor * largest : -(real)__builtin_inf();
+        if (level->index > 0) {
+            subtract_updates(args, member, block, f.factor);
+            fed_by_failed |= is_poisoned(args, member, block);
+        }
+        factor_front(&f, floor, raw);
+        const integer failed_row = test_pivots(raw, floor, floors_of(args, member, block));
+        if (record_front(args, member, block, level->index, failed_row, fed_by_failed)) {
+            fed_by_failed = 1;
+            poison_front(&f);
+        }
+        *block_log_determinant_of(args, member, block) = log_determinant(raw, floor);
+        if (f.behind)
+            product(1, 1, update_of(args, side_behind(c), member, block_at(level, c->behind)), f.behind, f.behind, add_to_slot(level, k));
+        if (with_rhs) {
+            real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);
+            forward_front(args, level, member, block, f.previous_next, previous_y, y);
+            if (f.behind)
+                update_rhs(rhs_update_of(args, side_behind(c), member, block_at(level, c->behind)), args->columns, f.behind, y,
+                           add_to_slot(level, k));
+        }
+    }
+    finish_chain(args, level, member, c, &f);
+    if (with_rhs && c->ahead >= 0)
+        update_rhs(rhs_update_of(args, side_ahead(c), member, block_at(level, c->ahead)), args->columns, f.next,
+                   rhs_scratch(scratch, ~c->length & 1), add_to_slot(level, 0));
+    if (c->ahead >= 0) mark_poison(args, side_ahead(c), member, block_at(level, c->ahead), level->index, fed_by_failed);
+    if (c->behind >= 0) mark_poison(args, side_behind(c), member, block_at(level, c->behind), level->index, fed_by_failed);
+}
+
+/* Entry points: a task is one chain of one member. */
+#define CHAIN_KERNEL(NAME, CALL)                                                                                                    \
+    void NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
+        for (integer task = first_task; task < last_task; ++task) {                                                                 \
+            const integer member = task / level->chains;                                                                            \
+            if (!is_active(args, member)) continue;                                                                                 \
+            const chain c = find_chain(level, task % level->chains);                                                                \
+            CALL;                                                                                                                   \
+        }                                                                                                                           \
+        (void)scratch;                                                                                                              \
+    }
+CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_chain(args, level, member, &c, 0, scratch))
+CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_chain(args, level, member, &c, 1, scratch))
+CHAIN_KERNEL(TRIFOLD_KERNEL_FORWARD, forward_chain(args, level, member, &c, scratch))
+CHAIN_KERNEL(TRIFOLD_KERNEL_BACKWARD, backward_chain(args, level, member, &c, scratch))

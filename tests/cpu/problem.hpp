@@ -1,0 +1,79 @@
+#pragma once
+#include <Eigen/Dense>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "generator/schedule.hpp"
+#include "generator/spec.hpp"
+
+namespace trifold::test {
+
+using Matrix = Eigen::MatrixXd;
+
+/// One positive definite system by blocks, in double, and the right-hand sides.
+struct System {
+    std::vector<Matrix> d, e;
+    Matrix b;
+    Matrix dense() const;
+};
+
+/// A = L L' with L block bidiagonal: condition a few hundred.
+System random_system(std::int64_t n, std::int64_t horizon, std::int64_t rhs, unsigned seed);
+
+/// L^-1 P b, rows back at their blocks, for the elimination order of the schedule.
+Matrix forward_oracle(const System& system, const Schedule& schedule);
+
+/// ||A x - b|| / (||A|| ||x|| + ||b||), infinity norms.
+double relative_residual(const Matrix& a, const Matrix& x, const Matrix& b);
+
+/// The user's arrays in the Spec's layout; what no element occupies is NaN, and so is D above its diagonal.
+template <class Real>
+struct Arrays {
+    std::vector<Real> d, e, b;
+};
+
+template <class Real>
+void scatter(std::vector<Real>& target, const Strides& strides, std::int64_t member, std::int64_t block, const Matrix& a, bool lower) {
+    for (Eigen::Index r = 0; r < a.rows(); ++r)
+        for (Eigen::Index c = 0; c < (lower ? r + 1 : a.cols()); ++c)
+            target[static_cast<std::size_t>(member * strides.member + block * strides.stage + r * strides.row + c * strides.column)] =
+                static_cast<Real>(a(r, c));
+}
+
+template <class Real>
+Arrays<Real> arrays(const Spec& spec, const std::vector<System>& systems) {
+    const auto members = static_cast<std::int64_t>(systems.size());
+    const auto nan = std::numeric_limits<Real>::quiet_NaN();
+    const auto columns = systems[0].b.cols();
+    const auto size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
+    Arrays<Real> result;
+    result.d.assign(size(diagonal_extent(spec, members)), nan);
+    result.e.assign(size(coupling_extent(spec, members)), nan);
+    result.b.assign(size(rhs_extent(spec, members, columns)), nan);
+    for (std::int64_t m = 0; m < members; ++m) {
+        const auto& system = systems[size(m)];
+        for (std::int64_t i = 0; i < spec.horizon; ++i) {
+            scatter(result.d, diagonal_strides(spec), m, i, system.d[size(i)], true);
+            if (i + 1 < spec.horizon) scatter(result.e, coupling_strides(spec), m, i, system.e[size(i)], false);
+            scatter(result.b, rhs_strides(spec, columns), m, i, system.b.middleRows(i * spec.block, spec.block), false);
+        }
+    }
+    return result;
+}
+
+/// The right-hand sides of one member, from the user's layout.
+template <class Real>
+Matrix gather(const Spec& spec, const std::vector<Real>& x, std::int64_t member, std::int64_t columns) {
+    const auto strides = rhs_strides(spec, columns);
+    Matrix result(spec.horizon * spec.block, columns);
+    for (std::int64_t i = 0; i < spec.horizon; ++i)
+        for (std::int64_t r = 0; r < spec.block; ++r)
+            for (std::int64_t c = 0; c < columns; ++c)
+                result(i * spec.block + r, c) = static_cast<double>(
+                    x[static_cast<std::size_t>(member * strides.member + i * strides.stage + r * strides.row + c * strides.column)]);
+    return result;
+}
+
+}  // namespace trifold::test

@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "generator/program.hpp"
+
+namespace trifold::test {
+
+/// The best vector level of this machine.
+Target host_target();
+
+/// How a launch is cut: the tasks of a launch run in pieces of this many, in this order.
+struct Split {
+    std::int64_t tasks_per_call = 1 << 30;
+    bool backwards = false;
+};
+
+/// A Program compiled with the system's C compiler and loaded; walks its operations on one thread.
+class Unit {
+  public:
+    explicit Unit(Program program);
+    const Program& program() const { return program_; }
+    void run(Operation operation, trifold_args args, const Split& split = {}) const;
+
+  private:
+    using Entry = void (*)(const trifold_args*, const trifold_level*, trifold_int, trifold_int, void*);
+    Program program_;
+    std::shared_ptr<void> library_;
+    std::vector<Entry> entries_;
+    mutable std::vector<char> scratch_;
+};
+
+/// A workspace whose every byte starts as 0xff, which is a NaN in both precisions.
+class Workspace {
+  public:
+    explicit Workspace(const Program& program);
+    void* data() const { return memory_.get(); }
+    template <class T>
+    const T* buffer(const Program& program, std::string_view name) const {
+        return reinterpret_cast<const T*>(memory_.get() + trifold::buffer(program, name).offset);
+    }
+
+  private:
+    std::unique_ptr<char, decltype(&std::free)> memory_;
+};
+
+}  // namespace trifold::test
