@@ -15,18 +15,32 @@ class Device {
     static Device cpu();
     /// Throws DeviceError (no driver, no such device) saying what was found and what to install.
     static Device cuda(int ordinal = 0);
-    /// "auto" (the best device found), "cpu", "cuda" or "cuda:1".
+    /// "auto" (the first CUDA device, else the processor), "cpu", "cpu:x86-64-v3" (a level that this processor has), "cuda"
+    /// or "cuda:1". Throws SpecError on anything else, DeviceError when it is not here.
     static Device parse(std::string_view text);
 
     Backend backend() const { return target_.backend; }
     const Target& target() const { return target_; }
     int ordinal() const { return ordinal_; }
-    std::string name() const;  ///< such as "NVIDIA H200" or "cpu:x86-64-v4"
+    const std::string& name() const { return name_; }  ///< such as "NVIDIA H200" or "cpu:x86-64-v4"
+    std::int64_t memory_bytes() const { return memory_bytes_; }
 
   private:
-    Device(Target target, int ordinal) : target_(std::move(target)), ordinal_(ordinal) {}
+    Device(Target target, int ordinal, std::string name, std::int64_t memory_bytes)
+        : target_(std::move(target)), ordinal_(ordinal), name_(std::move(name)), memory_bytes_(memory_bytes) {}
     Target target_;
     int ordinal_ = 0;
+    std::string name_;
+    std::int64_t memory_bytes_ = 0;
 };
+
+/// What `trifold doctor` prints of the driver.
+struct CudaReport {
+    std::string driver;           ///< newest CUDA version the driver serves, such as "13.0"; empty: no driver
+    std::string problem;          ///< why there is no device, and what to do; empty: there is one
+    std::vector<Device> devices;  ///< by ordinal
+};
+/// Never throws for what is missing.
+CudaReport probe_cuda();
 
 }  // namespace trifold

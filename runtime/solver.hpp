@@ -23,6 +23,7 @@ struct FactorOptions {
     const int* active = nullptr;     ///< [batch], 0 leaves the member untouched
     double pivot_floor = 0;          ///< pivots below this times the block's largest diagonal entry are raised to it and counted
     std::int64_t members = 0;        ///< active capacity of this call; 0: the Spec's batch
+    std::int64_t columns = 0;        ///< right-hand sides in B and X, as in SweepOptions
 };
 
 struct SweepOptions {
