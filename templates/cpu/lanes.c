@@ -1,0 +1,128 @@
+/* Variant "lanes": the members of a group in the lanes of one vector, so that every operation of the scalar algorithm is
+ * a vector operation and a member's result cannot depend on its neighbours. Element e of a block of group g stands at
+ * (... * storage + e) * LANES + lane. Stored blocks are n by n, row-major; the diagonal of a factor holds 1 / l(j,j). */
+enum { m = TRIFOLD_RHS, AREA = n * n, TILE = TRIFOLD_TILE, RHS_TILE = m < TILE ? m : TILE };
+
+_Static_assert(INTERLEAVE == LANES && TRIFOLD_BATCH % LANES == 0, "groups fill their vectors");
+
+#if TRIFOLD_REAL_BYTES == 8
+typedef long long bits;
+#else
+typedef int bits;
+#endif
+typedef bits mask __attribute__((vector_size(sizeof(vec))));
+
+INLINE vec choose(mask which, vec yes, vec no) { return (vec)((which & (mask)yes) | (~which & (mask)no)); }
+
+/* A matrix of vectors: element (r, c) is p[r * row + c * column]. */
+typedef struct {
+    const vec* p;
+    integer row, column;
+} view;
+
+INLINE view stored(const vec* p) { return (view){p, n, 1}; }
+INLINE view transposed(view a) { return (view){a.p, a.column, a.row}; }
+INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row + c * a.column, a.row, a.column}; }
+
+/* ---- register tiles. rows and cols are constants, at most TILE, wherever these are inlined ---- */
+
+typedef vec tile[TILE][TILE];
+
+INLINE void tile_zero(tile t, int rows, int cols) {
+    for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
+}
+
+INLINE void tile_load(tile t, view a, int rows, int cols) {
+    for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < cols; ++j) t[i][j] = a.p[i * a.row + j * a.column];
+}
+
+INLINE void tile_store(tile t, vec* p, integer row, integer column, int rows, int cols) {
+    for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
+}
+
+/* t -= a b' over the first `count` columns of a and b; of a square tile only the lower triangle where `lower`. */
+INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int cols, int lower) {
+    for (integer k = 0; k < count; ++k) {
+        vec left[TILE], right[TILE];
+        for (int i = 0; i < rows; ++i) left[i] = a.p[i * a.row + k * a.column];
+        for (int j = 0; j < cols; ++j) right[j] = b.p[j * b.row + k * b.column];
+        for (int i = 0; i < rows; ++i)
+            for (int j = 0; j < cols; ++j)
+                if (!lower || j <= i) t[i][j] -= left[i] * right[j];
+    }
+}
+
+/* One tile of multiply(). */
+INLINE void multiply_tile(vec* out, view old, int sign, view a, view bt, int width, int rows, int cols) {
+    tile t;
+    tile_zero(t, rows, cols);
+    tile_subtract(t, a, bt, n, rows, cols, 0);
+    for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < cols; ++j) {
+            const vec start = old.p ? old.p[i * old.row + j * old.column] : (vec){};
+            out[i * width + j] = sign < 0 ? start + t[i][j] : start - t[i][j];
+        }
+}
+
+INLINE void multiply_strip(vec* out, view old, int sign, view a, view bt, int width, int j, int cols, int lower) {
+    const view right = part(bt, j, 0);
+    int i = lower ? j : 0;
+    for (; i + TILE <= n; i += TILE) multiply_tile(out + i * width + j, part(old, i, j), sign, part(a, i, 0), right, width, TILE, cols);
+    if (n % TILE && i < n) multiply_tile(out + i * width + j, part(old, i, j), sign, part(a, i, 0), right, width, n % TILE, cols);
+}
+
+/* out = old + sign a b: out is row-major, n by `width`; old has no pointer where it is zero. Where `lower`, at least the
+ * lower triangle. */
+INLINE void multiply_any(vec* out, view old, int sign, view a, view b, int width, int step, int lower) {
+    if (!old.p) old.row = old.column = 0;
+    const view bt = transposed(b);
+    int j = 0;
+    for (; j + step <= width; j += step) multiply_strip(out, old, sign, a, bt, width, j, step, lower);
+    if (width % step) multiply_strip(out, old, sign, a, bt, width, j, width % step, lower);
+}
+NOINLINE void multiply(vec* out, view old, int sign, view a, view b, int lower) { multiply_any(out, old, sign, a, b, n, TILE, lower); }
+/* slot += a x, or slot = a x where `first`; x is n by m. */
+NOINLINE void multiply_rhs(vec* slot, int first, const vec* a, const vec* x) {
+    multiply_any(slot, (view){first ? 0 : slot, m, 1}, 1, stored(a), (view){x, m, 1}, m, RHS_TILE, 0);
+}
+
+/* One tile of solve_any(). */
+INLINE void solve_tile(view out, view start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols) {
+    tile t;
+    tile_load(t, start, rows, cols);
+    tile_subtract(t, before, before_r, count, rows, cols, 0);
+    tile_subtract(t, out, stored(l), j, rows, cols, 0);
+    for (int c = 0; c < cols; ++c)
+        for (int i = 0; i < rows; ++i) {
+            vec sum = t[i][c];
+            for (int k = 0; k < c; ++k) sum -= t[i][k] * l[c * n + j + k];
+            t[i][c] = sum * l[c * n + j + c];
+        }
+    tile_store(t, (vec*)out.p + j * out.column, out.row, out.column, rows, cols);
+}
+
+INLINE void solve_strip(view out, view start, view before, view before_r, integer count, const vec* l, int height, int step, int j,
+                        int cols) {
+    before_r = part(before_r, j, 0);
+    int i = 0;
+    for (; i + step <= height; i += step)
+        solve_tile(part(out, i, 0), part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols);
+    if (height % step) solve_tile(part(out, i, 0), part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols);
+}
+
+/* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n) included. */
+INLINE void solve_any(view out, view start, view before, view before_r, integer count, const vec* l, int height, int step) {
+    int j = 0;
+    for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE);
+    if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE);
+}
+NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
+    solve_any(stored(out), start, stored(before), stored(before_r), before ? n : 0, l, n, TILE);
+}
+/* The same with right-hand sides, n by m, as rows. */
+NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
+    solve_any((view){out, 1, m}, (view){start, 1, m}, (view){before, 1, m}, stored(before_r), before ? n : 0, l, m, RHS_TILE);
+}

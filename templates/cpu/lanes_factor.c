@@ -1,0 +1,238 @@
+/* Variant "lanes": factorization, alone or with the right-hand sides riding along. */
+
+typedef struct {
+    vec d[AREA], e[AREA];       /* pivot block and coupling as loaded */
+    vec kept[3 * AREA];         /* the factor's idle lanes while a front overwrites them */
+    vec b[n * m], y[2][n * m];  /* right-hand sides of this front; solved ones of this front and of the one before */
+    vec unit[2 * n];            /* zeros around a one */
+} factor_scratch;
+_Static_assert(sizeof(factor_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
+
+/* What the pivots of a front and of its chain leave behind. */
+typedef struct {
+    vec floor;          /* smaller pivots are raised to it */
+    mask passed;        /* rows whose pivot passed; once one fails, NaN makes all after it fail */
+    mask floors;        /* pivots raised */
+    mask failed;        /* lanes whose chain has failed or was fed by a failed front */
+    vec product;        /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
+    mask exponent;      /* sum of their exponents */
+} pivots;
+
+#if TRIFOLD_REAL_BYTES == 8
+enum { MANTISSA_BITS = 52, EXPONENT_BIAS = 1023 };
+#else
+enum { MANTISSA_BITS = 23, EXPONENT_BIAS = 127 };
+#endif
+
+/* Splits the mantissa, in [1, 2), off a positive normal number and adds its exponent. */
+INLINE vec take_exponent(vec x, mask* exponent) {
+    const bits one = (bits)EXPONENT_BIAS << MANTISSA_BITS, low = ((bits)1 << MANTISSA_BITS) - 1;
+    *exponent += ((mask)x >> MANTISSA_BITS) - EXPONENT_BIAS;
+    return (vec)(((mask)x & low) | one);
+}
+
+/* log(x 2^e), x in [1, 2), with no library: atanh series about x = sqrt(2). */
+INLINE double log_of(double x, double e) {
+    const double s = (x - 1.41421356237309504880) / (x + 1.41421356237309504880), q = s * s;
+    double sum = 1.0 / 23;
+    for (int k = 21; k > 0; k -= 2) sum = sum * q + 1.0 / k;
+    return 2 * s * sum + (e + 0.5) * 0.693147180559945309417;
+}
+
+INLINE void pivot_tile(vec* l, view d, const vec* before_r, integer count, int j, int cols, pivots* p) {
+    tile t;
+    tile_load(t, part(d, j, j), cols, cols);
+    const view r = stored(before_r + j * n), done = stored(l + j * n);
+    tile_subtract(t, r, r, count, cols, cols, 1);
+    tile_subtract(t, done, done, j, cols, cols, 1);
+    for (int c = 0; c < cols; ++c) {
+        const mask low = t[c][c] < p->floor;
+        const vec pivot = choose(low, p->floor, t[c][c]);
+        const mask ok = (pivot > 0) & (pivot <= LARGEST);
+        vec root;
+        for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
+        const vec inverse = choose(ok, 1 / root, spread(NOT_A_NUMBER));
+        p->floors -= low;
+        p->passed -= ok;
+        p->product *= take_exponent(inverse, &p->exponent);
+        t[c][c] = inverse;
+        for (int i = c + 1; i < cols; ++i) t[i][c] *= inverse;
+        for (int i = c + 1; i < cols; ++i)
+            for (int k = c + 1; k <= i; ++k) t[i][k] -= t[i][c] * t[k][c];
+    }
+    for (int i = 0; i < cols; ++i)
+        for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
+}
+
+/* The column of tiles below the pivot tile. */
+INLINE void pivot_strip(vec* l, view d, const vec* before_r, integer count, int j, int cols, pivots* p) {
+    pivot_tile(l, d, before_r, count, j, cols, p);
+    const view right = stored(before_r + j * n);
+    int i = j + cols;
+    for (; i + TILE <= n; i += TILE)
+        solve_tile(stored(l + i * n), part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols);
+    if (n % TILE && i < n)
+        solve_tile(stored(l + i * n), part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols);
+}
+
+/* l l' = d - before_r before_r' */
+NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) {
+    const integer count = before_r ? n : 0;
+    p->passed = p->floors = (mask){};
+    int j = 0;
+    for (; j + TILE <= n; j += TILE) pivot_strip(l, d, before_r, count, j, TILE, p);
+    if (n % TILE) pivot_strip(l, d, before_r, count, j, n % TILE, p);
+    p->product = take_exponent(p->product, &p->exponent);
+}
+
+/* D with what the caller adds to its diagonal and, beyond level 0, without the updates of the separator. */
+NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
+    const view d = gather_d(out, args, g, block);
+    vec largest = d.p[0];
+    for (integer j = 0; j < n; ++j) {
+        vec* entry = out + j * (n + 1);
+        if (args->diagonal || args->shift)
+            for (int lane = 0; lane < LANES; ++lane) (*entry)[lane] += diagonal_term(args, g->member[lane], block, j);
+        largest = j == 0 ? *entry : choose(*entry > largest, *entry, largest);
+    }
+    p->floor = args->pivot_floor > 0 ? largest * (real)args->pivot_floor : spread(-LARGEST);
+    for (int side = 0; updated && side < 2; ++side) {
+        if (!has_slot(block, side)) continue;
+        const vec* slot = (const vec*)update_of(args, side, g->group, block);
+        for (integer i = 0; i < n; ++i)
+            for (integer j = 0; j <= i; ++j) out[i * d.row + j * d.column] -= slot[i * n + j];
+    }
+    return d;
+}
+
+/* A(to, from) of neighbouring positions, as a view of the stored or the gathered coupling. */
+INLINE view coupling_between(vec* out, const trifold_args* args, const trifold_level* level, const lanes* g, integer to, integer from) {
+    const integer low = smaller(to, from);
+    const view a = level->index == 0 ? gather_e(out, args, g, block_at(level, low))
+                                     : stored((const vec*)coupling_of(args, g->group, level->coupling + low));
+    return to > from ? a : transposed(a);
+}
+
+/* Right-hand sides of a block less the separator's updates. */
+NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
+    gather_rhs(out, (const real*)args->b, args->b_strides, args->columns, g, block);
+    for (int side = 0; updated && side < 2; ++side) {
+        if (!has_slot(block, side)) continue;
+        const vec* slot = (const vec*)rhs_update_of(args, side, g->group, block);
+        for (integer k = 0; k < n * m; ++k) out[k] -= slot[k];
+    }
+}
+
+/* y = L^-1 b of a front goes out, with its squares. */
+NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
+    scatter_rhs((real*)args->x, args->x_strides, args->columns, y, g, block);
+    for (integer c = 0; c < args->columns; ++c) {
+        vec sum = {};
+        for (integer r = 0; r < n; ++r) sum += y[r * m + c] * y[r * m + c];
+        for (int lane = 0; lane < LANES; ++lane)
+            if (g->active[lane]) block_quadratic_of(args, g->member[lane], block)[c] = (double)sum[lane];
+    }
+}
+
+/* Idle lanes of a front's part of the factor keep their values. */
+NOINLINE void keep(vec* kept, vec* const parts[3]) {
+    for (int k = 0; k < 3; ++k)
+        for (integer i = 0; parts[k] && i < AREA; ++i) kept[k * AREA + i] = parts[k][i];
+}
+NOINLINE void restore(const vec* kept, vec* const parts[3], mask which) {
+    for (int k = 0; k < 3; ++k)
+        for (integer i = 0; parts[k] && i < AREA; ++i) parts[k][i] = choose(which, parts[k][i], kept[k * AREA + i]);
+}
+
+NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer block, integer level, pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane) {
+        if (!g->active[lane]) continue;
+        const integer member = g->member[lane], passed = p->passed[lane];
+        p->failed[lane] = -record_front(args, member, block, level, passed < n ? passed : -1, p->failed[lane] != 0);
+        *floors_of(args, member, block) = (int)p->floors[lane];
+        *block_log_determinant_of(args, member, block) = 0;
+    }
+}
+
+/* The chain's log determinant stands at its last front. */
+NOINLINE void record_log_determinant(const trifold_args* args, const lanes* g, integer block, const pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane])
+            *block_log_determinant_of(args, g->member[lane], block) = -2 * log_of((double)p->product[lane], (double)p->exponent[lane]);
+}
+
+INLINE void join_poison(const trifold_args* args, const lanes* g, integer block, pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane) p->failed[lane] |= -is_poisoned(args, g->member[lane], block);
+}
+INLINE void pass_poison(const trifold_args* args, const lanes* g, int side, integer block, integer level, const pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane]) mark_poison(args, side, g->member[lane], block, level, p->failed[lane] != 0);
+}
+
+/* The separators at the ends of a chain and their new coupling. */
+NOINLINE void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill, const pivots* p) {
+    if (c.behind >= 0) pass_poison(args, g, side_behind(&c), block_at(level, c.behind), level->index, p);
+    if (c.ahead < 0) return;
+    const integer ahead = block_at(level, c.ahead);
+    vec* slot = (vec*)update_of(args, side_ahead(&c), g->group, ahead);
+    multiply(slot, stored(level->index > 0 ? slot : 0), 1, stored(r), transposed(stored(r)), 1);
+    pass_poison(args, g, side_ahead(&c), ahead, level->index, p);
+    if (c.behind < 0) return;
+    const integer low = smaller(next_position(level, c.ahead), next_position(level, c.behind));
+    vec* joint = (vec*)coupling_of(args, g->group, level->next_coupling + low);
+    const int up = c.step > 0;
+    multiply(joint, (view){0, 0, 0}, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
+}
+
+NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
+    const int updated = level->index > 0;
+    pivots p = {.product = spread(1)};
+    vec *r = 0, *fill = 0, *y = 0;
+    for (integer k = 0; k < 2 * n; ++k) s->unit[k] = (vec){};
+    for (integer k = 0; k < c.length; ++k) {
+        const integer position = c.first + k * c.step, block = block_at(level, position);
+        const int has_next = k + 1 < c.length || c.ahead >= 0;
+        vec* const parts[3] = {(vec*)factor_of(args, g->group, block), has_next ? (vec*)next_of(args, g->group, block) : 0,
+                               c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
+        const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
+        if (!g->all) keep(s->kept, parts);
+        const view d = assemble_pivot(s->d, args, g, block, updated, &p);
+        if (updated) join_poison(args, g, block, &p);
+        factor_pivot(parts[0], d, r_before, &p);
+        if (has_next) solve_panel(r = parts[1], coupling_between(s->e, args, level, g, position + c.step, position), 0, 0, l);
+        if (c.behind >= 0) {
+            fill = parts[2];
+            const view start = k == 0 ? coupling_between(s->e, args, level, g, c.behind, position) : (view){s->unit, 0, 0};
+            solve_panel(fill, start, fill_before, r_before, l);
+            vec* slot = (vec*)update_of(args, side_behind(&c), g->group, block_at(level, c.behind));
+            multiply(slot, stored(k > 0 || updated ? slot : 0), 1, stored(fill), transposed(stored(fill)), 1);
+        }
+        if (forward) {
+            assemble_rhs(s->b, args, g, block, updated);
+            solve_rhs(y = s->y[k % 2], s->b, y_before, r_before, l);
+            if (c.behind >= 0)
+                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k == 0 && !updated, fill, y);
+            finish_rhs(args, g, block, y);
+        }
+        if (!g->all) restore(s->kept, parts, g->which);
+        record_lanes(args, g, block, level->index, &p);
+        if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
+    }
+    end_chain(args, level, g, c, r, fill, &p);
+    if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), !updated, r, y);
+}
+
+INLINE void factor_tasks(const trifold_args* args, const trifold_level* level, integer first, integer last, int forward, void* scratch) {
+    for (integer task = first; task < last; ++task) {
+        const lanes g = find_lanes(args, task / level->chains);
+        if (g.any) factor_chain(args, level, &g, find_chain(level, task % level->chains), forward, (factor_scratch*)scratch);
+    }
+}
+
+void TRIFOLD_KERNEL_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+    factor_tasks(args, level, first_task, last_task, 0, scratch);
+}
+void TRIFOLD_KERNEL_FACTOR_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                   void* scratch) {
+    factor_tasks(args, level, first_task, last_task, 1, scratch);
+}

@@ -1,0 +1,86 @@
+/* Variant "lanes": forward and backward sweeps with the stored factor. */
+
+NOINLINE void forward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, factor_scratch* s) {
+    const int updated = level->index > 0;
+    const vec *r = 0, *y = 0;
+    for (integer k = 0; k < c.length; ++k) {
+        const integer block = block_at(level, c.first + k * c.step);
+        vec* out = s->y[k % 2];
+        assemble_rhs(s->b, args, g, block, updated);
+        solve_rhs(out, s->b, y, r, (const vec*)factor_of(args, g->group, block));
+        if (c.behind >= 0)
+            multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k == 0 && !updated,
+                         (const vec*)behind_of(args, g->group, block), out);
+        finish_rhs(args, g, block, out);
+        y = out;
+        r = (const vec*)next_of(args, g->group, block);
+    }
+    if (c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), !updated, r, y);
+}
+
+/* One tile of solve_back(): rows are right-hand sides, columns j .. j + cols - 1 of L' x = y - R' x_next - G' x_behind. */
+INLINE void back_tile(view x, view y, view next, const vec* r, view behind, const vec* fill, const vec* l, int j, int rows, int cols) {
+    tile t;
+    tile_load(t, part(y, 0, j), rows, cols);
+    const integer past = j + cols;
+    tile_subtract(t, next, (view){r + j, 1, n}, r ? n : 0, rows, cols, 0);
+    tile_subtract(t, behind, (view){fill + j, 1, n}, fill ? n : 0, rows, cols, 0);
+    tile_subtract(t, part(x, 0, past), (view){l + past * n + j, 1, n}, n - past, rows, cols, 0);
+    for (int c = cols - 1; c >= 0; --c)
+        for (int i = 0; i < rows; ++i) {
+            vec sum = t[i][c];
+            for (int k = c + 1; k < cols; ++k) sum -= t[i][k] * l[(j + k) * n + j + c];
+            t[i][c] = sum * l[(j + c) * n + j + c];
+        }
+    tile_store(t, (vec*)x.p + j * x.column, x.row, x.column, rows, cols);
+}
+
+INLINE void back_strip(view x, view y, view next, const vec* r, view behind, const vec* fill, const vec* l, int j, int cols) {
+    int i = 0;
+    for (; i + RHS_TILE <= m; i += RHS_TILE)
+        back_tile(part(x, i, 0), part(y, i, 0), part(next, i, 0), r, part(behind, i, 0), fill, l, j, RHS_TILE, cols);
+    if (m % RHS_TILE) back_tile(part(x, i, 0), part(y, i, 0), part(next, i, 0), r, part(behind, i, 0), fill, l, j, m % RHS_TILE, cols);
+}
+
+NOINLINE void solve_back(vec* x, const vec* y, const vec* next, const vec* r, const vec* behind, const vec* fill, const vec* l) {
+    const view out = {x, 1, m}, in = {y, 1, m}, after = {next, 1, m}, back = {behind, 1, m};
+    int j = n - n % TILE;
+    if (n % TILE) back_strip(out, in, after, r, back, fill, l, j, n % TILE);
+    for (j -= TILE; j >= 0; j -= TILE) back_strip(out, in, after, r, back, fill, l, j, TILE);
+}
+
+typedef struct {
+    vec y[n * m], x[2][n * m], ahead[n * m], behind[n * m];
+} backward_scratch;
+_Static_assert(sizeof(backward_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
+
+NOINLINE void backward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, backward_scratch* s) {
+    const vec* next = 0;
+    if (c.behind >= 0) gather_rhs(s->behind, (const real*)args->x, args->x_strides, args->columns, g, block_at(level, c.behind));
+    if (c.ahead >= 0) {
+        gather_rhs(s->ahead, (const real*)args->x, args->x_strides, args->columns, g, block_at(level, c.ahead));
+        next = s->ahead;
+    }
+    for (integer k = c.length; k-- > 0;) {
+        const integer block = block_at(level, c.first + k * c.step);
+        vec* x = s->x[k % 2];
+        gather_rhs(s->y, (const real*)args->b, args->b_strides, args->columns, g, block);
+        solve_back(x, s->y, next, next ? (const vec*)next_of(args, g->group, block) : 0, s->behind,
+                   c.behind >= 0 ? (const vec*)behind_of(args, g->group, block) : 0, (const vec*)factor_of(args, g->group, block));
+        scatter_rhs((real*)args->x, args->x_strides, args->columns, x, g, block);
+        next = x;
+    }
+}
+
+void TRIFOLD_KERNEL_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+    for (integer task = first_task; task < last_task; ++task) {
+        const lanes g = find_lanes(args, task / level->chains);
+        if (g.any) forward_chain(args, level, &g, find_chain(level, task % level->chains), (factor_scratch*)scratch);
+    }
+}
+void TRIFOLD_KERNEL_BACKWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+    for (integer task = first_task; task < last_task; ++task) {
+        const lanes g = find_lanes(args, task / level->chains);
+        if (g.any) backward_chain(args, level, &g, find_chain(level, task % level->chains), (backward_scratch*)scratch);
+    }
+}
