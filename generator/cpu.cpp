@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "generator/backend.hpp"
+#include "generator/cpu_lanes.hpp"
 #include "generator/error.hpp"
 
 namespace trifold::cpu {
@@ -36,7 +37,8 @@ Variant tile_variant(const Spec& spec, const Target& target) {
 }
 
 /// The templates of a variant, in the order they are pasted.
-std::vector<std::string> templates_of(const Program&) {
+std::vector<std::string> templates_of(const Program& program) {
+    if (program.variant.name == "lanes") return lanes_templates();
     return {"cpu/common.c", "cpu/tile.c", "cpu/front.c", "cpu/sweep.c", "cpu/factor.c", "cpu/finish.c"};
 }
 
@@ -44,10 +46,15 @@ std::string constants(const Program& program) {
     const auto& [spec, target] = std::tie(program.spec, program.target);
     std::string text;
     const auto define = [&](std::string_view name, std::int64_t value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
-    define("LANES", lanes(spec, target));
-    define("LEADING", leading(spec, target));
-    define("INTERLEAVE", 1);
-    define("TILE_ROWS", tile_rows(spec, target));
+    if (program.variant.name == "lanes") {
+        text += lanes_constants(program);
+    } else {
+        define("LANES", lanes(spec, target));
+        define("LEADING", leading(spec, target));
+        define("INTERLEAVE", 1);
+        define("TILE_ROWS", tile_rows(spec, target));
+    }
+    define("SCRATCH_BYTES", program.variant.scratch_bytes);
     define("SIZEOF_ARGS", sizeof(trifold_args));
     define("SIZEOF_LEVEL", sizeof(trifold_level));
     return text + "\n";
@@ -57,7 +64,8 @@ std::string constants(const Program& program) {
 
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule&) {
     if (tuning.variant == "auto" || tuning.variant == "tile") return tile_variant(spec, target);
-    throw SpecError(fmt::format("unknown CPU variant '{}'; give auto or tile", tuning.variant));
+    if (tuning.variant == "lanes") return lanes_variant(spec, target);
+    throw SpecError(fmt::format("unknown CPU variant '{}'; give auto, tile or lanes", tuning.variant));
 }
 
 std::vector<std::string> compile_options(const Target& target) {

@@ -1,0 +1,21 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "generator/program.hpp"
+
+/// CPU variant "lanes": one member in each lane of a vector, so that every operation of the scalar algorithm is a vector
+/// operation. For batches of small blocks.
+namespace trifold::cpu {
+
+/// Beyond this block size the tile variant wins and the scratch leaves the caches.
+inline constexpr std::int64_t max_lanes_block = 32;
+
+/// Throws SpecError when the block is too large.
+Variant lanes_variant(const Spec& spec, const Target& target);
+/// In the order they are pasted.
+std::vector<std::string> lanes_templates();
+/// As #define lines.
+std::string lanes_constants(const Program& program);
+
+}  // namespace trifold::cpu
