@@ -1,6 +1,7 @@
 #include "tools/formats/assemble.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,16 +25,20 @@ bool symmetric_to_rounding(double low, double high, double diagonal_row, double 
     return std::abs(low - high) <= tolerance * size;
 }
 
-std::int64_t elements(std::int64_t count, const System& system, std::int64_t columns, std::string_view what) {
-    const auto block = checked_multiply(system.block, columns, what);
-    return checked_multiply(checked_multiply(checked_multiply(count, system.batch, what), block, what), sizeof(double), what) /
-           static_cast<std::int64_t>(sizeof(double));
-}
-
+/// D, E and b as zeros, once it is known that they fit: a small file can describe a system of any size.
 void allocate(System& system) {
-    system.d.resize(index(elements(system.horizon, system, system.block, "size of D")));
-    system.e.resize(index(elements(system.horizon - 1, system, system.block, "size of E")));
-    system.b.resize(index(elements(system.horizon, system, system.rhs, "size of b")));
+    const auto square = system.block * system.block;
+    const auto d = checked_multiply(system.horizon, square, "size of D"), e = checked_multiply(system.horizon - 1, square, "size of E");
+    const auto b = checked_multiply(checked_multiply(system.horizon, system.block, "size of b"), system.rhs, "size of b");
+    const auto bytes =
+        checked_multiply(checked_add(checked_add(d, e, "size of A"), b, "size of A and b"), sizeof(double), "size of A and b in bytes");
+    const auto memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+    if (constexpr double gibibyte = 1 << 30; static_cast<double>(bytes) > memory)
+        throw MemoryError(fmt::format("{} blocks of {} by {} need {:.1f} GiB of memory, this machine has {:.1f} GiB", system.horizon,
+                                      system.block, system.block, static_cast<double>(bytes) / gibibyte, memory / gibibyte));
+    system.d.resize(index(d));
+    system.e.resize(index(e));
+    system.b.resize(index(b));
 }
 
 /// Puts sparse entries into blocks and finds repeated ones.
@@ -180,7 +185,7 @@ System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::
     if (a.rows != a.columns) throw InputError(fmt::format("A is {} by {}; give a square matrix", a.rows, a.columns));
     if (b.rows != a.rows) throw InputError(fmt::format("b has {} rows, A has {}; give as many", b.rows, a.rows));
     // A matrix with rows but no entries in them could ask for any amount of memory.
-    if (constexpr std::int64_t generous = 1 << 20; a.rows > generous && a.rows > static_cast<std::int64_t>(a.entries.size()))
+    if (constexpr std::int64_t generous = 1 << 16; a.rows > generous && a.rows > static_cast<std::int64_t>(a.entries.size()))
         throw InputError(fmt::format("A has {} rows but only {} entries, so some rows are empty and it is not positive definite", a.rows,
                                      a.entries.size()));
     if (block && (*block < 1 || *block > max_block))

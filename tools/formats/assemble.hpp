@@ -24,7 +24,8 @@ struct System {
 std::int64_t infer_block(const SparseMatrix& a);
 
 /// Blocks of a sparse A, b as columns. Without a block size it is inferred. Throws InputError: sizes that do not match, an entry
-/// outside the band (the first in the file), repeated entries, an A that is not symmetric to rounding of `precision` (the pair).
+/// outside the band (the first in the file), repeated entries, an A that is not symmetric to rounding of `precision` (the pair);
+/// MemoryError.
 System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::int64_t> block, Precision precision);
 
 /// D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m); or D (B,N,n,n), E (N-1,n,n) or (B,N-1,n,n), b (B,N,n) or (B,N,n,m). Blocks of D are

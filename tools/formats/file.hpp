@@ -12,6 +12,11 @@ class InputError : public Error {
     using Error::Error;
 };
 
+/// The problem does not fit this machine's memory.
+class MemoryError : public Error {
+    using Error::Error;
+};
+
 /// The disk is full or failed while a result was written. Nothing half written is left behind.
 class OutputError : public Error {
     using Error::Error;

@@ -1,0 +1,72 @@
+// Fuzz target of the file readers. Anything may be refused with an Error; what is accepted must survive being written and read
+// again, and must assemble or be refused.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "generator/error.hpp"
+#include "tools/formats/assemble.hpp"
+
+using namespace trifold;
+using namespace trifold::formats;
+
+namespace {
+
+void require(bool condition) {
+    if (!condition) std::abort();
+}
+
+bool same_bits(const std::vector<double>& left, const std::vector<double>& right) {
+    for (std::size_t k = 0; k < left.size() && k < right.size(); ++k) {
+        if (std::isnan(left[k]) ? !std::isnan(right[k]) : std::memcmp(&left[k], &right[k], sizeof(double)) != 0) return false;
+    }
+    return left.size() == right.size();
+}
+
+void read_npy(std::string_view bytes) {
+    const auto array = parse_npy(bytes, "input");
+    const auto again = parse_npy(format_npy(array), "again");
+    require(again.shape == array.shape && again.precision == array.precision && same_bits(array.values, again.values));
+    // One array in all three places: the shapes rarely fit, which is the point.
+    assemble(array, array, array);
+}
+
+void read_matrix_market(std::string_view bytes) {
+    const auto matrix = parse_matrix_market(bytes, "input");
+    if (const auto* dense = std::get_if<DenseMatrix>(&matrix)) {
+        const auto again = std::get<DenseMatrix>(parse_matrix_market(format_matrix_market(*dense), "again"));
+        require(again.rows == dense->rows && again.columns == dense->columns && same_bits(dense->values, again.values));
+        return;
+    }
+    const auto& sparse = std::get<SparseMatrix>(matrix);
+    const auto again = std::get<SparseMatrix>(parse_matrix_market(format_matrix_market(sparse), "again"));
+    require(again.rows == sparse.rows && again.symmetric == sparse.symmetric && again.entries == sparse.entries);
+    constexpr std::int64_t small = 4096;  // larger ones are sound too, but slow under a fuzzer
+    if (sparse.rows > small) return;
+    const DenseMatrix b{sparse.rows, 1, std::vector<double>(static_cast<std::size_t>(sparse.rows), 1.0)};
+    const auto system = assemble(sparse, b, std::nullopt, Precision::f64);
+    require(system.block * system.horizon >= sparse.rows && system.rows == sparse.rows);
+    if (sparse.symmetric) {
+        for (const auto& entry : to_sparse(system).entries) require(entry.row / system.block - entry.column / system.block <= 1);
+    }
+}
+
+template <class Reader>
+void attempt(Reader&& reader, std::string_view bytes) {
+    try {
+        reader(bytes);
+    } catch (const Error& refused) {
+        require(std::strlen(refused.what()) > 0);
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    attempt(read_npy, bytes);
+    attempt(read_matrix_market, bytes);
+    return 0;
+}
