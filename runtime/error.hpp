@@ -11,7 +11,7 @@ namespace trifold {
 /// The generated source did not compile. `what()` carries the compiler, its options, the source's path and its log.
 class CompileError : public Error {
   public:
-    CompileError(const std::string& message, std::string log) : Error(message), log(std::move(log)) {}
+    CompileError(const std::string& message, std::string compiler_log) : Error(message), log(std::move(compiler_log)) {}
     std::string log;
 };
 
@@ -37,7 +37,7 @@ class NotPositiveDefinite : public Error {
     struct Failure {
         std::int64_t member, block, row;  ///< from 0, original order
     };
-    NotPositiveDefinite(const std::string& message, std::vector<Failure> failures) : Error(message), failures(std::move(failures)) {}
+    NotPositiveDefinite(const std::string& message, std::vector<Failure> all) : Error(message), failures(std::move(all)) {}
     std::vector<Failure> failures;
 };
 

@@ -23,6 +23,7 @@ constexpr std::array table{
            "messages up to this level go to standard error, or are appended to FILE; default warning"},
     Switch{"TRIFOLD_EXTERNAL_SOURCE", "file", "compile this hand-edited source instead of the generated one"},
     Switch{"TRIFOLD_CC", "command or path", "the C compiler to use for CPU kernels, instead of Clang in process"},
+    Switch{"TRIFOLD_CLANG", "file", "libtrifold_clang.so, the part of this library that holds Clang"},
     Switch{"TRIFOLD_NVRTC", "file or directory", "libnvrtc, or the directory that holds it"},
 };
 

@@ -1,0 +1,184 @@
+#include "runtime/binary.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <future>
+#include <map>
+#include <mutex>
+
+#include "runtime/cache.hpp"
+#include "runtime/compiler.hpp"
+#include "runtime/dump.hpp"
+#include "runtime/elf.hpp"
+#include "runtime/entry.hpp"
+#include "runtime/error.hpp"
+#include "runtime/log.hpp"
+#include "runtime/resources.hpp"
+#include "runtime/switches.hpp"
+
+namespace trifold {
+namespace {
+
+constexpr int key_version = 1;  // raise when the same text must be compiled anew, as when a compiler's fixed options change
+constexpr std::chrono::seconds lock_patience(20);
+
+void add_part(std::string& text, std::string_view part) { text += fmt::format("{}:{}", part.size(), part); }
+
+/// An entry of another compiler than the one installed here is stale; where none is installed, or none may run, it serves.
+bool stale(const Binary& binary, Backend backend) {
+    if (disabled("jit")) return false;
+    const auto expected = expect_compiler(backend);
+    if (expected == nullptr || expected->identity() == binary.compiler) return false;
+    try {
+        return find_compiler(backend)->identity() != binary.compiler;
+    } catch (const DeviceError&) {
+        return false;
+    }
+}
+
+std::optional<Binary> look_up(const Cache& cache, const std::string& key, Backend backend) {
+    if (dumped("ptx")) return std::nullopt;  // PTX is not kept
+    for (const auto* tier : std::initializer_list<const Cache*>{&cache, nullptr}) {
+        auto found = tier != nullptr ? tier->find(key) : Cache::shipped().find(key);
+        if (!found) continue;
+        if (!stale(*found, backend)) return found;
+        log(LogLevel::info,
+            fmt::format("the cached {} was made by {}, which is not the compiler installed here", key.substr(0, 8), found->compiler));
+    }
+    return std::nullopt;
+}
+
+[[noreturn]] void report_failure(const CompileError& error, const Compiler& compiler, const Program& program) {
+    const auto kept = keep_failed_source(program);
+    throw CompileError(fmt::format("{} could not compile {}: {}\n  options: {}\n  source: {}\n{}", compiler.identity(), unit_name(program),
+                                   error.what(), fmt::join(program.options, " "), kept, error.log),
+                       error.log);
+}
+
+/// The kernels' resources, every one of which must be there.
+std::vector<KernelResources> validated_kernels(const Program& program, const Compiled& compiled) {
+    auto kernels = resources_of(program, compiled);
+    for (const auto& kernel : kernels) {
+        if (kernel.code_bytes < 0) throw CompileError(fmt::format("the compiled unit has no kernel '{}'", kernel.kernel), compiled.log);
+    }
+    return kernels;
+}
+
+Binary compile(const Program& program, const std::string& key) {
+    const auto compiler = find_compiler(program.target.backend);
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        auto compiled = compiler->compile(program.source, program.options);
+        auto kernels = validated_kernels(program, compiled);
+        dump_text("ptx", program, ".ptx", compiled.ptx);
+        const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        log(LogLevel::info, fmt::format("{} compiled {} in {:.0f} ms", compiler->identity(), unit_name(program), seconds * 1e3));
+        return {std::move(compiled.bytes), compiler->identity(), std::move(compiled.log), std::move(kernels), key, false, seconds};
+    } catch (const CompileError& error) {
+        report_failure(error, *compiler, program);
+    }
+}
+
+Binary load_or_compile(const Program& program, const std::string& key) {
+    const auto backend = program.target.backend;
+    const auto cache = Cache::from_environment();
+    if (auto found = look_up(cache, key, backend)) return std::move(*found);
+    if (disabled("jit"))
+        throw CacheError(fmt::format(
+            "the compiled kernels of {} ({}) are missing and TRIFOLD_DISABLE=jit forbids compiling them; looked for key {} in {} and {}",
+            unit_name(program), to_string(program.target), key,
+            cache.path().empty() ? "no cache directory (" + cache.problem() + ")" : cache.path().string(),
+            Cache::shipped().path().empty() ? "no TRIFOLD_BINARIES" : Cache::shipped().path().string()));
+    const auto lock = cache.lock(key, lock_patience);
+    if (lock) {
+        if (auto found = look_up(cache, key, backend)) return std::move(*found);  // somebody compiled it while this one waited
+    }
+    auto binary = compile(program, key);
+    cache.publish(binary, program);
+    return binary;
+}
+
+/// What this process has obtained, and what is being obtained right now by some thread.
+class Memory {
+  public:
+    template <class Make>
+    Binary obtain(const std::string& key, Make make) {
+        std::promise<Binary> promise;
+        std::shared_future<Binary> future;
+        if (!claim(key, promise, future)) {
+            auto binary = future.get();
+            binary.cache_hit = true;
+            binary.compile_seconds = 0;
+            return binary;
+        }
+        try {
+            promise.set_value(make());
+        } catch (...) {
+            promise.set_exception(std::current_exception());
+            forget(key);  // a failure is not remembered
+        }
+        return future.get();
+    }
+
+  private:
+    bool claim(const std::string& key, std::promise<Binary>& promise, std::shared_future<Binary>& future) {
+        const std::scoped_lock lock(mutex_);
+        if (const auto found = known_.find(key); found != known_.end()) {
+            future = found->second;
+            return false;
+        }
+        if (known_.size() >= capacity) known_.erase(known_.begin());
+        future = promise.get_future().share();
+        known_.emplace(key, future);
+        return true;
+    }
+    void forget(const std::string& key) {
+        const std::scoped_lock lock(mutex_);
+        known_.erase(key);
+    }
+    static constexpr std::size_t capacity = 256;  // sweeps over thousands of variants should not keep them all
+    std::mutex mutex_;
+    std::map<std::string, std::shared_future<Binary>> known_;
+};
+
+Memory& memory() {
+    static Memory instance;
+    return instance;
+}
+
+/// The Program with TRIFOLD_EXTERNAL_SOURCE's text in place of its own.
+Program with_external_source(Program program, const std::string& path) {
+    auto text = read_file(path);
+    if (!text) throw CacheError(fmt::format("TRIFOLD_EXTERNAL_SOURCE names '{}', which cannot be read", path));
+    program.source = std::move(*text);
+    return program;
+}
+
+Binary obtain_as_given(const Program& program) {
+    const auto key = cache_key(program);
+    auto binary = disabled("cache") || dumped("ptx") ? load_or_compile(program, key)
+                                                     : memory().obtain(key, [&] { return load_or_compile(program, key); });
+    dump(program, binary);
+    return binary;
+}
+
+}  // namespace
+
+std::string cache_key(const Program& program) {
+    std::string text;
+    add_part(text, std::to_string(key_version));
+    add_part(text, program.source);
+    add_part(text, to_string(program.target));
+    add_part(text, fmt::format("{}", fmt::join(program.options, "\n")));
+    add_part(text, program.target.backend == Backend::cpu ? host_triple() : "nvptx64-nvidia-cuda");
+    return sha256(text);
+}
+
+Binary obtain(const Program& program) {
+    const auto external = switch_value("TRIFOLD_EXTERNAL_SOURCE");
+    return external.empty() ? obtain_as_given(program) : obtain_as_given(with_external_source(program, external));
+}
+
+}  // namespace trifold

@@ -1,0 +1,23 @@
+/* What libtrifold_clang.so offers. A library of its own, opened only when something must be compiled: loading Clang and LLVM
+ * costs a process 20 ms, which a warm start should not pay. Plain C, so that the two sides need not share a C++ library. */
+#ifndef TRIFOLD_CLANG_PLUGIN_H
+#define TRIFOLD_CLANG_PLUGIN_H
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Receives the shared object (empty when it failed) and the diagnostics, once. */
+typedef void (*trifold_clang_result)(void* context, const char* object, size_t object_bytes, const char* log, size_t log_bytes);
+
+/* Compiles one unit of C and links it into a shared object. `directory` is private to the caller, for files on the way.
+ * Returns 0 on success. May be called from many threads. */
+int trifold_clang_compile(const char* source, size_t source_bytes, const char* const* options, size_t option_count, const char* directory,
+                          trifold_clang_result result, void* context);
+/* The version of the Clang that is loaded, such as "19.1.7". */
+const char* trifold_clang_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

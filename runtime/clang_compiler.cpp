@@ -1,0 +1,99 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "runtime/clang/plugin.h"
+#include "runtime/compiler.hpp"
+#include "runtime/error.hpp"
+#include "runtime/files.hpp"
+#include "runtime/log.hpp"
+#include "runtime/switches.hpp"
+
+namespace trifold {
+
+#ifdef TRIFOLD_CLANG_VERSION
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where the plugin lies: beside this code, in the lib directory next to it, or where it was installed.
+fs::path find_plugin() {
+    constexpr auto name = "libtrifold_clang.so";
+    if (const auto asked = switch_value("TRIFOLD_CLANG"); !asked.empty()) return fs::exists(asked) ? fs::path(asked) : fs::path();
+    std::vector<fs::path> places;
+    static const char here = 0;
+    if (Dl_info about{}; ::dladdr(&here, &about) != 0 && about.dli_fname != nullptr) {
+        std::error_code ignored;
+        const auto directory = fs::canonical(about.dli_fname, ignored).parent_path();
+        places = {directory, directory / "../lib", directory / "../lib" / host_triple()};
+    }
+    places.emplace_back(TRIFOLD_LIBRARY_DIRECTORY);
+    for (const auto& place : places) {
+        std::error_code ignored;
+        if (fs::exists(place / name, ignored)) return place / name;
+    }
+    return {};
+}
+
+class ClangCompiler : public Compiler {
+  public:
+    explicit ClangCompiler(fs::path plugin) : plugin_(std::move(plugin)) {}
+    const std::string& identity() const override { return identity_; }
+
+    bool usable() const override {
+        std::call_once(opened_, [this] {
+            library_ = ::dlopen(plugin_.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: LLVM does not survive that
+            if (library_ != nullptr) compile_ = reinterpret_cast<decltype(compile_)>(::dlsym(library_, "trifold_clang_compile"));
+            if (compile_ == nullptr) log(LogLevel::warning, fmt::format("Clang in process is not used: {}", ::dlerror()));
+        });
+        return compile_ != nullptr;
+    }
+
+    Compiled compile(const std::string& source, const std::vector<std::string>& options) const override {
+        if (!usable()) throw DeviceError(fmt::format("{} cannot be loaded; install libclang-cpp19 and libllvm19", plugin_.string()));
+        const PrivateDirectory directory;
+        std::vector<const char*> words;
+        for (const auto& option : options) words.push_back(option.c_str());
+        Compiled compiled;
+        const auto receive = [](void* context, const char* object, std::size_t bytes, const char* log, std::size_t log_bytes) {
+            auto& result = *static_cast<Compiled*>(context);
+            result.bytes.assign(object, bytes);
+            result.log.assign(log, log_bytes);
+        };
+        if (compile_(source.data(), source.size(), words.data(), words.size(), directory.path().c_str(), receive, &compiled) != 0)
+            throw CompileError("Clang rejected the source", compiled.log);
+        return compiled;
+    }
+
+  private:
+    fs::path plugin_;
+    std::string identity_ = "clang " TRIFOLD_CLANG_VERSION;
+    mutable std::once_flag opened_;
+    mutable void* library_ = nullptr;
+    mutable decltype(&trifold_clang_compile) compile_ = nullptr;
+};
+
+}  // namespace
+
+std::shared_ptr<const Compiler> find_clang(ToolReport& report) {
+    report = {"clang (in process)", "compiles CPU kernels", false, TRIFOLD_CLANG_VERSION};
+    const auto plugin = find_plugin();
+    report.path = plugin;
+    report.advice = "install libclang-cpp19 and libllvm19, and libtrifold_clang.so beside the program or its library";
+    if (plugin.empty()) return nullptr;
+    report.found = true;
+    return std::make_shared<ClangCompiler>(plugin);
+}
+
+#else
+
+std::shared_ptr<const Compiler> find_clang(ToolReport& report) {
+    report = {"clang (in process)", "compiles CPU kernels"};
+    report.advice = "this build is without LLVM and uses the system's C compiler; build with -DTRIFOLD_LLVM=ON to include Clang 19";
+    return nullptr;
+}
+
+#endif
+
+}  // namespace trifold

@@ -1,0 +1,43 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "generator/target.hpp"
+#include "runtime/environment.hpp"
+
+namespace trifold {
+
+struct Compiled {
+    std::string bytes;  ///< an ELF shared object (CPU) or a cubin (CUDA)
+    std::string log;
+    std::string ptx;  ///< NVRTC only
+};
+
+/// Turns one unit of C or CUDA C++ into machine code. Safe to use from many threads.
+class Compiler {
+  public:
+    virtual ~Compiler() = default;
+    /// Name and exact version, such as "clang 19.1.7". Cheap.
+    virtual const std::string& identity() const = 0;
+    /// Whether it can really compile here: loads what identity() did not need.
+    virtual bool usable() const { return true; }
+    /// `options` are the Program's. Throws CompileError (the reason, and the log), or DeviceError when it is not usable.
+    virtual Compiled compile(const std::string& source, const std::vector<std::string>& options) const = 0;
+};
+
+/// What a miss is compiled with: for a CPU, TRIFOLD_CC, else Clang in process, else the system's C compiler; for CUDA, NVRTC.
+/// Throws DeviceError saying what to install when there is none.
+std::shared_ptr<const Compiler> find_compiler(Backend backend);
+/// What find_compiler would most likely return, without loading anything large; null when there is none.
+std::shared_ptr<const Compiler> expect_compiler(Backend backend);
+
+/// The machine that CPU kernels are compiled for, such as "x86_64-linux-gnu".
+std::string host_triple();
+
+/// One each; null when it is not there, and then `report` says what to do.
+std::shared_ptr<const Compiler> find_clang(ToolReport& report);
+std::shared_ptr<const Compiler> find_cc(ToolReport& report);
+std::shared_ptr<const Compiler> find_nvrtc(ToolReport& report);
+
+}  // namespace trifold

@@ -1,0 +1,17 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "runtime/binary.hpp"
+
+namespace trifold {
+
+/// What TRIFOLD_DUMP asks for of a Binary, into TRIFOLD_DUMP_DIR. Never throws: what cannot be written is reported once.
+void dump(const Program& program, const Binary& binary) noexcept;
+/// `text` as <unit><extension> when TRIFOLD_DUMP lists `what`.
+void dump_text(std::string_view what, const Program& program, std::string_view extension, std::string_view text) noexcept;
+
+/// The path of the source that did not compile, kept for a person; or why it could not be kept.
+std::string keep_failed_source(const Program& program);
+
+}  // namespace trifold

@@ -1,0 +1,139 @@
+#include "runtime/entry.hpp"
+
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+namespace trifold {
+namespace {
+
+using nlohmann::json;
+
+constexpr int format_version = 1;
+constexpr auto meta_file = "meta.json";
+
+std::string binary_file(Backend backend) { return backend == Backend::cpu ? "kernel.so" : "kernel.cubin"; }
+
+json kernel_json(const KernelResources& kernel) {
+    return {{"kernel", kernel.kernel},
+            {"registers", kernel.registers},
+            {"shared_bytes", kernel.shared_bytes},
+            {"spill_bytes", kernel.spill_bytes},
+            {"code_bytes", kernel.code_bytes}};
+}
+
+KernelResources kernel_of(const json& text) {
+    return {text.at("kernel"), text.at("registers"), text.at("shared_bytes"), text.at("spill_bytes"), text.at("code_bytes")};
+}
+
+/// The text carries its own checksum, so that a changed byte of it shows.
+std::string sealed(json meta) {
+    meta.erase("sha256");
+    meta["sha256"] = sha256(meta.dump());
+    return meta.dump(2) + "\n";
+}
+
+EntryMeta meta_of(const json& text) {
+    EntryMeta meta{text.at("key"), text.at("name"), text.at("target"), text.at("compiler"), {}};
+    for (const auto& kernel : text.at("kernels")) meta.kernels.push_back(kernel_of(kernel));
+    return meta;
+}
+
+/// The file's bytes when they are as meta.json says; else `problem` is set.
+std::string checked_file(const Descriptor& directory, const std::string& name, const json& meta, std::string& problem) {
+    auto bytes = read_file(directory, name);
+    if (!bytes) {
+        problem = name + " cannot be read";
+        return {};
+    }
+    if (sha256(*bytes) != meta.at("files").at(name)) problem = name + " does not have the checksum it was written with";
+    return std::move(*bytes);
+}
+
+json parse_meta(const Descriptor& directory, const std::string& key, std::string& problem) {
+    const auto text = read_file(directory, meta_file);
+    if (!text) {
+        problem = "meta.json cannot be read";
+        return {};
+    }
+    auto meta = json::parse(*text, nullptr, false);
+    if (!meta.is_object() || sealed(meta) != *text) {
+        problem = "meta.json is damaged";
+    } else if (meta.value("format", 0) != format_version || meta.value("key", "") != key) {
+        problem = "meta.json belongs to another entry or format";
+    }
+    return meta;
+}
+
+bool unlinked(const Descriptor& directory) {
+    struct stat about{};
+    return ::fstat(directory.get(), &about) != 0 || about.st_nlink == 0;
+}
+
+template <class Fill>
+EntryContent read_with(const Descriptor& directory, const std::string& key, Fill fill) {
+    EntryContent content;
+    try {
+        const auto meta = parse_meta(directory, key, content.problem);
+        if (content.problem.empty()) {
+            content.meta = meta_of(meta);
+            fill(content, meta);
+        }
+    } catch (const std::exception& error) {  // meta.json of an unexpected shape
+        content.problem = error.what();
+    }
+    content.absent = !content.problem.empty() && unlinked(directory);
+    return content;
+}
+
+}  // namespace
+
+std::string source_file(Backend backend) { return backend == Backend::cpu ? "kernel.c" : "kernel.cu"; }
+
+std::string unit_name(const Program& program) {
+    auto name = program.kernels.empty() ? program.id : program.kernels.front().name;
+    const auto phase = program.kernels.empty() ? std::string() : "btd_" + std::string(to_string(program.kernels.front().phase));
+    return !phase.empty() && name.starts_with(phase) ? "btd" + name.substr(phase.size()) : name;
+}
+
+void write_entry(const std::filesystem::path& directory, const Binary& binary, const Program& program) {
+    const auto backend = program.target.backend;
+    json files;
+    const auto add = [&](const std::string& name, const std::string& text) {
+        write_file(directory / name, text);
+        files[name] = sha256(text);
+    };
+    add(source_file(backend), program.source);
+    add(binary_file(backend), binary.bytes);
+    add("log.txt", binary.log);
+    auto kernels = json::array();
+    for (const auto& kernel : binary.kernels) kernels.push_back(kernel_json(kernel));
+    write_file(directory / meta_file, sealed({{"format", format_version},
+                                              {"key", binary.key},
+                                              {"name", unit_name(program)},
+                                              {"target", to_string(program.target)},
+                                              {"options", program.options},
+                                              {"compiler", binary.compiler},
+                                              {"kernels", kernels},
+                                              {"files", files}}));
+}
+
+EntryContent read_entry(const Descriptor& directory, const std::string& key) {
+    return read_with(directory, key, [&](EntryContent& content, const json& meta) {
+        const auto backend = parse_target(content.meta.target).backend;
+        auto& binary = content.binary;
+        (void)checked_file(directory, source_file(backend), meta, content.problem);
+        binary.bytes = checked_file(directory, binary_file(backend), meta, content.problem);
+        binary.log = checked_file(directory, "log.txt", meta, content.problem);
+        binary.compiler = content.meta.compiler;
+        binary.kernels = content.meta.kernels;
+        binary.key = key;
+        binary.cache_hit = true;
+    });
+}
+
+EntryContent read_entry_meta(const Descriptor& directory, const std::string& key) {
+    return read_with(directory, key, [](EntryContent&, const json&) {});
+}
+
+}  // namespace trifold

@@ -1,0 +1,36 @@
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "runtime/binary.hpp"
+#include "runtime/files.hpp"
+
+namespace trifold {
+
+/// What an entry directory says about itself in meta.json.
+struct EntryMeta {
+    std::string key, name, target, compiler;
+    std::vector<KernelResources> kernels;
+};
+
+/// Writes the files of an entry into an existing, private directory. Throws std::system_error.
+void write_entry(const std::filesystem::path& directory, const Binary& binary, const Program& program);
+
+struct EntryContent {
+    EntryMeta meta;
+    Binary binary;
+    std::string problem;  ///< why it is not to be used; empty: every byte is as written
+    bool absent = false;  ///< the directory is being removed: not a bad entry, just none
+};
+/// Reads and checks every byte of the entry that should have `key`.
+EntryContent read_entry(const Descriptor& directory, const std::string& key);
+
+/// Only meta.json, for listings.
+EntryContent read_entry_meta(const Descriptor& directory, const std::string& key);
+
+/// Names after the architecture and the id, as the kernels are: btd_n32_f64_x8664v4_1a2b3c4d.
+std::string unit_name(const Program& program);
+/// "kernel.c" or "kernel.cu".
+std::string source_file(Backend backend);
+
+}  // namespace trifold

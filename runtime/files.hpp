@@ -1,0 +1,62 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trifold {
+
+/// An open file or directory descriptor, closed at the end of its scope and on exec.
+class Descriptor {
+  public:
+    explicit Descriptor(int fd = -1) : fd_(fd) {}
+    Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+    Descriptor& operator=(Descriptor&& other) noexcept;
+    ~Descriptor();
+    int get() const { return fd_; }
+    explicit operator bool() const { return fd_ >= 0; }
+
+  private:
+    int fd_;
+};
+
+/// A directory of this process alone (mode 0700), removed with everything in it.
+class PrivateDirectory {
+  public:
+    /// Below `parent`; throws std::system_error.
+    explicit PrivateDirectory(const std::filesystem::path& parent);
+    /// Below $TMPDIR, /tmp or /dev/shm, whichever takes files.
+    PrivateDirectory();
+    PrivateDirectory(PrivateDirectory&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+    PrivateDirectory& operator=(PrivateDirectory&&) = delete;
+    ~PrivateDirectory();
+    const std::filesystem::path& path() const { return path_; }
+    void keep() { path_.clear(); }  ///< leave it behind
+
+  private:
+    std::filesystem::path path_;
+};
+
+/// The whole file; nothing when it cannot be read. The second form reads `name` in an open directory.
+std::optional<std::string> read_file(const std::filesystem::path& path);
+std::optional<std::string> read_file(const Descriptor& directory, const std::string& name);
+
+/// Creates or truncates; throws std::system_error, with nothing partial taken for whole.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
+std::string sha256(std::string_view bytes);  ///< 64 hex digits
+
+struct Outcome {
+    bool started = false;
+    int status = 0;                ///< as waitpid gives it; -1 when somebody else reaped the process
+    std::string output;            ///< standard output and error together
+    std::string describe() const;  ///< "exited with status 1", "was killed by signal 9"
+};
+/// Runs a program without a shell, in the C locale, and waits for it.
+Outcome run_process(const std::vector<std::string>& arguments);
+
+/// The executable that `command` names, searched in PATH unless it holds a slash; empty when there is none.
+std::filesystem::path find_executable(const std::string& command);
+
+}  // namespace trifold

@@ -1,0 +1,16 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "runtime/binary.hpp"
+#include "runtime/compiler.hpp"
+
+namespace trifold {
+
+/// One entry a kernel of the Program, in its order. code_bytes stays -1 where the binary lacks the kernel.
+std::vector<KernelResources> resources_of(const Program& program, const Compiled& compiled);
+
+/// What `--ptxas-options=-v` said of each kernel; code_bytes is not in there.
+std::vector<KernelResources> parse_ptxas(const std::string& log);
+
+}  // namespace trifold
