@@ -35,7 +35,11 @@ void initialize_target() {
 /// Everything Clang says, as text.
 class Diagnostics {
   public:
-    Diagnostics() : stream_(text_), options_(new clang::DiagnosticOptions), printer_(stream_, options_.get()), engine_(new clang::DiagnosticIDs, options_, &printer_, false) {}
+    Diagnostics()
+        : stream_(text_),
+          options_(new clang::DiagnosticOptions),
+          printer_(stream_, options_.get()),
+          engine_(new clang::DiagnosticIDs, options_, &printer_, false) {}
     clang::DiagnosticsEngine& engine() { return engine_; }
     clang::DiagnosticConsumer& printer() { return printer_; }
     std::string text() { return stream_.str(); }
@@ -75,6 +79,7 @@ llvm::SmallString<0> compile_object(llvm::StringRef source, const std::vector<st
     instance.setInvocation(what);
     instance.createDiagnostics(&diagnostics.printer(), false);
     instance.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(object));
+    instance.setVerboseOutputStream(llvm::nulls());
     clang::EmitObjAction action;
     if (!instance.ExecuteAction(action)) object.clear();
     return object;
@@ -91,7 +96,8 @@ bool write_file(const std::string& path, llvm::StringRef bytes) {
     return written;
 }
 
-int compile(llvm::StringRef source, const std::vector<std::string>& options, const std::string& directory, std::string& shared, std::string& log) {
+int compile(llvm::StringRef source, const std::vector<std::string>& options, const std::string& directory, std::string& shared,
+            std::string& log) {
     Diagnostics diagnostics;
     const auto object = compile_object(source, options, diagnostics);
     log = diagnostics.text();
@@ -116,8 +122,10 @@ int compile(llvm::StringRef source, const std::vector<std::string>& options, con
 }  // namespace
 }  // namespace trifold::clang_plugin
 
-extern "C" __attribute__((visibility("default"))) int trifold_clang_compile(const char* source, size_t source_bytes, const char* const* options, size_t option_count,
-                                                                            const char* directory, trifold_clang_result result, void* context) {
+extern "C" __attribute__((visibility("default"))) int trifold_clang_compile(const char* source, size_t source_bytes,
+                                                                            const char* const* options, size_t option_count,
+                                                                            const char* directory, trifold_clang_result result,
+                                                                            void* context) {
     std::string shared, log;
     const int status = trifold::clang_plugin::compile({source, source_bytes}, {options, options + option_count}, directory, shared, log);
     result(context, shared.data(), shared.size(), log.data(), log.size());

@@ -1,6 +1,7 @@
 #include "runtime/clang/link.hpp"
 
 #include <dlfcn.h>
+#include <lld/Common/CommonLinkerContext.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
 
@@ -26,7 +27,8 @@ std::string link_shared(const std::string& input, const std::string& output) {
     static std::mutex mutex;  // LLD keeps its state in globals
     static const std::string libm = library_of("sqrt"), libc = library_of("memset");
     const std::scoped_lock lock(mutex);
-    std::vector<const char*> arguments{"ld.lld", "-shared", "--threads=1", "-O0", "-Bsymbolic", "-z", "noexecstack", "-o", output.c_str(), input.c_str(), "--as-needed"};
+    std::vector<const char*> arguments{"ld.lld",      "-shared", "--threads=1",  "-O0",         "-Bsymbolic", "-z",
+                                       "noexecstack", "-o",      output.c_str(), input.c_str(), "--as-needed"};
     for (const auto& library : {&libm, &libc}) {
         if (!library->empty()) arguments.push_back(library->c_str());
     }

@@ -18,12 +18,15 @@ inline Program cpu_unit(int number = 1) {
     program.spec.block = 4;
     program.target = {Backend::cpu, "x86-64-v2"};
     program.id = "0badf00d";
-    program.kernels = {{"btd_factor_n4_f64_x8664v2_0badf00d", Phase::factor, {}}, {"btd_forward_n4_f64_x8664v2_0badf00d", Phase::forward, {}}};
+    program.kernels = {{"btd_factor_n4_f64_x8664v2_0badf00d", Phase::factor, {}},
+                       {"btd_forward_n4_f64_x8664v2_0badf00d", Phase::forward, {}}};
     program.options = {"-O3", "-march=x86-64-v2"};
     program.source =
         "static double square(double x) { return x * x; }\n"
         "void btd_factor_n4_f64_x8664v2_0badf00d(double* out) {\n"
-        "    double sum = " + std::to_string(number) + ";\n"
+        "    double sum = " +
+        std::to_string(number) +
+        ";\n"
         "    for (int k = 0; k < 10; ++k) sum += square(k);\n"
         "    *out = sum;\n"
         "}\n"
@@ -56,7 +59,7 @@ inline Program cuda_unit(const std::string& arch = "sm_90") {
 /// Sets or unsets environment variables for a scope.
 class WithEnvironment {
   public:
-    explicit WithEnvironment(const std::map<std::string, const char*>& values) {
+    WithEnvironment(std::initializer_list<std::pair<std::string, const char*>> values) {
         for (const auto& [name, value] : values) {
             const char* old = std::getenv(name.c_str());
             old_.emplace(name, old == nullptr ? std::pair(false, std::string()) : std::pair(true, std::string(old)));

@@ -60,9 +60,7 @@ void check_compiler(Find find) {
         }
         check_kernels(*compiler, 2);  // and it still works
     }
-    SUBCASE("an option it does not know") {
-        CHECK_THROWS_AS((void)compiler->compile(cpu_unit().source, {"-march=abacus"}), CompileError);
-    }
+    SUBCASE("an option it does not know") { CHECK_THROWS_AS((void)compiler->compile(cpu_unit().source, {"-march=abacus"}), CompileError); }
     SUBCASE("the code size of every kernel") {
         const auto program = cpu_unit();
         for (const auto& kernel : resources_of(program, compiler->compile(program.source, program.options))) CHECK(kernel.code_bytes > 0);
@@ -85,19 +83,19 @@ TEST_CASE("a C compiler that is missing, fails, or is killed") {
     const auto install = [&](const std::string& body) {
         write_file(script, "#!/bin/sh\ncase \"$1\" in --version) echo 'toy 1.0';; *) " + body + ";; esac\n");
         std::filesystem::permissions(script, std::filesystem::perms::owner_all);
-        WithEnvironment environment({{"TRIFOLD_CC", script.c_str()}});
+        WithEnvironment environment{{"TRIFOLD_CC", script.c_str()}};
         return find_cc(report);
     };
     const auto fails_with = [](const Compiler& compiler, const char* text) {
         CHECK_THROWS_WITH_AS((void)compiler.compile("int x;\n", {}), doctest::Contains(text), CompileError);
     };
     SUBCASE("missing") {
-        WithEnvironment environment({{"TRIFOLD_CC", "/nonexistent/cc"}});
+        WithEnvironment environment{{"TRIFOLD_CC", "/nonexistent/cc"}};
         CHECK(find_cc(report) == nullptr);
         CHECK(report.advice.find("/nonexistent/cc") != std::string::npos);
     }
     SUBCASE("nothing in PATH") {
-        WithEnvironment environment({{"TRIFOLD_CC", nullptr}, {"PATH", "/nonexistent"}});
+        WithEnvironment environment{{"TRIFOLD_CC", nullptr}, {"PATH", "/nonexistent"}};
         CHECK(find_cc(report) == nullptr);
         CHECK(report.advice.find("install") != std::string::npos);
     }
@@ -149,13 +147,15 @@ TEST_CASE("NVRTC makes a cubin for exactly the architecture") {
         CHECK(kernels[0].code_bytes > 0);
         CHECK(compiled.ptx.find(std::string(".target ") + arch) != std::string::npos);
     }
-    CHECK_THROWS_WITH_AS((void)nvrtc->compile("__global__ void k() { undeclared(); }", {"-arch=sm_90"}), doctest::Contains("COMPILATION"), CompileError);
+    CHECK_THROWS_WITH_AS((void)nvrtc->compile("__global__ void k() { undeclared(); }", {"-arch=sm_90"}), doctest::Contains("COMPILATION"),
+                         CompileError);
     CHECK_THROWS_AS((void)nvrtc->compile(cuda_unit().source, {"-arch=sm_1"}), CompileError);
-    CHECK_THROWS_WITH_AS((void)nvrtc->compile(cuda_unit().source, {"-arch=compute_90"}), doctest::Contains("real architecture"), CompileError);
+    CHECK_THROWS_WITH_AS((void)nvrtc->compile(cuda_unit().source, {"-arch=compute_90"}), doctest::Contains("real architecture"),
+                         CompileError);
 }
 
 TEST_CASE("NVRTC that is missing") {
-    WithEnvironment environment({{"TRIFOLD_NVRTC", "/nonexistent/libnvrtc.so"}});
+    WithEnvironment environment{{"TRIFOLD_NVRTC", "/nonexistent/libnvrtc.so"}};
     ToolReport report;
     CHECK(find_nvrtc(report) == nullptr);
     CHECK_THROWS_AS((void)find_compiler(Backend::cuda), DeviceError);
