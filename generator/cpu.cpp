@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -39,7 +40,23 @@ Variant tile_variant(const Spec& spec, const Target& target) {
 /// The templates of a variant, in the order they are pasted.
 std::vector<std::string> templates_of(const Program& program) {
     if (program.variant.name == "lanes") return lanes_templates();
-    return {"cpu/common.c", "cpu/tile.c", "cpu/front.c", "cpu/sweep.c", "cpu/factor.c", "cpu/finish.c"};
+    return {"cpu/common.c", "cpu/tile.c", "cpu/load.c", "cpu/front.c", "cpu/sweep.c", "cpu/factor.c", "cpu/finish.c"};
+}
+
+/// Lanes of a pair of vectors, counted through both, that LOW_w and HIGH_w of common.c take.
+std::string shuffles(std::int64_t lanes) {
+    std::string text;
+    for (std::int64_t w = 1; w < lanes; w *= 2) {
+        for (const auto high : {false, true}) {
+            std::vector<std::int64_t> list;
+            for (std::int64_t lane = 0; lane < lanes; ++lane) {
+                const auto start = lane / (2 * w) * (2 * w), offset = lane % (2 * w);
+                list.push_back(start + offset % w + (offset < w ? 0 : lanes) + (high ? w : 0));
+            }
+            text += fmt::format("#define TRIFOLD_{}_{} {}\n", high ? "HIGH" : "LOW", w, fmt::join(list, ", "));
+        }
+    }
+    return text;
 }
 
 std::string constants(const Program& program) {
@@ -57,7 +74,7 @@ std::string constants(const Program& program) {
     define("SCRATCH_BYTES", program.variant.scratch_bytes);
     define("SIZEOF_ARGS", sizeof(trifold_args));
     define("SIZEOF_LEVEL", sizeof(trifold_level));
-    return text + "\n";
+    return text + shuffles(lanes(spec, target)) + "\n";
 }
 
 }  // namespace

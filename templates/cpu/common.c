@@ -38,6 +38,41 @@ INLINE real square_root(real x) { return __builtin_sqrt(x); }
 INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
 INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
 
+/* ---- lanes ---- */
+
+/* The generator lists the lanes: LOW_w takes, from every 2 w lanes of a and b, the first w of each; HIGH_w the last w. */
+#define LOW(w, a, b) __builtin_shufflevector(a, b, TRIFOLD_LOW_##w)
+#define HIGH(w, a, b) __builtin_shufflevector(a, b, TRIFOLD_HIGH_##w)
+#define UNROLL _Pragma("GCC unroll 16")
+
+#define TRANSPOSE_STEP(v, w)                               \
+    UNROLL for (int i = 0; i < LANES; ++i) if (!(i & w)) { \
+        const vec low = LOW(w, v[i], v[i + w]);            \
+        v[i + w] = HIGH(w, v[i], v[i + w]);                \
+        v[i] = low;                                        \
+    }
+#define SUM_STEP(v, w) UNROLL for (int i = 0; i < LANES; i += 2 * w) v[i] = LOW(w, v[i], v[i + w]) + HIGH(w, v[i], v[i + w]);
+
+#if TRIFOLD_LANES == 1
+#define STEPS(STEP, v)
+#elif TRIFOLD_LANES == 2
+#define STEPS(STEP, v) STEP(v, 1)
+#elif TRIFOLD_LANES == 4
+#define STEPS(STEP, v) STEP(v, 1) STEP(v, 2)
+#elif TRIFOLD_LANES == 8
+#define STEPS(STEP, v) STEP(v, 1) STEP(v, 2) STEP(v, 4)
+#else
+#define STEPS(STEP, v) STEP(v, 1) STEP(v, 2) STEP(v, 4) STEP(v, 8)
+#endif
+
+/* The LANES by LANES matrix of v, transposed. */
+INLINE void transpose(vec* v) { STEPS(TRANSPOSE_STEP, v)(void) v; }
+/* Lane k of the result is the sum over the lanes of v[k]; v is used up. */
+INLINE vec sum_lanes(vec* v) {
+    STEPS(SUM_STEP, v)
+    return v[0];
+}
+
 /* ---- geometry ---- */
 
 /* One chain of a level. Positions; `behind` and `ahead` are -1 where the path ends. */

@@ -29,25 +29,27 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
 
 static void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
                          void* scratch) {
-    real raw[LD];
+    real raw[LD] __attribute__((aligned(64)));
+    pad_pivots(raw);
     front f = {0};
     int fed_by_failed = 0;
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
         load_front(args, level, member, c, k, &f);
-        const real largest = load_diagonal_block(args, member, block, f.factor);
-        const real floor = args->pivot_floor > 0 ? (real)args->pivot_floor * largest : -(real)__builtin_inf();
+        load_diagonal_block(args, member, block, f.factor);
+        const real floor = pivot_floor(args, f.factor);
         if (level->index > 0) {
             subtract_updates(args, member, block, f.factor);
             fed_by_failed |= is_poisoned(args, member, block);
         }
-        factor_front(&f, floor, raw);
-        const integer failed_row = test_pivots(raw, floor, floors_of(args, member, block));
-        if (record_front(args, member, block, level->index, failed_row, fed_by_failed)) {
+        const int raised = factor_front(&f, floor, raw);
+        *floors_of(args, member, block) = raised;
+        if (__builtin_expect(raised, 0)) raise_pivots(raw, floor);
+        if (__builtin_expect(record_front(args, member, block, level->index, test_pivots(raw), fed_by_failed), 0)) {
             fed_by_failed = 1;
             poison_front(&f);
         }
-        *block_log_determinant_of(args, member, block) = log_determinant(raw, floor);
+        *block_log_determinant_of(args, member, block) = log_determinant(raw);
         if (f.behind)
             product(1, 1, update_of(args, side_behind(c), member, block_at(level, c->behind)), f.behind, f.behind, add_to_slot(level, k));
         if (with_rhs) {

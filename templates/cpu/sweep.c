@@ -1,16 +1,4 @@
-/* Forward and backward sweeps. Within a chain a right-hand side is a column of LD reals, rows n .. LD - 1 zero. */
-
-INLINE void load_rhs(const real* b, const trifold_strides* strides, integer columns, real* target) {
-    for (integer c = 0; c < columns; ++c) {
-        for (integer r = 0; r < n; ++r) target[c * LD + r] = b[r * strides->row + c * strides->column];
-        for (integer r = n; r < LD; ++r) target[c * LD + r] = 0;
-    }
-}
-
-INLINE void store_rhs(const real* y, const trifold_strides* strides, integer columns, real* x) {
-    for (integer c = 0; c < columns; ++c)
-        for (integer r = 0; r < n; ++r) x[r * strides->row + c * strides->column] = y[c * LD + r];
-}
+/* Forward and backward sweeps, one right-hand side at a time. */
 
 INLINE void subtract_rhs_updates(const trifold_args* args, integer member, integer block, real* y) {
     for (int side = 0; side < 2; ++side) {
@@ -20,40 +8,99 @@ INLINE void subtract_rhs_updates(const trifold_args* args, integer member, integ
     }
 }
 
-/* y = L^-1 y, tile by tile, after y -= R y_previous. */
-NOINLINE void forward_column(const real* factor, const real* previous_next, const real* previous_y, real* y) {
-    for (integer j = 0; j < n; j += WIDTH) {
-        vec c = load(y + j);
-        if (previous_next) c = vector_rows(-1, c, previous_next + j, previous_y, n);
-        c = vector_rows(-1, c, factor + j, y, j);
-        const int width = (int)smaller(WIDTH, n - j);
-        for (int k = 0; k < width; ++k) {
-            y[j + k] = c[k] * factor[n * LD + j + k];
-            c -= load(factor + (j + k) * LD + j) * spread(y[j + k]);
-        }
+/* Sum over `count` pivot columns of panel(rows, k) y(k), in four sums for their latency. */
+INLINE vec panel_times(const real* panel, const real* y, integer count) {
+    vec sum[4] = {{}, {}, {}, {}};
+    integer k = 0;
+    for (; k + 4 <= count; k += 4) {
+        UNROLL for (int u = 0; u < 4; ++u) sum[u] += load(panel + (k + u) * LD) * spread(y[k + u]);
+    }
+    for (; k < count; ++k) sum[0] += load(panel + k * LD) * spread(y[k]);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* target (+)= panel y. */
+NOINLINE void vector_product(real* target, const real* panel, const real* y, int add) {
+    for (int v = 0; v < VECTORS; ++v) {
+        const vec product = panel_times(panel + v * LANES, y, n);
+        store(target + v * LANES, add ? load(target + v * LANES) + product : product);
     }
 }
 
-/* y = L^-T y, from the last tile to the first. */
-NOINLINE void backward_column(const real* factor, real* y) {
-    for (integer j = (n - 1) / WIDTH * WIDTH; j >= 0; j -= WIDTH) {
-        const integer end = smaller(j + WIDTH, n);
-        for (integer k = end - 1; k >= j; --k) {
-            vec sum = {};
-            for (integer r = j + WIDTH; r < LD; r += LANES) sum += load(factor + k * LD + r) * load(y + r);
-            real total = y[k];
-            for (int lane = 0; lane < LANES; ++lane) total -= sum[lane];
-            for (integer r = k + 1; r < end; ++r) total -= factor[k * LD + r] * y[r];
-            y[k] = total * factor[n * LD + k];
-        }
+/* y(tile) = L(tile)^-1 c, in scalars: a step of the chain is then one product and one multiply-add. */
+INLINE void forward_tile(const int W, const real* l, const real* reciprocal, vec c, real* y) {
+    real t[WIDTH];
+    UNROLL for (int k = 0; k < W; ++k) t[k] = c[k];
+    UNROLL for (int k = 0; k < W; ++k) {
+        const real solved = t[k] * reciprocal[k];
+        UNROLL for (int w = k + 1; w < W; ++w) t[w] -= l[k * LD + w] * solved;
+        y[k] = solved;
     }
+}
+
+/* y = L^-1 (y - previous_next previous_y). */
+NOINLINE void forward_column(const real* factor, const real* previous_next, const real* previous_y, real* y) {
+    for (integer j = 0; j < n; j += WIDTH) {
+        vec c = load(y + j);
+        if (previous_next) c -= panel_times(previous_next + j, previous_y, n);
+        if (j > 0) c -= panel_times(factor + j, y, j);
+        const real *tile = factor + j * LD + j, *reciprocal = factor + n * LD + j;
+#if TRIFOLD_BLOCK % TRIFOLD_LANES
+        if (j + WIDTH > n) {
+            forward_tile(TAIL, tile, reciprocal, c, y + j);
+            return;
+        }
+#endif
+        forward_tile(WIDTH, tile, reciprocal, c, y + j);
+    }
+}
+
+/* sum[w] += panel(rows, w) x(rows), W pivot columns, row vectors first .. VECTORS - 1 from the last down. */
+INLINE void transposed_products(const int W, vec* sum, const real* panel, const real* x, int first) {
+    for (int v = VECTORS - 1; v >= first; --v) {
+        const vec rows = load(x + v * LANES);
+        UNROLL for (int w = 0; w < W; ++w) sum[w] += load(panel + w * LD + v * LANES) * rows;
+    }
+}
+
+/* x(tile) = L(tile)^-T c. */
+INLINE vec backward_tile(const int W, const real* l, const real* reciprocal, vec c) {
+    real t[WIDTH];
+    vec x = {};
+    UNROLL for (int k = 0; k < W; ++k) t[k] = c[k];
+    UNROLL for (int k = W - 1; k >= 0; --k) {
+        const real solved = t[k] * reciprocal[k];
+        UNROLL for (int w = 0; w < k; ++w) t[w] -= l[w * LD + k] * solved;
+        x[k] = solved;
+    }
+    return x;
+}
+
+/* x = L^-T (x - next' x_next - behind' x_behind); panels are null where there is no such neighbour. */
+INLINE void backward_columns(const int W, integer j, const real* factor, const real* next, const real* behind, const real* x_next,
+                             const real* x_behind, real* x) {
+    vec sum[LANES];
+    UNROLL for (int w = 0; w < LANES; ++w) sum[w] = (vec){};
+    if (next) transposed_products(W, sum, next + j * LD, x_next, 0);
+    if (behind) transposed_products(W, sum, behind + j * LD, x_behind, 0);
+    transposed_products(W, sum, factor + j * LD, x, (int)(j / LANES) + 1);
+    const vec c = load(x + j) - sum_lanes(sum);
+    store(x + j, backward_tile(W, factor + j * LD + j, factor + n * LD + j, c));
+}
+
+NOINLINE void backward_column(const real* factor, const real* next, const real* behind, const real* x_next, const real* x_behind, real* x) {
+    integer j = n / WIDTH * WIDTH;
+#if TRIFOLD_BLOCK % TRIFOLD_LANES
+    backward_columns(TAIL, j, factor, next, behind, x_next, x_behind, x);
+#endif
+    while ((j -= WIDTH) >= 0) backward_columns(WIDTH, j, factor, next, behind, x_next, x_behind, x);
 }
 
 INLINE double sum_of_squares(const real* y) {
     vec sum = {};
     for (integer r = 0; r < LD; r += LANES) sum += load(y + r) * load(y + r);
     double total = 0;
-    for (int lane = 0; lane < LANES; ++lane) total += (double)sum[lane];
+    UNROLL for (int lane = 0; lane < LANES; ++lane) total += (double)sum[lane];
     return total;
 }
 
@@ -74,7 +121,7 @@ INLINE void update_rhs(real* slot, integer columns, const real* panel, const rea
     for (integer c = 0; c < columns; ++c) vector_product(slot + c * LD, panel, y + c * LD, add);
 }
 
-/* One worker's room for two fronts' right-hand sides. */
+/* One worker's room: the right-hand sides of two fronts and of the separator behind. */
 INLINE real* rhs_scratch(void* scratch, integer which) { return (real*)scratch + which * TRIFOLD_STORAGE_VECTOR; }
 
 static void forward_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
@@ -95,19 +142,18 @@ static void forward_chain(const trifold_args* args, const trifold_level* level, 
 
 static void backward_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
     const integer columns = args->columns;
-    real* behind = rhs_scratch(scratch, 2);
-    if (c->behind >= 0) load_rhs(x_of(args, member, block_at(level, c->behind)), &args->x_strides, columns, behind);
+    real* x_behind = rhs_scratch(scratch, 2);
+    if (c->behind >= 0) load_rhs(x_of(args, member, block_at(level, c->behind)), &args->x_strides, columns, x_behind);
     if (c->ahead >= 0)
         load_rhs(x_of(args, member, block_at(level, c->ahead)), &args->x_strides, columns, rhs_scratch(scratch, c->length & 1));
     for (integer k = c->length; k-- > 0;) {
         const integer block = block_at(level, c->first + k * c->step);
-        real *x = rhs_scratch(scratch, k & 1), *next = rhs_scratch(scratch, ~k & 1);
+        real *x = rhs_scratch(scratch, k & 1), *x_next = rhs_scratch(scratch, ~k & 1);
         load_rhs(b_of(args, member, block), &args->b_strides, columns, x);
-        for (integer i = 0; i < columns; ++i) {
-            if (k + 1 < c->length || c->ahead >= 0) vector_product_transposed(x + i * LD, next_of(args, member, block), next + i * LD);
-            if (c->behind >= 0) vector_product_transposed(x + i * LD, behind_of(args, member, block), behind + i * LD);
-            backward_column(factor_of(args, member, block), x + i * LD);
-        }
+        const real* next = k + 1 < c->length || c->ahead >= 0 ? next_of(args, member, block) : 0;
+        const real* behind = c->behind >= 0 ? behind_of(args, member, block) : 0;
+        for (integer i = 0; i < columns; ++i)
+            backward_column(factor_of(args, member, block), next, behind, x_next + i * LD, x_behind + i * LD, x + i * LD);
         store_rhs(x, &args->x_strides, columns, x_of(args, member, block));
     }
 }

@@ -3,8 +3,6 @@
 /* Columns of a full tile; as many as lanes, so that a pivot tile is one vector high. */
 enum { WIDTH = LANES, TAIL = n % WIDTH, VECTORS = LD / LANES };
 
-#define UNROLL _Pragma("GCC unroll 16")
-
 INLINE vec load(const real* p) { return *(const vec*)p; }
 INLINE void store(real* p, vec x) { *(vec*)p = x; }
 
@@ -143,38 +141,5 @@ INLINE void product(const int sign, const int lower, real* target, const real* a
         for (; v + 1 < VECTORS; v += 2) (sign > 0 ? plus_2 : minus_2)(column + v * LANES, a + v * LANES, b + j, add);
 #endif
         for (; v < VECTORS; ++v) (sign > 0 ? plus_1 : minus_1)(column + v * LANES, a + v * LANES, b + j, add);
-    }
-}
-
-/* ---- vectors: right-hand sides, one column of LD each ---- */
-
-/* target(rows) += sign * panel y over `count` pivot columns. */
-INLINE vec vector_rows(const int sign, vec target, const real* panel, const real* y, integer count) {
-    vec sum[4] = {{}, {}, {}, {}};
-    integer k = 0;
-    for (; k + 4 <= count; k += 4) {
-        UNROLL for (int u = 0; u < 4; ++u) sum[u] += load(panel + (k + u) * LD) * spread(y[k + u]);
-    }
-    for (; k < count; ++k) sum[0] += load(panel + k * LD) * spread(y[k]);
-    const vec total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    return sign > 0 ? target + total : target - total;
-}
-
-/* target (+)= panel y. */
-NOINLINE void vector_product(real* target, const real* panel, const real* y, int add) {
-    for (int v = 0; v < VECTORS; ++v) {
-        const vec start = add ? load(target + v * LANES) : (vec){};
-        store(target + v * LANES, vector_rows(1, start, panel + v * LANES, y, n));
-    }
-}
-
-/* target(k) -= panel(., k)' x for every pivot column k. */
-NOINLINE void vector_product_transposed(real* target, const real* panel, const real* x) {
-    for (integer k = 0; k < n; ++k) {
-        vec sum = {};
-        for (int v = 0; v < VECTORS; ++v) sum += load(panel + k * LD + v * LANES) * load(x + v * LANES);
-        real total = 0;
-        for (int lane = 0; lane < LANES; ++lane) total += sum[lane];
-        target[k] -= total;
     }
 }
