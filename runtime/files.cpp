@@ -108,7 +108,6 @@ void write_file(const fs::path& path, std::string_view text) {
             fail("cannot write " + path.string());
         }
     }
-    if (::fdatasync(file.get()) != 0 && errno != EINVAL) fail("cannot write " + path.string());
 }
 
 std::string sha256(std::string_view bytes) {

@@ -42,7 +42,8 @@ class PrivateDirectory {
 std::optional<std::string> read_file(const std::filesystem::path& path);
 std::optional<std::string> read_file(const Descriptor& directory, const std::string& name);
 
-/// Creates or truncates; throws std::system_error, with nothing partial taken for whole.
+/// Creates or truncates; throws std::system_error. Not synchronized to the disk: who needs to know that a file is whole
+/// after a power cut keeps its checksum.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
 std::string sha256(std::string_view bytes);  ///< 64 hex digits

@@ -1,0 +1,269 @@
+// The path from a Program to its Binary: keys, stale compilers, shipped binaries, and the switches.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/cache.hpp"
+#include "runtime/compiler.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/error.hpp"
+#include "tests/cache/unit.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Fixture {
+    PrivateDirectory directory;
+    fs::path root = directory.path() / "cache";
+    WithEnvironment environment{{"TRIFOLD_CACHE_DIR", root.c_str()},
+                                {"TRIFOLD_LOG", "off"},
+                                {"TRIFOLD_BINARIES", nullptr},
+                                {"TRIFOLD_DISABLE", nullptr},
+                                {"TRIFOLD_DUMP", nullptr},
+                                {"TRIFOLD_DUMP_DIR", nullptr},
+                                {"TRIFOLD_CC", nullptr},
+                                {"TRIFOLD_EXTERNAL_SOURCE", nullptr}};
+    // A source that this process has not met, so that its memory does not know it.
+    Program program = cpu_unit(next_number()++);
+
+    static int& next_number() {
+        static int number = 1000;
+        return number;
+    }
+    /// An entry for `program` in `place`, of real code, said to be made by `compiler`.
+    void ship(const fs::path& place, const std::string& compiler) const {
+        const WithEnvironment elsewhere{{"TRIFOLD_CACHE_DIR", (directory.path() / "elsewhere").c_str()}};
+        const auto made = find_compiler(Backend::cpu);
+        const auto compiled = made->compile(program.source, program.options);
+        std::vector<KernelResources> kernels;
+        for (const auto& kernel : program.kernels) kernels.push_back({kernel.name, -1, -1, -1, 1});
+        Cache(place).publish({compiled.bytes, compiler.empty() ? made->identity() : compiler, "shipped", kernels, cache_key(program)},
+                             program);
+    }
+};
+
+double run(const Program& program, const Binary& binary) {
+    double sum = 0;
+    reinterpret_cast<void (*)(double*)>(HostModule(binary).symbol(program.kernels[0].name))(&sum);
+    return sum;
+}
+
+}  // namespace
+
+TEST_CASE("keys: everything that changes the code changes the key, and parts do not run into each other") {
+    std::set<std::string> keys;
+    const auto add = [&](auto change) {
+        auto program = cpu_unit();
+        change(program);
+        CHECK(keys.insert(cache_key(program)).second);
+    };
+    add([](Program&) {});
+    add([](Program& p) { p.source += " "; });
+    add([](Program& p) { p.options = {"-O3"}; });
+    add([](Program& p) { p.options = {"-march=x86-64-v2", "-O3"}; });
+    add([](Program& p) { p.options = {"-O3 -march=x86-64-v2"}; });
+    add([](Program& p) { p.target.arch = "x86-64-v3"; });
+    add([](Program& p) { p.target = {Backend::cuda, "sm_90"}; });
+    add([](Program& p) { p.source.clear(); });
+    for (const auto& key : keys) CHECK(key.size() == 64);
+    // What does not change the code does not change the key.
+    auto program = cpu_unit();
+    program.spec.horizon = 17;
+    program.operations.clear();
+    CHECK(cache_key(program) == cache_key(cpu_unit()));
+}
+
+TEST_CASE_FIXTURE(Fixture, "obtain compiles once; the second time is a hit") {
+    const auto first = obtain(program);
+    CHECK_FALSE(first.cache_hit);
+    CHECK(first.compile_seconds > 0);
+    CHECK(first.compiler == find_compiler(Backend::cpu)->identity());
+    REQUIRE(first.kernels.size() == 2);
+    CHECK(first.kernels[0].kernel == program.kernels[0].name);
+    CHECK(first.kernels[0].code_bytes > 0);
+    const auto second = obtain(program);
+    CHECK(second.cache_hit);
+    CHECK(second.compile_seconds == 0);
+    CHECK(second.bytes == first.bytes);
+    CHECK(run(program, first) == run(program, second));
+    CHECK(Cache(root).list().size() == 1);
+    CHECK(Cache(root).list()[0].name == "btd_n4_f64_x8664v2_0badf00d");
+}
+
+TEST_CASE_FIXTURE(Fixture, "an entry of another compiler is made anew where one is installed, and serves where none is") {
+    ship(root, "clang 1.0");
+    SUBCASE("installed") {
+        const auto binary = obtain(program);
+        CHECK_FALSE(binary.cache_hit);
+        CHECK(Cache(root).find(binary.key)->compiler == binary.compiler);
+    }
+    SUBCASE("the same") {
+        Cache(root).clear();
+        ship(root, "");
+        CHECK(obtain(program).cache_hit);
+    }
+    SUBCASE("none installed") {
+        const WithEnvironment bare{{"TRIFOLD_CC", "/nonexistent/cc"}};
+        const auto binary = obtain(program);
+        CHECK(binary.cache_hit);
+        CHECK(binary.compiler == "clang 1.0");
+        CHECK(run(program, binary) > sum_of_squares);
+        CHECK_THROWS_WITH_AS((void)obtain(cpu_unit(next_number()++)), doctest::Contains("TRIFOLD_CC"), DeviceError);
+    }
+    SUBCASE("forbidden to compile") {
+        const WithEnvironment deployed{{"TRIFOLD_DISABLE", "jit"}};
+        CHECK(obtain(program).compiler == "clang 1.0");
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "TRIFOLD_DISABLE=jit makes a missing kernel an error that names it") {
+    const WithEnvironment deployed{{"TRIFOLD_DISABLE", "cache,jit"}};
+    try {
+        (void)obtain(program);
+        FAIL("compiled");
+    } catch (const CacheError& error) {
+        const std::string text = error.what();
+        for (const std::string& part : {std::string("btd_n4_f64_x8664v2_0badf00d"), std::string("cpu:x86-64-v2"),
+                                        std::string("TRIFOLD_DISABLE=jit"), cache_key(program)})
+            CHECK(text.find(part) != std::string::npos);
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "TRIFOLD_DISABLE=cache touches no directory") {
+    const WithEnvironment disabled{{"TRIFOLD_DISABLE", "cache"}};
+    CHECK_FALSE(obtain(program).cache_hit);
+    CHECK_FALSE(obtain(program).cache_hit);
+    CHECK_FALSE(fs::exists(root));
+}
+
+TEST_CASE_FIXTURE(Fixture, "shipped binaries are a second tier that is only read") {
+    const auto place = directory.path() / "shipped";
+    ship(place, "");
+    const WithEnvironment with{{"TRIFOLD_BINARIES", place.c_str()}, {"TRIFOLD_DISABLE", "jit"}};
+    const auto entry = place / cache_key(program).substr(0, 2) / cache_key(program);
+    SUBCASE("found") {
+        const auto stamp = fs::last_write_time(entry);
+        const auto binary = obtain(program);
+        CHECK(binary.cache_hit);
+        CHECK(binary.log == "shipped");
+        CHECK(fs::last_write_time(entry) == stamp);
+    }
+    SUBCASE("damaged") {
+        write_file(entry / "kernel.so", "rubbish");
+        CHECK_THROWS_AS((void)obtain(program), CacheError);
+        CHECK(fs::exists(entry));
+        CHECK_FALSE(fs::exists(place / "bad"));
+    }
+    SUBCASE("in a place that others may write to") {
+        fs::permissions(place, fs::perms::all);
+        CHECK_THROWS_AS((void)obtain(program), CacheError);
+    }
+    SUBCASE("missing") {
+        const WithEnvironment gone{{"TRIFOLD_BINARIES", "/nonexistent"}};
+        CHECK_THROWS_AS((void)obtain(program), CacheError);
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a source that does not compile: an error with everything one needs, and nothing published") {
+    program.source = "int broken(void) { return missing_thing; }\n";
+    try {
+        (void)obtain(program);
+        FAIL("compiled");
+    } catch (const CompileError& error) {
+        CHECK(error.log.find("missing_thing") != std::string::npos);
+        const std::string text = error.what();
+        CHECK(text.find("-march=x86-64-v2") != std::string::npos);
+        CHECK(text.find(find_compiler(Backend::cpu)->identity()) != std::string::npos);
+        const auto kept = root / "dump" / "btd_n4_f64_x8664v2_0badf00d.c";
+        CHECK(text.find(kept.string()) != std::string::npos);
+        CHECK(read_file(kept) == program.source);
+    }
+    CHECK(Cache(root).list().empty());
+    CHECK_THROWS_AS((void)obtain(program), CompileError);  // failures are not remembered as successes
+}
+
+TEST_CASE_FIXTURE(Fixture, "a unit without its kernels is not published") {
+    program.source = "int other_name;\n";
+    CHECK_THROWS_WITH_AS((void)obtain(program), doctest::Contains("btd_factor_n4_f64_x8664v2_0badf00d"), CompileError);
+    CHECK(Cache(root).list().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a hand-edited source takes the place of the generated one") {
+    const auto file = directory.path() / "edited.c";
+    const auto edited = cpu_unit(next_number() + 500000);
+    write_file(file, edited.source);
+    const auto original = obtain(program);
+    {
+        const WithEnvironment with{{"TRIFOLD_EXTERNAL_SOURCE", file.c_str()}};
+        const auto binary = obtain(program);
+        CHECK(binary.key == cache_key(edited));
+        CHECK(run(program, binary) == run(edited, obtain(edited)));
+        CHECK(run(program, binary) != run(program, original));
+    }
+    const WithEnvironment absent{{"TRIFOLD_EXTERNAL_SOURCE", "/nonexistent.c"}};
+    CHECK_THROWS_WITH_AS((void)obtain(program), doctest::Contains("/nonexistent.c"), CacheError);
+}
+
+TEST_CASE_FIXTURE(Fixture, "dumps") {
+    const auto place = directory.path() / "dumps";
+    const WithEnvironment with{{"TRIFOLD_DUMP", "source,log,keys,sass"}, {"TRIFOLD_DUMP_DIR", place.c_str()}};
+    const auto binary = obtain(program);
+    const auto name = place / "btd_n4_f64_x8664v2_0badf00d";
+    CHECK(read_file(name.string() + ".c") == program.source);
+    CHECK(fs::exists(name.string() + ".log"));
+    CHECK(read_file(name.string() + ".key")->find(binary.key) != std::string::npos);
+    if (!find_executable("objdump").empty()) CHECK(read_file(name.string() + ".sass")->find("ret") != std::string::npos);
+    const WithEnvironment nowhere{{"TRIFOLD_DUMP_DIR", "/proc/trifold"}};
+    CHECK_NOTHROW((void)obtain(program));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a host module refuses what is not a shared object, and several live side by side") {
+    CHECK_THROWS_AS(HostModule(Binary{"not a library", "toy"}), CompileError);
+    CHECK_THROWS_AS(HostModule(Binary{"", "toy"}), CompileError);
+    const auto other = cpu_unit(next_number()++);
+    const auto first = obtain(program), second = obtain(other);
+    const HostModule a(first), b(second);
+    double x = 0, y = 0;
+    reinterpret_cast<void (*)(double*)>(a.symbol(program.kernels[0].name))(&x);
+    reinterpret_cast<void (*)(double*)>(b.symbol(other.kernels[0].name))(&y);
+    CHECK(y - x == next_number() - 1 - std::stoi(program.source.substr(program.source.find("sum = ") + 6)));
+}
+
+TEST_CASE_FIXTURE(Fixture, "what doctor reports") {
+    (void)obtain(program);
+    const auto environment_report = probe_environment();
+    REQUIRE(environment_report.tools.size() == 3);
+    for (const auto& tool : environment_report.tools) {
+        CAPTURE(tool.name);
+        CHECK(tool.found == tool.advice.empty());
+        CHECK((!tool.found || !tool.version.empty()));
+    }
+    CHECK(environment_report.cache.path == root);
+    CHECK(environment_report.cache.from == "TRIFOLD_CACHE_DIR");
+    CHECK(environment_report.cache.writable);
+    CHECK(environment_report.cache.entries == 1);
+    CHECK(environment_report.cache.bytes > 0);
+    CHECK(environment_report.cache.limit_bytes == std::int64_t{1} << 30);
+    CHECK(environment_report.cache.problem.empty());
+    const WithEnvironment bound{{"TRIFOLD_CACHE_SIZE", "2.5M"}};
+    CHECK(Cache::from_environment().limit() == 2621440);
+    for (const auto* bad : {"many", "-1", "1T", "1e99", "M"}) {
+        const WithEnvironment nonsense{{"TRIFOLD_CACHE_SIZE", bad}};
+        CHECK(Cache::from_environment().limit() == std::int64_t{1} << 30);
+    }
+}
+
+TEST_CASE("docs/switches.md describes every switch, and no other") {
+    const auto page = read_file(fs::path(TRIFOLD_SOURCE) / "docs" / "switches.md").value_or("");
+    for (const auto& entry : switches()) CHECK(page.find(fmt::format("`{}`", entry.name)) != std::string::npos);
+    for (auto at = page.find("`TRIFOLD_"); at != std::string::npos; at = page.find("`TRIFOLD_", at + 1)) {
+        const auto name = page.substr(at + 1, page.find_first_of("`=", at + 1) - at - 1);
+        CAPTURE(name);
+        CHECK(std::ranges::any_of(switches(), [&](const Switch& entry) { return entry.name == name; }));
+    }
+}
