@@ -103,7 +103,10 @@ INLINE inverse_work inverse_scratch(void* scratch) {
 /* The lower triangle of S_ii, mirrored. */
 static void put_inverse_diagonal(real* out, const real* s) {
     for (integer c = 0; c < n; ++c)
-        for (integer r = c; r < n; ++r) out[r * n + c] = out[c * n + r] = s[c * LD + r];
+        for (integer r = c; r < n; ++r) {
+            out[c * n + r] = s[c * LD + r];
+            out[r * n + c] = s[c * LD + r];
+        }
 }
 
 /* S(from, to) of neighbouring positions: to the caller as S(higher, lower), row-major; beyond level 0 to where the level
