@@ -64,7 +64,8 @@ std::string constants(const Program& program) {
     const auto& [spec, target] = std::tie(program.spec, program.target);
     std::string text;
     const auto define = [&](std::string_view name, std::int64_t value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
-    if (program.variant.name == "lanes") {
+    const bool in_lanes = program.variant.name == "lanes";
+    if (in_lanes) {
         text += lanes_constants(program);
     } else {
         define("LANES", lanes(spec, target));
@@ -75,7 +76,7 @@ std::string constants(const Program& program) {
     define("SCRATCH_BYTES", program.variant.scratch_bytes);
     define("SIZEOF_ARGS", sizeof(trifold_args));
     define("SIZEOF_LEVEL", sizeof(trifold_level));
-    return text + shuffles(lanes(spec, target)) + "\n";
+    return text + shuffles(in_lanes ? vector_bytes(target) / element_bytes(spec.precision) : lanes(spec, target)) + "\n";
 }
 
 }  // namespace
