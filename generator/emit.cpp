@@ -59,9 +59,22 @@ std::vector<Macro> constants(const Program& program) {
 
 std::string regenerate_command(const Program& program) {
     const auto& spec = program.spec;
-    auto command = fmt::format("trifold generate --block {} --horizon {} --precision {} --rhs {} --batch {} --schedule {} --workers {} --variant {} --target {}",
-                               spec.block, spec.horizon, to_string(spec.precision), spec.rhs, spec.batch, program.schedule.name,
-                               program.tuning.workers, program.variant.name, to_string(program.target));
+    auto command = fmt::format(
+        "trifold generate --block {} --horizon {} --precision {} --rhs {} --batch {} --schedule {} --workers {} --variant {} --target {}",
+        spec.block, spec.horizon, to_string(spec.precision), spec.rhs, spec.batch, program.schedule.name, program.tuning.workers,
+        program.variant.name, to_string(program.target));
+    if (spec.order == Order::column_major) command += " --order column-major";
+    if (spec.coupling == Coupling::upper) command += " --coupling upper";
+    if (spec.rhs_layout == RhsLayout::column_major) command += " --rhs-layout column-major";
+    const auto add = [&](std::string_view option, std::int64_t value) {
+        if (value != dense) command += fmt::format(" --{} {}", option, value);
+    };
+    add("d-leading", spec.d.leading);
+    add("d-stage", spec.d.stage);
+    add("d-member", spec.d.member);
+    add("e-leading", spec.e.leading);
+    add("e-stage", spec.e.stage);
+    add("e-member", spec.e.member);
     return command;
 }
 

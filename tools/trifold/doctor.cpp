@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/device.hpp"
+#include "runtime/environment.hpp"
+#include "tools/trifold/text.hpp"
+#include "tools/trifold/verbs.hpp"
+
+namespace trifold::command {
+namespace {
+
+struct Findings {
+    Environment environment = probe_environment();
+    CudaReport cuda = probe_cuda();
+    Device cpu = Device::cpu();
+
+    bool found(std::string_view word) const {
+        return std::ranges::any_of(environment.tools,
+                                   [&](const ToolReport& tool) { return tool.found && tool.name.find(word) != std::string::npos; });
+    }
+    bool can_run_cpu() const { return found("clang") || found("cc"); }
+    bool can_run_cuda() const { return !cuda.devices.empty() && found("nvrtc"); }
+};
+
+Json to_json(const Findings& findings) {
+    auto tools = Json::array(), devices = Json::array();
+    for (const auto& tool : findings.environment.tools)
+        tools.push_back({{"name", tool.name},
+                         {"purpose", tool.purpose},
+                         {"found", tool.found},
+                         {"version", tool.version},
+                         {"path", tool.path},
+                         {"advice", tool.advice}});
+    devices.push_back(
+        {{"name", findings.cpu.name()}, {"target", to_string(findings.cpu.target())}, {"memory_bytes", findings.cpu.memory_bytes()}});
+    for (const auto& device : findings.cuda.devices)
+        devices.push_back({{"name", device.name()}, {"target", to_string(device.target())}, {"memory_bytes", device.memory_bytes()}});
+    const auto& cache = findings.environment.cache;
+    return {{"status", findings.can_run_cpu() || findings.can_run_cuda() ? "ok" : "nothing can run"},
+            {"can_run", {{"cpu", findings.can_run_cpu()}, {"cuda", findings.can_run_cuda()}, {"hip", false}}},
+            {"tools", tools},
+            {"cuda", {{"driver", findings.cuda.driver}, {"problem", findings.cuda.problem}}},
+            {"devices", devices},
+            {"cache",
+             {{"path", cache.path},
+              {"from", cache.from},
+              {"writable", cache.writable},
+              {"problem", cache.problem},
+              {"entries", cache.entries},
+              {"bytes", cache.bytes},
+              {"limit_bytes", cache.limit_bytes},
+              {"shipped", cache.shipped}}}};
+}
+
+std::string mark(bool good) { return good ? "found  " : "missing"; }
+
+std::string tools_text(const Findings& findings) {
+    std::string text = "Compilers\n";
+    for (const auto& tool : findings.environment.tools) {
+        text += fmt::format("  {}  {:<20} {}{}\n", mark(tool.found), tool.name, tool.found ? tool.version : tool.purpose,
+                            tool.found ? "  " + tool.path : "");
+        if (!tool.found && !tool.advice.empty()) text += fmt::format("           {}\n", tool.advice);
+    }
+    return text;
+}
+
+std::string devices_text(const Findings& findings) {
+    auto text = fmt::format("Devices\n  found    {:<20} {} of memory\n", findings.cpu.name(), bytes_text(findings.cpu.memory_bytes()));
+    for (const auto& device : findings.cuda.devices)
+        text += fmt::format("  found    {:<20} {}, {} of memory\n", device.name(), to_string(device.target()),
+                            bytes_text(device.memory_bytes()));
+    if (!findings.cuda.driver.empty()) text += fmt::format("  found    {:<20} serves CUDA {}\n", "NVIDIA driver", findings.cuda.driver);
+    if (!findings.cuda.problem.empty()) text += fmt::format("  missing  {:<20} {}\n", "CUDA device", findings.cuda.problem);
+    return text + fmt::format("  missing  {:<20} not built into this version\n", "HIP device");
+}
+
+std::string cache_text(const CacheReport& cache) {
+    if (cache.path.empty())
+        return fmt::format("Cache\n  in memory only: {}\n", cache.problem.empty() ? "no directory is named" : cache.problem);
+    auto text =
+        fmt::format("Cache\n  {} ({}, {}): {} of {}, entries: {}\n", cache.path, cache.from.empty() ? "default" : "from " + cache.from,
+                    cache.writable ? "writable" : "not writable", bytes_text(cache.bytes), bytes_text(cache.limit_bytes), cache.entries);
+    if (!cache.problem.empty()) text += fmt::format("  {}\n", cache.problem);
+    if (!cache.shipped.empty()) text += fmt::format("  shipped binaries: {}\n", cache.shipped);
+    return text;
+}
+
+std::string switches_text() {
+    std::string text = "Environment variables\n";
+    for (const auto& item : switches()) text += fmt::format("  {}={}\n      {}\n", item.name, item.values, item.meaning);
+    return text;
+}
+
+std::string verdict(const Findings& findings) {
+    const bool cpu = findings.can_run_cpu(), cuda = findings.can_run_cuda();
+    if (cpu && cuda) return "Solvers run on the CPU and on CUDA devices.\n";
+    if (cpu) return "Solvers run on the CPU.\n";
+    if (cuda) return "Solvers run on CUDA devices.\n";
+    return "Nothing can run: install a compiler named above.\n";
+}
+
+}  // namespace
+
+Action add_doctor(CLI::App& app, const bool& json) {
+    app.footer("Exit status 0 when solvers can run on some device, 3 when on none.");
+    return [&json] {
+        const Findings findings;
+        if (json)
+            print(to_json(findings));
+        else
+            print(tools_text(findings) + devices_text(findings) + cache_text(findings.environment.cache) + switches_text() +
+                  verdict(findings));
+        return findings.can_run_cpu() || findings.can_run_cuda() ? 0 : 3;
+    };
+}
+
+}  // namespace trifold::command

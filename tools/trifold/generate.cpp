@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "generator/error.hpp"
+#include "runtime/binary.hpp"
+#include "runtime/entry.hpp"
+#include "tools/formats/file.hpp"
+#include "tools/trifold/spec_options.hpp"
+#include "tools/trifold/text.hpp"
+#include "tools/trifold/verbs.hpp"
+
+namespace trifold::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+    SpecOptions spec;
+    std::string output;
+    bool binaries = false;
+};
+
+fs::path make_directory(const std::string& name) {
+    std::error_code error;
+    fs::create_directories(name, error);
+    if (error || !fs::is_directory(name)) {
+        const auto why = error ? error.message() : "it is not a directory";
+        throw formats::InputError(fmt::format("cannot make the directory '{}': {}", name, why));
+    }
+    return name;
+}
+
+int run(const Options& options, bool json) {
+    const auto program = generate(options.spec.spec(), options.spec.target(), options.spec.tuning());
+    const auto directory = make_directory(options.output);
+    const bool on_cpu = program.target.backend == Backend::cpu;
+    Json report{{"name", unit_name(program)}, {"directory", directory.string()}, {"schedule", program.schedule.name}};
+    std::vector<std::vector<std::string>> files;
+    const auto write = [&](const char* what, const std::string& name, const std::string& bytes) {
+        formats::write_file(directory / name, bytes);
+        report["files"][what] = name;
+        files.push_back({(directory / name).string(), bytes_text(static_cast<std::int64_t>(bytes.size()))});
+    };
+    write("source", unit_name(program) + (on_cpu ? ".c" : ".cu"), program.source);
+    write("program", "program.json", to_json(program) + "\n");
+    if (options.binaries) {
+        const auto binary = obtain(program);
+        write("binary", unit_name(program) + (on_cpu ? ".so" : ".cubin"), binary.bytes);
+        write("log", unit_name(program) + ".log", binary.log);
+        report["compiler"] = binary.compiler;
+        report["cache"] = binary.cache_hit ? "hit" : "miss";
+    }
+    if (json)
+        print(report);
+    else
+        print(table(files));
+    return 0;
+}
+
+}  // namespace
+
+Action add_generate(CLI::App& app, const bool& json) {
+    const auto options = std::make_shared<Options>();
+    options->spec.add_to(app);
+    app.add_flag("--binaries", options->binaries, "Also the compiled kernels and the compiler's log");
+    app.add_option("-o,--output", options->output, "Directory to write to")->default_val(".");
+    app.footer("The source states the command that regenerates it to the byte.");
+    return [options, &json] { return run(*options, json); };
+}
+
+}  // namespace trifold::command

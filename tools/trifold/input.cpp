@@ -1,0 +1,81 @@
+#include "tools/trifold/input.hpp"
+
+#include <fmt/format.h>
+
+#include "tools/formats/file.hpp"
+
+namespace trifold::command {
+namespace {
+
+using namespace formats;
+namespace fs = std::filesystem;
+
+bool is_numpy(std::string_view bytes) { return bytes.starts_with("\x93NUMPY"); }
+
+Input read_matrix_market(const std::vector<std::string>& files, std::optional<std::int64_t> block, Precision precision) {
+    auto a = parse_matrix_market(read_file(files[0]), files[0]);
+    if (!std::holds_alternative<SparseMatrix>(a))
+        throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", files[0]));
+    auto b = parse_matrix_market(read_file(files[1]), files[1]);
+    if (auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, files[1]);
+    const auto& rhs = std::get<DenseMatrix>(b);
+    return {Kind::matrix_market, assemble(std::get<SparseMatrix>(a), rhs, block, precision), precision, {rhs.rows, rhs.columns}};
+}
+
+Array read_array(const std::string& file) {
+    const auto bytes = read_file(file);
+    return parse_npy(bytes, file);
+}
+
+Input read_numpy(const std::vector<std::string>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
+    const auto d = read_array(files[0]), e = read_array(files[1]), b = read_array(files[2]);
+    auto system = assemble(d, e, b);
+    if (block && *block != system.block)
+        throw InputError(
+            fmt::format("--block {} was given, but the blocks of '{}' are {} by {}", *block, files[0], system.block, system.block));
+    return {Kind::numpy, std::move(system), precision.value_or(d.precision), b.shape, d.shape.size() == 4};
+}
+
+bool same_file(const fs::path& left, const fs::path& right) {
+    std::error_code ignored;
+    return fs::equivalent(left, right, ignored) || fs::weakly_canonical(left, ignored) == fs::weakly_canonical(right, ignored);
+}
+
+}  // namespace
+
+Input read_input(const std::vector<std::string>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
+    if (files.size() != 2 && files.size() != 3)
+        throw InputError(fmt::format("{} file(s) were given; give A.mtx b.mtx, or D.npy E.npy b.npy", files.size()));
+    const auto expected = files.size() == 3;
+    for (const auto& file : files) {
+        const auto bytes = read_file(file);
+        if (is_numpy(bytes) == expected) continue;
+        throw InputError(
+            fmt::format("'{}' {} a NumPy array; give two Matrix Market files (A.mtx b.mtx) or three NumPy arrays (D.npy E.npy b.npy)", file,
+                        expected ? "is not" : "is"));
+    }
+    auto input = expected ? read_numpy(files, block, precision) : read_matrix_market(files, block, precision.value_or(Precision::f64));
+    check_finite(input.system, input.precision);
+    return input;
+}
+
+std::string format_solution(const Input& input, const std::vector<double>& x) {
+    if (input.kind == Kind::numpy) return format_npy({input.shape, input.precision, x});
+    const auto count = static_cast<std::ptrdiff_t>(input.system.rows * input.system.rhs);
+    return format_matrix_market(DenseMatrix{input.system.rows, input.system.rhs, {x.begin(), x.begin() + count}});
+}
+
+void check_outputs(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+        check_writable(outputs[k]);
+        for (const auto& input : inputs) {
+            if (same_file(outputs[k], input)) throw InputError(fmt::format("'{}' is an input; give another file to write", outputs[k]));
+        }
+        for (std::size_t other = 0; other < k; ++other) {
+            if (same_file(outputs[k], outputs[other]) && fs::is_character_file(outputs[k]) == false)
+                throw InputError(fmt::format("'{}' is to be written twice; give different files", outputs[k]));
+        }
+    }
+}
+
+}  // namespace trifold::command

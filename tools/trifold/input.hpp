@@ -1,0 +1,32 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/formats/assemble.hpp"
+
+namespace trifold::command {
+
+enum class Kind { matrix_market, numpy };
+
+/// What the user's files hold.
+struct Input {
+    Kind kind;
+    formats::System system;
+    Precision precision;              ///< to solve in
+    std::vector<std::int64_t> shape;  ///< of b as given; x has it too
+    bool batched = false;             ///< the arrays have a batch axis
+};
+
+/// A.mtx b.mtx, or D.npy E.npy b.npy, told apart by content. Without a precision it is that of the arrays, f64 for Matrix Market.
+/// Throws InputError.
+Input read_input(const std::vector<std::string>& files, std::optional<std::int64_t> block, std::optional<Precision> precision);
+
+/// x [batch][N][n][m] as a file of the input's kind, without padding.
+std::string format_solution(const Input& input, const std::vector<double>& x);
+
+/// Throws InputError when an output cannot be written, is one of the inputs, or is given twice.
+void check_outputs(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
+
+}  // namespace trifold::command

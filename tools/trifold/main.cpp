@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "generator/error.hpp"
+#include "runtime/error.hpp"
+#include "tools/formats/file.hpp"
+#include "tools/trifold/verbs.hpp"
+
+namespace trifold::command {
+
+void print(const std::string& text) {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    if (!written) throw formats::OutputError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+}
+
+void print(const Json& json) { print(json.dump(2) + "\n"); }
+
+namespace {
+
+enum Exit { done = 0, unsolved = 1, bad_input = 2, bad_environment = 3 };
+
+struct Verb {
+    const char *name, *purpose;
+    Action (*add)(CLI::App&, const bool&);
+    bool json = false;
+    CLI::App* app = nullptr;
+    Action action = {};
+};
+
+int fail(const Verb& verb, Exit status, const std::string& message) {
+    fmt::print(stderr, "trifold {}: {}\n", verb.name, message);
+    if (verb.json)
+        fmt::print("{}\n", Json{{"status", "error"}, {"exit", static_cast<int>(status)}, {"message", message}}.dump(
+                               2, ' ', false, Json::error_handler_t::replace));
+    return status;
+}
+
+/// The one place where exceptions become exit statuses.
+int run(const Verb& verb) {
+    try {
+        return verb.action();
+    } catch (const NotPositiveDefinite& error) {
+        return fail(verb, unsolved, error.what());
+    } catch (const formats::InputError& error) {
+        return fail(verb, bad_input, error.what());
+    } catch (const SpecError& error) {
+        return fail(verb, bad_input, error.what());
+    } catch (const std::bad_alloc&) {
+        return fail(verb, bad_environment, "not enough memory for a problem of this size");
+    } catch (const std::exception& error) {  // no device or compiler, a launch that failed, a full disk
+        return fail(verb, bad_environment, error.what());
+    }
+}
+
+int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error like any other
+    Verb verbs[] = {
+        {"solve", "Solve A X = B from files: A.mtx b.mtx, or D.npy E.npy b.npy", add_solve},
+        {"generate", "Write the kernels' source for a problem, and with --binaries the compiled kernels", add_generate},
+        {"explain", "Show the schedule, kernels, launches and memory of a problem; draw the elimination tree", add_explain},
+        {"problem", "Write a test problem of the field to files", add_problem},
+        {"cache", "Look after the cache of compiled kernels", add_cache},
+        {"doctor", "Say what was found to compile and run with, and what to install", add_doctor},
+    };
+    CLI::App app{
+        "Trifold: solvers for symmetric positive definite block-tridiagonal systems, specialized to the problem at hand.\n"
+        "Exit status: 0 done; 1 the problem could not be solved; 2 bad usage or input; 3 something is missing on this machine.",
+        "trifold"};
+    app.set_version_flag("--version", "trifold " TRIFOLD_VERSION);
+    app.require_subcommand(0, 1);
+    for (auto& verb : verbs) {
+        verb.app = app.add_subcommand(verb.name, verb.purpose);
+        verb.app->add_flag("--json", verb.json, "Results as JSON on standard output");
+        verb.action = verb.add(*verb.app, verb.json);
+    }
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? done : bad_input;  // --help and --version come this way too
+    }
+    for (const auto& verb : verbs) {
+        if (verb.app->parsed()) return run(verb);
+    }
+    fmt::print(stderr, "{}", app.help());
+    return bad_input;
+}
+
+}  // namespace
+}  // namespace trifold::command
+
+int main(int argc, char** argv) { return trifold::command::main(argc, argv); }

@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "tools/formats/file.hpp"
+#include "tools/problems/problems.hpp"
+#include "tools/trifold/input.hpp"
+#include "tools/trifold/text.hpp"
+#include "tools/trifold/verbs.hpp"
+
+namespace trifold::command {
+namespace {
+
+using namespace formats;
+
+struct Options {
+    std::string name, precision = "f64", format = "npy", output = ".";
+    problems::Sizes sizes{0, 0};
+    std::uint64_t seed = 42;
+};
+
+struct File {
+    std::string name, bytes;
+};
+
+std::vector<File> as_arrays(const System& system, const problems::Sizes& sizes, Precision precision) {
+    const auto file = [&](const char* name, std::vector<std::int64_t> shape, const std::vector<double>& values) {
+        if (sizes.batch > 1) shape.insert(shape.begin(), sizes.batch);
+        return File{name, format_npy({std::move(shape), precision, values})};
+    };
+    const auto n = sizes.block, horizon = sizes.horizon;
+    auto rhs_shape = std::vector{horizon, n};
+    if (sizes.rhs > 1) rhs_shape.push_back(sizes.rhs);
+    return {file("D.npy", {horizon, n, n}, system.d), file("E.npy", {horizon - 1, n, n}, system.e), file("b.npy", rhs_shape, system.b)};
+}
+
+std::vector<File> as_matrix_market(System system, const problems::Sizes& sizes, Precision precision) {
+    if (sizes.batch > 1) throw InputError("a Matrix Market file holds one system; give --batch 1, or --format npy");
+    if (precision == Precision::f32) {
+        for (auto* values : {&system.d, &system.e, &system.b}) {
+            for (auto& value : *values) value = static_cast<double>(static_cast<float>(value));
+        }
+    }
+    return {{"A.mtx", format_matrix_market(to_sparse(system))},
+            {"b.mtx", format_matrix_market(DenseMatrix{system.rows, system.rhs, system.b})}};
+}
+
+int run(const Options& options, bool json) {
+    const auto precision = parse_precision(options.precision);
+    if (!std::filesystem::is_directory(options.output))
+        throw InputError(fmt::format("'{}' is not a directory; give one that exists", options.output));
+    const auto system = problems::make(options.name, options.sizes, options.seed);
+    const auto files =
+        options.format == "npy" ? as_arrays(system, options.sizes, precision) : as_matrix_market(system, options.sizes, precision);
+    auto names = Json::array();
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& file : files) {
+        const auto path = std::filesystem::path(options.output) / file.name;
+        write_file(path, file.bytes);
+        names.push_back(path.string());
+        rows.push_back({path.string(), bytes_text(static_cast<std::int64_t>(file.bytes.size()))});
+    }
+    if (json)
+        print(Json{{"problem", options.name}, {"seed", options.seed}, {"files", names}});
+    else
+        print(table(rows));
+    return 0;
+}
+
+}  // namespace
+
+Action add_problem(CLI::App& app, const bool& json) {
+    const auto options = std::make_shared<Options>();
+    app.add_option("name", options->name, "socu, blockdss (positive definite for n of about 8 and more) or kalman (n even)")->required();
+    app.add_option("--block", options->sizes.block, "Block size n")->required();
+    app.add_option("--horizon", options->sizes.horizon, "Number of diagonal blocks N")->required();
+    app.add_option("--rhs", options->sizes.rhs, "Right-hand sides m")->capture_default_str();
+    app.add_option("--batch", options->sizes.batch, "Systems; member k has the seed plus k")->capture_default_str();
+    app.add_option("--seed", options->seed, "Of the random numbers")->capture_default_str();
+    app.add_option("--precision", options->precision, "f32 or f64")->capture_default_str();
+    app.add_option("--format", options->format, "npy: D.npy E.npy b.npy; mtx: A.mtx b.mtx")
+        ->check(CLI::IsMember({"npy", "mtx"}))
+        ->capture_default_str();
+    app.add_option("-o,--output", options->output, "Directory to write to")->capture_default_str();
+    return [options, &json] { return run(*options, json); };
+}
+
+}  // namespace trifold::command

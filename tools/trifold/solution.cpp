@@ -1,0 +1,100 @@
+#include "tools/trifold/solution.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <span>
+
+namespace trifold::command {
+namespace {
+
+using formats::System;
+constexpr std::int64_t max_columns = 16;  // of one pass; a wider B goes in panels
+
+template <class Real>
+std::vector<Real> converted(const std::vector<double>& values) {
+    return {values.begin(), values.end()};
+}
+
+double seconds_of(auto&& action) {
+    const auto start = std::chrono::steady_clock::now();
+    action();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Spec spec_of(const System& system, Precision precision) {
+    return {.block = system.block,
+            .horizon = system.horizon,
+            .precision = precision,
+            .rhs = std::min(system.rhs, max_columns),
+            .batch = system.batch};
+}
+
+std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold_status>& status) {
+    std::vector<NotPositiveDefinite::Failure> failed;
+    for (std::size_t k = 0; k < status.size(); ++k) {
+        if (status[k].block >= 0) failed.push_back({static_cast<std::int64_t>(k), status[k].block, status[k].row});
+    }
+    return failed;
+}
+
+template <class Real>
+Solution solve_in(const System& system, const SolveRequest& request) {
+    const Plan plan(spec_of(system, request.precision), request.device, request.tuning);
+    Solver solver(plan);
+    Solution solution;
+    solution.schedule = plan.program().schedule.name;
+    solution.target = to_string(plan.program().target);
+    solution.report = plan.report();
+    const auto d = converted<Real>(system.d), e = converted<Real>(system.e), b = converted<Real>(system.b);
+    std::vector<Real> x(b.size());
+    solution.factor_seconds = seconds_of([&] {
+        solver.factor(std::span<const Real>(d), std::span<const Real>(e));
+        solution.failed = failures(solver.status());
+    });
+    solution.solve_seconds =
+        seconds_of([&] { solver.solve(std::span<const Real>(b), std::span<Real>(x), SweepOptions{.columns = system.rhs}); });
+    solution.log_determinant = solver.log_determinant();
+    solution.x = {x.begin(), x.end()};
+    if (request.inverse) {
+        std::vector<Real> diagonal(d.size()), coupling(e.size());
+        solver.selected_inverse(std::span<Real>(diagonal), std::span<Real>(coupling));
+        solution.inverse_diagonal = {diagonal.begin(), diagonal.end()};
+        solution.inverse_coupling = {coupling.begin(), coupling.end()};
+    }
+    return solution;
+}
+
+/// The System of these members alone, with one right-hand side that nobody looks at.
+System members_of(const System& system, const std::vector<NotPositiveDefinite::Failure>& members) {
+    System part{system.block, system.horizon, 1, static_cast<std::int64_t>(members.size()), system.rows, {}, {}, {}};
+    const auto take = [&](const std::vector<double>& from, std::vector<double>& to, std::int64_t member) {
+        const auto size = static_cast<std::ptrdiff_t>(from.size()) / system.batch;
+        to.insert(to.end(), from.begin() + member * size, from.begin() + (member + 1) * size);
+    };
+    for (const auto& failure : members) {
+        take(system.d, part.d, failure.member);
+        take(system.e, part.e, failure.member);
+    }
+    part.b.resize(static_cast<std::size_t>(part.batch * part.horizon * part.block));
+    return part;
+}
+
+}  // namespace
+
+Solution solve(const System& system, const SolveRequest& request) {
+    return request.precision == Precision::f32 ? solve_in<float>(system, request) : solve_in<double>(system, request);
+}
+
+void locate_sequentially(const System& system, const SolveRequest& request, std::vector<NotPositiveDefinite::Failure>& failed) {
+    auto again = request;
+    again.tuning.schedule = "sequential";
+    again.inverse = false;
+    for (const auto& found : solve(members_of(system, failed), again).failed) {
+        auto& failure = failed[static_cast<std::size_t>(found.member)];
+        failure.block = found.block;
+        failure.row = found.row;
+    }
+}
+
+}  // namespace trifold::command

@@ -1,0 +1,207 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "tools/formats/file.hpp"
+#include "tools/formats/residual.hpp"
+#include "tools/trifold/input.hpp"
+#include "tools/trifold/solution.hpp"
+#include "tools/trifold/text.hpp"
+#include "tools/trifold/verbs.hpp"
+
+namespace trifold::command {
+namespace {
+
+struct Options {
+    std::vector<std::string> files, inverse;
+    std::string output, device = "auto", precision;
+    std::optional<std::int64_t> block;
+    std::optional<double> tolerance;
+    Tuning tuning{.workers = 0};
+};
+
+/// The checked result: what the exit status, the report and the message come from.
+struct Outcome {
+    Input input;
+    Solution solution;
+    double residual = 0;  ///< the worst sound member's; NaN when there is none
+    double tolerance = 0;
+    bool accurate = true;
+    std::string status() const { return !solution.failed.empty() ? "not_positive_definite" : accurate ? "ok" : "inaccurate"; }
+};
+
+Device find_device(const std::string& text) {
+    if (text == "hip" || text.starts_with("hip:"))
+        throw DeviceError("HIP devices are not built into this version; give --device cuda or cpu");
+    return Device::parse(text);
+}
+
+SolveRequest make_request(const Options& options, const Input& input) {
+    SolveRequest request{find_device(options.device), input.precision, options.tuning, !options.inverse.empty()};
+    if (request.device.backend() != Backend::cpu)
+        request.tuning.workers = 1;
+    else if (options.tuning.workers == 0)
+        request.tuning.workers = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+    return request;
+}
+
+/// A failed member's solution is NaN as a whole, and so are its blocks of the inverse.
+void blank_failed(const formats::System& system, Solution& solution) {
+    const auto blank = [&](std::vector<double>& values, std::int64_t member) {
+        const auto size = static_cast<std::ptrdiff_t>(values.size()) / system.batch;
+        std::fill_n(values.begin() + member * size, size, std::numeric_limits<double>::quiet_NaN());
+    };
+    for (const auto& failure : solution.failed) {
+        blank(solution.x, failure.member);
+        blank(solution.inverse_diagonal, failure.member);
+        blank(solution.inverse_coupling, failure.member);
+        solution.log_determinant[static_cast<std::size_t>(failure.member)] = std::numeric_limits<double>::quiet_NaN();
+    }
+}
+
+void check_residual(Outcome& outcome) {
+    auto residuals = formats::relative_residuals(outcome.input.system, outcome.solution.x);
+    const auto& failed = outcome.solution.failed;
+    for (auto k = failed.rbegin(); k != failed.rend(); ++k) residuals.erase(residuals.begin() + k->member);
+    outcome.residual = residuals.empty() ? std::numeric_limits<double>::quiet_NaN() : 0;
+    for (const auto residual : residuals) {
+        if (!(residual <= outcome.residual) && !std::isnan(outcome.residual)) outcome.residual = residual;
+    }
+    outcome.accurate = residuals.empty() || outcome.residual <= outcome.tolerance;
+}
+
+Outcome run(const Options& options) {
+    auto outputs = options.inverse;
+    if (!options.output.empty()) outputs.push_back(options.output);
+    check_outputs(options.files, outputs);
+    Progress progress(5);
+    progress.step("reading");
+    Outcome outcome{read_input(options.files, options.block,
+                               options.precision.empty() ? std::nullopt : std::optional(parse_precision(options.precision))),
+                    {}};
+    const auto& system = outcome.input.system;
+    outcome.tolerance = options.tolerance.value_or(outcome.input.precision == Precision::f32 ? 1e-6 : 1e-14);
+    const auto request = make_request(options, outcome.input);
+    progress.step("solving");
+    outcome.solution = solve(system, request);
+    progress.step("looking for the failed pivots");
+    if (auto& failed = outcome.solution.failed; !failed.empty()) {
+        blank_failed(system, outcome.solution);
+        if (outcome.solution.schedule != "sequential") locate_sequentially(system, request, failed);
+    }
+    progress.step("checking the residual");
+    check_residual(outcome);
+    return outcome;
+}
+
+void write_outputs(const Options& options, const Outcome& outcome) {
+    const auto& system = outcome.input.system;
+    if (!options.output.empty()) formats::write_file(options.output, format_solution(outcome.input, outcome.solution.x));
+    if (options.inverse.empty()) return;
+    const auto shape = [&](std::int64_t stages) {
+        std::vector<std::int64_t> extents{stages, system.block, system.block};
+        if (outcome.input.batched) extents.insert(extents.begin(), system.batch);
+        return extents;
+    };
+    formats::write_file(options.inverse[0],
+                        formats::format_npy({shape(system.horizon), outcome.input.precision, outcome.solution.inverse_diagonal}));
+    formats::write_file(options.inverse[1],
+                        formats::format_npy({shape(system.horizon - 1), outcome.input.precision, outcome.solution.inverse_coupling}));
+}
+
+Json to_json(const Outcome& outcome) {
+    const auto& [input, solution] = std::tie(outcome.input, outcome.solution);
+    auto failed = Json::array();
+    for (const auto& failure : solution.failed)
+        failed.push_back({{"member", failure.member}, {"block", failure.block}, {"row", failure.row}});
+    return {{"status", outcome.status()},
+            {"block", input.system.block},
+            {"horizon", input.system.horizon},
+            {"rhs", input.system.rhs},
+            {"batch", input.system.batch},
+            {"precision", to_string(input.precision)},
+            {"device", solution.target},
+            {"schedule", solution.schedule},
+            {"relative_residual", outcome.residual},  // NaN is written as null
+            {"log_determinant", solution.log_determinant},
+            {"failed", failed},
+            {"cache", solution.report.cache_hit ? "hit" : "miss"},
+            {"seconds",
+             {{"generate", solution.report.generate_seconds},
+              {"compile", solution.report.compile_seconds},
+              {"load", solution.report.load_seconds},
+              {"factor", solution.factor_seconds},
+              {"solve", solution.solve_seconds}}}};
+}
+
+std::string to_text(const Outcome& outcome) {
+    const auto& [input, solution] = std::tie(outcome.input, outcome.solution);
+    const auto& system = input.system;
+    auto text = fmt::format("{} of {} by {}, {}, {}, {}\n", plural(system.horizon, "block"), system.block, system.block,
+                            to_string(input.precision), plural(system.rhs, "right-hand side"), plural(system.batch, "system"));
+    text += table({{"device", solution.target},
+                   {"schedule", solution.schedule},
+                   {"kernels", solution.report.cache_hit ? "from the cache"
+                                                         : fmt::format("compiled in {}", seconds_text(solution.report.compile_seconds))},
+                   {"load", seconds_text(solution.report.load_seconds)},
+                   {"factor", seconds_text(solution.factor_seconds)},
+                   {"solve", seconds_text(solution.solve_seconds)},
+                   {"relative residual", fmt::format("{:.2e}", outcome.residual)},
+                   {"log determinant", system.batch == 1 ? fmt::format("{:.10g}", solution.log_determinant[0]) : "by member in the JSON"}});
+    return text;
+}
+
+void warn(const Outcome& outcome) {
+    const auto& system = outcome.input.system;
+    if (const auto padding = system.block * system.horizon - system.rows; padding > 0)
+        fmt::print(stderr,
+                   "trifold solve: {} rows are not a multiple of the block size {}; the last block is padded with {} of the identity\n",
+                   system.rows, system.block, plural(padding, "row"));
+    for (const auto& failure : outcome.solution.failed)
+        fmt::print(stderr, "trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
+                   failure.block, failure.row);
+    if (!outcome.accurate)
+        fmt::print(stderr, "trifold solve: the relative residual {:.2e} is above the tolerance {:.2e}\n", outcome.residual,
+                   outcome.tolerance);
+}
+
+}  // namespace
+
+Action add_solve(CLI::App& app, const bool& json) {
+    const auto options = std::make_shared<Options>();
+    app.add_option("files", options->files,
+                   "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m), or with a leading batch")
+        ->required()
+        ->expected(2, 3);
+    app.add_option("-o,--output", options->output, "Where x goes, in the format of the input");
+    app.add_option("--block", options->block, "Block size n; inferred when it is not given");
+    app.add_option("--device", options->device, "auto, cpu, cuda, cuda:1 or hip")->capture_default_str();
+    app.add_option("--precision", options->precision, "f32 or f64; that of the arrays, or f64, when it is not given");
+    app.add_option("--schedule", options->tuning.schedule,
+                   "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, recursive:J[:Nstar] or segments:a,b,c")
+        ->capture_default_str();
+    app.add_option("--workers", options->tuning.workers, "CPU threads; those of the machine when it is not given")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64, 1e-6 for f32)")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--inverse", options->inverse,
+                   "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
+        ->expected(2);
+    app.footer(
+        "The residual ||A x - b|| / (||A|| ||x|| + ||b||) (infinity norms, the worst system) is always checked. Exit status 1: A is not\n"
+        "positive definite (the other systems of a batch are solved), or the residual is above the tolerance.");
+    return [options, &json] {
+        const auto outcome = run(*options);
+        write_outputs(*options, outcome);
+        warn(outcome);
+        if (json)
+            print(to_json(outcome));
+        else
+            print(to_text(outcome));
+        return outcome.status() == "ok" ? 0 : 1;
+    };
+}
+
+}  // namespace trifold::command

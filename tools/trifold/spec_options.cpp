@@ -1,0 +1,55 @@
+#include "tools/trifold/spec_options.hpp"
+
+#include "generator/error.hpp"
+#include "runtime/device.hpp"
+
+namespace trifold::command {
+
+void SpecOptions::add_to(CLI::App& app) {
+    const auto number = [&](const char* name, std::int64_t& value, const char* what) {
+        app.add_option(name, value, what)->capture_default_str();
+    };
+    number("--block", spec_.block, "Block size n");
+    number("--horizon", spec_.horizon, "Number of diagonal blocks N");
+    const auto word = [&](const char* name, std::string& value, const std::vector<std::string>& words, const char* what) {
+        app.add_option(name, value, what)->check(CLI::IsMember(words))->capture_default_str();
+    };
+    word("--precision", precision_, {"f32", "f64"}, "f32 or f64");
+    number("--rhs", spec_.rhs, "Right-hand sides m solved at once");
+    number("--batch", spec_.batch, "Systems solved at once");
+    app.add_option("--schedule", tuning_.schedule,
+                   "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, recursive:J[:Nstar] or segments:a,b,c")
+        ->capture_default_str();
+    app.add_option("--workers", tuning_.workers, "CPU threads a call may use")->capture_default_str();
+    app.add_option("--variant", tuning_.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
+    app.add_option("--target", target_, "cpu:native, cpu:x86-64-v3, cuda:native, cuda:sm_90, ...")->capture_default_str();
+    word("--order", order_, {"row-major", "column-major"}, "Storage of one block");
+    word("--coupling", coupling_, {"lower", "upper"}, "Half that E holds: lower, A(i+1, i), or upper, A(i, i+1)");
+    word("--rhs-layout", rhs_layout_, {"staged", "column-major"}, "staged: [batch][N][n][m]; column-major: (N n) by m");
+    for (const auto& [letter, layout] : {std::pair{"d", &spec_.d}, std::pair{"e", &spec_.e}}) {
+        const auto option = [&, prefix = std::string("--") + letter](const char* name, std::int64_t& value, const char* what) {
+            app.add_option(prefix + name, value, what)->group("Strides in elements (-1: dense)")->capture_default_str();
+        };
+        option("-leading", layout->leading, "Leading dimension of a block");
+        option("-stage", layout->stage, "From one stage to the next; 0: one block for all");
+        option("-member", layout->member, "From one member to the next; 0: shared by all");
+    }
+}
+
+Spec SpecOptions::spec() const {
+    auto spec = spec_;
+    spec.precision = parse_precision(precision_);
+    spec.order = order_ == "row-major" ? Order::row_major : Order::column_major;
+    spec.coupling = coupling_ == "lower" ? Coupling::lower : Coupling::upper;
+    spec.rhs_layout = rhs_layout_ == "staged" ? RhsLayout::staged : RhsLayout::column_major;
+    validate(spec);
+    return spec;
+}
+
+Target SpecOptions::target() const {
+    if (target_ == "cpu:native" || target_ == "native" || target_ == "cpu") return Device::cpu().target();
+    if (target_ == "cuda:native" || target_ == "cuda") return Device::cuda().target();
+    return parse_target(target_);
+}
+
+}  // namespace trifold::command

@@ -1,0 +1,28 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "generator/program.hpp"
+
+namespace trifold::command {
+
+/// The inputs of the generator as command-line options. The options' names and defaults are also what generated sources
+/// state as the command that regenerates them.
+class SpecOptions {
+  public:
+    void add_to(CLI::App& app);
+    /// True when any size was given.
+    bool has_sizes() const { return spec_.block != 0 || spec_.horizon != 0; }
+    /// Throws SpecError when a size is missing.
+    Spec spec() const;
+    /// `native` resolved to this machine. Throws SpecError, DeviceError.
+    Target target() const;
+    const Tuning& tuning() const { return tuning_; }
+
+  private:
+    Spec spec_;
+    std::string precision_ = "f64", order_ = "row-major", coupling_ = "lower", rhs_layout_ = "staged", target_ = "cpu:native";
+    Tuning tuning_;
+};
+
+}  // namespace trifold::command

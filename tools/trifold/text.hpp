@@ -1,0 +1,33 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trifold::command {
+
+std::string bytes_text(std::int64_t bytes);  ///< "1.50 MiB"
+std::string seconds_text(double seconds);    ///< "1.50 ms"
+std::string flops_text(double flops);        ///< "1.50 Mflop"
+std::string count_text(std::int64_t count);  ///< "-" for -1
+/// "3 chains", "1 chain".
+std::string plural(std::int64_t count, const std::string& word);
+
+/// Rows under a header, columns wide enough for what is in them; the first is left-aligned, the others right-aligned.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
+/// A bar on standard error while something long runs; nothing when that is not a terminal.
+class Progress {
+  public:
+    explicit Progress(int steps);
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    ~Progress();
+    /// The next step begins.
+    void step(const std::string& what);
+
+  private:
+    int steps_, taken_ = 0;
+    bool shown_;
+};
+
+}  // namespace trifold::command

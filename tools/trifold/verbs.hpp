@@ -1,0 +1,26 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace trifold::command {
+
+/// What a verb does once the command line is parsed; returns the exit status: 0 done, 1 the problem could not be solved.
+/// Bad usage and input (2) and the environment (3) are exceptions; main tells them apart.
+using Action = std::function<int()>;
+
+/// Each adds its verb to the command line; `json` is the verb's --json flag, set by the time the action runs.
+Action add_solve(CLI::App& app, const bool& json);
+Action add_generate(CLI::App& app, const bool& json);
+Action add_explain(CLI::App& app, const bool& json);
+Action add_cache(CLI::App& app, const bool& json);
+Action add_doctor(CLI::App& app, const bool& json);
+Action add_problem(CLI::App& app, const bool& json);
+
+using Json = nlohmann::ordered_json;
+
+/// Results go to standard output, as a whole; throws OutputError when it cannot take them.
+void print(const std::string& text);
+void print(const Json& json);
+
+}  // namespace trifold::command
