@@ -31,7 +31,8 @@ std::int64_t tile_rows(const Spec& spec, const Target& target) {
 Variant tile_variant(const Spec& spec, const Target& target) {
     const auto n = spec.block, ld = leading(spec, target);
     const auto vector = checked_multiply(ld, spec.rhs, "right-hand sides of a block");
-    const auto scratch = checked_multiply(3 * vector, element_bytes(spec.precision), "scratch of a worker");
+    // Three sets of right-hand sides for the sweeps, seven blocks for the selected inverse.
+    const auto scratch = checked_multiply(std::max(3 * vector, 7 * n * ld), element_bytes(spec.precision), "scratch of a worker");
     Variant variant{"tile", {}, {n * ld + ld, n * ld, n * ld, n * ld, vector}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) variant.shapes[phase] = {};
     return variant;
@@ -40,7 +41,7 @@ Variant tile_variant(const Spec& spec, const Target& target) {
 /// The templates of a variant, in the order they are pasted.
 std::vector<std::string> templates_of(const Program& program) {
     if (program.variant.name == "lanes") return lanes_templates();
-    return {"cpu/common.c", "cpu/tile.c", "cpu/load.c", "cpu/front.c", "cpu/sweep.c", "cpu/factor.c", "cpu/finish.c"};
+    return {"cpu/common.c", "cpu/tile.c", "cpu/load.c", "cpu/front.c", "cpu/sweep.c", "cpu/factor.c", "cpu/inverse.c", "cpu/finish.c"};
 }
 
 /// Lanes of a pair of vectors, counted through both, that LOW_w and HIGH_w of common.c take.
@@ -63,7 +64,8 @@ std::string constants(const Program& program) {
     const auto& [spec, target] = std::tie(program.spec, program.target);
     std::string text;
     const auto define = [&](std::string_view name, std::int64_t value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
-    if (program.variant.name == "lanes") {
+    const bool in_lanes = program.variant.name == "lanes";
+    if (in_lanes) {
         text += lanes_constants(program);
     } else {
         define("LANES", lanes(spec, target));
@@ -74,7 +76,7 @@ std::string constants(const Program& program) {
     define("SCRATCH_BYTES", program.variant.scratch_bytes);
     define("SIZEOF_ARGS", sizeof(trifold_args));
     define("SIZEOF_LEVEL", sizeof(trifold_level));
-    return text + shuffles(lanes(spec, target)) + "\n";
+    return text + shuffles(in_lanes ? vector_bytes(target) / element_bytes(spec.precision) : lanes(spec, target)) + "\n";
 }
 
 }  // namespace

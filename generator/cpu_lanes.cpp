@@ -23,24 +23,27 @@ std::int64_t tile(const Spec& spec, const Target& target) {
 
 Variant lanes_variant(const Spec& spec, const Target& target) {
     const auto n = spec.block, area = n * n;
-    if (n > max_lanes_block) throw SpecError(fmt::format("CPU variant lanes serves blocks up to {}, not {}; give auto or tile", max_lanes_block, n));
+    if (n > max_lanes_block)
+        throw SpecError(fmt::format("CPU variant lanes serves blocks up to {}, not {}; give auto or tile", max_lanes_block, n));
     const auto rhs = checked_multiply(n, spec.rhs, "right-hand sides of a block");
     const auto vectors = checked_add(11 * area + 2 * n, checked_multiply(5, rhs, "scratch of a worker"), "scratch of a worker");
     const auto scratch = checked_multiply(vectors, vector_bytes(target), "scratch of a worker");
-    Variant result{"lanes", {}, {area, area, area, area, rhs}, round_up(scratch, workspace_alignment), round_up(spec.batch, lanes_of(spec, target))};
+    Variant result{
+        "lanes", {}, {area, area, area, area, rhs}, round_up(scratch, workspace_alignment), round_up(spec.batch, lanes_of(spec, target))};
     for (const auto phase : phases) result.shapes[phase].members_per_task = lanes_of(spec, target);
     for (const auto phase : {Phase::finish_factor, Phase::finish_forward}) result.shapes[phase] = {};
     return result;
 }
 
 std::vector<std::string> lanes_templates() {
-    return {"cpu/common.c", "cpu/lanes.c", "cpu/lanes_arrays.c", "cpu/lanes_factor.c", "cpu/lanes_sweep.c", "cpu/lanes_inverse.c", "cpu/finish.c"};
+    return {"cpu/common.c",      "cpu/lanes.c",         "cpu/lanes_arrays.c", "cpu/lanes_factor.c",
+            "cpu/lanes_sweep.c", "cpu/lanes_inverse.c", "cpu/finish.c"};
 }
 
 std::string lanes_constants(const Program& program) {
     const auto lanes = lanes_of(program.spec, program.target);
-    return fmt::format("#define TRIFOLD_LANES {}\n#define TRIFOLD_LEADING {}\n#define TRIFOLD_INTERLEAVE {}\n#define TRIFOLD_TILE {}\n", lanes,
-                       program.spec.block, lanes, tile(program.spec, program.target));
+    return fmt::format("#define TRIFOLD_LANES {}\n#define TRIFOLD_LEADING {}\n#define TRIFOLD_INTERLEAVE {}\n#define TRIFOLD_TILE {}\n",
+                       lanes, program.spec.block, lanes, tile(program.spec, program.target));
 }
 
 }  // namespace trifold::cpu

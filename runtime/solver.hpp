@@ -35,48 +35,76 @@ struct SweepOptions {
 /// Runs tasks 0 .. tasks - 1, possibly in parallel, worker numbers below the Program's workers, and returns when all have ended.
 using Executor = std::function<void(std::int64_t tasks, const std::function<void(std::int64_t task, int worker)>& run)>;
 
-/// Workspace and launch graphs of one Plan. One call in flight at a time. After construction nothing on the call path
-/// allocates, renders, hashes or takes a lock of ours.
+/// Workspace and launch graphs of one Plan. One call in flight at a time. After construction nothing on the call path of
+/// the pointer overloads allocates, renders, hashes or takes a lock of ours.
 ///
 /// Layouts are the Spec's. Pointer overloads take device memory, run on the caller's stream and do not synchronize; on the
-/// CPU they are ordinary pointers and the call returns when the work is done. Span overloads take host memory, check
-/// extents, copy where needed and return when the work is done.
+/// CPU they are ordinary pointers and the call returns when the work is done. Span overloads take host memory, options
+/// included, check extents and return when the work is done; on a GPU they copy through device memory that the first such
+/// call allocates.
+///
+/// Outputs may overlap nothing but that X may be B itself. Every call throws SpecError on arguments that do not fit the
+/// Spec, DeviceError or LaunchError when the device fails. Members that were never factored solve to NaN.
 class Solver {
   public:
-    /// `workspace` (device memory of workspace_bytes(plan), 256-byte aligned) may be supplied by the caller.
-    explicit Solver(const Plan& plan, void* workspace = nullptr);
+    explicit Solver(const Plan& plan);
+    /// With the caller's workspace: device memory, 256-byte aligned, of at least workspace_bytes(plan), which must outlive
+    /// the Solver and the work it has enqueued. Throws SpecError when it is not that.
+    Solver(const Plan& plan, void* workspace, std::int64_t bytes);
     Solver(Solver&&) noexcept;
     Solver& operator=(Solver&&) noexcept;
     ~Solver();
     static std::int64_t workspace_bytes(const Plan& plan);
+    const Plan& plan() const;
     /// CPU only: replaces the built-in thread pool.
     void set_executor(Executor executor);
 
-    template <class Real> void factor(const Real* d, const Real* e, Stream stream = {}, const FactorOptions<Real>& options = {});
-    template <class Real> void factor_forward(const Real* d, const Real* e, const Real* b, Real* y, Stream stream = {}, const FactorOptions<Real>& options = {});
-    template <class Real> void factor_solve(const Real* d, const Real* e, const Real* b, Real* x, Stream stream = {}, const FactorOptions<Real>& options = {});
+    template <class Real>
+    void factor(const Real* d, const Real* e, Stream stream = {}, const FactorOptions<Real>& options = {});
+    /// Factors and computes Y as forward() does, in one pass.
+    template <class Real>
+    void factor_forward(const Real* d, const Real* e, const Real* b, Real* y, Stream stream = {}, const FactorOptions<Real>& options = {});
+    template <class Real>
+    void factor_solve(const Real* d, const Real* e, const Real* b, Real* x, Stream stream = {}, const FactorOptions<Real>& options = {});
     /// Y = L^-1 P B and X = P' L^-T Y, where P A P' = L L'; rows of Y stay with their blocks. X or Y may be the input.
-    template <class Real> void forward(const Real* b, Real* y, Stream stream = {}, const SweepOptions& options = {});
-    template <class Real> void backward(const Real* y, Real* x, Stream stream = {}, const SweepOptions& options = {});
-    template <class Real> void solve(const Real* b, Real* x, Stream stream = {}, const SweepOptions& options = {});
+    template <class Real>
+    void forward(const Real* b, Real* y, Stream stream = {}, const SweepOptions& options = {});
+    template <class Real>
+    void backward(const Real* y, Real* x, Stream stream = {}, const SweepOptions& options = {});
+    template <class Real>
+    void solve(const Real* b, Real* x, Stream stream = {}, const SweepOptions& options = {});
     /// Diagonal blocks [batch][N][n][n] and lower neighbour blocks [batch][N-1][n][n] of the inverse, row-major, dense.
-    template <class Real> void selected_inverse(Real* diagonal, Real* coupling, Stream stream = {}, const SweepOptions& options = {});
+    template <class Real>
+    void selected_inverse(Real* diagonal, Real* coupling, Stream stream = {}, const SweepOptions& options = {});
 
-    template <class Real> void factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options = {});
-    template <class Real> void factor_solve(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> x, const FactorOptions<Real>& options = {});
-    template <class Real> void forward(std::span<const Real> b, std::span<Real> y, const SweepOptions& options = {});
-    template <class Real> void backward(std::span<const Real> y, std::span<Real> x, const SweepOptions& options = {});
-    template <class Real> void solve(std::span<const Real> b, std::span<Real> x, const SweepOptions& options = {});
-    template <class Real> void selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options = {});
+    template <class Real>
+    void factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options = {});
+    template <class Real>
+    void factor_forward(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> y,
+                        const FactorOptions<Real>& options = {});
+    template <class Real>
+    void factor_solve(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> x,
+                      const FactorOptions<Real>& options = {});
+    template <class Real>
+    void forward(std::span<const Real> b, std::span<Real> y, const SweepOptions& options = {});
+    template <class Real>
+    void backward(std::span<const Real> y, std::span<Real> x, const SweepOptions& options = {});
+    template <class Real>
+    void solve(std::span<const Real> b, std::span<Real> x, const SweepOptions& options = {});
+    template <class Real>
+    void selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options = {});
 
+    /// Waits for the last call; its stream must still exist.
     void synchronize();
-    /// Synchronizes. One entry a member; block is -1 where the factorization succeeded.
+    /// Synchronizes. One entry for each member that a factor call has covered; block is -1 where the factorization
+    /// succeeded, floors is -1 where the active mask has kept it from ever running.
     std::vector<trifold_status> status();
     /// Synchronizes; throws NotPositiveDefinite naming every failed member.
     void check();
     /// Synchronizes. log det A by member; NaN for a failed member.
     std::vector<double> log_determinant();
-    /// Synchronizes. b' A^-1 b of the last forward sweep, [member][column].
+    /// Synchronizes. b' A^-1 b of the last forward sweep, [member][column]; NaN for a failed member. Throws SpecError when that
+    /// sweep had more columns than the Spec's rhs.
     std::vector<double> quadratic();
 
   private:

@@ -149,6 +149,14 @@ INLINE real* x_of(const trifold_args* args, integer member, integer block) {
     return (real*)args->x + member * args->x_strides.member + block * args->x_strides.stage;
 }
 
+/* Blocks of the selected inverse in the caller's arrays: (block, block) and (block + 1, block). */
+INLINE real* inverse_diagonal_of(const trifold_args* args, integer member, integer block) {
+    return (real*)args->inverse_diagonal + (member * TRIFOLD_HORIZON + block) * n * n;
+}
+INLINE real* inverse_neighbour_of(const trifold_args* args, integer member, integer block) {
+    return (real*)args->inverse_coupling + (member * (TRIFOLD_HORIZON - 1) + block) * n * n;
+}
+
 /* What is added to entry `row` of the diagonal of D where it is loaded. */
 INLINE real diagonal_term(const trifold_args* args, integer member, integer block, integer row) {
     real sum = 0;

@@ -49,7 +49,7 @@ INLINE void pivot_tile(vec* l, view d, const vec* before_r, integer count, int j
         const mask low = t[c][c] < p->floor;
         const vec pivot = choose(low, p->floor, t[c][c]);
         const mask ok = (pivot > 0) & (pivot <= LARGEST);
-        vec root;
+        vec root = pivot;
         for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
         const vec inverse = choose(ok, 1 / root, spread(NOT_A_NUMBER));
         p->floors -= low;

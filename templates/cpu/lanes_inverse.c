@@ -11,23 +11,16 @@ typedef struct {
 } inverse_scratch;
 _Static_assert(sizeof(inverse_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 
-INLINE real* inverse_diagonal_at(const trifold_args* args, integer member, integer block) {
-    return (real*)args->inverse_diagonal + (member * TRIFOLD_HORIZON + block) * AREA;
-}
-INLINE real* inverse_neighbour_at(const trifold_args* args, integer member, integer block) {
-    return (real*)args->inverse_coupling + (member * (TRIFOLD_HORIZON - 1) + block) * AREA;
-}
-
 NOINLINE void gather_inverse(vec* out, const trifold_args* args, const lanes* g, integer block) {
     const real* base[LANES];
-    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_at(args, g->member[lane], block);
+    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
     gather_run(out, 1, base, 0, AREA);
 }
 NOINLINE void scatter_inverse(const trifold_args* args, const lanes* g, integer block, vec* s) {
     for (integer i = 0; i < n; ++i)
         for (integer j = 0; j < i; ++j) s[j * n + i] = s[i * n + j];
     real* base[LANES];
-    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_at(args, g->member[lane], block);
+    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
     scatter_run(base, 0, s, 1, g, AREA);
 }
 
@@ -46,7 +39,7 @@ NOINLINE void put_coupling(const trifold_args* args, const trifold_level* level,
         return;
     }
     real* base[LANES];
-    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_neighbour_at(args, g->member[lane], block_at(level, low));
+    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_neighbour_of(args, g->member[lane], block_at(level, low));
     scatter_run(base, 0, s, 1, g, AREA);
 }
 

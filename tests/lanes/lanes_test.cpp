@@ -13,7 +13,8 @@ constexpr double tolerance = sizeof(Real) == 8 ? 1e-14 : 1e-6;
 
 std::vector<System> random_systems(const Spec& spec, std::int64_t columns, unsigned seed) {
     std::vector<System> systems;
-    for (std::int64_t m = 0; m < spec.batch; ++m) systems.push_back(random_system(spec.block, spec.horizon, columns, seed + static_cast<unsigned>(m)));
+    for (std::int64_t m = 0; m < spec.batch; ++m)
+        systems.push_back(random_system(spec.block, spec.horizon, columns, seed + static_cast<unsigned>(m)));
     return systems;
 }
 
@@ -21,7 +22,9 @@ std::vector<System> random_systems(const Spec& spec, std::int64_t columns, unsig
 template <class Real>
 struct Batch {
     Batch(const Unit& unit, const std::vector<System>& systems)
-        : user(arrays<Real>(unit.program().spec, systems)), workspace(unit.program()), x(user.b.size(), std::numeric_limits<Real>::quiet_NaN()) {
+        : user(arrays<Real>(unit.program().spec, systems)),
+          workspace(unit.program()),
+          x(user.b.size(), std::numeric_limits<Real>::quiet_NaN()) {
         const auto& spec = unit.program().spec;
         const auto columns = systems[0].b.cols();
         const auto s = rhs_strides(spec, columns);
@@ -78,9 +81,11 @@ void check_solves(const Spec& given, const std::string& schedule, const Target& 
         const auto forward = forward_oracle(system, unit.program().schedule);
         CHECK((gather(spec, y, m, columns) - forward).cwiseAbs().maxCoeff() <= 100 * tolerance<Real> * forward.cwiseAbs().maxCoeff());
         const auto expected = 2 * a.llt().matrixLLT().diagonal().array().log().sum();
-        CHECK(batch.workspace.template buffer<double>(unit.program(), "log_determinant")[m] == doctest::Approx(expected).epsilon(tolerance<Real>));
+        CHECK(batch.workspace.template buffer<double>(unit.program(), "log_determinant")[m] ==
+              doctest::Approx(expected).epsilon(tolerance<Real>));
         const auto* quadratic = batch.workspace.template buffer<double>(unit.program(), "quadratic") + m * spec.rhs;
-        for (std::int64_t c = 0; c < columns; ++c) CHECK(quadratic[c] == doctest::Approx(forward.col(c).squaredNorm()).epsilon(10 * tolerance<Real>));
+        for (std::int64_t c = 0; c < columns; ++c)
+            CHECK(quadratic[c] == doctest::Approx(forward.col(c).squaredNorm()).epsilon(10 * tolerance<Real>));
     }
     batch.args.b = batch.args.x = y.data();  // in place
     unit.run(Operation::backward, batch.args);
@@ -95,7 +100,8 @@ void check_both(const Spec& spec, const std::string& schedule, const Target& tar
 }  // namespace
 
 TEST_CASE("lanes: every schedule solves") {
-    for (const std::string schedule : {"sequential", "single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
+    for (const std::string schedule :
+         {"sequential", "single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
         check_both({.block = 5, .horizon = 31, .rhs = 3, .batch = 11}, schedule);
 }
 
@@ -108,13 +114,15 @@ TEST_CASE("lanes: every block size solves") {
 
 TEST_CASE("lanes: short and odd horizons solve") {
     for (const std::int64_t horizon : {1, 2, 3, 4, 8, 16})
-        for (const std::string schedule : {"twisted:3", "recursive:2:2"}) check_both({.block = 3, .horizon = horizon, .batch = 17}, schedule);
+        for (const std::string schedule : {"twisted:3", "recursive:2:2"})
+            check_both({.block = 3, .horizon = horizon, .batch = 17}, schedule);
 }
 
 TEST_CASE("lanes: narrower targets solve") {
     for (const std::string arch : {"x86-64", "x86-64-v3"}) {
         if (arch == "x86-64-v3" && host_target().arch == "x86-64") continue;
-        for (const std::int64_t n : {1, 6, 11}) check_both({.block = n, .horizon = 5, .rhs = 2, .batch = 5}, "partitioned:2", {Backend::cpu, arch});
+        for (const std::int64_t n : {1, 6, 11})
+            check_both({.block = n, .horizon = 5, .rhs = 2, .batch = 5}, "partitioned:2", {Backend::cpu, arch});
     }
 }
 

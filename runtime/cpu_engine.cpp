@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "generator/error.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/error.hpp"
+#include "runtime/pool.hpp"
+
+namespace trifold {
+namespace {
+
+using Entry = void (*)(const trifold_args*, const trifold_level*, trifold_int first_task, trifold_int last_task, void* scratch);
+
+/// A launch, ready to run.
+struct Step {
+    Entry entry;
+    trifold_level level;
+    std::int64_t chain_groups, members_per_task;
+    bool from_x;
+};
+
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+};
+
+std::unique_ptr<void, Free> allocate(std::int64_t bytes) {
+    constexpr std::int64_t huge_page = 2 << 20;
+    const auto size = static_cast<std::size_t>(bytes);
+    const auto installed = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+    void* memory = nullptr;
+    if (bytes > installed || posix_memalign(&memory, bytes < 2 * huge_page ? workspace_alignment : huge_page, size) != 0)
+        throw DeviceError(fmt::format("the workspace needs {} bytes of memory and the machine has {}; give a smaller horizon, batch or number of right-hand sides",
+                                      bytes, installed));
+    if (bytes >= 2 * huge_page) madvise(memory, size, MADV_HUGEPAGE);  // advice: nothing depends on it
+    return std::unique_ptr<void, Free>(memory);
+}
+
+std::vector<Step> steps_of(const Plan::State& plan, Operation operation) {
+    std::vector<Step> steps;
+    for (const auto& launch : plan.program.operations.at(operation)) {
+        const auto& kernel = plan.program.kernels[launch.kernel];
+        steps.push_back({reinterpret_cast<Entry>(plan.functions[launch.kernel]), launch.level, divide_up(launch.level.chains, kernel.shape.chains_per_task),
+                         kernel.shape.members_per_task, continues_in_x(operation, kernel.phase)});
+    }
+    return steps;
+}
+
+class CpuEngine final : public Engine {
+  public:
+    CpuEngine(std::shared_ptr<const Plan::State> plan, void* workspace) : plan_(std::move(plan)), workers_(plan_->program.tuning.workers) {
+        const auto& program = plan_->program;
+        for (const auto operation : operations) steps_[static_cast<std::size_t>(operation)] = steps_of(*plan_, operation);
+        if (workspace == nullptr) own_ = allocate(program.workspace_bytes);
+        workspace_ = workspace == nullptr ? own_.get() : workspace;
+        std::memset(workspace_, 0xff, static_cast<std::size_t>(program.workspace_bytes));
+        scratch_ = static_cast<char*>(workspace_) + program.workspace_bytes - workers_ * program.variant.scratch_bytes;
+        if (workers_ > 1) pool_.emplace(workers_);
+    }
+
+    void run(Operation operation, const trifold_args& args, Stream) override {
+        const auto from_x = args_from_x(args);
+        if (steps_[static_cast<std::size_t>(operation)].front().entry == nullptr)
+            throw SpecError(fmt::format("this Plan's kernels do not offer {}", to_string(operation)));
+        for (const auto& step : steps_[static_cast<std::size_t>(operation)]) launch(step, step.from_x ? from_x : args);
+    }
+
+    void set_executor(Executor executor) override {
+        if (!executor) throw SpecError("the executor is empty; give a function that runs its tasks");
+        executor_ = std::move(executor);
+        run_piece_ = [this](std::int64_t task, int worker) { check_and_run_piece(task, worker); };
+        pool_.reset();
+    }
+
+    void synchronize() override {}
+    void read(void* host, std::int64_t offset, std::int64_t bytes) override {
+        std::memcpy(host, static_cast<const char*>(workspace_) + offset, static_cast<std::size_t>(bytes));
+    }
+    Stream host_stream() const override { return {}; }
+    void* device_array(Array, const void* host, std::int64_t) override { return const_cast<void*>(host); }
+    void upload(void*, const void*, std::int64_t) override {}
+    void download(void*, const void*, std::int64_t) override {}
+
+  private:
+    void launch(const Step& step, const trifold_args& args) {
+        const auto tasks = step.chain_groups * divide_up(args.members, step.members_per_task);
+        if (tasks == 1 || workers_ == 1) {
+            step.entry(&args, &step.level, 0, tasks, scratch_);
+            return;
+        }
+        // A few pieces a worker, so that one that is held up costs little.
+        pieces_ = std::min<std::int64_t>({tasks, std::int64_t{4} * workers_, Pool::max_pieces});
+        step_ = &step;
+        args_ = &args;
+        tasks_ = tasks;
+        if (pool_)
+            pool_->run(pieces_, [](void* self, std::int64_t piece, int worker) { static_cast<CpuEngine*>(self)->run_piece(piece, worker); }, this);
+        else
+            run_on_executor();
+    }
+
+    void run_piece(std::int64_t piece, int worker) {
+        // Not piece * tasks / pieces, which could overflow.
+        const auto each = tasks_ / pieces_, extra = tasks_ % pieces_;
+        const auto first = piece * each + std::min(piece, extra);
+        step_->entry(args_, &step_->level, first, first + each + (piece < extra ? 1 : 0), scratch_ + worker * plan_->program.variant.scratch_bytes);
+    }
+
+    void run_on_executor() {
+        ended_.store(0, std::memory_order_relaxed);
+        executor_(pieces_, run_piece_);
+        if (ended_.load(std::memory_order_acquire) != pieces_)
+            throw LaunchError(fmt::format("the executor ran {} of {} tasks, each with a task number below {} and a worker number below {} counted; it must run "
+                                          "every task once before it returns",
+                                          ended_.load(), pieces_, pieces_, workers_));
+    }
+
+    void check_and_run_piece(std::int64_t piece, int worker) {
+        if (piece < 0 || piece >= pieces_ || worker < 0 || worker >= workers_) return;  // reported by run_on_executor
+        run_piece(piece, worker);
+        ended_.fetch_add(1, std::memory_order_release);
+    }
+
+    std::shared_ptr<const Plan::State> plan_;
+    int workers_;
+    std::unique_ptr<void, Free> own_;
+    char* scratch_ = nullptr;
+    std::vector<Step> steps_[std::size(operations)];
+    // The launch in progress.
+    const Step* step_ = nullptr;
+    const trifold_args* args_ = nullptr;
+    std::int64_t tasks_ = 0, pieces_ = 0;
+    std::atomic<std::int64_t> ended_{0};
+    Executor executor_;
+    std::function<void(std::int64_t, int)> run_piece_;
+    std::optional<Pool> pool_;  // last, so that its threads end first
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cpu_engine(std::shared_ptr<const Plan::State> plan, void* workspace) {
+    return std::make_unique<CpuEngine>(std::move(plan), workspace);
+}
+
+}  // namespace trifold

@@ -1,0 +1,34 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "runtime/device.hpp"
+#include "runtime/engine.hpp"
+
+/// All that the rest of the runtime sees of CUDA. In a build without it, everything but report() throws DeviceError.
+namespace trifold::cuda {
+
+struct DeviceInfo {
+    std::string name;
+    int capability;  ///< 90 for sm_90
+    std::int64_t memory_bytes;
+};
+
+/// The driver and its devices; `problem` says why there are none. Never throws.
+struct Report {
+    std::string driver, problem;
+    std::vector<DeviceInfo> devices;
+};
+Report report();
+
+/// The Program's cubin in the device's primary context, and its functions in the order of Program::kernels. Throws DeviceError.
+struct Loaded {
+    std::shared_ptr<const void> module;
+    std::vector<void*> functions;
+};
+Loaded load(const Program& program, int ordinal, const Binary& binary);
+
+/// `workspace` may be null: the engine allocates its own. Never-factored members are NaN from the start. Throws DeviceError.
+std::unique_ptr<Engine> make_engine(std::shared_ptr<const Plan::State> plan, void* workspace);
+
+}  // namespace trifold::cuda

@@ -1,0 +1,18 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "runtime/plan.hpp"
+
+namespace trifold {
+
+/// What Solvers share of a Plan. Immutable once built.
+struct Plan::State {
+    Program program;
+    Device device;
+    PlanReport report;
+    std::shared_ptr<const void> module;  ///< keeps the loaded code, and on CUDA the primary context
+    std::vector<void*> functions;        ///< by index into Program::kernels: CPU entry points or CUfunctions
+};
+
+}  // namespace trifold

@@ -1,0 +1,41 @@
+#pragma once
+#include <array>
+#include <atomic>
+
+#include "runtime/engine.hpp"
+#include "runtime/solver.hpp"
+
+namespace trifold {
+
+/// What lies behind every overload, for both precisions.
+struct Solver::Impl {
+    Impl(const Plan& plan, void* workspace, std::int64_t bytes);
+
+    /// Arrays where the device reads them; enqueues on the stream.
+    void run(Call call, Stream stream);
+    /// Arrays in host memory, with their sizes in elements where they are known (-1 where not); returns when done.
+    using Sizes = std::array<std::int64_t, array_count>;
+    void run_on_host(Call call, const Sizes& sizes);
+
+    void synchronize() { engine->synchronize(); }
+    std::vector<trifold_status> status();
+    std::vector<double> log_determinant();
+    std::vector<double> quadratic();
+    void check_precision(Precision precision) const;
+
+    Plan plan;
+    std::unique_ptr<Engine> engine;
+    std::int64_t factored = 0;                          ///< members that a factor call has covered
+    std::int64_t swept_members = 0, swept_columns = 0;  ///< of the last forward sweep
+    std::atomic_flag busy;
+
+  private:
+    void prepare(Call& call) const;
+    void enqueue(const Call& call, Stream stream);
+    void require_factor(std::string_view what) const;
+    void transfer(Call& call, const Call& host, bool in);
+    template <class T>
+    std::vector<T> read(std::string_view name, std::int64_t count);
+};
+
+}  // namespace trifold
