@@ -1,16 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
 #include "generator/backend.hpp"
+#include "generator/error.hpp"
 
 namespace trifold::cuda {
+namespace {
 
-Variant choose_variant(const Spec& spec, const Target&, const Tuning&, const Schedule&) {
-    const auto n = spec.block;
-    Variant variant{"plain", {}, {n * n, n * n, n * n, n * n, n * spec.rhs}, 0, spec.batch};
-    for (const auto phase : phases) variant.shapes[phase] = {};
+constexpr std::int64_t kib = 1024;
+constexpr std::int64_t most_groups = 65535;  // of a grid's second dimension
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+/// Dynamic shared memory one thread block can have.
+std::int64_t shared_limit(const Target& target) {
+    const auto capability = compute_capability(target);
+    if (capability == 75) return 64 * kib;
+    if (capability == 80 || capability == 87) return 163 * kib;
+    if (capability == 90 || capability == 100 || capability == 103 || capability == 110) return 227 * kib;
+    return 99 * kib;
+}
+
+/// Everything a unit's constants follow from.
+struct Plan {
+    bool fused = true;
+    std::int64_t real = 8, padded = 0, tile = 0, threads = 0;
+    std::int64_t leading = 0, columns = 0;  ///< of the panel in shared memory; right-hand sides a sweep treats at once
+    bool stage_factor = false;              ///< sweeps copy the factor to shared memory
+    std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
+};
+
+std::int64_t threads_for(std::int64_t padded) {
+    if (padded <= 8) return 32;
+    if (padded <= 16) return 64;
+    return padded <= 32 ? 128 : 256;
+}
+
+/// Pivots, their diagonal and the panel: FrontShared in templates/device.
+std::int64_t front_bytes(std::int64_t diagonal, std::int64_t panel_elements, std::int64_t real) {
+    return round_up(round_up(24 + 8 * diagonal, 16) + panel_elements * real, 16);
+}
+
+std::int64_t leading_for(std::int64_t rows) { return round_up(rows - 4, 8) + 4; }  // 4 modulo 8: free of bank conflicts
+
+Plan fused_plan(const Spec& spec) {
+    Plan plan;
+    plan.real = element_bytes(spec.precision);
+    plan.padded = spec.block <= 4 ? 4 : round_up(spec.block, 8);
+    plan.tile = std::min<std::int64_t>(plan.padded, 8);
+    plan.threads = threads_for(plan.padded);
+    plan.leading = leading_for(3 * plan.padded);
+    plan.factor_shared = front_bytes(plan.padded, plan.leading * plan.padded, plan.real);
+    plan.stage_factor = true;
+    return plan;
+}
+
+Plan tiled_plan(const Spec& spec) {
+    Plan plan;
+    plan.fused = false;
+    plan.real = element_bytes(spec.precision);
+    plan.padded = round_up(spec.block, 32);
+    plan.tile = 32;
+    plan.threads = 256;
+    plan.leading = leading_for(32);
+    plan.factor_shared = front_bytes(plan.padded, plan.leading * 32, plan.real);
+    return plan;
+}
+
+/// Sweeps treat as many right-hand sides at once as the Spec has, up to 8, and fit the smallest shared memory.
+void plan_sweeps(Plan& plan, const Spec& spec) {
+    const auto bytes = [&](std::int64_t columns) {
+        const auto factor = plan.stage_factor ? (plan.padded + 1) * plan.padded : 1;
+        return (columns * 4 * plan.padded + factor) * plan.real;
+    };
+    plan.columns = std::min<std::int64_t>(spec.rhs, 8);
+    while (!plan.stage_factor && plan.columns > 1 && bytes(plan.columns) > 64 * kib) plan.columns /= 2;
+    plan.sweep_shared = bytes(plan.columns);
+    plan.finish_shared = plan.threads * 24;
+    plan.inverse_shared = 16;
+}
+
+bool fits(const Plan& plan, const Target& target) { return std::max({plan.factor_shared, plan.sweep_shared, plan.inverse_shared}) <= shared_limit(target); }
+
+Plan make_plan(const Spec& spec, const Target& target, std::string_view variant) {
+    auto plan = fused_plan(spec);
+    plan_sweeps(plan, spec);
+    const bool possible = fits(plan, target);
+    if (variant == "fused" && !possible)
+        throw SpecError(fmt::format("variant 'fused' needs {} bytes of shared memory for n = {}, and {} has {}; give auto or tiled", plan.factor_shared,
+                                    spec.block, to_string(target), shared_limit(target)));
+    if (variant == "fused" || (variant == "auto" && possible)) return plan;
+    plan = tiled_plan(spec);
+    plan_sweeps(plan, spec);
+    return plan;
+}
+
+std::int64_t members_per_group(const Spec& spec) { return (spec.batch + most_groups - 1) / most_groups; }
+
+Shape shape(const Plan& plan, const Spec& spec, std::int64_t shared) {
+    return {1, members_per_group(spec), static_cast<int>(plan.threads), shared};
+}
+
+std::string define(std::string_view name, std::int64_t value) { return fmt::format("#define TRIFOLD_{} {}\n", name, value); }
+
+}  // namespace
+
+Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule&) {
+    if (tuning.variant != "auto" && tuning.variant != "fused" && tuning.variant != "tiled")
+        throw SpecError(fmt::format("unknown variant '{}' for {}; give auto, fused or tiled", tuning.variant, to_string(target)));
+    const auto plan = make_plan(spec, target, tuning.variant);
+    const auto block = plan.padded * plan.padded;
+    const auto both = std::max(plan.factor_shared, plan.sweep_shared);
+    Variant variant{plan.fused ? "fused" : "tiled", {}, {block, block, block, block, checked_multiply(plan.padded, spec.rhs, "right-hand sides")}, 0, spec.batch};
+    variant.shapes = {{Phase::factor, shape(plan, spec, plan.factor_shared)},     {Phase::factor_forward, shape(plan, spec, both)},
+                      {Phase::forward, shape(plan, spec, plan.sweep_shared)},     {Phase::backward, shape(plan, spec, plan.sweep_shared)},
+                      {Phase::inverse, shape(plan, spec, plan.inverse_shared)},   {Phase::finish_factor, shape(plan, spec, plan.finish_shared)},
+                      {Phase::finish_forward, shape(plan, spec, plan.finish_shared)}};
     return variant;
 }
 
-std::vector<std::string> compile_options(const Target& target) { return {"-arch=" + target.arch}; }
+/// ptxas reports registers and spills in the log, where the runtime reads them.
+std::vector<std::string> compile_options(const Target& target) { return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v"}; }
 
-std::string emit(const Program& program) { return emit_prologue(program); }
+std::string emit(const Program& program) {
+    const auto& spec = program.spec;
+    const auto plan = make_plan(spec, program.target, program.variant.name);
+    auto text = emit_prologue(program);
+    text += "\n" + define("ARCH", compute_capability(program.target)) + define("PADDED", plan.padded) + define("TILE", plan.tile) +
+            define("THREADS", plan.threads) + define("PANEL_LEADING", plan.leading) + define("SWEEP_COLUMNS", plan.columns) +
+            define("STAGE_FACTOR", plan.stage_factor ? 1 : 0) + define("MEMBERS_PER_GROUP", members_per_group(spec)) +
+            define("SHARED_FACTOR", plan.factor_shared) + define("SHARED_SWEEP", plan.sweep_shared);
+    for (const auto* part : {"platform", "common", "panel", plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse", "finish", "entry"})
+        text += "\n" + std::string(template_text(fmt::format("device/{}.cuh", part)));
+    return text;
+}
 
 }  // namespace trifold::cuda

@@ -1,0 +1,157 @@
+/* Names shared by all kernels: sizes, the geometry of chains, and where things stand in the workspace. */
+typedef TRIFOLD_REAL real;
+
+/* Blocks are padded to `padded` rows and columns on chip and in the workspace: pivots by the identity, everything else
+ * by zeros. Workspace blocks are column-major with that leading dimension. The diagonal tiles of a factor, `tile` wide,
+ * are stored inverted, so that every triangular solve is a sequence of products. */
+constexpr int block_size = TRIFOLD_BLOCK;
+constexpr int padded = TRIFOLD_PADDED;
+constexpr int tile = TRIFOLD_TILE;
+constexpr int tiles = padded / tile;
+constexpr int vector_width = 16 / static_cast<int>(sizeof(real));
+constexpr int strip = padded < 8 ? padded : 8;  /* columns of a product that one thread takes */
+constexpr int threads = TRIFOLD_THREADS;
+constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
+constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
+
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 168, "host and device disagree");
+static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
+                  TRIFOLD_STORAGE_COUPLING == storage && TRIFOLD_STORAGE_VECTOR == static_cast<trifold_int>(padded) * TRIFOLD_RHS,
+              "host and device disagree");
+
+TRIFOLD_DEVICE double not_a_number() { return __builtin_nan(""); }
+
+/* A chain and the positions on either side of it, -1 where the path ends. */
+struct Chain {
+    trifold_int first, step, length, ahead, behind;
+};
+
+TRIFOLD_DEVICE Chain find_chain(const trifold_level& level, trifold_int number) {
+    Chain chain{};
+    bool found = false;
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+        const trifold_run& run = level.run[k];
+        if (!found && number < run.count) {
+            found = true;
+            chain.first = run.first + number * run.stride, chain.step = run.step, chain.length = run.length;
+        }
+        if (!found) number -= run.count;
+    }
+    chain.ahead = chain.first + chain.length * chain.step;
+    chain.behind = chain.first - chain.step;
+    if (chain.ahead >= level.size) chain.ahead = -1;
+    if (chain.behind >= level.size) chain.behind = -1;
+    return chain;
+}
+
+TRIFOLD_DEVICE trifold_int block_at(const trifold_level& level, trifold_int position) { return level.base + level.scale * position; }
+
+template <class T>
+TRIFOLD_DEVICE T* buffer(const trifold_args& args, trifold_int offset) {
+    return reinterpret_cast<T*>(static_cast<char*>(args.workspace) + offset);
+}
+
+TRIFOLD_DEVICE trifold_int block_index(trifold_int member, trifold_int block) { return member * TRIFOLD_HORIZON + block; }
+TRIFOLD_DEVICE real* factor_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<real>(args, TRIFOLD_OFFSET_FACTOR) + block_index(member, block) * storage;
+}
+TRIFOLD_DEVICE real* next_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<real>(args, TRIFOLD_OFFSET_NEXT) + block_index(member, block) * storage;
+}
+TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<real>(args, TRIFOLD_OFFSET_BEHIND) + block_index(member, block) * storage;
+}
+
+/* Side 0 of a separator belongs to the chains at lower positions, side 1 to those at higher ones. */
+TRIFOLD_DEVICE trifold_int slot_index(trifold_int member, trifold_int block, int side) {
+    return (side * TRIFOLD_BATCH + member) * TRIFOLD_SEPARATORS + (block - TRIFOLD_SEPARATOR_BASE) / TRIFOLD_SEPARATOR_SCALE;
+}
+/* Every block but those at the ends of the path is updated from both sides at level 0. */
+TRIFOLD_DEVICE bool has_side(trifold_int block, int side) { return side == 0 ? block > 0 : block < TRIFOLD_HORIZON - 1; }
+TRIFOLD_DEVICE int side_ahead(const Chain& chain) { return chain.step > 0 ? 0 : 1; }
+TRIFOLD_DEVICE int side_behind(const Chain& chain) { return chain.step > 0 ? 1 : 0; }
+
+TRIFOLD_DEVICE real* update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<real>(args, TRIFOLD_OFFSET_UPDATE) + slot_index(member, block, side) * storage;
+}
+TRIFOLD_DEVICE real* rhs_update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + slot_index(member, block, side) * TRIFOLD_STORAGE_VECTOR;
+}
+TRIFOLD_DEVICE int& poison_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<int>(args, TRIFOLD_OFFSET_POISON)[slot_index(member, block, side)];
+}
+TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
+    return member < args.members && (args.active == nullptr || args.active[member] != 0);
+}
+
+/* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
+TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
+    const trifold_int lower = p < q ? p : q;
+    if (level.index == 0) return static_cast<const real*>(args.e) + member * TRIFOLD_E_MEMBER + lower * TRIFOLD_E_STAGE;
+    return buffer<real>(args, TRIFOLD_OFFSET_COUPLING) + (member * TRIFOLD_COUPLINGS + level.coupling + lower) * storage;
+}
+/* The coupling that a chain leaves between the separators on its two sides. */
+TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifold_int member, const Chain& chain) {
+    const trifold_int lower = block_at(level, chain.step > 0 ? chain.behind : chain.ahead);
+    return member * TRIFOLD_COUPLINGS + level.next_coupling + (lower - level.next_base) / level.next_scale;
+}
+
+/* Copies a block into column-major `to`, zeros in the padding. Lanes follow the source's unit stride; where that is the
+ * row, 8 columns by 4 rows a warp, which keeps both sides free of conflicts for a leading dimension of 4 modulo 8. */
+template <trifold_int Row, trifold_int Column>
+TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from) {
+    constexpr int run = Row == 1 ? padded : (padded < 8 ? padded : 8);
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const int r = Row == 1 ? e % run : e / run % padded;
+        const int c = Row == 1 ? e / run : e % run + e / (run * padded) * run;
+        to[r + c * leading] = r < block_size && c < block_size ? from[r * Row + c * Column] : real(0);
+    }
+}
+
+/* A(p, q) into `to`, from the couplings A(higher, lower). */
+TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
+                                  trifold_int q) {
+    const real* from = coupling_at(args, level, member, p, q);
+    if (level.index == 0) {
+        if (p > q)
+            copy_block<TRIFOLD_E_ROW, TRIFOLD_E_COLUMN>(to, leading, from);
+        else
+            copy_block<TRIFOLD_E_COLUMN, TRIFOLD_E_ROW>(to, leading, from);
+    } else {
+        if (p > q)
+            copy_block<1, padded>(to, leading, from);
+        else
+            copy_block<padded, 1>(to, leading, from);
+    }
+}
+
+/* What is added to diagonal entry r of a block of D. */
+TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
+    real term = 0;
+    if (args.diagonal != nullptr) term += static_cast<const real*>(args.diagonal)[block_index(member, block) * block_size + r];
+    if (args.shift != nullptr) term += static_cast<const real*>(args.shift)[member];
+    return term;
+}
+
+/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding; `to` may have rubbish above. */
+TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
+    const real* from = static_cast<const real*>(args.d) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+    const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
+    const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
+    constexpr int run = TRIFOLD_D_ROW == 1 ? padded : (padded < 8 ? padded : 8);
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const int r = TRIFOLD_D_ROW == 1 ? e % run : e / run % padded;
+        const int c = TRIFOLD_D_ROW == 1 ? e / run : e % run + e / (run * padded) * run;
+        real value = r == c ? real(1) : real(0);
+        if (r < block_size && c <= r) {
+            value = from[r * TRIFOLD_D_ROW + c * TRIFOLD_D_COLUMN];
+            if (r == c) value += diagonal_term(args, member, block, r);
+            if (low != nullptr) value -= low[r + c * padded];
+            if (high != nullptr) value -= high[r + c * padded];
+        }
+        if (c <= r) to[r + c * leading] = value;
+    }
+}

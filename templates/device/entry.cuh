@@ -1,0 +1,41 @@
+/* The kernels of the unit. Grid: chains by groups of members. */
+template <class Use>
+TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
+    const trifold_int first = group_y() * TRIFOLD_MEMBERS_PER_GROUP;
+    for (trifold_int member = first; member < first + TRIFOLD_MEMBERS_PER_GROUP; ++member) {
+        if (is_active(args, member)) use(member);
+        if (TRIFOLD_MEMBERS_PER_GROUP > 1) block_sync();
+    }
+}
+
+TRIFOLD_KERNEL(threads) void TRIFOLD_KERNEL_FACTOR(const trifold_args args, const trifold_level level) {
+    each_member(args, [&](trifold_int member) { factor_chain(args, level, group_x(), member); });
+}
+
+TRIFOLD_KERNEL(threads) void TRIFOLD_KERNEL_FACTOR_FORWARD(const trifold_args args, const trifold_level level) {
+    each_member(args, [&](trifold_int member) {
+        factor_chain(args, level, group_x(), member);
+        block_sync();
+        sweep_chain<true>(args, level, group_x(), member);
+    });
+}
+
+TRIFOLD_KERNEL(threads) void TRIFOLD_KERNEL_FORWARD(const trifold_args args, const trifold_level level) {
+    each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member); });
+}
+
+TRIFOLD_KERNEL(threads) void TRIFOLD_KERNEL_BACKWARD(const trifold_args args, const trifold_level level) {
+    each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member); });
+}
+
+TRIFOLD_KERNEL(threads) void TRIFOLD_KERNEL_INVERSE(const trifold_args args, const trifold_level level) {
+    each_member(args, [&](trifold_int member) { invert_chain(args, level, group_x(), member); });
+}
+
+TRIFOLD_KERNEL(threads) void TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args args, const trifold_level) {
+    each_member(args, [&](trifold_int member) { finish_factor_member(args, member); });
+}
+
+TRIFOLD_KERNEL(threads) void TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args args, const trifold_level) {
+    each_member(args, [&](trifold_int member) { finish_forward_member(args, member); });
+}

@@ -1,0 +1,57 @@
+/* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
+struct FinishShared {
+    double sum[threads];
+    trifold_int failure[threads];
+    trifold_int floors[threads];
+};
+
+TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member) {
+    FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
+    const int t = thread_index();
+    double sum = 0;
+    trifold_int failure = sound, floors = 0;
+    for (trifold_int block = t; block < TRIFOLD_HORIZON; block += threads) {
+        const trifold_int index = block_index(member, block);
+        const trifold_int verdict = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index];
+        if (verdict < failure) failure = verdict;
+        floors += buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index];
+        sum += buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index];
+    }
+    shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
+    block_sync();
+    for (int half = threads / 2; half > 0; half /= 2) {
+        if (t < half) {
+            shared.sum[t] += shared.sum[t + half];
+            shared.floors[t] += shared.floors[t + half];
+            if (shared.failure[t + half] < shared.failure[t]) shared.failure[t] = shared.failure[t + half];
+        }
+        block_sync();
+    }
+    if (t != 0) return;
+    const bool failed = shared.failure[0] != sound;
+    trifold_status status{-1, 0, shared.floors[0]};
+    if (failed) {
+        status.block = shared.failure[0] / block_size % TRIFOLD_HORIZON;
+        status.row = shared.failure[0] % block_size;
+    }
+    buffer<trifold_status>(args, TRIFOLD_OFFSET_STATUS)[member] = status;
+    buffer<double>(args, TRIFOLD_OFFSET_LOG_DETERMINANT)[member] = failed ? not_a_number() : shared.sum[0];
+}
+
+TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int member) {
+    FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
+    const int t = thread_index();
+    const double* from = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC);
+    for (int column = 0; column < args.columns; ++column) {
+        double sum = 0;
+        for (trifold_int block = t; block < TRIFOLD_HORIZON; block += threads) sum += from[block_index(member, block) * TRIFOLD_RHS + column];
+        shared.sum[t] = sum;
+        block_sync();
+        for (int half = threads / 2; half > 0; half /= 2) {
+            if (t < half) shared.sum[t] += shared.sum[t + half];
+            block_sync();
+        }
+        if (t == 0) buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[member * TRIFOLD_RHS + column] = shared.sum[0];
+        block_sync();
+    }
+}

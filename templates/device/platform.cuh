@@ -1,0 +1,52 @@
+/* Everything that CUDA spells in its own way: another dialect (HIP, the emulator of the tests) defines TRIFOLD_PLATFORM
+ * and supplies the same names. Device code outside this file uses nothing else of the toolkit. */
+#ifndef TRIFOLD_PLATFORM
+#define TRIFOLD_PLATFORM
+#define TRIFOLD_DEVICE static __device__ __forceinline__
+#define TRIFOLD_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+
+constexpr int warp_lanes = 32;
+
+TRIFOLD_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
+TRIFOLD_DEVICE trifold_int group_x() { return blockIdx.x; }
+TRIFOLD_DEVICE trifold_int group_y() { return blockIdx.y; }
+TRIFOLD_DEVICE void block_sync() { __syncthreads(); }
+TRIFOLD_DEVICE void warp_sync() { __syncwarp(); }
+
+extern __shared__ uint4 trifold_shared[];
+TRIFOLD_DEVICE void* shared_memory() { return trifold_shared; }
+
+template <class T>
+TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
+    return __shfl_xor_sync(0xffffffffu, value, mask);
+}
+
+/* 16 bytes at once; the address must be a multiple of 16. */
+TRIFOLD_DEVICE void load_vector(double (&to)[2], const double* from) {
+    const double2 v = *reinterpret_cast<const double2*>(from);
+    to[0] = v.x, to[1] = v.y;
+}
+TRIFOLD_DEVICE void load_vector(float (&to)[4], const float* from) {
+    const float4 v = *reinterpret_cast<const float4*>(from);
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+}
+TRIFOLD_DEVICE void store_vector(double* to, const double (&from)[2]) { *reinterpret_cast<double2*>(to) = make_double2(from[0], from[1]); }
+TRIFOLD_DEVICE void store_vector(float* to, const float (&from)[4]) {
+    *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
+}
+
+/* 1 / sqrt(d) to the last bit or so, for normal d; about 23 correct bits before correction. */
+TRIFOLD_DEVICE double approximate_rsqrt(double d) {
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
+    return y;
+}
+TRIFOLD_DEVICE float approximate_rsqrt(float d) {
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
+    return y;
+}
+TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
+TRIFOLD_DEVICE double careful_sqrt(double d) { return sqrt(d); }
+
+#endif

@@ -1,0 +1,49 @@
+#define TRIFOLD_PLATFORM
+#define TRIFOLD_DEVICE static inline
+#define TRIFOLD_KERNEL(threads) extern "C" __attribute__((visibility("default")))
+#include <math.h>
+
+struct Emulator {
+    int thread;
+    long long group[2];
+    void* shared;
+    void (*barrier)(int kind);
+    void (*exchange)(const void* send, void* all, int bytes);
+};
+extern "C" __attribute__((visibility("default"))) Emulator* emulator;
+Emulator* emulator;
+
+constexpr int warp_lanes = 32;
+TRIFOLD_DEVICE int thread_index() { return emulator->thread; }
+TRIFOLD_DEVICE trifold_int group_x() { return emulator->group[0]; }
+TRIFOLD_DEVICE trifold_int group_y() { return emulator->group[1]; }
+TRIFOLD_DEVICE void block_sync() { emulator->barrier(0); }
+TRIFOLD_DEVICE void warp_sync() { emulator->barrier(1); }
+TRIFOLD_DEVICE void* shared_memory() { return emulator->shared; }
+
+template <class T>
+TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
+    T all[warp_lanes];
+    emulator->exchange(&value, all, sizeof value);
+    return all[(thread_index() % warp_lanes) ^ mask];
+}
+
+TRIFOLD_DEVICE void check_aligned(const void* p) {
+    if (reinterpret_cast<unsigned long long>(p) % 16 != 0) __builtin_trap();
+}
+template <class T, int Size>
+TRIFOLD_DEVICE void load_vector(T (&to)[Size], const T* from) {
+    check_aligned(from);
+    for (int k = 0; k < Size; ++k) to[k] = from[k];
+}
+template <class T, int Size>
+TRIFOLD_DEVICE void store_vector(T* to, const T (&from)[Size]) {
+    check_aligned(to);
+    for (int k = 0; k < Size; ++k) to[k] = from[k];
+}
+
+/* As inaccurate as the hardware's. */
+TRIFOLD_DEVICE double approximate_rsqrt(double d) { return 1 / sqrt(d) * (1 + 1e-7); }
+TRIFOLD_DEVICE float approximate_rsqrt(float d) { return 1 / sqrtf(d) * (1 + 1e-7f); }
+TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
+TRIFOLD_DEVICE double careful_sqrt(double d) { return sqrt(d); }
