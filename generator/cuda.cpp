@@ -103,8 +103,6 @@ Shape shape(const Plan& plan, const Spec& spec, std::int64_t shared) {
     return {1, members_per_group(spec), static_cast<int>(plan.threads), shared};
 }
 
-std::string define(std::string_view name, std::int64_t value) { return fmt::format("#define TRIFOLD_{} {}\n", name, value); }
-
 }  // namespace
 
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule&) {
@@ -128,12 +126,16 @@ std::string emit(const Program& program) {
     const auto& spec = program.spec;
     const auto plan = make_plan(spec, program.target, program.variant.name);
     auto text = emit_prologue(program);
-    text += "\n" + define("ARCH", compute_capability(program.target)) + define("PADDED", plan.padded) + define("TILE", plan.tile) +
-            define("THREADS", plan.threads) + define("PANEL_LEADING", plan.leading) + define("SWEEP_COLUMNS", plan.columns) +
-            define("STAGE_FACTOR", plan.stage_factor ? 1 : 0) + define("MEMBERS_PER_GROUP", members_per_group(spec)) +
-            define("SHARED_FACTOR", plan.factor_shared) + define("SHARED_SWEEP", plan.sweep_shared);
+    const std::pair<std::string_view, std::int64_t> constants[] = {
+        {"ARCH", compute_capability(program.target)}, {"PADDED", plan.padded},
+        {"TILE", plan.tile},                          {"THREADS", plan.threads},
+        {"PANEL_LEADING", plan.leading},              {"SWEEP_COLUMNS", plan.columns},
+        {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},  {"MEMBERS_PER_GROUP", members_per_group(spec)},
+        {"SHARED_FACTOR", plan.factor_shared},        {"SHARED_SWEEP", plan.sweep_shared},
+    };
+    for (const auto& [name, value] : constants) text += fmt::format("#define TRIFOLD_{} {}\n", name, value);
     for (const auto* part : {"platform", "common", "panel", plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse", "finish", "entry"})
-        text += "\n" + std::string(template_text(fmt::format("device/{}.cuh", part)));
+        text += fmt::format("\n{}", template_text(fmt::format("device/{}.cuh", part)));
     return text;
 }
 
