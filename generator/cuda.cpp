@@ -28,6 +28,7 @@ struct Plan {
     bool fused = true;
     std::int64_t real = 8, padded = 0, tile = 0, threads = 0;
     std::int64_t leading = 0, columns = 0;  ///< of the panel in shared memory; right-hand sides a sweep treats at once
+    std::int64_t row_vectors = 1;           ///< tiled: 16-byte vectors of rows a thread has
     bool stage_factor = false;              ///< sweeps copy the factor to shared memory
     std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
 };
@@ -64,8 +65,10 @@ Plan tiled_plan(const Spec& spec) {
     plan.padded = round_up(spec.block, 32);
     plan.tile = 32;
     plan.threads = 256;
-    plan.leading = leading_for(32);
-    plan.factor_shared = front_bytes(plan.padded, plan.leading * 32, plan.real);
+    const auto vector = 16 / plan.real;
+    plan.row_vectors = plan.real == 8 && (plan.padded % 128 == 0 || plan.padded > 512) ? 2 : 1;
+    const std::int64_t a = 32 * (32 * vector * plan.row_vectors + 4), b = 32 * 36;
+    plan.factor_shared = front_bytes(plan.padded, a + 2 * b, plan.real);
     return plan;
 }
 
@@ -132,10 +135,13 @@ std::string emit(const Program& program) {
         {"PANEL_LEADING", plan.leading},              {"SWEEP_COLUMNS", plan.columns},
         {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},  {"MEMBERS_PER_GROUP", members_per_group(spec)},
         {"SHARED_FACTOR", plan.factor_shared},        {"SHARED_SWEEP", plan.sweep_shared},
+        {"ROW_VECTORS", plan.row_vectors},
     };
     for (const auto& [name, value] : constants) text += fmt::format("#define TRIFOLD_{} {}\n", name, value);
-    for (const auto* part : {"platform", "common", "panel", plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse", "finish", "entry"})
-        text += fmt::format("\n{}", template_text(fmt::format("device/{}.cuh", part)));
+    std::vector<std::string> parts{"platform", "common", "panel"};
+    if (!plan.fused) parts.push_back("tiles");
+    for (const auto* part : {plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse", "finish", "entry"}) parts.push_back(part);
+    for (const auto& part : parts) text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));
     return text;
 }
 

@@ -7,7 +7,6 @@ typedef TRIFOLD_REAL real;
 constexpr int block_size = TRIFOLD_BLOCK;
 constexpr int padded = TRIFOLD_PADDED;
 constexpr int tile = TRIFOLD_TILE;
-constexpr int tiles = padded / tile;
 constexpr int vector_width = 16 / static_cast<int>(sizeof(real));
 constexpr int strip = padded < 8 ? padded : 8;  /* columns of a product that one thread takes */
 constexpr int threads = TRIFOLD_THREADS;
@@ -18,8 +17,6 @@ static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && TRIFOLD_STORAGE_VECTOR == static_cast<trifold_int>(padded) * TRIFOLD_RHS,
               "host and device disagree");
-
-TRIFOLD_DEVICE double not_a_number() { return __builtin_nan(""); }
 
 /* A chain and the positions on either side of it, -1 where the path ends. */
 struct Chain {
@@ -97,33 +94,25 @@ TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifo
     return member * TRIFOLD_COUPLINGS + level.next_coupling + (lower - level.next_base) / level.next_scale;
 }
 
-/* Copies a block into column-major `to`, zeros in the padding. Lanes follow the source's unit stride; where that is the
- * row, 8 columns by 4 rows a warp, which keeps both sides free of conflicts for a leading dimension of 4 modulo 8. */
-template <trifold_int Row, trifold_int Column>
-TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from) {
-    constexpr int run = Row == 1 ? padded : (padded < 8 ? padded : 8);
-#pragma unroll 4
-    for (int e = thread_index(); e < padded * padded; e += threads) {
-        const int r = Row == 1 ? e % run : e / run % padded;
-        const int c = Row == 1 ? e / run : e % run + e / (run * padded) * run;
-        to[r + c * leading] = r < block_size && c < block_size ? from[r * Row + c * Column] : real(0);
-    }
-}
+/* The indices of element e of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the
+ * other. A warp then reads whole sectors and writes shared memory of leading dimension 4 modulo 8 without conflicts. */
+struct Place {
+    int u, v;
+};
+TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * strip, e / strip % padded}; }
 
-/* A(p, q) into `to`, from the couplings A(higher, lower). */
+/* A(p, q) into column-major `to`, zeros in the padding, from the couplings A(higher, lower). */
 TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
                                   trifold_int q) {
     const real* from = coupling_at(args, level, member, p, q);
-    if (level.index == 0) {
-        if (p > q)
-            copy_block<TRIFOLD_E_ROW, TRIFOLD_E_COLUMN>(to, leading, from);
-        else
-            copy_block<TRIFOLD_E_COLUMN, TRIFOLD_E_ROW>(to, leading, from);
-    } else {
-        if (p > q)
-            copy_block<1, padded>(to, leading, from);
-        else
-            copy_block<padded, 1>(to, leading, from);
+    constexpr trifold_int pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
+    const bool by_rows = (level.index > 0 || TRIFOLD_E_ROW < TRIFOLD_E_COLUMN) == (p > q);
+    const trifold_int step = level.index > 0 ? padded : pitch;
+    const int du = by_rows ? 1 : leading, dv = by_rows ? leading : 1;
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        to[at.u * du + at.v * dv] = at.u < block_size && at.v < block_size ? from[at.u + at.v * step] : real(0);
     }
 }
 
@@ -140,11 +129,10 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
     const real* from = static_cast<const real*>(args.d) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
     const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
-    constexpr int run = TRIFOLD_D_ROW == 1 ? padded : (padded < 8 ? padded : 8);
 #pragma unroll 4
     for (int e = thread_index(); e < padded * padded; e += threads) {
-        const int r = TRIFOLD_D_ROW == 1 ? e % run : e / run % padded;
-        const int c = TRIFOLD_D_ROW == 1 ? e / run : e % run + e / (run * padded) * run;
+        const Place at = place(e);
+        const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
         real value = r == c ? real(1) : real(0);
         if (r < block_size && c <= r) {
             value = from[r * TRIFOLD_D_ROW + c * TRIFOLD_D_COLUMN];

@@ -13,6 +13,7 @@ static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device dis
 /* Copies panel rows row .. row + padded - 1 to a block of the workspace. */
 TRIFOLD_DEVICE void store_rows(real* to, const real* panel, int row) {
     constexpr int vectors = padded / vector_width;
+#pragma unroll 4
     for (int e = thread_index(); e < vectors * padded; e += threads) {
         const int r = e % vectors * vector_width, c = e / vectors;
         real v[vector_width];
@@ -21,91 +22,136 @@ TRIFOLD_DEVICE void store_rows(real* to, const real* panel, int row) {
     }
 }
 
-/* `use(sum, r, c)` for every strip of vector_width rows by columns c .. c + `strip` - 1 of A B', where A and B are the panel
- * rows from a and b on; of its lower part only where so asked. */
-template <bool Lower, class Use>
-TRIFOLD_DEVICE void multiply_panels(const real* panel, int a, int b, const Use& use) {
+/* A product A B' of panel rows from `a` and `b` on, for a block of the workspace: set or added, or set to its negative;
+ * the lower part only where so asked. */
+struct Product {
+    int a, b;
+    real* to;
+    bool lower, add, negative;
+};
+
+TRIFOLD_DEVICE void multiply_out(const real* panel, const Product& product) {
     int unit = thread_index();
+#pragma unroll 1
     for (int c = 0; c < padded; c += strip) {
-        const int first = Lower ? c : 0;
+        const int first = product.lower ? c : 0;
         const int units = (padded - first) / vector_width;
+#pragma unroll 1
         for (; unit < units; unit += threads) {
             real sum[strip][vector_width] = {};
             const int r = first + unit * vector_width;
-            multiply_rows<1>(sum, panel + a + r, panel + b + c, panel_leading, padded);
-            use(sum, r, c);
+            multiply_rows<1>(sum, panel + product.a + r, panel + product.b + c, panel_leading, padded);
+#pragma unroll
+            for (int k = 0; k < strip; ++k) {
+                real v[vector_width] = {};
+                real* at = product.to + r + (c + k) * padded;
+                if (product.add) load_vector(v, at);
+#pragma unroll
+                for (int q = 0; q < vector_width; ++q) v[q] = product.negative ? -sum[k][q] : v[q] + sum[k][q];
+                store_vector(at, v);
+            }
         }
         unit -= units;
     }
 }
 
-/* Sets or adds A B' to a block of the workspace, or sets it to -A B'. */
-template <bool Lower, bool Negative>
-TRIFOLD_DEVICE void multiply_out(real* to, bool add, const real* panel, int a, int b) {
-    multiply_panels<Lower>(panel, a, b, [&](const real(&sum)[strip][vector_width], int r, int c) {
+/* The pivot rows -= R R', in their lower part. */
+TRIFOLD_DEVICE void update_pivot(real* panel) {
+    int unit = thread_index();
+#pragma unroll 1
+    for (int c = 0; c < padded; c += strip) {
+        const int units = (padded - c) / vector_width;
+#pragma unroll 1
+        for (; unit < units; unit += threads) {
+            real sum[strip][vector_width];
+            real* at = panel + c + unit * vector_width + c * panel_leading;
 #pragma unroll
-        for (int k = 0; k < strip; ++k) {
-            real v[vector_width] = {};
-            real* at = to + r + (c + k) * padded;
-            if (add) load_vector(v, at);
+            for (int k = 0; k < strip; ++k) load_vector(sum[k], at + k * panel_leading);
+            multiply_rows<-1>(sum, panel + next_row + c + unit * vector_width, panel + next_row + c, panel_leading, padded);
 #pragma unroll
-            for (int q = 0; q < vector_width; ++q) v[q] += Negative ? -sum[k][q] : sum[k][q];
-            store_vector(at, v);
+            for (int k = 0; k < strip; ++k) store_vector(at + k * panel_leading, sum[k]);
         }
-    });
+        unit -= units;
+    }
 }
 
-/* The running block moves on: D_next - R R' becomes the pivot, -G R' the coupling behind. */
-TRIFOLD_DEVICE void advance(FrontShared& shared, bool fill, const trifold_args& args, const trifold_level& level, trifold_int member,
-                            trifold_int next) {
-    constexpr int per_thread = (padded / strip * (padded / vector_width) + threads - 1) / threads;
-    real kept[per_thread][strip][vector_width];
-    real* panel = shared.panel;
-    load_diagonal(panel, panel_leading, args, level, member, next);
-    if (fill) {
+/* -G R', held in registers until nobody reads G any more. */
+struct Fill {
+    static constexpr int units = padded / strip * (padded / vector_width);
+    static constexpr int each = (units + threads - 1) / threads;
+    real kept[each][strip][vector_width];
+
+    static TRIFOLD_METHOD int row(int unit) { return unit % (padded / vector_width) * vector_width; }
+    static TRIFOLD_METHOD int column(int unit) { return unit / (padded / vector_width) * strip; }
+    TRIFOLD_METHOD void multiply(const real* panel) {
 #pragma unroll
-        for (int u = 0; u < per_thread; ++u) {
+        for (int u = 0; u < each; ++u) {
             const int unit = thread_index() + u * threads;
-            if (unit * vector_width * strip < padded * padded) {
-                const int r = unit % (padded / vector_width) * vector_width, c = unit / (padded / vector_width) * strip;
-                real sum[strip][vector_width] = {};
-                multiply_rows<1>(sum, panel + behind_row + r, panel + next_row + c, panel_leading, padded);
 #pragma unroll
-                for (int k = 0; k < strip; ++k)
+            for (int k = 0; k < strip; ++k)
 #pragma unroll
-                    for (int v = 0; v < vector_width; ++v) kept[u][k][v] = -sum[k][v];
-            }
+                for (int v = 0; v < vector_width; ++v) kept[u][k][v] = 0;
+            if (unit < units) multiply_rows<-1>(kept[u], panel + behind_row + row(unit), panel + next_row + column(unit), panel_leading, padded);
         }
     }
-    block_sync();
-    multiply_panels<true>(panel, next_row, next_row, [&](const real(&sum)[strip][vector_width], int r, int c) {
+    TRIFOLD_METHOD void store(real* panel) const {
 #pragma unroll
-        for (int k = 0; k < strip; ++k) {
-            real v[vector_width];
-            load_vector(v, panel + r + (c + k) * panel_leading);
-#pragma unroll
-            for (int q = 0; q < vector_width; ++q) v[q] -= sum[k][q];
-            store_vector(panel + r + (c + k) * panel_leading, v);
-        }
-    });
-    if (fill) {
-#pragma unroll
-        for (int u = 0; u < per_thread; ++u) {
+        for (int u = 0; u < each; ++u) {
             const int unit = thread_index() + u * threads;
-            if (unit * vector_width * strip < padded * padded) {
-                const int r = unit % (padded / vector_width) * vector_width, c = unit / (padded / vector_width) * strip;
+            if (unit >= units) continue;
 #pragma unroll
-                for (int k = 0; k < strip; ++k) store_vector(panel + behind_row + r + (c + k) * panel_leading, kept[u][k]);
-            }
+            for (int k = 0; k < strip; ++k) store_vector(panel + behind_row + row(unit) + (column(unit) + k) * panel_leading, kept[u][k]);
         }
     }
+};
+
+/* The front of position `position` into the panel: what the level stored, less what the chain's previous front left there. */
+TRIFOLD_DEVICE void load_front(real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain,
+                               trifold_int position, bool has_next) {
+    const bool first = position == chain.first, fill = chain.behind >= 0;
+    Fill running;
+    if (!first && fill) running.multiply(panel);
+    load_diagonal(panel, panel_leading, args, level, member, block_at(level, position));
     block_sync();
+    if (!first) {
+        update_pivot(panel);
+        if (fill) running.store(panel);
+        block_sync();
+    }
+#pragma unroll 1
+    for (int part = first && fill ? 0 : 1; part < 2; ++part) {
+        real* to = panel + (part == 0 ? behind_row : next_row);
+        if (part == 0 || has_next) {
+            load_coupling(to, panel_leading, args, level, member, part == 0 ? chain.behind : position + chain.step, position);
+        } else {
+#pragma unroll 1
+            for (int e = thread_index(); e < padded * padded; e += threads) to[e % padded + e / padded * panel_leading] = 0;
+        }
+    }
 }
 
-TRIFOLD_DEVICE void spoil(real* panel, int rows) {
+/* A failed front becomes NaN as a whole, so that everything it feeds does. */
+TRIFOLD_DEVICE void spoil(real* panel) {
+#pragma unroll 1
     for (int e = thread_index(); e < panel_leading * padded; e += threads) panel[e] = static_cast<real>(not_a_number());
     block_sync();
-    (void)rows;
+}
+
+/* The chain's updates of the separators beside it, and the coupling it leaves between them. */
+TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain) {
+    if (chain.ahead < 0) return;
+    const bool add = level.index > 0, up = chain.step > 0;
+#pragma unroll 1
+    for (int part = 0; part < (chain.behind >= 0 ? 2 : 1); ++part) {
+        Product product{next_row, next_row, nullptr, true, add, false};
+        if (part == 0) {
+            product.to = update_of(args, member, block_at(level, chain.ahead), side_ahead(chain));
+        } else {
+            real* to = buffer<real>(args, TRIFOLD_OFFSET_COUPLING) + next_coupling_index(level, member, chain) * storage;
+            product = {up ? next_row : behind_row, up ? behind_row : next_row, to, false, false, true};
+        }
+        multiply_out(panel, product);
+    }
 }
 
 TRIFOLD_DEVICE void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
@@ -113,44 +159,31 @@ TRIFOLD_DEVICE void factor_chain(const trifold_args& args, const trifold_level& 
     real* panel = shared.panel;
     const Chain chain = find_chain(level, number);
     const bool fill = chain.behind >= 0;
-    const int rows = fill ? 3 * padded : 2 * padded;
     bool failed = false;
-    load_diagonal(panel, panel_leading, args, level, member, block_at(level, chain.first));
-    if (fill)
-        load_coupling(panel + behind_row, panel_leading, args, level, member, chain.behind, chain.first);
+#pragma unroll 1
     for (trifold_int k = 0; k < chain.length; ++k) {
         const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
         const bool last = k + 1 == chain.length, has_next = !last || chain.ahead >= 0;
-        if (has_next) {
-            load_coupling(panel + next_row, panel_leading, args, level, member, position + chain.step, position);
-        } else {
-            for (int e = thread_index(); e < padded * padded; e += threads) panel[next_row + e % padded + e / padded * panel_leading] = 0;
-        }
+        load_front(panel, args, level, member, chain, position, has_next);
         start_pivots(shared.pivots, args, member, block);
         block_sync();
-        factor_panel<padded, tile>(panel, panel_leading, rows, block_size, 0, shared.pivots, shared.diagonal);
+        factor_panel<padded, tile>(panel, panel_leading, fill ? 3 * padded : 2 * padded, block_size, 0, shared.pivots, shared.diagonal);
         const bool fed = failed || is_poisoned(args, level, member, block);
         report_pivots(args, level, member, block, fed, shared.pivots, shared.diagonal);
         failed = fed || shared.pivots.failed_row >= 0;
-        block_sync();
-        if (failed) spoil(panel, rows);
+        if (failed) {
+            block_sync();
+            spoil(panel);
+        }
         store_rows(factor_of(args, member, block), panel, 0);
         if (has_next) store_rows(next_of(args, member, block), panel, next_row);
         if (fill) {
             store_rows(behind_of(args, member, block), panel, behind_row);
-            multiply_out<true, false>(update_of(args, member, block_at(level, chain.behind), side_behind(chain)), level.index > 0 || k > 0, panel,
-                                      behind_row, behind_row);
+            real* to = update_of(args, member, block_at(level, chain.behind), side_behind(chain));
+            multiply_out(panel, {behind_row, behind_row, to, true, level.index > 0 || k > 0, false});
         }
         block_sync();
-        if (!last) advance(shared, fill, args, level, member, block_at(level, position + chain.step));
     }
-    if (chain.ahead >= 0)
-        multiply_out<true, false>(update_of(args, member, block_at(level, chain.ahead), side_ahead(chain)), level.index > 0, panel, next_row,
-                                  next_row);
-    if (chain.ahead >= 0 && fill) {
-        real* to = buffer<real>(args, TRIFOLD_OFFSET_COUPLING) + next_coupling_index(level, member, chain) * storage;
-        const bool up = chain.step > 0;
-        multiply_out<false, true>(to, false, panel, up ? next_row : behind_row, up ? behind_row : next_row);
-    }
+    leave_chain(panel, args, level, member, chain);
     if (thread_index() == 0) pass_poison(args, level, member, chain, failed);
 }

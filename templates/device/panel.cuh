@@ -12,12 +12,15 @@ struct Pivots {
 constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
 constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-308) : real(1.175494351e-38f);
 
-/* 1 / sqrt(d) for 0 < d: the hardware's approximation and one correction of third order. */
+/* 1 / sqrt(d) for 0 < d: the hardware's approximation and one correction of third order. The hardware flushes subnormal
+ * numbers, so these are scaled, by a factor that joins where nothing waits for it. */
 TRIFOLD_DEVICE real inverse_sqrt(real d) {
-    if (d < smallest_normal) return real(1) / static_cast<real>(careful_sqrt(d));
-    const real y = approximate_rsqrt(d);
-    const real e = real(1) - (d * y) * y;
-    return y + (e * y) * (real(0.5) + real(0.375) * e);
+    constexpr real root = sizeof(real) == 8 ? real(0x1p128) : real(0x1p32f);
+    const bool tiny = d < smallest_normal;
+    const real x = tiny ? d * root * root : d;
+    const real y = approximate_rsqrt(x), scaled = tiny ? y * root : y;
+    const real e = real(1) - (x * y) * y;
+    return scaled + (e * scaled) * (real(0.5) + real(0.375) * e);
 }
 
 /* Factors the w by w tile at `at` and leaves the factor's inverse there. Called by one warp; every lane factors the tile
@@ -75,6 +78,7 @@ TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, int rows, Pivots
 template <int w>
 TRIFOLD_DEVICE void solve_rows(real* panel, int leading, int j, int first, int last) {
     const real* inverse = panel + j + j * leading;
+#pragma unroll 1
     for (int r = first + thread_index(); r < last; r += threads) {
         real* at = panel + r + j * leading;
         real a[w];
@@ -110,9 +114,11 @@ TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* 
  * Work is cut into columns of 8 by vector_width rows; `index` numbers the caller among `workers`. */
 TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, int rows, int index, int workers) {
     int unit = index;
+#pragma unroll 1
     for (int c = j + 8; c < size; c += 8) {
         const int first = c == j + 8 ? c + 8 : c;
         const int units = (rows - first) / vector_width;
+#pragma unroll 1
         for (; unit < units; unit += workers) {
             real sum[strip][vector_width];
             real* at = panel + first + unit * vector_width + c * leading;
@@ -128,6 +134,7 @@ TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, i
 
 /* The same for the diagonal tile at row and column c, by one warp. */
 TRIFOLD_DEVICE void update_tile(real* panel, int leading, int j, int c) {
+#pragma unroll 1
     for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) {
         const int r = c + e % 8, s = c + e / 8;
         real sum = panel[r + s * leading];
@@ -142,23 +149,17 @@ TRIFOLD_DEVICE void update_tile(real* panel, int leading, int j, int c) {
  * `rows` is a multiple of vector_width. Starts and ends with the panel visible to all threads. */
 template <int Size, int w>
 TRIFOLD_DEVICE void factor_panel(real* panel, int leading, int rows, int real_rows, int row, Pivots& pivots, double* diagonal) {
-    const bool leader = thread_index() < warp_lanes;
-    if (leader) factor_tile<w>(panel, leading, row, real_rows, pivots, diagonal);
-    block_sync();
+    static_assert(threads > warp_lanes || Size == w, "one warp cannot look ahead");
+#pragma unroll 1
     for (int j = 0; j < Size; j += w) {
-        solve_rows<w>(panel, leading, j, j + w, rows);
+        if (thread_index() < warp_lanes) {
+            if (Size > w && j > 0) update_tile(panel, leading, j - w, j);
+            factor_tile<w>(panel + j * (leading + 1), leading, row + j, real_rows, pivots, diagonal);
+        } else if (Size > w && j > 0) {
+            update_trailing(panel, leading, j - w, Size, rows, thread_index() - warp_lanes, threads - warp_lanes);
+        }
         block_sync();
-        if (j + w == Size) break;
-        if (threads == warp_lanes) {
-            update_trailing(panel, leading, j, Size, rows, thread_index(), threads);
-            warp_sync();
-        }
-        if (leader) {
-            update_tile(panel, leading, j, j + w);
-            factor_tile<w>(panel + (j + w) * (leading + 1), leading, row + j + w, real_rows, pivots, diagonal);
-        } else {
-            update_trailing(panel, leading, j, Size, rows, thread_index() - warp_lanes, threads - warp_lanes);
-        }
+        solve_rows<w>(panel, leading, j, j + w, rows);
         block_sync();
     }
 }
@@ -166,10 +167,10 @@ TRIFOLD_DEVICE void factor_panel(real* panel, int leading, int rows, int real_ro
 /* Before a block's pivots: floor from the largest diagonal entry of D as the caller gave it. By the whole thread block. */
 TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifold_int member, trifold_int block) {
     if (thread_index() >= warp_lanes) return;
-    double floor = -__builtin_inf();
+    double floor = -infinity();
     if (args.pivot_floor > 0) {
         const real* d = static_cast<const real*>(args.d) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
-        double most = -__builtin_inf();
+        double most = -infinity();
         for (int r = thread_index(); r < block_size; r += warp_lanes) {
             const double value = static_cast<double>(d[r * (TRIFOLD_D_ROW + TRIFOLD_D_COLUMN)] + diagonal_term(args, member, block, r));
             if (value > most) most = value;

@@ -2,8 +2,9 @@
  * and supplies the same names. Device code outside this file uses nothing else of the toolkit. */
 #ifndef TRIFOLD_PLATFORM
 #define TRIFOLD_PLATFORM
-#define TRIFOLD_DEVICE static __device__ __forceinline__
-#define TRIFOLD_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define TRIFOLD_DEVICE static __device__ __forceinline__ __attribute__((unused))
+#define TRIFOLD_METHOD __device__ __forceinline__
+#define TRIFOLD_KERNEL(threads) extern "C" __global__ __launch_bounds__(threads)
 
 constexpr int warp_lanes = 32;
 
@@ -46,7 +47,8 @@ TRIFOLD_DEVICE float approximate_rsqrt(float d) {
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
     return y;
 }
+TRIFOLD_DEVICE double not_a_number() { return __longlong_as_double(0x7ff8000000000000LL); }
+TRIFOLD_DEVICE double infinity() { return __longlong_as_double(0x7ff0000000000000LL); }
 TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
-TRIFOLD_DEVICE double careful_sqrt(double d) { return sqrt(d); }
 
 #endif

@@ -23,6 +23,7 @@ TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, 
 
 TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
                              Columns columns) {
+#pragma unroll 1
     for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
         const int r = e % padded, c = e / padded;
         const bool inside = r < block_size && c < columns.count;
@@ -31,6 +32,7 @@ TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, con
 }
 
 TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+#pragma unroll 1
     for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
         const int r = e % padded, c = e / padded;
         if (r < block_size && c < columns.count)
@@ -46,6 +48,7 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, int row, const trifold_arg
     for (int side = 0; side < 2; ++side) {
         if (!has_side(block, side)) continue;
         const real* slot = rhs_update_of(args, member, block, side) + columns.first * padded;
+#pragma unroll 1
         for (int e = thread_index(); e < padded * columns_at_once; e += threads)
             if (e / padded < columns.count) shared.stacked[e / padded][row + e % padded] -= slot[e];
     }
@@ -53,6 +56,7 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, int row, const trifold_arg
 
 /* Adds `sign` times the accumulated update in `row` to a separator's slot, or sets it. */
 TRIFOLD_DEVICE void store_update(const SweepShared& shared, int row, real* slot, bool add, Columns columns) {
+#pragma unroll 1
     for (int e = thread_index(); e < padded * columns.count; e += threads) {
         real* at = slot + columns.first * padded + e;
         const real value = -shared.stacked[e / padded][row + e % padded];
@@ -61,6 +65,7 @@ TRIFOLD_DEVICE void store_update(const SweepShared& shared, int row, real* slot,
 }
 
 TRIFOLD_DEVICE void clear(SweepShared& shared, int row) {
+#pragma unroll 1
     for (int e = thread_index(); e < padded * columns_at_once; e += threads) shared.stacked[e / padded][row + e % padded] = 0;
 }
 
@@ -77,7 +82,9 @@ TRIFOLD_DEVICE const real* fetch_factor(SweepShared& shared, const real* factor)
 
 /* solved = L^-1 stacked, tile after tile; the inverted diagonal tiles make every step a product. */
 TRIFOLD_DEVICE void solve_lower(SweepShared& shared, const real* factor) {
+#pragma unroll 1
     for (int j = 0; j < padded; j += tile) {
+#pragma unroll 1
         for (int e = thread_index(); e < tile * columns_at_once; e += threads) {
             const int r = j + e % tile, c = e / tile;
             real sum = 0;
@@ -86,6 +93,7 @@ TRIFOLD_DEVICE void solve_lower(SweepShared& shared, const real* factor) {
             shared.solved[c][r] = sum;
         }
         block_sync();
+#pragma unroll 1
         for (int r = j + tile + thread_index(); r < padded; r += threads) {
             real sum[columns_at_once] = {};
 #pragma unroll 8
@@ -103,7 +111,9 @@ TRIFOLD_DEVICE void solve_lower(SweepShared& shared, const real* factor) {
 
 /* solved = L^-T stacked, from the last tile to the first. */
 TRIFOLD_DEVICE void solve_upper(SweepShared& shared, const real* factor) {
+#pragma unroll 1
     for (int j = padded - tile; j >= 0; j -= tile) {
+#pragma unroll 1
         for (int e = thread_index(); e < tile * columns_at_once; e += threads) {
             const int r = j + e % tile, c = e / tile;
             real sum = 0;
@@ -112,6 +122,7 @@ TRIFOLD_DEVICE void solve_upper(SweepShared& shared, const real* factor) {
             shared.solved[c][r] = sum;
         }
         block_sync();
+#pragma unroll 1
         for (int r = thread_index(); r < j; r += threads) {
             real sum[columns_at_once] = {};
 #pragma unroll 8
@@ -129,6 +140,7 @@ TRIFOLD_DEVICE void solve_upper(SweepShared& shared, const real* factor) {
 
 /* stacked rows row .. -= panel * solved; a thread takes whole rows, so that lanes read down columns. */
 TRIFOLD_DEVICE void apply_panel(SweepShared& shared, int row, const real* panel) {
+#pragma unroll 1
     for (int r = thread_index(); r < padded; r += threads) {
         real sum[columns_at_once] = {};
 #pragma unroll 8
@@ -181,6 +193,7 @@ TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& arg
                                     Columns columns) {
     load_running(shared, 0, args, level, member, block_at(level, chain.first), columns);
     clear(shared, 2 * padded);
+#pragma unroll 1
     for (trifold_int k = 0; k < chain.length; ++k) {
         const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
         const bool last = k + 1 == chain.length;
@@ -197,6 +210,7 @@ TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& arg
         store_quadratic(shared, args, member, block, columns);
         block_sync();
         if (last) break;
+#pragma unroll 1
         for (int e = thread_index(); e < padded * columns_at_once; e += threads)
             shared.stacked[e / padded][e % padded] = shared.stacked[e / padded][padded + e % padded];
         block_sync();
@@ -213,6 +227,7 @@ TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& ar
                                      Columns columns) {
     if (chain.ahead >= 0) load_rhs(shared, padded, args.x, args.x_strides, member, block_at(level, chain.ahead), columns);
     if (chain.behind >= 0) load_rhs(shared, 2 * padded, args.x, args.x_strides, member, block_at(level, chain.behind), columns);
+#pragma unroll 1
     for (trifold_int k = chain.length; k-- > 0;) {
         const trifold_int block = block_at(level, chain.first + k * chain.step);
         const bool last = k + 1 == chain.length;
@@ -224,6 +239,7 @@ TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& ar
         block_sync();
         solve_upper(shared, factor);
         store_rhs(shared.solved, args, member, block, columns);
+#pragma unroll 1
         for (int e = thread_index(); e < padded * columns_at_once; e += threads)
             shared.stacked[e / padded][padded + e % padded] = shared.solved[e / padded][e % padded];
         block_sync();

@@ -1,5 +1,6 @@
 #define TRIFOLD_PLATFORM
 #define TRIFOLD_DEVICE static inline
+#define TRIFOLD_METHOD inline
 #define TRIFOLD_KERNEL(threads) extern "C" __attribute__((visibility("default")))
 #include <math.h>
 
@@ -45,5 +46,6 @@ TRIFOLD_DEVICE void store_vector(T* to, const T (&from)[Size]) {
 /* As inaccurate as the hardware's. */
 TRIFOLD_DEVICE double approximate_rsqrt(double d) { return 1 / sqrt(d) * (1 + 1e-7); }
 TRIFOLD_DEVICE float approximate_rsqrt(float d) { return 1 / sqrtf(d) * (1 + 1e-7f); }
+TRIFOLD_DEVICE double not_a_number() { return NAN; }
+TRIFOLD_DEVICE double infinity() { return INFINITY; }
 TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
-TRIFOLD_DEVICE double careful_sqrt(double d) { return sqrt(d); }

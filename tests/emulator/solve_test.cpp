@@ -112,3 +112,10 @@ TEST_CASE("short horizons solve on the emulated GPU") {
     for (const std::int64_t horizon : {1, 2, 3, 8})
         for (const std::string schedule : {"twisted:3", "multi-stage"}) check_both({.block = 3, .horizon = horizon}, schedule, "fused");
 }
+
+TEST_CASE("tiled kernels solve on the emulated GPU") {
+    for (const std::string schedule : {"sequential", "multi-stage", "partitioned:3", "twisted:3"})
+        check_both({.block = 33, .horizon = 6, .rhs = schedule == "sequential" ? 3 : 1}, schedule, "tiled");
+    check_both({.block = 5, .horizon = 9, .rhs = 8, .batch = 2}, "twisted:4", "tiled");
+    check_both({.block = 130, .horizon = 4}, "twisted:2", "tiled");
+}
