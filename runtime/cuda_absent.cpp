@@ -1,3 +1,4 @@
+#ifndef TRIFOLD_HAS_CUDA
 #include "runtime/cuda.hpp"
 #include "runtime/error.hpp"
 
@@ -13,3 +14,4 @@ Loaded load(const Program&, int, const Binary&) { throw DeviceError(problem); }
 std::unique_ptr<Engine> make_engine(std::shared_ptr<const Plan::State>, void*) { throw DeviceError(problem); }
 
 }  // namespace trifold::cuda
+#endif

@@ -27,11 +27,7 @@ class Stopwatch {
 
 void load_on_host(Plan::State& state, const Binary& binary) {
     const auto module = std::make_shared<HostModule>(binary);
-    for (const auto& kernel : state.program.kernels) {
-        const bool absent = kernel.phase == Phase::inverse && state.program.source.find("void TRIFOLD_KERNEL_INVERSE") == std::string::npos &&
-                            state.program.source.find("(TRIFOLD_KERNEL_INVERSE") == std::string::npos;
-        state.functions.push_back(absent ? nullptr : module->symbol(kernel.name));
-    }
+    for (const auto& kernel : state.program.kernels) state.functions.push_back(module->find(kernel.name));
     state.module = module;
 }
 

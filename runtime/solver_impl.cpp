@@ -93,6 +93,7 @@ void Solver::Impl::run_on_host(Call call, const Sizes& sizes) {
         if (size >= 0 && size < use.bytes / real)
             throw SpecError(fmt::format("{} has {} elements; the Spec's layout needs {}", to_string(use.array), size, use.bytes / real));
     }
+    engine->synchronize();  // the last call may be on another stream
     auto on_device = call;
     transfer(on_device, call, true);
     enqueue(on_device, engine->host_stream());

@@ -1,0 +1,54 @@
+#pragma once
+#include <vector>
+
+#include "runtime/call.hpp"
+#include "runtime/cuda_driver.hpp"
+#include "runtime/plan_state.hpp"
+
+namespace trifold::cuda {
+
+/// The launches of one operation as an executable graph. The context must be current in every call.
+class Graph {
+  public:
+    /// `args` stands in until the first launch brings its own.
+    Graph(const Plan::State& plan, Operation operation, const trifold_args& args);
+    ~Graph();
+    Graph(const Graph&) = delete;
+    Graph& operator=(const Graph&) = delete;
+
+    /// Puts in what has changed since the last launch, without a new capture, and launches.
+    void launch(const trifold_args& args, CUstream stream);
+    /// The same launches one by one, as a stream under capture or a debugger wants them.
+    void enqueue(const trifold_args& args, CUstream stream) const;
+    void upload(CUstream stream) const { TRIFOLD_CU(cuGraphUpload, executable_, stream); }
+
+  private:
+    struct Node {
+        CUfunction function;
+        const trifold_level* level;
+        unsigned chain_groups, threads, shared_bytes;
+        std::int64_t members_per_task;
+        bool from_x;
+        CUgraphNode handle;
+    };
+    /// A node's parameters; they point into this, to the level and to args, which must stay.
+    struct Parameters {
+        Parameters(const Node& node, const trifold_args& args, const trifold_args& from_x);
+        Parameters(const Parameters&) = delete;
+        Parameters& operator=(const Parameters&) = delete;
+        void* arguments[2];
+        CUDA_KERNEL_NODE_PARAMS node;
+    };
+    void add_node(const Launch& launch, const trifold_args& args);
+    void update(const trifold_args& args);
+
+    const Plan::State& plan_;
+    Operation operation_;
+    std::vector<Node> nodes_;
+    CUgraph graph_ = nullptr;
+    CUgraphExec executable_ = nullptr;
+    trifold_args held_;     // what the executable's nodes have
+    bool holds_ = false;    // false while an update is incomplete
+};
+
+}  // namespace trifold::cuda
