@@ -10,7 +10,8 @@ namespace trifold {
 namespace {
 
 void resolve_count(std::int64_t& value, std::int64_t standard, std::int64_t largest, std::string_view what) {
-    if (value < 0 || value > largest) throw SpecError(fmt::format("{} = {} is out of range; give 1 to {}, or 0 for {}", what, value, largest, standard));
+    if (value < 0 || value > largest)
+        throw SpecError(fmt::format("{} = {} is out of range; give 1 to {}, or 0 for {}", what, value, largest, standard));
     if (value == 0) value = standard;
 }
 
@@ -74,8 +75,11 @@ void resolve(const Spec& spec, Call& call) {
     resolve_count(call.members, spec.batch, spec.batch, "members");
     resolve_count(call.columns, spec.rhs, std::int64_t{1} << 32, "columns");
     if (!(call.pivot_floor >= 0 && call.pivot_floor < 1))
-        throw SpecError(fmt::format("pivot_floor = {} is out of range; give 0 (none) or a fraction of the block's largest diagonal entry, below 1", call.pivot_floor));
-    if (sweeps(call.operation)) checked_multiply(rhs_extent(spec, call.members, call.columns), element_bytes(spec.precision), "size of B in bytes");
+        throw SpecError(
+            fmt::format("pivot_floor = {} is out of range; give 0 (none) or a fraction of the block's largest diagonal entry, below 1",
+                        call.pivot_floor));
+    if (sweeps(call.operation))
+        checked_multiply(rhs_extent(spec, call.members, call.columns), element_bytes(spec.precision), "size of B in bytes");
 }
 
 void check_arrays(const Program& program, const Call& call, const void* workspace) {
@@ -84,7 +88,8 @@ void check_arrays(const Program& program, const Call& call, const void* workspac
         check_pointer(call, use);
         if (use.written) check_output(call, use, uses);
         if (overlap(call[use.array], use.bytes, workspace, program.workspace_bytes))
-            throw SpecError(fmt::format("{} ({} bytes) overlaps the workspace ({} bytes)", to_string(use.array), use.bytes, program.workspace_bytes));
+            throw SpecError(
+                fmt::format("{} ({} bytes) overlaps the workspace ({} bytes)", to_string(use.array), use.bytes, program.workspace_bytes));
     }
 }
 

@@ -37,8 +37,9 @@ std::unique_ptr<void, Free> allocate(std::int64_t bytes) {
     const auto installed = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
     void* memory = nullptr;
     if (bytes > installed || posix_memalign(&memory, bytes < 2 * huge_page ? workspace_alignment : huge_page, size) != 0)
-        throw DeviceError(fmt::format("the workspace needs {} bytes of memory and the machine has {}; give a smaller horizon, batch or number of right-hand sides",
-                                      bytes, installed));
+        throw DeviceError(fmt::format(
+            "the workspace needs {} bytes of memory and the machine has {}; give a smaller horizon, batch or number of right-hand sides",
+            bytes, installed));
     if (bytes >= 2 * huge_page) madvise(memory, size, MADV_HUGEPAGE);  // advice: nothing depends on it
     return std::unique_ptr<void, Free>(memory);
 }
@@ -47,8 +48,9 @@ std::vector<Step> steps_of(const Plan::State& plan, Operation operation) {
     std::vector<Step> steps;
     for (const auto& launch : plan.program.operations.at(operation)) {
         const auto& kernel = plan.program.kernels[launch.kernel];
-        steps.push_back({reinterpret_cast<Entry>(plan.functions[launch.kernel]), launch.level, divide_up(launch.level.chains, kernel.shape.chains_per_task),
-                         kernel.shape.members_per_task, continues_in_x(operation, kernel.phase)});
+        steps.push_back({reinterpret_cast<Entry>(plan.functions[launch.kernel]), launch.level,
+                         divide_up(launch.level.chains, kernel.shape.chains_per_task), kernel.shape.members_per_task,
+                         continues_in_x(operation, kernel.phase)});
     }
     return steps;
 }
@@ -101,7 +103,8 @@ class CpuEngine final : public Engine {
         args_ = &args;
         tasks_ = tasks;
         if (pool_)
-            pool_->run(pieces_, [](void* self, std::int64_t piece, int worker) { static_cast<CpuEngine*>(self)->run_piece(piece, worker); }, this);
+            pool_->run(
+                pieces_, [](void* self, std::int64_t piece, int worker) { static_cast<CpuEngine*>(self)->run_piece(piece, worker); }, this);
         else
             run_on_executor();
     }
@@ -110,16 +113,18 @@ class CpuEngine final : public Engine {
         // Not piece * tasks / pieces, which could overflow.
         const auto each = tasks_ / pieces_, extra = tasks_ % pieces_;
         const auto first = piece * each + std::min(piece, extra);
-        step_->entry(args_, &step_->level, first, first + each + (piece < extra ? 1 : 0), scratch_ + worker * plan_->program.variant.scratch_bytes);
+        step_->entry(args_, &step_->level, first, first + each + (piece < extra ? 1 : 0),
+                     scratch_ + worker * plan_->program.variant.scratch_bytes);
     }
 
     void run_on_executor() {
         ended_.store(0, std::memory_order_relaxed);
         executor_(pieces_, run_piece_);
         if (ended_.load(std::memory_order_acquire) != pieces_)
-            throw LaunchError(fmt::format("the executor ran {} of {} tasks, each with a task number below {} and a worker number below {} counted; it must run "
-                                          "every task once before it returns",
-                                          ended_.load(), pieces_, pieces_, workers_));
+            throw LaunchError(fmt::format(
+                "the executor ran {} of {} tasks, each with a task number below {} and a worker number below {} counted; it must run "
+                "every task once before it returns",
+                ended_.load(), pieces_, pieces_, workers_));
     }
 
     void check_and_run_piece(std::int64_t piece, int worker) {

@@ -15,12 +15,14 @@ namespace {
 #define TRIFOLD_STRING(text) #text
 #define TRIFOLD_EXPANDED_STRING(macro) TRIFOLD_STRING(macro)
 
-constexpr const char* advice = "install the NVIDIA driver (version 525 or newer, for CUDA 12) and see that nvidia-smi lists a device, or use the CPU";
+constexpr const char* advice =
+    "install the NVIDIA driver (version 525 or newer, for CUDA 12) and see that nvidia-smi lists a device, or use the CPU";
 
 void resolve(Driver& result, void* library) {
     const auto find = [&](auto& function, const char* name) {
         function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-        if (function == nullptr && result.problem.empty()) result.problem = fmt::format("the driver in libcuda.so.1 is too old, it has no {}; {}", name, advice);
+        if (function == nullptr && result.problem.empty())
+            result.problem = fmt::format("the driver in libcuda.so.1 is too old, it has no {}; {}", name, advice);
     };
 #define TRIFOLD_RESOLVE(name) find(result.name, TRIFOLD_EXPANDED_STRING(name));
     TRIFOLD_CUDA_FUNCTIONS(TRIFOLD_RESOLVE)
@@ -31,7 +33,8 @@ std::string reason(const Driver& functions, CUresult result) {
     const char *name = nullptr, *text = nullptr;
     functions.cuGetErrorName(result, &name);
     functions.cuGetErrorString(result, &text);
-    return fmt::format("{} ({})", name == nullptr ? "an unknown error" : name, text == nullptr ? fmt::format("code {}", static_cast<int>(result)) : text);
+    return fmt::format("{} ({})", name == nullptr ? "an unknown error" : name,
+                       text == nullptr ? fmt::format("code {}", static_cast<int>(result)) : text);
 }
 
 Driver open() {
@@ -64,7 +67,7 @@ DeviceInfo describe_device(int ordinal) {
 }  // namespace
 
 const Driver& opened_driver() {
-    static const Driver instance = open();
+    static const Driver& instance = *new Driver(open());  // never destroyed, as the library is never closed
     return instance;
 }
 
@@ -79,7 +82,8 @@ std::string describe(CUresult result) { return reason(driver(), result); }
 void check(CUresult result, const char* call) {
     if (result == CUDA_SUCCESS) return;
     const auto text = fmt::format("{} failed: {}", call, describe(result));
-    if (result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_NO_DEVICE || result == CUDA_ERROR_INVALID_DEVICE) throw DeviceError(text);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_NO_DEVICE || result == CUDA_ERROR_INVALID_DEVICE)
+        throw DeviceError(text);
     throw LaunchError(text);
 }
 
@@ -112,7 +116,8 @@ Report report() {
         int count = 0;
         TRIFOLD_CU(cuDeviceGetCount, &count);
         for (int ordinal = 0; ordinal < count; ++ordinal) result.devices.push_back(describe_device(ordinal));
-        if (count == 0) result.problem = fmt::format("the driver (CUDA {}) lists no device; check CUDA_VISIBLE_DEVICES and nvidia-smi", result.driver);
+        if (count == 0)
+            result.problem = fmt::format("the driver (CUDA {}) lists no device; check CUDA_VISIBLE_DEVICES and nvidia-smi", result.driver);
     } catch (const Error& error) {
         result.problem = error.what();
     }

@@ -22,11 +22,15 @@ class Memory {
   public:
     Memory(std::int64_t bytes, CUdevice device, std::string_view purpose) : bytes_(bytes) {
         const auto result = driver().cuMemAlloc(&address_, static_cast<std::size_t>(bytes));
-        if (result != CUDA_ERROR_OUT_OF_MEMORY) return check(result, "cuMemAlloc");
+        if (result != CUDA_ERROR_OUT_OF_MEMORY) {
+            check(result, "cuMemAlloc");
+            return;
+        }
         std::size_t free = 0, total = 0;
         TRIFOLD_CU(cuMemGetInfo, &free, &total);
-        throw DeviceError(fmt::format("{} needs {} bytes of device memory; {} has {} free of {}. Free some, or give a smaller horizon or batch", purpose,
-                                      bytes, device_name(device), free, total));
+        throw DeviceError(
+            fmt::format("{} needs {} bytes of device memory; {} has {} free of {}. Free some, or give a smaller horizon or batch", purpose,
+                        bytes, device_name(device), free, total));
     }
     ~Memory() { driver().cuMemFree(address_); }
     Memory(const Memory&) = delete;
@@ -77,7 +81,8 @@ Resources::Resources(const Plan::State& plan, void* given, CUdevice device) {
     const auto& program = plan.program;
     if (given == nullptr) workspace.emplace(program.workspace_bytes, device, "the workspace");
     void* memory = given == nullptr ? workspace->get() : given;
-    TRIFOLD_CU(cuMemsetD8Async, address(memory), static_cast<unsigned char>(0xff), static_cast<std::size_t>(program.workspace_bytes), stream.get());
+    TRIFOLD_CU(cuMemsetD8Async, address(memory), static_cast<unsigned char>(0xff), static_cast<std::size_t>(program.workspace_bytes),
+               stream.get());
     for (const auto operation : operations) {
         if (!offers(plan, operation)) continue;
         auto& graph = graphs[static_cast<std::size_t>(operation)];
@@ -105,7 +110,7 @@ class CudaEngine final : public Engine {
         const auto& functions = driver();
         CUcontext popped = nullptr;
         if (functions.cuCtxPushCurrent(context_.get()) != CUDA_SUCCESS) return;  // the driver has shut down and freed everything
-        functions.cuCtxSynchronize();  // work in flight uses the workspace and the Plan's code
+        functions.cuCtxSynchronize();                                            // work in flight uses the workspace and the Plan's code
         resources_.reset();
         functions.cuCtxPopCurrent(&popped);
     }
@@ -142,7 +147,9 @@ class CudaEngine final : public Engine {
         TRIFOLD_CU(cuStreamSynchronize, resources_->stream.get());
     }
 
-    void set_executor(Executor) override { throw SpecError("an executor replaces the threads of a CPU Plan; this one runs on " + plan_->device.name()); }
+    void set_executor(Executor) override {
+        throw SpecError("an executor replaces the threads of a CPU Plan; this one runs on " + plan_->device.name());
+    }
     Stream host_stream() const override { return {resources_->stream.get()}; }
 
     void* device_array(Array array, const void*, std::int64_t bytes) override {
@@ -174,8 +181,8 @@ class CudaEngine final : public Engine {
             CUdevice device = 0;
             TRIFOLD_CU(cuCtxGetDevice, &device);
             if (device != context_.device())
-                throw SpecError(fmt::format("the stream belongs to {}, and the Plan was made for {} (cuda:{})", device_name(device), plan_->device.name(),
-                                            plan_->device.ordinal()));
+                throw SpecError(fmt::format("the stream belongs to {}, and the Plan was made for {} (cuda:{})", device_name(device),
+                                            plan_->device.name(), plan_->device.ordinal()));
         }
         known_ = stream;
     }
@@ -186,7 +193,8 @@ class CudaEngine final : public Engine {
         unsigned type = 0;
         const auto result = driver().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(pointer));
         if (result == CUDA_ERROR_INVALID_VALUE)
-            throw SpecError(fmt::format("{} is not memory that {} can read; give device memory, or use the span overloads", what, plan_->device.name()));
+            throw SpecError(fmt::format("{} is not memory that {} can read; give device memory, or use the span overloads", what,
+                                        plan_->device.name()));
         check(result, "cuPointerGetAttribute");
     }
 
@@ -207,10 +215,10 @@ class CudaEngine final : public Engine {
     std::shared_ptr<const Plan::State> plan_;
     const Context& context_;
     bool sees_host_memory_, as_graph_;
-    bool captured_ = false;         // a call was recorded into a graph of the caller's
-    CUstream last_ = nullptr;       // of the last call
-    CUstream known_ = nullptr;      // the last stream found to be of this device
-    trifold_args checked_{};        // pointers found to be readable
+    bool captured_ = false;     // a call was recorded into a graph of the caller's
+    CUstream last_ = nullptr;   // of the last call
+    CUstream known_ = nullptr;  // the last stream found to be of this device
+    trifold_args checked_{};    // pointers found to be readable
     std::optional<Resources> resources_;
 };
 

@@ -82,8 +82,8 @@ void Graph::enqueue(const trifold_args& args, CUstream stream) const {
     for (const auto& node : nodes_) {
         Parameters parameters(node, args, from_x);
         const auto& n = parameters.node;
-        TRIFOLD_CU(cuLaunchKernel, n.func, n.gridDimX, n.gridDimY, n.gridDimZ, n.blockDimX, n.blockDimY, n.blockDimZ, n.sharedMemBytes, stream,
-                   n.kernelParams, nullptr);
+        TRIFOLD_CU(cuLaunchKernel, n.func, n.gridDimX, n.gridDimY, n.gridDimZ, n.blockDimX, n.blockDimY, n.blockDimZ, n.sharedMemBytes,
+                   stream, n.kernelParams, nullptr);
     }
 }
 

@@ -47,8 +47,8 @@ class Graph {
     std::vector<Node> nodes_;
     CUgraph graph_ = nullptr;
     CUgraphExec executable_ = nullptr;
-    trifold_args held_;     // what the executable's nodes have
-    bool holds_ = false;    // false while an update is incomplete
+    trifold_args held_;   // what the executable's nodes have
+    bool holds_ = false;  // false while an update is incomplete
 };
 
 }  // namespace trifold::cuda

@@ -22,8 +22,8 @@ int function_attribute(CUfunction function, CUfunction_attribute attribute) {
 void check_block(const Kernel& kernel, CUfunction function, CUdevice device) {
     const auto most_threads = function_attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     if (kernel.shape.threads > most_threads)
-        throw DeviceError(fmt::format("{} needs {} threads a block and its registers allow {} on {}; give another variant", kernel.name, kernel.shape.threads,
-                                      most_threads, device_name(device)));
+        throw DeviceError(fmt::format("{} needs {} threads a block and its registers allow {} on {}; give another variant", kernel.name,
+                                      kernel.shape.threads, most_threads, device_name(device)));
     const auto shared = kernel.shape.shared_bytes + function_attribute(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
     const auto most_shared = device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     if (shared > most_shared)
@@ -42,8 +42,8 @@ void check_grids(const Program& program) {
     }
     for (const auto& level : program.schedule.levels) {
         if (level.chains() > std::numeric_limits<int>::max())
-            throw SpecError(fmt::format("schedule {} has a level of {} chains; CUDA launches at most {}", program.schedule.name, level.chains(),
-                                        std::numeric_limits<int>::max()));
+            throw SpecError(fmt::format("schedule {} has a level of {} chains; CUDA launches at most {}", program.schedule.name,
+                                        level.chains(), std::numeric_limits<int>::max()));
     }
 }
 
@@ -54,8 +54,8 @@ Module::Module(int ordinal, const std::string& cubin) : context_(ordinal) {
     const auto result = driver().cuModuleLoadData(&module_, cubin.data());
     if (result == CUDA_ERROR_OUT_OF_MEMORY) check(result, "cuModuleLoadData");
     if (result != CUDA_SUCCESS)
-        throw DeviceError(fmt::format("{} does not load the compiled kernels ({} bytes): cuModuleLoadData failed: {}", device_name(context_.device()),
-                                      cubin.size(), describe(result)));
+        throw DeviceError(fmt::format("{} does not load the compiled kernels ({} bytes): cuModuleLoadData failed: {}",
+                                      device_name(context_.device()), cubin.size(), describe(result)));
 }
 
 Module::~Module() {
@@ -84,7 +84,8 @@ Loaded load(const Program& program, int ordinal, const Binary& binary) {
         loaded.functions.push_back(function);
         if (function == nullptr) continue;
         check_block(kernel, function, module->context().device());
-        TRIFOLD_CU(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(kernel.shape.shared_bytes));
+        TRIFOLD_CU(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                   static_cast<int>(kernel.shape.shared_bytes));
     }
     return loaded;
 }

@@ -64,12 +64,14 @@ Device Device::cuda(int ordinal) {
     const auto found = cuda::report();
     if (found.devices.empty()) throw DeviceError("no CUDA device: " + found.problem);
     if (ordinal < 0 || ordinal >= static_cast<int>(found.devices.size()))
-        throw DeviceError(fmt::format("no CUDA device {}: found {} device(s), cuda:0 to cuda:{}", ordinal, found.devices.size(), found.devices.size() - 1));
+        throw DeviceError(fmt::format("no CUDA device {}: found {} device(s), cuda:0 to cuda:{}", ordinal, found.devices.size(),
+                                      found.devices.size() - 1));
     const auto& info = found.devices[static_cast<std::size_t>(ordinal)];
     const auto arch = best_arch(info.capability);
     if (arch.empty())
-        throw DeviceError(fmt::format("cuda:{} ({}) has compute capability {}.{}, for which this library generates no code; it needs 7.5 to 12.1", ordinal,
-                                      info.name, info.capability / 10, info.capability % 10));
+        throw DeviceError(
+            fmt::format("cuda:{} ({}) has compute capability {}.{}, for which this library generates no code; it needs 7.5 to 12.1",
+                        ordinal, info.name, info.capability / 10, info.capability % 10));
     return Device({Backend::cuda, arch}, ordinal, info.name, info.memory_bytes);
 }
 

@@ -27,7 +27,7 @@ class Stopwatch {
 
 void load_on_host(Plan::State& state, const Binary& binary) {
     const auto module = std::make_shared<HostModule>(binary);
-    for (const auto& kernel : state.program.kernels) state.functions.push_back(module->find(kernel.name));
+    for (const auto& kernel : state.program.kernels) state.functions.push_back(module->symbol(kernel.name));
     state.module = module;
 }
 
@@ -54,9 +54,10 @@ Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) {
     report.compiler = std::move(binary.compiler);
     report.kernels = std::move(binary.kernels);
     if (logs(LogLevel::info))
-        log(LogLevel::info, fmt::format("plan {} n={} N={} {} on {}: generate {:.1f} ms, {} {:.1f} ms, load {:.1f} ms", state->program.id, spec.block,
-                                        spec.horizon, state->program.schedule.name, device.name(), report.generate_seconds * 1e3,
-                                        report.cache_hit ? "cache" : "compile", report.compile_seconds * 1e3, report.load_seconds * 1e3));
+        log(LogLevel::info,
+            fmt::format("plan {} n={} N={} {} on {}: generate {:.1f} ms, {} {:.1f} ms, load {:.1f} ms", state->program.id, spec.block,
+                        spec.horizon, state->program.schedule.name, device.name(), report.generate_seconds * 1e3,
+                        report.cache_hit ? "cache" : "compile", report.compile_seconds * 1e3, report.load_seconds * 1e3));
     state_ = std::move(state);
 }
 

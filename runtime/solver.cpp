@@ -109,7 +109,8 @@ void Solver::solve(const Real* b, Real* x, Stream stream, const SweepOptions& op
 }
 template <class Real>
 void Solver::selected_inverse(Real* diagonal, Real* coupling, Stream stream, const SweepOptions& options) {
-    run<Real>(*impl_, call_of(Operation::inverse, options), stream, {{Array::inverse_diagonal, diagonal}, {Array::inverse_coupling, coupling}});
+    run<Real>(*impl_, call_of(Operation::inverse, options), stream,
+              {{Array::inverse_diagonal, diagonal}, {Array::inverse_coupling, coupling}});
 }
 
 template <class Real>
@@ -142,7 +143,8 @@ void Solver::solve(std::span<const Real> b, std::span<Real> x, const SweepOption
 }
 template <class Real>
 void Solver::selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options) {
-    run_on_host<Real>(*impl_, call_of(Operation::inverse, options), {place(Array::inverse_diagonal, diagonal), place(Array::inverse_coupling, coupling)});
+    run_on_host<Real>(*impl_, call_of(Operation::inverse, options),
+                      {place(Array::inverse_diagonal, diagonal), place(Array::inverse_coupling, coupling)});
 }
 
 void Solver::synchronize() { impl_->synchronize(); }
@@ -159,22 +161,22 @@ void Solver::check() {
     if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size()), failures);
 }
 
-#define TRIFOLD_INSTANTIATE(Real)                                                                                                        \
-    template void Solver::factor(const Real*, const Real*, Stream, const FactorOptions<Real>&);                                          \
-    template void Solver::factor_forward(const Real*, const Real*, const Real*, Real*, Stream, const FactorOptions<Real>&);              \
-    template void Solver::factor_solve(const Real*, const Real*, const Real*, Real*, Stream, const FactorOptions<Real>&);                \
-    template void Solver::forward(const Real*, Real*, Stream, const SweepOptions&);                                                      \
-    template void Solver::backward(const Real*, Real*, Stream, const SweepOptions&);                                                     \
-    template void Solver::solve(const Real*, Real*, Stream, const SweepOptions&);                                                        \
-    template void Solver::selected_inverse(Real*, Real*, Stream, const SweepOptions&);                                                   \
-    template void Solver::factor(std::span<const Real>, std::span<const Real>, const FactorOptions<Real>&);                              \
-    template void Solver::factor_forward(std::span<const Real>, std::span<const Real>, std::span<const Real>, std::span<Real>,           \
-                                         const FactorOptions<Real>&);                                                                    \
-    template void Solver::factor_solve(std::span<const Real>, std::span<const Real>, std::span<const Real>, std::span<Real>,             \
-                                       const FactorOptions<Real>&);                                                                      \
-    template void Solver::forward(std::span<const Real>, std::span<Real>, const SweepOptions&);                                          \
-    template void Solver::backward(std::span<const Real>, std::span<Real>, const SweepOptions&);                                         \
-    template void Solver::solve(std::span<const Real>, std::span<Real>, const SweepOptions&);                                            \
+#define TRIFOLD_INSTANTIATE(Real)                                                                                              \
+    template void Solver::factor(const Real*, const Real*, Stream, const FactorOptions<Real>&);                                \
+    template void Solver::factor_forward(const Real*, const Real*, const Real*, Real*, Stream, const FactorOptions<Real>&);    \
+    template void Solver::factor_solve(const Real*, const Real*, const Real*, Real*, Stream, const FactorOptions<Real>&);      \
+    template void Solver::forward(const Real*, Real*, Stream, const SweepOptions&);                                            \
+    template void Solver::backward(const Real*, Real*, Stream, const SweepOptions&);                                           \
+    template void Solver::solve(const Real*, Real*, Stream, const SweepOptions&);                                              \
+    template void Solver::selected_inverse(Real*, Real*, Stream, const SweepOptions&);                                         \
+    template void Solver::factor(std::span<const Real>, std::span<const Real>, const FactorOptions<Real>&);                    \
+    template void Solver::factor_forward(std::span<const Real>, std::span<const Real>, std::span<const Real>, std::span<Real>, \
+                                         const FactorOptions<Real>&);                                                          \
+    template void Solver::factor_solve(std::span<const Real>, std::span<const Real>, std::span<const Real>, std::span<Real>,   \
+                                       const FactorOptions<Real>&);                                                            \
+    template void Solver::forward(std::span<const Real>, std::span<Real>, const SweepOptions&);                                \
+    template void Solver::backward(std::span<const Real>, std::span<Real>, const SweepOptions&);                               \
+    template void Solver::solve(std::span<const Real>, std::span<Real>, const SweepOptions&);                                  \
     template void Solver::selected_inverse(std::span<Real>, std::span<Real>, const SweepOptions&);
 TRIFOLD_INSTANTIATE(float)
 TRIFOLD_INSTANTIATE(double)

@@ -12,7 +12,8 @@ namespace {
 
 std::unique_ptr<Engine> make_engine(const Plan& plan, void* workspace, std::int64_t bytes) {
     const auto needed = plan.program().workspace_bytes;
-    if (workspace != nullptr && bytes < needed) throw SpecError(fmt::format("the workspace has {} bytes; this Plan needs {}", bytes, needed));
+    if (workspace != nullptr && bytes < needed)
+        throw SpecError(fmt::format("the workspace has {} bytes; this Plan needs {}", bytes, needed));
     if (reinterpret_cast<std::uintptr_t>(workspace) % workspace_alignment != 0)
         throw SpecError(fmt::format("the workspace is not aligned to {} bytes", workspace_alignment));
     const bool on_cpu = plan.device().backend() == Backend::cpu;
@@ -24,7 +25,8 @@ class OneCall {
   public:
     explicit OneCall(std::atomic_flag& busy) : busy_(busy) {
         if (busy_.test_and_set(std::memory_order_acquire))
-            throw SpecError("another thread is inside a call of this Solver; give each thread a Solver of its own (they may share the Plan)");
+            throw SpecError(
+                "another thread is inside a call of this Solver; give each thread a Solver of its own (they may share the Plan)");
     }
     ~OneCall() { busy_.clear(std::memory_order_release); }
     OneCall(const OneCall&) = delete;
@@ -57,7 +59,8 @@ void Solver::Impl::prepare(Call& call) const {
     if (factors(call.operation)) return;
     require_factor(to_string(call.operation));
     if (call.members > factored)
-        throw SpecError(fmt::format("{} for {} members, but only {} have been factored", to_string(call.operation), call.members, factored));
+        throw SpecError(
+            fmt::format("{} for {} members, but only {} have been factored", to_string(call.operation), call.members, factored));
 }
 
 void Solver::Impl::require_factor(std::string_view what) const {
@@ -138,8 +141,8 @@ std::vector<double> Solver::Impl::quadratic() {
     const auto rhs = plan.program().spec.rhs;
     if (swept_members == 0) throw SpecError("quadratic needs a forward sweep; call forward, solve, factor_forward or factor_solve first");
     if (swept_columns > rhs)
-        throw SpecError(fmt::format("quadratic holds one panel of {} columns and the last forward sweep had {}; make a Plan with rhs = {}", rhs,
-                                    swept_columns, swept_columns));
+        throw SpecError(fmt::format("quadratic holds one panel of {} columns and the last forward sweep had {}; make a Plan with rhs = {}",
+                                    rhs, swept_columns, swept_columns));
     const auto all = read<double>("quadratic", swept_members * rhs);
     std::vector<double> result;
     for (std::int64_t member = 0; member < swept_members; ++member) {

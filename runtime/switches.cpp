@@ -13,9 +13,9 @@ constexpr std::array table{
            "where compiled kernels are kept; default $XDG_CACHE_HOME/trifold, then $HOME/.cache/trifold, then memory only"},
     Switch{"TRIFOLD_CACHE_SIZE", "bytes, or a number with K, M or G", "bound of the cache directory; default 1G"},
     Switch{"TRIFOLD_BINARIES", "directory", "read-only second tier: binaries shipped with a deployment, in the cache's layout"},
-    Switch{"TRIFOLD_DISABLE", "jit,cache,clang",
+    Switch{"TRIFOLD_DISABLE", "jit,cache,clang,graph",
            "jit: never compile, a missing kernel is an error; cache: neither read nor write the directory; clang: use the system's C "
-           "compiler"},
+           "compiler; graph: launch CUDA kernels one by one"},
     Switch{"TRIFOLD_DUMP", "source,ptx,sass,log,keys",
            "write these for every kernel obtained; ptx and sass need a compilation or a disassembler"},
     Switch{"TRIFOLD_DUMP_DIR", "directory", "where dumps go; default: the cache directory's dump/, else the working directory"},

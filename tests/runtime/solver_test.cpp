@@ -1,8 +1,9 @@
+#include "runtime/solver.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "runtime/solver.hpp"
 #include "tests/runtime/fixture.hpp"
 
 using namespace trifold;
@@ -89,7 +90,7 @@ TEST_CASE("every operation through a Solver agrees with a dense solution") {
     check_all_operations<double>({.block = 33, .horizon = 5}, tuning("auto"), 1, 1e-14);
 }
 
-TEST_CASE("the selected inverse agrees with the dense inverse" * doctest::skip()) {
+TEST_CASE("the selected inverse agrees with the dense inverse") {
     for (const auto* schedule : {"sequential", "twisted:2", "multi-stage"}) {
         check_selected_inverse<double>({.block = 5, .horizon = 9, .batch = 2}, tuning(schedule), 1e-13);
         check_selected_inverse<float>({.block = 3, .horizon = 4, .precision = Precision::f32}, tuning(schedule), 1e-5);
@@ -109,7 +110,8 @@ TEST_CASE("more columns than the Plan's go in panels") {
     for (const auto layout : {RhsLayout::staged, RhsLayout::column_major}) {
         for (const std::int64_t columns : {1, 3, 4, 7}) {
             CAPTURE(columns);
-            check_all_operations<double>({.block = 5, .horizon = 12, .rhs = 3, .batch = 2, .rhs_layout = layout}, tuning("twisted:3"), columns, 1e-14);
+            check_all_operations<double>({.block = 5, .horizon = 12, .rhs = 3, .batch = 2, .rhs_layout = layout}, tuning("twisted:3"),
+                                         columns, 1e-14);
         }
     }
 }
@@ -127,7 +129,8 @@ TEST_CASE("quadratic is b' A^-1 b of the last forward sweep") {
         const auto& system = problem.systems[m];
         const Matrix expected = system.b.transpose() * system.dense().llt().solve(system.b);
         for (std::size_t c = 0; c < 2; ++c)
-            CHECK(quadratic[2 * m + c] == doctest::Approx(expected(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(c))).epsilon(1e-13));
+            CHECK(quadratic[2 * m + c] ==
+                  doctest::Approx(expected(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(c))).epsilon(1e-13));
     }
     Problem<double> wide(problem.spec, 4, 5);
     options.columns = 4;
