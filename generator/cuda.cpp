@@ -100,6 +100,9 @@ Plan make_plan(const Spec& spec, const Target& target, std::string_view variant)
     return plan;
 }
 
+/// Thread blocks a multiprocessor must hold for `registers` to be a thread's bound.
+std::int64_t blocks_for(std::int64_t threads, std::int64_t registers) { return std::min<std::int64_t>(65536 / (threads * registers), 16); }
+
 std::int64_t members_per_group(const Spec& spec) { return (spec.batch + most_groups - 1) / most_groups; }
 
 Shape shape(const Plan& plan, const Spec& spec, std::int64_t shared) {
@@ -136,6 +139,8 @@ std::string emit(const Program& program) {
         {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},  {"MEMBERS_PER_GROUP", members_per_group(spec)},
         {"SHARED_FACTOR", plan.factor_shared},        {"SHARED_SWEEP", plan.sweep_shared},
         {"ROW_VECTORS", plan.row_vectors},
+        {"FACTOR_BLOCKS", blocks_for(plan.threads, 168)},
+        {"SWEEP_BLOCKS", blocks_for(plan.threads, 96)},
     };
     for (const auto& [name, value] : constants) text += fmt::format("#define TRIFOLD_{} {}\n", name, value);
     std::vector<std::string> parts{"platform", "common", "panel"};

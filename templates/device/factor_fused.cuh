@@ -75,47 +75,36 @@ TRIFOLD_DEVICE void update_pivot(real* panel) {
     }
 }
 
-/* -G R', held in registers until nobody reads G any more. */
-struct Fill {
-    static constexpr int units = padded / strip * (padded / vector_width);
-    static constexpr int each = (units + threads - 1) / threads;
-    real kept[each][strip][vector_width];
-
-    static TRIFOLD_METHOD int row(int unit) { return unit % (padded / vector_width) * vector_width; }
-    static TRIFOLD_METHOD int column(int unit) { return unit / (padded / vector_width) * strip; }
-    TRIFOLD_METHOD void multiply(const real* panel) {
+/* -G R' to the place of the pivot block, which is stored by now; and from there to G's. */
+TRIFOLD_DEVICE void multiply_fill(real* panel) {
+#pragma unroll 1
+    for (int unit = thread_index(); unit < padded / strip * (padded / vector_width); unit += threads) {
+        const int r = unit % (padded / vector_width) * vector_width, c = unit / (padded / vector_width) * strip;
+        real sum[strip][vector_width] = {};
+        multiply_rows<-1>(sum, panel + behind_row + r, panel + next_row + c, panel_leading, padded);
 #pragma unroll
-        for (int u = 0; u < each; ++u) {
-            const int unit = thread_index() + u * threads;
-#pragma unroll
-            for (int k = 0; k < strip; ++k)
-#pragma unroll
-                for (int v = 0; v < vector_width; ++v) kept[u][k][v] = 0;
-            if (unit < units) multiply_rows<-1>(kept[u], panel + behind_row + row(unit), panel + next_row + column(unit), panel_leading, padded);
-        }
+        for (int k = 0; k < strip; ++k) store_vector(panel + r + (c + k) * panel_leading, sum[k]);
     }
-    TRIFOLD_METHOD void store(real* panel) const {
-#pragma unroll
-        for (int u = 0; u < each; ++u) {
-            const int unit = thread_index() + u * threads;
-            if (unit >= units) continue;
-#pragma unroll
-            for (int k = 0; k < strip; ++k) store_vector(panel + behind_row + row(unit) + (column(unit) + k) * panel_leading, kept[u][k]);
-        }
+    block_sync();
+#pragma unroll 1
+    for (int e = thread_index() * vector_width; e < padded * padded; e += threads * vector_width) {
+        real v[vector_width];
+        real* at = panel + e % padded + e / padded * panel_leading;
+        load_vector(v, at);
+        store_vector(at + behind_row, v);
     }
-};
+    block_sync();
+}
 
 /* The front of position `position` into the panel: what the level stored, less what the chain's previous front left there. */
 TRIFOLD_DEVICE void load_front(real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain,
                                trifold_int position, bool has_next) {
     const bool first = position == chain.first, fill = chain.behind >= 0;
-    Fill running;
-    if (!first && fill) running.multiply(panel);
+    if (!first && fill) multiply_fill(panel);
     load_diagonal(panel, panel_leading, args, level, member, block_at(level, position));
     block_sync();
     if (!first) {
         update_pivot(panel);
-        if (fill) running.store(panel);
         block_sync();
     }
 #pragma unroll 1

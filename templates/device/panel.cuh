@@ -42,7 +42,7 @@ TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, int rows, Pivots
         if (d < floor && row + c < rows) d = floor, ++floors;
         const bool passes = d > real(0) && d <= largest;
         if (!passes && failed < 0) failed = row + c;
-        t[c][c] = d;
+        if (lane == 0) diagonal[row + c] = d;
         inverse[c] = passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
 #pragma unroll
         for (int r = c + 1; r < w; ++r) t[r][c] *= inverse[c];
@@ -53,8 +53,6 @@ TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, int rows, Pivots
     }
     warp_sync();
     if (lane == 0) {
-#pragma unroll
-        for (int c = 0; c < w; ++c) diagonal[row + c] = t[c][c];
         if (failed >= 0 && pivots.failed_row < 0) pivots.failed_row = failed;
         pivots.floors += floors;
     }

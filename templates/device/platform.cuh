@@ -4,7 +4,8 @@
 #define TRIFOLD_PLATFORM
 #define TRIFOLD_DEVICE static __device__ __forceinline__ __attribute__((unused))
 #define TRIFOLD_METHOD __device__ __forceinline__
-#define TRIFOLD_KERNEL(threads) extern "C" __global__ __launch_bounds__(threads)
+/* `blocks` thread blocks must fit a multiprocessor; always said, since ptxas otherwise spills to fit more. */
+#define TRIFOLD_KERNEL(threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks)
 
 constexpr int warp_lanes = 32;
 
