@@ -1,0 +1,104 @@
+#include "tools/bench/device_tools.hpp"
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "runtime/error.hpp"
+
+namespace trifold {
+namespace {
+
+using Result = int;
+using Address = unsigned long long;
+
+/// The few driver calls needed, looked up by name in the driver that the library has opened.
+class Driver {
+  public:
+    Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
+        if (library_ == nullptr) throw DeviceError("no CUDA driver: libcuda.so.1 cannot be opened");
+    }
+    template <class... Arguments>
+    void call(const char* name, Arguments... arguments) const {
+        auto* function = reinterpret_cast<Result (*)(Arguments...)>(dlsym(library_, name));
+        if (function == nullptr) throw DeviceError(std::string("the CUDA driver has no ") + name);
+        const Result result = function(arguments...);
+        if (result != 0) throw DeviceError(std::string(name) + " failed with error " + std::to_string(result));
+    }
+
+  private:
+    void* library_;
+};
+
+}  // namespace
+
+struct DeviceTools::Impl {
+    std::unique_ptr<Driver> driver;
+    void *context = nullptr, *stream = nullptr, *events[2] = {nullptr, nullptr};
+    std::chrono::steady_clock::time_point begin;
+};
+
+DeviceTools::DeviceTools(const Device& device) : impl_(std::make_unique<Impl>()) {
+    if (device.backend() == Backend::cpu) return;
+    impl_->driver = std::make_unique<Driver>();
+    const auto& driver = *impl_->driver;
+    int handle = 0;
+    driver.call("cuInit", 0U);
+    driver.call("cuDeviceGet", &handle, device.ordinal());
+    driver.call("cuDevicePrimaryCtxRetain", &impl_->context, handle);
+    driver.call("cuCtxSetCurrent", impl_->context);
+    driver.call("cuStreamCreate", &impl_->stream, 1U);
+    for (auto& event : impl_->events) driver.call("cuEventCreate", &event, 0U);
+}
+
+DeviceTools::~DeviceTools() = default;
+
+std::shared_ptr<void> DeviceTools::allocate(std::int64_t bytes) const {
+    const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : 1);
+    if (!impl_->driver) return {std::aligned_alloc(256, (size + 255) / 256 * 256), std::free};
+    Address address = 0;
+    impl_->driver->call("cuMemAlloc_v2", &address, size);
+    const auto* driver = impl_->driver.get();
+    return {reinterpret_cast<void*>(address), [driver](void* p) { driver->call("cuMemFree_v2", reinterpret_cast<Address>(p)); }};
+}
+
+void DeviceTools::upload(void* to, const void* from, std::int64_t bytes) const {
+    if (impl_->driver)
+        impl_->driver->call("cuMemcpyHtoD_v2", reinterpret_cast<Address>(to), from, static_cast<std::size_t>(bytes));
+    else
+        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+void DeviceTools::download(void* to, const void* from, std::int64_t bytes) const {
+    if (impl_->driver)
+        impl_->driver->call("cuMemcpyDtoH_v2", to, reinterpret_cast<Address>(from), static_cast<std::size_t>(bytes));
+    else
+        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+void* DeviceTools::stream() const { return impl_->stream; }
+
+void DeviceTools::synchronize() const {
+    if (impl_->driver) impl_->driver->call("cuStreamSynchronize", impl_->stream);
+}
+
+void DeviceTools::start() {
+    if (impl_->driver)
+        impl_->driver->call("cuEventRecord", impl_->events[0], impl_->stream);
+    else
+        impl_->begin = std::chrono::steady_clock::now();
+}
+
+double DeviceTools::stop() {
+    if (!impl_->driver) return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - impl_->begin).count();
+    float milliseconds = 0;
+    impl_->driver->call("cuEventRecord", impl_->events[1], impl_->stream);
+    impl_->driver->call("cuEventSynchronize", impl_->events[1]);
+    impl_->driver->call("cuEventElapsedTime", &milliseconds, impl_->events[0], impl_->events[1]);
+    return milliseconds;
+}
+
+}  // namespace trifold

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "runtime/device.hpp"
+
+namespace trifold {
+
+/// Memory and time of one device for benchmarks and tests, which must not link the CUDA runtime. On the CPU: the heap and
+/// the host's clock. Throws DeviceError.
+class DeviceTools {
+  public:
+    explicit DeviceTools(const Device& device);
+    ~DeviceTools();
+    std::shared_ptr<void> allocate(std::int64_t bytes) const;
+    void upload(void* to, const void* from, std::int64_t bytes) const;
+    void download(void* to, const void* from, std::int64_t bytes) const;
+    /// A stream of the device, for Stream::handle; null on the CPU.
+    void* stream() const;
+    void synchronize() const;
+    /// Milliseconds between the two: events on the stream, so that no host work is timed.
+    void start();
+    double stop();
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trifold
