@@ -8,14 +8,14 @@ namespace trifold {
 /// One per backend; the only place where CPU and CUDA differ in the generator.
 namespace cpu {
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule);
-std::vector<std::string> compile_options(const Target& target);
+std::vector<std::string> compile_options(const Target& target, const Variant& variant);
 /// Everything of `program` but its source is filled in.
 std::string emit(const Program& program);
 }  // namespace cpu
 
 namespace cuda {
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule);
-std::vector<std::string> compile_options(const Target& target);
+std::vector<std::string> compile_options(const Target& target, const Variant& variant);
 std::string emit(const Program& program);
 }  // namespace cuda
 

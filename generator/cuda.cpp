@@ -126,7 +126,7 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
 }
 
 /// ptxas reports registers and spills in the log, where the runtime reads them.
-std::vector<std::string> compile_options(const Target& target) { return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v"}; }
+std::vector<std::string> compile_options(const Target& target, const Variant&) { return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v"}; }
 
 std::string emit(const Program& program) {
     const auto& spec = program.spec;

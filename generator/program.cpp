@@ -227,7 +227,7 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     program.workspace_bytes =
         checked_add(plan.bytes, checked_multiply(program.variant.scratch_bytes, tuning.workers, "scratch of the workers"), "workspace");
     program.operations = build_operations(program.schedule);
-    program.options = (on_cpu ? cpu::compile_options : cuda::compile_options)(target);
+    program.options = (on_cpu ? cpu::compile_options : cuda::compile_options)(target, program.variant);
     program.source = (on_cpu ? cpu::emit : cuda::emit)(program);
     return program;
 }

@@ -56,7 +56,6 @@ class NvrtcCompiler : public Compiler {
         } const release{nvrtc_, program};
         std::vector<const char*> words;
         for (const auto& option : options) words.push_back(option.c_str());
-        words.push_back("--ptxas-options=-v");  // registers, spills and shared memory go to the log
         const auto outcome = nvrtc_.compile(program, static_cast<int>(words.size()), words.data());
         auto log = text(program, nvrtc_.log_size, nvrtc_.log);
         check(outcome, "rejected the source", log);

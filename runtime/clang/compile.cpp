@@ -1,6 +1,7 @@
 // The only file that includes Clang's headers: they cost 20 s and more than 1 GB to compile.
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/Basic/Version.h>
+#include <clang/CodeGen/BackendUtil.h>
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Driver/Compilation.h>
 #include <clang/Driver/Driver.h>
@@ -9,14 +10,21 @@
 #include <clang/Frontend/CompilerInvocation.h>
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <clang/Lex/PreprocessorOptions.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/Module.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <atomic>
 #include <mutex>
+#include <thread>
 
 #include "runtime/clang/link.hpp"
 #include "runtime/clang/plugin.h"
+#include "runtime/clang/split.hpp"
 
 namespace trifold::clang_plugin {
 namespace {
@@ -68,21 +76,76 @@ std::shared_ptr<clang::CompilerInvocation> invocation(const std::vector<std::str
     return result;
 }
 
-/// Relocatable machine code; empty when it failed.
-llvm::SmallString<0> compile_object(llvm::StringRef source, const std::vector<std::string>& options, Diagnostics& diagnostics) {
-    initialize_target();
-    llvm::SmallString<0> object;
-    const auto what = invocation(options, diagnostics.engine());
-    if (!what) return object;
-    what->getPreprocessorOpts().addRemappedFile(file_name, llvm::MemoryBuffer::getMemBufferCopy(source, file_name).release());
+/// A unit that went through the front end: what is left to do is optimize it and write machine code.
+struct Unit {
     clang::CompilerInstance instance;
-    instance.setInvocation(what);
-    instance.createDiagnostics(&diagnostics.printer(), false);
-    instance.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(object));
-    instance.setVerboseOutputStream(llvm::nulls());
-    clang::EmitObjAction action;
-    if (!instance.ExecuteAction(action)) object.clear();
-    return object;
+    llvm::LLVMContext context;
+    std::unique_ptr<llvm::Module> module;
+};
+
+std::unique_ptr<Unit> parse(llvm::StringRef source, const std::vector<std::string>& options, Diagnostics& diagnostics) {
+    const auto what = invocation(options, diagnostics.engine());
+    if (!what) return nullptr;
+    what->getPreprocessorOpts().addRemappedFile(file_name, llvm::MemoryBuffer::getMemBufferCopy(source, file_name).release());
+    what->getCodeGenOpts().DisableLLVMPasses = true;  // not yet
+    auto unit = std::make_unique<Unit>();
+    unit->instance.setInvocation(what);
+    unit->instance.createDiagnostics(&diagnostics.printer(), false);
+    unit->instance.setVerboseOutputStream(llvm::nulls());
+    clang::EmitLLVMOnlyAction action(&unit->context);
+    if (!unit->instance.ExecuteAction(action)) return nullptr;
+    unit->module = action.takeModule();
+    what->getCodeGenOpts().DisableLLVMPasses = false;
+    return unit;
+}
+
+struct Object {
+    llvm::SmallString<0> bytes;
+    std::string log;
+    bool failed = false;
+};
+
+/// Without a handler of ours LLVM would end the process on an error.
+void receive(const llvm::DiagnosticInfo* info, void* context) {
+    auto& object = *static_cast<Object*>(context);
+    if (info->getSeverity() != llvm::DS_Error && info->getSeverity() != llvm::DS_Warning) return;
+    llvm::raw_string_ostream stream(object.log);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info->print(printer);
+    stream << '\n';
+    object.failed = object.failed || info->getSeverity() == llvm::DS_Error;
+}
+
+void generate(Unit& unit, const Pieces& pieces, std::size_t index, Object& object) {
+    Diagnostics diagnostics;
+    llvm::LLVMContext context;
+    context.setDiagnosticHandlerCallBack(receive, &object);
+    const auto module = pieces.piece(index, context);
+    auto& instance = unit.instance;
+    clang::EmitBackendOutput(diagnostics.engine(), instance.getHeaderSearchOpts(), instance.getCodeGenOpts(), instance.getTargetOpts(),
+                             instance.getLangOpts(), instance.getTarget().getDataLayoutString(), module.get(), clang::Backend_EmitObj,
+                             llvm::vfs::getRealFileSystem(), std::make_unique<llvm::raw_svector_ostream>(object.bytes));
+    object.log += diagnostics.text();
+    object.failed = object.failed || diagnostics.engine().hasErrorOccurred();
+}
+
+/// Relocatable machine code, a piece each, by as many threads as there are processors.
+std::vector<Object> generate_all(Unit& unit) {
+    const Pieces pieces(*unit.module);
+    std::vector<Object> objects(pieces.size());
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+        for (std::size_t k = next++; k < objects.size(); k = next++) generate(unit, pieces, k, objects[k]);
+    };
+    std::vector<std::thread> threads;
+    try {
+        while (threads.size() + 1 < std::min<std::size_t>(objects.size(), std::thread::hardware_concurrency())) threads.emplace_back(work);
+    } catch (const std::system_error&) {
+        // Then with the threads there are.
+    }
+    work();
+    for (auto& thread : threads) thread.join();
+    return objects;
 }
 
 bool write_file(const std::string& path, llvm::StringRef bytes) {
@@ -96,27 +159,29 @@ bool write_file(const std::string& path, llvm::StringRef bytes) {
     return written;
 }
 
-int compile(llvm::StringRef source, const std::vector<std::string>& options, const std::string& directory, std::string& shared,
-            std::string& log) {
+/// The shared object; empty when it failed, and then `log` says why.
+std::string compile(llvm::StringRef source, const std::vector<std::string>& options, const std::string& directory, std::string& log) {
+    initialize_target();
     Diagnostics diagnostics;
-    const auto object = compile_object(source, options, diagnostics);
+    const auto unit = parse(source, options, diagnostics);
     log = diagnostics.text();
-    if (object.empty()) return 1;
-    const auto input = directory + "/kernel.o", output = directory + "/kernel.so";
-    if (!write_file(input, object)) {
-        log += "cannot write " + input + "\n";
-        return 1;
+    if (!unit) return {};
+    std::vector<std::string> inputs;
+    for (const auto& object : generate_all(*unit)) {
+        log += object.log;
+        inputs.push_back(directory + "/kernel" + std::to_string(inputs.size()) + ".o");
+        if (object.failed) return {};
+        if (!write_file(inputs.back(), object.bytes)) {
+            log += "cannot write " + inputs.back() + "\n";
+            return {};
+        }
     }
-    const auto messages = link_shared(input, output);
+    const auto output = directory + "/kernel.so";
+    const auto messages = link_shared(inputs, output);
     log += messages;
-    if (!messages.empty()) return 1;
+    if (!messages.empty()) return {};
     const auto linked = llvm::MemoryBuffer::getFile(output, false, false);
-    if (!linked) {
-        log += "cannot read " + output + "\n";
-        return 1;
-    }
-    shared = (*linked)->getBuffer().str();
-    return 0;
+    return linked ? (*linked)->getBuffer().str() : std::string();
 }
 
 }  // namespace
@@ -126,10 +191,10 @@ extern "C" __attribute__((visibility("default"))) int trifold_clang_compile(cons
                                                                             const char* const* options, size_t option_count,
                                                                             const char* directory, trifold_clang_result result,
                                                                             void* context) {
-    std::string shared, log;
-    const int status = trifold::clang_plugin::compile({source, source_bytes}, {options, options + option_count}, directory, shared, log);
+    std::string log;
+    const auto shared = trifold::clang_plugin::compile({source, source_bytes}, {options, options + option_count}, directory, log);
     result(context, shared.data(), shared.size(), log.data(), log.size());
-    return status;
+    return shared.empty() ? 1 : 0;
 }
 
 extern "C" __attribute__((visibility("default"))) const char* trifold_clang_version(void) { return CLANG_VERSION_STRING; }

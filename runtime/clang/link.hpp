@@ -1,10 +1,11 @@
 #pragma once
 #include <string>
+#include <vector>
 
 namespace trifold::clang_plugin {
 
-/// Links the relocatable object `input` into the shared object `output`. One link runs at a time. Returns the linker's messages; empty when
-/// all went well.
-std::string link_shared(const std::string& input, const std::string& output);
+/// Links relocatable objects into the shared object `output`. One link runs at a time. Returns the linker's messages; empty
+/// when all went well.
+std::string link_shared(const std::vector<std::string>& inputs, const std::string& output);
 
 }  // namespace trifold::clang_plugin

@@ -45,7 +45,7 @@ inline Program cuda_unit(const std::string& arch = "sm_90") {
     program.id = "0badf00d";
     const auto digits = arch.substr(3);
     program.kernels = {{"btd_factor_n4_f64_sm" + digits + "_0badf00d", Phase::factor, {}}};
-    program.options = {"-arch=" + arch};
+    program.options = {"-arch=" + arch, "--ptxas-options=-v"};
     program.source = "extern \"C\" __global__ void " + program.kernels[0].name +
                      "(double* x) {\n"
                      "    __shared__ double tile[128];\n"

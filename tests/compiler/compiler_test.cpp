@@ -76,6 +76,63 @@ void check_compiler(Find find) {
 TEST_CASE("Clang in process") { check_compiler(find_clang); }
 TEST_CASE("the system's C compiler") { check_compiler(find_cc); }
 
+namespace {
+
+/// Kernels that share functions which may not be inlined, functions which may, tables and, on request, state.
+std::string large_unit(bool with_state) {
+    std::string text =
+        "typedef double (*function)(double);\n"
+        "static const double table[4] = {1, 2, 4, 8};\n"
+        "static __attribute__((noinline)) double deep(double x, int k) { return k > 0 ? deep(x + table[k & 3], k - 1) : x; }\n"
+        "static double plain(double x) { return x * x - 1; }\n"
+        "static __attribute__((noinline)) double shared(double x) { return deep(plain(x), 5); }\n"
+        "static const function functions[2] = {shared, plain};\n";
+    if (with_state) text += "static long calls;\nlong count_calls(void) { return calls; }\n";
+    for (int k = 0; k < 40; ++k) {
+        text += "void kernel" + std::to_string(k) + "(double* x, int n) {\n";
+        if (with_state) text += "    ++calls;\n";
+        for (int j = 0; j < 40; ++j)
+            text += "    x[" + std::to_string(j) + "] = plain(x[n]) + shared(x[" + std::to_string(j) + "]) / " + std::to_string(k + j + 1) +
+                    ";\n";
+        text += "    x[0] += functions[n & 1](x[1]) + deep(x[2], n);\n}\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("a large unit, compiled in pieces, computes what another compiler's does") {
+    ToolReport report;
+    const auto clang = find_clang(report), cc = find_cc(report);
+    if (!clang || !cc) return;
+    for (const bool with_state : {false, true}) {
+        const auto source = large_unit(with_state);
+        const std::vector<std::string> options{"-O2", "-ffp-contract=off"};
+        const HostModule ours(Binary{clang->compile(source, options).bytes, "clang"}),
+            theirs(Binary{cc->compile(source, options).bytes, "cc"});
+        for (int k = 0; k < 40; ++k) {
+            double x[40], y[40];
+            for (int j = 0; j < 40; ++j) x[j] = y[j] = 0.01 * j;
+            const auto name = "kernel" + std::to_string(k);
+            for (const auto& [module, data] : {std::pair(&ours, x), std::pair(&theirs, y)})
+                reinterpret_cast<void (*)(double*, int)>(module->symbol(name))(data, 3 + k % 2);
+            for (int j = 0; j < 40; ++j) CHECK(x[j] == y[j]);
+        }
+        if (with_state) CHECK(reinterpret_cast<long (*)()>(ours.symbol("count_calls"))() == 40);
+        CHECK_THROWS_AS((void)ours.symbol("shared"), CompileError);  // pieces see it, others do not
+        CHECK(clang->compile(source, options).bytes == clang->compile(source, options).bytes);
+    }
+}
+
+TEST_CASE("an error that only the machine code generator finds") {
+    ToolReport report;
+    const auto clang = find_clang(report);
+    if (!clang) return;
+    CHECK_THROWS_AS((void)clang->compile("void f(void) { __asm__(\"no such instruction\"); }\n", {"-O2"}), CompileError);
+    CHECK_THROWS_AS((void)clang->compile("int g(void); int h(void) __attribute__((alias(\"g\")));\n", {"-O2"}), CompileError);
+    check_kernels(*clang, 3);
+}
+
 TEST_CASE("a C compiler that is missing, fails, or is killed") {
     ToolReport report;
     const PrivateDirectory directory;
