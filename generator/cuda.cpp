@@ -26,7 +26,7 @@ std::int64_t shared_limit(const Target& target) {
 /// Everything a unit's constants follow from.
 struct Plan {
     bool fused = true;
-    std::int64_t real = 8, padded = 0, tile = 0, threads = 0;
+    std::int64_t real = 8, padded = 0, tile = 0, threads = 0, inverse_threads = 0;
     std::int64_t leading = 0, columns = 0;  ///< of the panel in shared memory; right-hand sides a sweep treats at once
     std::int64_t row_vectors = 1;           ///< tiled: 16-byte vectors of rows a thread has
     bool stage_factor = false;              ///< sweeps copy the factor to shared memory
@@ -82,7 +82,9 @@ void plan_sweeps(Plan& plan, const Spec& spec) {
     while (!plan.stage_factor && plan.columns > 1 && bytes(plan.columns) > 64 * kib) plan.columns /= 2;
     plan.sweep_shared = bytes(plan.columns);
     plan.finish_shared = plan.threads * 24;
-    plan.inverse_shared = 16;
+    const std::int64_t square = plan.padded <= 32 ? 32 : 64, band = 32;
+    plan.inverse_threads = square * square / 16;
+    plan.inverse_shared = ((32 + band) * (square + 1) + 2 * band * (band + 4)) * plan.real;
 }
 
 bool fits(const Plan& plan, const Target& target) { return std::max({plan.factor_shared, plan.sweep_shared, plan.inverse_shared}) <= shared_limit(target); }
@@ -105,23 +107,40 @@ std::int64_t blocks_for(std::int64_t threads, std::int64_t registers) { return s
 
 std::int64_t members_per_group(const Spec& spec) { return (spec.batch + most_groups - 1) / most_groups; }
 
-Shape shape(const Plan& plan, const Spec& spec, std::int64_t shared) {
-    return {1, members_per_group(spec), static_cast<int>(plan.threads), shared};
+Shape shape(std::int64_t threads, const Spec& spec, std::int64_t shared) {
+    return {1, members_per_group(spec), static_cast<int>(threads), shared};
+}
+
+std::int64_t most_chains(const Schedule& schedule) {
+    std::int64_t most = 1;
+    for (const auto& level : schedule.levels) most = std::max(most, level.chains());
+    return most;
+}
+
+/// The inverse of a chain longer than one front keeps two blocks of its own.
+std::int64_t scratch_bytes(const Plan& plan, const Spec& spec, const Schedule& schedule) {
+    const bool needed = std::ranges::any_of(schedule.levels, [](const Level& level) {
+        return level.chains() > 1 && std::ranges::any_of(level.runs, [](const Run& run) { return run.length > 1; });
+    });
+    if (!needed) return 0;
+    const auto blocks = checked_multiply(2 * most_chains(schedule), spec.batch, "scratch of the inverse");
+    return round_up(checked_multiply(blocks, plan.padded * plan.padded * plan.real, "scratch of the inverse"), workspace_alignment);
 }
 
 }  // namespace
 
-Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule&) {
+Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule) {
     if (tuning.variant != "auto" && tuning.variant != "fused" && tuning.variant != "tiled")
         throw SpecError(fmt::format("unknown variant '{}' for {}; give auto, fused or tiled", tuning.variant, to_string(target)));
     const auto plan = make_plan(spec, target, tuning.variant);
     const auto block = plan.padded * plan.padded;
     const auto both = std::max(plan.factor_shared, plan.sweep_shared);
     Variant variant{plan.fused ? "fused" : "tiled", {}, {block, block, block, block, checked_multiply(plan.padded, spec.rhs, "right-hand sides")}, 0, spec.batch};
-    variant.shapes = {{Phase::factor, shape(plan, spec, plan.factor_shared)},     {Phase::factor_forward, shape(plan, spec, both)},
-                      {Phase::forward, shape(plan, spec, plan.sweep_shared)},     {Phase::backward, shape(plan, spec, plan.sweep_shared)},
-                      {Phase::inverse, shape(plan, spec, plan.inverse_shared)},   {Phase::finish_factor, shape(plan, spec, plan.finish_shared)},
-                      {Phase::finish_forward, shape(plan, spec, plan.finish_shared)}};
+    variant.scratch_bytes = scratch_bytes(plan, spec, schedule);
+    variant.shapes = {{Phase::factor, shape(plan.threads, spec, plan.factor_shared)},     {Phase::factor_forward, shape(plan.threads, spec, both)},
+                      {Phase::forward, shape(plan.threads, spec, plan.sweep_shared)},     {Phase::backward, shape(plan.threads, spec, plan.sweep_shared)},
+                      {Phase::inverse, shape(plan.inverse_threads, spec, plan.inverse_shared)},   {Phase::finish_factor, shape(plan.threads, spec, plan.finish_shared)},
+                      {Phase::finish_forward, shape(plan.threads, spec, plan.finish_shared)}};
     return variant;
 }
 
@@ -139,13 +158,17 @@ std::string emit(const Program& program) {
         {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},  {"MEMBERS_PER_GROUP", members_per_group(spec)},
         {"SHARED_FACTOR", plan.factor_shared},        {"SHARED_SWEEP", plan.sweep_shared},
         {"ROW_VECTORS", plan.row_vectors},
+        {"THREADS_INVERSE", plan.inverse_threads},
+        {"SHARED_INVERSE", plan.inverse_shared},
+        {"SCRATCH_CHAINS", most_chains(program.schedule)},
+        {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
         {"FACTOR_BLOCKS", blocks_for(plan.threads, 168)},
         {"SWEEP_BLOCKS", blocks_for(plan.threads, 96)},
     };
-    for (const auto& [name, value] : constants) text += fmt::format("#define TRIFOLD_{} {}\n", name, value);
+    for (const auto& [name, value] : constants) text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
     std::vector<std::string> parts{"platform", "common", "panel"};
     if (!plan.fused) parts.push_back("tiles");
-    for (const auto* part : {plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse", "finish", "entry"}) parts.push_back(part);
+    for (const auto* part : {plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse_tiles", "inverse", "finish", "entry"}) parts.push_back(part);
     for (const auto& part : parts) text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));
     return text;
 }

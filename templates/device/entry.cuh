@@ -28,7 +28,7 @@ TRIFOLD_KERNEL(threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_BACKWARD(const
     each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member); });
 }
 
-TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_INVERSE(const trifold_args args, const trifold_level level) {
+TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(const trifold_args args, const trifold_level level) {
     each_member(args, [&](trifold_int member) { invert_chain(args, level, group_x(), member); });
 }
 

@@ -46,6 +46,31 @@ trifold_args arguments(const Spec& spec, const Arrays<Real>& user, std::vector<R
     return args;
 }
 
+/// Blocks of the inverse against the dense one.
+template <class Real>
+void check_inverse(const EmulatedUnit& unit, const std::vector<System>& systems, trifold_args args, trifold::test::Order order) {
+    const auto& spec = unit.program().spec;
+    const auto n = spec.block;
+    const auto elements = static_cast<std::size_t>(spec.batch * spec.horizon * n * n);
+    std::vector<Real> diagonal(elements), coupling(elements);
+    args.inverse_diagonal = diagonal.data();
+    args.inverse_coupling = coupling.data();
+    unit.run(Operation::inverse, args, order);
+    using Block = Eigen::Map<const Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+    for (std::int64_t m = 0; m < spec.batch; ++m) {
+        const Matrix inverse = systems[static_cast<std::size_t>(m)].dense().inverse();
+        const auto bound = 100 * tolerance<Real> * inverse.cwiseAbs().maxCoeff();
+        for (std::int64_t i = 0; i < spec.horizon; ++i) {
+            const Matrix own = Block(diagonal.data() + (m * spec.horizon + i) * n * n, n, n).template cast<double>();
+            CHECK((own - inverse.block(i * n, i * n, n, n)).cwiseAbs().maxCoeff() <= bound);
+            CHECK(own == own.transpose());
+            if (i + 1 == spec.horizon) continue;
+            const Matrix next = Block(coupling.data() + (m * (spec.horizon - 1) + i) * n * n, n, n).template cast<double>();
+            CHECK((next - inverse.block((i + 1) * n, i * n, n, n)).cwiseAbs().maxCoeff() <= bound);
+        }
+    }
+}
+
 template <class Real>
 void check_solves(Spec spec, const std::string& schedule, const std::string& variant, const std::string& arch) {
     spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
@@ -80,6 +105,7 @@ void check_solves(Spec spec, const std::string& schedule, const std::string& var
             for (std::int64_t c = 0; c < spec.rhs; ++c)
                 CHECK(quadratic[c] == doctest::Approx(forward.col(c).squaredNorm()).epsilon(10 * tolerance<Real>));
         }
+        check_inverse<Real>(unit, systems, args, order);
         args.b = y.data(), args.x = y.data();
         unit.run(Operation::backward, args, order);
         CHECK(std::memcmp(y.data(), again.data(), y.size() * sizeof(Real)) == 0);
