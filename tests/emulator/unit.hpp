@@ -12,6 +12,7 @@ class EmulatedUnit {
   public:
     explicit EmulatedUnit(Program program);
     const Program& program() const { return program_; }
+    void* handle() const { return library_.get(); }  ///< of dlopen
     void run(Operation operation, trifold_args args, Order order = Order::forward) const;
 
   private:
