@@ -17,18 +17,18 @@ INLINE right_factor dense_right(const real* p) { return (right_factor){p, n, 1};
 /* target = (add ? target : 0) + sign a b', H vectors by W columns. */
 INLINE void gemm_tile(const int H, const int W, int sign, int add, real* target, const real* a, right_factor b, integer count) {
     vec t[3][COLUMNS];
-    for (int h = 0; h < H; ++h)
-        for (int w = 0; w < W; ++w) t[h][w] = (vec){};
+    UNROLL for (int h = 0; h < H; ++h)
+        UNROLL for (int w = 0; w < W; ++w) t[h][w] = (vec){};
     for (integer k = 0; k < count; ++k) {
         vec rows[3];
-        for (int h = 0; h < H; ++h) rows[h] = *(const vec*)(a + k * LD + h * LANES);
-        for (int w = 0; w < W; ++w) {
+        UNROLL for (int h = 0; h < H; ++h) rows[h] = *(const vec*)(a + k * LD + h * LANES);
+        UNROLL for (int w = 0; w < W; ++w) {
             const vec multiplier = spread(b.p[k * b.step + w * b.apart]);
-            for (int h = 0; h < H; ++h) t[h][w] += rows[h] * multiplier;
+            UNROLL for (int h = 0; h < H; ++h) t[h][w] += rows[h] * multiplier;
         }
     }
-    for (int w = 0; w < W; ++w)
-        for (int h = 0; h < H; ++h) {
+    UNROLL for (int w = 0; w < W; ++w)
+        UNROLL for (int h = 0; h < H; ++h) {
             vec* out = (vec*)(target + w * LD + h * LANES);
             const vec start = add ? *out : (vec){};
             *out = sign < 0 ? start - t[h][w] : start + t[h][w];
@@ -69,15 +69,15 @@ NOINLINE void gemm(int sign, int add, int shape, real* target, const real* a, ri
 INLINE void invert_tile(const int W, real* x, const real* factor, integer row, integer j) {
     const real *l = factor + j, *reciprocal = factor + n * LD + j;
     vec t[COLUMNS];
-    for (int w = 0; w < W; ++w)
-        for (int lane = 0; lane < LANES; ++lane) t[w][lane] = row + lane == j + w;
+    UNROLL for (int w = 0; w < W; ++w)
+        UNROLL for (int lane = 0; lane < LANES; ++lane) t[w][lane] = row + lane == j + w;
     for (integer k = row; k < j; ++k) {
         const vec rows = *(const vec*)(x + k * LD + row);
-        for (int w = 0; w < W; ++w) t[w] -= rows * spread(l[k * LD + w]);
+        UNROLL for (int w = 0; w < W; ++w) t[w] -= rows * spread(l[k * LD + w]);
     }
-    for (int k = 0; k < W; ++k) {
+    UNROLL for (int k = 0; k < W; ++k) {
         t[k] *= spread(reciprocal[k]);
-        for (int w = k + 1; w < W; ++w) t[w] -= t[k] * spread(l[(j + k) * LD + w]);
+        UNROLL for (int w = k + 1; w < W; ++w) t[w] -= t[k] * spread(l[(j + k) * LD + w]);
         *(vec*)(x + (j + k) * LD + row) = t[k];
     }
 }

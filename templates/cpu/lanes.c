@@ -28,29 +28,31 @@ INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row +
 
 typedef vec tile[TILE][TILE];
 
+#define ROLLED _Pragma("GCC unroll 1")
+
 INLINE void tile_zero(tile t, int rows, int cols) {
-    for (int i = 0; i < rows; ++i)
-        for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
+    UNROLL for (int i = 0; i < rows; ++i)
+        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
 }
 
 INLINE void tile_load(tile t, view a, int rows, int cols) {
-    for (int i = 0; i < rows; ++i)
-        for (int j = 0; j < cols; ++j) t[i][j] = a.p[i * a.row + j * a.column];
+    UNROLL for (int i = 0; i < rows; ++i)
+        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = a.p[i * a.row + j * a.column];
 }
 
 INLINE void tile_store(tile t, vec* p, integer row, integer column, int rows, int cols) {
-    for (int i = 0; i < rows; ++i)
-        for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
+    UNROLL for (int i = 0; i < rows; ++i)
+        UNROLL for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
 }
 
 /* t -= a b' over the first `count` columns of a and b; of a square tile only the lower triangle where `lower`. */
 INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int cols, int lower) {
-    for (integer k = 0; k < count; ++k) {
+    ROLLED for (integer k = 0; k < count; ++k) {
         vec left[TILE], right[TILE];
-        for (int i = 0; i < rows; ++i) left[i] = a.p[i * a.row + k * a.column];
-        for (int j = 0; j < cols; ++j) right[j] = b.p[j * b.row + k * b.column];
-        for (int i = 0; i < rows; ++i)
-            for (int j = 0; j < cols; ++j)
+        UNROLL for (int i = 0; i < rows; ++i) left[i] = a.p[i * a.row + k * a.column];
+        UNROLL for (int j = 0; j < cols; ++j) right[j] = b.p[j * b.row + k * b.column];
+        UNROLL for (int i = 0; i < rows; ++i)
+            UNROLL for (int j = 0; j < cols; ++j)
                 if (!lower || j <= i) t[i][j] -= left[i] * right[j];
     }
 }
@@ -60,8 +62,8 @@ INLINE void multiply_tile(vec* out, view old, int sign, view a, view bt, int wid
     tile t;
     tile_zero(t, rows, cols);
     tile_subtract(t, a, bt, n, rows, cols, 0);
-    for (int i = 0; i < rows; ++i)
-        for (int j = 0; j < cols; ++j) {
+    UNROLL for (int i = 0; i < rows; ++i)
+        UNROLL for (int j = 0; j < cols; ++j) {
             const vec start = old.p ? old.p[i * old.row + j * old.column] : (vec){};
             out[i * width + j] = sign < 0 ? start + t[i][j] : start - t[i][j];
         }
@@ -95,10 +97,10 @@ INLINE void solve_tile(view out, view start, view before, view before_r, integer
     tile_load(t, start, rows, cols);
     tile_subtract(t, before, before_r, count, rows, cols, 0);
     tile_subtract(t, out, stored(l), j, rows, cols, 0);
-    for (int c = 0; c < cols; ++c)
-        for (int i = 0; i < rows; ++i) {
+    UNROLL for (int c = 0; c < cols; ++c)
+        UNROLL for (int i = 0; i < rows; ++i) {
             vec sum = t[i][c];
-            for (int k = 0; k < c; ++k) sum -= t[i][k] * l[c * n + j + k];
+            UNROLL for (int k = 0; k < c; ++k) sum -= t[i][k] * l[c * n + j + k];
             t[i][c] = sum * l[c * n + j + c];
         }
     tile_store(t, (vec*)out.p + j * out.column, out.row, out.column, rows, cols);

@@ -56,38 +56,38 @@ INLINE int chunk(integer count) {
  * parts even from odd places of the vectors laid end to end: it moves one bit of the element above the bits of the lane. */
 INLINE void gather_chunk(vec* out, integer stride, const real* const base[LANES], integer offset, int width) {
     vec v[LANES];
-    for (int i = 0; i < width; ++i) {
+    UNROLL for (int i = 0; i < width; ++i) {
         union { vec all; real at[LANES]; } row;
-        for (int piece = 0; piece < LANES / width; ++piece)
+        UNROLL for (int piece = 0; piece < LANES / width; ++piece)
             __builtin_memcpy(row.at + piece * width, base[i * (LANES / width) + piece] + offset, sizeof(real) * (unsigned)width);
         v[i] = row.all;
     }
-    for (int step = 1; step < width; step *= 2) {
+    UNROLL for (int step = 1; step < width; step *= 2) {
         vec old[LANES];
-        for (int i = 0; i < width; ++i) old[i] = v[i];
-        for (int i = 0; i < width / 2; ++i) {
+        UNROLL for (int i = 0; i < width; ++i) old[i] = v[i];
+        UNROLL for (int i = 0; i < width / 2; ++i) {
             v[i] = __builtin_shufflevector(old[2 * i], old[2 * i + 1], EVEN_PLACES);
             v[i + width / 2] = __builtin_shufflevector(old[2 * i], old[2 * i + 1], ODD_PLACES);
         }
     }
-    for (int i = 0; i < width; ++i) out[i * stride] = v[i];
+    UNROLL for (int i = 0; i < width; ++i) out[i * stride] = v[i];
 }
 
 /* The way back, to active lanes only. */
 INLINE void scatter_chunk(real* const base[LANES], integer offset, const vec* in, integer stride, const lanes* g, int width) {
     vec v[LANES];
-    for (int i = 0; i < width; ++i) v[i] = in[i * stride];
-    for (int step = 1; step < width; step *= 2) {
+    UNROLL for (int i = 0; i < width; ++i) v[i] = in[i * stride];
+    UNROLL for (int step = 1; step < width; step *= 2) {
         vec old[LANES];
-        for (int i = 0; i < width; ++i) old[i] = v[i];
-        for (int i = 0; i < width / 2; ++i) {
+        UNROLL for (int i = 0; i < width; ++i) old[i] = v[i];
+        UNROLL for (int i = 0; i < width / 2; ++i) {
             v[2 * i] = __builtin_shufflevector(old[i], old[i + width / 2], LOW_PAIRS);
             v[2 * i + 1] = __builtin_shufflevector(old[i], old[i + width / 2], HIGH_PAIRS);
         }
     }
-    for (int i = 0; i < width; ++i) {
+    UNROLL for (int i = 0; i < width; ++i) {
         union { vec all; real at[LANES]; } row = {v[i]};
-        for (int piece = 0; piece < LANES / width; ++piece) {
+        UNROLL for (int piece = 0; piece < LANES / width; ++piece) {
             const int lane = i * (LANES / width) + piece;
             if (g->active[lane]) __builtin_memcpy(base[lane] + offset, row.at + piece * width, sizeof(real) * (unsigned)width);
         }

@@ -45,23 +45,23 @@ INLINE void pivot_tile(vec* l, view d, const vec* before_r, integer count, int j
     const view r = stored(before_r + j * n), done = stored(l + j * n);
     tile_subtract(t, r, r, count, cols, cols, 1);
     tile_subtract(t, done, done, j, cols, cols, 1);
-    for (int c = 0; c < cols; ++c) {
+    UNROLL for (int c = 0; c < cols; ++c) {
         const mask low = t[c][c] < p->floor;
         const vec pivot = choose(low, p->floor, t[c][c]);
         const mask ok = (pivot > 0) & (pivot <= LARGEST);
         vec root = pivot;
-        for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
+        UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
         const vec inverse = choose(ok, 1 / root, spread(NOT_A_NUMBER));
         p->floors -= low;
         p->passed -= ok;
         p->product *= take_exponent(inverse, &p->exponent);
         t[c][c] = inverse;
-        for (int i = c + 1; i < cols; ++i) t[i][c] *= inverse;
-        for (int i = c + 1; i < cols; ++i)
-            for (int k = c + 1; k <= i; ++k) t[i][k] -= t[i][c] * t[k][c];
+        UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= inverse;
+        UNROLL for (int i = c + 1; i < cols; ++i)
+            UNROLL for (int k = c + 1; k <= i; ++k) t[i][k] -= t[i][c] * t[k][c];
     }
-    for (int i = 0; i < cols; ++i)
-        for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
+    UNROLL for (int i = 0; i < cols; ++i)
+        UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
 }
 
 /* The column of tiles below the pivot tile. */
