@@ -11,7 +11,8 @@ _Static_assert(sizeof(factor_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 /* What the pivots of a front and of its chain leave behind. */
 typedef struct {
     vec floor;          /* smaller pivots are raised to it */
-    mask passed;        /* rows whose pivot passed; once one fails, NaN makes all after it fail */
+    mask sound;         /* lanes whose pivots have all passed so far */
+    mask passed;        /* how many have, before the first that failed */
     mask floors;        /* pivots raised */
     mask failed;        /* lanes whose chain has failed or was fed by a failed front */
     vec product;        /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
@@ -39,6 +40,8 @@ INLINE double log_of(double x, double e) {
     return 2 * s * sum + (e + 0.5) * 0.693147180559945309417;
 }
 
+/* The chain of pivots is what a front waits for: the next one is a division and a multiply-add away, the square roots and
+ * the test stand beside the chain. A pivot whose reciprocal overflows fails like one that is zero. */
 INLINE void pivot_tile(vec* l, view d, const vec* before_r, integer count, int j, int cols, pivots* p) {
     tile t;
     tile_load(t, part(d, j, j), cols, cols);
@@ -46,19 +49,22 @@ INLINE void pivot_tile(vec* l, view d, const vec* before_r, integer count, int j
     tile_subtract(t, r, r, count, cols, cols, 1);
     tile_subtract(t, done, done, j, cols, cols, 1);
     UNROLL for (int c = 0; c < cols; ++c) {
-        const mask low = t[c][c] < p->floor;
-        const vec pivot = choose(low, p->floor, t[c][c]);
-        const mask ok = (pivot > 0) & (pivot <= LARGEST);
+        const mask low = p->floor > t[c][c];
+        const vec pivot = choose(low, p->floor, t[c][c]), reciprocal = 1 / pivot;
         vec root = pivot;
         UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
-        const vec inverse = choose(ok, 1 / root, spread(NOT_A_NUMBER));
+        p->sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
+        p->passed -= p->sound;
         p->floors -= low;
-        p->passed -= ok;
-        p->product *= take_exponent(inverse, &p->exponent);
-        t[c][c] = inverse;
-        UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= inverse;
-        UNROLL for (int i = c + 1; i < cols; ++i)
-            UNROLL for (int k = c + 1; k <= i; ++k) t[i][k] -= t[i][c] * t[k][c];
+        const vec scale = choose(p->sound, root * reciprocal, spread(NOT_A_NUMBER));
+        p->product *= take_exponent(scale, &p->exponent);
+        UNROLL for (int i = c + 1; i < cols; ++i) {
+            const vec scaled = t[i][c] * reciprocal;
+            UNROLL for (int k = c + 1; k < i; ++k) t[i][k] -= scaled * t[k][c];
+            t[i][i] -= t[i][c] * t[i][c] * reciprocal;
+        }
+        UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= scale;
+        t[c][c] = scale;
     }
     UNROLL for (int i = 0; i < cols; ++i)
         UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
@@ -79,6 +85,7 @@ INLINE void pivot_strip(vec* l, view d, const vec* before_r, integer count, int 
 NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) {
     const integer count = before_r ? n : 0;
     p->passed = p->floors = (mask){};
+    p->sound = ~p->passed;
     int j = 0;
     for (; j + TILE <= n; j += TILE) pivot_strip(l, d, before_r, count, j, TILE, p);
     if (n % TILE) pivot_strip(l, d, before_r, count, j, n % TILE, p);
