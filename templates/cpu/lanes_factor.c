@@ -120,6 +120,9 @@ INLINE view coupling_between(vec* out, const trifold_args* args, const trifold_l
     return to > from ? a : transposed(a);
 }
 
+/* Whether coupling_between() gathers A(position + step, position) in row-major order. */
+INLINE int gathers_rows(integer step) { return (TRIFOLD_E_ROW == 1 && TRIFOLD_E_COLUMN != 1) == (step < 0); }
+
 /* Right-hand sides of a block less the separator's updates. */
 NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
     gather_rhs(out, (const real*)args->b, args->b_strides, args->columns, g, block);
@@ -206,7 +209,11 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         const view d = assemble_pivot(s->d, args, g, block, updated, &p);
         if (updated) join_poison(args, g, block, &p);
         factor_pivot(parts[0], d, r_before, &p);
-        if (has_next) solve_panel(r = parts[1], coupling_between(s->e, args, level, g, position + c.step, position), 0, 0, l);
+        if (has_next) {
+            r = parts[1];
+            vec* const loaded = gathers_rows(c.step) ? r : s->e; /* in place: the caches are narrow */
+            solve_panel(r, coupling_between(loaded, args, level, g, position + c.step, position), 0, 0, l);
+        }
         if (c.behind >= 0) {
             fill = parts[2];
             const view start = k == 0 ? coupling_between(s->e, args, level, g, c.behind, position) : (view){s->unit, 0, 0};
