@@ -102,35 +102,35 @@ INLINE inverse_work inverse_scratch(void* scratch) {
 
 /* The lower triangle of S_ii, mirrored. */
 static void put_inverse_diagonal(real* out, const real* s) {
+    for (integer c = 0; c < n; ++c) {
+        for (integer r = 0; r < c; ++r) out[c * n + r] = s[r * LD + c];
+        for (integer r = c; r < n; ++r) out[c * n + r] = s[c * LD + r];
+    }
+}
+
+/* to(r, c) = from(r, c), or from(c, r) where `turn`; columns `to_column` and `from_column` apart. */
+static void copy_block(real* to, integer to_column, const real* from, integer from_column, int turn) {
+    if (turn) {
+        for (integer c = 0; c < n; ++c)
+            for (integer r = 0; r < n; ++r) to[c * to_column + r] = from[r * from_column + c];
+        return;
+    }
     for (integer c = 0; c < n; ++c)
-        for (integer r = c; r < n; ++r) {
-            out[c * n + r] = s[c * LD + r];
-            out[r * n + c] = s[c * LD + r];
-        }
+        for (integer r = 0; r < n; ++r) to[c * to_column + r] = from[c * from_column + r];
 }
 
 /* S(from, to) of neighbouring positions: to the caller as S(higher, lower), row-major; beyond level 0 to where the level
  * below finds it, as S(lower, higher). */
 static void put_inverse_coupling(const trifold_args* args, const trifold_level* level, integer member, integer from, integer to, const real* s) {
     const integer low = smaller(from, to);
-    const int upward = to > from;
-    if (level->index == 0) {
-        real* out = inverse_neighbour_of(args, member, block_at(level, low));
-        for (integer c = 0; c < n; ++c)
-            for (integer r = 0; r < n; ++r) out[upward ? c * n + r : r * n + c] = s[c * LD + r];
-        return;
-    }
-    real* out = inverse_coupling_of(args, member, level->coupling + low);
-    for (integer c = 0; c < n; ++c)
-        for (integer r = 0; r < n; ++r) out[upward ? c * LD + r : r * LD + c] = s[c * LD + r];
+    if (level->index == 0) copy_block(inverse_neighbour_of(args, member, block_at(level, low)), n, s, LD, to < from);
+    else copy_block(inverse_coupling_of(args, member, level->coupling + low), LD, s, LD, to < from);
 }
 
 /* S(ahead, behind) of a chain's two separators, neighbours at the next level. */
 static void load_inverse_coupling(const trifold_args* args, const trifold_level* level, integer member, const chain* c, real* target) {
     const integer ahead = next_position(level, c->ahead), behind = next_position(level, c->behind);
-    const real* s = inverse_coupling_of(args, member, level->next_coupling + smaller(ahead, behind));
-    for (integer col = 0; col < n; ++col)
-        for (integer r = 0; r < n; ++r) target[col * LD + r] = ahead < behind ? s[col * LD + r] : s[r * LD + col];
+    copy_block(target, LD, inverse_coupling_of(args, member, level->next_coupling + smaller(ahead, behind)), LD, ahead > behind);
 }
 
 static void inverse_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
