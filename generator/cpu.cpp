@@ -44,6 +44,13 @@ std::vector<std::string> templates_of(const Program& program) {
     return {"cpu/common.c", "cpu/tile.c", "cpu/load.c", "cpu/front.c", "cpu/sweep.c", "cpu/factor.c", "cpu/inverse.c", "cpu/finish.c"};
 }
 
+/// Lanes of a vector that ends at a column's last row, then of a zero vector: the rows of the last, partial vector, padded.
+std::string shift(std::int64_t block, std::int64_t lanes) {
+    std::vector<std::int64_t> list;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) list.push_back(lane + lanes - block % lanes);
+    return fmt::format("#define TRIFOLD_SHIFT {}\n", fmt::join(list, ", "));
+}
+
 /// Lanes of a pair of vectors, counted through both, that LOW_w and HIGH_w of common.c take.
 std::string shuffles(std::int64_t lanes) {
     std::string text;
@@ -76,7 +83,8 @@ std::string constants(const Program& program) {
     define("SCRATCH_BYTES", program.variant.scratch_bytes);
     define("SIZEOF_ARGS", sizeof(trifold_args));
     define("SIZEOF_LEVEL", sizeof(trifold_level));
-    return text + shuffles(in_lanes ? vector_bytes(target) / element_bytes(spec.precision) : lanes(spec, target)) + "\n";
+    const auto width = in_lanes ? vector_bytes(target) / element_bytes(spec.precision) : lanes(spec, target);
+    return text + shuffles(width) + shift(spec.block, width) + "\n";
 }
 
 }  // namespace

@@ -21,7 +21,11 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     f->factor = factor_of(args, member, block);
     f->next = has_next ? next_of(args, member, block) : 0;
     f->behind = c->behind >= 0 ? behind_of(args, member, block) : 0;
-    if (f->next) load_coupling(args, level, member, position + c->step, position, f->next);
+    const int direct = DIRECT && level->index == 0;
+    f->d = direct && !args->diagonal && !args->shift ? d_of(args, member, block) : 0;
+    f->e = direct && c->step > 0 ? e_of(args, member, block) : 0;
+    if (!f->d) load_diagonal_block(args, member, block, f->factor);
+    if (f->next && !f->e) load_coupling(args, level, member, position + c->step, position, f->next);
     if (f->behind && k == 0) load_coupling(args, level, member, c->behind, position, f->behind);
     if (f->behind && k > 0)
         for (integer i = 0; i < n * LD; i += LANES) store(f->behind + i, (vec){});
@@ -36,8 +40,7 @@ static void factor_chain(const trifold_args* args, const trifold_level* level, i
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
         load_front(args, level, member, c, k, &f);
-        load_diagonal_block(args, member, block, f.factor);
-        const real floor = pivot_floor(args, f.factor);
+        const real floor = pivot_floor(args, member, block);
         if (level->index > 0) {
             subtract_updates(args, member, block, f.factor);
             fed_by_failed |= is_poisoned(args, member, block);

@@ -5,19 +5,45 @@
 typedef struct {
     real *factor, *next, *behind;
     const real *previous_next, *previous_behind;
+    const real *d, *e; /* where D and the coupling to the next block stand if they have not been copied to factor and next */
 } front;
 
-/* Cholesky of the W by W tile at column j, after the updates from the front before and from columns < j. The pivots go
- * to `raw` as they come, for a test afterwards; those below the floor are raised to it.
+/* Products of rows that wait for nothing, cut in pieces to be done between the pivots of a tile. */
+typedef struct {
+    const real *before, *multipliers, *rows, *factor;
+    integer before_count, own_count;
+} filler;
+
+INLINE void fill_in(const int H, const int W, vec* c, filler* f, integer before, integer own) {
+    multiply_add(H, W, -1, c, f->before, f->multipliers, LD, 1, before);
+    multiply_add(H, W, -1, c, f->rows, f->factor, LD, 1, own);
+    f->before += before * LD, f->multipliers += before * LD, f->before_count -= before;
+    f->rows += own * LD, f->factor += own * LD, f->own_count -= own;
+}
+
+/* Cholesky of the W by W tile at column j, after the updates from the front before and from columns < j, and the same
+ * column tile of H further rows of a panel. The pivots go to `raw` as they come, for a test afterwards; those below the
+ * floor are raised to it. Returns how many were.
  *
  * The chain of pivots is what a front waits for. So the next pivot is computed on its own, one division and one
- * multiply-add after this one, and the square roots stand beside the chain. */
-INLINE int pivot_tile(const int W, const front* f, integer j, real floor, real* raw) {
+ * multiply-add after this one; the square roots stand beside the chain; and the products of the H rows stand between the
+ * pivots: the core overlaps what is near in program order. */
+INLINE int pivot_tile(const int W, const int H, const front* f, integer j, real floor, real* raw, const panel_job* job, integer row) {
     real *l = f->factor + j * LD + j, *reciprocal = f->factor + n * LD + j;
-    vec c[WIDTH];
-    load_tile(1, W, c, l);
-    if (f->previous_next) multiply_add(1, W, -1, c, f->previous_next + j, f->previous_next + j, LD, 1, n);
-    multiply_add(1, W, -1, c, f->factor + j, f->factor + j, LD, 1, j);
+    vec c[WIDTH], r[2 * WIDTH];
+    if (DIRECT && f->d)
+        load_source(1, W, c, f->d, D_LEADING, j, j);
+    else
+        load_tile(1, W, c, l);
+    if (f->previous_next) multiply_subtract(1, W, c, f->previous_next + j, f->previous_next + j, n);
+    multiply_subtract(1, W, c, f->factor + j, f->factor + j, j);
+    filler fill;
+    if (H) {
+        fetch_next(H, W, job, row);
+        load_start(H, W, r, job, row);
+        fill = (filler){job->before + row, job->multipliers + j, job->target + row, job->factor + j, job->before ? n : 0, j};
+    }
+    const integer before_piece = H && job->before ? 2 * n / W : 0, own_piece = 2 * j / W;
     int raised = 0;
     real d = c[0][0];
     UNROLL for (int k = 0; k < W; ++k) {
@@ -36,39 +62,71 @@ INLINE int pivot_tile(const int W, const front* f, integer j, real floor, real* 
         UNROLL for (int w = k + 1; w < W; ++w) c[w] -= multiplier * spread(c[k][w]);
         c[k] *= spread(scale);
         c[k][k] = root;
+        if (H && k % 2 == 1 && k + 1 < W) fill_in(H, W, r, &fill, before_piece, own_piece);
     }
     store_tile(1, W, c, l);
+    if (H) {
+        fill_in(H, W, r, &fill, fill.before_count, fill.own_count);
+        solve_tile(H, W, r, l, reciprocal);
+        store_tile(H, W, r, job->target + j * LD + row);
+    }
     return raised;
 }
 
-NOINLINE int pivot_full(const front* f, integer j, real floor, real* raw) { return pivot_tile(WIDTH, f, j, floor, raw); }
+#define PIVOT_TILE(W, H, NAME)                                                                               \
+    NOINLINE int NAME(const front* f, integer j, real floor, real* raw, const panel_job* job, integer row) { \
+        return pivot_tile(W, H, f, j, floor, raw, job, row);                                                 \
+    }
 #if TRIFOLD_BLOCK % TRIFOLD_LANES
-NOINLINE int pivot_tail(const front* f, integer j, real floor, real* raw) { return pivot_tile(TAIL, f, j, floor, raw); }
+#define PIVOT_TILES(H) PIVOT_TILE(WIDTH, H, pivot_##H) PIVOT_TILE(TAIL, H, pivot_tail_##H)
+#else
+#define PIVOT_TILES(H) PIVOT_TILE(WIDTH, H, pivot_##H)
+#endif
+PIVOT_TILES(0)
+PIVOT_TILES(1)
+#if TRIFOLD_TILE_ROWS > 1
+PIVOT_TILES(2)
+enum { FILLER_ROWS = 2 };
+#else
+enum { FILLER_ROWS = 1 };
+#define pivot_2 pivot_1
+#define pivot_tail_2 pivot_tail_1
 #endif
 
-/* Factors the front and solves its panels, one column tile of all of them at a time: what does not wait for the tile's
- * pivots stands right behind them, so that an out-of-order core fills their chain with it. Returns how many pivots were
- * raised. */
+/* The pivot tile at column j, with as many of the rows first .. VECTORS - 1 of `job` as the registers hold beside it;
+ * returns how many vectors of rows. */
+INLINE int pivot_and_rows(const front* f, integer j, real floor, real* raw, const panel_job* job, int first, int* raised) {
+    int (*const tiles[])(const front*, integer, real, real*, const panel_job*, integer) = {pivot_0, pivot_1, pivot_2};
+    const int rows = job ? (int)smaller(VECTORS - first, FILLER_ROWS) : 0;
+#if TRIFOLD_BLOCK % TRIFOLD_LANES
+    int (*const tails[])(const front*, integer, real, real*, const panel_job*, integer) = {pivot_tail_0, pivot_tail_1, pivot_tail_2};
+    if (j + WIDTH > n) {
+        *raised += tails[rows](f, j, floor, raw, job, first * LANES);
+        return rows;
+    }
+#endif
+    *raised += tiles[rows](f, j, floor, raw, job, first * LANES);
+    return rows;
+}
+
+/* Factors the front and solves its panels, one column tile of all of them at a time. Returns how many pivots were raised. */
 NOINLINE int factor_front(const front* f, real floor, real* raw) {
     int raised = 0;
     for (integer j = 0; j < n; j += WIDTH) {
-        int width = WIDTH;
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-        if (j + WIDTH > n) {
-            width = TAIL;
-            raised += pivot_tail(f, j, floor, raw);
-        } else
-#endif
-            raised += pivot_full(f, j, floor, raw);
-        const panel_job below = {f->factor, f->previous_next, f->previous_next, f->factor, j};
-        panel_rows(&below, width, (int)(j / LANES) + 1);
-        if (f->next) {
-            const panel_job job = {f->next, 0, 0, f->factor, j};
-            panel_rows(&job, width, 0);
+        const int below_first = (int)(j / LANES) + 1;
+        const panel_job below = {f->factor, f->previous_next, f->previous_next, f->factor, j, f->d, D_LEADING};
+        const panel_job next = {f->next, 0, 0, f->factor, j, f->e, E_LEADING};
+        if (below_first < VECTORS) {
+            const int done = pivot_and_rows(f, j, floor, raw, &below, below_first, &raised);
+            panel_rows(&below, below_first + done);
+            if (f->next) panel_rows(&next, 0);
+        } else {
+            const int done = pivot_and_rows(f, j, floor, raw, f->next ? &next : 0, 0, &raised);
+            if (f->next) panel_rows(&next, done);
         }
         if (f->behind) {
-            const panel_job job = {f->behind, f->previous_behind, f->previous_next, f->factor, j};
-            panel_rows(&job, width, 0);
+            const panel_job job = {f->behind, f->previous_behind, f->previous_next, f->factor, j, 0, 0};
+            panel_rows(&job, 0);
         }
     }
     return raised;

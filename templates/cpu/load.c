@@ -52,12 +52,15 @@ NOINLINE void load_diagonal_block(const trifold_args* args, integer member, inte
     for (integer k = 0; k < n; ++k) target[k * LD + k] += diagonal_term(args, member, block, k);
 }
 
-/* Pivots below this are raised to it: a multiple of the largest entry of the diagonal as loaded. */
-INLINE real pivot_floor(const trifold_args* args, const real* block) {
-    if (!(args->pivot_floor > 0)) return -(real)__builtin_inf();
-    real largest = block[0];
-    for (integer k = 1; k < n; ++k)
-        if (block[k * LD + k] > largest) largest = block[k * LD + k];
+/* Pivots below this are raised to it: a multiple of the largest entry of the diagonal with what is added to it. */
+INLINE real pivot_floor(const trifold_args* args, integer member, integer block) {
+    if (__builtin_expect(!(args->pivot_floor > 0), 1)) return -(real)__builtin_inf();
+    const real* d = d_of(args, member, block);
+    real largest = 0;
+    for (integer k = 0; k < n; ++k) {
+        const real entry = d[k * (TRIFOLD_D_ROW + TRIFOLD_D_COLUMN)] + diagonal_term(args, member, block, k);
+        if (k == 0 || entry > largest) largest = entry;
+    }
     return (real)args->pivot_floor * largest;
 }
 
