@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <chrono>
 #include <future>
 #include <map>
@@ -61,9 +60,8 @@ std::optional<Binary> look_up(const Cache& cache, const std::string& key, Backen
 /// The kernels' resources, every one of which must be there.
 std::vector<KernelResources> validated_kernels(const Program& program, const Compiled& compiled) {
     auto kernels = resources_of(program, compiled);
-    const bool none = std::ranges::none_of(kernels, [](const KernelResources& kernel) { return kernel.code_bytes >= 0; });
     for (const auto& kernel : kernels) {
-        if (none) throw CompileError(fmt::format("the compiled unit has no kernel '{}'", kernel.kernel), compiled.log);
+        if (kernel.code_bytes < 0) throw CompileError(fmt::format("the compiled unit has no kernel '{}'", kernel.kernel), compiled.log);
     }
     return kernels;
 }
