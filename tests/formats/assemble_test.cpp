@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "tests/formats/dense.hpp"
 #include "tests/formats/expect.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
@@ -12,23 +13,6 @@ using namespace trifold;
 using namespace trifold::formats;
 
 namespace {
-
-/// Member `member` of a System as a dense matrix, from the lower triangle.
-Eigen::MatrixXd dense_matrix(const System& system, std::int64_t member = 0) {
-    const auto n = system.block, horizon = system.horizon;
-    Eigen::MatrixXd a = Eigen::MatrixXd::Zero(n * horizon, n * horizon);
-    for (std::int64_t i = 0; i < horizon; ++i)
-        for (std::int64_t r = 0; r < n; ++r)
-            for (std::int64_t c = 0; c < n; ++c) {
-                if (c <= r)
-                    a(i * n + r, i * n + c) = a(i * n + c, i * n + r) =
-                        system.d[static_cast<std::size_t>(((member * horizon + i) * n + r) * n + c)];
-                if (i + 1 == horizon) continue;
-                const auto value = system.e[static_cast<std::size_t>(((member * (horizon - 1) + i) * n + r) * n + c)];
-                a((i + 1) * n + r, i * n + c) = a(i * n + c, (i + 1) * n + r) = value;
-            }
-    return a;
-}
 
 DenseMatrix ones(std::int64_t rows, std::int64_t columns = 1) {
     return {rows, columns, std::vector<double>(static_cast<std::size_t>(rows * columns), 1)};

@@ -6,26 +6,13 @@
 #include <numeric>
 
 #include "generator/error.hpp"
+#include "tests/formats/dense.hpp"
 #include "tools/problems/random.hpp"
 
 using namespace trifold;
 using namespace trifold::problems;
 
 namespace {
-
-Eigen::MatrixXd dense_matrix(const formats::System& system) {
-    const auto n = system.block, horizon = system.horizon;
-    Eigen::MatrixXd a = Eigen::MatrixXd::Zero(n * horizon, n * horizon);
-    using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    for (std::int64_t i = 0; i < horizon; ++i) {
-        a.block(i * n, i * n, n, n) = Eigen::Map<const Rows>(system.d.data() + i * n * n, n, n);
-        if (i + 1 == horizon) break;
-        const Eigen::MatrixXd e = Eigen::Map<const Rows>(system.e.data() + i * n * n, n, n);
-        a.block((i + 1) * n, i * n, n, n) = e;
-        a.block(i * n, (i + 1) * n, n, n) = e.transpose();
-    }
-    return a;
-}
 
 double condition(const Eigen::MatrixXd& a) {
     const auto values = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(a, Eigen::EigenvaluesOnly).eigenvalues();

@@ -1,26 +1,33 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "runtime/compiler.hpp"
 #include "runtime/device.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/error.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 
 namespace trifold::command {
 namespace {
 
+/// Why kernels for a backend cannot be compiled here; empty: they can.
+std::string compile_problem(Backend backend) {
+    try {
+        find_compiler(backend);
+        return "";
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
 struct Findings {
     Environment environment = probe_environment();
     CudaReport cuda = probe_cuda();
     Device cpu = Device::cpu();
+    std::string cpu_problem = compile_problem(Backend::cpu), cuda_problem = compile_problem(Backend::cuda);
 
-    bool found(std::string_view word) const {
-        return std::ranges::any_of(environment.tools,
-                                   [&](const ToolReport& tool) { return tool.found && tool.name.find(word) != std::string::npos; });
-    }
-    bool can_run_cpu() const { return found("clang") || found("cc"); }
-    bool can_run_cuda() const { return !cuda.devices.empty() && found("nvrtc"); }
+    bool can_run_cpu() const { return cpu_problem.empty(); }
+    bool can_run_cuda() const { return !cuda.devices.empty() && cuda_problem.empty(); }
 };
 
 Json to_json(const Findings& findings) {
@@ -39,6 +46,8 @@ Json to_json(const Findings& findings) {
     const auto& cache = findings.environment.cache;
     return {{"status", findings.can_run_cpu() || findings.can_run_cuda() ? "ok" : "nothing can run"},
             {"can_run", {{"cpu", findings.can_run_cpu()}, {"cuda", findings.can_run_cuda()}, {"hip", false}}},
+            {"problems",
+             {{"cpu", findings.cpu_problem}, {"cuda", findings.cuda.devices.empty() ? findings.cuda.problem : findings.cuda_problem}}},
             {"tools", tools},
             {"cuda", {{"driver", findings.cuda.driver}, {"problem", findings.cuda.problem}}},
             {"devices", devices},
@@ -97,7 +106,8 @@ std::string verdict(const Findings& findings) {
     if (cpu && cuda) return "Solvers run on the CPU and on CUDA devices.\n";
     if (cpu) return "Solvers run on the CPU.\n";
     if (cuda) return "Solvers run on CUDA devices.\n";
-    return "Nothing can run: install a compiler named above.\n";
+    return fmt::format("Nothing can run.\n  CPU: {}\n  CUDA: {}\n", findings.cpu_problem,
+                       findings.cuda.devices.empty() ? findings.cuda.problem : findings.cuda_problem);
 }
 
 }  // namespace

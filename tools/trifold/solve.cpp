@@ -14,6 +14,8 @@
 namespace trifold::command {
 namespace {
 
+constexpr int max_workers = 4096;
+
 struct Options {
     std::vector<std::string> files, inverse;
     std::string output, device = "auto", precision;
@@ -141,15 +143,15 @@ std::string to_text(const Outcome& outcome) {
     const auto& system = input.system;
     auto text = fmt::format("{} of {} by {}, {}, {}, {}\n", plural(system.horizon, "block"), system.block, system.block,
                             to_string(input.precision), plural(system.rhs, "right-hand side"), plural(system.batch, "system"));
-    text += table({{"device", solution.target},
-                   {"schedule", solution.schedule},
-                   {"kernels", solution.report.cache_hit ? "from the cache"
-                                                         : fmt::format("compiled in {}", seconds_text(solution.report.compile_seconds))},
-                   {"load", seconds_text(solution.report.load_seconds)},
-                   {"factor", seconds_text(solution.factor_seconds)},
-                   {"solve", seconds_text(solution.solve_seconds)},
-                   {"relative residual", fmt::format("{:.2e}", outcome.residual)},
-                   {"log determinant", system.batch == 1 ? fmt::format("{:.10g}", solution.log_determinant[0]) : "by member in the JSON"}});
+    text += list({{"device", solution.target},
+                  {"schedule", solution.schedule},
+                  {"kernels", solution.report.cache_hit ? "from the cache"
+                                                        : fmt::format("compiled in {}", seconds_text(solution.report.compile_seconds))},
+                  {"load", seconds_text(solution.report.load_seconds)},
+                  {"factor", seconds_text(solution.factor_seconds)},
+                  {"solve", seconds_text(solution.solve_seconds)},
+                  {"relative residual", fmt::format("{:.2e}", outcome.residual)},
+                  {"log determinant", system.batch == 1 ? fmt::format("{:.10g}", solution.log_determinant[0]) : "by member in the JSON"}});
     return text;
 }
 
@@ -183,7 +185,7 @@ Action add_solve(CLI::App& app, const bool& json) {
                    "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, recursive:J[:Nstar] or segments:a,b,c")
         ->capture_default_str();
     app.add_option("--workers", options->tuning.workers, "CPU threads; those of the machine when it is not given")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1, max_workers));
     app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64, 1e-6 for f32)")
         ->check(CLI::NonNegativeNumber);
     app.add_option("--inverse", options->inverse,

@@ -57,6 +57,14 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
     return text;
 }
 
+std::string list(const std::vector<std::pair<std::string, std::string>>& items) {
+    std::size_t width = 0;
+    for (const auto& item : items) width = std::max(width, item.first.size());
+    std::string text;
+    for (const auto& [name, value] : items) text += fmt::format("  {:<{}}  {}\n", name, width, value);
+    return text;
+}
+
 Progress::Progress(int steps) : steps_(steps), shown_(::isatty(STDERR_FILENO) == 1) {}
 
 void Progress::step(const std::string& what) {

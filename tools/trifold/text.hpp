@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trifold::command {
@@ -14,6 +15,9 @@ std::string plural(std::int64_t count, const std::string& word);
 
 /// Rows under a header, columns wide enough for what is in them; the first is left-aligned, the others right-aligned.
 std::string table(const std::vector<std::vector<std::string>>& rows);
+
+/// "name  value" on lines of their own, the values below one another.
+std::string list(const std::vector<std::pair<std::string, std::string>>& items);
 
 /// A bar on standard error while something long runs; nothing when that is not a terminal.
 class Progress {

@@ -1,0 +1,29 @@
+#pragma once
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+/// One run of the trifold command.
+struct Ran {
+    int status;  ///< exit status; 128 plus the number of the signal that ended it
+    std::string out, err;
+    nlohmann::json json() const { return nlohmann::json::parse(out); }
+};
+
+/// Runs `trifold ARGUMENTS` by the shell in `directory`, with this suite's own kernel cache; `environment` is put before it.
+Ran run_trifold(const std::filesystem::path& directory, const std::string& arguments, const std::string& environment = "");
+
+/// A directory of one test's own, removed at the end.
+class Scratch {
+  public:
+    Scratch();
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    ~Scratch();
+    const std::filesystem::path path;
+    void write(const std::string& name, const std::string& bytes) const;
+    std::string read(const std::string& name) const;
+    bool has(const std::string& name) const { return std::filesystem::exists(path / name); }
+    /// Names in the directory, sorted.
+    std::vector<std::string> names() const;
+};

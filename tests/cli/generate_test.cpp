@@ -1,0 +1,59 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/cli/command.hpp"
+
+namespace {
+
+/// The command in a generated source's header.
+std::string regenerate_command(const std::string& source) {
+    const auto start = source.find("trifold generate");
+    REQUIRE(start != std::string::npos);
+    return source.substr(start + 8, source.find('\n', start) - start - 8);
+}
+
+}  // namespace
+
+TEST_CASE("generate: the command in the source gives the same bytes, for every option") {
+    for (const std::string options :
+         {"--block 4 --horizon 8 --target cpu:x86-64-v3", "--block 33 --horizon 7 --target cuda:sm_90 --precision f32 --rhs 3 --batch 5",
+          "--block 6 --horizon 31 --target cpu:x86-64-v4 --schedule segments:3,2 --workers 4",
+          "--block 5 --horizon 9 --target cpu:x86-64-v2 --order column-major --coupling upper --rhs-layout column-major",
+          "--block 4 --horizon 9 --batch 3 --target cpu:x86-64-v3 --d-leading 8 --d-stage 0 --d-member 64 --e-leading 5 --e-stage 40 "
+          "--e-member 0"}) {
+        const Scratch scratch;
+        const auto ran = run_trifold(scratch.path, "generate --json -o first " + options);
+        INFO(options, "\n", ran.err);
+        REQUIRE(ran.status == 0);
+        const auto name = ran.json()["files"]["source"].get<std::string>();
+        const auto source = scratch.read("first/" + name);
+        const auto again = run_trifold(scratch.path, regenerate_command(source) + " -o second");
+        INFO(regenerate_command(source), "\n", again.err);
+        REQUIRE(again.status == 0);
+        CHECK(scratch.read("second/" + name) == source);
+        CHECK(scratch.read("second/program.json") == scratch.read("first/program.json"));
+        CHECK(source.find(scratch.path.string()) == std::string::npos);
+    }
+}
+
+TEST_CASE("generate: what is written, and its name") {
+    const Scratch scratch;
+    const auto ran =
+        run_trifold(scratch.path, "generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto json = ran.json();
+    const auto name = json["name"].get<std::string>();
+    CHECK(name.starts_with("btd_n4_f32_x8664v2_"));
+    CHECK(scratch.has("out/deep/" + name + ".c"));
+    CHECK(scratch.read("out/deep/" + name + ".so")
+              .starts_with("\x7f"
+                           "ELF"));
+    CHECK(scratch.has("out/deep/" + name + ".log"));
+    const auto program = nlohmann::json::parse(scratch.read("out/deep/program.json"));
+    CHECK(program["spec"]["block"] == 4);
+    CHECK(program["kernels"].size() == 7);
+    const auto text = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
+    CHECK(text.status == 0);
+    CHECK(text.out.find(".cu") != std::string::npos);
+}
