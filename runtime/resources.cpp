@@ -1,7 +1,7 @@
 #include "runtime/resources.hpp"
 
 #include <algorithm>
-#include <regex>
+#include <charconv>
 #include <sstream>
 
 #include "runtime/elf.hpp"
@@ -9,27 +9,39 @@
 namespace trifold {
 namespace {
 
-std::int64_t number(const std::string& line, const std::regex& pattern, std::int64_t otherwise) {
-    std::smatch match;
-    return std::regex_search(line, match, pattern) ? std::stoll(match[1]) : otherwise;
+/// The number that stands before `unit`, as in "Used 40 registers"; `otherwise` when there is none.
+std::int64_t number(std::string_view line, std::string_view unit, std::int64_t otherwise) {
+    const auto end = line.find(unit);
+    if (end == std::string_view::npos) return otherwise;
+    const auto before = line.find_last_not_of("0123456789", end == 0 ? 0 : end - 1);
+    const auto start = before == std::string_view::npos ? 0 : before + 1;
+    std::int64_t value = otherwise;
+    std::from_chars(line.data() + start, line.data() + end, value);
+    return value;
+}
+
+/// The kernel that a line of ptxas starts to speak of; empty when it does not.
+std::string_view entry_function(std::string_view line) {
+    constexpr std::string_view words = "Compiling entry function '";
+    const auto start = line.find(words);
+    if (start == std::string_view::npos) return {};
+    line.remove_prefix(start + words.size());
+    return line.substr(0, line.find('\''));
 }
 
 }  // namespace
 
 std::vector<KernelResources> parse_ptxas(const std::string& log) {
-    static const std::regex entry("Compiling entry function '([^']+)'"), stores("([0-9]+) bytes spill stores"),
-        loads("([0-9]+) bytes spill loads"), registers("Used ([0-9]+) registers"), shared("([0-9]+) bytes smem");
     std::vector<KernelResources> result;
     std::istringstream lines(log);
     for (std::string line; std::getline(lines, line);) {
-        std::smatch match;
-        if (std::regex_search(line, match, entry)) {
-            result.push_back({match[1], -1, 0, 0, -1});
+        if (const auto name = entry_function(line); !name.empty()) {
+            result.push_back({std::string(name), -1, 0, 0, -1});
         } else if (!result.empty()) {
             auto& kernel = result.back();
-            kernel.spill_bytes += number(line, stores, 0) + number(line, loads, 0);
-            kernel.registers = number(line, registers, kernel.registers);
-            kernel.shared_bytes = number(line, shared, kernel.shared_bytes);
+            kernel.spill_bytes += number(line, " bytes spill stores", 0) + number(line, " bytes spill loads", 0);
+            kernel.registers = number(line, " registers", kernel.registers);
+            kernel.shared_bytes = number(line, " bytes smem", kernel.shared_bytes);
         }
     }
     return result;
