@@ -1,0 +1,145 @@
+/* The flat C interface: the calls of runtime/solver.hpp behind opaque handles and status codes.
+ *
+ * Every function that can fail returns a trifold_code and leaves a text for trifold_last_error(). No exception leaves this
+ * interface. Handles are destroyed by their own function, which takes NULL. Structs are set to their defaults by their
+ * own _init function, which also records their size, so that later versions can add members. */
+#ifndef TRIFOLD_H
+#define TRIFOLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The tens are the exit status of the trifold command: 1 the problem, 2 the arguments, 3 the environment. */
+typedef enum {
+    TRIFOLD_OK = 0,
+    TRIFOLD_NOT_POSITIVE_DEFINITE = 10,
+    TRIFOLD_BAD_ARGUMENT = 20, /* SpecError */
+    TRIFOLD_NO_DEVICE = 30,    /* DeviceError: no device, driver, compiler library or device memory */
+    TRIFOLD_COMPILE_FAILED = 31,
+    TRIFOLD_CACHE_FAILED = 32,
+    TRIFOLD_LAUNCH_FAILED = 33,
+    TRIFOLD_OUT_OF_MEMORY = 34, /* of the host */
+    TRIFOLD_INTERNAL_ERROR = 40
+} trifold_code;
+
+/* Why the last failing call of this thread failed; "" before the first. Valid until the thread's next failing call. */
+const char* trifold_last_error(void);
+/* Version of the library at run time, as TRIFOLD_VERSION_NUMBER. */
+int trifold_version(void);
+
+typedef enum { TRIFOLD_F32 = 0, TRIFOLD_F64 = 1 } trifold_precision;
+typedef enum { TRIFOLD_ROW_MAJOR = 0, TRIFOLD_COLUMN_MAJOR = 1 } trifold_order;
+typedef enum { TRIFOLD_LOWER = 0, TRIFOLD_UPPER = 1 } trifold_coupling;
+typedef enum { TRIFOLD_STAGED = 0, TRIFOLD_STACKED = 1 } trifold_rhs_layout; /* [batch][N][n][m], or (N n) by m column-major a member */
+
+/* As trifold::Spec in generator/spec.hpp. A leading dimension or stride of -1 follows from the shape, a stride of 0 shares
+ * one block. */
+typedef struct {
+    size_t size;
+    int64_t block, horizon, rhs, batch;
+    trifold_precision precision;
+    trifold_order order;
+    trifold_coupling coupling;
+    trifold_rhs_layout rhs_layout;
+    int64_t d_leading, d_stage, d_member;
+    int64_t e_leading, e_stage, e_member;
+} trifold_spec;
+void trifold_spec_init(trifold_spec* spec, int64_t block, int64_t horizon);
+
+/* As trifold::Tuning; NULL stands for "auto". */
+typedef struct {
+    size_t size;
+    const char* schedule;
+    const char* variant;
+    int workers;
+} trifold_tuning;
+void trifold_tuning_init(trifold_tuning* tuning);
+
+/* Of one call. Pointers are of the Spec's precision and live where D does, NULL for none; 0 members or columns: the
+ * Spec's. Sweeps use members, columns and active only. */
+typedef struct {
+    size_t size;
+    const void* diagonal; /* [batch][N][n], added to the diagonal */
+    const void* shift;    /* [batch], added to every diagonal entry of the member */
+    const int* active;    /* [batch], 0 leaves the member untouched */
+    double pivot_floor;
+    int64_t members, columns;
+} trifold_options;
+void trifold_options_init(trifold_options* options);
+
+typedef struct trifold_plan trifold_plan;
+typedef struct trifold_solver trifold_solver;
+
+/* Generates, compiles or takes from the cache, and loads. `device` as trifold::Device::parse: "auto", "cpu", "cuda:1";
+ * `tuning` may be NULL. A plan may be shared between threads, and destroyed before its solvers. */
+trifold_code trifold_plan_create(const trifold_spec* spec, const char* device, const trifold_tuning* tuning, trifold_plan** plan);
+void trifold_plan_destroy(trifold_plan* plan);
+int64_t trifold_plan_workspace_bytes(const trifold_plan* plan);
+/* The Program as JSON; lives as long as the plan. */
+const char* trifold_plan_json(const trifold_plan* plan);
+
+/* `workspace`: device memory of at least trifold_plan_workspace_bytes, 256-byte aligned; NULL: the solver's own. One call
+ * in flight at a time. */
+trifold_code trifold_solver_create(const trifold_plan* plan, void* workspace, int64_t bytes, trifold_solver** solver);
+void trifold_solver_destroy(trifold_solver* solver);
+
+/* Calls run(context, task, worker) for every task below `tasks`, possibly in parallel, with worker numbers below the
+ * tuning's workers, and returns when all have ended. */
+typedef void (*trifold_executor)(void* user, int64_t tasks, void (*run)(void* context, int64_t task, int worker), void* context);
+/* CPU only: replaces the built-in threads. */
+trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executor executor, void* user);
+
+/* For each precision: calls on device memory (ordinary memory on the CPU) on a stream (CUstream, NULL for the default
+ * one), which do not synchronize, and calls on host memory, which return when done. `options` may be NULL. The sizes of
+ * arrays follow from the spec; e may be NULL when the horizon is 1; x may be b. */
+#define TRIFOLD_DECLARE(real, suffix)                                                                                                      \
+    trifold_code trifold_factor_##suffix(trifold_solver* solver, const real* d, const real* e, void* stream, const trifold_options* options); \
+    trifold_code trifold_factor_forward_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* y, void* stream,  \
+                                                 const trifold_options* options);                                                          \
+    trifold_code trifold_factor_solve_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* x, void* stream,    \
+                                               const trifold_options* options);                                                            \
+    trifold_code trifold_forward_##suffix(trifold_solver* solver, const real* b, real* y, void* stream, const trifold_options* options);      \
+    trifold_code trifold_backward_##suffix(trifold_solver* solver, const real* y, real* x, void* stream, const trifold_options* options);     \
+    trifold_code trifold_solve_##suffix(trifold_solver* solver, const real* b, real* x, void* stream, const trifold_options* options);        \
+    trifold_code trifold_selected_inverse_##suffix(trifold_solver* solver, real* diagonal, real* coupling, void* stream,                      \
+                                                   const trifold_options* options);                                                        \
+    trifold_code trifold_factor_host_##suffix(trifold_solver* solver, const real* d, const real* e, const trifold_options* options);          \
+    trifold_code trifold_factor_forward_host_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* y,           \
+                                                      const trifold_options* options);                                                     \
+    trifold_code trifold_factor_solve_host_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* x,             \
+                                                    const trifold_options* options);                                                       \
+    trifold_code trifold_forward_host_##suffix(trifold_solver* solver, const real* b, real* y, const trifold_options* options);               \
+    trifold_code trifold_backward_host_##suffix(trifold_solver* solver, const real* y, real* x, const trifold_options* options);              \
+    trifold_code trifold_solve_host_##suffix(trifold_solver* solver, const real* b, real* x, const trifold_options* options);                 \
+    trifold_code trifold_selected_inverse_host_##suffix(trifold_solver* solver, real* diagonal, real* coupling, const trifold_options* options);
+TRIFOLD_DECLARE(float, f32)
+TRIFOLD_DECLARE(double, f64)
+#undef TRIFOLD_DECLARE
+
+trifold_code trifold_synchronize(trifold_solver* solver);
+/* Synchronizes; TRIFOLD_NOT_POSITIVE_DEFINITE when a member failed, all of them named in trifold_last_error(). */
+trifold_code trifold_check(trifold_solver* solver);
+
+typedef struct {
+    int64_t block, row; /* first failing pivot, from 0; block is -1 when there is none */
+    int64_t floors;     /* pivots raised to the floor; -1: never factored */
+} trifold_outcome;
+
+/* Synchronize and copy one entry a member: outcome, log det A, and b' A^-1 b as [member][column]. `capacity` is the
+ * number of entries that fit; `count` (may be NULL) becomes the number there is. With no room at all (NULL, 0) only the
+ * count is set; with too little, TRIFOLD_BAD_ARGUMENT. */
+trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes, int64_t capacity, int64_t* count);
+trifold_code trifold_log_determinant(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
+trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

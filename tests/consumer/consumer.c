@@ -1,0 +1,115 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <trifold/trifold.h>
+
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            printf("line %d: not %s; last error: %s\n", __LINE__, #condition, trifold_last_error()); \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+/* The matrix tridiag(-1, 4, -1) of order 6 as three blocks of two, and the vector of its row sums: x is all ones. */
+static const double d[] = {4, 0, -1, 4, 4, 0, -1, 4, 4, 0, -1, 4}, e[] = {0, -1, 0, 0, 0, -1, 0, 0}, b[] = {3, 2, 2, 2, 2, 3};
+
+static void run_in_turn(void* user, int64_t tasks, void (*run)(void*, int64_t, int), void* context) {
+    int64_t k;
+    for (k = 0; k < tasks; ++k) run(context, k, 0);
+    ++*(int*)user;
+}
+
+static int solves(trifold_solver* solver) {
+    double x[6];
+    int k;
+    EXPECT(trifold_factor_solve_host_f64(solver, d, e, b, x, NULL) == TRIFOLD_OK);
+    for (k = 0; k < 6; ++k) EXPECT(fabs(x[k] - 1) < 1e-15);
+    EXPECT(trifold_factor_f64(solver, d, e, NULL, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_solve_f64(solver, b, x, NULL, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_check(solver) == TRIFOLD_OK);
+    for (k = 0; k < 6; ++k) EXPECT(fabs(x[k] - 1) < 1e-15);
+    return 0;
+}
+
+static int results(trifold_solver* solver) {
+    double value[2], inverse[12], coupling[8];
+    trifold_outcome outcome;
+    int64_t count = 0;
+    EXPECT(trifold_log_determinant(solver, NULL, 0, &count) == TRIFOLD_OK && count == 1);
+    EXPECT(trifold_log_determinant(solver, value, 0, NULL) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_log_determinant(solver, value, 2, NULL) == TRIFOLD_OK);
+    EXPECT(fabs(value[0] - log(2911.0)) < 1e-14); /* det of order k: 4 det(k - 1) - det(k - 2) */
+    EXPECT(trifold_quadratic(solver, value, 1, NULL) == TRIFOLD_OK && fabs(value[0] - 14) < 1e-13);
+    EXPECT(trifold_outcomes(solver, &outcome, 1, NULL) == TRIFOLD_OK && outcome.block == -1 && outcome.floors == 0);
+    EXPECT(trifold_selected_inverse_host_f64(solver, inverse, coupling, NULL) == TRIFOLD_OK);
+    EXPECT(fabs(inverse[0] - 780.0 / 2911.0) < 1e-15);
+    return 0;
+}
+
+static int errors(trifold_solver* solver, const trifold_plan* plan) {
+    double x[6], bad[12];
+    float narrow[12];
+    trifold_options options;
+    trifold_spec spec;
+    trifold_plan* none = NULL;
+    memset(narrow, 0, sizeof narrow);
+    memcpy(bad, d, sizeof bad);
+    bad[7] = -4;
+    EXPECT(trifold_factor_host_f64(solver, bad, e, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_check(solver) == TRIFOLD_NOT_POSITIVE_DEFINITE && strstr(trifold_last_error(), "block 1, row 1") != NULL);
+    EXPECT(trifold_factor_f64(solver, d, NULL, NULL, NULL) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "E is a null") != NULL);
+    EXPECT(trifold_factor_host_f64(solver, NULL, e, NULL) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_factor_f32(solver, narrow, narrow, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_factor_host_f32(solver, narrow, narrow, NULL) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_solve_f64(NULL, b, x, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_solve_host_f64(NULL, b, x, NULL) == TRIFOLD_BAD_ARGUMENT);
+    memset(&options, 0, sizeof options);
+    EXPECT(trifold_solve_host_f64(solver, b, x, &options) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "_init") != NULL);
+    trifold_options_init(&options);
+    options.members = 2;
+    EXPECT(trifold_solve_host_f64(solver, b, x, &options) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_solver_create(plan, x, 8, &(trifold_solver*){NULL}) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_solver_create(NULL, NULL, 0, &(trifold_solver*){NULL}) == TRIFOLD_BAD_ARGUMENT);
+    trifold_spec_init(&spec, 0, 3);
+    EXPECT(trifold_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && none == NULL);
+    spec.block = 2;
+    spec.order = (trifold_order)7;
+    EXPECT(trifold_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "order") != NULL);
+    EXPECT(trifold_plan_create(NULL, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT);
+    spec.order = TRIFOLD_ROW_MAJOR;
+    EXPECT(trifold_plan_create(&spec, "cuda:4096", NULL, &none) == TRIFOLD_NO_DEVICE);
+    EXPECT(trifold_plan_create(&spec, NULL, NULL, &none) == TRIFOLD_BAD_ARGUMENT);
+    trifold_plan_destroy(NULL);
+    trifold_solver_destroy(NULL);
+    return 0;
+}
+
+int main(void) {
+    trifold_spec spec;
+    trifold_tuning tuning;
+    trifold_plan* plan = NULL;
+    trifold_solver* solver = NULL;
+    int calls = 0;
+    EXPECT(trifold_last_error()[0] == '\0');
+    EXPECT(trifold_version() == TRIFOLD_VERSION_NUMBER);
+    trifold_spec_init(&spec, 2, 3);
+    trifold_tuning_init(&tuning);
+    tuning.schedule = "multi-stage";
+    tuning.workers = 2;
+    EXPECT(trifold_plan_create(&spec, "cpu", &tuning, &plan) == TRIFOLD_OK);
+    EXPECT(trifold_plan_workspace_bytes(plan) > 0);
+    EXPECT(strstr(trifold_plan_json(plan), "multi-stage") != NULL);
+    EXPECT(trifold_solver_create(plan, NULL, 0, &solver) == TRIFOLD_OK);
+    if (solves(solver) != 0 || results(solver) != 0) return 1;
+    EXPECT(trifold_solver_set_executor(solver, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_solver_set_executor(solver, run_in_turn, &calls) == TRIFOLD_OK);
+    if (solves(solver) != 0) return 1;
+    EXPECT(calls > 0);
+    if (errors(solver, plan) != 0) return 1;
+    trifold_plan_destroy(plan); /* before its solver */
+    if (solves(solver) != 0) return 1;
+    trifold_solver_destroy(solver);
+    printf("done\n");
+    return 0;
+}

@@ -1,0 +1,10 @@
+# A project of a user's: finds the installed package and builds one program in C++ and one in C99.
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES C CXX)
+find_package(trifold @PROJECT_VERSION@ REQUIRED)
+foreach(language IN ITEMS cpp c)
+    add_executable(consumer_${language} "${SOURCES}/consumer.${language}")
+    target_link_libraries(consumer_${language} PRIVATE trifold::trifold)
+endforeach()
+set_target_properties(consumer_c PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF LINKER_LANGUAGE CXX)
+target_compile_options(consumer_c PRIVATE -Wall -Wextra -Wpedantic -Werror)
