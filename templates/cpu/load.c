@@ -97,12 +97,23 @@ NOINLINE void load_coupling(const trifold_args* args, const trifold_level* level
 
 /* ---- right-hand sides: one column of LD reals each, rows n .. LD - 1 zero ---- */
 
+/* n contiguous reals; the last vector overlaps the one before it. */
+INLINE void copy_column(real* to, const real* from) {
+    if (n < LANES) {
+        for (integer r = 0; r < n; ++r) to[r] = from[r];
+        return;
+    }
+    const vec last = *(const loose*)(from + n - LANES);
+    for (integer r = 0; r + LANES <= n; r += LANES) *(loose*)(to + r) = *(const loose*)(from + r);
+    if (n % LANES) *(loose*)(to + n - LANES) = last;
+}
+
 INLINE void load_rhs(const real* b, const trifold_strides* strides, integer columns, real* target) {
     for (integer c = 0; c < columns; ++c, target += LD) {
         const real* from = b + c * strides->column;
         if (LD > n) store(target + LD - LANES, (vec){});
         if (strides->row == 1)
-            for (integer r = 0; r < n; ++r) target[r] = from[r];
+            copy_column(target, from);
         else
             for (integer r = 0; r < n; ++r) target[r] = from[r * strides->row];
     }
@@ -112,7 +123,7 @@ INLINE void store_rhs(const real* y, const trifold_strides* strides, integer col
     for (integer c = 0; c < columns; ++c, y += LD) {
         real* to = x + c * strides->column;
         if (strides->row == 1)
-            for (integer r = 0; r < n; ++r) to[r] = y[r];
+            copy_column(to, y);
         else
             for (integer r = 0; r < n; ++r) to[r * strides->row] = y[r];
     }

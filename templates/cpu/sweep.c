@@ -27,14 +27,13 @@ NOINLINE void vector_product(real* target, const real* panel, const real* y, int
     }
 }
 
-/* y(tile) = L(tile)^-1 c, in scalars: a step of the chain is then one product and one multiply-add. */
+/* y(tile) = L(tile)^-1 c, in scalars and before the division by the diagonal: a step of the chain is one multiply-add. */
 INLINE void forward_tile(const int W, const real* l, const real* reciprocal, vec c, real* y) {
     real t[WIDTH];
     UNROLL for (int k = 0; k < W; ++k) t[k] = c[k];
     UNROLL for (int k = 0; k < W; ++k) {
-        const real solved = t[k] * reciprocal[k];
-        UNROLL for (int w = k + 1; w < W; ++w) t[w] -= l[k * LD + w] * solved;
-        y[k] = solved;
+        UNROLL for (int w = k + 1; w < W; ++w) t[w] -= l[k * LD + w] * reciprocal[k] * t[k];
+        y[k] = t[k] * reciprocal[k];
     }
 }
 
@@ -69,9 +68,8 @@ INLINE vec backward_tile(const int W, const real* l, const real* reciprocal, vec
     vec x = {};
     UNROLL for (int k = 0; k < W; ++k) t[k] = c[k];
     UNROLL for (int k = W - 1; k >= 0; --k) {
-        const real solved = t[k] * reciprocal[k];
-        UNROLL for (int w = 0; w < k; ++w) t[w] -= l[w * LD + k] * solved;
-        x[k] = solved;
+        UNROLL for (int w = 0; w < k; ++w) t[w] -= l[w * LD + k] * reciprocal[k] * t[k];
+        x[k] = t[k] * reciprocal[k];
     }
     return x;
 }
