@@ -7,6 +7,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <system_error>
 
 #include "runtime/cache.hpp"
 #include "runtime/compiler.hpp"
@@ -78,6 +79,8 @@ Binary compile(const Program& program, const std::string& key) {
         return {std::move(compiled.bytes), compiler->identity(), std::move(compiled.log), std::move(kernels), key, false, seconds};
     } catch (const CompileError& error) {
         report_failure(error, *compiler, program);
+    } catch (const std::system_error& error) {  // no room for the files on the way
+        report_failure(CompileError(error.what(), {}), *compiler, program);
     }
 }
 
@@ -151,7 +154,7 @@ Memory& memory() {
 /// The Program with TRIFOLD_EXTERNAL_SOURCE's text in place of its own.
 Program with_external_source(Program program, const std::string& path) {
     auto text = read_file(path);
-    if (!text) throw CacheError(fmt::format("TRIFOLD_EXTERNAL_SOURCE names '{}', which cannot be read", path));
+    if (!text) throw SpecError(fmt::format("TRIFOLD_EXTERNAL_SOURCE names '{}', which cannot be read", path));
     program.source = std::move(*text);
     return program;
 }

@@ -65,7 +65,14 @@ void dump(const Program& program, const Binary& binary) noexcept try {
 }
 
 std::string keep_failed_source(const Program& program) try {
-    return write_dump(unit_name(program) + fs::path(source_file(program.target.backend)).extension().string(), program.source).string();
+    const auto name = unit_name(program) + fs::path(source_file(program.target.backend)).extension().string();
+    if (!switch_value("TRIFOLD_DUMP_DIR").empty() || !Cache::from_environment().path().empty())
+        return write_dump(name, program.source).string();
+    PrivateDirectory directory;
+    const auto path = directory.path() / name;
+    write_file(path, program.source);
+    directory.keep();
+    return path.string();
 } catch (const std::exception& error) {
     return fmt::format("could not be kept ({})", error.what());
 }

@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <system_error>
+
 #include "runtime/binary.hpp"
 #include "runtime/error.hpp"
 #include "runtime/files.hpp"
@@ -48,9 +50,14 @@ void load_from_file(Loaded& loaded, const Binary& binary) {
 HostModule::HostModule(const Binary& binary) {
     auto loaded = std::make_shared<Loaded>();
     load_from_memory(*loaded, binary);
-    if (loaded->handle == nullptr) load_from_file(*loaded, binary);
+    std::string problem;
+    try {
+        if (loaded->handle == nullptr) load_from_file(*loaded, binary);
+    } catch (const std::system_error& error) {
+        problem = error.what();
+    }
     if (loaded->handle == nullptr) {
-        const char* reason = ::dlerror();
+        const char* reason = problem.empty() ? ::dlerror() : problem.c_str();
         throw CompileError(
             fmt::format("the kernels compiled by {} cannot be loaded: {}", binary.compiler, reason == nullptr ? "unknown reason" : reason),
             binary.log);

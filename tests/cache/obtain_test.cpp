@@ -206,7 +206,7 @@ TEST_CASE_FIXTURE(Fixture, "a hand-edited source takes the place of the generate
         CHECK(run(program, binary) != run(program, original));
     }
     const WithEnvironment absent{{"TRIFOLD_EXTERNAL_SOURCE", "/nonexistent.c"}};
-    CHECK_THROWS_WITH_AS((void)obtain(program), doctest::Contains("/nonexistent.c"), CacheError);
+    CHECK_THROWS_WITH_AS((void)obtain(program), doctest::Contains("/nonexistent.c"), SpecError);
 }
 
 TEST_CASE_FIXTURE(Fixture, "dumps") {
@@ -220,6 +220,40 @@ TEST_CASE_FIXTURE(Fixture, "dumps") {
     if (!find_executable("objdump").empty()) CHECK(read_file(name.string() + ".sass")->find("ret") != std::string::npos);
     const WithEnvironment nowhere{{"TRIFOLD_DUMP_DIR", "/proc/trifold"}};
     CHECK_NOTHROW((void)obtain(program));
+}
+
+TEST_CASE_FIXTURE(Fixture, "without a cache the source that failed is kept in a private directory") {
+    const WithEnvironment none{{"TRIFOLD_DISABLE", "cache"}, {"TMPDIR", directory.path().c_str()}};
+    program.source = "int broken(void) { return missing_thing; }\n";
+    try {
+        (void)obtain(program);
+        FAIL("compiled");
+    } catch (const CompileError& error) {
+        const std::string text = error.what();
+        const auto start = text.find(directory.path().string());
+        REQUIRE(start != std::string::npos);
+        CHECK(read_file(text.substr(start, text.find('\n', start) - start)) == program.source);
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a CUDA unit: a cubin, what ptxas says, and PTX on request") {
+    ToolReport report;
+    if (!find_nvrtc(report)) {
+        MESSAGE("skipped: no NVRTC; " << report.advice);
+        return;
+    }
+    const auto place = directory.path() / "dumps";
+    const auto unit = cuda_unit();
+    const auto first = obtain(unit);
+    CHECK_FALSE(first.cache_hit);
+    CHECK(first.kernels[0].registers > 0);
+    CHECK(read_file(root / first.key.substr(0, 2) / first.key / "kernel.cubin") == first.bytes);
+    CHECK(read_file(root / first.key.substr(0, 2) / first.key / "kernel.cu") == unit.source);
+    CHECK(Cache(root).find(first.key)->kernels == first.kernels);
+    CHECK(obtain(unit).cache_hit);
+    const WithEnvironment with{{"TRIFOLD_DUMP", "ptx"}, {"TRIFOLD_DUMP_DIR", place.c_str()}};
+    CHECK_FALSE(obtain(unit).cache_hit);  // PTX is not kept
+    CHECK(read_file(place / "btd_n4_f64_sm90_0badf00d.ptx")->find(".target sm_90") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a host module refuses what is not a shared object, and several live side by side") {
