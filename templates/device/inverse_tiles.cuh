@@ -93,7 +93,7 @@ TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j
     const int c = thread_index();
     if (c < band) {
         real* z = shared.inverse + c * leading;
-        if (tile == band) {
+        if constexpr (tile == band) {
 #pragma unroll 1
             for (int r = 0; r < band; ++r) z[r] = shared.factor[r + c * leading];
         } else {

@@ -85,6 +85,18 @@ void DeviceTools::synchronize() const {
     if (impl_->driver) impl_->driver->call("cuStreamSynchronize", impl_->stream);
 }
 
+std::function<void()> DeviceTools::capture(std::function<void()> work) const {
+    if (!impl_->driver) return work;
+    const auto& driver = *impl_->driver;
+    void *graph = nullptr, *executable = nullptr;
+    driver.call("cuStreamBeginCapture_v2", impl_->stream, 2);  // relaxed: other threads may go on
+    work();
+    driver.call("cuStreamEndCapture", impl_->stream, &graph);
+    driver.call("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
+    driver.call("cuGraphDestroy", graph);
+    return [this, executable] { impl_->driver->call("cuGraphLaunch", executable, impl_->stream); };
+}
+
 void DeviceTools::start() {
     if (impl_->driver)
         impl_->driver->call("cuEventRecord", impl_->events[0], impl_->stream);

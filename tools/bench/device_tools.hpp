@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "runtime/device.hpp"
@@ -18,6 +19,8 @@ class DeviceTools {
     /// A stream of the device, for Stream::handle; null on the CPU.
     void* stream() const;
     void synchronize() const;
+    /// What `work` puts on the stream, captured in a graph of ours; each call of the result replays it. On the CPU: `work`.
+    std::function<void()> capture(std::function<void()> work) const;
     /// Milliseconds between the two: events on the stream, so that no host work is timed.
     void start();
     double stop();

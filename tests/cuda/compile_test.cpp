@@ -1,0 +1,87 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/error.hpp"
+#include "generator/program.hpp"
+#include "runtime/compiler.hpp"
+#include "runtime/error.hpp"
+#include "runtime/resources.hpp"
+
+using namespace trifold;
+
+namespace {
+
+std::shared_ptr<const Compiler> nvrtc() {
+    ToolReport report;
+    auto compiler = find_nvrtc(report);
+    if (compiler == nullptr || !compiler->usable()) {
+        MESSAGE("skipped: no NVRTC");
+        return nullptr;
+    }
+    return compiler;
+}
+
+/// Shared memory one thread block can have, by the programming guide.
+std::int64_t shared_limit(const std::string& arch) {
+    if (arch == "sm_75") return 64 * 1024;
+    if (arch == "sm_80") return 163 * 1024;
+    if (arch == "sm_90" || arch == "sm_100") return 227 * 1024;
+    return 99 * 1024;
+}
+
+void check_compiles(const Compiler& compiler, const Spec& spec, const std::string& arch, const std::string& variant = "auto") {
+    const auto program = generate(spec, {Backend::cuda, arch}, {.schedule = "twisted:3", .variant = variant});
+    const auto label = fmt::format("n {} {} m {} {} {}", spec.block, to_string(spec.precision), spec.rhs, arch, program.variant.name);
+    CAPTURE(label);
+    const auto compiled = compiler.compile(program.source, program.options);
+    const auto resources = resources_of(program, compiled);
+    REQUIRE(resources.size() == program.kernels.size());
+    for (std::size_t k = 0; k < resources.size(); ++k) {
+        const auto& kernel = program.kernels[k];
+        CAPTURE(kernel.name);
+        CHECK(resources[k].registers > 0);
+        CHECK(resources[k].registers * kernel.shape.threads <= 65536);
+        CHECK(resources[k].code_bytes > 0);
+        if (program.variant.name == "fused") CHECK(resources[k].spill_bytes == 0);
+        CHECK(kernel.shape.shared_bytes <= shared_limit(arch));
+    }
+    CHECK(compiled.log.find("warning") == std::string::npos);
+}
+
+Spec spec_of(std::int64_t n, Precision precision, std::int64_t rhs) { return {.block = n, .horizon = 20, .precision = precision, .rhs = rhs, .batch = 2}; }
+
+/// Block sizes for one architecture, precisions and widths alternating. All sizes are compiled for two of the three.
+void check_sizes(const std::string& arch, const std::vector<std::int64_t>& sizes, std::size_t offset) {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    const std::int64_t widths[] = {1, 3, 8};
+    auto k = offset;
+    for (const auto n : sizes) {
+        check_compiles(*compiler, spec_of(n, k % 2 == 0 ? Precision::f64 : Precision::f32, widths[k % 3]), arch);
+        ++k;
+    }
+}
+
+}  // namespace
+
+TEST_CASE("NVRTC compiles for sm_80") { check_sizes("sm_80", {1, 4, 12, 31, 33, 48, 96, 100, 256}, 0); }
+TEST_CASE("NVRTC compiles for sm_90") { check_sizes("sm_90", {1, 7, 12, 32, 33, 64, 96, 128, 256}, 1); }
+TEST_CASE("NVRTC compiles for sm_120") { check_sizes("sm_120", {4, 7, 31, 32, 48, 64, 100, 128}, 0); }
+
+TEST_CASE("NVRTC compiles the largest blocks and the smallest shared memory") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    check_compiles(*compiler, spec_of(1024, Precision::f64, 1), "sm_75");
+    check_compiles(*compiler, spec_of(48, Precision::f64, 1), "sm_75");
+    check_compiles(*compiler, spec_of(1024, Precision::f32, 100), "sm_86");
+}
+
+TEST_CASE("variants that do not fit or do not exist are refused") {
+    CHECK_THROWS_AS(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "fused"}), SpecError);
+    CHECK_THROWS_AS(generate(spec_of(4, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "lanes"}), SpecError);
+    CHECK(generate(spec_of(96, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "fused");
+    CHECK(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "tiled");
+    CHECK(generate(spec_of(96, Precision::f64, 1), {Backend::cuda, "sm_120"}).variant.name == "tiled");
+}
