@@ -12,7 +12,7 @@ TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(const 
     each_member(args, [&](trifold_int member) { factor_chain(args, level, group_x(), member); });
 }
 
-TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(const trifold_args args, const trifold_level level) {
+TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FACTOR_FORWARD(const trifold_args args, const trifold_level level) {
     each_member(args, [&](trifold_int member) {
         factor_chain(args, level, group_x(), member);
         block_sync();

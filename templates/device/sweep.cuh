@@ -71,13 +71,16 @@ TRIFOLD_DEVICE void clear(SweepShared& shared, int row) {
 
 /* The factor where the triangular solve reads it. */
 TRIFOLD_DEVICE const real* fetch_factor(SweepShared& shared, const real* factor) {
-    if (!stage_factor) return factor;
+    if constexpr (stage_factor) {
 #pragma unroll 8
-    for (int e = thread_index(); e < padded * padded; e += threads) {
-        const int r = e % padded, c = e / padded;
-        if (r / tile >= c / tile) shared.factor[r + c * factor_leading] = factor[e];
+        for (int e = thread_index(); e < padded * padded; e += threads) {
+            const int r = e % padded, c = e / padded;
+            if (r / tile >= c / tile) shared.factor[r + c * factor_leading] = factor[e];
+        }
+        return shared.factor;
+    } else {
+        return factor;
     }
-    return shared.factor;
 }
 
 /* solved = L^-1 stacked, tile after tile; the inverted diagonal tiles make every step a product. */
