@@ -163,7 +163,7 @@ std::string emit(const Program& program) {
         {"SCRATCH_CHAINS", most_chains(program.schedule)},
         {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
         {"FACTOR_BLOCKS", blocks_for(plan.threads, 255)},
-        {"SWEEP_BLOCKS", blocks_for(plan.threads, 128)},
+        {"SWEEP_BLOCKS", blocks_for(plan.threads, 255)},
     };
     for (const auto& [name, value] : constants) text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
     std::vector<std::string> parts{"platform", "common", "panel"};
