@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 
 #include <mutex>
 
@@ -17,21 +18,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The file that holds this code: a program, or the library it is part of; empty when that cannot be told.
+fs::path this_file() {
+    static const char here = 0;
+    Dl_info about{};
+    link_map* map = nullptr;
+    if (::dladdr1(&here, &about, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr) return {};
+    std::error_code ignored;  // the program itself has no name there, and argv[0] need not be a path
+    return fs::canonical(*map->l_name == '\0' ? "/proc/self/exe" : map->l_name, ignored);
+}
+
 /// Where the plugin lies: beside this code, in the lib directory next to it, or where it was installed.
 fs::path find_plugin() {
-    constexpr auto name = "libtrifold_clang.so";
     if (const auto asked = switch_value("TRIFOLD_CLANG"); !asked.empty()) return fs::exists(asked) ? fs::path(asked) : fs::path();
     std::vector<fs::path> places;
-    static const char here = 0;
-    if (Dl_info about{}; ::dladdr(&here, &about) != 0 && about.dli_fname != nullptr) {
-        std::error_code ignored;
-        const auto directory = fs::canonical(about.dli_fname, ignored).parent_path();
+    if (const auto directory = this_file().parent_path(); !directory.empty())
         places = {directory, directory / "../lib", directory / "../lib" / host_triple()};
-    }
     places.emplace_back(TRIFOLD_LIBRARY_DIRECTORY);
     for (const auto& place : places) {
         std::error_code ignored;
-        if (fs::exists(place / name, ignored)) return place / name;
+        if (fs::exists(place / "libtrifold_clang.so", ignored)) return place / "libtrifold_clang.so";
     }
     return {};
 }
