@@ -255,3 +255,13 @@ TEST_CASE("solve: one block of one row") {
     CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx -o x.mtx --device cpu").status == 0);
     CHECK(std::get<DenseMatrix>(parse_matrix_market(scratch.read("x.mtx"), "x")).values == std::vector<double>{0.5});
 }
+
+TEST_CASE("solve: pipes are read like files") {
+    const Scratch scratch;
+    const auto system = problems::socu({4, 5}, 1);
+    write_matrix_market(scratch, to_sparse(system), {20, 1, system.b});
+    REQUIRE(std::system(fmt::format("cd '{}' && mkfifo pipe && (cat A.mtx >pipe &)", scratch.path.string()).c_str()) == 0);
+    const auto ran = run_trifold(scratch.path, "solve pipe b.mtx --device cpu");
+    INFO(ran.err);
+    CHECK(ran.status == 0);
+}

@@ -44,7 +44,8 @@ Explanation explain(const Options& options) {
     const auto spec = spec_of(options);
     Explanation result;
     result.program = generate(spec, options.spec.target(), options.spec.tuning());
-    const auto workers = options.spec.tuning().workers;
+    // A GPU runs every chain of a level at the same time, or nearly.
+    const auto workers = result.program.target.backend == Backend::cpu ? options.spec.tuning().workers : spec.horizon;
     result.cost = cost(result.program.schedule, spec, workers);
     result.modelled_seconds = modelled_seconds(result.program.schedule, spec, result.program.target, workers);
     try {
@@ -105,9 +106,10 @@ std::string schedule_text(const Explanation& explanation) {
     }
     rows.push_back({"all", "", fmt::format("{}", program.schedule.horizon), flops_text(cost.total.flops(n)), bytes_text(cost.bytes),
                     thirds_text(cost.critical_thirds)});
-    return fmt::format("Schedule {}, {}: one factorization of one system\n{}  modelled time, {}: {}\n", program.schedule.name,
-                       plural(program.tuning.workers, "worker"), table(rows), plural(program.spec.batch, "system"),
-                       seconds_text(explanation.modelled_seconds));
+    const auto workers =
+        program.target.backend == Backend::cpu ? plural(program.tuning.workers, "worker") : std::string("all chains of a level at once");
+    return fmt::format("Schedule {}, {}: one factorization of one system\n{}  modelled time, {}: {}\n", program.schedule.name, workers,
+                       table(rows), plural(program.spec.batch, "system"), seconds_text(explanation.modelled_seconds));
 }
 
 std::string kernels_text(const Explanation& explanation) {

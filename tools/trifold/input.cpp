@@ -12,27 +12,34 @@ namespace fs = std::filesystem;
 
 bool is_numpy(std::string_view bytes) { return bytes.starts_with("\x93NUMPY"); }
 
-Input read_matrix_market(const std::vector<std::string>& files, std::optional<std::int64_t> block, Precision precision) {
-    auto a = parse_matrix_market(read_file(files[0]), files[0]);
+/// A file in memory; read once, because it may be a pipe.
+struct Contents {
+    std::string name, bytes;
+};
+
+Array read_array(Contents& file) {
+    auto array = parse_npy(file.bytes, file.name);
+    std::string().swap(file.bytes);  // the arrays may be large
+    return array;
+}
+
+Input read_matrix_market(std::vector<Contents>& files, std::optional<std::int64_t> block, Precision precision) {
+    auto a = parse_matrix_market(files[0].bytes, files[0].name);
+    std::string().swap(files[0].bytes);
     if (!std::holds_alternative<SparseMatrix>(a))
-        throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", files[0]));
-    auto b = parse_matrix_market(read_file(files[1]), files[1]);
-    if (auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, files[1]);
+        throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", files[0].name));
+    auto b = parse_matrix_market(files[1].bytes, files[1].name);
+    if (auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, files[1].name);
     const auto& rhs = std::get<DenseMatrix>(b);
     return {Kind::matrix_market, assemble(std::get<SparseMatrix>(a), rhs, block, precision), precision, {rhs.rows, rhs.columns}};
 }
 
-Array read_array(const std::string& file) {
-    const auto bytes = read_file(file);
-    return parse_npy(bytes, file);
-}
-
-Input read_numpy(const std::vector<std::string>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
+Input read_numpy(std::vector<Contents>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
     const auto d = read_array(files[0]), e = read_array(files[1]), b = read_array(files[2]);
     auto system = assemble(d, e, b);
     if (block && *block != system.block)
         throw InputError(
-            fmt::format("--block {} was given, but the blocks of '{}' are {} by {}", *block, files[0], system.block, system.block));
+            fmt::format("--block {} was given, but the blocks of '{}' are {} by {}", *block, files[0].name, system.block, system.block));
     return {Kind::numpy, std::move(system), precision.value_or(d.precision), b.shape, d.shape.size() == 4};
 }
 
@@ -46,15 +53,16 @@ bool same_file(const fs::path& left, const fs::path& right) {
 Input read_input(const std::vector<std::string>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
     if (files.size() != 2 && files.size() != 3)
         throw InputError(fmt::format("{} file(s) were given; give A.mtx b.mtx, or D.npy E.npy b.npy", files.size()));
-    const auto expected = files.size() == 3;
+    const bool arrays = files.size() == 3;
+    std::vector<Contents> contents;
     for (const auto& file : files) {
-        const auto bytes = read_file(file);
-        if (is_numpy(bytes) == expected) continue;
+        contents.push_back({file, read_file(file)});
+        if (is_numpy(contents.back().bytes) == arrays) continue;
         throw InputError(
             fmt::format("'{}' {} a NumPy array; give two Matrix Market files (A.mtx b.mtx) or three NumPy arrays (D.npy E.npy b.npy)", file,
-                        expected ? "is not" : "is"));
+                        arrays ? "is not" : "is"));
     }
-    auto input = expected ? read_numpy(files, block, precision) : read_matrix_market(files, block, precision.value_or(Precision::f64));
+    auto input = arrays ? read_numpy(contents, block, precision) : read_matrix_market(contents, block, precision.value_or(Precision::f64));
     check_finite(input.system, input.precision);
     return input;
 }
