@@ -1,7 +1,6 @@
 #include <cstdio>
+#include <trifold/trifold.hpp>
 #include <vector>
-
-#include "runtime/trifold.hpp"
 
 int main() {
     const std::size_t n = 3, N = 1000;  // A has N diagonal blocks of n by n: 4 on the diagonal, -1 from block to block
