@@ -21,6 +21,8 @@ namespace trifold {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr off_t largest_entry_file = off_t{1} << 30;
+
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 std::optional<std::string> read_all(int fd) {
@@ -93,8 +95,10 @@ std::optional<std::string> read_file(const fs::path& path) {
 }
 
 std::optional<std::string> read_file(const Descriptor& directory, const std::string& name) {
-    const Descriptor file(::openat(directory.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    return file ? read_all(file.get()) : std::nullopt;
+    const Descriptor file(::openat(directory.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat about{};
+    if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > largest_entry_file) return std::nullopt;
+    return read_all(file.get());
 }
 
 void write_file(const fs::path& path, std::string_view text) {

@@ -38,7 +38,8 @@ class PrivateDirectory {
     std::filesystem::path path_;
 };
 
-/// The whole file; nothing when it cannot be read. The second form reads `name` in an open directory.
+/// The whole file; nothing when it cannot be read. The second form reads `name` in an open directory, and takes only regular files
+/// of at most 1 GiB: whatever else lies in a damaged cache must not hold up the reader.
 std::optional<std::string> read_file(const std::filesystem::path& path);
 std::optional<std::string> read_file(const Descriptor& directory, const std::string& name);
 

@@ -95,6 +95,11 @@ TEST_CASE_FIXTURE(Fixture, "a file cut short, emptied, longer, missing or not a 
         fs::remove(entry / name);
         fs::create_symlink("/dev/zero", entry / name);
         check_bad();
+        fs::remove(entry / name);
+        REQUIRE(::mkfifo((entry / name).c_str(), 0600) == 0);
+        check_bad();
+        fs::resize_file(entry / name, std::uintmax_t{1} << 31);
+        check_bad();
     }
 }
 
