@@ -23,6 +23,12 @@ std::int64_t shared_limit(const Target& target) {
     return 99 * kib;
 }
 
+/// Double-precision tensor instructions at full rate; other chips have them for compatibility only, or not at all.
+bool has_fast_tensor(const Target& target) {
+    const auto capability = compute_capability(target);
+    return capability == 80 || capability == 90 || capability == 100;
+}
+
 /// Everything a unit's constants follow from.
 struct Plan {
     bool fused = true;
@@ -157,6 +163,7 @@ std::string emit(const Program& program) {
         {"PANEL_LEADING", plan.leading},              {"SWEEP_COLUMNS", plan.columns},
         {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},  {"MEMBERS_PER_GROUP", members_per_group(spec)},
         {"SHARED_FACTOR", plan.factor_shared},        {"SHARED_SWEEP", plan.sweep_shared},
+        {"TENSOR", spec.precision == Precision::f64 && has_fast_tensor(program.target) ? 1 : 0},
         {"ROW_VECTORS", plan.row_vectors},
         {"THREADS_INVERSE", plan.inverse_threads},
         {"SHARED_INVERSE", plan.inverse_shared},
@@ -166,7 +173,7 @@ std::string emit(const Program& program) {
         {"SWEEP_BLOCKS", blocks_for(plan.threads, 255)},
     };
     for (const auto& [name, value] : constants) text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
-    std::vector<std::string> parts{"platform", "common", "panel"};
+    std::vector<std::string> parts{"platform", "common", "products", "panel"};
     if (!plan.fused) parts.push_back("tiles");
     for (const auto* part : {plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse_tiles", "inverse", "finish", "entry"}) parts.push_back(part);
     for (const auto& part : parts) text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));

@@ -31,60 +31,36 @@ struct Product {
 };
 
 TRIFOLD_DEVICE void multiply_out(const real* panel, const Product& product) {
-    int unit = thread_index();
-#pragma unroll 1
-    for (int c = 0; c < padded; c += strip) {
-        const int first = product.lower ? c : 0;
-        const int units = (padded - first) / vector_width;
-#pragma unroll 1
-        for (; unit < units; unit += threads) {
-            real sum[strip][vector_width] = {};
-            const int r = first + unit * vector_width;
-            multiply_rows<1>(sum, panel + product.a + r, panel + product.b + c, panel_leading, padded);
+    multiply_panels(panel, panel_leading, product.a, product.b, product.lower, [&](const real(&sum)[vector_width], int r, int c) {
+        real v[vector_width] = {};
+        real* at = product.to + r + c * padded;
+        if (product.add) load_vector(v, at);
 #pragma unroll
-            for (int k = 0; k < strip; ++k) {
-                real v[vector_width] = {};
-                real* at = product.to + r + (c + k) * padded;
-                if (product.add) load_vector(v, at);
-#pragma unroll
-                for (int q = 0; q < vector_width; ++q) v[q] = product.negative ? -sum[k][q] : v[q] + sum[k][q];
-                store_vector(at, v);
-            }
-        }
-        unit -= units;
-    }
+        for (int k = 0; k < vector_width; ++k) v[k] = product.negative ? -sum[k] : v[k] + sum[k];
+        store_vector(at, v);
+    });
 }
 
 /* The pivot rows -= R R', in their lower part. */
 TRIFOLD_DEVICE void update_pivot(real* panel) {
-    int unit = thread_index();
-#pragma unroll 1
-    for (int c = 0; c < padded; c += strip) {
-        const int units = (padded - c) / vector_width;
-#pragma unroll 1
-        for (; unit < units; unit += threads) {
-            real sum[strip][vector_width];
-            real* at = panel + c + unit * vector_width + c * panel_leading;
+    multiply_panels(panel, panel_leading, next_row, next_row, true, [&](const real(&sum)[vector_width], int r, int c) {
+        real v[vector_width];
+        real* at = panel + r + c * panel_leading;
+        load_vector(v, at);
 #pragma unroll
-            for (int k = 0; k < strip; ++k) load_vector(sum[k], at + k * panel_leading);
-            multiply_rows<-1>(sum, panel + next_row + c + unit * vector_width, panel + next_row + c, panel_leading, padded);
-#pragma unroll
-            for (int k = 0; k < strip; ++k) store_vector(at + k * panel_leading, sum[k]);
-        }
-        unit -= units;
-    }
+        for (int k = 0; k < vector_width; ++k) v[k] -= sum[k];
+        store_vector(at, v);
+    });
 }
 
 /* -G R' to the place of the pivot block, which is stored by now; and from there to G's. */
 TRIFOLD_DEVICE void multiply_fill(real* panel) {
-#pragma unroll 1
-    for (int unit = thread_index(); unit < padded / strip * (padded / vector_width); unit += threads) {
-        const int r = unit % (padded / vector_width) * vector_width, c = unit / (padded / vector_width) * strip;
-        real sum[strip][vector_width] = {};
-        multiply_rows<-1>(sum, panel + behind_row + r, panel + next_row + c, panel_leading, padded);
+    multiply_panels(panel, panel_leading, behind_row, next_row, false, [&](const real(&sum)[vector_width], int r, int c) {
+        real v[vector_width];
 #pragma unroll
-        for (int k = 0; k < strip; ++k) store_vector(panel + r + (c + k) * panel_leading, sum[k]);
-    }
+        for (int k = 0; k < vector_width; ++k) v[k] = -sum[k];
+        store_vector(panel + r + c * panel_leading, v);
+    });
     block_sync();
 #pragma unroll 1
     for (int e = thread_index() * vector_width; e < padded * padded; e += threads * vector_width) {

@@ -26,11 +26,11 @@ TRIFOLD_DEVICE void multiply_out(FrontShared& shared, const Product& product) {
             part.clear();
             multiply_blocks(part, shared.a, shared.b, product.a + row, product.b + column, padded, padded - row);
 #pragma unroll
-            for (int q = 0; q < row_vectors; ++q) {
+            for (int q = 0; q < part_rows; ++q) {
                 if (row + part_row(q) >= padded) continue;
 #pragma unroll
-                for (int c = 0; c < columns_each; ++c) {
-                    real* at = product.to + row + part_row(q) + static_cast<trifold_int>(column + part_column() + c) * padded;
+                for (int c = 0; c < part_columns; ++c) {
+                    real* at = product.to + row + part_row(q) + static_cast<trifold_int>(column + part_column(c)) * padded;
                     real v[vector_width] = {};
                     if (product.add) load_vector(v, at);
 #pragma unroll
@@ -76,14 +76,14 @@ TRIFOLD_DEVICE void factor_rows(FrontShared& shared, real* at, const real* facto
     multiply_blocks(part, shared.a, shared.b, at, factor + j, j, rows);
     real* column = at + static_cast<trifold_int>(j) * padded;
 #pragma unroll
-    for (int q = 0; q < row_vectors; ++q)
+    for (int q = 0; q < part_rows; ++q)
 #pragma unroll
-        for (int c = 0; c < columns_each; ++c) {
+        for (int c = 0; c < part_columns; ++c) {
             real v[vector_width] = {};
-            if (part_row(q) < rows) load_vector(v, column + part_row(q) + (part_column() + c) * padded);
+            if (part_row(q) < rows) load_vector(v, column + part_row(q) + (part_column(c)) * padded);
 #pragma unroll
             for (int k = 0; k < vector_width; ++k) v[k] -= part.at[c][q][k];
-            store_vector(shared.a + part_row(q) + (part_column() + c) * a_leading, v);
+            store_vector(shared.a + part_row(q) + (part_column(c)) * a_leading, v);
         }
     block_sync();
     if (diagonal) {
@@ -93,10 +93,10 @@ TRIFOLD_DEVICE void factor_rows(FrontShared& shared, real* at, const real* facto
     part.clear();
     multiply_chunk(part, shared.a, shared.inverse);
 #pragma unroll
-    for (int q = 0; q < row_vectors; ++q)
+    for (int q = 0; q < part_rows; ++q)
 #pragma unroll
-        for (int c = 0; c < columns_each; ++c) {
-            const int r = part_row(q), s = part_column() + c;
+        for (int c = 0; c < part_columns; ++c) {
+            const int r = part_row(q), s = part_column(c);
             if (r >= rows) continue;
             if (diagonal && r < chunk) load_vector(part.at[c][q], shared.inverse + r + s * b_leading);
             store_vector(column + r + s * padded, part.at[c][q]);

@@ -92,44 +92,6 @@ TRIFOLD_DEVICE void solve_rows(real* panel, int leading, int j, int first, int l
     }
 }
 
-/* c[v][k] -= or += the product of `depth` columns of rows a .. a + vector_width - 1 and b .. b + strip - 1. */
-template <int Sign>
-TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* a, const real* b, int leading, int depth) {
-#pragma unroll 4
-    for (int k = 0; k < depth; ++k) {
-        real x[vector_width], y[strip / vector_width][vector_width];
-        load_vector(x, a + k * leading);
-#pragma unroll
-        for (int q = 0; q < strip / vector_width; ++q) load_vector(y[q], b + q * vector_width + k * leading);
-#pragma unroll
-        for (int c = 0; c < strip; ++c)
-#pragma unroll
-            for (int v = 0; v < vector_width; ++v) sum[c][v] += (Sign < 0 ? -x[v] : x[v]) * y[c / vector_width][c % vector_width];
-    }
-}
-
-/* Columns j .. j + 7 eliminated from everything right of them, but for the next diagonal tile, which the first warp has.
- * Work is cut into columns of 8 by vector_width rows; `index` numbers the caller among `workers`. */
-TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, int rows, int index, int workers) {
-    int unit = index;
-#pragma unroll 1
-    for (int c = j + 8; c < size; c += 8) {
-        const int first = c == j + 8 ? c + 8 : c;
-        const int units = (rows - first) / vector_width;
-#pragma unroll 1
-        for (; unit < units; unit += workers) {
-            real sum[strip][vector_width];
-            real* at = panel + first + unit * vector_width + c * leading;
-#pragma unroll
-            for (int k = 0; k < 8; ++k) load_vector(sum[k], at + k * leading);
-            multiply_rows<-1>(sum, panel + first + unit * vector_width + j * leading, panel + c + j * leading, leading, 8);
-#pragma unroll
-            for (int k = 0; k < 8; ++k) store_vector(at + k * leading, sum[k]);
-        }
-        unit -= units;
-    }
-}
-
 /* The same for the diagonal tile at row and column c, by one warp. */
 TRIFOLD_DEVICE void update_tile(real* panel, int leading, int j, int c) {
 #pragma unroll 1
@@ -154,7 +116,7 @@ TRIFOLD_DEVICE void factor_panel(real* panel, int leading, int rows, int real_ro
             if (Size > w && j > 0) update_tile(panel, leading, j - w, j);
             factor_tile<w>(panel + j * (leading + 1), leading, row + j, real_rows, pivots, diagonal);
         } else if (Size > w && j > 0) {
-            update_trailing(panel, leading, j - w, Size, rows, thread_index() - warp_lanes, threads - warp_lanes);
+            update_trailing(panel, leading, j - w, Size, rows);
         }
         block_sync();
         solve_rows<w>(panel, leading, j, j + w, rows);

@@ -37,6 +37,30 @@ TRIFOLD_DEVICE void store_vector(float* to, const float (&from)[4]) {
     *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
 }
 
+/* (c0; c1) += columns rows: a warp's product of 16 by 4 Quads and 4 Quads by 8. Operands hold element k = 4 i + lane % 4 at
+ * index i, of lines lane / 4 and lane / 4 + 8; c0 and c1 hold elements 2 (lane % 4) and the next of those lines. */
+template <int Quads>
+TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const double (&columns)[2][Quads], const double (&rows)[Quads]) {
+    static_assert(Quads == 2 || Quads == 4, "shapes of the instruction");
+#if TRIFOLD_ARCH >= 90
+    if constexpr (Quads == 4)
+        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+            : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+            : "d"(columns[0][0]), "d"(columns[1][0]), "d"(columns[0][1]), "d"(columns[1][1]), "d"(columns[0][2]), "d"(columns[1][2]),
+              "d"(columns[0][3]), "d"(columns[1][3]), "d"(rows[0]), "d"(rows[1]), "d"(rows[2]), "d"(rows[3]));
+    else
+        asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+            : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+            : "d"(columns[0][0]), "d"(columns[1][0]), "d"(columns[0][1]), "d"(columns[1][1]), "d"(rows[0]), "d"(rows[1]));
+#elif TRIFOLD_ARCH >= 80
+#pragma unroll
+    for (int i = 0; i < Quads; ++i) {
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c0[0]), "+d"(c0[1]) : "d"(columns[0][i]), "d"(rows[i]));
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c1[0]), "+d"(c1[1]) : "d"(columns[1][i]), "d"(rows[i]));
+    }
+#endif
+}
+
 /* 1 / sqrt(d) to the last bit or so, for normal d; about 23 correct bits before correction. */
 TRIFOLD_DEVICE double approximate_rsqrt(double d) {
     double y;

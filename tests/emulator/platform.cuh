@@ -49,3 +49,23 @@ TRIFOLD_DEVICE float approximate_rsqrt(float d) { return 1 / sqrtf(d) * (1 + 1e-
 TRIFOLD_DEVICE double not_a_number() { return NAN; }
 TRIFOLD_DEVICE double infinity() { return INFINITY; }
 TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
+
+template <int Quads>
+struct TensorOperands {
+    double columns[2][Quads], rows[Quads];
+};
+template <int Quads>
+TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const double (&columns)[2][Quads], const double (&rows)[Quads]) {
+    TensorOperands<Quads> mine, all[warp_lanes];
+    __builtin_memcpy(mine.columns, columns, sizeof columns);
+    __builtin_memcpy(mine.rows, rows, sizeof rows);
+    emulator->exchange(&mine, all, sizeof mine);
+    const int lane = thread_index() % warp_lanes;
+    for (int i = 0; i < Quads; ++i)
+        for (int t = 0; t < 4; ++t)
+            for (int v = 0; v < 2; ++v) {
+                const double row = all[(lane % 4 * 2 + v) * 4 + t].rows[i];
+                c0[v] += all[lane / 4 * 4 + t].columns[0][i] * row;
+                c1[v] += all[lane / 4 * 4 + t].columns[1][i] * row;
+            }
+}
