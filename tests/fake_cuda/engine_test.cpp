@@ -131,7 +131,7 @@ TEST_CASE("every operation as a graph, from host memory") {
     }
 }
 
-TEST_CASE("the selected inverse as a graph" * doctest::skip()) {
+TEST_CASE("the selected inverse as a graph") {
     const Spec spec{.block = 5, .horizon = 9, .batch = 2};
     const Emulation emulation(spec, tuning("twisted:2"));
     const Problem<double> problem(spec, 1, 4);
