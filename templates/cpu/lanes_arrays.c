@@ -8,7 +8,7 @@ typedef struct {
     mask which;               /* active lanes */
 } lanes;
 
-INLINE lanes find_lanes(const trifold_args* args, integer group) {
+COLD lanes find_lanes(const trifold_args* args, integer group) {
     lanes g = {.group = group, .all = 1};
     integer some = 0;
     for (int lane = 0; lane < LANES; ++lane) {
@@ -126,29 +126,28 @@ NOINLINE view gather_e(vec* out, const trifold_args* args, const lanes* g, integ
     return gather_block(out, base, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN);
 }
 
-/* Right-hand sides of a block, n by m row-major; columns the call does not have are zero. */
+/* Right-hand sides of a block at base, n by m row-major; columns the call does not have are zero. */
+INLINE int is_dense(trifold_strides s, integer columns) { return columns == m && s.row == m && (m == 1 || s.column == 1); }
+
+COLD void gather_strided(vec* out, const real* const base[LANES], trifold_strides s, integer columns) {
+    for (integer k = 0; k < n * m; ++k) out[k] = (vec){};
+    for (integer c = 0; c < columns; ++c)
+        for (integer r = 0; r < n; ++r) gather_chunk(out + r * m + c, 1, base, r * s.row + c * s.column, 1);
+}
 NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
     const real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (columns == m && s.row == m && (m == 1 || s.column == 1)) {
-        gather_run(out, 1, base, 0, n * m);
-        return;
-    }
-    for (integer k = 0; k < n * m; ++k) out[k] = (vec){};
-    for (integer c = 0; c < columns; ++c) {
-        if (s.row == 1) gather_run(out + c, m, base, c * s.column, n);
-        else for (integer r = 0; r < n; ++r) gather_chunk(out + r * m + c, 1, base, r * s.row + c * s.column, 1);
-    }
+    if (is_dense(s, columns)) gather_run(out, 1, base, 0, n * m);
+    else gather_strided(out, base, s, columns);
+}
+
+COLD void scatter_strided(real* const base[LANES], trifold_strides s, integer columns, const vec* in, const lanes* g) {
+    for (integer c = 0; c < columns; ++c)
+        for (integer r = 0; r < n; ++r) scatter_chunk(base, r * s.row + c * s.column, in + r * m + c, 1, g, 1);
 }
 NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (columns == m && s.row == m && (m == 1 || s.column == 1)) {
-        scatter_run(base, 0, in, 1, g, n * m);
-        return;
-    }
-    for (integer c = 0; c < columns; ++c) {
-        if (s.row == 1) scatter_run(base, c * s.column, in + c, m, g, n);
-        else for (integer r = 0; r < n; ++r) scatter_chunk(base, r * s.row + c * s.column, in + r * m + c, 1, g, 1);
-    }
+    if (is_dense(s, columns)) scatter_run(base, 0, in, 1, g, n * m);
+    else scatter_strided(base, s, columns, in, g);
 }

@@ -92,23 +92,31 @@ NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) {
     p->product = take_exponent(p->product, &p->exponent);
 }
 
-/* D with what the caller adds to its diagonal and, beyond level 0, without the updates of the separator. */
-NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
-    const view d = gather_d(out, args, g, block);
-    vec largest = d.p[0];
-    for (integer j = 0; j < n; ++j) {
-        vec* entry = out + j * (n + 1);
-        if (args->diagonal || args->shift)
-            for (int lane = 0; lane < LANES; ++lane) (*entry)[lane] += diagonal_term(args, g->member[lane], block, j);
-        largest = j == 0 ? *entry : choose(*entry > largest, *entry, largest);
-    }
-    p->floor = args->pivot_floor > 0 ? largest * (real)args->pivot_floor : spread(-LARGEST);
-    for (int side = 0; updated && side < 2; ++side) {
+COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
+    for (integer j = 0; j < n; ++j)
+        for (int lane = 0; lane < LANES; ++lane) d[j * (n + 1)][lane] += diagonal_term(args, g->member[lane], block, j);
+}
+
+COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lanes* g, integer block) {
+    for (int side = 0; side < 2; ++side) {
         if (!has_slot(block, side)) continue;
         const vec* slot = (const vec*)update_of(args, side, g->group, block);
         for (integer i = 0; i < n; ++i)
-            for (integer j = 0; j <= i; ++j) out[i * d.row + j * d.column] -= slot[i * n + j];
+            for (integer j = 0; j <= i; ++j) d[i * shape.row + j * shape.column] -= slot[i * n + j];
     }
+}
+
+/* D with what the caller adds to its diagonal and, beyond level 0, without the updates of the separator. */
+NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
+    const view d = gather_d(out, args, g, block);
+    if (args->diagonal || args->shift) add_to_diagonal(out, args, g, block);
+    p->floor = spread(-LARGEST);
+    if (args->pivot_floor > 0) {
+        vec largest = out[0];
+        for (integer j = 1; j < n; ++j) largest = choose(out[j * (n + 1)] > largest, out[j * (n + 1)], largest);
+        p->floor = largest * (real)args->pivot_floor;
+    }
+    if (updated) subtract_slots(out, d, args, g, block);
     return d;
 }
 
@@ -145,11 +153,11 @@ NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block
 }
 
 /* Idle lanes of a front's part of the factor keep their values. */
-NOINLINE void keep(vec* kept, vec* const parts[3]) {
+COLD void keep(vec* kept, vec* const parts[3]) {
     for (int k = 0; k < 3; ++k)
         for (integer i = 0; parts[k] && i < AREA; ++i) kept[k * AREA + i] = parts[k][i];
 }
-NOINLINE void restore(const vec* kept, vec* const parts[3], mask which) {
+COLD void restore(const vec* kept, vec* const parts[3], mask which) {
     for (int k = 0; k < 3; ++k)
         for (integer i = 0; parts[k] && i < AREA; ++i) parts[k][i] = choose(which, parts[k][i], kept[k * AREA + i]);
 }
@@ -165,7 +173,7 @@ NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer blo
 }
 
 /* The chain's log determinant stands at its last front. */
-NOINLINE void record_log_determinant(const trifold_args* args, const lanes* g, integer block, const pivots* p) {
+COLD void record_log_determinant(const trifold_args* args, const lanes* g, integer block, const pivots* p) {
     for (int lane = 0; lane < LANES; ++lane)
         if (g->active[lane])
             *block_log_determinant_of(args, g->member[lane], block) = -2 * log_of((double)p->product[lane], (double)p->exponent[lane]);
@@ -180,7 +188,7 @@ INLINE void pass_poison(const trifold_args* args, const lanes* g, int side, inte
 }
 
 /* The separators at the ends of a chain and their new coupling. */
-NOINLINE void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill, const pivots* p) {
+COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill, const pivots* p) {
     if (c.behind >= 0) pass_poison(args, g, side_behind(&c), block_at(level, c.behind), level->index, p);
     if (c.ahead < 0) return;
     const integer ahead = block_at(level, c.ahead);

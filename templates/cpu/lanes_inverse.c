@@ -44,7 +44,7 @@ NOINLINE void put_coupling(const trifold_args* args, const trifold_level* level,
 }
 
 /* S(behind, ahead) of a chain's two separators, which are neighbours at the next level. */
-NOINLINE void load_across(vec* out, const trifold_args* args, const trifold_level* level, const lanes* g, const chain* c) {
+COLD void load_across(vec* out, const trifold_args* args, const trifold_level* level, const lanes* g, const chain* c) {
     const integer behind = next_position(level, c->behind), ahead = next_position(level, c->ahead);
     const view s = stored((const vec*)inverse_coupling_of(args, g->group, level->next_coupling + smaller(behind, ahead)));
     const view turned = behind > ahead ? s : transposed(s);
