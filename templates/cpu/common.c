@@ -44,6 +44,7 @@ INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survive
 #define LOW(w, a, b) __builtin_shufflevector(a, b, TRIFOLD_LOW_##w)
 #define HIGH(w, a, b) __builtin_shufflevector(a, b, TRIFOLD_HIGH_##w)
 #define UNROLL _Pragma("GCC unroll 16")
+#define ROLLED _Pragma("GCC unroll 1")
 
 #define TRANSPOSE_STEP(v, w)                               \
     UNROLL for (int i = 0; i < LANES; ++i) if (!(i & w)) { \

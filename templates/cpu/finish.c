@@ -3,7 +3,7 @@
 static void finish_factor(const trifold_args* args, integer member) {
     integer worst = SOUND, floors = 0;
     double sum = 0;
-    for (integer block = 0; block < TRIFOLD_HORIZON; ++block) {
+    ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) {
         worst = smaller(worst, *failure_of(args, member, block));
         floors += *floors_of(args, member, block);
         sum += *block_log_determinant_of(args, member, block);
@@ -19,7 +19,7 @@ static void finish_forward(const trifold_args* args, integer member) {
     double* quadratic = (double*)workspace_at(args, TRIFOLD_OFFSET_QUADRATIC) + member * TRIFOLD_RHS;
     for (integer column = 0; column < args->columns; ++column) {
         double sum = 0;
-        for (integer block = 0; block < TRIFOLD_HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
+        ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
         quadratic[column] = sum;
     }
 }

@@ -31,8 +31,6 @@ INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row +
 
 typedef vec tile[TILE][TILE];
 
-#define ROLLED _Pragma("GCC unroll 1")
-
 INLINE void tile_zero(tile t, int rows, int cols) {
     UNROLL for (int i = 0; i < rows; ++i)
         UNROLL for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
