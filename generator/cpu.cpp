@@ -90,8 +90,8 @@ std::string constants(const Program& program) {
 }  // namespace
 
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule&) {
+    if (tuning.variant == "lanes" || (tuning.variant == "auto" && lanes_pay(spec, target))) return lanes_variant(spec, target);
     if (tuning.variant == "auto" || tuning.variant == "tile") return tile_variant(spec, target);
-    if (tuning.variant == "lanes") return lanes_variant(spec, target);
     throw SpecError(fmt::format("unknown CPU variant '{}'; give auto, tile or lanes", tuning.variant));
 }
 

@@ -21,6 +21,11 @@ std::int64_t tile(const Spec& spec, const Target& target) {
 
 }  // namespace
 
+bool lanes_pay(const Spec& spec, const Target& target) {
+    constexpr std::int64_t widest_row = 128;  // bytes; measured: see docs/performance.md
+    return spec.batch >= lanes_of(spec, target) && spec.block * element_bytes(spec.precision) <= widest_row;
+}
+
 Variant lanes_variant(const Spec& spec, const Target& target) {
     const auto n = spec.block, area = n * n;
     if (n > max_lanes_block)

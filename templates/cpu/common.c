@@ -22,6 +22,8 @@ typedef real loose __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES
 
 #define INLINE static inline __attribute__((always_inline, unused))
 #define NOINLINE static __attribute__((noinline, unused))
+/* Off the main path: small code, sooner compiled. */
+#define COLD static __attribute__((noinline, cold, unused))
 
 _Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL,
                "host and kernel disagree on args.h");

@@ -1,6 +1,6 @@
 /* Results of a member from those of its blocks, in a fixed order. Tasks are members. */
 
-static void finish_factor(const trifold_args* args, integer member) {
+COLD void finish_factor(const trifold_args* args, integer member) {
     integer worst = SOUND, floors = 0;
     double sum = 0;
     ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) {
@@ -15,7 +15,7 @@ static void finish_factor(const trifold_args* args, integer member) {
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 
-static void finish_forward(const trifold_args* args, integer member) {
+COLD void finish_forward(const trifold_args* args, integer member) {
     double* quadratic = (double*)workspace_at(args, TRIFOLD_OFFSET_QUADRATIC) + member * TRIFOLD_RHS;
     for (integer column = 0; column < args->columns; ++column) {
         double sum = 0;

@@ -12,9 +12,6 @@ typedef int bits;
 #endif
 typedef bits mask __attribute__((vector_size(sizeof(vec))));
 
-/* Off the main path: small code compiles sooner. */
-#define COLD static __attribute__((noinline, cold, unused))
-
 INLINE vec choose(mask which, vec yes, vec no) { return (vec)((which & (mask)yes) | (~which & (mask)no)); }
 
 /* A matrix of vectors: element (r, c) is p[r * row + c * column]. */

@@ -244,17 +244,9 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
     if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), !updated, r, y);
 }
 
-INLINE void factor_tasks(const trifold_args* args, const trifold_level* level, integer first, integer last, int forward, void* scratch) {
-    for (integer task = first; task < last; ++task) {
-        const lanes g = find_lanes(args, task / level->chains);
-        if (g.any) factor_chain(args, level, &g, find_chain(level, task % level->chains), forward, (factor_scratch*)scratch);
-    }
+static void factor_only(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    factor_chain(args, level, g, c, 0, (factor_scratch*)scratch);
 }
-
-void TRIFOLD_KERNEL_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
-    factor_tasks(args, level, first_task, last_task, 0, scratch);
-}
-void TRIFOLD_KERNEL_FACTOR_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
-                                   void* scratch) {
-    factor_tasks(args, level, first_task, last_task, 1, scratch);
+static void factor_forward(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    factor_chain(args, level, g, c, 1, (factor_scratch*)scratch);
 }

@@ -52,7 +52,8 @@ COLD void load_across(vec* out, const trifold_args* args, const trifold_level* l
         for (integer j = 0; j < n; ++j) out[i * n + j] = turned.p[i * turned.row + j * turned.column];
 }
 
-NOINLINE void inverse_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, inverse_scratch* s) {
+static void inverse_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    inverse_scratch* s = (inverse_scratch*)scratch;
     const int fill = c.behind >= 0;
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = k == n ? spread(1) : (vec){};
     const view identity = {s->unit + n, -1, 1}, none = {0, 0, 0};
@@ -88,9 +89,23 @@ NOINLINE void inverse_chain(const trifold_args* args, const trifold_level* level
     }
 }
 
-void TRIFOLD_KERNEL_INVERSE(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
-    for (integer task = first_task; task < last_task; ++task) {
+/* ---- entry points: a task is one chain of one group ---- */
+
+typedef void chain_work(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch);
+
+COLD void each_chain(const trifold_args* args, const trifold_level* level, integer first, integer last, void* scratch, chain_work* work) {
+    for (integer task = first; task < last; ++task) {
         const lanes g = find_lanes(args, task / level->chains);
-        if (g.any) inverse_chain(args, level, &g, find_chain(level, task % level->chains), (inverse_scratch*)scratch);
+        if (g.any) work(args, level, &g, find_chain(level, task % level->chains), scratch);
     }
 }
+
+#define LANES_KERNEL(NAME, WORK)                                                                                                     \
+    void NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
+        each_chain(args, level, first_task, last_task, scratch, WORK);                                                              \
+    }
+LANES_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_only)
+LANES_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_forward)
+LANES_KERNEL(TRIFOLD_KERNEL_FORWARD, forward_chain)
+LANES_KERNEL(TRIFOLD_KERNEL_BACKWARD, backward_chain)
+LANES_KERNEL(TRIFOLD_KERNEL_INVERSE, inverse_chain)

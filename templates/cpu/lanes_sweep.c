@@ -1,6 +1,7 @@
 /* Variant "lanes": forward and backward sweeps with the stored factor. */
 
-NOINLINE void forward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, factor_scratch* s) {
+static void forward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    factor_scratch* s = (factor_scratch*)scratch;
     const int updated = level->index > 0;
     const vec *r = 0, *y = 0;
     for (integer k = 0; k < c.length; ++k) {
@@ -54,7 +55,8 @@ typedef struct {
 } backward_scratch;
 _Static_assert(sizeof(backward_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 
-NOINLINE void backward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, backward_scratch* s) {
+static void backward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    backward_scratch* s = (backward_scratch*)scratch;
     const vec* next = 0;
     if (c.behind >= 0) gather_rhs(s->behind, (const real*)args->x, args->x_strides, args->columns, g, block_at(level, c.behind));
     if (c.ahead >= 0) {
@@ -69,18 +71,5 @@ NOINLINE void backward_chain(const trifold_args* args, const trifold_level* leve
                    c.behind >= 0 ? (const vec*)behind_of(args, g->group, block) : 0, (const vec*)factor_of(args, g->group, block));
         scatter_rhs((real*)args->x, args->x_strides, args->columns, x, g, block);
         next = x;
-    }
-}
-
-void TRIFOLD_KERNEL_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
-    for (integer task = first_task; task < last_task; ++task) {
-        const lanes g = find_lanes(args, task / level->chains);
-        if (g.any) forward_chain(args, level, &g, find_chain(level, task % level->chains), (factor_scratch*)scratch);
-    }
-}
-void TRIFOLD_KERNEL_BACKWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
-    for (integer task = first_task; task < last_task; ++task) {
-        const lanes g = find_lanes(args, task / level->chains);
-        if (g.any) backward_chain(args, level, &g, find_chain(level, task % level->chains), (backward_scratch*)scratch);
     }
 }

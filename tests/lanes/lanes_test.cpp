@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "generator/error.hpp"
 #include "tests/cpu/problem.hpp"
 #include "tests/cpu/unit.hpp"
 
@@ -104,6 +105,20 @@ void check_one(const Spec& spec, const std::string& schedule, int turn, const Ta
 }
 
 }  // namespace
+
+TEST_CASE("lanes: auto takes them for batches that fill a vector, of small blocks") {
+    const Target target{Backend::cpu, "x86-64-v4"};
+    const auto variant = [&](const Spec& spec) { return generate(spec, target).variant.name; };
+    CHECK(variant({.block = 12, .horizon = 4, .batch = 8}) == "lanes");
+    CHECK(variant({.block = 12, .horizon = 4, .batch = 7}) == "tile");
+    CHECK(variant({.block = 17, .horizon = 4, .batch = 64}) == "tile");
+    CHECK(variant({.block = 32, .horizon = 4, .precision = Precision::f32, .batch = 16}) == "lanes");
+    CHECK(variant({.block = 32, .horizon = 4, .precision = Precision::f32, .batch = 15}) == "tile");
+    const auto program = generate({.block = 3, .horizon = 4, .batch = 9}, target);
+    CHECK(program.variant.members == 16);
+    CHECK(program.kernels[0].shape.members_per_task == 8);
+    CHECK_THROWS_AS(generate({.block = 33, .horizon = 4, .batch = 8}, target, {.variant = "lanes"}), SpecError);
+}
 
 TEST_CASE("lanes: every schedule solves") {
     int k = 0;
