@@ -119,7 +119,7 @@ TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, con
     }
 }
 
-TRIFOLD_DEVICE void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
+TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     real* panel = shared.panel;
     const Chain chain = find_chain(level, number);

@@ -150,7 +150,7 @@ TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, c
     }
 }
 
-TRIFOLD_DEVICE void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
+TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Chain chain = find_chain(level, number);
     const bool fill = chain.behind >= 0;

@@ -3,6 +3,9 @@
 #ifndef TRIFOLD_PLATFORM
 #define TRIFOLD_PLATFORM
 #define TRIFOLD_DEVICE static __device__ __forceinline__ __attribute__((unused))
+/* Called, not inlined: kernels that share it share its code, and compile once. Its arguments may be kernel parameters. */
+#define TRIFOLD_FUNCTION static __device__ __noinline__ __attribute__((unused))
+#define TRIFOLD_PARAMETER const __grid_constant__
 #define TRIFOLD_METHOD __device__ __forceinline__
 /* `blocks` thread blocks must fit a multiprocessor; always said, since ptxas otherwise spills to fit more. */
 #define TRIFOLD_KERNEL(threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks)

@@ -1,5 +1,7 @@
 #define TRIFOLD_PLATFORM
 #define TRIFOLD_DEVICE static inline
+#define TRIFOLD_FUNCTION static
+#define TRIFOLD_PARAMETER const
 #define TRIFOLD_METHOD inline
 #define TRIFOLD_KERNEL(threads, blocks) extern "C" __attribute__((visibility("default")))
 #include <math.h>
