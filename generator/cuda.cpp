@@ -35,6 +35,7 @@ struct Plan {
     std::int64_t real = 8, padded = 0, tile = 0, threads = 0, inverse_threads = 0;
     std::int64_t leading = 0, columns = 0;  ///< of the panel in shared memory; right-hand sides a sweep treats at once
     std::int64_t row_vectors = 1;           ///< tiled: 16-byte vectors of rows a thread has
+    std::int64_t parts = 1;                 ///< the columns of a panel are cut in, so that all threads load
     bool stage_factor = false;              ///< sweeps copy the factor to shared memory
     std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
 };
@@ -45,9 +46,9 @@ std::int64_t threads_for(std::int64_t padded) {
     return padded <= 32 ? 128 : 256;
 }
 
-/// Pivots, their diagonal and the panel: FrontShared in templates/device.
+/// Pivots, chain, the pivots' diagonal and the panel: FrontShared in templates/device.
 std::int64_t front_bytes(std::int64_t diagonal, std::int64_t panel_elements, std::int64_t real) {
-    return round_up(round_up(24 + 8 * diagonal, 16) + panel_elements * real, 16);
+    return round_up(round_up(64 + 8 * diagonal, 16) + panel_elements * real, 16);
 }
 
 std::int64_t leading_for(std::int64_t rows) { return round_up(rows - 4, 8) + 4; }  // 4 modulo 8: free of bank conflicts
@@ -80,9 +81,11 @@ Plan tiled_plan(const Spec& spec) {
 
 /// Sweeps treat as many right-hand sides at once as the Spec has, up to 8, and fit the smallest shared memory.
 void plan_sweeps(Plan& plan, const Spec& spec) {
+    plan.parts = std::max<std::int64_t>(plan.threads / (2 * plan.padded), 1);
+    while (plan.padded % plan.parts != 0) --plan.parts;
     const auto bytes = [&](std::int64_t columns) {
         const auto factor = plan.stage_factor ? (plan.padded + 1) * plan.padded : 1;
-        return (columns * 4 * plan.padded + factor) * plan.real;
+        return (columns * (4 + 2 * plan.parts) * plan.padded + factor) * plan.real;
     };
     plan.columns = std::min<std::int64_t>(spec.rhs, 8);
     while (!plan.stage_factor && plan.columns > 1 && bytes(plan.columns) > 64 * kib) plan.columns /= 2;
@@ -161,6 +164,7 @@ std::string emit(const Program& program) {
         {"ARCH", compute_capability(program.target)}, {"PADDED", plan.padded},
         {"TILE", plan.tile},                          {"THREADS", plan.threads},
         {"PANEL_LEADING", plan.leading},              {"SWEEP_COLUMNS", plan.columns},
+        {"SWEEP_PARTS", plan.parts},
         {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},  {"MEMBERS_PER_GROUP", members_per_group(spec)},
         {"SHARED_FACTOR", plan.factor_shared},        {"SHARED_SWEEP", plan.sweep_shared},
         {"TENSOR", spec.precision == Precision::f64 && has_fast_tensor(program.target) ? 1 : 0},
@@ -169,7 +173,7 @@ std::string emit(const Program& program) {
         {"SHARED_INVERSE", plan.inverse_shared},
         {"SCRATCH_CHAINS", most_chains(program.schedule)},
         {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
-        {"FACTOR_BLOCKS", blocks_for(plan.threads, 255)},
+        {"FACTOR_BLOCKS", blocks_for(plan.threads, 168)},
         {"SWEEP_BLOCKS", blocks_for(plan.threads, 255)},
     };
     for (const auto& [name, value] : constants) text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");

@@ -47,7 +47,7 @@ TRIFOLD_DEVICE trifold_int block_at(const trifold_level& level, trifold_int posi
 
 template <class T>
 TRIFOLD_DEVICE T* buffer(const trifold_args& args, trifold_int offset) {
-    return reinterpret_cast<T*>(static_cast<char*>(args.workspace) + offset);
+    return global_pointer(reinterpret_cast<T*>(static_cast<char*>(args.workspace) + offset));
 }
 
 TRIFOLD_DEVICE trifold_int block_index(trifold_int member, trifold_int block) { return member * TRIFOLD_HORIZON + block; }
@@ -86,7 +86,7 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
 TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
     const trifold_int lower = p < q ? p : q;
-    if (level.index == 0) return static_cast<const real*>(args.e) + member * TRIFOLD_E_MEMBER + lower * TRIFOLD_E_STAGE;
+    if (level.index == 0) return global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + lower * TRIFOLD_E_STAGE;
     return buffer<real>(args, TRIFOLD_OFFSET_COUPLING) + (member * TRIFOLD_COUPLINGS + level.coupling + lower) * storage;
 }
 /* The coupling that a chain leaves between the separators on its two sides. */
@@ -105,7 +105,7 @@ TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * s
 /* A(p, q) into column-major `to`, zeros in the padding, from the couplings A(higher, lower). */
 TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
                                   trifold_int q) {
-    const real* from = coupling_at(args, level, member, p, q);
+    const real* from = global_pointer(coupling_at(args, level, member, p, q));
     constexpr trifold_int pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
     const bool by_rows = (level.index > 0 || TRIFOLD_E_ROW < TRIFOLD_E_COLUMN) == (p > q);
     const trifold_int step = level.index > 0 ? padded : pitch;
@@ -120,14 +120,14 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
 /* What is added to diagonal entry r of a block of D. */
 TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     real term = 0;
-    if (args.diagonal != nullptr) term += static_cast<const real*>(args.diagonal)[block_index(member, block) * block_size + r];
-    if (args.shift != nullptr) term += static_cast<const real*>(args.shift)[member];
+    if (args.diagonal != nullptr) term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
+    if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
     return term;
 }
 
 /* The lower triangle of a block's diagonal as its level finds it, the identity in the padding; `to` may have rubbish above. */
 TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
-    const real* from = static_cast<const real*>(args.d) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+    const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
     const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
 #pragma unroll 4

@@ -5,6 +5,7 @@ constexpr int next_row = padded, behind_row = 2 * padded;
 
 struct FrontShared {
     Pivots pivots;
+    Chain chain;  /* here rather than in registers, of which the panel needs all */
     double diagonal[padded];
     alignas(16) real panel[panel_leading * padded];
 };
@@ -122,7 +123,9 @@ TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, con
 TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     real* panel = shared.panel;
-    const Chain chain = find_chain(level, number);
+    if (thread_index() == 0) shared.chain = find_chain(level, number);
+    block_sync();
+    const Chain& chain = shared.chain;
     const bool fill = chain.behind >= 0;
     bool failed = false;
 #pragma unroll 1

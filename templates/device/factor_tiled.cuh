@@ -2,6 +2,7 @@
  * its factor's place, R and G in theirs. Left-looking, by columns of 32. */
 struct FrontShared {
     Pivots pivots;
+    Chain chain;  /* here rather than in registers, of which the panel needs all */
     double diagonal[padded];
     alignas(16) real a[chunk * a_leading];
     real b[chunk * b_leading];
@@ -152,7 +153,9 @@ TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, c
 
 TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
-    const Chain chain = find_chain(level, number);
+    if (thread_index() == 0) shared.chain = find_chain(level, number);
+    block_sync();
+    const Chain& chain = shared.chain;
     const bool fill = chain.behind >= 0;
     bool failed = false;
 #pragma unroll 1

@@ -10,7 +10,7 @@ struct View {
     real* at;
     int row, column;
     TRIFOLD_METHOD View transposed() const { return {at, column, row}; }
-    TRIFOLD_METHOD real& operator()(int r, int c) const { return at[r * row + c * column]; }
+    TRIFOLD_METHOD real& operator()(int r, int c) const { return global_pointer(at)[r * row + c * column]; }
 };
 
 struct InverseShared {

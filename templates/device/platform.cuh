@@ -21,6 +21,13 @@ TRIFOLD_DEVICE void warp_sync() { __syncwarp(); }
 extern __shared__ uint4 trifold_shared[];
 TRIFOLD_DEVICE void* shared_memory() { return trifold_shared; }
 
+/* Says that a pointer is to device memory, which a called function cannot see; loads may then pass stores to shared memory. */
+template <class T>
+TRIFOLD_DEVICE T* global_pointer(T* p) {
+    __builtin_assume(__isGlobal(p));
+    return p;
+}
+
 template <class T>
 TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
     return __shfl_xor_sync(0xffffffffu, value, mask);

@@ -8,6 +8,7 @@ constexpr int stack = 3 * padded;
 struct SweepShared {
     real stacked[columns_at_once][stack];
     real solved[columns_at_once][padded];
+    real partial[TRIFOLD_SWEEP_PARTS][columns_at_once][2 * padded];  /* sums over parts of a panel's columns */
     real factor[stage_factor ? factor_leading * padded : 1];
 };
 static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
@@ -141,41 +142,75 @@ TRIFOLD_DEVICE void solve_upper(SweepShared& shared, const real* factor) {
     }
 }
 
-/* stacked rows row .. -= panel * solved; a thread takes whole rows, so that lanes read down columns. */
-TRIFOLD_DEVICE void apply_panel(SweepShared& shared, int row, const real* panel) {
+constexpr int panel_rows = 2 * padded, parts = TRIFOLD_SWEEP_PARTS, part_depth = padded / parts;
+
+/* stacked next and behind -= panels * solved; a thread takes whole rows of a part, so that lanes read down columns. */
+TRIFOLD_DEVICE void apply_panels(SweepShared& shared, const real* next, const real* behind) {
 #pragma unroll 1
-    for (int r = thread_index(); r < padded; r += threads) {
+    for (int unit = thread_index(); unit < panel_rows * parts; unit += threads) {
+        const int row = unit % panel_rows, part = unit / panel_rows, first = part * part_depth;
+        const real* panel = row < padded ? next : behind;
         real sum[columns_at_once] = {};
-#pragma unroll 8
-        for (int k = 0; k < padded; ++k) {
-            const real a = panel[r + static_cast<trifold_int>(k) * padded];
+        if (panel != nullptr) {
+            panel += row % padded + static_cast<trifold_int>(first) * padded;
+#pragma unroll 16
+            for (int k = 0; k < part_depth; ++k) {
+                const real a = panel[static_cast<trifold_int>(k) * padded];
 #pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) sum[c] += a * shared.solved[c][k];
+                for (int c = 0; c < columns_at_once; ++c) sum[c] += a * shared.solved[c][first + k];
+            }
         }
+        if (parts > 1 && part > 0) {
 #pragma unroll
-        for (int c = 0; c < columns_at_once; ++c) shared.stacked[c][row + r] -= sum[c];
+            for (int c = 0; c < columns_at_once; ++c) shared.partial[part - 1][c][row] = sum[c];
+        } else {
+#pragma unroll
+            for (int c = 0; c < columns_at_once; ++c) shared.stacked[c][padded + row] -= sum[c];
+        }
     }
+    if (parts == 1) return;
+    block_sync();
+#pragma unroll 1
+    for (int row = thread_index(); row < panel_rows; row += threads)
+        for (int part = 1; part < parts; ++part)
+#pragma unroll
+            for (int c = 0; c < columns_at_once; ++c) shared.stacked[c][padded + row] -= shared.partial[part - 1][c][row];
 }
 
-/* Pivot rows of stacked -= panel' * stacked rows row .. : a warp takes a column, its lanes the rows. */
-TRIFOLD_DEVICE void apply_transposed(SweepShared& shared, int row, const real* panel) {
+/* Pivot rows of stacked -= panels' * stacked next and behind: a warp takes four columns, its lanes the rows. */
+TRIFOLD_DEVICE void apply_transposed(SweepShared& shared, const real* next, const real* behind) {
+    constexpr int group = columns_at_once > 4 ? 2 : 4;
     const int lane = thread_index() % warp_lanes;
-#pragma unroll 2
-    for (int k = thread_index() / warp_lanes; k < padded; k += threads / warp_lanes) {
-        real sum[columns_at_once] = {};
-#pragma unroll 4
-        for (int r = lane; r < padded; r += warp_lanes) {
-            const real a = panel[r + static_cast<trifold_int>(k) * padded];
+#pragma unroll 1
+    for (int k = thread_index() / warp_lanes * group; k < padded; k += threads / warp_lanes * group) {
+        real sum[group][columns_at_once] = {};
 #pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) sum[c] += a * shared.stacked[c][row + r];
+        for (int which = 0; which < 2; ++which) {
+            const real* panel = which == 0 ? next : behind;
+            if (panel == nullptr) continue;
+            panel += static_cast<trifold_int>(k) * padded;
+#pragma unroll 1
+            for (int r = lane; r < padded; r += warp_lanes) {
+                real a[group];
+#pragma unroll
+                for (int q = 0; q < group; ++q) a[q] = panel[r + q * padded];
+#pragma unroll
+                for (int q = 0; q < group; ++q)
+#pragma unroll
+                    for (int c = 0; c < columns_at_once; ++c) sum[q][c] += a[q] * shared.stacked[c][(which + 1) * padded + r];
+            }
         }
 #pragma unroll
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2)
 #pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) sum[c] += shuffle_xor(sum[c], mask);
+            for (int q = 0; q < group; ++q)
+#pragma unroll
+                for (int c = 0; c < columns_at_once; ++c) sum[q][c] += shuffle_xor(sum[q][c], mask);
         if (lane == 0) {
 #pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) shared.stacked[c][k] -= sum[c];
+            for (int q = 0; q < group; ++q)
+#pragma unroll
+                for (int c = 0; c < columns_at_once; ++c) shared.stacked[c][k + q] -= sum[q][c];
         }
     }
 }
@@ -207,8 +242,8 @@ TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& arg
             load_running(shared, padded, args, level, member, block_at(level, position + chain.step), columns);
         block_sync();
         solve_lower(shared, factor);
-        if (!last || chain.ahead >= 0) apply_panel(shared, padded, next_of(args, member, block));
-        if (chain.behind >= 0) apply_panel(shared, 2 * padded, behind_of(args, member, block));
+        const bool has_next = !last || chain.ahead >= 0;
+        apply_panels(shared, has_next ? next_of(args, member, block) : nullptr, chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
         store_rhs(shared.solved, args, member, block, columns);
         store_quadratic(shared, args, member, block, columns);
         block_sync();
@@ -237,8 +272,8 @@ TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& ar
         const real* factor = fetch_factor(shared, factor_of(args, member, block));
         load_rhs(shared, 0, args.b, args.b_strides, member, block, columns);
         block_sync();
-        if (!last || chain.ahead >= 0) apply_transposed(shared, padded, next_of(args, member, block));
-        if (chain.behind >= 0) apply_transposed(shared, 2 * padded, behind_of(args, member, block));
+        const bool has_next = !last || chain.ahead >= 0;
+        apply_transposed(shared, has_next ? next_of(args, member, block) : nullptr, chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
         block_sync();
         solve_upper(shared, factor);
         store_rhs(shared.solved, args, member, block, columns);

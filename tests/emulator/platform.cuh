@@ -25,6 +25,11 @@ TRIFOLD_DEVICE void warp_sync() { emulator->barrier(1); }
 TRIFOLD_DEVICE void* shared_memory() { return emulator->shared; }
 
 template <class T>
+TRIFOLD_DEVICE T* global_pointer(T* p) {
+    return p;
+}
+
+template <class T>
 TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
     T all[warp_lanes];
     emulator->exchange(&value, all, sizeof value);
