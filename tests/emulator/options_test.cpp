@@ -1,0 +1,187 @@
+// What a call may ask for beside the solution, and what becomes of matrices that are not positive definite.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/emulator/fixture.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+constexpr auto forward_order = trifold::test::Order::forward;
+const std::string variants[] = {"fused", "tiled"};
+
+struct Case {
+    Case(const Spec& given, const std::string& schedule, const std::string& variant, unsigned seed)
+        : spec(given),
+          unit(generate(spec, {Backend::cuda, "sm_90"}, {.schedule = schedule, .variant = variant})),
+          systems(random_systems(spec, seed)),
+          user(arrays<double>(spec, systems)),
+          workspace(unit.program()),
+          x(user.b.size(), 7.0) {}
+    trifold_args args() { return arguments(spec, user, x, workspace); }
+    trifold_status status(std::int64_t member) { return workspace.buffer<trifold_status>(unit.program(), "status")[member]; }
+    double log_determinant(std::int64_t member) { return workspace.buffer<double>(unit.program(), "log_determinant")[member]; }
+    double& d(std::int64_t member, std::int64_t block, std::int64_t r, std::int64_t c) {
+        return user.d[static_cast<std::size_t>(((member * spec.horizon + block) * spec.block + r) * spec.block + c)];
+    }
+    Matrix solution(std::int64_t member) { return gather(spec, x, member, spec.rhs); }
+    bool solves(std::int64_t member) {
+        const auto& system = systems[static_cast<std::size_t>(member)];
+        return relative_residual(system.dense(), solution(member), system.b) <= tolerance<double>;
+    }
+    Spec spec;
+    EmulatedUnit unit;
+    std::vector<System> systems;
+    Arrays<double> user;
+    Workspace workspace;
+    std::vector<double> x;
+};
+
+}  // namespace
+
+TEST_CASE("emulated: a failed member is named, all of it is NaN, and the others are solved") {
+    for (const auto& variant : variants)
+        for (const std::string schedule : {"sequential", "twisted:3", "multi-stage"})
+            for (const std::int64_t block : {0, 4, 8}) {
+                CAPTURE(variant);
+                CAPTURE(schedule);
+                CAPTURE(block);
+                Case test({.block = 10, .horizon = 9, .batch = 3}, schedule, variant, 3);
+                test.d(1, block, 8, 8) = -1e6;
+                test.unit.run(Operation::factor_solve, test.args(), forward_order);
+                CHECK(test.status(1).block == block);
+                CHECK(test.status(1).row == 8);
+                CHECK(std::isnan(test.log_determinant(1)));
+                CHECK(test.solution(1).array().isNaN().all());
+                for (const std::int64_t m : {0, 2}) {
+                    CHECK(test.status(m).block == -1);
+                    CHECK(test.solves(m));
+                }
+            }
+}
+
+TEST_CASE("emulated: pivots that are zero, infinite or NaN fail; tiny ones pass") {
+    const auto infinity = std::numeric_limits<double>::infinity();
+    for (const double pivot : {0.0, -1.0, infinity, std::nan(""), 1e-310, 1e300}) {
+        CAPTURE(pivot);
+        Case test({.block = 1, .horizon = 1}, "sequential", "fused", 1);
+        test.user.d[0] = pivot;
+        test.unit.run(Operation::factor, test.args(), forward_order);
+        const bool passes = pivot > 0 && pivot < infinity;
+        CHECK(test.status(0).block == (passes ? -1 : 0));
+        if (passes) CHECK(test.log_determinant(0) == doctest::Approx(std::log(pivot)).epsilon(1e-14));
+    }
+}
+
+TEST_CASE("emulated: masked members and members beyond the call are untouched") {
+    for (const auto& variant : variants) {
+        Case test({.block = 5, .horizon = 6, .rhs = 2, .batch = 4}, "partitioned:2", variant, 5);
+        const int active[] = {1, 0, 1, 1};
+        auto args = test.args();
+        args.active = active;
+        args.members = 3;
+        test.unit.run(Operation::factor_solve, args, forward_order);
+        CHECK(test.solves(0));
+        CHECK(test.solves(2));
+        for (const std::int64_t m : {1, 3}) CHECK(test.solution(m) == Matrix::Constant(30, 2, 7.0));
+    }
+}
+
+TEST_CASE("emulated: fewer columns than the Spec's") {
+    for (const std::int64_t columns : {1, 8, 9}) {
+        Case test({.block = 9, .horizon = 5, .rhs = 11}, "twisted:2", "fused", 6);
+        auto args = test.args();
+        args.columns = columns;
+        test.unit.run(Operation::factor_solve, args, forward_order);
+        const auto solved = test.solution(0);
+        const Matrix b = test.systems[0].b;
+        CHECK(relative_residual(test.systems[0].dense(), solved.leftCols(columns), b.leftCols(columns)) <= tolerance<double>);
+        CHECK(solved.rightCols(11 - columns) == Matrix::Constant(45, 11 - columns, 7.0));
+    }
+}
+
+TEST_CASE("emulated: diagonals and shifts are added where D is loaded") {
+    for (const auto& variant : variants)
+        for (const std::string schedule : {"sequential", "multi-stage"}) {
+            Case test({.block = 6, .horizon = 7, .batch = 2}, schedule, variant, 8);
+            std::vector<double> diagonal(2 * 7 * 6);
+            for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = 0.25 * static_cast<double>(k % 5);
+            const double shift[] = {0.5, 2.0};
+            auto args = test.args();
+            args.diagonal = diagonal.data();
+            args.shift = shift;
+            test.unit.run(Operation::factor_solve, args, forward_order);
+            for (std::int64_t m = 0; m < 2; ++m) {
+                for (std::int64_t i = 0; i < 7; ++i)
+                    for (std::int64_t r = 0; r < 6; ++r)
+                        test.systems[static_cast<std::size_t>(m)].d[static_cast<std::size_t>(i)](r, r) +=
+                            diagonal[static_cast<std::size_t>((m * 7 + i) * 6 + r)] + shift[m];
+                CHECK(test.solves(m));
+            }
+        }
+}
+
+TEST_CASE("emulated: pivots below the floor are raised and counted") {
+    for (const auto& variant : variants) {
+        // A block of ones has one good pivot; the rest of it is zero. The second block is sound.
+        Case test({.block = 9, .horizon = 2}, "sequential", variant, 9);
+        for (std::int64_t r = 0; r < 9; ++r)
+            for (std::int64_t c = 0; c <= r; ++c) test.d(0, 0, r, c) = 1;
+        for (auto& value : test.user.e) value = 0;
+        auto args = test.args();
+        args.pivot_floor = 1e-3;
+        test.unit.run(Operation::factor, args, forward_order);
+        CHECK(test.status(0).block == -1);
+        CHECK(test.status(0).floors == 8);
+        const double expected = 8 * std::log(1e-3) + 2 * test.systems[0].d[1].llt().matrixLLT().diagonal().array().log().sum();
+        CHECK(test.log_determinant(0) == doctest::Approx(expected).epsilon(1e-13));
+    }
+}
+
+TEST_CASE("emulated: every layout") {
+    for (const auto& variant : variants)
+        for (const auto order : {trifold::Order::row_major, trifold::Order::column_major})
+            for (const auto coupling : {Coupling::lower, Coupling::upper}) {
+                Case test({.block = 10, .horizon = 6, .rhs = 2, .batch = 2, .order = order, .coupling = coupling, .rhs_layout = RhsLayout::column_major,
+                           .d = {.leading = 11, .stage = 123}, .e = {.leading = 13}},
+                          "twisted:3", variant, 10);
+                test.unit.run(Operation::factor_solve, test.args(), forward_order);
+                CHECK(test.solves(0));
+                CHECK(test.solves(1));
+            }
+}
+
+TEST_CASE("emulated: a member's bits depend on nothing else") {
+    for (const auto& variant : variants) {
+        Case test({.block = 12, .horizon = 7, .batch = 3}, "twisted:3", variant, 11);
+        for (auto* values : {&test.user.d, &test.user.e, &test.user.b}) {
+            const auto each = values->size() / 3;
+            std::copy_n(values->begin(), each, values->begin() + static_cast<std::ptrdiff_t>(2 * each));
+        }
+        test.unit.run(Operation::factor_solve, test.args(), forward_order);
+        CHECK(test.solution(0) == test.solution(2));
+        CHECK(test.solution(0) != test.solution(1));
+    }
+}
+
+TEST_CASE("emulated: x may be b") {
+    Case test({.block = 7, .horizon = 9, .rhs = 3}, "twisted:3", "fused", 12);
+    auto args = test.args();
+    test.x = test.user.b;
+    args.b = args.x;
+    test.unit.run(Operation::factor_solve, args, forward_order);
+    CHECK(test.solves(0));
+}
+
+TEST_CASE("the emulator diagnoses a barrier that some threads never reach") {
+    Emulator emulator{};
+    const auto diverge = [&] {
+        if (emulator.thread < 3) emulator.barrier(0);
+    };
+    CHECK_THROWS_WITH_AS(run_block(emulator, diverge, 64, 0, forward_order),
+                         "divergent barrier: threads wait for others that never come: from thread 0: block barrier; from thread 3: ended;", std::runtime_error);
+}
