@@ -39,6 +39,14 @@ std::shared_ptr<void> compile(const Program& program) {
     return {handle, dlclose};
 }
 
+/// Many cases share a Program: each is compiled once a process.
+std::shared_ptr<void> compile_once(const Program& program) {
+    static std::map<std::string, std::shared_ptr<void>> libraries;
+    auto& library = libraries[program.source];
+    if (!library) library = compile(program);
+    return library;
+}
+
 }  // namespace
 
 Target host_target() {
@@ -52,7 +60,7 @@ Target host_target() {
 #endif
 }
 
-Unit::Unit(Program program) : program_(std::move(program)), library_(compile(program_)) {
+Unit::Unit(Program program) : program_(std::move(program)), library_(compile_once(program_)) {
     for (const auto& kernel : program_.kernels) entries_.push_back(reinterpret_cast<Entry>(dlsym(library_.get(), kernel.name.c_str())));
     scratch_.resize(static_cast<std::size_t>(program_.variant.scratch_bytes) + workspace_alignment);
 }
