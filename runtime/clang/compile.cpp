@@ -78,6 +78,7 @@ std::shared_ptr<clang::CompilerInvocation> invocation(const std::vector<std::str
 
 /// A unit that went through the front end: what is left to do is optimize it and write machine code.
 struct Unit {
+    std::unique_ptr<llvm::MemoryBuffer> text;
     clang::CompilerInstance instance;
     llvm::LLVMContext context;
     std::unique_ptr<llvm::Module> module;
@@ -86,9 +87,11 @@ struct Unit {
 std::unique_ptr<Unit> parse(llvm::StringRef source, const std::vector<std::string>& options, Diagnostics& diagnostics) {
     const auto what = invocation(options, diagnostics.engine());
     if (!what) return nullptr;
-    what->getPreprocessorOpts().addRemappedFile(file_name, llvm::MemoryBuffer::getMemBufferCopy(source, file_name).release());
-    what->getCodeGenOpts().DisableLLVMPasses = true;  // not yet
     auto unit = std::make_unique<Unit>();
+    unit->text = llvm::MemoryBuffer::getMemBufferCopy(source, file_name);
+    what->getPreprocessorOpts().addRemappedFile(file_name, unit->text.get());
+    what->getPreprocessorOpts().RetainRemappedFileBuffers = true;  // Clang would lose it when it stops early
+    what->getCodeGenOpts().DisableLLVMPasses = true;               // not yet
     unit->instance.setInvocation(what);
     unit->instance.createDiagnostics(&diagnostics.printer(), false);
     unit->instance.setVerboseOutputStream(llvm::nulls());
