@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
+#include <thread>
 
 #include "runtime/cache.hpp"
 #include "runtime/compiler.hpp"
@@ -93,6 +95,34 @@ TEST_CASE_FIXTURE(Fixture, "obtain compiles once; the second time is a hit") {
     CHECK(run(program, first) == run(program, second));
     CHECK(Cache(root).list().size() == 1);
     CHECK(Cache(root).list()[0].name == "btd_n4_f64_x8664v2_0badf00d");
+}
+
+TEST_CASE_FIXTURE(Fixture, "threads at once: one compiles, all get it; different Programs do not wait for each other's result") {
+    const auto other = cpu_unit(next_number()++);
+    std::vector<Binary> binaries(8);
+    std::vector<std::thread> threads;
+    for (std::size_t k = 0; k < binaries.size(); ++k) threads.emplace_back([&, k] { binaries[k] = obtain(k % 2 == 0 ? program : other); });
+    for (auto& thread : threads) thread.join();
+    CHECK(std::ranges::count(binaries, false, &Binary::cache_hit) == 2);
+    for (std::size_t k = 0; k < binaries.size(); ++k) CHECK(binaries[k].bytes == binaries[k % 2].bytes);
+    CHECK(run(program, binaries[0]) != run(other, binaries[1]));
+}
+
+TEST_CASE_FIXTURE(Fixture, "threads at once, and it does not compile: each gets the error") {
+    program.source = "int broken(void) { return missing_thing" + std::to_string(next_number()++) + "; }\n";
+    std::atomic<int> errors = 0;
+    std::vector<std::thread> threads;
+    for (int k = 0; k < 6; ++k) {
+        threads.emplace_back([&] {
+            try {
+                (void)obtain(program);
+            } catch (const CompileError&) {
+                ++errors;
+            }
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    CHECK(errors == 6);
 }
 
 TEST_CASE_FIXTURE(Fixture, "an entry of another compiler is made anew where one is installed, and serves where none is") {
