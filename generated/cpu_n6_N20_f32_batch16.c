@@ -1,0 +1,1101 @@
+/* Trifold: factor and solve A X = B, A symmetric positive definite and block tridiagonal.
+ * 20 blocks of 6 by 6, f32, 1 right-hand side(s), up to 16 system(s); target cpu:x86-64-v3; schedule sequential; variant lanes.
+ * Generated; do not edit. Regenerate with:
+ *   trifold generate --block 6 --horizon 20 --precision f32 --rhs 1 --batch 16 --schedule sequential --workers 1 --variant lanes --target cpu:x86-64-v3
+ * Workspace: 116224 bytes, aligned to 256.
+ */
+#define TRIFOLD_BLOCK 6
+#define TRIFOLD_HORIZON 20LL
+#define TRIFOLD_RHS 1
+#define TRIFOLD_BATCH 16LL
+#define TRIFOLD_REAL float
+#define TRIFOLD_REAL_BYTES 4
+#define TRIFOLD_SEPARATORS 0LL
+#define TRIFOLD_SEPARATOR_BASE 0LL
+#define TRIFOLD_SEPARATOR_SCALE 1LL
+#define TRIFOLD_COUPLINGS 0LL
+#define TRIFOLD_D_ROW 6LL
+#define TRIFOLD_D_COLUMN 1LL
+#define TRIFOLD_D_STAGE 36LL
+#define TRIFOLD_D_MEMBER 720LL
+#define TRIFOLD_E_ROW 6LL
+#define TRIFOLD_E_COLUMN 1LL
+#define TRIFOLD_E_STAGE 36LL
+#define TRIFOLD_E_MEMBER 684LL
+#define TRIFOLD_STORAGE_FACTOR 36LL
+#define TRIFOLD_STORAGE_PANEL 36LL
+#define TRIFOLD_STORAGE_UPDATE 36LL
+#define TRIFOLD_STORAGE_COUPLING 36LL
+#define TRIFOLD_STORAGE_VECTOR 6LL
+#define TRIFOLD_OFFSET_STATUS 0LL
+#define TRIFOLD_OFFSET_LOG_DETERMINANT 512LL
+#define TRIFOLD_OFFSET_QUADRATIC 768LL
+#define TRIFOLD_OFFSET_FACTOR 1024LL
+#define TRIFOLD_OFFSET_NEXT 47104LL
+#define TRIFOLD_OFFSET_BEHIND 93184LL
+#define TRIFOLD_OFFSET_UPDATE 93184LL
+#define TRIFOLD_OFFSET_COUPLING 93184LL
+#define TRIFOLD_OFFSET_RHS_UPDATE 93184LL
+#define TRIFOLD_OFFSET_INVERSE_COUPLING 93184LL
+#define TRIFOLD_OFFSET_FAILURE 93184LL
+#define TRIFOLD_OFFSET_FLOORS 95744LL
+#define TRIFOLD_OFFSET_POISON 97024LL
+#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 97024LL
+#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 99584LL
+#define TRIFOLD_KERNEL_FACTOR btd_factor_n6_f32_x8664v3_d3ea1c08
+#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n6_f32_x8664v3_d3ea1c08
+#define TRIFOLD_KERNEL_FORWARD btd_forward_n6_f32_x8664v3_d3ea1c08
+#define TRIFOLD_KERNEL_BACKWARD btd_backward_n6_f32_x8664v3_d3ea1c08
+#define TRIFOLD_KERNEL_INVERSE btd_inverse_n6_f32_x8664v3_d3ea1c08
+#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n6_f32_x8664v3_d3ea1c08
+#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n6_f32_x8664v3_d3ea1c08
+
+/* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
+ * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+#ifndef TRIFOLD_ARGS_H
+#define TRIFOLD_ARGS_H
+
+typedef long long trifold_int;
+
+/* Chain c of a run eliminates the positions first + c * stride + k * step, k = 0 .. length - 1, in that order. */
+typedef struct {
+    trifold_int first, stride, count, length, step;
+} trifold_run;
+
+/* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
+ * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
+typedef struct {
+    trifold_int index;                             /* level number, from 0 */
+    trifold_int base, scale, size;                 /* remaining blocks */
+    trifold_int next_base, next_scale, next_size;  /* remaining blocks of the next level; next_size is 0 at the last one */
+    trifold_int coupling, next_coupling;           /* first block of this and the next level's couplings in their buffer; level 0 reads E */
+    trifold_int chains, runs;                      /* chains of all runs together; runs in use */
+    trifold_run run[3];
+} trifold_level;
+
+/* Strides in elements; element (r, c) of block i of member b stands at b * member + i * stage + r * row + c * column. */
+typedef struct {
+    trifold_int row, column, stage, member;
+} trifold_strides;
+
+/* Outcome of a member's factorization. block is -1 when it succeeded. */
+typedef struct {
+    trifold_int block;  /* first failing block, original order, from 0; -1: none */
+    trifold_int row;    /* failing row within it, from 0 */
+    trifold_int floors; /* pivots raised to the floor */
+} trifold_status;
+
+typedef struct {
+    const void* d;           /* D; strides are constants of the unit */
+    const void* e;           /* E */
+    const void* b;           /* input of a sweep */
+    void* x;                 /* output of a sweep; may be b */
+    trifold_strides b_strides, x_strides;
+    trifold_int columns;     /* right-hand sides of this call, 1 .. TRIFOLD_RHS */
+    trifold_int members;     /* active capacity of this call, 1 .. TRIFOLD_BATCH */
+    const void* diagonal;    /* added to the diagonal, [batch][N][n]; may be null */
+    const void* shift;       /* added to every diagonal entry, [batch]; may be null */
+    const int* active;       /* [batch], 0 skips the member; may be null */
+    double pivot_floor;      /* relative to the largest diagonal entry of the block as loaded; 0: none */
+    void* inverse_diagonal;  /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
+    void* inverse_coupling;  /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
+    void* workspace;         /* factor, slots and results; offsets are constants of the unit */
+} trifold_args;
+
+#endif
+
+#define TRIFOLD_LANES 8
+#define TRIFOLD_LEADING 6
+#define TRIFOLD_INTERLEAVE 8
+#define TRIFOLD_TILE 3
+#define TRIFOLD_SCRATCH_BYTES 14080
+#define TRIFOLD_SIZEOF_ARGS 168
+#define TRIFOLD_SIZEOF_LEVEL 208
+#define TRIFOLD_LOW_1 0, 8, 2, 10, 4, 12, 6, 14
+#define TRIFOLD_HIGH_1 1, 9, 3, 11, 5, 13, 7, 15
+#define TRIFOLD_LOW_2 0, 1, 8, 9, 4, 5, 12, 13
+#define TRIFOLD_HIGH_2 2, 3, 10, 11, 6, 7, 14, 15
+#define TRIFOLD_LOW_4 0, 1, 2, 3, 8, 9, 10, 11
+#define TRIFOLD_HIGH_4 4, 5, 6, 7, 12, 13, 14, 15
+#define TRIFOLD_SHIFT 2, 3, 4, 5, 6, 7, 8, 9
+
+/* What every CPU kernel shares: types, geometry of chains, addresses in the workspace, loads of D and E, failures.
+ *
+ * GNU C with vector extensions, no headers. Constants come as TRIFOLD_* macros from the generator:
+ *   TRIFOLD_LANES       elements of one `vec`, at most one vector register of the target
+ *   TRIFOLD_LEADING     leading dimension of every stored block: the block size rounded up to lanes
+ *   TRIFOLD_INTERLEAVE  members stored element by element beside one another (1: each member on its own)
+ *
+ * Stored blocks are column-major with leading dimension LD; rows n .. LD - 1 are zero.
+ *   factor    L (lower triangle; above the diagonal nothing is promised), then LD reciprocals of L's diagonal
+ *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
+ *   behind    G = A(behind, i) L^-T, likewise
+ *   update    lower triangle;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
+ */
+typedef TRIFOLD_REAL real;
+typedef trifold_int integer;
+
+enum { n = TRIFOLD_BLOCK, LD = TRIFOLD_LEADING, LANES = TRIFOLD_LANES, INTERLEAVE = TRIFOLD_INTERLEAVE };
+
+typedef real vec __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES)));
+/* The same without an alignment promise, for the user's arrays; may alias reals. */
+typedef real loose __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES), aligned(TRIFOLD_REAL_BYTES), may_alias));
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define NOINLINE static __attribute__((noinline, unused))
+/* Off the main path: small code, sooner compiled. */
+#define COLD static __attribute__((noinline, cold, unused))
+
+_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL,
+               "host and kernel disagree on args.h");
+
+#if TRIFOLD_REAL_BYTES == 4
+#define LARGEST 3.40282346638528859811704183484516925e+38f
+INLINE real square_root(real x) { return __builtin_sqrtf(x); }
+#else
+#define LARGEST 1.79769313486231570814527423731704357e+308
+INLINE real square_root(real x) { return __builtin_sqrt(x); }
+#endif
+#define NOT_A_NUMBER ((real)__builtin_nan(""))
+
+INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
+INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
+
+/* ---- lanes ---- */
+
+/* The generator lists the lanes: LOW_w takes, from every 2 w lanes of a and b, the first w of each; HIGH_w the last w. */
+#define LOW(w, a, b) __builtin_shufflevector(a, b, TRIFOLD_LOW_##w)
+#define HIGH(w, a, b) __builtin_shufflevector(a, b, TRIFOLD_HIGH_##w)
+#define UNROLL _Pragma("GCC unroll 16")
+#define ROLLED _Pragma("GCC unroll 1")
+
+#define TRANSPOSE_STEP(v, w)                               \
+    UNROLL for (int i = 0; i < LANES; ++i) if (!(i & w)) { \
+        const vec low = LOW(w, v[i], v[i + w]);            \
+        v[i + w] = HIGH(w, v[i], v[i + w]);                \
+        v[i] = low;                                        \
+    }
+#define SUM_STEP(v, w) UNROLL for (int i = 0; i < LANES; i += 2 * w) v[i] = LOW(w, v[i], v[i + w]) + HIGH(w, v[i], v[i + w]);
+
+#if TRIFOLD_LANES == 1
+#define STEPS(STEP, v)
+#elif TRIFOLD_LANES == 2
+#define STEPS(STEP, v) STEP(v, 1)
+#elif TRIFOLD_LANES == 4
+#define STEPS(STEP, v) STEP(v, 1) STEP(v, 2)
+#elif TRIFOLD_LANES == 8
+#define STEPS(STEP, v) STEP(v, 1) STEP(v, 2) STEP(v, 4)
+#else
+#define STEPS(STEP, v) STEP(v, 1) STEP(v, 2) STEP(v, 4) STEP(v, 8)
+#endif
+
+/* The LANES by LANES matrix of v, transposed. */
+INLINE void transpose(vec* v) { STEPS(TRANSPOSE_STEP, v)(void) v; }
+/* Lane k of the result is the sum over the lanes of v[k]; v is used up. */
+INLINE vec sum_lanes(vec* v) {
+    STEPS(SUM_STEP, v)
+    return v[0];
+}
+
+/* ---- geometry ---- */
+
+/* One chain of a level. Positions; `behind` and `ahead` are -1 where the path ends. */
+typedef struct {
+    integer first, length, step, behind, ahead;
+} chain;
+
+INLINE chain find_chain(const trifold_level* level, integer c) {
+    integer k = 0;
+    while (k + 1 < level->runs && c >= level->run[k].count) c -= level->run[k++].count;
+    const trifold_run* run = &level->run[k];
+    const integer first = run->first + c * run->stride, behind = first - run->step, ahead = first + run->length * run->step;
+    return (chain){first, run->length, run->step, behind < level->size ? behind : -1, ahead < level->size ? ahead : -1};
+}
+
+INLINE integer block_at(const trifold_level* level, integer position) { return level->base + level->scale * position; }
+
+/* Position in the next level of a separator of this one. */
+INLINE integer next_position(const trifold_level* level, integer position) {
+    return (block_at(level, position) - level->next_base) / level->next_scale;
+}
+
+/* Which side of the separators at its ends a chain updates: side 0 is written from below the separator, 1 from above. */
+INLINE int side_ahead(const chain* c) { return c->step > 0 ? 0 : 1; }
+INLINE int side_behind(const chain* c) { return c->step > 0 ? 1 : 0; }
+
+/* Whether a block that is left after level 0 has a neighbour there on that side, so that the slot has been written. */
+INLINE int has_slot(integer block, int side) { return side == 0 ? block > 0 : block + 1 < TRIFOLD_HORIZON; }
+
+/* ---- addresses; `group` counts groups of INTERLEAVE members ---- */
+
+INLINE char* workspace_at(const trifold_args* args, integer offset) { return (char*)args->workspace + offset; }
+INLINE real* reals_at(const trifold_args* args, integer offset, integer index, integer storage) {
+    return (real*)__builtin_assume_aligned(workspace_at(args, offset) + index * storage * INTERLEAVE * TRIFOLD_REAL_BYTES, sizeof(vec));
+}
+INLINE real* factor_of(const trifold_args* args, integer group, integer block) {
+    return reals_at(args, TRIFOLD_OFFSET_FACTOR, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_FACTOR);
+}
+INLINE real* next_of(const trifold_args* args, integer group, integer block) {
+    return reals_at(args, TRIFOLD_OFFSET_NEXT, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_PANEL);
+}
+INLINE real* behind_of(const trifold_args* args, integer group, integer block) {
+    return reals_at(args, TRIFOLD_OFFSET_BEHIND, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_PANEL);
+}
+/* Index of a separator's slot in update, rhs_update (by group) and poison (by member). */
+INLINE integer slot_index(integer side, integer members, integer member, integer block) {
+    return (side * members + member) * TRIFOLD_SEPARATORS + (block - TRIFOLD_SEPARATOR_BASE) / TRIFOLD_SEPARATOR_SCALE;
+}
+INLINE real* update_of(const trifold_args* args, int side, integer group, integer block) {
+    return reals_at(args, TRIFOLD_OFFSET_UPDATE, slot_index(side, TRIFOLD_BATCH / INTERLEAVE, group, block), TRIFOLD_STORAGE_UPDATE);
+}
+INLINE real* rhs_update_of(const trifold_args* args, int side, integer group, integer block) {
+    return reals_at(args, TRIFOLD_OFFSET_RHS_UPDATE, slot_index(side, TRIFOLD_BATCH / INTERLEAVE, group, block), TRIFOLD_STORAGE_VECTOR);
+}
+/* `index` is level.coupling or level.next_coupling plus the smaller of the two positions in that level. */
+INLINE real* coupling_of(const trifold_args* args, integer group, integer index) {
+    return reals_at(args, TRIFOLD_OFFSET_COUPLING, group * TRIFOLD_COUPLINGS + index, TRIFOLD_STORAGE_COUPLING);
+}
+INLINE real* inverse_coupling_of(const trifold_args* args, integer group, integer index) {
+    return reals_at(args, TRIFOLD_OFFSET_INVERSE_COUPLING, group * TRIFOLD_COUPLINGS + index, TRIFOLD_STORAGE_COUPLING);
+}
+
+INLINE const real* d_of(const trifold_args* args, integer member, integer block) {
+    return (const real*)args->d + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+}
+/* A(block + 1, block) */
+INLINE const real* e_of(const trifold_args* args, integer member, integer block) {
+    return (const real*)args->e + member * TRIFOLD_E_MEMBER + block * TRIFOLD_E_STAGE;
+}
+INLINE const real* b_of(const trifold_args* args, integer member, integer block) {
+    return (const real*)args->b + member * args->b_strides.member + block * args->b_strides.stage;
+}
+INLINE real* x_of(const trifold_args* args, integer member, integer block) {
+    return (real*)args->x + member * args->x_strides.member + block * args->x_strides.stage;
+}
+
+/* Blocks of the selected inverse in the caller's arrays: (block, block) and (block + 1, block). */
+INLINE real* inverse_diagonal_of(const trifold_args* args, integer member, integer block) {
+    return (real*)args->inverse_diagonal + (member * TRIFOLD_HORIZON + block) * n * n;
+}
+INLINE real* inverse_neighbour_of(const trifold_args* args, integer member, integer block) {
+    return (real*)args->inverse_coupling + (member * (TRIFOLD_HORIZON - 1) + block) * n * n;
+}
+
+/* What is added to entry `row` of the diagonal of D where it is loaded. */
+INLINE real diagonal_term(const trifold_args* args, integer member, integer block, integer row) {
+    real sum = 0;
+    if (args->diagonal) sum += ((const real*)args->diagonal)[(member * TRIFOLD_HORIZON + block) * n + row];
+    if (args->shift) sum += ((const real*)args->shift)[member];
+    return sum;
+}
+
+INLINE int is_active(const trifold_args* args, integer member) { return !args->active || args->active[member] != 0; }
+
+/* ---- results of one front ---- */
+
+#define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
+#define FED_BY_FAILED (SOUND - 1)  /* of one whose inputs had failed already */
+
+INLINE integer front_index(integer member, integer block) { return member * TRIFOLD_HORIZON + block; }
+INLINE integer* failure_of(const trifold_args* args, integer member, integer block) {
+    return (integer*)workspace_at(args, TRIFOLD_OFFSET_FAILURE) + front_index(member, block);
+}
+INLINE int* floors_of(const trifold_args* args, integer member, integer block) {
+    return (int*)workspace_at(args, TRIFOLD_OFFSET_FLOORS) + front_index(member, block);
+}
+INLINE int* poison_of(const trifold_args* args, int side, integer member, integer block) {
+    return (int*)workspace_at(args, TRIFOLD_OFFSET_POISON) + slot_index(side, TRIFOLD_BATCH, member, block);
+}
+INLINE double* block_log_determinant_of(const trifold_args* args, integer member, integer block) {
+    return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
+}
+INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
+    return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * TRIFOLD_RHS;
+}
+
+/* Whether what a front at a higher level reads comes from a failed one. */
+INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {
+    return (has_slot(block, 0) && *poison_of(args, 0, member, block)) || (has_slot(block, 1) && *poison_of(args, 1, member, block));
+}
+
+/* A chain that starts at level 0 owns its slots' first value; later ones add theirs. */
+INLINE void mark_poison(const trifold_args* args, int side, integer member, integer block, integer level, int poisoned) {
+    int* slot = poison_of(args, side, member, block);
+    *slot = (level > 0 && *slot) || poisoned;
+}
+
+/* The record of a front: `row` is the first failing row or -1. Returns whether what comes after is poisoned. */
+INLINE int record_front(const trifold_args* args, integer member, integer block, integer level, integer row, int fed_by_failed) {
+    integer failure = SOUND;
+    if (fed_by_failed)
+        failure = FED_BY_FAILED;
+    else if (row >= 0)
+        failure = (level * TRIFOLD_HORIZON + block) * n + row;
+    *failure_of(args, member, block) = failure;
+    return failure != SOUND;
+}
+
+/* Variant "lanes": the members of a group in the lanes of one vector, so that every operation of the scalar algorithm is
+ * a vector operation and a member's result cannot depend on its neighbours. Element e of a block of group g stands at
+ * (... * storage + e) * LANES + lane. Stored blocks are n by n, row-major; the diagonal of a factor holds 1 / l(j,j). */
+enum { m = TRIFOLD_RHS, AREA = n * n, TILE = TRIFOLD_TILE, RHS_TILE = m < TILE ? m : TILE };
+
+_Static_assert(INTERLEAVE == LANES && TRIFOLD_BATCH % LANES == 0, "groups fill their vectors");
+
+#if TRIFOLD_REAL_BYTES == 8
+typedef long long bits;
+#else
+typedef int bits;
+#endif
+typedef bits mask __attribute__((vector_size(sizeof(vec))));
+
+INLINE vec choose(mask which, vec yes, vec no) { return (vec)((which & (mask)yes) | (~which & (mask)no)); }
+
+/* A matrix of vectors: element (r, c) is p[r * row + c * column]. */
+typedef struct {
+    const vec* p;
+    integer row, column;
+} view;
+
+INLINE view stored(const vec* p) { return (view){p, n, 1}; }
+INLINE view transposed(view a) { return (view){a.p, a.column, a.row}; }
+INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row + c * a.column, a.row, a.column}; }
+
+/* ---- register tiles. rows and cols are constants, at most TILE, wherever these are inlined ---- */
+
+typedef vec tile[TILE][TILE];
+
+INLINE void tile_zero(tile t, int rows, int cols) {
+    UNROLL for (int i = 0; i < rows; ++i)
+        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
+}
+
+INLINE void tile_load(tile t, view a, int rows, int cols) {
+    UNROLL for (int i = 0; i < rows; ++i)
+        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = a.p[i * a.row + j * a.column];
+}
+
+INLINE void tile_store(tile t, vec* p, integer row, integer column, int rows, int cols) {
+    UNROLL for (int i = 0; i < rows; ++i)
+        UNROLL for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
+}
+
+/* t -= a b' over the first `count` columns of a and b; of a square tile only the lower triangle where `lower`. */
+INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int cols, int lower) {
+    ROLLED for (integer k = 0; k < count; ++k) {
+        vec left[TILE], right[TILE];
+        UNROLL for (int i = 0; i < rows; ++i) left[i] = a.p[i * a.row + k * a.column];
+        UNROLL for (int j = 0; j < cols; ++j) right[j] = b.p[j * b.row + k * b.column];
+        UNROLL for (int i = 0; i < rows; ++i)
+            UNROLL for (int j = 0; j < cols; ++j)
+                if (!lower || j <= i) t[i][j] -= left[i] * right[j];
+    }
+}
+
+/* One tile of multiply(). */
+INLINE void multiply_tile(vec* out, view old, int sign, view a, view bt, int width, int rows, int cols) {
+    tile t;
+    tile_zero(t, rows, cols);
+    tile_subtract(t, a, bt, n, rows, cols, 0);
+    UNROLL for (int i = 0; i < rows; ++i)
+        UNROLL for (int j = 0; j < cols; ++j) {
+            const vec start = old.p ? old.p[i * old.row + j * old.column] : (vec){};
+            out[i * width + j] = sign < 0 ? start + t[i][j] : start - t[i][j];
+        }
+}
+
+INLINE void multiply_strip(vec* out, view old, int sign, view a, view bt, int width, int j, int cols, int lower) {
+    const view right = part(bt, j, 0);
+    int i = lower ? j : 0;
+    for (; i + TILE <= n; i += TILE) multiply_tile(out + i * width + j, part(old, i, j), sign, part(a, i, 0), right, width, TILE, cols);
+    if (n % TILE && i < n) multiply_tile(out + i * width + j, part(old, i, j), sign, part(a, i, 0), right, width, n % TILE, cols);
+}
+
+/* out = old + sign a b: out is row-major, n by `width`; old has no pointer where it is zero. Where `lower`, at least the
+ * lower triangle. */
+INLINE void multiply_any(vec* out, view old, int sign, view a, view b, int width, int step, int lower) {
+    if (!old.p) old.row = old.column = 0;
+    const view bt = transposed(b);
+    int j = 0;
+    for (; j + step <= width; j += step) multiply_strip(out, old, sign, a, bt, width, j, step, lower);
+    if (width % step) multiply_strip(out, old, sign, a, bt, width, j, width % step, lower);
+}
+NOINLINE void multiply(vec* out, view old, int sign, view a, view b, int lower) { multiply_any(out, old, sign, a, b, n, TILE, lower); }
+/* slot += a x, or slot = a x where `first`; x is n by m. */
+NOINLINE void multiply_rhs(vec* slot, int first, const vec* a, const vec* x) {
+    multiply_any(slot, (view){first ? 0 : slot, m, 1}, 1, stored(a), (view){x, m, 1}, m, RHS_TILE, 0);
+}
+
+/* One tile of solve_any(). */
+INLINE void solve_tile(view out, view start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols) {
+    tile t;
+    tile_load(t, start, rows, cols);
+    tile_subtract(t, before, before_r, count, rows, cols, 0);
+    tile_subtract(t, out, stored(l), j, rows, cols, 0);
+    UNROLL for (int c = 0; c < cols; ++c)
+        UNROLL for (int i = 0; i < rows; ++i) {
+            vec sum = t[i][c];
+            UNROLL for (int k = 0; k < c; ++k) sum -= t[i][k] * l[c * n + j + k];
+            t[i][c] = sum * l[c * n + j + c];
+        }
+    tile_store(t, (vec*)out.p + j * out.column, out.row, out.column, rows, cols);
+}
+
+INLINE void solve_strip(view out, view start, view before, view before_r, integer count, const vec* l, int height, int step, int j,
+                        int cols) {
+    before_r = part(before_r, j, 0);
+    int i = 0;
+    for (; i + step <= height; i += step)
+        solve_tile(part(out, i, 0), part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols);
+    if (height % step) solve_tile(part(out, i, 0), part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols);
+}
+
+/* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n) included. */
+INLINE void solve_any(view out, view start, view before, view before_r, integer count, const vec* l, int height, int step) {
+    int j = 0;
+    for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE);
+    if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE);
+}
+NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
+    solve_any(stored(out), start, stored(before), stored(before_r), before ? n : 0, l, n, TILE);
+}
+/* The same with right-hand sides, n by m, as rows. */
+NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
+    solve_any((view){out, 1, m}, (view){start, 1, m}, (view){before, 1, m}, stored(before_r), before ? n : 0, l, m, RHS_TILE);
+}
+
+/* The user's arrays for variant "lanes": elements of every member of a group, transposed on the way in and out. */
+
+typedef struct {
+    integer group;
+    int any, all;             /* some lane is active; every one is */
+    int active[LANES];
+    integer member[LANES];    /* whose data the lane reads: its own, or an active lane's where it is idle */
+    mask which;               /* active lanes */
+} lanes;
+
+COLD lanes find_lanes(const trifold_args* args, integer group) {
+    lanes g = {.group = group, .all = 1};
+    integer some = 0;
+    for (int lane = 0; lane < LANES; ++lane) {
+        const integer member = group * LANES + lane;
+        g.active[lane] = member < args->members && is_active(args, member);
+        g.which[lane] = -g.active[lane];
+        g.any |= g.active[lane];
+        g.all &= g.active[lane];
+        if (g.active[lane]) some = member;
+    }
+    for (int lane = 0; lane < LANES; ++lane) g.member[lane] = g.active[lane] ? group * LANES + lane : some;
+    return g;
+}
+
+#if TRIFOLD_LANES == 2
+#define EVEN_PLACES 0, 2
+#define ODD_PLACES 1, 3
+#define LOW_PAIRS 0, 2
+#define HIGH_PAIRS 1, 3
+#elif TRIFOLD_LANES == 4
+#define EVEN_PLACES 0, 2, 4, 6
+#define ODD_PLACES 1, 3, 5, 7
+#define LOW_PAIRS 0, 4, 1, 5
+#define HIGH_PAIRS 2, 6, 3, 7
+#elif TRIFOLD_LANES == 8
+#define EVEN_PLACES 0, 2, 4, 6, 8, 10, 12, 14
+#define ODD_PLACES 1, 3, 5, 7, 9, 11, 13, 15
+#define LOW_PAIRS 0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_PAIRS 4, 12, 5, 13, 6, 14, 7, 15
+#elif TRIFOLD_LANES == 16
+#define EVEN_PLACES 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define ODD_PLACES 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#define LOW_PAIRS 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_PAIRS 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#endif
+
+/* The largest power of two up to `count` and LANES. */
+INLINE int chunk(integer count) {
+    int width = 1;
+    while (width * 2 <= LANES && width * 2 <= count) width *= 2;
+    return width;
+}
+
+/* `width` consecutive elements of every lane's array, a power of two: out[e * stride] takes element e of all lanes. A step
+ * parts even from odd places of the vectors laid end to end: it moves one bit of the element above the bits of the lane. */
+INLINE void gather_chunk(vec* out, integer stride, const real* const base[LANES], integer offset, int width) {
+    vec v[LANES];
+    UNROLL for (int i = 0; i < width; ++i) {
+        union { vec all; real at[LANES]; } row;
+        UNROLL for (int piece = 0; piece < LANES / width; ++piece)
+            __builtin_memcpy(row.at + piece * width, base[i * (LANES / width) + piece] + offset, sizeof(real) * (unsigned)width);
+        v[i] = row.all;
+    }
+    UNROLL for (int step = 1; step < width; step *= 2) {
+        vec old[LANES];
+        UNROLL for (int i = 0; i < width; ++i) old[i] = v[i];
+        UNROLL for (int i = 0; i < width / 2; ++i) {
+            v[i] = __builtin_shufflevector(old[2 * i], old[2 * i + 1], EVEN_PLACES);
+            v[i + width / 2] = __builtin_shufflevector(old[2 * i], old[2 * i + 1], ODD_PLACES);
+        }
+    }
+    UNROLL for (int i = 0; i < width; ++i) out[i * stride] = v[i];
+}
+
+/* The way back, to active lanes only. */
+INLINE void scatter_chunk(real* const base[LANES], integer offset, const vec* in, integer stride, const lanes* g, int width) {
+    vec v[LANES];
+    UNROLL for (int i = 0; i < width; ++i) v[i] = in[i * stride];
+    UNROLL for (int step = 1; step < width; step *= 2) {
+        vec old[LANES];
+        UNROLL for (int i = 0; i < width; ++i) old[i] = v[i];
+        UNROLL for (int i = 0; i < width / 2; ++i) {
+            v[2 * i] = __builtin_shufflevector(old[i], old[i + width / 2], LOW_PAIRS);
+            v[2 * i + 1] = __builtin_shufflevector(old[i], old[i + width / 2], HIGH_PAIRS);
+        }
+    }
+    UNROLL for (int i = 0; i < width; ++i) {
+        union { vec all; real at[LANES]; } row = {v[i]};
+        UNROLL for (int piece = 0; piece < LANES / width; ++piece) {
+            const int lane = i * (LANES / width) + piece;
+            if (g->active[lane]) __builtin_memcpy(base[lane] + offset, row.at + piece * width, sizeof(real) * (unsigned)width);
+        }
+    }
+}
+
+/* `count` (a constant) consecutive elements, the last chunk overlapping the one before it. */
+INLINE void gather_run(vec* out, integer stride, const real* const base[LANES], integer offset, integer count) {
+    const int width = chunk(count);
+    for (integer k = 0; k + width <= count; k += width) gather_chunk(out + k * stride, stride, base, offset + k, width);
+    if (count % width) gather_chunk(out + (count - width) * stride, stride, base, offset + count - width, width);
+}
+INLINE void scatter_run(real* const base[LANES], integer offset, const vec* in, integer stride, const lanes* g, integer count) {
+    const int width = chunk(count);
+    for (integer k = 0; k + width <= count; k += width) scatter_chunk(base, offset + k, in + k * stride, stride, g, width);
+    if (count % width) scatter_chunk(base, offset + count - width, in + (count - width) * stride, stride, g, width);
+}
+
+/* A block of constant strides, kept in the order of its memory. */
+INLINE view gather_block(vec* out, const real* const base[LANES], integer row, integer column) {
+    if ((row == n && column == 1) || (row == 1 && column == n)) gather_run(out, 1, base, 0, AREA);
+    else if (column == 1) for (integer r = 0; r < n; ++r) gather_run(out + r * n, 1, base, r * row, n);
+    else if (row == 1) for (integer c = 0; c < n; ++c) gather_run(out + c * n, 1, base, c * column, n);
+    else for (integer r = 0; r < n; ++r) for (integer c = 0; c < n; ++c) gather_chunk(out + r * n + c, 1, base, r * row + c * column, 1);
+    return row == 1 && column != 1 ? (view){out, 1, n} : stored(out);
+}
+NOINLINE view gather_d(vec* out, const trifold_args* args, const lanes* g, integer block) {
+    const real* base[LANES];
+    for (int lane = 0; lane < LANES; ++lane) base[lane] = d_of(args, g->member[lane], block);
+    return gather_block(out, base, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN);
+}
+/* A(block + 1, block) */
+NOINLINE view gather_e(vec* out, const trifold_args* args, const lanes* g, integer block) {
+    const real* base[LANES];
+    for (int lane = 0; lane < LANES; ++lane) base[lane] = e_of(args, g->member[lane], block);
+    return gather_block(out, base, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN);
+}
+
+/* Right-hand sides of a block at base, n by m row-major; columns the call does not have are zero. */
+INLINE int is_dense(trifold_strides s, integer columns) { return columns == m && s.row == m && (m == 1 || s.column == 1); }
+
+COLD void gather_strided(vec* out, const real* const base[LANES], trifold_strides s, integer columns) {
+    for (integer k = 0; k < n * m; ++k) out[k] = (vec){};
+    for (integer c = 0; c < columns; ++c)
+        for (integer r = 0; r < n; ++r) gather_chunk(out + r * m + c, 1, base, r * s.row + c * s.column, 1);
+}
+NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
+    const real* base[LANES];
+    for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
+    if (is_dense(s, columns)) gather_run(out, 1, base, 0, n * m);
+    else gather_strided(out, base, s, columns);
+}
+
+COLD void scatter_strided(real* const base[LANES], trifold_strides s, integer columns, const vec* in, const lanes* g) {
+    for (integer c = 0; c < columns; ++c)
+        for (integer r = 0; r < n; ++r) scatter_chunk(base, r * s.row + c * s.column, in + r * m + c, 1, g, 1);
+}
+NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {
+    real* base[LANES];
+    for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
+    if (is_dense(s, columns)) scatter_run(base, 0, in, 1, g, n * m);
+    else scatter_strided(base, s, columns, in, g);
+}
+
+/* Variant "lanes": factorization, alone or with the right-hand sides riding along. */
+
+typedef struct {
+    vec d[AREA], e[AREA];       /* pivot block and coupling as loaded */
+    vec kept[3 * AREA];         /* the factor's idle lanes while a front overwrites them */
+    vec b[n * m], y[2][n * m];  /* right-hand sides of this front; solved ones of this front and of the one before */
+    vec unit[2 * n];            /* zeros around a one */
+} factor_scratch;
+_Static_assert(sizeof(factor_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
+
+/* What the pivots of a front and of its chain leave behind. */
+typedef struct {
+    vec floor;          /* smaller pivots are raised to it */
+    mask sound;         /* lanes whose pivots have all passed so far */
+    mask passed;        /* how many have, before the first that failed */
+    mask floors;        /* pivots raised */
+    mask failed;        /* lanes whose chain has failed or was fed by a failed front */
+    vec product;        /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
+    mask exponent;      /* sum of their exponents */
+} pivots;
+
+#if TRIFOLD_REAL_BYTES == 8
+enum { MANTISSA_BITS = 52, EXPONENT_BIAS = 1023 };
+#else
+enum { MANTISSA_BITS = 23, EXPONENT_BIAS = 127 };
+#endif
+
+/* Splits the mantissa, in [1, 2), off a positive normal number and adds its exponent. */
+INLINE vec take_exponent(vec x, mask* exponent) {
+    const bits one = (bits)EXPONENT_BIAS << MANTISSA_BITS, low = ((bits)1 << MANTISSA_BITS) - 1;
+    *exponent += ((mask)x >> MANTISSA_BITS) - EXPONENT_BIAS;
+    return (vec)(((mask)x & low) | one);
+}
+
+/* log(x 2^e), x in [1, 2), with no library: atanh series about x = sqrt(2). */
+INLINE double log_of(double x, double e) {
+    const double s = (x - 1.41421356237309504880) / (x + 1.41421356237309504880), q = s * s;
+    double sum = 1.0 / 23;
+    for (int k = 21; k > 0; k -= 2) sum = sum * q + 1.0 / k;
+    return 2 * s * sum + (e + 0.5) * 0.693147180559945309417;
+}
+
+/* The chain of pivots is what a front waits for: the next one is a division and a multiply-add away, the square roots and
+ * the test stand beside the chain. A pivot whose reciprocal overflows fails like one that is zero. */
+INLINE void pivot_tile(vec* l, view d, const vec* before_r, integer count, int j, int cols, pivots* p) {
+    tile t;
+    tile_load(t, part(d, j, j), cols, cols);
+    const view r = stored(before_r + j * n), done = stored(l + j * n);
+    tile_subtract(t, r, r, count, cols, cols, 1);
+    tile_subtract(t, done, done, j, cols, cols, 1);
+    UNROLL for (int c = 0; c < cols; ++c) {
+        const mask low = p->floor > t[c][c];
+        const vec pivot = choose(low, p->floor, t[c][c]), reciprocal = 1 / pivot;
+        vec root = pivot;
+        UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
+        p->sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
+        p->passed -= p->sound;
+        p->floors -= low;
+        const vec scale = choose(p->sound, root * reciprocal, spread(NOT_A_NUMBER));
+        p->product *= take_exponent(scale, &p->exponent);
+        UNROLL for (int i = c + 1; i < cols; ++i) {
+            const vec scaled = t[i][c] * reciprocal;
+            UNROLL for (int k = c + 1; k < i; ++k) t[i][k] -= scaled * t[k][c];
+            t[i][i] -= t[i][c] * t[i][c] * reciprocal;
+        }
+        UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= scale;
+        t[c][c] = scale;
+    }
+    UNROLL for (int i = 0; i < cols; ++i)
+        UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
+}
+
+/* The column of tiles below the pivot tile. */
+INLINE void pivot_strip(vec* l, view d, const vec* before_r, integer count, int j, int cols, pivots* p) {
+    pivot_tile(l, d, before_r, count, j, cols, p);
+    const view right = stored(before_r + j * n);
+    int i = j + cols;
+    for (; i + TILE <= n; i += TILE)
+        solve_tile(stored(l + i * n), part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols);
+    if (n % TILE && i < n)
+        solve_tile(stored(l + i * n), part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols);
+}
+
+/* l l' = d - before_r before_r' */
+NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) {
+    const integer count = before_r ? n : 0;
+    p->passed = p->floors = (mask){};
+    p->sound = ~p->passed;
+    int j = 0;
+    for (; j + TILE <= n; j += TILE) pivot_strip(l, d, before_r, count, j, TILE, p);
+    if (n % TILE) pivot_strip(l, d, before_r, count, j, n % TILE, p);
+    p->product = take_exponent(p->product, &p->exponent);
+}
+
+COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
+    for (integer j = 0; j < n; ++j)
+        for (int lane = 0; lane < LANES; ++lane) d[j * (n + 1)][lane] += diagonal_term(args, g->member[lane], block, j);
+}
+
+COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lanes* g, integer block) {
+    for (int side = 0; side < 2; ++side) {
+        if (!has_slot(block, side)) continue;
+        const vec* slot = (const vec*)update_of(args, side, g->group, block);
+        for (integer i = 0; i < n; ++i)
+            for (integer j = 0; j <= i; ++j) d[i * shape.row + j * shape.column] -= slot[i * n + j];
+    }
+}
+
+/* D with what the caller adds to its diagonal and, beyond level 0, without the updates of the separator. */
+NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
+    const view d = gather_d(out, args, g, block);
+    if (args->diagonal || args->shift) add_to_diagonal(out, args, g, block);
+    p->floor = spread(-LARGEST);
+    if (args->pivot_floor > 0) {
+        vec largest = out[0];
+        for (integer j = 1; j < n; ++j) largest = choose(out[j * (n + 1)] > largest, out[j * (n + 1)], largest);
+        p->floor = largest * (real)args->pivot_floor;
+    }
+    if (updated) subtract_slots(out, d, args, g, block);
+    return d;
+}
+
+/* A(to, from) of neighbouring positions, as a view of the stored or the gathered coupling. */
+INLINE view coupling_between(vec* out, const trifold_args* args, const trifold_level* level, const lanes* g, integer to, integer from) {
+    const integer low = smaller(to, from);
+    const view a = level->index == 0 ? gather_e(out, args, g, block_at(level, low))
+                                     : stored((const vec*)coupling_of(args, g->group, level->coupling + low));
+    return to > from ? a : transposed(a);
+}
+
+/* Whether coupling_between() gathers A(position + step, position) in row-major order. */
+INLINE int gathers_rows(integer step) { return (TRIFOLD_E_ROW == 1 && TRIFOLD_E_COLUMN != 1) == (step < 0); }
+
+/* Right-hand sides of a block less the separator's updates. */
+NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
+    gather_rhs(out, (const real*)args->b, args->b_strides, args->columns, g, block);
+    for (int side = 0; updated && side < 2; ++side) {
+        if (!has_slot(block, side)) continue;
+        const vec* slot = (const vec*)rhs_update_of(args, side, g->group, block);
+        for (integer k = 0; k < n * m; ++k) out[k] -= slot[k];
+    }
+}
+
+/* y = L^-1 b of a front goes out, with its squares. */
+NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
+    scatter_rhs((real*)args->x, args->x_strides, args->columns, y, g, block);
+    for (integer c = 0; c < args->columns; ++c) {
+        vec sum = {};
+        for (integer r = 0; r < n; ++r) sum += y[r * m + c] * y[r * m + c];
+        for (int lane = 0; lane < LANES; ++lane)
+            if (g->active[lane]) block_quadratic_of(args, g->member[lane], block)[c] = (double)sum[lane];
+    }
+}
+
+/* Idle lanes of a front's part of the factor keep their values. */
+COLD void keep(vec* kept, vec* const parts[3]) {
+    for (int k = 0; k < 3; ++k)
+        for (integer i = 0; parts[k] && i < AREA; ++i) kept[k * AREA + i] = parts[k][i];
+}
+COLD void restore(const vec* kept, vec* const parts[3], mask which) {
+    for (int k = 0; k < 3; ++k)
+        for (integer i = 0; parts[k] && i < AREA; ++i) parts[k][i] = choose(which, parts[k][i], kept[k * AREA + i]);
+}
+
+NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer block, integer level, pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane) {
+        if (!g->active[lane]) continue;
+        const integer member = g->member[lane], passed = p->passed[lane];
+        p->failed[lane] = -record_front(args, member, block, level, passed < n ? passed : -1, p->failed[lane] != 0);
+        *floors_of(args, member, block) = (int)p->floors[lane];
+        *block_log_determinant_of(args, member, block) = 0;
+    }
+}
+
+/* The chain's log determinant stands at its last front. */
+COLD void record_log_determinant(const trifold_args* args, const lanes* g, integer block, const pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane])
+            *block_log_determinant_of(args, g->member[lane], block) = -2 * log_of((double)p->product[lane], (double)p->exponent[lane]);
+}
+
+INLINE void join_poison(const trifold_args* args, const lanes* g, integer block, pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane) p->failed[lane] |= -is_poisoned(args, g->member[lane], block);
+}
+INLINE void pass_poison(const trifold_args* args, const lanes* g, int side, integer block, integer level, const pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane]) mark_poison(args, side, g->member[lane], block, level, p->failed[lane] != 0);
+}
+
+/* The separators at the ends of a chain and their new coupling. */
+COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill, const pivots* p) {
+    if (c.behind >= 0) pass_poison(args, g, side_behind(&c), block_at(level, c.behind), level->index, p);
+    if (c.ahead < 0) return;
+    const integer ahead = block_at(level, c.ahead);
+    vec* slot = (vec*)update_of(args, side_ahead(&c), g->group, ahead);
+    multiply(slot, stored(level->index > 0 ? slot : 0), 1, stored(r), transposed(stored(r)), 1);
+    pass_poison(args, g, side_ahead(&c), ahead, level->index, p);
+    if (c.behind < 0) return;
+    const integer low = smaller(next_position(level, c.ahead), next_position(level, c.behind));
+    vec* joint = (vec*)coupling_of(args, g->group, level->next_coupling + low);
+    const int up = c.step > 0;
+    multiply(joint, (view){0, 0, 0}, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
+}
+
+NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
+    const int updated = level->index > 0;
+    pivots p = {.product = spread(1)};
+    vec *r = 0, *fill = 0, *y = 0;
+    for (integer k = 0; k < 2 * n; ++k) s->unit[k] = (vec){};
+    for (integer k = 0; k < c.length; ++k) {
+        const integer position = c.first + k * c.step, block = block_at(level, position);
+        const int has_next = k + 1 < c.length || c.ahead >= 0;
+        vec* const parts[3] = {(vec*)factor_of(args, g->group, block), has_next ? (vec*)next_of(args, g->group, block) : 0,
+                               c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
+        const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
+        if (!g->all) keep(s->kept, parts);
+        const view d = assemble_pivot(s->d, args, g, block, updated, &p);
+        if (updated) join_poison(args, g, block, &p);
+        factor_pivot(parts[0], d, r_before, &p);
+        if (has_next) {
+            r = parts[1];
+            vec* const loaded = gathers_rows(c.step) ? r : s->e; /* in place: the caches are narrow */
+            solve_panel(r, coupling_between(loaded, args, level, g, position + c.step, position), 0, 0, l);
+        }
+        if (c.behind >= 0) {
+            fill = parts[2];
+            const view start = k == 0 ? coupling_between(s->e, args, level, g, c.behind, position) : (view){s->unit, 0, 0};
+            solve_panel(fill, start, fill_before, r_before, l);
+            vec* slot = (vec*)update_of(args, side_behind(&c), g->group, block_at(level, c.behind));
+            multiply(slot, stored(k > 0 || updated ? slot : 0), 1, stored(fill), transposed(stored(fill)), 1);
+        }
+        if (forward) {
+            assemble_rhs(s->b, args, g, block, updated);
+            solve_rhs(y = s->y[k % 2], s->b, y_before, r_before, l);
+            if (c.behind >= 0)
+                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k == 0 && !updated, fill, y);
+            finish_rhs(args, g, block, y);
+        }
+        if (!g->all) restore(s->kept, parts, g->which);
+        record_lanes(args, g, block, level->index, &p);
+        if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
+    }
+    end_chain(args, level, g, c, r, fill, &p);
+    if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), !updated, r, y);
+}
+
+static void factor_only(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    factor_chain(args, level, g, c, 0, (factor_scratch*)scratch);
+}
+static void factor_forward(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    factor_chain(args, level, g, c, 1, (factor_scratch*)scratch);
+}
+
+/* Variant "lanes": forward and backward sweeps with the stored factor. */
+
+static void forward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    factor_scratch* s = (factor_scratch*)scratch;
+    const int updated = level->index > 0;
+    const vec *r = 0, *y = 0;
+    for (integer k = 0; k < c.length; ++k) {
+        const integer block = block_at(level, c.first + k * c.step);
+        vec* out = s->y[k % 2];
+        assemble_rhs(s->b, args, g, block, updated);
+        solve_rhs(out, s->b, y, r, (const vec*)factor_of(args, g->group, block));
+        if (c.behind >= 0)
+            multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k == 0 && !updated,
+                         (const vec*)behind_of(args, g->group, block), out);
+        finish_rhs(args, g, block, out);
+        y = out;
+        r = (const vec*)next_of(args, g->group, block);
+    }
+    if (c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), !updated, r, y);
+}
+
+/* One tile of solve_back(): rows are right-hand sides, columns j .. j + cols - 1 of L' x = y - R' x_next - G' x_behind. */
+INLINE void back_tile(view x, view y, view next, const vec* r, view behind, const vec* fill, const vec* l, int j, int rows, int cols) {
+    tile t;
+    tile_load(t, part(y, 0, j), rows, cols);
+    const integer past = j + cols;
+    tile_subtract(t, next, (view){r + j, 1, n}, r ? n : 0, rows, cols, 0);
+    tile_subtract(t, behind, (view){fill + j, 1, n}, fill ? n : 0, rows, cols, 0);
+    tile_subtract(t, part(x, 0, past), (view){l + past * n + j, 1, n}, n - past, rows, cols, 0);
+    UNROLL for (int c = cols - 1; c >= 0; --c)
+        UNROLL for (int i = 0; i < rows; ++i) {
+            vec sum = t[i][c];
+            UNROLL for (int k = c + 1; k < cols; ++k) sum -= t[i][k] * l[(j + k) * n + j + c];
+            t[i][c] = sum * l[(j + c) * n + j + c];
+        }
+    tile_store(t, (vec*)x.p + j * x.column, x.row, x.column, rows, cols);
+}
+
+INLINE void back_strip(view x, view y, view next, const vec* r, view behind, const vec* fill, const vec* l, int j, int cols) {
+    int i = 0;
+    for (; i + RHS_TILE <= m; i += RHS_TILE)
+        back_tile(part(x, i, 0), part(y, i, 0), part(next, i, 0), r, part(behind, i, 0), fill, l, j, RHS_TILE, cols);
+    if (m % RHS_TILE) back_tile(part(x, i, 0), part(y, i, 0), part(next, i, 0), r, part(behind, i, 0), fill, l, j, m % RHS_TILE, cols);
+}
+
+NOINLINE void solve_back(vec* x, const vec* y, const vec* next, const vec* r, const vec* behind, const vec* fill, const vec* l) {
+    const view out = {x, 1, m}, in = {y, 1, m}, after = {next, 1, m}, back = {behind, 1, m};
+    int j = n - n % TILE;
+    if (n % TILE) back_strip(out, in, after, r, back, fill, l, j, n % TILE);
+    for (j -= TILE; j >= 0; j -= TILE) back_strip(out, in, after, r, back, fill, l, j, TILE);
+}
+
+typedef struct {
+    vec y[n * m], x[2][n * m], ahead[n * m], behind[n * m];
+} backward_scratch;
+_Static_assert(sizeof(backward_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
+
+static void backward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    backward_scratch* s = (backward_scratch*)scratch;
+    const vec* next = 0;
+    if (c.behind >= 0) gather_rhs(s->behind, (const real*)args->x, args->x_strides, args->columns, g, block_at(level, c.behind));
+    if (c.ahead >= 0) {
+        gather_rhs(s->ahead, (const real*)args->x, args->x_strides, args->columns, g, block_at(level, c.ahead));
+        next = s->ahead;
+    }
+    for (integer k = c.length; k-- > 0;) {
+        const integer block = block_at(level, c.first + k * c.step);
+        vec* x = s->x[k % 2];
+        gather_rhs(s->y, (const real*)args->b, args->b_strides, args->columns, g, block);
+        solve_back(x, s->y, next, next ? (const vec*)next_of(args, g->group, block) : 0, s->behind,
+                   c.behind >= 0 ? (const vec*)behind_of(args, g->group, block) : 0, (const vec*)factor_of(args, g->group, block));
+        scatter_rhs((real*)args->x, args->x_strides, args->columns, x, g, block);
+        next = x;
+    }
+}
+
+/* Variant "lanes": the selected inverse S, each chain from its last front to its first. With P = [R; G] L^-1 over the
+ * border (next, behind):  S_border,i = -S_border,border P   and   S_ii = L^-T L^-1 - P' S_border,i. */
+
+typedef struct {
+    vec upper[AREA];                  /* L^-T */
+    vec p_next[AREA], p_behind[AREA]; /* P */
+    vec next_next[AREA], behind_behind[AREA];
+    vec across[2][AREA];              /* S(behind, next), then S(behind, i) */
+    vec next_i[AREA], i_i[2][AREA], turned[AREA];
+    vec unit[2 * n];
+} inverse_scratch;
+_Static_assert(sizeof(inverse_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
+
+NOINLINE void gather_inverse(vec* out, const trifold_args* args, const lanes* g, integer block) {
+    const real* base[LANES];
+    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
+    gather_run(out, 1, base, 0, AREA);
+}
+NOINLINE void scatter_inverse(const trifold_args* args, const lanes* g, integer block, vec* s) {
+    for (integer i = 0; i < n; ++i)
+        for (integer j = 0; j < i; ++j) s[j * n + i] = s[i * n + j];
+    real* base[LANES];
+    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
+    scatter_run(base, 0, s, 1, g, AREA);
+}
+
+/* S(to, from) of neighbouring positions: to the caller at level 0, else to where the level below finds it. */
+NOINLINE void put_coupling(const trifold_args* args, const trifold_level* level, const lanes* g, integer to, integer from, const vec* s,
+                           vec* turned) {
+    if (to < from) {
+        for (integer i = 0; i < n; ++i)
+            for (integer j = 0; j < n; ++j) turned[j * n + i] = s[i * n + j];
+        s = turned;
+    }
+    const integer low = smaller(to, from);
+    if (level->index > 0) {
+        vec* out = (vec*)inverse_coupling_of(args, g->group, level->coupling + low);
+        for (integer i = 0; i < AREA; ++i) out[i] = s[i];
+        return;
+    }
+    real* base[LANES];
+    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_neighbour_of(args, g->member[lane], block_at(level, low));
+    scatter_run(base, 0, s, 1, g, AREA);
+}
+
+/* S(behind, ahead) of a chain's two separators, which are neighbours at the next level. */
+COLD void load_across(vec* out, const trifold_args* args, const trifold_level* level, const lanes* g, const chain* c) {
+    const integer behind = next_position(level, c->behind), ahead = next_position(level, c->ahead);
+    const view s = stored((const vec*)inverse_coupling_of(args, g->group, level->next_coupling + smaller(behind, ahead)));
+    const view turned = behind > ahead ? s : transposed(s);
+    for (integer i = 0; i < n; ++i)
+        for (integer j = 0; j < n; ++j) out[i * n + j] = turned.p[i * turned.row + j * turned.column];
+}
+
+static void inverse_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    inverse_scratch* s = (inverse_scratch*)scratch;
+    const int fill = c.behind >= 0;
+    for (integer k = 0; k < 2 * n; ++k) s->unit[k] = k == n ? spread(1) : (vec){};
+    const view identity = {s->unit + n, -1, 1}, none = {0, 0, 0};
+    if (fill) gather_inverse(s->behind_behind, args, g, block_at(level, c.behind));
+    if (c.ahead >= 0) gather_inverse(s->next_next, args, g, block_at(level, c.ahead));
+    if (fill && c.ahead >= 0) load_across(s->across[0], args, level, g, &c);
+    vec *next_next = s->next_next, *across = s->across[0], *across_i = s->across[1];
+    for (integer k = c.length; k-- > 0;) {
+        const integer position = c.first + k * c.step, block = block_at(level, position);
+        const int has_next = k + 1 < c.length || c.ahead >= 0;
+        const view upper = stored(s->upper);
+        vec* i_i = s->i_i[k % 2];
+        solve_panel(s->upper, identity, 0, 0, (const vec*)factor_of(args, g->group, block));
+        multiply(i_i, none, 1, upper, transposed(upper), 1);
+        if (has_next) multiply(s->p_next, none, 1, stored((const vec*)next_of(args, g->group, block)), transposed(upper), 0);
+        if (fill) multiply(s->p_behind, none, 1, stored((const vec*)behind_of(args, g->group, block)), transposed(upper), 0);
+        if (has_next) {
+            multiply(s->next_i, none, -1, stored(next_next), stored(s->p_next), 0);
+            if (fill) multiply(s->next_i, stored(s->next_i), -1, transposed(stored(across)), stored(s->p_behind), 0);
+            multiply(i_i, stored(i_i), -1, transposed(stored(s->p_next)), stored(s->next_i), 1);
+            put_coupling(args, level, g, position + c.step, position, s->next_i, s->turned);
+        }
+        if (fill) {
+            multiply(across_i, none, -1, stored(s->behind_behind), stored(s->p_behind), 0);
+            if (has_next) multiply(across_i, stored(across_i), -1, stored(across), stored(s->p_next), 0);
+            multiply(i_i, stored(i_i), -1, transposed(stored(s->p_behind)), stored(across_i), 1);
+            if (k == 0) put_coupling(args, level, g, c.behind, position, across_i, s->turned);
+            vec* const swap = across;
+            across = across_i, across_i = swap;
+        }
+        scatter_inverse(args, g, block, i_i);
+        next_next = i_i;
+    }
+}
+
+/* ---- entry points: a task is one chain of one group ---- */
+
+typedef void chain_work(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch);
+
+COLD void each_chain(const trifold_args* args, const trifold_level* level, integer first, integer last, void* scratch, chain_work* work) {
+    for (integer task = first; task < last; ++task) {
+        const lanes g = find_lanes(args, task / level->chains);
+        if (g.any) work(args, level, &g, find_chain(level, task % level->chains), scratch);
+    }
+}
+
+#define LANES_KERNEL(NAME, WORK)                                                                                                     \
+    void NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
+        each_chain(args, level, first_task, last_task, scratch, WORK);                                                              \
+    }
+LANES_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_only)
+LANES_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_forward)
+LANES_KERNEL(TRIFOLD_KERNEL_FORWARD, forward_chain)
+LANES_KERNEL(TRIFOLD_KERNEL_BACKWARD, backward_chain)
+LANES_KERNEL(TRIFOLD_KERNEL_INVERSE, inverse_chain)
+
+/* Results of a member from those of its blocks, in a fixed order. Tasks are members. */
+
+COLD void finish_factor(const trifold_args* args, integer member) {
+    integer worst = SOUND, floors = 0;
+    double sum = 0;
+    ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) {
+        worst = smaller(worst, *failure_of(args, member, block));
+        floors += *floors_of(args, member, block);
+        sum += *block_log_determinant_of(args, member, block);
+    }
+    trifold_status* status = (trifold_status*)workspace_at(args, TRIFOLD_OFFSET_STATUS) + member;
+    double* log_determinant = (double*)workspace_at(args, TRIFOLD_OFFSET_LOG_DETERMINANT) + member;
+    const int sound = worst == SOUND;
+    *status = (trifold_status){sound ? -1 : worst / n % TRIFOLD_HORIZON, sound ? 0 : worst % n, floors};
+    *log_determinant = sound ? sum : __builtin_nan("");
+}
+
+COLD void finish_forward(const trifold_args* args, integer member) {
+    double* quadratic = (double*)workspace_at(args, TRIFOLD_OFFSET_QUADRATIC) + member * TRIFOLD_RHS;
+    for (integer column = 0; column < args->columns; ++column) {
+        double sum = 0;
+        ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
+        quadratic[column] = sum;
+    }
+}
+
+void TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                  void* scratch) {
+    (void)level, (void)scratch;
+    for (integer member = first_task; member < last_task; ++member)
+        if (is_active(args, member)) finish_factor(args, member);
+}
+
+void TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                   void* scratch) {
+    (void)level, (void)scratch;
+    for (integer member = first_task; member < last_task; ++member)
+        if (is_active(args, member)) finish_forward(args, member);
+}
+
