@@ -1,5 +1,12 @@
 #include "runtime/pool.hpp"
 
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "generator/error.hpp"
+#include "runtime/error.hpp"
+
 namespace trifold {
 namespace {
 
@@ -23,10 +30,19 @@ constexpr std::int64_t next_of(std::uint64_t ticket) { return static_cast<std::i
 }  // namespace
 
 Pool::Pool(int workers) {
-    for (int worker = 1; worker < workers; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+    if (workers > max_workers) throw SpecError(fmt::format("workers = {} is out of range; give at most {}", workers, max_workers));
+    try {
+        for (int worker = 1; worker < workers; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+    } catch (const std::system_error& error) {
+        stop();
+        throw DeviceError(
+            fmt::format("the system started only {} of {} threads ({}); give fewer workers", threads_.size(), workers - 1, error.what()));
+    }
 }
 
-Pool::~Pool() {
+Pool::~Pool() { stop(); }
+
+void Pool::stop() {
     stop_.store(true);
     signal_.fetch_add(1);
     signal_.notify_all();

@@ -13,7 +13,9 @@ class Pool {
   public:
     using Job = void (*)(void* context, std::int64_t piece, int worker);
     static constexpr std::int64_t max_pieces = 1 << 15;
+    static constexpr int max_workers = 1024;
 
+    /// Throws SpecError when there are more than max_workers, DeviceError when the system does not start that many threads.
     explicit Pool(int workers);
     ~Pool();
     Pool(const Pool&) = delete;
@@ -24,6 +26,7 @@ class Pool {
 
   private:
     void serve(int worker);
+    void stop();
     bool claim(std::int64_t& piece);
     bool has_work() const;
     void park();

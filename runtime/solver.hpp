@@ -56,7 +56,7 @@ class Solver {
     ~Solver();
     static std::int64_t workspace_bytes(const Plan& plan);
     const Plan& plan() const;
-    /// CPU only: replaces the built-in thread pool.
+    /// CPU only: replaces the built-in thread pool. A Plan of one worker runs everything in the caller and asks nobody.
     void set_executor(Executor executor);
 
     template <class Real>

@@ -124,6 +124,11 @@ TEST_CASE("a workspace beyond the machine's memory is a DeviceError with the siz
     CHECK_THROWS_WITH_AS(Solver{plan}, doctest::Contains(text.c_str()), DeviceError);
 }
 
+TEST_CASE("more workers than there can be") {
+    const Plan plan({.block = 2, .horizon = 3}, Device::cpu(), tuning("sequential", 1025));
+    CHECK_THROWS_WITH_AS(Solver{plan}, doctest::Contains("workers = 1025"), SpecError);
+}
+
 TEST_CASE("devices that are not here, and names that are none") {
     CHECK(Device::parse("cpu").target() == Device::cpu().target());
     CHECK(Device::cpu().target().arch != "native");
