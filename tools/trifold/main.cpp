@@ -19,7 +19,10 @@ void print(const std::string& text) {
     if (!written) throw formats::OutputError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
 }
 
-void print(const Json& json) { print(json.dump(2) + "\n"); }
+/// Names of files need not be UTF-8; JSON must be.
+static std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+void print(const Json& json) { print(dump(json)); }
 
 namespace {
 
@@ -35,9 +38,7 @@ struct Verb {
 
 int fail(const Verb& verb, Exit status, const std::string& message) {
     fmt::print(stderr, "trifold {}: {}\n", verb.name, message);
-    if (verb.json)
-        fmt::print("{}\n", Json{{"status", "error"}, {"exit", static_cast<int>(status)}, {"message", message}}.dump(
-                               2, ' ', false, Json::error_handler_t::replace));
+    if (verb.json) fmt::print("{}", dump({{"status", "error"}, {"exit", static_cast<int>(status)}, {"message", message}}));
     return status;
 }
 

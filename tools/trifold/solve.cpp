@@ -78,7 +78,7 @@ Outcome run(const Options& options) {
     auto outputs = options.inverse;
     if (!options.output.empty()) outputs.push_back(options.output);
     check_outputs(options.files, outputs);
-    Progress progress(5);
+    Progress progress(4);
     progress.step("reading");
     Outcome outcome{read_input(options.files, options.block,
                                options.precision.empty() ? std::nullopt : std::optional(parse_precision(options.precision))),
@@ -88,8 +88,8 @@ Outcome run(const Options& options) {
     const auto request = make_request(options, outcome.input);
     progress.step("solving");
     outcome.solution = solve(system, request);
-    progress.step("looking for the failed pivots");
     if (auto& failed = outcome.solution.failed; !failed.empty()) {
+        progress.step("locating failed pivots");
         blank_failed(system, outcome.solution);
         if (outcome.solution.schedule != "sequential") locate_sequentially(system, request, failed);
     }
