@@ -89,8 +89,8 @@ std::string emit_prologue(const Program& program) {
         " *   {}\n"
         " * Workspace: {} bytes, aligned to {}.\n"
         " */\n",
-        spec.horizon, spec.block, spec.block, to_string(spec.precision), spec.rhs, spec.batch, to_string(program.target), program.schedule.name,
-        program.variant.name, regenerate_command(program), program.workspace_bytes, workspace_alignment);
+        spec.horizon, spec.block, spec.block, to_string(spec.precision), spec.rhs, spec.batch, to_string(program.target),
+        program.schedule.name, program.variant.name, regenerate_command(program), program.workspace_bytes, workspace_alignment);
     for (const auto& macro : constants(program)) text += fmt::format("#define {} {}\n", macro.name, macro.value);
     text += "\n";
     text += template_text("args.h");

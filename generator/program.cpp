@@ -34,12 +34,8 @@ nlohmann::json spec_json(const Spec& spec) {
 }
 
 nlohmann::json identity_json(const Program& program) {
-    return {{"format", format_version},
-            {"spec", spec_json(program.spec)},
-            {"target", to_string(program.target)},
-            {"schedule", program.schedule.name},
-            {"variant", program.variant.name},
-            {"workers", program.tuning.workers}};
+    return {{"format", format_version},          {"spec", spec_json(program.spec)}, {"target", to_string(program.target)},
+            {"schedule", program.schedule.name}, {"variant", program.variant.name}, {"workers", program.tuning.workers}};
 }
 
 std::string identity(const Program& program) {
@@ -217,7 +213,8 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     program.spec = spec;
     program.target = target;
     program.tuning = tuning;
-    program.schedule = tuning.schedule == "auto" ? choose_schedule(spec, target, tuning.workers) : parse_schedule(tuning.schedule, spec.horizon);
+    program.schedule =
+        tuning.schedule == "auto" ? choose_schedule(spec, target, tuning.workers) : parse_schedule(tuning.schedule, spec.horizon);
     const bool on_cpu = target.backend == Backend::cpu;
     program.variant = (on_cpu ? cpu::choose_variant : cuda::choose_variant)(spec, target, tuning, program.schedule);
     program.id = identity(program);
@@ -245,7 +242,8 @@ std::string to_json(const Program& program) {
     json["workspace_bytes"] = program.workspace_bytes;
     json["scratch_bytes"] = program.variant.scratch_bytes;
     for (const auto& level : program.schedule.levels) json["levels"].push_back(level_json(level));
-    for (const auto& item : program.buffers) json["buffers"].push_back({{"name", item.name}, {"offset", item.offset}, {"bytes", item.bytes}});
+    for (const auto& item : program.buffers)
+        json["buffers"].push_back({{"name", item.name}, {"offset", item.offset}, {"bytes", item.bytes}});
     for (const auto& kernel : program.kernels)
         json["kernels"].push_back({{"name", kernel.name},
                                    {"phase", to_string(kernel.phase)},
@@ -256,7 +254,10 @@ std::string to_json(const Program& program) {
     for (const auto& [operation, launches] : program.operations) {
         auto& list = json["operations"][std::string(to_string(operation))];
         for (const auto& launch : launches)
-            list.push_back({{"kernel", program.kernels[launch.kernel].name}, {"level", launch.level.index}, {"chains", launch.level.chains}, {"after", launch.after}});
+            list.push_back({{"kernel", program.kernels[launch.kernel].name},
+                            {"level", launch.level.index},
+                            {"chains", launch.level.chains},
+                            {"after", launch.after}});
     }
     return json.dump(2);
 }

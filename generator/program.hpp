@@ -36,8 +36,8 @@ std::string_view to_string(Operation operation);
 struct Shape {
     std::int64_t chains_per_task = 1;
     std::int64_t members_per_task = 1;
-    int threads = 1;                 ///< of one thread block (GPU)
-    std::int64_t shared_bytes = 0;   ///< dynamic shared memory of one thread block (GPU)
+    int threads = 1;                ///< of one thread block (GPU)
+    std::int64_t shared_bytes = 0;  ///< dynamic shared memory of one thread block (GPU)
     bool operator==(const Shape&) const = default;
 };
 

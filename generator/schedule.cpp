@@ -53,7 +53,8 @@ Level separators(const Level& level, std::int64_t first, std::int64_t pitch) {
     return {level.block(first), level.scale * pitch, left, {}};
 }
 
-Schedule build_segments(std::string name, std::int64_t horizon, const std::function<std::int64_t(const Level&)>& length_of, bool separator_at_end) {
+Schedule build_segments(std::string name, std::int64_t horizon, const std::function<std::int64_t(const Level&)>& length_of,
+                        bool separator_at_end) {
     check_horizon(horizon);
     Schedule schedule{std::move(name), horizon, {}};
     Level remaining{0, 1, horizon, {}};
@@ -117,7 +118,8 @@ std::int64_t Level::chains() const {
 }
 
 std::int64_t Level::fronts() const {
-    return std::accumulate(runs.begin(), runs.end(), std::int64_t{0}, [](auto sum, const Run& run) { return sum + run.count * run.length; });
+    return std::accumulate(runs.begin(), runs.end(), std::int64_t{0},
+                           [](auto sum, const Run& run) { return sum + run.count * run.length; });
 }
 
 Schedule sequential(std::int64_t horizon) {
@@ -184,9 +186,10 @@ Schedule parse_schedule(std::string_view text, std::int64_t horizon) {
         const auto values = parse_list(rest, ':', text);
         if (values.size() <= 2) return recursive(horizon, values[0], values.size() == 2 ? values[1] : values[0]);
     }
-    throw SpecError(fmt::format("unknown schedule '{}'; give auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, "
-                                "recursive:J[:Nstar] or segments:a,b,c",
-                                text));
+    throw SpecError(
+        fmt::format("unknown schedule '{}'; give auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, "
+                    "recursive:J[:Nstar] or segments:a,b,c",
+                    text));
 }
 
 std::vector<Front> chain_fronts(const Level& level, const Run& run, std::int64_t chain) {

@@ -9,8 +9,7 @@
 namespace trifold {
 namespace {
 
-std::int64_t blocks_extent(const Spec& spec, const Strides& strides, std::int64_t stages, std::int64_t members,
-                           std::string_view what) {
+std::int64_t blocks_extent(const Spec& spec, const Strides& strides, std::int64_t stages, std::int64_t members, std::string_view what) {
     if (stages == 0 || members == 0) return 0;
     const auto last = spec.block - 1;
     auto extent = checked_add(checked_multiply(last, strides.row, what), checked_multiply(last, strides.column, what), what);
@@ -33,15 +32,18 @@ void check_layout(const Spec& spec, const BlockLayout& layout, std::int64_t stag
     if (layout.leading != dense && layout.leading < n)
         throw SpecError(fmt::format("leading dimension of {} is {}; give at least the block size {}", what, layout.leading, n));
     if (layout.stage < dense || layout.member < dense)
-        throw SpecError(fmt::format("strides of {} are {} (stage) and {} (member); give 0 to share one block, or a positive number of elements",
-                                    what, layout.stage, layout.member));
+        throw SpecError(
+            fmt::format("strides of {} are {} (stage) and {} (member); give 0 to share one block, or a positive number of elements", what,
+                        layout.stage, layout.member));
     const auto strides = block_strides(spec, layout, stages, what);
     const auto footprint = (n - 1) * std::max(strides.row, strides.column) + n;
     if (strides.stage != 0 && strides.stage < footprint && stages > 1)
         throw SpecError(fmt::format("stage stride of {} is {}, so blocks overlap; give 0 or at least {}", what, strides.stage, footprint));
-    const auto member_footprint = checked_add(checked_multiply(std::max<std::int64_t>(stages - 1, 0), strides.stage, what), footprint, what);
+    const auto member_footprint =
+        checked_add(checked_multiply(std::max<std::int64_t>(stages - 1, 0), strides.stage, what), footprint, what);
     if (strides.member != 0 && strides.member < member_footprint && spec.batch > 1)
-        throw SpecError(fmt::format("member stride of {} is {}, so members overlap; give 0 or at least {}", what, strides.member, member_footprint));
+        throw SpecError(
+            fmt::format("member stride of {} is {}, so members overlap; give 0 or at least {}", what, strides.member, member_footprint));
 }
 
 }  // namespace

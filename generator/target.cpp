@@ -18,7 +18,8 @@ struct CpuArch {
 // psABI levels rather than CPU names: every compiler knows them, and a cached binary serves every machine of the level.
 constexpr std::array cpu_archs{CpuArch{"native", 0},     CpuArch{"x86-64", 16},    CpuArch{"x86-64-v2", 16},
                                CpuArch{"x86-64-v3", 32}, CpuArch{"x86-64-v4", 64}, CpuArch{"armv8-a", 16}};
-constexpr std::array cuda_archs{"sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"};
+constexpr std::array cuda_archs{"sm_75", "sm_80",  "sm_86",  "sm_87",  "sm_88",  "sm_89",
+                                "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"};
 
 const CpuArch* find_cpu(std::string_view arch) {
     const auto* found = std::ranges::find(cpu_archs, arch, &CpuArch::name);
@@ -42,15 +43,14 @@ Target parse_target(std::string_view text) {
     }
     if (backend == "cuda") {
         if (std::ranges::find(cuda_archs, arch) == cuda_archs.end())
-            throw SpecError(fmt::format("unknown architecture in target '{}'; give one of cuda:{}", text, fmt::join(cuda_archs, ", cuda:")));
+            throw SpecError(
+                fmt::format("unknown architecture in target '{}'; give one of cuda:{}", text, fmt::join(cuda_archs, ", cuda:")));
         return {Backend::cuda, std::string(arch)};
     }
     throw SpecError(fmt::format("unknown target '{}'; give cpu:ARCH or cuda:ARCH, such as cpu:x86-64-v3 or cuda:sm_90", text));
 }
 
-std::string to_string(const Target& target) {
-    return fmt::format("{}:{}", target.backend == Backend::cpu ? "cpu" : "cuda", target.arch);
-}
+std::string to_string(const Target& target) { return fmt::format("{}:{}", target.backend == Backend::cpu ? "cpu" : "cuda", target.arch); }
 
 void validate(const Target& target) {
     parse_target(to_string(target));

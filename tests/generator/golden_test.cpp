@@ -44,7 +44,8 @@ TEST_CASE("golden sources are what the generator makes") {
     for (const auto& [name, spec, target, tuning] : golden) {
         const auto source = generate(spec, target, tuning).source;
         if (std::getenv("TRIFOLD_REFRESH_GOLDEN") != nullptr) std::ofstream(folder / name, std::ios::binary) << source;
-        CHECK_MESSAGE(read(folder / name) == source, "generated/" << name << " is not what the generator makes; run tools/golden and read the difference");
+        CHECK_MESSAGE(read(folder / name) == source,
+                      "generated/" << name << " is not what the generator makes; run tools/golden and read the difference");
     }
     for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) files += entry.path().filename() != "README.md";
     CHECK(files == std::size(golden));
