@@ -56,37 +56,35 @@ INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int c
 }
 
 /* One tile of multiply(). */
-INLINE void multiply_tile(vec* out, view old, int sign, view a, view bt, int width, int rows, int cols) {
+INLINE void multiply_tile(vec* out, int add, int sign, view a, view bt, int width, int rows, int cols) {
     tile t;
     tile_zero(t, rows, cols);
     tile_subtract(t, a, bt, n, rows, cols, 0);
     UNROLL for (int i = 0; i < rows; ++i)
         UNROLL for (int j = 0; j < cols; ++j) {
-            const vec start = old.p ? old.p[i * old.row + j * old.column] : (vec){};
+            const vec start = add ? out[i * width + j] : (vec){};
             out[i * width + j] = sign < 0 ? start + t[i][j] : start - t[i][j];
         }
 }
 
-INLINE void multiply_strip(vec* out, view old, int sign, view a, view bt, int width, int j, int cols, int lower) {
+INLINE void multiply_strip(vec* out, int add, int sign, view a, view bt, int width, int j, int cols, int lower) {
     const view right = part(bt, j, 0);
     int i = lower ? j : 0;
-    for (; i + TILE <= n; i += TILE) multiply_tile(out + i * width + j, part(old, i, j), sign, part(a, i, 0), right, width, TILE, cols);
-    if (n % TILE && i < n) multiply_tile(out + i * width + j, part(old, i, j), sign, part(a, i, 0), right, width, n % TILE, cols);
+    for (; i + TILE <= n; i += TILE) multiply_tile(out + i * width + j, add, sign, part(a, i, 0), right, width, TILE, cols);
+    if (n % TILE && i < n) multiply_tile(out + i * width + j, add, sign, part(a, i, 0), right, width, n % TILE, cols);
 }
 
-/* out = old + sign a b: out is row-major, n by `width`; old has no pointer where it is zero. Where `lower`, at least the
- * lower triangle. */
-INLINE void multiply_any(vec* out, view old, int sign, view a, view b, int width, int step, int lower) {
-    if (!old.p) old.row = old.column = 0;
+/* out = (add ? out : 0) + sign a b: out is row-major, n by `width`. Where `lower`, at least the lower triangle. */
+INLINE void multiply_any(vec* out, int add, int sign, view a, view b, int width, int step, int lower) {
     const view bt = transposed(b);
     int j = 0;
-    for (; j + step <= width; j += step) multiply_strip(out, old, sign, a, bt, width, j, step, lower);
-    if (width % step) multiply_strip(out, old, sign, a, bt, width, j, width % step, lower);
+    for (; j + step <= width; j += step) multiply_strip(out, add, sign, a, bt, width, j, step, lower);
+    if (width % step) multiply_strip(out, add, sign, a, bt, width, j, width % step, lower);
 }
-NOINLINE void multiply(vec* out, view old, int sign, view a, view b, int lower) { multiply_any(out, old, sign, a, b, n, TILE, lower); }
-/* slot += a x, or slot = a x where `first`; x is n by m. */
-NOINLINE void multiply_rhs(vec* slot, int first, const vec* a, const vec* x) {
-    multiply_any(slot, (view){first ? 0 : slot, m, 1}, 1, stored(a), (view){x, m, 1}, m, RHS_TILE, 0);
+NOINLINE void multiply(vec* out, int add, int sign, view a, view b, int lower) { multiply_any(out, add, sign, a, b, n, TILE, lower); }
+/* slot = (add ? slot : 0) + a x; x is n by m. */
+NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x) {
+    multiply_any(slot, add, 1, stored(a), (view){x, m, 1}, m, RHS_TILE, 0);
 }
 
 /* One tile of solve_any(). */
@@ -113,16 +111,18 @@ INLINE void solve_strip(view out, view start, view before, view before_r, intege
     if (height % step) solve_tile(part(out, i, 0), part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols);
 }
 
-/* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n) included. */
+/* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
+ * where it is 0 nothing of it is read) included. */
 INLINE void solve_any(view out, view start, view before, view before_r, integer count, const vec* l, int height, int step) {
     int j = 0;
     for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE);
     if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE);
 }
 NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any(stored(out), start, stored(before), stored(before_r), before ? n : 0, l, n, TILE);
+    solve_any(stored(out), start, stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE);
 }
 /* The same with right-hand sides, n by m, as rows. */
 NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any((view){out, 1, m}, (view){start, 1, m}, (view){before, 1, m}, stored(before_r), before ? n : 0, l, m, RHS_TILE);
+    solve_any((view){out, 1, m}, (view){start, 1, m}, (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
+              RHS_TILE);
 }

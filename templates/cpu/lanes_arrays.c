@@ -55,11 +55,12 @@ INLINE int chunk(integer count) {
 /* `width` consecutive elements of every lane's array, a power of two: out[e * stride] takes element e of all lanes. A step
  * parts even from odd places of the vectors laid end to end: it moves one bit of the element above the bits of the lane. */
 INLINE void gather_chunk(vec* out, integer stride, const real* const base[LANES], integer offset, int width) {
+    const int pieces = LANES / width;
     vec v[LANES];
     UNROLL for (int i = 0; i < width; ++i) {
         union { vec all; real at[LANES]; } row;
-        UNROLL for (int piece = 0; piece < LANES / width; ++piece)
-            __builtin_memcpy(row.at + piece * width, base[i * (LANES / width) + piece] + offset, sizeof(real) * (unsigned)width);
+        UNROLL for (int piece = 0; piece < pieces; ++piece)
+            __builtin_memcpy(row.at + piece * width, base[i * pieces + piece] + offset, sizeof(real) * (unsigned)width);
         v[i] = row.all;
     }
     UNROLL for (int step = 1; step < width; step *= 2) {
@@ -75,6 +76,7 @@ INLINE void gather_chunk(vec* out, integer stride, const real* const base[LANES]
 
 /* The way back, to active lanes only. */
 INLINE void scatter_chunk(real* const base[LANES], integer offset, const vec* in, integer stride, const lanes* g, int width) {
+    const int pieces = LANES / width;
     vec v[LANES];
     UNROLL for (int i = 0; i < width; ++i) v[i] = in[i * stride];
     UNROLL for (int step = 1; step < width; step *= 2) {
@@ -87,8 +89,8 @@ INLINE void scatter_chunk(real* const base[LANES], integer offset, const vec* in
     }
     UNROLL for (int i = 0; i < width; ++i) {
         union { vec all; real at[LANES]; } row = {v[i]};
-        UNROLL for (int piece = 0; piece < LANES / width; ++piece) {
-            const int lane = i * (LANES / width) + piece;
+        UNROLL for (int piece = 0; piece < pieces; ++piece) {
+            const int lane = i * pieces + piece;
             if (g->active[lane]) __builtin_memcpy(base[lane] + offset, row.at + piece * width, sizeof(real) * (unsigned)width);
         }
     }

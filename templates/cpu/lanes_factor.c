@@ -84,6 +84,7 @@ INLINE void pivot_strip(vec* l, view d, const vec* before_r, integer count, int 
 /* l l' = d - before_r before_r' */
 NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) {
     const integer count = before_r ? n : 0;
+    if (!before_r) before_r = l; /* not read */
     p->passed = p->floors = (mask){};
     p->sound = ~p->passed;
     int j = 0;
@@ -193,13 +194,13 @@ COLD void end_chain(const trifold_args* args, const trifold_level* level, const 
     if (c.ahead < 0) return;
     const integer ahead = block_at(level, c.ahead);
     vec* slot = (vec*)update_of(args, side_ahead(&c), g->group, ahead);
-    multiply(slot, stored(level->index > 0 ? slot : 0), 1, stored(r), transposed(stored(r)), 1);
+    multiply(slot, level->index > 0, 1, stored(r), transposed(stored(r)), 1);
     pass_poison(args, g, side_ahead(&c), ahead, level->index, p);
     if (c.behind < 0) return;
     const integer low = smaller(next_position(level, c.ahead), next_position(level, c.behind));
     vec* joint = (vec*)coupling_of(args, g->group, level->next_coupling + low);
     const int up = c.step > 0;
-    multiply(joint, (view){0, 0, 0}, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
+    multiply(joint, 0, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
 }
 
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
@@ -227,13 +228,13 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
             const view start = k == 0 ? coupling_between(s->e, args, level, g, c.behind, position) : (view){s->unit, 0, 0};
             solve_panel(fill, start, fill_before, r_before, l);
             vec* slot = (vec*)update_of(args, side_behind(&c), g->group, block_at(level, c.behind));
-            multiply(slot, stored(k > 0 || updated ? slot : 0), 1, stored(fill), transposed(stored(fill)), 1);
+            multiply(slot, k > 0 || updated, 1, stored(fill), transposed(stored(fill)), 1);
         }
         if (forward) {
             assemble_rhs(s->b, args, g, block, updated);
             solve_rhs(y = s->y[k % 2], s->b, y_before, r_before, l);
             if (c.behind >= 0)
-                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k == 0 && !updated, fill, y);
+                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y);
             finish_rhs(args, g, block, y);
         }
         if (!g->all) restore(s->kept, parts, g->which);
@@ -241,7 +242,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
     }
     end_chain(args, level, g, c, r, fill, &p);
-    if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), !updated, r, y);
+    if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);
 }
 
 static void factor_only(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {

@@ -56,7 +56,7 @@ static void inverse_chain(const trifold_args* args, const trifold_level* level, 
     inverse_scratch* s = (inverse_scratch*)scratch;
     const int fill = c.behind >= 0;
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = k == n ? spread(1) : (vec){};
-    const view identity = {s->unit + n, -1, 1}, none = {0, 0, 0};
+    const view identity = {s->unit + n, -1, 1};
     if (fill) gather_inverse(s->behind_behind, args, g, block_at(level, c.behind));
     if (c.ahead >= 0) gather_inverse(s->next_next, args, g, block_at(level, c.ahead));
     if (fill && c.ahead >= 0) load_across(s->across[0], args, level, g, &c);
@@ -67,19 +67,19 @@ static void inverse_chain(const trifold_args* args, const trifold_level* level, 
         const view upper = stored(s->upper);
         vec* i_i = s->i_i[k % 2];
         solve_panel(s->upper, identity, 0, 0, (const vec*)factor_of(args, g->group, block));
-        multiply(i_i, none, 1, upper, transposed(upper), 1);
-        if (has_next) multiply(s->p_next, none, 1, stored((const vec*)next_of(args, g->group, block)), transposed(upper), 0);
-        if (fill) multiply(s->p_behind, none, 1, stored((const vec*)behind_of(args, g->group, block)), transposed(upper), 0);
+        multiply(i_i, 0, 1, upper, transposed(upper), 1);
+        if (has_next) multiply(s->p_next, 0, 1, stored((const vec*)next_of(args, g->group, block)), transposed(upper), 0);
+        if (fill) multiply(s->p_behind, 0, 1, stored((const vec*)behind_of(args, g->group, block)), transposed(upper), 0);
         if (has_next) {
-            multiply(s->next_i, none, -1, stored(next_next), stored(s->p_next), 0);
-            if (fill) multiply(s->next_i, stored(s->next_i), -1, transposed(stored(across)), stored(s->p_behind), 0);
-            multiply(i_i, stored(i_i), -1, transposed(stored(s->p_next)), stored(s->next_i), 1);
+            multiply(s->next_i, 0, -1, stored(next_next), stored(s->p_next), 0);
+            if (fill) multiply(s->next_i, 1, -1, transposed(stored(across)), stored(s->p_behind), 0);
+            multiply(i_i, 1, -1, transposed(stored(s->p_next)), stored(s->next_i), 1);
             put_coupling(args, level, g, position + c.step, position, s->next_i, s->turned);
         }
         if (fill) {
-            multiply(across_i, none, -1, stored(s->behind_behind), stored(s->p_behind), 0);
-            if (has_next) multiply(across_i, stored(across_i), -1, stored(across), stored(s->p_next), 0);
-            multiply(i_i, stored(i_i), -1, transposed(stored(s->p_behind)), stored(across_i), 1);
+            multiply(across_i, 0, -1, stored(s->behind_behind), stored(s->p_behind), 0);
+            if (has_next) multiply(across_i, 1, -1, stored(across), stored(s->p_next), 0);
+            multiply(i_i, 1, -1, transposed(stored(s->p_behind)), stored(across_i), 1);
             if (k == 0) put_coupling(args, level, g, c.behind, position, across_i, s->turned);
             vec* const swap = across;
             across = across_i, across_i = swap;

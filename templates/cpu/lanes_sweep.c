@@ -10,13 +10,13 @@ static void forward_chain(const trifold_args* args, const trifold_level* level, 
         assemble_rhs(s->b, args, g, block, updated);
         solve_rhs(out, s->b, y, r, (const vec*)factor_of(args, g->group, block));
         if (c.behind >= 0)
-            multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k == 0 && !updated,
+            multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated,
                          (const vec*)behind_of(args, g->group, block), out);
         finish_rhs(args, g, block, out);
         y = out;
         r = (const vec*)next_of(args, g->group, block);
     }
-    if (c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), !updated, r, y);
+    if (c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);
 }
 
 /* One tile of solve_back(): rows are right-hand sides, columns j .. j + cols - 1 of L' x = y - R' x_next - G' x_behind. */
@@ -24,8 +24,8 @@ INLINE void back_tile(view x, view y, view next, const vec* r, view behind, cons
     tile t;
     tile_load(t, part(y, 0, j), rows, cols);
     const integer past = j + cols;
-    tile_subtract(t, next, (view){r + j, 1, n}, r ? n : 0, rows, cols, 0);
-    tile_subtract(t, behind, (view){fill + j, 1, n}, fill ? n : 0, rows, cols, 0);
+    tile_subtract(t, next, (view){r ? r + j : l, 1, n}, r ? n : 0, rows, cols, 0);
+    tile_subtract(t, behind, (view){fill ? fill + j : l, 1, n}, fill ? n : 0, rows, cols, 0);
     tile_subtract(t, part(x, 0, past), (view){l + past * n + j, 1, n}, n - past, rows, cols, 0);
     UNROLL for (int c = cols - 1; c >= 0; --c)
         UNROLL for (int i = 0; i < rows; ++i) {
@@ -44,7 +44,7 @@ INLINE void back_strip(view x, view y, view next, const vec* r, view behind, con
 }
 
 NOINLINE void solve_back(vec* x, const vec* y, const vec* next, const vec* r, const vec* behind, const vec* fill, const vec* l) {
-    const view out = {x, 1, m}, in = {y, 1, m}, after = {next, 1, m}, back = {behind, 1, m};
+    const view out = {x, 1, m}, in = {y, 1, m}, after = {r ? next : y, 1, m}, back = {fill ? behind : y, 1, m};
     int j = n - n % TILE;
     if (n % TILE) back_strip(out, in, after, r, back, fill, l, j, n % TILE);
     for (j -= TILE; j >= 0; j -= TILE) back_strip(out, in, after, r, back, fill, l, j, TILE);

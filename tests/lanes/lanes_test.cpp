@@ -111,9 +111,9 @@ TEST_CASE("lanes: auto takes them for batches that fill a vector, of small block
     const auto variant = [&](const Spec& spec) { return generate(spec, target).variant.name; };
     CHECK(variant({.block = 12, .horizon = 4, .batch = 8}) == "lanes");
     CHECK(variant({.block = 12, .horizon = 4, .batch = 7}) == "tile");
-    CHECK(variant({.block = 17, .horizon = 4, .batch = 64}) == "tile");
-    CHECK(variant({.block = 32, .horizon = 4, .precision = Precision::f32, .batch = 16}) == "lanes");
-    CHECK(variant({.block = 32, .horizon = 4, .precision = Precision::f32, .batch = 15}) == "tile");
+    CHECK(variant({.block = 13, .horizon = 4, .batch = 64}) == "tile");
+    CHECK(variant({.block = 24, .horizon = 4, .precision = Precision::f32, .batch = 16}) == "lanes");
+    CHECK(variant({.block = 24, .horizon = 4, .precision = Precision::f32, .batch = 15}) == "tile");
     const auto program = generate({.block = 3, .horizon = 4, .batch = 9}, target);
     CHECK(program.variant.members == 16);
     CHECK(program.kernels[0].shape.members_per_task == 8);
