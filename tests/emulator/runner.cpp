@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -156,14 +157,22 @@ void run_block(Emulator& emulator, const std::function<void()>& kernel, int thre
     const std::unique_ptr<char, decltype(&std::free)> shared(
         static_cast<char*>(std::aligned_alloc(256, static_cast<std::size_t>(shared_bytes + 256) / 256 * 256)), &std::free);
     std::memset(shared.get(), 0xff, static_cast<std::size_t>(shared_bytes));
+    // The fibers never return, so under AddressSanitizer their stacks keep its marks and must not be used twice.
+    const auto stack_size = static_cast<std::size_t>(threads) * stack_bytes;
+#ifdef __SANITIZE_ADDRESS__
+    const std::unique_ptr<char, decltype(&std::free)> stacks(static_cast<char*>(std::malloc(stack_size)), &std::free);
+    char* const stack = stacks.get();
+#else
     static std::vector<char> stacks;
-    stacks.resize(static_cast<std::size_t>(threads) * stack_bytes);
+    if (stacks.size() < stack_size) stacks.resize(stack_size);
+    char* const stack = stacks.data();
+#endif
     Machine here{&emulator, &kernel, std::vector<Fiber>(static_cast<std::size_t>(threads)), {}, 0};
     machine = &here;
     emulator.shared = shared.get();
     emulator.barrier = on_barrier;
     emulator.exchange = on_exchange;
-    for (std::size_t k = 0; k < here.fibers.size(); ++k) here.fibers[k].context.start(stacks.data() + k * stack_bytes, fiber_main);
+    for (std::size_t k = 0; k < here.fibers.size(); ++k) here.fibers[k].context.start(stack + k * stack_bytes, fiber_main);
     while (!all_wait(0, here.fibers.size(), Wait::ended)) {
         if (!run_ready(order)) throw std::runtime_error(stuck_message());
         release();

@@ -30,7 +30,7 @@ std::shared_ptr<void> compile(const Program& program) {
 
 EmulatedUnit::EmulatedUnit(Program program) : program_(std::move(program)), library_(compile(program_)) {
     for (const auto& kernel : program_.kernels) entries_.push_back(reinterpret_cast<Entry>(dlsym(library_.get(), kernel.name.c_str())));
-    emulator_ = *static_cast<Emulator**>(dlsym(library_.get(), "emulator")) = new Emulator{};
+    *static_cast<Emulator**>(dlsym(library_.get(), "emulator")) = emulator_.get();
 }
 
 void EmulatedUnit::run(Operation operation, trifold_args args, Order order) const {

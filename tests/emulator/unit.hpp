@@ -20,7 +20,7 @@ class EmulatedUnit {
     Program program_;
     std::shared_ptr<void> library_;
     std::vector<Entry> entries_;
-    Emulator* emulator_;
+    std::shared_ptr<Emulator> emulator_ = std::make_shared<Emulator>();
 };
 
 }  // namespace trifold::test
