@@ -79,6 +79,7 @@ std::string constants(const Program& program) {
         define("LEADING", leading(spec, target));
         define("INTERLEAVE", 1);
         define("TILE_ROWS", tile_rows(spec, target));
+        define("FILL", buffer(program, "behind").bytes > 0 ? 1 : 0);
     }
     define("SCRATCH_BYTES", program.variant.scratch_bytes);
     define("SIZEOF_ARGS", sizeof(trifold_args));

@@ -6,7 +6,7 @@ INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || 
 static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
     if (c->ahead < 0) return;
     product(1, 1, update_of(args, side_ahead(c), member, block_at(level, c->ahead)), last->next, last->next, add_to_slot(level, 0));
-    if (c->behind < 0) return;
+    if (!TRIFOLD_FILL || c->behind < 0) return;
     const integer low = next_position(level, smaller(c->ahead, c->behind));
     real* coupling = coupling_of(args, member, level->next_coupling + low);
     const int upward = c->step > 0; /* stored as A(higher, lower) */
@@ -53,12 +53,12 @@ static void factor_chain(const trifold_args* args, const trifold_level* level, i
             poison_front(&f);
         }
         *block_log_determinant_of(args, member, block) = log_determinant(raw);
-        if (f.behind)
+        if (TRIFOLD_FILL && f.behind)
             product(1, 1, update_of(args, side_behind(c), member, block_at(level, c->behind)), f.behind, f.behind, add_to_slot(level, k));
         if (with_rhs) {
             real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);
             forward_front(args, level, member, block, f.previous_next, previous_y, y);
-            if (f.behind)
+            if (TRIFOLD_FILL && f.behind)
                 update_rhs(rhs_update_of(args, side_behind(c), member, block_at(level, c->behind)), args->columns, f.behind, y,
                            add_to_slot(level, k));
         }
