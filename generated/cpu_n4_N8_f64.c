@@ -108,6 +108,7 @@ typedef struct {
 #define TRIFOLD_LEADING 4
 #define TRIFOLD_INTERLEAVE 1
 #define TRIFOLD_TILE_ROWS 3
+#define TRIFOLD_FILL 0
 #define TRIFOLD_SCRATCH_BYTES 1024
 #define TRIFOLD_SIZEOF_ARGS 168
 #define TRIFOLD_SIZEOF_LEVEL 208
@@ -803,19 +804,41 @@ enum { FILLER_ROWS = 1 };
 #define pivot_tail_2 pivot_tail_1
 #endif
 
+/* Which heights occur: a full tile has VECTORS - 1 or fewer vectors of rows below it; the last tile has none there and takes
+ * rows of the next panel, if there is one. What does not occur is not compiled. */
+enum {
+    HAS_TAIL = n % WIDTH != 0,
+    HAS_FULL = TRIFOLD_BLOCK >= TRIFOLD_LANES,
+    TALL = FILLER_ROWS > 1,
+    USES_0 = !HAS_TAIL,
+    USES_1 = HAS_FULL,
+    USES_2 = TALL && HAS_FULL && (VECTORS > 2 || (!HAS_TAIL && VECTORS > 1)),
+    USES_TAIL_1 = HAS_TAIL && (VECTORS == 1 || !TALL),
+    USES_TAIL_2 = HAS_TAIL && VECTORS > 1 && TALL,
+};
+
 /* The pivot tile at column j, with as many of the rows first .. VECTORS - 1 of `job` as the registers hold beside it;
  * returns how many vectors of rows. */
 INLINE int pivot_and_rows(const front* f, integer j, real floor, real* raw, const panel_job* job, int first, int* raised) {
-    int (*const tiles[])(const front*, integer, real, real*, const panel_job*, integer) = {pivot_0, pivot_1, pivot_2};
     const int rows = job ? (int)smaller(VECTORS - first, FILLER_ROWS) : 0;
+    const integer row = first * LANES;
 #if TRIFOLD_BLOCK % TRIFOLD_LANES
-    int (*const tails[])(const front*, integer, real, real*, const panel_job*, integer) = {pivot_tail_0, pivot_tail_1, pivot_tail_2};
     if (j + WIDTH > n) {
-        *raised += tails[rows](f, j, floor, raw, job, first * LANES);
+        if (USES_TAIL_2 && rows == 2)
+            *raised += pivot_tail_2(f, j, floor, raw, job, row);
+        else if (USES_TAIL_1 && rows == 1)
+            *raised += pivot_tail_1(f, j, floor, raw, job, row);
+        else
+            *raised += pivot_tail_0(f, j, floor, raw, job, row);
         return rows;
     }
 #endif
-    *raised += tiles[rows](f, j, floor, raw, job, first * LANES);
+    if (USES_2 && rows == 2)
+        *raised += pivot_2(f, j, floor, raw, job, row);
+    else if (USES_1 && rows == 1)
+        *raised += pivot_1(f, j, floor, raw, job, row);
+    else if (USES_0)
+        *raised += pivot_0(f, j, floor, raw, job, row);
     return rows;
 }
 
@@ -834,7 +857,7 @@ NOINLINE int factor_front(const front* f, real floor, real* raw) {
             const int done = pivot_and_rows(f, j, floor, raw, f->next ? &next : 0, 0, &raised);
             if (f->next) panel_rows(&next, done);
         }
-        if (f->behind) {
+        if (TRIFOLD_FILL && f->behind) {
             const panel_job job = {f->behind, f->previous_behind, f->previous_next, f->factor, j, 0, 0};
             panel_rows(&job, 0);
         }
@@ -1101,7 +1124,7 @@ INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || 
 static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
     if (c->ahead < 0) return;
     product(1, 1, update_of(args, side_ahead(c), member, block_at(level, c->ahead)), last->next, last->next, add_to_slot(level, 0));
-    if (c->behind < 0) return;
+    if (!TRIFOLD_FILL || c->behind < 0) return;
     const integer low = next_position(level, smaller(c->ahead, c->behind));
     real* coupling = coupling_of(args, member, level->next_coupling + low);
     const int upward = c->step > 0; /* stored as A(higher, lower) */
@@ -1148,12 +1171,12 @@ static void factor_chain(const trifold_args* args, const trifold_level* level, i
             poison_front(&f);
         }
         *block_log_determinant_of(args, member, block) = log_determinant(raw);
-        if (f.behind)
+        if (TRIFOLD_FILL && f.behind)
             product(1, 1, update_of(args, side_behind(c), member, block_at(level, c->behind)), f.behind, f.behind, add_to_slot(level, k));
         if (with_rhs) {
             real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);
             forward_front(args, level, member, block, f.previous_next, previous_y, y);
-            if (f.behind)
+            if (TRIFOLD_FILL && f.behind)
                 update_rhs(rhs_update_of(args, side_behind(c), member, block_at(level, c->behind)), args->columns, f.behind, y,
                            add_to_slot(level, k));
         }

@@ -393,37 +393,35 @@ INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int c
 }
 
 /* One tile of multiply(). */
-INLINE void multiply_tile(vec* out, view old, int sign, view a, view bt, int width, int rows, int cols) {
+INLINE void multiply_tile(vec* out, int add, int sign, view a, view bt, int width, int rows, int cols) {
     tile t;
     tile_zero(t, rows, cols);
     tile_subtract(t, a, bt, n, rows, cols, 0);
     UNROLL for (int i = 0; i < rows; ++i)
         UNROLL for (int j = 0; j < cols; ++j) {
-            const vec start = old.p ? old.p[i * old.row + j * old.column] : (vec){};
+            const vec start = add ? out[i * width + j] : (vec){};
             out[i * width + j] = sign < 0 ? start + t[i][j] : start - t[i][j];
         }
 }
 
-INLINE void multiply_strip(vec* out, view old, int sign, view a, view bt, int width, int j, int cols, int lower) {
+INLINE void multiply_strip(vec* out, int add, int sign, view a, view bt, int width, int j, int cols, int lower) {
     const view right = part(bt, j, 0);
     int i = lower ? j : 0;
-    for (; i + TILE <= n; i += TILE) multiply_tile(out + i * width + j, part(old, i, j), sign, part(a, i, 0), right, width, TILE, cols);
-    if (n % TILE && i < n) multiply_tile(out + i * width + j, part(old, i, j), sign, part(a, i, 0), right, width, n % TILE, cols);
+    for (; i + TILE <= n; i += TILE) multiply_tile(out + i * width + j, add, sign, part(a, i, 0), right, width, TILE, cols);
+    if (n % TILE && i < n) multiply_tile(out + i * width + j, add, sign, part(a, i, 0), right, width, n % TILE, cols);
 }
 
-/* out = old + sign a b: out is row-major, n by `width`; old has no pointer where it is zero. Where `lower`, at least the
- * lower triangle. */
-INLINE void multiply_any(vec* out, view old, int sign, view a, view b, int width, int step, int lower) {
-    if (!old.p) old.row = old.column = 0;
+/* out = (add ? out : 0) + sign a b: out is row-major, n by `width`. Where `lower`, at least the lower triangle. */
+INLINE void multiply_any(vec* out, int add, int sign, view a, view b, int width, int step, int lower) {
     const view bt = transposed(b);
     int j = 0;
-    for (; j + step <= width; j += step) multiply_strip(out, old, sign, a, bt, width, j, step, lower);
-    if (width % step) multiply_strip(out, old, sign, a, bt, width, j, width % step, lower);
+    for (; j + step <= width; j += step) multiply_strip(out, add, sign, a, bt, width, j, step, lower);
+    if (width % step) multiply_strip(out, add, sign, a, bt, width, j, width % step, lower);
 }
-NOINLINE void multiply(vec* out, view old, int sign, view a, view b, int lower) { multiply_any(out, old, sign, a, b, n, TILE, lower); }
-/* slot += a x, or slot = a x where `first`; x is n by m. */
-NOINLINE void multiply_rhs(vec* slot, int first, const vec* a, const vec* x) {
-    multiply_any(slot, (view){first ? 0 : slot, m, 1}, 1, stored(a), (view){x, m, 1}, m, RHS_TILE, 0);
+NOINLINE void multiply(vec* out, int add, int sign, view a, view b, int lower) { multiply_any(out, add, sign, a, b, n, TILE, lower); }
+/* slot = (add ? slot : 0) + a x; x is n by m. */
+NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x) {
+    multiply_any(slot, add, 1, stored(a), (view){x, m, 1}, m, RHS_TILE, 0);
 }
 
 /* One tile of solve_any(). */
@@ -450,18 +448,20 @@ INLINE void solve_strip(view out, view start, view before, view before_r, intege
     if (height % step) solve_tile(part(out, i, 0), part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols);
 }
 
-/* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n) included. */
+/* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
+ * where it is 0 nothing of it is read) included. */
 INLINE void solve_any(view out, view start, view before, view before_r, integer count, const vec* l, int height, int step) {
     int j = 0;
     for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE);
     if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE);
 }
 NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any(stored(out), start, stored(before), stored(before_r), before ? n : 0, l, n, TILE);
+    solve_any(stored(out), start, stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE);
 }
 /* The same with right-hand sides, n by m, as rows. */
 NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any((view){out, 1, m}, (view){start, 1, m}, (view){before, 1, m}, stored(before_r), before ? n : 0, l, m, RHS_TILE);
+    solve_any((view){out, 1, m}, (view){start, 1, m}, (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
+              RHS_TILE);
 }
 
 /* The user's arrays for variant "lanes": elements of every member of a group, transposed on the way in and out. */
@@ -521,11 +521,12 @@ INLINE int chunk(integer count) {
 /* `width` consecutive elements of every lane's array, a power of two: out[e * stride] takes element e of all lanes. A step
  * parts even from odd places of the vectors laid end to end: it moves one bit of the element above the bits of the lane. */
 INLINE void gather_chunk(vec* out, integer stride, const real* const base[LANES], integer offset, int width) {
+    const int pieces = LANES / width;
     vec v[LANES];
     UNROLL for (int i = 0; i < width; ++i) {
         union { vec all; real at[LANES]; } row;
-        UNROLL for (int piece = 0; piece < LANES / width; ++piece)
-            __builtin_memcpy(row.at + piece * width, base[i * (LANES / width) + piece] + offset, sizeof(real) * (unsigned)width);
+        UNROLL for (int piece = 0; piece < pieces; ++piece)
+            __builtin_memcpy(row.at + piece * width, base[i * pieces + piece] + offset, sizeof(real) * (unsigned)width);
         v[i] = row.all;
     }
     UNROLL for (int step = 1; step < width; step *= 2) {
@@ -541,6 +542,7 @@ INLINE void gather_chunk(vec* out, integer stride, const real* const base[LANES]
 
 /* The way back, to active lanes only. */
 INLINE void scatter_chunk(real* const base[LANES], integer offset, const vec* in, integer stride, const lanes* g, int width) {
+    const int pieces = LANES / width;
     vec v[LANES];
     UNROLL for (int i = 0; i < width; ++i) v[i] = in[i * stride];
     UNROLL for (int step = 1; step < width; step *= 2) {
@@ -553,8 +555,8 @@ INLINE void scatter_chunk(real* const base[LANES], integer offset, const vec* in
     }
     UNROLL for (int i = 0; i < width; ++i) {
         union { vec all; real at[LANES]; } row = {v[i]};
-        UNROLL for (int piece = 0; piece < LANES / width; ++piece) {
-            const int lane = i * (LANES / width) + piece;
+        UNROLL for (int piece = 0; piece < pieces; ++piece) {
+            const int lane = i * pieces + piece;
             if (g->active[lane]) __builtin_memcpy(base[lane] + offset, row.at + piece * width, sizeof(real) * (unsigned)width);
         }
     }
@@ -704,6 +706,7 @@ INLINE void pivot_strip(vec* l, view d, const vec* before_r, integer count, int 
 /* l l' = d - before_r before_r' */
 NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) {
     const integer count = before_r ? n : 0;
+    if (!before_r) before_r = l; /* not read */
     p->passed = p->floors = (mask){};
     p->sound = ~p->passed;
     int j = 0;
@@ -813,13 +816,13 @@ COLD void end_chain(const trifold_args* args, const trifold_level* level, const 
     if (c.ahead < 0) return;
     const integer ahead = block_at(level, c.ahead);
     vec* slot = (vec*)update_of(args, side_ahead(&c), g->group, ahead);
-    multiply(slot, stored(level->index > 0 ? slot : 0), 1, stored(r), transposed(stored(r)), 1);
+    multiply(slot, level->index > 0, 1, stored(r), transposed(stored(r)), 1);
     pass_poison(args, g, side_ahead(&c), ahead, level->index, p);
     if (c.behind < 0) return;
     const integer low = smaller(next_position(level, c.ahead), next_position(level, c.behind));
     vec* joint = (vec*)coupling_of(args, g->group, level->next_coupling + low);
     const int up = c.step > 0;
-    multiply(joint, (view){0, 0, 0}, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
+    multiply(joint, 0, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
 }
 
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
@@ -847,13 +850,13 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
             const view start = k == 0 ? coupling_between(s->e, args, level, g, c.behind, position) : (view){s->unit, 0, 0};
             solve_panel(fill, start, fill_before, r_before, l);
             vec* slot = (vec*)update_of(args, side_behind(&c), g->group, block_at(level, c.behind));
-            multiply(slot, stored(k > 0 || updated ? slot : 0), 1, stored(fill), transposed(stored(fill)), 1);
+            multiply(slot, k > 0 || updated, 1, stored(fill), transposed(stored(fill)), 1);
         }
         if (forward) {
             assemble_rhs(s->b, args, g, block, updated);
             solve_rhs(y = s->y[k % 2], s->b, y_before, r_before, l);
             if (c.behind >= 0)
-                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k == 0 && !updated, fill, y);
+                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y);
             finish_rhs(args, g, block, y);
         }
         if (!g->all) restore(s->kept, parts, g->which);
@@ -861,7 +864,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
     }
     end_chain(args, level, g, c, r, fill, &p);
-    if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), !updated, r, y);
+    if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);
 }
 
 static void factor_only(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
@@ -883,13 +886,13 @@ static void forward_chain(const trifold_args* args, const trifold_level* level, 
         assemble_rhs(s->b, args, g, block, updated);
         solve_rhs(out, s->b, y, r, (const vec*)factor_of(args, g->group, block));
         if (c.behind >= 0)
-            multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k == 0 && !updated,
+            multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated,
                          (const vec*)behind_of(args, g->group, block), out);
         finish_rhs(args, g, block, out);
         y = out;
         r = (const vec*)next_of(args, g->group, block);
     }
-    if (c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), !updated, r, y);
+    if (c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);
 }
 
 /* One tile of solve_back(): rows are right-hand sides, columns j .. j + cols - 1 of L' x = y - R' x_next - G' x_behind. */
@@ -897,8 +900,8 @@ INLINE void back_tile(view x, view y, view next, const vec* r, view behind, cons
     tile t;
     tile_load(t, part(y, 0, j), rows, cols);
     const integer past = j + cols;
-    tile_subtract(t, next, (view){r + j, 1, n}, r ? n : 0, rows, cols, 0);
-    tile_subtract(t, behind, (view){fill + j, 1, n}, fill ? n : 0, rows, cols, 0);
+    tile_subtract(t, next, (view){r ? r + j : l, 1, n}, r ? n : 0, rows, cols, 0);
+    tile_subtract(t, behind, (view){fill ? fill + j : l, 1, n}, fill ? n : 0, rows, cols, 0);
     tile_subtract(t, part(x, 0, past), (view){l + past * n + j, 1, n}, n - past, rows, cols, 0);
     UNROLL for (int c = cols - 1; c >= 0; --c)
         UNROLL for (int i = 0; i < rows; ++i) {
@@ -917,7 +920,7 @@ INLINE void back_strip(view x, view y, view next, const vec* r, view behind, con
 }
 
 NOINLINE void solve_back(vec* x, const vec* y, const vec* next, const vec* r, const vec* behind, const vec* fill, const vec* l) {
-    const view out = {x, 1, m}, in = {y, 1, m}, after = {next, 1, m}, back = {behind, 1, m};
+    const view out = {x, 1, m}, in = {y, 1, m}, after = {r ? next : y, 1, m}, back = {fill ? behind : y, 1, m};
     int j = n - n % TILE;
     if (n % TILE) back_strip(out, in, after, r, back, fill, l, j, n % TILE);
     for (j -= TILE; j >= 0; j -= TILE) back_strip(out, in, after, r, back, fill, l, j, TILE);
@@ -1005,7 +1008,7 @@ static void inverse_chain(const trifold_args* args, const trifold_level* level, 
     inverse_scratch* s = (inverse_scratch*)scratch;
     const int fill = c.behind >= 0;
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = k == n ? spread(1) : (vec){};
-    const view identity = {s->unit + n, -1, 1}, none = {0, 0, 0};
+    const view identity = {s->unit + n, -1, 1};
     if (fill) gather_inverse(s->behind_behind, args, g, block_at(level, c.behind));
     if (c.ahead >= 0) gather_inverse(s->next_next, args, g, block_at(level, c.ahead));
     if (fill && c.ahead >= 0) load_across(s->across[0], args, level, g, &c);
@@ -1016,19 +1019,19 @@ static void inverse_chain(const trifold_args* args, const trifold_level* level, 
         const view upper = stored(s->upper);
         vec* i_i = s->i_i[k % 2];
         solve_panel(s->upper, identity, 0, 0, (const vec*)factor_of(args, g->group, block));
-        multiply(i_i, none, 1, upper, transposed(upper), 1);
-        if (has_next) multiply(s->p_next, none, 1, stored((const vec*)next_of(args, g->group, block)), transposed(upper), 0);
-        if (fill) multiply(s->p_behind, none, 1, stored((const vec*)behind_of(args, g->group, block)), transposed(upper), 0);
+        multiply(i_i, 0, 1, upper, transposed(upper), 1);
+        if (has_next) multiply(s->p_next, 0, 1, stored((const vec*)next_of(args, g->group, block)), transposed(upper), 0);
+        if (fill) multiply(s->p_behind, 0, 1, stored((const vec*)behind_of(args, g->group, block)), transposed(upper), 0);
         if (has_next) {
-            multiply(s->next_i, none, -1, stored(next_next), stored(s->p_next), 0);
-            if (fill) multiply(s->next_i, stored(s->next_i), -1, transposed(stored(across)), stored(s->p_behind), 0);
-            multiply(i_i, stored(i_i), -1, transposed(stored(s->p_next)), stored(s->next_i), 1);
+            multiply(s->next_i, 0, -1, stored(next_next), stored(s->p_next), 0);
+            if (fill) multiply(s->next_i, 1, -1, transposed(stored(across)), stored(s->p_behind), 0);
+            multiply(i_i, 1, -1, transposed(stored(s->p_next)), stored(s->next_i), 1);
             put_coupling(args, level, g, position + c.step, position, s->next_i, s->turned);
         }
         if (fill) {
-            multiply(across_i, none, -1, stored(s->behind_behind), stored(s->p_behind), 0);
-            if (has_next) multiply(across_i, stored(across_i), -1, stored(across), stored(s->p_next), 0);
-            multiply(i_i, stored(i_i), -1, transposed(stored(s->p_behind)), stored(across_i), 1);
+            multiply(across_i, 0, -1, stored(s->behind_behind), stored(s->p_behind), 0);
+            if (has_next) multiply(across_i, 1, -1, stored(across), stored(s->p_next), 0);
+            multiply(i_i, 1, -1, transposed(stored(s->p_behind)), stored(across_i), 1);
             if (k == 0) put_coupling(args, level, g, c.behind, position, across_i, s->turned);
             vec* const swap = across;
             across = across_i, across_i = swap;
