@@ -96,15 +96,17 @@ void plan_sweeps(Plan& plan, const Spec& spec) {
     plan.inverse_shared = ((32 + band) * (square + 1) + 2 * band * (band + 4)) * plan.real;
 }
 
-bool fits(const Plan& plan, const Target& target) { return std::max({plan.factor_shared, plan.sweep_shared, plan.inverse_shared}) <= shared_limit(target); }
+bool fits(const Plan& plan, const Target& target) {
+    return std::max({plan.factor_shared, plan.sweep_shared, plan.inverse_shared}) <= shared_limit(target);
+}
 
 Plan make_plan(const Spec& spec, const Target& target, std::string_view variant) {
     auto plan = fused_plan(spec);
     plan_sweeps(plan, spec);
     const bool possible = fits(plan, target);
     if (variant == "fused" && !possible)
-        throw SpecError(fmt::format("variant 'fused' needs {} bytes of shared memory for n = {}, and {} has {}; give auto or tiled", plan.factor_shared,
-                                    spec.block, to_string(target), shared_limit(target)));
+        throw SpecError(fmt::format("variant 'fused' needs {} bytes of shared memory for n = {}, and {} has {}; give auto or tiled",
+                                    plan.factor_shared, spec.block, to_string(target), shared_limit(target)));
     if (variant == "fused" || (variant == "auto" && possible)) return plan;
     plan = tiled_plan(spec);
     plan_sweeps(plan, spec);
@@ -144,29 +146,43 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
     const auto plan = make_plan(spec, target, tuning.variant);
     const auto block = plan.padded * plan.padded;
     const auto both = std::max(plan.factor_shared, plan.sweep_shared);
-    Variant variant{plan.fused ? "fused" : "tiled", {}, {block, block, block, block, checked_multiply(plan.padded, spec.rhs, "right-hand sides")}, 0, spec.batch};
+    Variant variant{plan.fused ? "fused" : "tiled",
+                    {},
+                    {block, block, block, block, checked_multiply(plan.padded, spec.rhs, "right-hand sides")},
+                    0,
+                    spec.batch};
     variant.scratch_bytes = scratch_bytes(plan, spec, schedule);
-    variant.shapes = {{Phase::factor, shape(plan.threads, spec, plan.factor_shared)},     {Phase::factor_forward, shape(plan.threads, spec, both)},
-                      {Phase::forward, shape(plan.threads, spec, plan.sweep_shared)},     {Phase::backward, shape(plan.threads, spec, plan.sweep_shared)},
-                      {Phase::inverse, shape(plan.inverse_threads, spec, plan.inverse_shared)},   {Phase::finish_factor, shape(plan.threads, spec, plan.finish_shared)},
+    variant.shapes = {{Phase::factor, shape(plan.threads, spec, plan.factor_shared)},
+                      {Phase::factor_forward, shape(plan.threads, spec, both)},
+                      {Phase::forward, shape(plan.threads, spec, plan.sweep_shared)},
+                      {Phase::backward, shape(plan.threads, spec, plan.sweep_shared)},
+                      {Phase::inverse, shape(plan.inverse_threads, spec, plan.inverse_shared)},
+                      {Phase::finish_factor, shape(plan.threads, spec, plan.finish_shared)},
                       {Phase::finish_forward, shape(plan.threads, spec, plan.finish_shared)}};
     return variant;
 }
 
 /// ptxas reports registers and spills in the log, where the runtime reads them.
-std::vector<std::string> compile_options(const Target& target, const Variant&) { return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v"}; }
+std::vector<std::string> compile_options(const Target& target, const Variant&) {
+    return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v"};
+}
 
 std::string emit(const Program& program) {
     const auto& spec = program.spec;
     const auto plan = make_plan(spec, program.target, program.variant.name);
     auto text = emit_prologue(program);
     const std::pair<std::string_view, std::int64_t> constants[] = {
-        {"ARCH", compute_capability(program.target)}, {"PADDED", plan.padded},
-        {"TILE", plan.tile},                          {"THREADS", plan.threads},
-        {"PANEL_LEADING", plan.leading},              {"SWEEP_COLUMNS", plan.columns},
+        {"ARCH", compute_capability(program.target)},
+        {"PADDED", plan.padded},
+        {"TILE", plan.tile},
+        {"THREADS", plan.threads},
+        {"PANEL_LEADING", plan.leading},
+        {"SWEEP_COLUMNS", plan.columns},
         {"SWEEP_PARTS", plan.parts},
-        {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},  {"MEMBERS_PER_GROUP", members_per_group(spec)},
-        {"SHARED_FACTOR", plan.factor_shared},        {"SHARED_SWEEP", plan.sweep_shared},
+        {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},
+        {"MEMBERS_PER_GROUP", members_per_group(spec)},
+        {"SHARED_FACTOR", plan.factor_shared},
+        {"SHARED_SWEEP", plan.sweep_shared},
         {"TENSOR", spec.precision == Precision::f64 && has_fast_tensor(program.target) ? 1 : 0},
         {"ROW_VECTORS", plan.row_vectors},
         {"THREADS_INVERSE", plan.inverse_threads},
@@ -176,10 +192,12 @@ std::string emit(const Program& program) {
         {"FACTOR_BLOCKS", blocks_for(plan.threads, 168)},
         {"SWEEP_BLOCKS", blocks_for(plan.threads, 255)},
     };
-    for (const auto& [name, value] : constants) text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
+    for (const auto& [name, value] : constants)
+        text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
     std::vector<std::string> parts{"platform", "common", "products", "panel"};
     if (!plan.fused) parts.push_back("tiles");
-    for (const auto* part : {plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse_tiles", "inverse", "finish", "entry"}) parts.push_back(part);
+    for (const auto* part : {plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse_tiles", "inverse", "finish", "entry"})
+        parts.push_back(part);
     for (const auto& part : parts) text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));
     return text;
 }

@@ -99,25 +99,27 @@ trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executo
  * one), which do not synchronize, and calls on host memory, which return when done. `options` may be NULL. The sizes of
  * arrays follow from the spec; e may be NULL when the horizon is 1; x may be b. */
 #define TRIFOLD_DECLARE(real, suffix)                                                                                                      \
-    trifold_code trifold_factor_##suffix(trifold_solver* solver, const real* d, const real* e, void* stream, const trifold_options* options); \
-    trifold_code trifold_factor_forward_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* y, void* stream,  \
-                                                 const trifold_options* options);                                                          \
-    trifold_code trifold_factor_solve_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* x, void* stream,    \
+    trifold_code trifold_factor_##suffix(trifold_solver* solver, const real* d, const real* e, void* stream,                               \
+                                         const trifold_options* options);                                                                  \
+    trifold_code trifold_factor_forward_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* y,             \
+                                                 void* stream, const trifold_options* options);                                            \
+    trifold_code trifold_factor_solve_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* x, void* stream, \
                                                const trifold_options* options);                                                            \
-    trifold_code trifold_forward_##suffix(trifold_solver* solver, const real* b, real* y, void* stream, const trifold_options* options);      \
-    trifold_code trifold_backward_##suffix(trifold_solver* solver, const real* y, real* x, void* stream, const trifold_options* options);     \
-    trifold_code trifold_solve_##suffix(trifold_solver* solver, const real* b, real* x, void* stream, const trifold_options* options);        \
-    trifold_code trifold_selected_inverse_##suffix(trifold_solver* solver, real* diagonal, real* coupling, void* stream,                      \
+    trifold_code trifold_forward_##suffix(trifold_solver* solver, const real* b, real* y, void* stream, const trifold_options* options);   \
+    trifold_code trifold_backward_##suffix(trifold_solver* solver, const real* y, real* x, void* stream, const trifold_options* options);  \
+    trifold_code trifold_solve_##suffix(trifold_solver* solver, const real* b, real* x, void* stream, const trifold_options* options);     \
+    trifold_code trifold_selected_inverse_##suffix(trifold_solver* solver, real* diagonal, real* coupling, void* stream,                   \
                                                    const trifold_options* options);                                                        \
-    trifold_code trifold_factor_host_##suffix(trifold_solver* solver, const real* d, const real* e, const trifold_options* options);          \
-    trifold_code trifold_factor_forward_host_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* y,           \
+    trifold_code trifold_factor_host_##suffix(trifold_solver* solver, const real* d, const real* e, const trifold_options* options);       \
+    trifold_code trifold_factor_forward_host_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* y,        \
                                                       const trifold_options* options);                                                     \
-    trifold_code trifold_factor_solve_host_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* x,             \
+    trifold_code trifold_factor_solve_host_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* x,          \
                                                     const trifold_options* options);                                                       \
-    trifold_code trifold_forward_host_##suffix(trifold_solver* solver, const real* b, real* y, const trifold_options* options);               \
-    trifold_code trifold_backward_host_##suffix(trifold_solver* solver, const real* y, real* x, const trifold_options* options);              \
-    trifold_code trifold_solve_host_##suffix(trifold_solver* solver, const real* b, real* x, const trifold_options* options);                 \
-    trifold_code trifold_selected_inverse_host_##suffix(trifold_solver* solver, real* diagonal, real* coupling, const trifold_options* options);
+    trifold_code trifold_forward_host_##suffix(trifold_solver* solver, const real* b, real* y, const trifold_options* options);            \
+    trifold_code trifold_backward_host_##suffix(trifold_solver* solver, const real* y, real* x, const trifold_options* options);           \
+    trifold_code trifold_solve_host_##suffix(trifold_solver* solver, const real* b, real* x, const trifold_options* options);              \
+    trifold_code trifold_selected_inverse_host_##suffix(trifold_solver* solver, real* diagonal, real* coupling,                            \
+                                                        const trifold_options* options);
 TRIFOLD_DECLARE(float, f32)
 TRIFOLD_DECLARE(double, f64)
 #undef TRIFOLD_DECLARE

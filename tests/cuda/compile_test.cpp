@@ -50,7 +50,9 @@ void check_compiles(const Compiler& compiler, const Spec& spec, const std::strin
     CHECK(compiled.log.find("warning") == std::string::npos);
 }
 
-Spec spec_of(std::int64_t n, Precision precision, std::int64_t rhs) { return {.block = n, .horizon = 20, .precision = precision, .rhs = rhs, .batch = 2}; }
+Spec spec_of(std::int64_t n, Precision precision, std::int64_t rhs) {
+    return {.block = n, .horizon = 20, .precision = precision, .rhs = rhs, .batch = 2};
+}
 
 /// Block sizes for one architecture, precisions and widths alternating.
 void check_sizes(const std::string& arch, const std::vector<std::int64_t>& sizes, std::size_t offset) {

@@ -26,7 +26,8 @@ class Workspace {
 
 inline std::vector<System> random_systems(const Spec& spec, unsigned seed) {
     std::vector<System> systems;
-    for (std::int64_t m = 0; m < spec.batch; ++m) systems.push_back(random_system(spec.block, spec.horizon, spec.rhs, seed + static_cast<unsigned>(m)));
+    for (std::int64_t m = 0; m < spec.batch; ++m)
+        systems.push_back(random_system(spec.block, spec.horizon, spec.rhs, seed + static_cast<unsigned>(m)));
     return systems;
 }
 

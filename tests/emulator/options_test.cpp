@@ -146,8 +146,15 @@ TEST_CASE("emulated: every layout") {
     for (const auto& variant : variants)
         for (const auto order : {trifold::Order::row_major, trifold::Order::column_major})
             for (const auto coupling : {Coupling::lower, Coupling::upper}) {
-                Case test({.block = 10, .horizon = 6, .rhs = 2, .batch = 2, .order = order, .coupling = coupling, .rhs_layout = RhsLayout::column_major,
-                           .d = {.leading = 11, .stage = 123}, .e = {.leading = 13}},
+                Case test({.block = 10,
+                           .horizon = 6,
+                           .rhs = 2,
+                           .batch = 2,
+                           .order = order,
+                           .coupling = coupling,
+                           .rhs_layout = RhsLayout::column_major,
+                           .d = {.leading = 11, .stage = 123},
+                           .e = {.leading = 13}},
                           "twisted:3", variant, 10);
                 test.unit.run(Operation::factor_solve, test.args(), forward_order);
                 CHECK(test.solves(0));
@@ -183,5 +190,6 @@ TEST_CASE("the emulator diagnoses a barrier that some threads never reach") {
         if (emulator.thread < 3) emulator.barrier(0);
     };
     CHECK_THROWS_WITH_AS(run_block(emulator, diverge, 64, 0, forward_order),
-                         "divergent barrier: threads wait for others that never come: from thread 0: block barrier; from thread 3: ended;", std::runtime_error);
+                         "divergent barrier: threads wait for others that never come: from thread 0: block barrier; from thread 3: ended;",
+                         std::runtime_error);
 }

@@ -121,8 +121,8 @@ void release_warp(std::size_t first, std::size_t last) {
     if (fibers[first].wait == Wait::exchange) {
         for (auto to = first; to < last; ++to)
             for (auto from = first; from < last; ++from)
-                std::memcpy(static_cast<char*>(fibers[to].all) + (from - first) * static_cast<std::size_t>(fibers[to].bytes), fibers[from].send,
-                            static_cast<std::size_t>(fibers[from].bytes));
+                std::memcpy(static_cast<char*>(fibers[to].all) + (from - first) * static_cast<std::size_t>(fibers[to].bytes),
+                            fibers[from].send, static_cast<std::size_t>(fibers[from].bytes));
     }
     for (auto k = first; k < last; ++k) fibers[k].wait = Wait::none;
 }

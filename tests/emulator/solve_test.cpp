@@ -38,7 +38,8 @@ void check_inverse(const EmulatedUnit& unit, const std::vector<System>& systems,
 template <class Real>
 void check_solves(Spec spec, const std::string& schedule, const std::string& variant, const std::string& arch) {
     spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
-    const auto label = fmt::format("n {} N {} m {} {} {} {} f{}", spec.block, spec.horizon, spec.rhs, schedule, variant, arch, 8 * sizeof(Real));
+    const auto label =
+        fmt::format("n {} N {} m {} {} {} {} f{}", spec.block, spec.horizon, spec.rhs, schedule, variant, arch, 8 * sizeof(Real));
     CAPTURE(label);
     const EmulatedUnit unit(generate(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant}));
     const auto systems = random_systems(spec, 7);
@@ -95,7 +96,8 @@ TEST_CASE("every schedule solves on the emulated GPU") {
 TEST_CASE("every block size solves on the emulated GPU") {
     const std::string schedules[] = {"twisted:2", "partitioned:3", "multi-stage"};
     int k = 0;
-    for (const std::int64_t n : {1, 4, 7, 8, 12, 31, 33, 64}) check_both({.block = n, .horizon = 6, .rhs = k % 3 == 2 ? 8 : 1}, schedules[k++ % 3], "fused");
+    for (const std::int64_t n : {1, 4, 7, 8, 12, 31, 33, 64})
+        check_both({.block = n, .horizon = 6, .rhs = k % 3 == 2 ? 8 : 1}, schedules[k++ % 3], "fused");
 }
 
 TEST_CASE("short horizons solve on the emulated GPU") {

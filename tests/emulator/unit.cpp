@@ -16,7 +16,8 @@ std::shared_ptr<void> compile(const Program& program) {
     if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("no temporary directory");
     const auto source = directory + "/unit.cpp", library = directory + "/unit.so";
     // args.h is part of the unit, and guards itself, so that platform.cuh may come first.
-    std::ofstream(source) << "#include \"" << TEST_ROOT << "/templates/args.h\"\n#include \"" << TEST_ROOT << "/tests/emulator/platform.cuh\"\n"
+    std::ofstream(source) << "#include \"" << TEST_ROOT << "/templates/args.h\"\n#include \"" << TEST_ROOT
+                          << "/tests/emulator/platform.cuh\"\n"
                           << program.source;
     const auto command = fmt::format("{} {} -std=c++17 -O1 -w -fPIC -shared -o {} {}", TEST_CXX, TEST_CXXFLAGS, library, source);
     const bool compiled = std::system(command.c_str()) == 0;

@@ -43,7 +43,8 @@ std::vector<System> random_systems(const Spec& spec, std::int64_t columns, unsig
 template <class Real>
 class OnDevice {
   public:
-    OnDevice(const DeviceTools& tools, const std::vector<Real>& host) : tools_(tools), size_(host.size()), memory_(tools.allocate(bytes())) {
+    OnDevice(const DeviceTools& tools, const std::vector<Real>& host)
+        : tools_(tools), size_(host.size()), memory_(tools.allocate(bytes())) {
         tools_.upload(memory_.get(), host.data(), bytes());
     }
     Real* get() const { return static_cast<Real*>(memory_.get()); }
@@ -85,9 +86,11 @@ void check_inverse(Solver& solver, const Spec& spec, const std::vector<System>& 
 }
 
 template <class Real>
-void check_everything(const Device& device, Spec spec, const std::string& schedule, const std::string& variant = "auto", bool inverse = true) {
+void check_everything(const Device& device, Spec spec, const std::string& schedule, const std::string& variant = "auto",
+                      bool inverse = true) {
     spec.precision = precision<Real>;
-    const auto label = fmt::format("n {} N {} m {} batch {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, schedule, variant, to_string(spec.precision));
+    const auto label = fmt::format("n {} N {} m {} batch {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, schedule, variant,
+                                   to_string(spec.precision));
     CAPTURE(label);
     const Plan plan(spec, device, {.schedule = schedule, .variant = device.backend() == Backend::cuda ? variant : "auto"});
     DeviceTools tools(device);
@@ -118,19 +121,23 @@ void check_everything(const Device& device, Spec spec, const std::string& schedu
     for (std::int64_t m = 0; m < spec.batch; ++m) {
         const auto& system = systems[static_cast<std::size_t>(m)];
         const auto expected = forward_oracle(system, plan.program().schedule);
-        CHECK((gather(spec, forward, m, spec.rhs) - expected).cwiseAbs().maxCoeff() <= 100 * tolerance<Real> * expected.cwiseAbs().maxCoeff());
+        CHECK((gather(spec, forward, m, spec.rhs) - expected).cwiseAbs().maxCoeff() <=
+              100 * tolerance<Real> * expected.cwiseAbs().maxCoeff());
         const double determinant = 2 * system.dense().llt().matrixLLT().diagonal().array().log().sum();
         CHECK(determinants[static_cast<std::size_t>(m)] == doctest::Approx(determinant).epsilon(tolerance<Real>));
         for (std::int64_t c = 0; c < spec.rhs; ++c)
-            CHECK(quadratic[static_cast<std::size_t>(m * spec.rhs + c)] == doctest::Approx(expected.col(c).squaredNorm()).epsilon(10 * tolerance<Real>));
+            CHECK(quadratic[static_cast<std::size_t>(m * spec.rhs + c)] ==
+                  doctest::Approx(expected.col(c).squaredNorm()).epsilon(10 * tolerance<Real>));
     }
     std::vector<Real> host(user.b.size());
-    solver.factor_solve<Real>(std::span<const Real>(user.d), std::span<const Real>(user.e), std::span<const Real>(user.b), std::span<Real>(host));
+    solver.factor_solve<Real>(std::span<const Real>(user.d), std::span<const Real>(user.e), std::span<const Real>(user.b),
+                              std::span<Real>(host));
     check_x(host);
     if (inverse) check_inverse<Real>(solver, spec, systems);
 }
 
-void check_both(const Device& device, const Spec& spec, const std::string& schedule, const std::string& variant = "auto", bool inverse = true) {
+void check_both(const Device& device, const Spec& spec, const std::string& schedule, const std::string& variant = "auto",
+                bool inverse = true) {
     check_everything<double>(device, spec, schedule, variant, inverse);
     check_everything<float>(device, spec, schedule, variant, inverse);
 }
@@ -140,7 +147,8 @@ void check_both(const Device& device, const Spec& spec, const std::string& sched
 TEST_CASE("gpu: every schedule") {
     const auto gpu = device();
     if (!gpu) return;
-    for (const std::string schedule : {"sequential", "single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
+    for (const std::string schedule :
+         {"sequential", "single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
         check_both(*gpu, {.block = 12, .horizon = 31, .rhs = 3, .batch = 2}, schedule);
 }
 
@@ -169,7 +177,8 @@ TEST_CASE("gpu: tiled kernels on small blocks") {
 TEST_CASE("gpu: horizons, long and short") {
     const auto gpu = device();
     if (!gpu) return;
-    for (const std::int64_t horizon : {1, 2, 3, 4, 5, 8, 64, 127}) check_both(*gpu, {.block = 5, .horizon = horizon}, horizon % 2 == 0 ? "multi-stage" : "recursive:2:2");
+    for (const std::int64_t horizon : {1, 2, 3, 4, 5, 8, 64, 127})
+        check_both(*gpu, {.block = 5, .horizon = horizon}, horizon % 2 == 0 ? "multi-stage" : "recursive:2:2");
 }
 
 TEST_CASE("gpu: a failed member is named and the others are solved") {
@@ -183,7 +192,8 @@ TEST_CASE("gpu: a failed member is named and the others are solved") {
         user.d[static_cast<std::size_t>(((1 * spec.horizon + 4) * n + 2) * n + 2)] = -1e6;
         Solver solver(Plan(spec, *gpu, {.schedule = schedule}));
         std::vector<double> x(user.b.size());
-        solver.factor_solve<double>(std::span<const double>(user.d), std::span<const double>(user.e), std::span<const double>(user.b), std::span<double>(x));
+        solver.factor_solve<double>(std::span<const double>(user.d), std::span<const double>(user.e), std::span<const double>(user.b),
+                                    std::span<double>(x));
         const auto status = solver.status();
         CHECK(status[1].block == 4);
         CHECK(status[1].row == 2);
@@ -191,7 +201,8 @@ TEST_CASE("gpu: a failed member is named and the others are solved") {
         CHECK(std::isnan(solver.log_determinant()[1]));
         for (const std::int64_t m : {0, 2}) {
             CHECK(status[static_cast<std::size_t>(m)].block == -1);
-            CHECK(relative_residual(systems[static_cast<std::size_t>(m)].dense(), gather(spec, x, m, 1), systems[static_cast<std::size_t>(m)].b) <= 1e-14);
+            CHECK(relative_residual(systems[static_cast<std::size_t>(m)].dense(), gather(spec, x, m, 1),
+                                    systems[static_cast<std::size_t>(m)].b) <= 1e-14);
         }
         const auto failed = gather(spec, x, 1, 1);
         for (Eigen::Index k = 0; k < failed.size(); ++k) CHECK(std::isnan(failed(k)));
@@ -208,7 +219,8 @@ TEST_CASE("gpu: a member's bits depend on nothing else") {
     Solver solver(Plan(spec, *gpu, {.schedule = "twisted:4"}));
     std::vector<double> x(user.b.size()), again(user.b.size());
     for (auto* to : {&x, &again})
-        solver.factor_solve<double>(std::span<const double>(user.d), std::span<const double>(user.e), std::span<const double>(user.b), std::span<double>(*to));
+        solver.factor_solve<double>(std::span<const double>(user.d), std::span<const double>(user.e), std::span<const double>(user.b),
+                                    std::span<double>(*to));
     CHECK(x == again);
     CHECK(gather(spec, x, 0, 1) == gather(spec, x, 2, 1));
 }
@@ -234,7 +246,8 @@ TEST_CASE("gpu: masks, shifts, diagonals and floors") {
         auto& system = systems[static_cast<std::size_t>(m)];
         for (std::int64_t i = 0; i < spec.horizon; ++i)
             for (std::int64_t r = 0; r < spec.block; ++r)
-                system.d[static_cast<std::size_t>(i)](r, r) += diagonal[static_cast<std::size_t>((m * spec.horizon + i) * spec.block + r)] + (m == 0 ? 0.5 : 2.0);
+                system.d[static_cast<std::size_t>(i)](r, r) +=
+                    diagonal[static_cast<std::size_t>((m * spec.horizon + i) * spec.block + r)] + (m == 0 ? 0.5 : 2.0);
         CHECK(relative_residual(system.dense(), gather(spec, result, m, 1), system.b) <= 1e-14);
     }
     const auto untouched = gather(spec, result, 1, 1);
@@ -256,8 +269,16 @@ TEST_CASE("gpu: layouts") {
     if (!gpu) return;
     for (const auto order : {Order::row_major, Order::column_major})
         for (const auto coupling : {Coupling::lower, Coupling::upper})
-            check_both(*gpu, {.block = 10, .horizon = 6, .rhs = 2, .batch = 2, .order = order, .coupling = coupling, .rhs_layout = RhsLayout::column_major,
-                              .d = {.leading = 11, .stage = 123}, .e = {.leading = 13}},
+            check_both(*gpu,
+                       {.block = 10,
+                        .horizon = 6,
+                        .rhs = 2,
+                        .batch = 2,
+                        .order = order,
+                        .coupling = coupling,
+                        .rhs_layout = RhsLayout::column_major,
+                        .d = {.leading = 11, .stage = 123},
+                        .e = {.leading = 13}},
                        "twisted:2");
 }
 

@@ -46,7 +46,8 @@ struct Problem {
         std::vector<std::thread> threads;
         const std::int64_t parts = 8;
         for (std::int64_t part = 0; part < parts; ++part)
-            threads.emplace_back([=, this] { fill(part * horizon / parts, (part + 1) * horizon / parts, seed * 64 + static_cast<std::uint64_t>(part)); });
+            threads.emplace_back(
+                [=, this] { fill(part * horizon / parts, (part + 1) * horizon / parts, seed * 64 + static_cast<std::uint64_t>(part)); });
         for (auto& thread : threads) thread.join();
     }
     /// ||A x - b|| / (||A|| ||x|| + ||b||), infinity norms.
@@ -149,8 +150,9 @@ nlohmann::json measure(const Device& device, Size size, const std::string& sched
     tools.download(host.data(), px, bytes(host));
     const auto residual = problem.residual(host);
     const auto& program = plan.program();
-    fmt::print("{:>6} x {:<5} {} {:>9.4f} {:>9.4f} {:>9.4f}   {:.1e}  {:>6.2f} s  {}, {}\n", size.horizon, size.block, to_string(spec.precision), factor.median,
-               solve.median, both.median, residual, plan.report().compile_seconds, program.schedule.name, program.variant.name);
+    fmt::print("{:>6} x {:<5} {} {:>9.4f} {:>9.4f} {:>9.4f}   {:.1e}  {:>6.2f} s  {}, {}\n", size.horizon, size.block,
+               to_string(spec.precision), factor.median, solve.median, both.median, residual, plan.report().compile_seconds,
+               program.schedule.name, program.variant.name);
     std::fflush(stdout);
     auto kernels = nlohmann::json::array();
     for (const auto& kernel : plan.report().kernels)
@@ -178,7 +180,8 @@ std::vector<Size> sizes(const Options& options) {
         return chosen;
     }
     if (options.quick) return {{8192, 32}, {4096, 64}, {2048, 128}, {1024, 256}, {64, 32}, {512, 32}};
-    return {{8192, 32}, {4096, 64}, {2048, 128}, {1024, 256}, {512, 512}, {256, 1024}, {16, 32}, {64, 32}, {128, 32}, {512, 32}, {1024, 32}, {4096, 32}};
+    return {{8192, 32}, {4096, 64}, {2048, 128}, {1024, 256}, {512, 512}, {256, 1024},
+            {16, 32},   {64, 32},   {128, 32},   {512, 32},   {1024, 32}, {4096, 32}};
 }
 
 /// False when a size failed; the others still run.
@@ -186,22 +189,26 @@ bool run(const Options& options) {
     const auto device = Device::parse(options.device);
     auto results = nlohmann::json::array();
     bool sound = true;
-    fmt::print("{}; median milliseconds, data on the device\n     N x n          factor     solve      both  residual  compile  schedule, variant\n",
-               device.name());
+    fmt::print(
+        "{}; median milliseconds, data on the device\n     N x n          factor     solve      both  residual  compile  schedule, "
+        "variant\n",
+        device.name());
     for (const auto& size : sizes(options))
         for (const auto* precision : {"f64", "f32"})
             for (const auto& schedule : options.schedules)
                 for (const auto& variant : options.variants) {
                     if (options.precision != "both" && options.precision != precision) continue;
                     try {
-                        results.push_back(std::string_view(precision) == "f64" ? measure<double>(device, size, schedule, variant, options.quick)
-                                                                               : measure<float>(device, size, schedule, variant, options.quick));
+                        results.push_back(std::string_view(precision) == "f64"
+                                              ? measure<double>(device, size, schedule, variant, options.quick)
+                                              : measure<float>(device, size, schedule, variant, options.quick));
                     } catch (const Error& error) {
                         sound = false;
                         fmt::print("{} x {} {} {} {}: {}\n", size.horizon, size.block, precision, schedule, variant, error.what());
                     }
                 }
-    if (!options.json.empty()) std::ofstream(options.json) << nlohmann::json{{"device", device.name()}, {"results", results}}.dump(2) << '\n';
+    if (!options.json.empty())
+        std::ofstream(options.json) << nlohmann::json{{"device", device.name()}, {"results", results}}.dump(2) << '\n';
     return sound;
 }
 
