@@ -164,7 +164,7 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
 
 /// ptxas reports registers and spills in the log, where the runtime reads them.
 std::vector<std::string> compile_options(const Target& target, const Variant&) {
-    return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v"};
+    return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
 }
 
 std::string emit(const Program& program) {
