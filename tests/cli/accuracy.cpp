@@ -56,7 +56,7 @@ std::vector<Case> cases(const Options& options) {
     return result;
 }
 
-/// The problems that the issue names for a block size.
+/// The problems that are defined for a block size.
 std::vector<const char*> problems_of(std::int64_t block) {
     std::vector<const char*> names{"socu"};
     if (block >= 8) names.push_back("blockdss");
