@@ -14,10 +14,10 @@ namespace trifold::clang_plugin {
 /// unit alone, never on the machine, so that the code does not either. Functions that may be inlined stay with their callers.
 class Pieces {
   public:
-    /// Takes the module apart: always_inline calls are inlined, functions called across pieces become hidden symbols.
+    /// Functions called across pieces become hidden symbols of the module.
     explicit Pieces(llvm::Module& module);
     std::size_t size() const { return names_.size(); }
-    /// The module with the functions of one piece only. Thread-safe.
+    /// The module with the functions of one piece only, and what is inlined into them. Thread-safe.
     std::unique_ptr<llvm::Module> piece(std::size_t index, llvm::LLVMContext& context) const;
 
   private:

@@ -86,7 +86,10 @@ std::string large_unit(bool with_state) {
         "static __attribute__((noinline)) double deep(double x, int k) { return k > 0 ? deep(x + table[k & 3], k - 1) : x; }\n"
         "static double plain(double x) { return x * x - 1; }\n"
         "static __attribute__((noinline)) double shared(double x) { return deep(plain(x), 5); }\n"
-        "static const function functions[2] = {shared, plain};\n";
+        "static double listed(double x) { return 3 - x; }\n"
+        "static const function functions[3] = {shared, plain, listed};\n"
+        "static inline __attribute__((always_inline)) double inner(double x) { return shared(x) - plain(x); }\n"
+        "static inline __attribute__((always_inline)) double outer(double x) { return inner(x) * table[3]; }\n";
     if (with_state) text += "static long calls;\nlong count_calls(void) { return calls; }\n";
     for (int k = 0; k < 40; ++k) {
         text += "void kernel" + std::to_string(k) + "(double* x, int n) {\n";
@@ -94,7 +97,7 @@ std::string large_unit(bool with_state) {
         for (int j = 0; j < 40; ++j)
             text += "    x[" + std::to_string(j) + "] = plain(x[n]) + shared(x[" + std::to_string(j) + "]) / " + std::to_string(k + j + 1) +
                     ";\n";
-        text += "    x[0] += functions[n & 1](x[1]) + deep(x[2], n);\n}\n";
+        text += "    x[0] += functions[n % 3](x[1]) + deep(x[2], n) + outer(x[3]);\n}\n";
     }
     return text;
 }
@@ -115,7 +118,7 @@ TEST_CASE("a large unit, compiled in pieces, computes what another compiler's do
             for (int j = 0; j < 40; ++j) x[j] = y[j] = 0.01 * j;
             const auto name = "kernel" + std::to_string(k);
             for (const auto& [module, data] : {std::pair(&ours, x), std::pair(&theirs, y)})
-                reinterpret_cast<void (*)(double*, int)>(module->symbol(name))(data, 3 + k % 2);
+                reinterpret_cast<void (*)(double*, int)>(module->symbol(name))(data, 3 + k % 3);
             for (int j = 0; j < 40; ++j) CHECK(x[j] == y[j]);
         }
         if (with_state) CHECK(reinterpret_cast<long (*)()>(ours.symbol("count_calls"))() == 40);
