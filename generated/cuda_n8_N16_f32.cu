@@ -123,8 +123,8 @@ typedef struct {
 #define TRIFOLD_FACTOR_BLOCKS 12
 #define TRIFOLD_SWEEP_BLOCKS 8
 
-/* Everything that CUDA spells in its own way: another dialect (HIP, the emulator of the tests) defines TRIFOLD_PLATFORM
- * and supplies the same names. Device code outside this file uses nothing else of the toolkit. */
+/* Everything that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names; the unit
+ * has one of them. Device code outside these files uses nothing else of a toolkit. */
 #ifndef TRIFOLD_PLATFORM
 #define TRIFOLD_PLATFORM
 #define TRIFOLD_DEVICE static __device__ __forceinline__ __attribute__((unused))
@@ -156,6 +156,56 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
 template <class T>
 TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
     return __shfl_xor_sync(0xffffffffu, value, mask);
+}
+
+template <class T>
+TRIFOLD_DEVICE T shuffle(T value, int lane) {
+    return __shfl_sync(0xffffffffu, value, lane);
+}
+
+/* Between thread blocks: adds one and returns what was there; a flag that publishes what was written before; its reader. */
+TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
+    return static_cast<trifold_int>(atomicAdd(reinterpret_cast<unsigned long long*>(counter), 1ULL));
+}
+TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) {
+    asm volatile("st.release.gpu.global.s64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
+}
+TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
+    trifold_int value;
+    asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
+    return value;
+}
+/* What a thread does between two looks at a flag. */
+TRIFOLD_DEVICE void spin() {}
+
+/* 16 bytes on their way from device to shared memory. They are there for this thread after it has ended a group of copies and
+ * waited until at most `Pending` later groups are under way; for others after a barrier. */
+TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+#else
+    *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
+#endif
+}
+TRIFOLD_DEVICE void end_copies() {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int Pending>
+TRIFOLD_DEVICE void wait_copies() {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+#endif
+}
+
+/* A barrier of all threads of a cluster of blocks; where there are no clusters, a block is one of its own. */
+TRIFOLD_DEVICE void cluster_sync() {
+#if TRIFOLD_ARCH >= 90
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+    block_sync();
+#endif
 }
 
 /* 16 bytes at once; the address must be a multiple of 16. */
@@ -194,6 +244,20 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
         asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c1[0]), "+d"(c1[1]) : "d"(columns[1][i]), "d"(rows[i]));
     }
 #endif
+}
+
+/* The same product by the names that all platforms have: c += A B' for tensor_rows rows of A and 16 of B, 4 Quads columns each. A
+ * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
+ * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
+constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
+TRIFOLD_DEVICE int tensor_depth() { return thread_index() % 4; }
+TRIFOLD_DEVICE int tensor_row() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_DEVICE int tensor_column() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_DEVICE int result_row(int) { return thread_index() % 4 * 2; }
+template <int Quads>
+TRIFOLD_DEVICE void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
+                                    const double (&rows)[Quads]) {
+    tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }
 
 /* 1 / sqrt(d) to the last bit or so, for normal d; about 23 correct bits before correction. */
@@ -379,32 +443,56 @@ TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* 
     }
 }
 
-/* A warp's square: element (q * 8 + 2 (lane % 4) + v, c * 8 + lane / 4) at [c][q][v]. Halves that do not exist repeat the
- * first, and nobody looks at their results. */
+/* part[c][q ..] += columns rows, for the q-th product of a lane's results. */
+template <int Rows, int Quads>
+TRIFOLD_DEVICE void multiply_part(real (&part)[tensor_columns][Rows][2], int q, const real (&columns)[tensor_columns][Quads], const real (&rows)[Quads]) {
+    real sum[tensor_columns][tensor_vectors][2];
+#pragma unroll
+    for (int c = 0; c < tensor_columns; ++c)
+#pragma unroll
+        for (int v = 0; v < tensor_vectors; ++v)
+#pragma unroll
+            for (int k = 0; k < 2; ++k) sum[c][v][k] = part[c][q * tensor_vectors + v][k];
+    tensor_multiply<Quads>(sum, columns, rows);
+#pragma unroll
+    for (int c = 0; c < tensor_columns; ++c)
+#pragma unroll
+        for (int v = 0; v < tensor_vectors; ++v)
+#pragma unroll
+            for (int k = 0; k < 2; ++k) part[c][q * tensor_vectors + v][k] = sum[c][v][k];
+}
+
+/* A warp's square: element (square_row(q) + v, square_column(c)) at [c][q][v]. Halves that do not exist repeat the first,
+ * and nobody looks at their results. */
+constexpr int square_vectors = 16 / tensor_rows * tensor_vectors;
 struct Square {
-    real at[2][2][2];
+    real at[tensor_columns][square_vectors][2];
 };
-TRIFOLD_DEVICE int square_row(int q) { return q * 8 + thread_index() % 4 * 2; }
-TRIFOLD_DEVICE int square_column(int c) { return c * 8 + thread_index() % warp_lanes / 4; }
+TRIFOLD_DEVICE int square_row(int q) { return q / tensor_vectors * tensor_rows + result_row(q % tensor_vectors); }
+TRIFOLD_DEVICE int square_column(int c) { return c * 8 + tensor_column(); }
+/* The first of the 8 rows or columns that exist together. */
+TRIFOLD_DEVICE int first_of_eight(int line) { return line & ~7; }
 
 /* square += A B' over `depth` columns, in steps of 4 Quads, zeros beyond. `a` and `b` are the first rows. */
 template <int Quads, class S>
 TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, bool two_rows, bool two_columns, int leading, int depth) {
-    const int lane = thread_index() % warp_lanes;
-    a += lane / 4, b += lane / 4;
-    const int next_a = two_rows ? 8 : 0, next_b = two_columns ? 8 : 0;
+    a += two_rows ? tensor_row() : tensor_row() % 8;
+    b += two_columns ? tensor_column() : tensor_column() % 8;
+    const int next_a = two_rows ? tensor_rows : 0, next_b = two_columns ? 8 : 0;
 #pragma unroll 2
-    for (int k = lane % 4; k < depth; k += 4 * Quads) {
-        real columns[2][Quads], rows[2][Quads];
+    for (int k = tensor_depth(); k < depth; k += 4 * Quads) {
+        real columns[tensor_columns][Quads], rows[16 / tensor_rows][Quads];
 #pragma unroll
         for (int i = 0; i < Quads; ++i) {
             const bool inside = k + 4 * i < depth;
             const int at = (k + 4 * i) * leading;
-            columns[0][i] = inside ? b[at] : real(0), columns[1][i] = inside ? b[at + next_b] : real(0);
-            rows[0][i] = inside ? a[at] : real(0), rows[1][i] = inside ? a[at + next_a] : real(0);
+#pragma unroll
+            for (int c = 0; c < tensor_columns; ++c) columns[c][i] = inside ? b[at + c * next_b] : real(0);
+#pragma unroll
+            for (int q = 0; q < 16 / tensor_rows; ++q) rows[q][i] = inside ? a[at + q * next_a] : real(0);
         }
-        tensor_multiply<Quads>(square.at[0][0], square.at[1][0], columns, rows[0]);
-        tensor_multiply<Quads>(square.at[0][1], square.at[1][1], columns, rows[1]);
+#pragma unroll
+        for (int q = 0; q < 16 / tensor_rows; ++q) multiply_part(square.at, q, columns, rows[q]);
     }
 }
 
@@ -423,10 +511,11 @@ TRIFOLD_DEVICE void multiply_panels(const real* panel, int leading, int a, int b
                 Square square{};
                 multiply_square<4>(square, panel + a + row, panel + b + column, row + 8 < padded, column + 8 < padded, leading, padded);
 #pragma unroll
-                for (int c = 0; c < 2; ++c)
+                for (int c = 0; c < tensor_columns; ++c)
 #pragma unroll
-                    for (int q = 0; q < 2; ++q)
-                        if (row + q * 8 < padded && column + c * 8 < padded) use(square.at[c][q], row + square_row(q), column + square_column(c));
+                    for (int q = 0; q < square_vectors; ++q)
+                        if (row + first_of_eight(square_row(q)) < padded && column + first_of_eight(square_column(c)) < padded)
+                            use(square.at[c][q], row + square_row(q), column + square_column(c));
             }
             unit -= units;
         }
@@ -462,10 +551,10 @@ TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, i
                 Square square{};
                 multiply_square<2>(square, panel + row + j * leading, panel + column + j * leading, row + 8 < rows, column + 8 < size, leading, 8);
 #pragma unroll
-                for (int c = 0; c < 2; ++c)
+                for (int c = 0; c < tensor_columns; ++c)
 #pragma unroll
-                    for (int q = 0; q < 2; ++q) {
-                        const int r = row + q * 8, s = column + c * 8;
+                    for (int q = 0; q < square_vectors; ++q) {
+                        const int r = row + first_of_eight(square_row(q)), s = column + first_of_eight(square_column(c));
                         if (r >= rows || s >= size || r < s || (r == j + 8 && s == j + 8)) continue;
                         real v[vector_width];
                         real* at = panel + row + square_row(q) + (column + square_column(c)) * leading;

@@ -1,5 +1,5 @@
-/* Everything that CUDA spells in its own way: another dialect (HIP, the emulator of the tests) defines TRIFOLD_PLATFORM
- * and supplies the same names. Device code outside this file uses nothing else of the toolkit. */
+/* Everything that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names; the unit
+ * has one of them. Device code outside these files uses nothing else of a toolkit. */
 #ifndef TRIFOLD_PLATFORM
 #define TRIFOLD_PLATFORM
 #define TRIFOLD_DEVICE static __device__ __forceinline__ __attribute__((unused))
@@ -31,6 +31,56 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
 template <class T>
 TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
     return __shfl_xor_sync(0xffffffffu, value, mask);
+}
+
+template <class T>
+TRIFOLD_DEVICE T shuffle(T value, int lane) {
+    return __shfl_sync(0xffffffffu, value, lane);
+}
+
+/* Between thread blocks: adds one and returns what was there; a flag that publishes what was written before; its reader. */
+TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
+    return static_cast<trifold_int>(atomicAdd(reinterpret_cast<unsigned long long*>(counter), 1ULL));
+}
+TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) {
+    asm volatile("st.release.gpu.global.s64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
+}
+TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
+    trifold_int value;
+    asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
+    return value;
+}
+/* What a thread does between two looks at a flag. */
+TRIFOLD_DEVICE void spin() {}
+
+/* 16 bytes on their way from device to shared memory. They are there for this thread after it has ended a group of copies and
+ * waited until at most `Pending` later groups are under way; for others after a barrier. */
+TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+#else
+    *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
+#endif
+}
+TRIFOLD_DEVICE void end_copies() {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int Pending>
+TRIFOLD_DEVICE void wait_copies() {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+#endif
+}
+
+/* A barrier of all threads of a cluster of blocks; where there are no clusters, a block is one of its own. */
+TRIFOLD_DEVICE void cluster_sync() {
+#if TRIFOLD_ARCH >= 90
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+    block_sync();
+#endif
 }
 
 /* 16 bytes at once; the address must be a multiple of 16. */
@@ -69,6 +119,20 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
         asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c1[0]), "+d"(c1[1]) : "d"(columns[1][i]), "d"(rows[i]));
     }
 #endif
+}
+
+/* The same product by the names that all platforms have: c += A B' for tensor_rows rows of A and 16 of B, 4 Quads columns each. A
+ * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
+ * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
+constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
+TRIFOLD_DEVICE int tensor_depth() { return thread_index() % 4; }
+TRIFOLD_DEVICE int tensor_row() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_DEVICE int tensor_column() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_DEVICE int result_row(int) { return thread_index() % 4 * 2; }
+template <int Quads>
+TRIFOLD_DEVICE void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
+                                    const double (&rows)[Quads]) {
+    tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }
 
 /* 1 / sqrt(d) to the last bit or so, for normal d; about 23 correct bits before correction. */

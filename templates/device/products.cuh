@@ -17,32 +17,56 @@ TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* 
     }
 }
 
-/* A warp's square: element (q * 8 + 2 (lane % 4) + v, c * 8 + lane / 4) at [c][q][v]. Halves that do not exist repeat the
- * first, and nobody looks at their results. */
+/* part[c][q ..] += columns rows, for the q-th product of a lane's results. */
+template <int Rows, int Quads>
+TRIFOLD_DEVICE void multiply_part(real (&part)[tensor_columns][Rows][2], int q, const real (&columns)[tensor_columns][Quads], const real (&rows)[Quads]) {
+    real sum[tensor_columns][tensor_vectors][2];
+#pragma unroll
+    for (int c = 0; c < tensor_columns; ++c)
+#pragma unroll
+        for (int v = 0; v < tensor_vectors; ++v)
+#pragma unroll
+            for (int k = 0; k < 2; ++k) sum[c][v][k] = part[c][q * tensor_vectors + v][k];
+    tensor_multiply<Quads>(sum, columns, rows);
+#pragma unroll
+    for (int c = 0; c < tensor_columns; ++c)
+#pragma unroll
+        for (int v = 0; v < tensor_vectors; ++v)
+#pragma unroll
+            for (int k = 0; k < 2; ++k) part[c][q * tensor_vectors + v][k] = sum[c][v][k];
+}
+
+/* A warp's square: element (square_row(q) + v, square_column(c)) at [c][q][v]. Halves that do not exist repeat the first,
+ * and nobody looks at their results. */
+constexpr int square_vectors = 16 / tensor_rows * tensor_vectors;
 struct Square {
-    real at[2][2][2];
+    real at[tensor_columns][square_vectors][2];
 };
-TRIFOLD_DEVICE int square_row(int q) { return q * 8 + thread_index() % 4 * 2; }
-TRIFOLD_DEVICE int square_column(int c) { return c * 8 + thread_index() % warp_lanes / 4; }
+TRIFOLD_DEVICE int square_row(int q) { return q / tensor_vectors * tensor_rows + result_row(q % tensor_vectors); }
+TRIFOLD_DEVICE int square_column(int c) { return c * 8 + tensor_column(); }
+/* The first of the 8 rows or columns that exist together. */
+TRIFOLD_DEVICE int first_of_eight(int line) { return line & ~7; }
 
 /* square += A B' over `depth` columns, in steps of 4 Quads, zeros beyond. `a` and `b` are the first rows. */
 template <int Quads, class S>
 TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, bool two_rows, bool two_columns, int leading, int depth) {
-    const int lane = thread_index() % warp_lanes;
-    a += lane / 4, b += lane / 4;
-    const int next_a = two_rows ? 8 : 0, next_b = two_columns ? 8 : 0;
+    a += two_rows ? tensor_row() : tensor_row() % 8;
+    b += two_columns ? tensor_column() : tensor_column() % 8;
+    const int next_a = two_rows ? tensor_rows : 0, next_b = two_columns ? 8 : 0;
 #pragma unroll 2
-    for (int k = lane % 4; k < depth; k += 4 * Quads) {
-        real columns[2][Quads], rows[2][Quads];
+    for (int k = tensor_depth(); k < depth; k += 4 * Quads) {
+        real columns[tensor_columns][Quads], rows[16 / tensor_rows][Quads];
 #pragma unroll
         for (int i = 0; i < Quads; ++i) {
             const bool inside = k + 4 * i < depth;
             const int at = (k + 4 * i) * leading;
-            columns[0][i] = inside ? b[at] : real(0), columns[1][i] = inside ? b[at + next_b] : real(0);
-            rows[0][i] = inside ? a[at] : real(0), rows[1][i] = inside ? a[at + next_a] : real(0);
+#pragma unroll
+            for (int c = 0; c < tensor_columns; ++c) columns[c][i] = inside ? b[at + c * next_b] : real(0);
+#pragma unroll
+            for (int q = 0; q < 16 / tensor_rows; ++q) rows[q][i] = inside ? a[at + q * next_a] : real(0);
         }
-        tensor_multiply<Quads>(square.at[0][0], square.at[1][0], columns, rows[0]);
-        tensor_multiply<Quads>(square.at[0][1], square.at[1][1], columns, rows[1]);
+#pragma unroll
+        for (int q = 0; q < 16 / tensor_rows; ++q) multiply_part(square.at, q, columns, rows[q]);
     }
 }
 
@@ -61,10 +85,11 @@ TRIFOLD_DEVICE void multiply_panels(const real* panel, int leading, int a, int b
                 Square square{};
                 multiply_square<4>(square, panel + a + row, panel + b + column, row + 8 < padded, column + 8 < padded, leading, padded);
 #pragma unroll
-                for (int c = 0; c < 2; ++c)
+                for (int c = 0; c < tensor_columns; ++c)
 #pragma unroll
-                    for (int q = 0; q < 2; ++q)
-                        if (row + q * 8 < padded && column + c * 8 < padded) use(square.at[c][q], row + square_row(q), column + square_column(c));
+                    for (int q = 0; q < square_vectors; ++q)
+                        if (row + first_of_eight(square_row(q)) < padded && column + first_of_eight(square_column(c)) < padded)
+                            use(square.at[c][q], row + square_row(q), column + square_column(c));
             }
             unit -= units;
         }
@@ -100,10 +125,10 @@ TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, i
                 Square square{};
                 multiply_square<2>(square, panel + row + j * leading, panel + column + j * leading, row + 8 < rows, column + 8 < size, leading, 8);
 #pragma unroll
-                for (int c = 0; c < 2; ++c)
+                for (int c = 0; c < tensor_columns; ++c)
 #pragma unroll
-                    for (int q = 0; q < 2; ++q) {
-                        const int r = row + q * 8, s = column + c * 8;
+                    for (int q = 0; q < square_vectors; ++q) {
+                        const int r = row + first_of_eight(square_row(q)), s = column + first_of_eight(square_column(c));
                         if (r >= rows || s >= size || r < s || (r == j + 8 && s == j + 8)) continue;
                         real v[vector_width];
                         real* at = panel + row + square_row(q) + (column + square_column(c)) * leading;

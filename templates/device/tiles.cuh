@@ -1,22 +1,23 @@
 /* Products of blocks in the workspace, by one thread block: tiles of tile_rows by 32, staged through shared memory 32
  * columns at a time. A thread has the elements (part_row(q) + v, part_column(c)) of a tile. */
 constexpr int row_vectors = TRIFOLD_ROW_VECTORS;
-constexpr int tile_rows = warp_lanes * vector_width * row_vectors;
+constexpr int tile_rows = 32 * vector_width * row_vectors;
 constexpr int chunk = 32;
 constexpr int a_leading = tile_rows + 4, b_leading = chunk + 4;
-static_assert(threads == 256, "eight warps");
+static_assert(threads == 256, "eight times 32");
 
-/* With tensor instructions a warp has a quarter of the rows and half of the columns, and a tile of 8 rows by 16 columns is
- * one instruction, transposed so that a lane's two results are neighbours in memory. Else it has four columns, and a lane
- * vectors of rows. */
-constexpr int part_columns = use_tensor ? 2 : 4, part_rows = use_tensor ? tile_rows / 32 : row_vectors;
+/* With tensor instructions a warp has half of the columns and, with the others that have the same, its share of the rows.
+ * Else 32 threads have four columns, and each of them vectors of rows. */
+constexpr int row_warps = threads / warp_lanes / 2, warp_rows = tile_rows / row_warps;
+constexpr int part_columns = use_tensor ? tensor_columns : 4, part_rows = use_tensor ? warp_rows / tensor_rows * tensor_vectors : row_vectors;
 TRIFOLD_DEVICE int part_row(int q) {
-    const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
-    return use_tensor ? warp % 4 * (tile_rows / 4) + q * 8 + lane % 4 * 2 : (lane + q * warp_lanes) * vector_width;
+    const int warp = thread_index() / warp_lanes;
+    return use_tensor ? warp % row_warps * warp_rows + q / tensor_vectors * tensor_rows + result_row(q % tensor_vectors)
+                      : (thread_index() % 32 + q * 32) * vector_width;
 }
 TRIFOLD_DEVICE int part_column(int c) {
-    const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
-    return use_tensor ? warp / 4 * 16 + c * 8 + lane / 4 : warp * 4 + c;
+    const int warp = thread_index() / warp_lanes;
+    return use_tensor ? warp / row_warps * 16 + c * 8 + tensor_column() : thread_index() / 32 * 4 + c;
 }
 
 struct Part {
@@ -35,22 +36,22 @@ struct Part {
 template <class P> /* a template, so that only one branch must make sense */
 TRIFOLD_DEVICE void multiply_chunk(P& part, const real* a, const real* b) {
     if constexpr (use_tensor) {
-        const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
-        const real* x = a + warp % 4 * (tile_rows / 4) + lane / 4 + lane % 4 * a_leading;
-        const real* y = b + warp / 4 * 16 + lane / 4 + lane % 4 * b_leading;
+        const int warp = thread_index() / warp_lanes;
+        const real* x = a + warp % row_warps * warp_rows + tensor_row() + tensor_depth() * a_leading;
+        const real* y = b + warp / row_warps * 16 + tensor_column() + tensor_depth() * b_leading;
 #pragma unroll 1
         for (int k = 0; k < chunk; k += 16) {
-            real columns[2][4];
+            real columns[tensor_columns][4];
 #pragma unroll
             for (int i = 0; i < 4; ++i)
 #pragma unroll
-                for (int c = 0; c < 2; ++c) columns[c][i] = y[c * 8 + (k + 4 * i) * b_leading];
+                for (int c = 0; c < tensor_columns; ++c) columns[c][i] = y[c * 8 + (k + 4 * i) * b_leading];
 #pragma unroll
-            for (int q = 0; q < part_rows; ++q) {
+            for (int q = 0; q < warp_rows / tensor_rows; ++q) {
                 real rows[4];
 #pragma unroll
-                for (int i = 0; i < 4; ++i) rows[i] = x[q * 8 + (k + 4 * i) * a_leading];
-                tensor_multiply<4>(part.at[0][q], part.at[1][q], columns, rows);
+                for (int i = 0; i < 4; ++i) rows[i] = x[q * tensor_rows + (k + 4 * i) * a_leading];
+                multiply_part(part.at, q, columns, rows);
             }
         }
     } else {

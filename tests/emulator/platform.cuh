@@ -36,6 +36,20 @@ TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
     return all[(thread_index() % warp_lanes) ^ mask];
 }
 
+template <class T>
+TRIFOLD_DEVICE T shuffle(T value, int lane) {
+    T all[warp_lanes];
+    emulator->exchange(&value, all, sizeof value);
+    return all[lane];
+}
+
+/* Thread blocks run one after another in the order of their claims, so what one waits for has come, or never will. */
+TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) { return (*counter)++; }
+TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) { *flag = value; }
+TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) { return *flag; }
+TRIFOLD_DEVICE void spin() { __builtin_trap(); }
+TRIFOLD_DEVICE void cluster_sync() { block_sync(); }
+
 TRIFOLD_DEVICE void check_aligned(const void* p) {
     if (reinterpret_cast<unsigned long long>(p) % 16 != 0) __builtin_trap();
 }
@@ -49,6 +63,14 @@ TRIFOLD_DEVICE void store_vector(T* to, const T (&from)[Size]) {
     check_aligned(to);
     for (int k = 0; k < Size; ++k) to[k] = from[k];
 }
+
+TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
+    check_aligned(to), check_aligned(from);
+    __builtin_memcpy(to, from, 16);
+}
+TRIFOLD_DEVICE void end_copies() {}
+template <int Pending>
+TRIFOLD_DEVICE void wait_copies() {}
 
 /* As inaccurate as the hardware's. */
 TRIFOLD_DEVICE double approximate_rsqrt(double d) { return 1 / sqrt(d) * (1 + 1e-7); }
@@ -75,4 +97,15 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
                 c0[v] += all[lane / 4 * 4 + t].columns[0][i] * row;
                 c1[v] += all[lane / 4 * 4 + t].columns[1][i] * row;
             }
+}
+
+constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
+TRIFOLD_DEVICE int tensor_depth() { return thread_index() % 4; }
+TRIFOLD_DEVICE int tensor_row() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_DEVICE int tensor_column() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_DEVICE int result_row(int) { return thread_index() % 4 * 2; }
+template <int Quads>
+TRIFOLD_DEVICE void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
+                                    const double (&rows)[Quads]) {
+    tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }
