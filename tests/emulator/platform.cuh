@@ -1,28 +1,29 @@
+/* The emulator's dialect of templates/device/platform.cuh. */
 #define TRIFOLD_PLATFORM
 #define TRIFOLD_DEVICE static inline
 #define TRIFOLD_FUNCTION static
 #define TRIFOLD_PARAMETER const
 #define TRIFOLD_METHOD inline
+#define TRIFOLD_CONSTANT static const
 #define TRIFOLD_KERNEL(threads, blocks) extern "C" __attribute__((visibility("default")))
+/* A name of the platform's: what it does to memory is the machine's, not the kernel's. */
+#define TRIFOLD_RAW static inline __attribute__((no_sanitize("thread"), unused))
 #include <math.h>
 
-struct Emulator {
-    int thread;
-    long long group[2];
-    void* shared;
-    void (*barrier)(int kind);
-    void (*exchange)(const void* send, void* all, int bytes);
-};
+#include "emulator.h"
 extern "C" __attribute__((visibility("default"))) Emulator* emulator;
 Emulator* emulator;
 
-constexpr int warp_lanes = 32;
-TRIFOLD_DEVICE int thread_index() { return emulator->thread; }
-TRIFOLD_DEVICE trifold_int group_x() { return emulator->group[0]; }
-TRIFOLD_DEVICE trifold_int group_y() { return emulator->group[1]; }
-TRIFOLD_DEVICE void block_sync() { emulator->barrier(0); }
-TRIFOLD_DEVICE void warp_sync() { emulator->barrier(1); }
-TRIFOLD_DEVICE void* shared_memory() { return emulator->shared; }
+constexpr int warp_lanes = TRIFOLD_WAVE;
+TRIFOLD_RAW int thread_index() { return emulator->thread; }
+TRIFOLD_RAW trifold_int group_x() { return emulator->group[0]; }
+TRIFOLD_RAW trifold_int group_y() { return emulator->group[1]; }
+TRIFOLD_RAW void block_sync() { emulator->barrier(0); }
+TRIFOLD_RAW void warp_sync() { emulator->barrier(1); }
+TRIFOLD_RAW void cluster_sync() { emulator->barrier(2); }
+TRIFOLD_RAW void named_sync(int id, int count) { emulator->named(id, count, 1); }
+TRIFOLD_RAW void named_arrive(int id, int count) { emulator->named(id, count, 0); }
+TRIFOLD_RAW void* shared_memory() { return emulator->shared; }
 
 template <class T>
 TRIFOLD_DEVICE T* global_pointer(T* p) {
@@ -30,28 +31,32 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
 }
 
 template <class T>
-TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
-    T all[warp_lanes];
-    emulator->exchange(&value, all, sizeof value);
-    return all[(thread_index() % warp_lanes) ^ mask];
+TRIFOLD_RAW T shuffle(T value, int lane) {
+    return static_cast<const T*>(emulator->exchange(&value, sizeof value))[lane];
+}
+template <class T>
+TRIFOLD_RAW T shuffle_xor(T value, int mask) {
+    return shuffle(value, (thread_index() % warp_lanes) ^ mask);
 }
 
 template <class T>
-TRIFOLD_DEVICE T shuffle(T value, int lane) {
-    T all[warp_lanes];
-    emulator->exchange(&value, all, sizeof value);
-    return all[lane];
+TRIFOLD_RAW T claim(T* counter) {
+    return static_cast<T>(emulator->claim(counter, sizeof *counter));
 }
+template <class T>
+TRIFOLD_RAW void store_release(T* flag, T value) {
+    emulator->store_release(flag, &value, sizeof value);
+}
+template <class T>
+TRIFOLD_RAW T load_acquire(const T* flag) {
+    T value;
+    emulator->load_acquire(flag, &value, sizeof value);
+    return value;
+}
+TRIFOLD_RAW void spin() { emulator->spin(); }
 
-/* Thread blocks run one after another in the order of their claims, so what one waits for has come, or never will. */
-TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) { return (*counter)++; }
-TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) { *flag = value; }
-TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) { return *flag; }
-TRIFOLD_DEVICE void spin() { __builtin_trap(); }
-TRIFOLD_DEVICE void cluster_sync() { block_sync(); }
-
-TRIFOLD_DEVICE void check_aligned(const void* p) {
-    if (reinterpret_cast<unsigned long long>(p) % 16 != 0) __builtin_trap();
+TRIFOLD_RAW void check_aligned(const void* p) {
+    if (reinterpret_cast<unsigned long long>(p) % 16 != 0) emulator->fail("not a multiple of 16");
 }
 template <class T, int Size>
 TRIFOLD_DEVICE void load_vector(T (&to)[Size], const T* from) {
@@ -64,13 +69,15 @@ TRIFOLD_DEVICE void store_vector(T* to, const T (&from)[Size]) {
     for (int k = 0; k < Size; ++k) to[k] = from[k];
 }
 
-TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
+TRIFOLD_RAW void copy_async(void* to, const void* from) {
     check_aligned(to), check_aligned(from);
-    __builtin_memcpy(to, from, 16);
+    emulator->copy(to, from, 16);
 }
-TRIFOLD_DEVICE void end_copies() {}
+TRIFOLD_RAW void end_copies() { emulator->end_copies(); }
 template <int Pending>
-TRIFOLD_DEVICE void wait_copies() {}
+TRIFOLD_RAW void wait_copies() {
+    emulator->wait_copies(Pending);
+}
 
 /* As inaccurate as the hardware's. */
 TRIFOLD_DEVICE double approximate_rsqrt(double d) { return 1 / sqrt(d) * (1 + 1e-7); }
@@ -79,16 +86,17 @@ TRIFOLD_DEVICE double not_a_number() { return NAN; }
 TRIFOLD_DEVICE double infinity() { return INFINITY; }
 TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
 
+/* m16n8k8 and m16n8k16, or two of m8n8k4: lane l holds elements k = 4 i + l % 4 of lines l / 4 and l / 4 + 8. */
 template <int Quads>
 struct TensorOperands {
     double columns[2][Quads], rows[Quads];
 };
 template <int Quads>
-TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const double (&columns)[2][Quads], const double (&rows)[Quads]) {
-    TensorOperands<Quads> mine, all[warp_lanes];
+TRIFOLD_RAW void tensor_multiply(double (&c0)[2], double (&c1)[2], const double (&columns)[2][Quads], const double (&rows)[Quads]) {
+    TensorOperands<Quads> mine;
     __builtin_memcpy(mine.columns, columns, sizeof columns);
     __builtin_memcpy(mine.rows, rows, sizeof rows);
-    emulator->exchange(&mine, all, sizeof mine);
+    const auto* all = static_cast<const TensorOperands<Quads>*>(emulator->exchange(&mine, sizeof mine));
     const int lane = thread_index() % warp_lanes;
     for (int i = 0; i < Quads; ++i)
         for (int t = 0; t < 4; ++t)
@@ -100,12 +108,12 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
 }
 
 constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
-TRIFOLD_DEVICE int tensor_depth() { return thread_index() % 4; }
-TRIFOLD_DEVICE int tensor_row() { return thread_index() % warp_lanes / 4; }
-TRIFOLD_DEVICE int tensor_column() { return thread_index() % warp_lanes / 4; }
-TRIFOLD_DEVICE int result_row(int) { return thread_index() % 4 * 2; }
+TRIFOLD_RAW int tensor_depth() { return thread_index() % 4; }
+TRIFOLD_RAW int tensor_row() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_RAW int tensor_column() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_RAW int result_row(int) { return thread_index() % 4 * 2; }
 template <int Quads>
-TRIFOLD_DEVICE void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
-                                    const double (&rows)[Quads]) {
+TRIFOLD_RAW void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
+                                 const double (&rows)[Quads]) {
     tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }

@@ -2,40 +2,151 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <set>
+#include <sstream>
 #include <stdexcept>
+
+#include "tests/emulator/arena.hpp"
 
 namespace trifold::test {
 namespace {
 
-std::shared_ptr<void> compile(const Program& program) {
-    auto directory = (std::filesystem::temp_directory_path() / "trifold-emulator-XXXXXX").string();
-    if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("no temporary directory");
-    const auto source = directory + "/unit.cpp", library = directory + "/unit.so";
-    // args.h is part of the unit, and guards itself, so that platform.cuh may come first.
-    std::ofstream(source) << "#include \"" << TEST_ROOT << "/templates/args.h\"\n#include \"" << TEST_ROOT
-                          << "/tests/emulator/platform.cuh\"\n"
-                          << program.source;
-    const auto command = fmt::format("{} {} -std=c++17 -O1 -w -fPIC -shared -o {} {}", TEST_CXX, TEST_CXXFLAGS, library, source);
-    const bool compiled = std::system(command.c_str()) == 0;
-    void* handle = compiled ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
-    if (std::getenv("TRIFOLD_KEEP") == nullptr) std::filesystem::remove_all(directory);
-    if (handle == nullptr) throw std::runtime_error("cannot compile or load: " + command);
-    return {handle, dlclose};
+/// The unit with the templates' names and lines in front of their texts, for the compiler's messages and the findings.
+std::string with_lines(std::string source) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(TEST_ROOT) + "/templates/device")) {
+        std::ostringstream text;
+        text << std::ifstream(entry.path()).rdbuf();
+        if (const auto at = source.find(text.str()); at != source.npos)
+            source.insert(at, fmt::format("#line 1 \"templates/device/{}\"\n", entry.path().filename().string()));
+    }
+    return source;
+}
+
+/// The unit with its buffers elsewhere in the workspace.
+std::string with_offsets(std::string source, const std::vector<Buffer>& buffers) {
+    for (const auto& item : buffers) {
+        auto define = "#define TRIFOLD_OFFSET_" + item.name + " ";
+        std::ranges::transform(define.begin() + 8, define.end(), define.begin() + 8, [](unsigned char c) { return std::toupper(c); });
+        const auto at = source.find(define);
+        if (at == source.npos) throw std::runtime_error("the unit has no " + define);
+        source.replace(at + define.size(), source.find('\n', at) - at - define.size(), std::to_string(item.offset) + "LL");
+    }
+    return source;
+}
+
+/// Where the unit's own data stands.
+void ignore_image(void* library, Detector& detector) {
+    const link_map* map = nullptr;
+    dlinfo(library, RTLD_DI_LINKMAP, &map);
+    struct Search {
+        ElfW(Addr) base;
+        Detector& detector;
+    } search{map->l_addr, detector};
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* data) {
+            auto& wanted = *static_cast<Search*>(data);
+            for (int k = 0; info->dlpi_addr == wanted.base && k < info->dlpi_phnum; ++k) {
+                const auto& part = info->dlpi_phdr[k];
+                if (part.p_type == PT_LOAD)
+                    wanted.detector.ignore(reinterpret_cast<const void*>(wanted.base + part.p_vaddr), static_cast<std::int64_t>(part.p_memsz));
+            }
+            return 0;
+        },
+        &search);
+}
+
+/// The launches before each one of an operation.
+std::vector<std::set<std::uint32_t>> all_before(const std::vector<Launch>& launches) {
+    std::vector<std::set<std::uint32_t>> before(launches.size());
+    for (std::size_t k = 0; k < launches.size(); ++k)
+        for (const auto other : launches[k].after) {
+            before[k].insert(before[other].begin(), before[other].end());
+            before[k].insert(static_cast<std::uint32_t>(other));
+        }
+    return before;
+}
+
+/// An order in which the launches may run.
+std::vector<std::size_t> choose_order(const std::vector<Launch>& launches, const Running& running) {
+    std::vector<std::size_t> waiting(launches.size()), order;
+    for (std::size_t k = 0; k < waiting.size(); ++k) waiting[k] = k;
+    if (running.order == Order::random) std::ranges::shuffle(waiting, std::mt19937(running.seed));
+    if (running.order == Order::reverse) std::ranges::reverse(waiting);
+    const auto done = [&](std::size_t k) { return std::ranges::find(order, k) != order.end(); };
+    while (!waiting.empty()) {
+        const auto next = std::ranges::find_if(waiting, [&](auto k) { return std::ranges::all_of(launches[k].after, done); });
+        order.push_back(*next);
+        waiting.erase(next);
+    }
+    return order;
 }
 
 }  // namespace
 
-EmulatedUnit::EmulatedUnit(Program program) : program_(std::move(program)), library_(compile(program_)) {
-    for (const auto& kernel : program_.kernels) entries_.push_back(reinterpret_cast<Entry>(dlsym(library_.get(), kernel.name.c_str())));
-    *static_cast<Emulator**>(dlsym(library_.get(), "emulator")) = emulator_.get();
+std::shared_ptr<void> compile_unit(const std::string& source, int lanes, bool watched) {
+    auto directory = (std::filesystem::temp_directory_path() / "trifold-emulator-XXXXXX").string();
+    if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("no temporary directory");
+    const auto unit = directory + "/unit";
+    // args.h is part of the unit, and guards itself, so that platform.cuh may come first.
+    std::ofstream(unit + ".cpp") << fmt::format("#define TRIFOLD_WAVE {}\n#include \"{}/templates/args.h\"\n#include \"{}/tests/emulator/platform.cuh\"\n",
+                                                lanes, TEST_ROOT, TEST_ROOT)
+                                 << with_lines(source);
+    // Instrumented for the sanitizer of threads, but linked with our own callbacks. It excludes the sanitizers of the tests.
+    const auto flags = watched ? "-g1 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-loop-distribute-patterns" : TEST_CXXFLAGS;
+    auto command = fmt::format("{} {} -std=c++17 -O1 -w -fPIC -c -o {}.o {}.cpp", TEST_CXX, flags, unit, unit);
+    command += fmt::format(" && {} {} -shared -o {}.so {}.o {}", TEST_CXX, watched ? "" : TEST_CXXFLAGS, unit, unit, watched ? TEST_ACCESSES : "");
+    const bool compiled = std::system(command.c_str()) == 0;
+    void* handle = compiled ? dlopen((unit + ".so").c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    const auto remove = [directory] {
+        if (std::getenv("TRIFOLD_KEEP") == nullptr) std::filesystem::remove_all(directory);
+    };
+    if (handle == nullptr) {
+        const char* why = compiled ? dlerror() : "the compiler failed";
+        remove();
+        throw std::runtime_error(fmt::format("cannot compile or load a unit: {}: {}", why, command));
+    }
+    // Kept as long as it is loaded: findings read its debug information.
+    return {handle, [remove](void* library) {
+                dlclose(library);
+                remove();
+            }};
 }
 
-void EmulatedUnit::run(Operation operation, trifold_args args, Order order) const {
-    for (const auto& launch : program_.operations.at(operation)) {
+void connect(void* unit, Emulator& emulator) { *static_cast<Emulator**>(dlsym(unit, "emulator")) = &emulator; }
+
+EmulatedUnit::EmulatedUnit(Program program, Build build)
+    : program_(std::move(program)),
+      build_(build),
+      lanes_(32),
+      spread_(spread_buffers(program_)),
+      library_(compile_unit(build == Build::watched ? with_offsets(program_.source, spread_) : program_.source, lanes_, build == Build::watched)) {
+    for (const auto& kernel : program_.kernels) entries_.push_back(reinterpret_cast<Entry>(dlsym(library_.get(), kernel.name.c_str())));
+    connect(library_.get(), *emulator_);
+}
+
+void EmulatedUnit::run(Operation operation, const trifold_args& args, const Running& running) const {
+    if (build_ == Build::plain) return run_launches(operation, args, running, nullptr);
+    detector_->begin_operation();
+    const Arena arena(program_, spread_, args, *detector_);
+    ignore_image(library_.get(), *detector_);
+    detector_->ignore(emulator_.get(), sizeof(Emulator));
+    run_launches(operation, arena.args(), running, detector_.get());
+    arena.copy_back();
+}
+
+void EmulatedUnit::run_launches(Operation operation, const trifold_args& args, const Running& running, Detector* detector) const {
+    const auto& launches = program_.operations.at(operation);
+    const auto order = choose_order(launches, running);
+    const auto before = all_before(launches);
+    for (const auto k : order) {
+        const auto& launch = launches[k];
         const auto& kernel = program_.kernels[launch.kernel];
         const auto groups = [](std::int64_t work, std::int64_t each) { return (work + each - 1) / each; };
         auto launch_args = args;
@@ -44,14 +155,10 @@ void EmulatedUnit::run(Operation operation, trifold_args args, Order order) cons
             launch_args.b = args.x;
             launch_args.b_strides = args.x_strides;
         }
-        const auto entry = entries_[launch.kernel];
-        for (std::int64_t y = 0; y < groups(args.members, kernel.shape.members_per_task); ++y) {
-            for (std::int64_t x = 0; x < groups(launch.level.chains, kernel.shape.chains_per_task); ++x) {
-                emulator_->group[0] = x;
-                emulator_->group[1] = y;
-                run_block(*emulator_, [&] { entry(launch_args, launch.level); }, kernel.shape.threads, kernel.shape.shared_bytes, order);
-            }
-        }
+        if (detector != nullptr) detector->begin_launch(k, before[k]);
+        const Grid grid{groups(launch.level.chains, kernel.shape.chains_per_task), groups(args.members, kernel.shape.members_per_task),
+                        kernel.shape.threads, lanes_, kernel.shape.shared_bytes};
+        run_grid(*emulator_, [&, entry = entries_[launch.kernel]] { entry(launch_args, launch.level); }, grid, running, detector);
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "generator/program.hpp"
@@ -7,20 +8,34 @@
 
 namespace trifold::test {
 
-/// A CUDA Program compiled as host C++ under platform.cuh; walks its operations with every GPU thread a fiber.
+/// Shared object made of a device unit's source for waves of `lanes`. Where `watched`, every access goes to Emulator::access.
+std::shared_ptr<void> compile_unit(const std::string& source, int lanes, bool watched);
+/// Points the unit at the machine that runs it.
+void connect(void* unit, Emulator& emulator);
+
+/// A Program for a GPU as host code under platform.cuh; walks its operations. Unless it is `plain`, it is watched: accesses
+/// out of bounds throw, and races are kept as findings. The kernels then work on copies of the caller's arrays and of the
+/// workspace's buffers, with room between them.
 class EmulatedUnit {
   public:
-    explicit EmulatedUnit(Program program);
+    enum class Build { plain, watched };
+    explicit EmulatedUnit(Program program, Build build = Build::watched);
     const Program& program() const { return program_; }
     void* handle() const { return library_.get(); }  ///< of dlopen
-    void run(Operation operation, trifold_args args, Order order = Order::forward) const;
+    void run(Operation operation, const trifold_args& args, const Running& running = {}) const;
+    const std::vector<std::string>& findings() const { return detector_->findings(); }
 
   private:
     using Entry = void (*)(trifold_args, trifold_level);
+    void run_launches(Operation operation, const trifold_args& args, const Running& running, Detector* detector) const;
     Program program_;
+    Build build_;
+    int lanes_;
+    std::vector<Buffer> spread_;  // the workspace's buffers, apart
     std::shared_ptr<void> library_;
     std::vector<Entry> entries_;
     std::shared_ptr<Emulator> emulator_ = std::make_shared<Emulator>();
+    std::shared_ptr<Detector> detector_ = std::make_shared<Detector>();
 };
 
 }  // namespace trifold::test

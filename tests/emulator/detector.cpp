@@ -1,0 +1,262 @@
+#include "tests/emulator/detector.hpp"
+
+#include <fmt/format.h>
+
+#include "tests/emulator/source_line.hpp"
+
+namespace trifold::test {
+namespace {
+
+constexpr std::int64_t word_bytes = 4;
+constexpr std::size_t most_findings = 20;
+
+bool writes(Kind kind) { return kind == Kind::write || kind == Kind::atomic_write; }
+
+}  // namespace
+
+void Detector::Words::make(std::int64_t bytes) {
+    const auto count = static_cast<std::size_t>((bytes + word_bytes - 1) / word_bytes);
+    first.reset(static_cast<Word*>(std::calloc(std::max<std::size_t>(count, 1), sizeof(Word))));
+}
+
+void Detector::begin_operation() {
+    base_ = now_++;
+    regions_.clear();
+    ignored_.clear();
+    last_region_ = nullptr;
+    before_.clear();
+    launch_of_.clear();
+    blocks_.clear();
+    flags_.clear();
+    more_ = {{}};
+    free_more_.clear();
+}
+
+void Detector::add_region(std::string name, const void* begin, std::int64_t bytes, bool writable) {
+    auto region = std::make_unique<Region>();
+    region->begin = static_cast<const char*>(begin), region->bytes = bytes;
+    region->name = std::move(name), region->writable = writable;
+    const auto after = [](const char* at, const auto& other) { return at < other->begin; };
+    regions_.insert(std::upper_bound(regions_.begin(), regions_.end(), region->begin, after), std::move(region));
+}
+
+void Detector::begin_launch(std::size_t launch, std::set<std::uint32_t> before) {
+    launch_ = static_cast<std::uint32_t>(launch);
+    before_[launch_] = std::move(before);
+}
+
+std::uint32_t Detector::begin_block(int threads, int lanes, const void* shared, std::int64_t shared_bytes) {
+    auto block = std::make_unique<Block>();
+    block->shared = {static_cast<const char*>(shared), shared_bytes};
+    block->words.make(shared_bytes);
+    block->threads = static_cast<std::uint32_t>(threads), block->lanes = static_cast<std::uint32_t>(lanes);
+    const auto waves = static_cast<std::size_t>((threads + lanes - 1) / lanes);
+    block->wave_floor.resize(waves), block->wave_known.resize(waves);
+    block->thread_known.resize(static_cast<std::size_t>(threads));
+    blocks_.push_back(std::move(block));
+    launch_of_.push_back(launch_);
+    return static_cast<std::uint32_t>(blocks_.size() - 1);
+}
+
+void Detector::block_barrier(std::uint32_t number) {
+    auto& block = *blocks_[number];
+    for (auto* clocks : {&block.wave_known, &block.thread_known})
+        for (auto& clock : *clocks)
+            if (!clock.empty()) block.known.join(clock), clock.clear();
+    block.known.forget(number);
+    block.floor = now_++;
+}
+
+void Detector::wave_barrier(std::uint32_t number, std::uint32_t wave) {
+    auto& block = *blocks_[number];
+    for (auto t = wave * block.lanes; t < std::min(block.threads, (wave + 1) * block.lanes); ++t)
+        if (auto& clock = block.thread_known[t]; !clock.empty()) block.wave_known[wave].join(clock), clock.clear();
+    block.wave_floor[wave] = now_++;
+}
+
+void Detector::cluster_barrier(const std::vector<std::uint32_t>& numbers) {
+    Clock all;
+    for (const auto number : numbers) {
+        block_barrier(number);
+        all.join(blocks_[number]->known);
+        for (auto& time : all.of(number, blocks_[number]->threads)) time = now_ - 1;
+    }
+    for (const auto number : numbers) {
+        blocks_[number]->known.join(all);
+        blocks_[number]->known.forget(number);
+    }
+}
+
+void Detector::arrive(Clock& clock, std::uint32_t number, std::uint32_t thread) {
+    const auto& block = *blocks_[number];
+    const auto wave = thread / block.lanes;
+    for (const auto* known : {&block.known, &block.wave_known[wave], &block.thread_known[thread]}) clock.join(*known);
+    auto& times = clock.of(number, block.threads);
+    for (std::uint32_t t = 0; t < block.threads; ++t)
+        times[t] = std::max({times[t], block.floor, t / block.lanes == wave ? block.wave_floor[wave] : 0});
+    times[thread] = now_++;
+}
+
+void Detector::learn(const Clock& clock, std::uint32_t number, std::uint32_t thread) { blocks_[number]->thread_known[thread].join(clock); }
+
+void Detector::release(const void* flag, std::uint32_t block, std::uint32_t thread) {
+    auto& clock = flags_[flag];
+    clock.clear();
+    arrive(clock, block, thread);
+}
+
+void Detector::acquire(const void* flag, std::uint32_t block, std::uint32_t thread) {
+    if (const auto found = flags_.find(flag); found != flags_.end()) learn(found->second, block, thread);
+}
+
+bool Detector::knows(const Block& block, std::uint32_t number, std::uint32_t thread, const Access& other) const {
+    if (other.time <= base_) return true;
+    const auto wave = thread / block.lanes;
+    if (other.block == number) {
+        if (other.time <= block.floor || other.thread == thread) return true;
+        if (other.thread / block.lanes == wave && other.time <= block.wave_floor[wave]) return true;
+    } else if (launch_of_[other.block] != launch_of_[number]) {
+        return before_.at(launch_of_[number]).contains(launch_of_[other.block]);
+    }
+    for (const auto* clock : {&block.known, &block.wave_known[wave], &block.thread_known[thread]})
+        if (!clock->empty() && clock->at(other.block, other.thread) >= other.time) return true;
+    return false;
+}
+
+bool Detector::same_wave(const Access& a, const Access& b) const {
+    const auto lanes = blocks_[a.block]->lanes;
+    return a.block == b.block && a.thread / lanes == b.thread / lanes;
+}
+
+void Detector::add_read(Word& word, const Access& access) {
+    const auto& block = *blocks_[access.block];
+    const auto replaces = [&](const Access& old) {
+        return old.time == 0 || (old.atomic == access.atomic && knows(block, access.block, access.thread, old));
+    };
+    if (replaces(word.read)) {
+        word.read = access;
+        return;
+    }
+    if (word.more == 0) {
+        if (free_more_.empty()) {
+            free_more_.push_back(static_cast<std::uint32_t>(more_.size()));
+            more_.emplace_back();
+        }
+        word.more = free_more_.back();
+        free_more_.pop_back();
+    }
+    auto& more = more_[word.more];
+    Access* second = nullptr;
+    int of_wave = same_wave(access, word.read) ? 1 : 0;
+    for (auto& old : more) {
+        if (replaces(old)) {
+            old = access;
+            return;
+        }
+        if (same_wave(access, old)) ++of_wave, second = &old;
+    }
+    if (of_wave >= 2)
+        *second = access;
+    else
+        more.push_back(access);
+}
+
+void Detector::check(Word& word, const Access& access, bool writing, const Place& place) {
+    const auto& block = *blocks_[access.block];
+    const auto conflicts = [&](const Access& other) {
+        return other.time != 0 && !(other.atomic && access.atomic) && !knows(block, access.block, access.thread, other);
+    };
+    if (conflicts(word.write)) report(access, writing, word.write, true, place);
+    if (!writing) return add_read(word, access);
+    if (conflicts(word.read)) report(access, true, word.read, false, place);
+    if (word.more != 0) {
+        for (const auto& other : more_[word.more])
+            if (conflicts(other)) report(access, true, other, false, place);
+        more_[word.more].clear();
+        free_more_.push_back(word.more);
+        word.more = 0;
+    }
+    word.write = access;
+    word.read = {};
+}
+
+Detector::Region* Detector::find_region(const char* at) {
+    if (last_region_ != nullptr && last_region_->holds(at, 1)) return last_region_;
+    const auto above =
+        std::upper_bound(regions_.begin(), regions_.end(), at, [](const char* a, const auto& region) { return a < region->begin; });
+    if (above == regions_.begin() || !(*std::prev(above))->holds(at, 1)) return nullptr;
+    last_region_ = std::prev(above)->get();
+    if (last_region_->words.first == nullptr) last_region_->words.make(last_region_->bytes);
+    return last_region_;
+}
+
+std::string Detector::nearest_region(const char* at) const {
+    const Region* nearest = nullptr;
+    std::int64_t best = 0;
+    for (const auto& region : regions_) {
+        const auto distance = at < region->begin ? region->begin - at : at - region->begin - region->bytes;
+        if (nearest == nullptr || distance < best) nearest = region.get(), best = distance;
+    }
+    if (nearest == nullptr) return "no array";
+    return at < nearest->begin ? fmt::format("{} bytes before '{}'", best, nearest->name)
+                               : fmt::format("{} bytes past the end of '{}', which has {}", best, nearest->name, nearest->bytes);
+}
+
+bool Detector::access(std::uint32_t number, std::uint32_t thread, const void* address, std::int64_t bytes, Kind kind, const void* caller) {
+    const auto* at = static_cast<const char*>(address);
+    auto& block = *blocks_[number];
+    const auto what = [&] {
+        return fmt::format("{} of {} bytes by block {} thread {}, {}", writes(kind) ? "write" : "read", bytes, number, thread,
+                           source_line(caller));
+    };
+    const Range* range = &block.shared;
+    Words* words = &block.words;
+    const char* name = "shared memory";
+    if (!block.shared.holds(at, 1)) {
+        Region* region = find_region(at);
+        if (region == nullptr) {
+            for (const auto& ignored : ignored_)
+                if (ignored.holds(at, bytes)) return true;
+            const auto past = at - block.shared.begin - block.shared.bytes;
+            const bool beside = past >= 0 && past < 4096;
+            add_finding(fmt::format("out of bounds: {}: {}", what(),
+                                    beside ? fmt::format("{} bytes past the end of shared memory, which has {}", past, block.shared.bytes)
+                                           : nearest_region(at)));
+            return false;
+        }
+        range = region, words = &region->words;
+        if (!region->writable && writes(kind)) {
+            add_finding(fmt::format("out of bounds: {}: '{}' is only for reading", what(), region->name));
+            return false;
+        }
+        name = region->name.c_str();
+    }
+    const auto offset = at - range->begin;
+    if (offset + bytes > range->bytes) {
+        add_finding(fmt::format("out of bounds: {}: ends {} bytes past the end of {}, which has {}", what(), offset + bytes - range->bytes,
+                                name, range->bytes));
+        return false;
+    }
+    Access access;
+    access.time = now_, access.block = number & 0x1fffff, access.thread = thread & 0x3ff, access.caller = caller;
+    access.atomic = kind == Kind::atomic_read || kind == Kind::atomic_write ? 1 : 0;
+    const Place place{name, offset, bytes};
+    for (auto word = offset / word_bytes; word * word_bytes < offset + bytes; ++word)
+        check(words->first.get()[word], access, writes(kind), place);
+    return true;
+}
+
+void Detector::report(const Access& now, bool writing, const Access& before, bool wrote, const Place& place) {
+    if (findings_.size() >= most_findings || !reported_.insert({now.caller, before.caller}).second) return;
+    const bool same = now.block == before.block;
+    const auto who = [](const Access& access) { return fmt::format("block {} thread {}", access.block, access.thread); };
+    add_finding(fmt::format("race on {}, byte {}: {} of {} bytes by {}, {}; after the {} by {}, {}; no {} orders them", place.name, place.offset,
+                            writing ? "write" : "read", place.bytes, who(now), source_line(now.caller), wrote ? "write" : "read", who(before),
+                            source_line(before.caller), same ? "barrier" : "flag or launch"));
+}
+
+void Detector::add_finding(std::string text) {
+    if (findings_.size() < most_findings) findings_.push_back(std::move(text));
+}
+
+}  // namespace trifold::test
