@@ -14,13 +14,13 @@ inline void note(const void* at, long bytes, int writes, const void* caller) {
 #define HOOK extern "C" __attribute__((visibility("hidden"))) void
 #define NOTE(name, bytes, writes) \
     HOOK __tsan_##name(const void* at) { note(at, bytes, writes, __builtin_return_address(0)); }
-#define NOTE_BOTH(bytes)                          \
-    NOTE(read##bytes, bytes, 0)                   \
-    NOTE(write##bytes, bytes, 1)                  \
-    NOTE(unaligned_read##bytes, bytes, 0)         \
-    NOTE(unaligned_write##bytes, bytes, 1)        \
-    NOTE(volatile_read##bytes, bytes, 0)          \
-    NOTE(volatile_write##bytes, bytes, 1)         \
+#define NOTE_BOTH(bytes)                           \
+    NOTE(read##bytes, bytes, 0)                    \
+    NOTE(write##bytes, bytes, 1)                   \
+    NOTE(unaligned_read##bytes, bytes, 0)          \
+    NOTE(unaligned_write##bytes, bytes, 1)         \
+    NOTE(volatile_read##bytes, bytes, 0)           \
+    NOTE(volatile_write##bytes, bytes, 1)          \
     NOTE(unaligned_volatile_read##bytes, bytes, 0) \
     NOTE(unaligned_volatile_write##bytes, bytes, 1)
 NOTE_BOTH(1)

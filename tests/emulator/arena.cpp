@@ -16,7 +16,9 @@ std::int64_t extent(const Spec& spec, const trifold_strides& s, const trifold_ar
 
 }  // namespace
 
-std::int64_t gap_of(const Program& program) { return align(4096 + 2 * program.variant.storage.factor * element_bytes(program.spec.precision)); }
+std::int64_t gap_of(const Program& program) {
+    return align(4096 + 2 * program.variant.storage.factor * element_bytes(program.spec.precision));
+}
 
 std::vector<Buffer> spread_buffers(const Program& program) {
     auto buffers = program.buffers;

@@ -190,16 +190,14 @@ Detector::Region* Detector::find_region(const char* at) {
     return last_region_;
 }
 
-std::string Detector::nearest_region(const char* at) const {
-    const Region* nearest = nullptr;
-    std::int64_t best = 0;
-    for (const auto& region : regions_) {
-        const auto distance = at < region->begin ? region->begin - at : at - region->begin - region->bytes;
-        if (nearest == nullptr || distance < best) nearest = region.get(), best = distance;
-    }
-    if (nearest == nullptr) return "no array";
-    return at < nearest->begin ? fmt::format("{} bytes before '{}'", best, nearest->name)
-                               : fmt::format("{} bytes past the end of '{}', which has {}", best, nearest->name, nearest->bytes);
+std::string Detector::nearest_array(const Block& block, const char* at) const {
+    const Range* nearest = &block.shared;
+    std::string name = "shared memory";
+    const auto distance = [&](const Range& range) { return at < range.begin ? range.begin - at : at - range.begin - range.bytes; };
+    for (const auto& region : regions_)
+        if (distance(*region) < distance(*nearest)) nearest = region.get(), name = "'" + region->name + "'";
+    return at < nearest->begin ? fmt::format("{} bytes before {}", distance(*nearest), name)
+                               : fmt::format("{} bytes past the end of {}, which has {}", distance(*nearest), name, nearest->bytes);
 }
 
 bool Detector::access(std::uint32_t number, std::uint32_t thread, const void* address, std::int64_t bytes, Kind kind, const void* caller) {
@@ -217,11 +215,7 @@ bool Detector::access(std::uint32_t number, std::uint32_t thread, const void* ad
         if (region == nullptr) {
             for (const auto& ignored : ignored_)
                 if (ignored.holds(at, bytes)) return true;
-            const auto past = at - block.shared.begin - block.shared.bytes;
-            const bool beside = past >= 0 && past < 4096;
-            add_finding(fmt::format("out of bounds: {}: {}", what(),
-                                    beside ? fmt::format("{} bytes past the end of shared memory, which has {}", past, block.shared.bytes)
-                                           : nearest_region(at)));
+            add_finding(fmt::format("out of bounds: {}: {}", what(), nearest_array(block, at)));
             return false;
         }
         range = region, words = &region->words;
@@ -250,9 +244,9 @@ void Detector::report(const Access& now, bool writing, const Access& before, boo
     if (findings_.size() >= most_findings || !reported_.insert({now.caller, before.caller}).second) return;
     const bool same = now.block == before.block;
     const auto who = [](const Access& access) { return fmt::format("block {} thread {}", access.block, access.thread); };
-    add_finding(fmt::format("race on {}, byte {}: {} of {} bytes by {}, {}; after the {} by {}, {}; no {} orders them", place.name, place.offset,
-                            writing ? "write" : "read", place.bytes, who(now), source_line(now.caller), wrote ? "write" : "read", who(before),
-                            source_line(before.caller), same ? "barrier" : "flag or launch"));
+    add_finding(fmt::format("race on {}, byte {}: {} of {} bytes by {}, {}; after the {} by {}, {}; no {} orders them", place.name,
+                            place.offset, writing ? "write" : "read", place.bytes, who(now), source_line(now.caller),
+                            wrote ? "write" : "read", who(before), source_line(before.caller), same ? "barrier" : "flag or launch"));
 }
 
 void Detector::add_finding(std::string text) {

@@ -87,7 +87,7 @@ class Detector {
     void report(const Access& now, bool writing, const Access& before, bool wrote, const Place& place);
     void add_finding(std::string text);
     Region* find_region(const char* at);
-    std::string nearest_region(const char* at) const;
+    std::string nearest_array(const Block& block, const char* at) const;
 
     Time now_ = 1, base_ = 0;
     std::vector<std::unique_ptr<Region>> regions_;  // by address
@@ -95,7 +95,7 @@ class Detector {
     std::vector<Range> ignored_;
     std::uint32_t launch_ = 0;
     std::map<std::uint32_t, std::set<std::uint32_t>> before_;  // launches before a launch
-    std::vector<std::uint32_t> launch_of_;  // of a block
+    std::vector<std::uint32_t> launch_of_;                     // of a block
     std::vector<std::unique_ptr<Block>> blocks_;
     std::map<const void*, Clock> flags_;
     std::vector<std::vector<Access>> more_ = {{}};

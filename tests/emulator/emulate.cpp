@@ -37,7 +37,8 @@ Options parse(int argc, char** argv) {
     app.add_option("--source", options.source, "run this unit in place of the generated one")->check(CLI::ExistingFile);
     const std::map<std::string, trifold::test::Order> orders{
         {"forward", trifold::test::Order::forward}, {"reverse", trifold::test::Order::reverse}, {"random", trifold::test::Order::random}};
-    app.add_option("--order", options.running.order, "of waves and lanes: forward, reverse or random")->transform(CLI::CheckedTransformer(orders));
+    app.add_option("--order", options.running.order, "of waves and lanes: forward, reverse or random")
+        ->transform(CLI::CheckedTransformer(orders));
     app.add_option("--seed", options.running.seed, "of the random order")->capture_default_str();
     app.add_option("--seeds", options.seeds, "run with so many seeds, one after another")->capture_default_str();
     app.add_option("--alive", options.running.alive, "thread blocks alive at once")->capture_default_str();
@@ -72,8 +73,9 @@ int run(const Options& options) {
         text << std::ifstream(options.source).rdbuf();
         program.source = text.str();
     }
-    fmt::print("n {}, N {}, {}, {} right-hand side(s), {} system(s); {}, schedule {}, variant {}\n", options.spec.block, options.spec.horizon,
-               options.precision, options.spec.rhs, options.spec.batch, options.target, program.schedule.name, program.variant.name);
+    fmt::print("n {}, N {}, {}, {} right-hand side(s), {} system(s); {}, schedule {}, variant {}\n", options.spec.block,
+               options.spec.horizon, options.precision, options.spec.rhs, options.spec.batch, options.target, program.schedule.name,
+               program.variant.name);
     const EmulatedUnit unit(std::move(program), options.plain ? EmulatedUnit::Build::plain : EmulatedUnit::Build::watched);
     bool good = true;
     auto running = options.running;

@@ -2,22 +2,23 @@
 #ifndef TRIFOLD_EMULATOR_H
 #define TRIFOLD_EMULATOR_H
 
+/* `here`: the kernel's place that asks. */
 struct Emulator {
-    int thread;                                                /* the one that runs; it and the rest of its block: */
+    int thread; /* the one that runs; its block's place in the grid and shared memory */
     long long group[2];
     void* shared;
-    void (*barrier)(int kind);                                 /* 0: thread block, 1: wave, 2: cluster */
-    void (*named)(int id, int threads, int waits);             /* barrier `id` of so many threads; without `waits` the thread goes on */
-    const void* (*exchange)(const void* send, int bytes);      /* what each lane of the wave sent, one after another */
-    unsigned long long (*claim)(void* counter, int bytes);     /* adds one, returns what was there */
-    void (*load_acquire)(const void* flag, void* to, int bytes);
-    void (*store_release)(void* flag, const void* value, int bytes);
-    void (*spin)();
-    void (*copy)(void* to, const void* from, int bytes);       /* lands at the wait for its group */
+    void (*barrier)(int kind, const void* here);                             /* 0: thread block, 1: wave, 2: cluster */
+    void (*named)(int id, int threads, int waits, const void* here);         /* without `waits` the thread only arrives */
+    const void* (*exchange)(const void* send, int bytes, const void* here);  /* what each lane of the wave sent, one after another */
+    unsigned long long (*claim)(void* counter, int bytes, const void* here); /* adds one, returns what was there */
+    void (*load_acquire)(const void* flag, void* to, int bytes, const void* here);
+    void (*store_release)(void* flag, const void* value, int bytes, const void* here);
+    void (*spin)(const void* here);
+    void (*copy)(void* to, const void* from, int bytes, const void* here); /* lands at the wait for its group */
     void (*end_copies)();
     void (*wait_copies)(int pending);
-    void (*access)(const void* at, long bytes, int writes, const void* from); /* in instrumented units; null: nobody looks */
-    void (*fail)(const char* what);
+    void (*access)(const void* at, long bytes, int writes, const void* here); /* in watched units; null: nobody looks */
+    void (*fail)(const char* what, const void* here);
 };
 
 #endif

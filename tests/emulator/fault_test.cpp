@@ -1,0 +1,209 @@
+// The emulator finds what it is for: each fault is planted in a small kernel, whose sound twin passes.
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+#include "tests/emulator/unit.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+/// What the threads of a small kernel find.
+struct Outcome {
+    std::string thrown;
+    std::vector<std::string> findings;
+    std::vector<double> memory = std::vector<double>(256);
+    bool sound() const { return thrown.empty() && findings.empty(); }
+    bool says(std::string_view text) const {
+        for (const auto& finding : findings)
+            if (finding.find(text) != finding.npos) return true;
+        return thrown.find(text) != thrown.npos;
+    }
+    std::string all() const {
+        auto text = thrown;
+        for (const auto& finding : findings) text += "\n" + finding;
+        return text;
+    }
+};
+
+/// A kernel whose body sees `memory`, 256 numbers of which the first may be flags, `shared`, 64 numbers, and `planted`.
+class SmallKernel {
+  public:
+    explicit SmallKernel(const std::string& body, int lanes = 32) : lanes_(lanes) {
+        unit_ = compile_unit(
+            "TRIFOLD_KERNEL(0, 0) void kernel(double* memory, bool planted) {\n"
+            "    double* shared = static_cast<double*>(shared_memory());\n    const int t = thread_index(), block = group_x();\n"
+            "    trifold_int* flags = reinterpret_cast<trifold_int*>(memory);\n#line 1 \"kernel\"\n" +
+                body + "\n}\n",
+            lanes, true);
+        connect(unit_.get(), emulator_);
+    }
+    Outcome run(bool planted, Grid grid, const Running& running = {}) {
+        const auto kernel = reinterpret_cast<void (*)(double*, bool)>(find_kernel(unit_.get(), "kernel"));
+        Outcome outcome;
+        Detector detector;
+        detector.begin_operation();
+        detector.add_region("memory", outcome.memory.data(), 256 * 8, true);
+        detector.begin_launch(0, {});
+        grid.lanes = lanes_, grid.shared_bytes = 512;
+        try {
+            run_grid(emulator_, [&] { kernel(outcome.memory.data(), planted); }, grid, running, &detector);
+        } catch (const std::runtime_error& error) {
+            outcome.thrown = error.what();
+        }
+        outcome.findings = detector.findings();
+        return outcome;
+    }
+
+  private:
+    int lanes_;
+    std::shared_ptr<void> unit_;
+    Emulator emulator_{};
+};
+
+/// The sound kernel passes in every order, and the planted fault is found in every order.
+void check_fault(const std::string& body, const Grid& grid, const std::string& expected, int alive = 1, int lanes = 32) {
+    SmallKernel kernel(body, lanes);
+    for (const auto order : {trifold::test::Order::forward, trifold::test::Order::reverse, trifold::test::Order::random}) {
+        CAPTURE(static_cast<int>(order));
+        const auto sound = kernel.run(false, grid, {order, 3, alive});
+        CHECK_MESSAGE(sound.sound(), sound.all());
+        const auto faulty = kernel.run(true, grid, {order, 3, alive});
+        CHECK_MESSAGE(faulty.says(expected), faulty.all());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a missing barrier is a race, named with both lines") {
+    const std::string body =
+        "shared[t] = t;\n"
+        "if (!planted) block_sync();\n"
+        "memory[t] = shared[63 - t];";
+    check_fault(body, {.threads = 64}, "race on shared memory");
+    const auto faulty = SmallKernel(body).run(true, {.threads = 64});
+    CHECK(faulty.says("kernel:1"));
+    CHECK(faulty.says("kernel:3"));
+}
+
+TEST_CASE("a barrier missing between a read and the next write is a race") {
+    check_fault(
+        "shared[t] = t;\nblock_sync();\nconst double next = shared[(t + 32) % 64];\n"
+        "if (!planted) block_sync();\nshared[t] = next;\nmemory[t] = next;",
+        {.threads = 64}, "race on shared memory");
+}
+
+TEST_CASE("a missing barrier of a wave is a race, and the wave's barrier orders no others") {
+    for (const int lanes : {32, 64})
+        check_fault("shared[t] = t;\nif (!planted) warp_sync();\nmemory[t] = shared[t ^ 1];", {.threads = 64}, "race on shared memory", 1,
+                    lanes);
+    check_fault("shared[t] = t;\nif (planted) warp_sync(); else block_sync();\nmemory[t] = shared[63 - t];", {.threads = 64},
+                "race on shared memory");
+}
+
+TEST_CASE("a missing arrival at a named barrier is a race or a wait without end") {
+    // The second wave publishes; the first waits for it alone.
+    check_fault(
+        "if (t < 32) { if (!planted) named_sync(1, 64); memory[t] = shared[t]; }\n"
+        "else { shared[t - 32] = t; if (!planted) named_arrive(1, 64); }",
+        {.threads = 64}, "race on shared memory");
+    check_fault("if (t < 32) named_sync(1, 64); else if (!planted) named_arrive(1, 64);", {.threads = 64},
+                "wait at a named barrier, kernel:1");
+}
+
+TEST_CASE("accesses out of bounds are named with the array") {
+    check_fault("memory[t == 63 && planted ? 256 : t] = 1;", {.threads = 64},
+                "write of 8 bytes by block 0 thread 63, kernel:1: 0 bytes past the end of 'memory'");
+    check_fault("memory[t] = memory[t == 0 && planted ? -1 : t + 64];", {.threads = 64}, "8 bytes before 'memory'");
+    check_fault("shared[t == 63 && planted ? 64 : t] = 1;", {.threads = 64}, "0 bytes past the end of shared memory, which has 512");
+}
+
+TEST_CASE("what nobody wrote is NaN") {
+    const auto outcome = SmallKernel("memory[t] = shared[t];").run(false, {.threads = 64});
+    CHECK(outcome.memory[0] != outcome.memory[0]);
+}
+
+TEST_CASE("a divergent barrier is named with who waits where") {
+    check_fault("if (t < 3 || !planted)\n  block_sync();", {.threads = 64},
+                "threads 0 to 2 wait at the block barrier, kernel:2; threads 3 to 63 have ended");
+    for (const int lanes : {32, 64})
+        check_fault("if (t % 32 != 5 || !planted)\n  memory[t] = shuffle_xor(t, 1);", {.threads = 64}, "shuffle, kernel:2", 1, lanes);
+}
+
+TEST_CASE("a missing wait for a flag is a race between blocks") {
+    const std::string body =
+        "if (block == 0) {\n"
+        "  memory[8 + t] = t;\n  block_sync();\n  if (t == 0) store_release(&flags[0], trifold_int(1));\n"
+        "} else {\n"
+        "  if (t == 0 && !planted) while (load_acquire(&flags[0]) != 1) spin();\n  block_sync();\n  memory[80 + t] = memory[8 + t];\n}";
+    for (const int alive : {1, 2}) {
+        // In reverse order the second block waits first, which needs both alive.
+        check_fault(body, {.x = 2, .threads = 64}, "race on memory", alive);
+    }
+}
+
+TEST_CASE("a flag released before all of the block has written is a race") {
+    check_fault(
+        "if (block == 0) {\n  memory[8 + t] = t;\n  if (!planted) block_sync();\n  if (t == 0) store_release(&flags[0], trifold_int(1));\n"
+        "} else {\n  if (t == 0) while (load_acquire(&flags[0]) != 1) {}\n  block_sync();\n  memory[80 + t] = memory[8 + t];\n}",
+        {.x = 2, .threads = 64}, "race on memory", 2);
+}
+
+TEST_CASE("a flag read without a barrier after it orders only its reader") {
+    check_fault(
+        "if (block == 0) {\n  memory[8 + t] = t;\n  block_sync();\n  if (t == 0) store_release(&flags[0], trifold_int(1));\n"
+        "} else {\n  if (t == 0) while (load_acquire(&flags[0]) != 1) spin();\n  if (!planted) block_sync();\n  memory[80 + t] = memory[8 "
+        "+ t];\n}",
+        {.x = 2, .threads = 64}, "race on memory", 2);
+}
+
+TEST_CASE("a plain write of a flag is a race") {
+    check_fault(
+        "if (t != 0) return;\n"
+        "if (block == 0) { if (planted) flags[0] = 1; else store_release(&flags[0], trifold_int(1)); }\n"
+        "else while (load_acquire(&flags[0]) != 1) spin();",
+        {.x = 2, .threads = 32}, "race on memory", 2);
+}
+
+TEST_CASE("a flag that never comes is named, not waited for") {
+    check_fault(
+        "if (t == 0 && block == 0 && !planted) store_release(&flags[0], trifold_int(1));\nif (t == 0) while (load_acquire(&flags[0]) != 1) "
+        "spin();",
+        {.x = 2, .threads = 32}, "threads 0 to 0 spin on a flag, kernel:2", 2);
+    // Blocks that claim their work in order never wait for a later one, so alone each of them ends.
+    check_fault(
+        "if (t != 0) return;\nconst trifold_int mine = claim(&flags[3]);\nconst trifold_int wanted = planted ? 1 - mine : mine - 1;\n"
+        "if (wanted >= 0) while (load_acquire(&flags[wanted]) != 1) spin();\nstore_release(&flags[mine], trifold_int(1));",
+        {.x = 2, .threads = 32}, "block (0, 0): threads 0 to 0 spin on a flag, kernel:4");
+}
+
+TEST_CASE("a missing wait for a copy is seen") {
+    const std::string body =
+        "memory[t] = t;\nblock_sync();\n"
+        "if (t < 32) copy_async(shared + 2 * t, memory + 2 * t);\nend_copies();\nif (!planted) wait_copies<0>();\nblock_sync();\n"
+        "memory[64 + t] = shared[t];\n"
+        "block_sync();\nwait_copies<0>();";
+    SmallKernel kernel(body);
+    for (const auto order : {trifold::test::Order::forward, trifold::test::Order::reverse, trifold::test::Order::random}) {
+        const auto sound = kernel.run(false, {.threads = 64}, {order});
+        CHECK_MESSAGE(sound.sound(), sound.all());
+        for (std::size_t t = 0; t < 64; ++t) CHECK(sound.memory[64 + t] == static_cast<double>(t));
+        const auto faulty = kernel.run(true, {.threads = 64}, {order});
+        for (std::size_t t = 0; t < 64; ++t) CHECK(faulty.memory[64 + t] != faulty.memory[64 + t]);
+    }
+    check_fault("copy_async(shared + 2 * (t % 32), memory + 128 + 2 * (t % 32));\nend_copies();\nif (!planted) wait_copies<0>();",
+                {.threads = 32}, "a copy is never waited for: kernel:1");
+    check_fault(
+        "copy_async(shared + 2 * t, memory + 2 * t);\nend_copies();\nwait_copies<0>();\nif (!planted) block_sync();\nmemory[128 + t] = "
+        "shared[2 * ((t + 5) % 32)];",
+        {.threads = 32}, "race on shared memory");
+}
+
+TEST_CASE("a cluster's barrier orders its blocks") {
+    check_fault(
+        "memory[32 * block + t] = t;\nif (planted) block_sync(); else cluster_sync();\nmemory[128 + 32 * block + t] = memory[32 * (1 - "
+        "block) + t];",
+        {.x = 2, .threads = 32, .cluster = 2}, "race on memory");
+}

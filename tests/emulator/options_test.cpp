@@ -11,7 +11,6 @@ using namespace trifold::test;
 
 namespace {
 
-constexpr auto forward_order = trifold::test::Order::forward;
 const std::string variants[] = {"fused", "tiled"};
 
 struct Case {
@@ -52,7 +51,7 @@ TEST_CASE("emulated: a failed member is named, all of it is NaN, and the others 
                 CAPTURE(block);
                 Case test({.block = 10, .horizon = 9, .batch = 3}, schedule, variant, 3);
                 test.d(1, block, 8, 8) = -1e6;
-                test.unit.run(Operation::factor_solve, test.args(), forward_order);
+                test.unit.run(Operation::factor_solve, test.args());
                 CHECK(test.status(1).block == block);
                 CHECK(test.status(1).row == 8);
                 CHECK(std::isnan(test.log_determinant(1)));
@@ -70,7 +69,7 @@ TEST_CASE("emulated: pivots that are zero, infinite or NaN fail; tiny ones pass"
         CAPTURE(pivot);
         Case test({.block = 1, .horizon = 1}, "sequential", "fused", 1);
         test.user.d[0] = pivot;
-        test.unit.run(Operation::factor, test.args(), forward_order);
+        test.unit.run(Operation::factor, test.args());
         const bool passes = pivot > 0 && pivot < infinity;
         CHECK(test.status(0).block == (passes ? -1 : 0));
         if (passes) CHECK(test.log_determinant(0) == doctest::Approx(std::log(pivot)).epsilon(1e-14));
@@ -84,7 +83,7 @@ TEST_CASE("emulated: masked members and members beyond the call are untouched") 
         auto args = test.args();
         args.active = active;
         args.members = 3;
-        test.unit.run(Operation::factor_solve, args, forward_order);
+        test.unit.run(Operation::factor_solve, args);
         CHECK(test.solves(0));
         CHECK(test.solves(2));
         for (const std::int64_t m : {1, 3}) CHECK(test.solution(m) == Matrix::Constant(30, 2, 7.0));
@@ -96,7 +95,7 @@ TEST_CASE("emulated: fewer columns than the Spec's") {
         Case test({.block = 9, .horizon = 5, .rhs = 11}, "twisted:2", "fused", 6);
         auto args = test.args();
         args.columns = columns;
-        test.unit.run(Operation::factor_solve, args, forward_order);
+        test.unit.run(Operation::factor_solve, args);
         const auto solved = test.solution(0);
         const Matrix b = test.systems[0].b;
         CHECK(relative_residual(test.systems[0].dense(), solved.leftCols(columns), b.leftCols(columns)) <= tolerance<double>);
@@ -114,7 +113,7 @@ TEST_CASE("emulated: diagonals and shifts are added where D is loaded") {
             auto args = test.args();
             args.diagonal = diagonal.data();
             args.shift = shift;
-            test.unit.run(Operation::factor_solve, args, forward_order);
+            test.unit.run(Operation::factor_solve, args);
             for (std::int64_t m = 0; m < 2; ++m) {
                 for (std::int64_t i = 0; i < 7; ++i)
                     for (std::int64_t r = 0; r < 6; ++r)
@@ -134,7 +133,7 @@ TEST_CASE("emulated: pivots below the floor are raised and counted") {
         for (auto& value : test.user.e) value = 0;
         auto args = test.args();
         args.pivot_floor = 1e-3;
-        test.unit.run(Operation::factor, args, forward_order);
+        test.unit.run(Operation::factor, args);
         CHECK(test.status(0).block == -1);
         CHECK(test.status(0).floors == 8);
         const double expected = 8 * std::log(1e-3) + 2 * test.systems[0].d[1].llt().matrixLLT().diagonal().array().log().sum();
@@ -156,7 +155,7 @@ TEST_CASE("emulated: every layout") {
                            .d = {.leading = 11, .stage = 123},
                            .e = {.leading = 13}},
                           "twisted:3", variant, 10);
-                test.unit.run(Operation::factor_solve, test.args(), forward_order);
+                test.unit.run(Operation::factor_solve, test.args());
                 CHECK(test.solves(0));
                 CHECK(test.solves(1));
             }
@@ -169,7 +168,7 @@ TEST_CASE("emulated: a member's bits depend on nothing else") {
             const auto each = values->size() / 3;
             std::copy_n(values->begin(), each, values->begin() + static_cast<std::ptrdiff_t>(2 * each));
         }
-        test.unit.run(Operation::factor_solve, test.args(), forward_order);
+        test.unit.run(Operation::factor_solve, test.args());
         CHECK(test.solution(0) == test.solution(2));
         CHECK(test.solution(0) != test.solution(1));
     }
@@ -180,16 +179,6 @@ TEST_CASE("emulated: x may be b") {
     auto args = test.args();
     test.x = test.user.b;
     args.b = args.x;
-    test.unit.run(Operation::factor_solve, args, forward_order);
+    test.unit.run(Operation::factor_solve, args);
     CHECK(test.solves(0));
-}
-
-TEST_CASE("the emulator diagnoses a barrier that some threads never reach") {
-    Emulator emulator{};
-    const auto diverge = [&] {
-        if (emulator.thread < 3) emulator.barrier(0);
-    };
-    CHECK_THROWS_WITH_AS(run_block(emulator, diverge, 64, 0, forward_order),
-                         "divergent barrier: threads wait for others that never come: from thread 0: block barrier; from thread 3: ended;",
-                         std::runtime_error);
 }

@@ -6,8 +6,9 @@
 #define TRIFOLD_METHOD inline
 #define TRIFOLD_CONSTANT static const
 #define TRIFOLD_KERNEL(threads, blocks) extern "C" __attribute__((visibility("default")))
-/* A name of the platform's: what it does to memory is the machine's, not the kernel's. */
-#define TRIFOLD_RAW static inline __attribute__((no_sanitize("thread"), unused))
+/* What the machine does: its accesses are not the kernel's. It tells the machine where it was called. */
+#define TRIFOLD_MACHINE static __attribute__((noinline, no_sanitize("thread"), unused))
+#define TRIFOLD_HERE __builtin_return_address(0)
 #include <math.h>
 
 #include "emulator.h"
@@ -15,15 +16,15 @@ extern "C" __attribute__((visibility("default"))) Emulator* emulator;
 Emulator* emulator;
 
 constexpr int warp_lanes = TRIFOLD_WAVE;
-TRIFOLD_RAW int thread_index() { return emulator->thread; }
-TRIFOLD_RAW trifold_int group_x() { return emulator->group[0]; }
-TRIFOLD_RAW trifold_int group_y() { return emulator->group[1]; }
-TRIFOLD_RAW void block_sync() { emulator->barrier(0); }
-TRIFOLD_RAW void warp_sync() { emulator->barrier(1); }
-TRIFOLD_RAW void cluster_sync() { emulator->barrier(2); }
-TRIFOLD_RAW void named_sync(int id, int count) { emulator->named(id, count, 1); }
-TRIFOLD_RAW void named_arrive(int id, int count) { emulator->named(id, count, 0); }
-TRIFOLD_RAW void* shared_memory() { return emulator->shared; }
+TRIFOLD_MACHINE int thread_index() { return emulator->thread; }
+TRIFOLD_MACHINE trifold_int group_x() { return emulator->group[0]; }
+TRIFOLD_MACHINE trifold_int group_y() { return emulator->group[1]; }
+TRIFOLD_MACHINE void block_sync() { emulator->barrier(0, TRIFOLD_HERE); }
+TRIFOLD_MACHINE void warp_sync() { emulator->barrier(1, TRIFOLD_HERE); }
+TRIFOLD_MACHINE void cluster_sync() { emulator->barrier(2, TRIFOLD_HERE); }
+TRIFOLD_MACHINE void named_sync(int id, int count) { emulator->named(id, count, 1, TRIFOLD_HERE); }
+TRIFOLD_MACHINE void named_arrive(int id, int count) { emulator->named(id, count, 0, TRIFOLD_HERE); }
+TRIFOLD_MACHINE void* shared_memory() { return emulator->shared; }
 
 template <class T>
 TRIFOLD_DEVICE T* global_pointer(T* p) {
@@ -31,51 +32,54 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
 }
 
 template <class T>
-TRIFOLD_RAW T shuffle(T value, int lane) {
-    return static_cast<const T*>(emulator->exchange(&value, sizeof value))[lane];
+TRIFOLD_MACHINE T shuffle(T value, int lane) {
+    return static_cast<const T*>(emulator->exchange(&value, sizeof value, TRIFOLD_HERE))[lane];
 }
 template <class T>
-TRIFOLD_RAW T shuffle_xor(T value, int mask) {
-    return shuffle(value, (thread_index() % warp_lanes) ^ mask);
+TRIFOLD_MACHINE T shuffle_xor(T value, int mask) {
+    return static_cast<const T*>(emulator->exchange(&value, sizeof value, TRIFOLD_HERE))[emulator->thread % warp_lanes ^ mask];
 }
 
 template <class T>
-TRIFOLD_RAW T claim(T* counter) {
-    return static_cast<T>(emulator->claim(counter, sizeof *counter));
+TRIFOLD_MACHINE T claim(T* counter) {
+    return static_cast<T>(emulator->claim(counter, sizeof *counter, TRIFOLD_HERE));
 }
 template <class T>
-TRIFOLD_RAW void store_release(T* flag, T value) {
-    emulator->store_release(flag, &value, sizeof value);
+TRIFOLD_MACHINE void store_release(T* flag, T value) {
+    emulator->store_release(flag, &value, sizeof value, TRIFOLD_HERE);
 }
 template <class T>
-TRIFOLD_RAW T load_acquire(const T* flag) {
+TRIFOLD_MACHINE T load_acquire(const T* flag) {
     T value;
-    emulator->load_acquire(flag, &value, sizeof value);
+    emulator->load_acquire(flag, &value, sizeof value, TRIFOLD_HERE);
     return value;
 }
-TRIFOLD_RAW void spin() { emulator->spin(); }
+TRIFOLD_MACHINE void spin() { emulator->spin(TRIFOLD_HERE); }
 
-TRIFOLD_RAW void check_aligned(const void* p) {
-    if (reinterpret_cast<unsigned long long>(p) % 16 != 0) emulator->fail("not a multiple of 16");
+/* Inlined, so that the kernel's line is known. */
+#define TRIFOLD_VECTOR static inline __attribute__((always_inline))
+TRIFOLD_MACHINE void check_aligned(const void* p) {
+    if (reinterpret_cast<unsigned long long>(p) % 16 != 0) emulator->fail("an address that is no multiple of 16", TRIFOLD_HERE);
 }
 template <class T, int Size>
-TRIFOLD_DEVICE void load_vector(T (&to)[Size], const T* from) {
+TRIFOLD_VECTOR void load_vector(T (&to)[Size], const T* from) {
     check_aligned(from);
     for (int k = 0; k < Size; ++k) to[k] = from[k];
 }
 template <class T, int Size>
-TRIFOLD_DEVICE void store_vector(T* to, const T (&from)[Size]) {
+TRIFOLD_VECTOR void store_vector(T* to, const T (&from)[Size]) {
     check_aligned(to);
     for (int k = 0; k < Size; ++k) to[k] = from[k];
 }
 
-TRIFOLD_RAW void copy_async(void* to, const void* from) {
+TRIFOLD_MACHINE void start_copy(void* to, const void* from) { emulator->copy(to, from, 16, TRIFOLD_HERE); }
+TRIFOLD_VECTOR void copy_async(void* to, const void* from) {
     check_aligned(to), check_aligned(from);
-    emulator->copy(to, from, 16);
+    start_copy(to, from);
 }
-TRIFOLD_RAW void end_copies() { emulator->end_copies(); }
+TRIFOLD_MACHINE void end_copies() { emulator->end_copies(); }
 template <int Pending>
-TRIFOLD_RAW void wait_copies() {
+TRIFOLD_MACHINE void wait_copies() {
     emulator->wait_copies(Pending);
 }
 
@@ -92,11 +96,11 @@ struct TensorOperands {
     double columns[2][Quads], rows[Quads];
 };
 template <int Quads>
-TRIFOLD_RAW void tensor_multiply(double (&c0)[2], double (&c1)[2], const double (&columns)[2][Quads], const double (&rows)[Quads]) {
+TRIFOLD_MACHINE void tensor_multiply(double (&c0)[2], double (&c1)[2], const double (&columns)[2][Quads], const double (&rows)[Quads]) {
     TensorOperands<Quads> mine;
     __builtin_memcpy(mine.columns, columns, sizeof columns);
     __builtin_memcpy(mine.rows, rows, sizeof rows);
-    const auto* all = static_cast<const TensorOperands<Quads>*>(emulator->exchange(&mine, sizeof mine));
+    const auto* all = static_cast<const TensorOperands<Quads>*>(emulator->exchange(&mine, sizeof mine, TRIFOLD_HERE));
     const int lane = thread_index() % warp_lanes;
     for (int i = 0; i < Quads; ++i)
         for (int t = 0; t < 4; ++t)
@@ -108,12 +112,12 @@ TRIFOLD_RAW void tensor_multiply(double (&c0)[2], double (&c1)[2], const double 
 }
 
 constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
-TRIFOLD_RAW int tensor_depth() { return thread_index() % 4; }
-TRIFOLD_RAW int tensor_row() { return thread_index() % warp_lanes / 4; }
-TRIFOLD_RAW int tensor_column() { return thread_index() % warp_lanes / 4; }
-TRIFOLD_RAW int result_row(int) { return thread_index() % 4 * 2; }
+TRIFOLD_MACHINE int tensor_depth() { return thread_index() % 4; }
+TRIFOLD_MACHINE int tensor_row() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_MACHINE int tensor_column() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_MACHINE int result_row(int) { return thread_index() % 4 * 2; }
 template <int Quads>
-TRIFOLD_RAW void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
-                                 const double (&rows)[Quads]) {
+TRIFOLD_VECTOR void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
+                                    const double (&rows)[Quads]) {
     tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }

@@ -19,8 +19,8 @@ namespace trifold::test {
 namespace {
 
 enum class Wait { none, spin, block, wave, exchange, named, cluster, ended };
-constexpr const char* waits[] = {"run",       "spin on a flag", "wait at the block barrier",   "wait at the wave barrier",
-                                 "shuffle",   "wait at a named barrier", "wait at the cluster barrier", "have ended"};
+constexpr const char* waits[] = {"run",     "spin on a flag",          "wait at the block barrier",   "wait at the wave barrier",
+                                 "shuffle", "wait at a named barrier", "wait at the cluster barrier", "have ended"};
 constexpr int named_barriers = 16;
 constexpr int most_idle_rounds = 100;  // of threads that only look at flags
 
@@ -28,13 +28,13 @@ struct Copy {
     void* to;
     const void* from;
     int bytes;
-    const void* caller;
+    const void* here;
 };
 
 struct Thread {
     Fiber fiber;
     Wait wait = Wait::none;
-    const void* caller = nullptr;  // where it waits
+    const void* here = nullptr;  // where it waits
     int named = 0;
     const void* send = nullptr;
     int bytes = 0;
@@ -68,24 +68,22 @@ class Machine {
 
     // What threads ask for.
     void main();
-    void barrier(Wait wait, const void* caller);
-    void named(int id, int threads, bool stays, const void* caller);
-    const void* exchange(const void* send, int bytes, const void* caller);
-    unsigned long long claim(void* counter, int bytes, const void* caller);
-    void load_acquire(const void* flag, void* to, int bytes, const void* caller);
-    void store_release(void* flag, const void* value, int bytes, const void* caller);
-    void spin(const void* caller) { pause(Wait::spin, caller); }
+    void pause(Wait wait, const void* here);
+    void named(int id, int threads, bool stays, const void* here);
+    const void* exchange(const void* send, int bytes, const void* here);
+    unsigned long long claim(void* counter, int bytes, const void* here);
+    void load_acquire(const void* flag, void* to, int bytes, const void* here);
+    void store_release(void* flag, const void* value, int bytes, const void* here);
     void copy(const Copy& copy);
     void end_copies() { thread().copies.emplace_back(); }
     void wait_copies(int pending);
-    void access(const void* at, std::int64_t bytes, Kind kind, const void* caller);
+    void access(const void* at, std::int64_t bytes, Kind kind, const void* here);
     void stop(std::string problem);
 
   private:
     Thread& thread() { return block_->threads[static_cast<std::size_t>(current_)]; }
     int wave_of(int t) const { return t / grid_.lanes; }
     int end_of_wave(int wave) const { return std::min(grid_.threads, (wave + 1) * grid_.lanes); }
-    void pause(Wait wait, const void* caller);
     void wake(Block& block, int t);
     void start_block();
     void end_block(Block& block);
@@ -138,9 +136,9 @@ Machine::~Machine() {
     for (auto& block : blocks_) give_back(std::move(block->stacks));
 }
 
-void Machine::pause(Wait wait, const void* caller) {
+void Machine::pause(Wait wait, const void* here) {
     auto& mine = thread();
-    mine.wait = wait, mine.caller = caller;
+    mine.wait = wait, mine.here = here;
     --block_->ready[static_cast<std::size_t>(wave_of(current_))];
     if (wait != Wait::spin) idle_rounds_ = 0, mine.flag = nullptr;
     mine.fiber.switch_to(scheduler_);
@@ -160,26 +158,24 @@ void Machine::stop(std::string problem) {
 void Machine::main() {
     kernel_();
     for (const auto& group : thread().copies)
-        if (!group.empty()) stop(fmt::format("a copy is never waited for: {}", source_line(group.front().caller)));
+        if (!group.empty()) stop(fmt::format("a copy is never waited for: {}", source_line(group.front().here)));
     pause(Wait::ended, nullptr);
     std::abort();
 }
 
-void Machine::barrier(Wait wait, const void* caller) { pause(wait, caller); }
-
 /// All threads of a barrier must agree on how many they are; the last to arrive lets the others go.
-void Machine::named(int id, int threads, bool stays, const void* caller) {
+void Machine::named(int id, int threads, bool stays, const void* here) {
     if (id < 1 || id >= named_barriers)
-        stop(fmt::format("named barrier {} does not exist: give 1 to {}; {}", id, named_barriers - 1, source_line(caller)));
+        stop(fmt::format("named barrier {} does not exist: give 1 to {}; {}", id, named_barriers - 1, source_line(here)));
     auto& barrier = block_->named[static_cast<std::size_t>(id)];
     if (threads % grid_.lanes != 0 || threads > grid_.threads || (barrier.arrived > 0 && barrier.threads != threads))
-        stop(fmt::format("named barrier {} of {} threads is met as one of {}; {}", id, barrier.arrived > 0 ? barrier.threads : grid_.threads,
-                         threads, source_line(caller)));
+        stop(fmt::format("named barrier {} of {} threads is met as one of {}; {}", id,
+                         barrier.arrived > 0 ? barrier.threads : grid_.threads, threads, source_line(here)));
     barrier.threads = threads;
     if (detector_ != nullptr) detector_->arrive(barrier.clock, block_->number, static_cast<std::uint32_t>(current_));
     thread().named = id;
     if (++barrier.arrived < threads) {
-        if (stays) pause(Wait::named, caller);
+        if (stays) pause(Wait::named, here);
         return;
     }
     const auto learn = [&](int t) {
@@ -194,9 +190,9 @@ void Machine::named(int id, int threads, bool stays, const void* caller) {
     idle_rounds_ = 0;
 }
 
-const void* Machine::exchange(const void* send, int bytes, const void* caller) {
+const void* Machine::exchange(const void* send, int bytes, const void* here) {
     thread().send = send, thread().bytes = bytes;
-    pause(Wait::exchange, caller);
+    pause(Wait::exchange, here);
     return block_->gathered[static_cast<std::size_t>(wave_of(current_))].data();
 }
 
@@ -206,8 +202,8 @@ unsigned long long load(const void* at, int bytes) {
     return value;
 }
 
-unsigned long long Machine::claim(void* counter, int bytes, const void* caller) {
-    access(counter, bytes, Kind::atomic_write, caller);
+unsigned long long Machine::claim(void* counter, int bytes, const void* here) {
+    access(counter, bytes, Kind::atomic_write, here);
     const auto value = load(counter, bytes), next = value + 1;
     std::memcpy(counter, &next, static_cast<std::size_t>(bytes));
     idle_rounds_ = 0;
@@ -215,17 +211,17 @@ unsigned long long Machine::claim(void* counter, int bytes, const void* caller) 
 }
 
 /// A second look at a flag that has not changed lets others run first: the thread may be waiting for them.
-void Machine::load_acquire(const void* flag, void* to, int bytes, const void* caller) {
-    access(flag, bytes, Kind::atomic_read, caller);
+void Machine::load_acquire(const void* flag, void* to, int bytes, const void* here) {
+    access(flag, bytes, Kind::atomic_read, here);
     auto& mine = thread();
-    if (mine.flag == flag && mine.seen == load(flag, bytes)) pause(Wait::spin, caller);
+    if (mine.flag == flag && mine.seen == load(flag, bytes)) pause(Wait::spin, here);
     mine.flag = flag, mine.seen = load(flag, bytes);
     if (detector_ != nullptr) detector_->acquire(flag, block_->number, static_cast<std::uint32_t>(current_));
     std::memcpy(to, &mine.seen, static_cast<std::size_t>(bytes));
 }
 
-void Machine::store_release(void* flag, const void* value, int bytes, const void* caller) {
-    access(flag, bytes, Kind::atomic_write, caller);
+void Machine::store_release(void* flag, const void* value, int bytes, const void* here) {
+    access(flag, bytes, Kind::atomic_write, here);
     if (detector_ != nullptr) detector_->release(flag, block_->number, static_cast<std::uint32_t>(current_));
     std::memcpy(flag, value, static_cast<std::size_t>(bytes));
     idle_rounds_ = 0;
@@ -233,8 +229,8 @@ void Machine::store_release(void* flag, const void* value, int bytes, const void
 
 /// Until it lands, what was there is gone and what will be there is not yet.
 void Machine::copy(const Copy& copy) {
-    access(copy.from, copy.bytes, Kind::read, copy.caller);
-    access(copy.to, copy.bytes, Kind::write, copy.caller);
+    access(copy.from, copy.bytes, Kind::read, copy.here);
+    access(copy.to, copy.bytes, Kind::write, copy.here);
     std::memset(copy.to, 0xff, static_cast<std::size_t>(copy.bytes));
     thread().copies.back().push_back(copy);
 }
@@ -243,19 +239,19 @@ void Machine::wait_copies(int pending) {
     auto& groups = thread().copies;
     while (groups.size() > static_cast<std::size_t>(pending) + 1) {
         for (const auto& copy : groups.front()) {
-            access(copy.from, copy.bytes, Kind::read, copy.caller);
-            access(copy.to, copy.bytes, Kind::write, copy.caller);
+            access(copy.from, copy.bytes, Kind::read, copy.here);
+            access(copy.to, copy.bytes, Kind::write, copy.here);
             std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
         }
         groups.erase(groups.begin());
     }
 }
 
-void Machine::access(const void* at, std::int64_t bytes, Kind kind, const void* caller) {
+void Machine::access(const void* at, std::int64_t bytes, Kind kind, const void* here) {
     if (detector_ == nullptr) return;
     const auto* stack = block_->stacks.get() + static_cast<std::size_t>(current_) * stack_bytes;
     if (at >= stack && at < stack + stack_bytes) return;
-    if (!detector_->access(block_->number, static_cast<std::uint32_t>(current_), at, bytes, kind, caller))
+    if (!detector_->access(block_->number, static_cast<std::uint32_t>(current_), at, bytes, kind, here))
         stop(detector_->findings().empty() ? "out of bounds" : detector_->findings().back());
 }
 
@@ -380,10 +376,10 @@ std::string Machine::stuck() const {
         for (int t = 0; t < grid_.threads;) {
             const auto& one = block->threads[static_cast<std::size_t>(t)];
             int last = t;
-            const auto same = [&](const Thread& other) { return other.wait == one.wait && other.caller == one.caller; };
+            const auto same = [&](const Thread& other) { return other.wait == one.wait && other.here == one.here; };
             while (last + 1 < grid_.threads && same(block->threads[static_cast<std::size_t>(last) + 1])) ++last;
             text += fmt::format(" threads {} to {} {}", t, last, waits[static_cast<int>(one.wait)]);
-            if (one.caller != nullptr) text += ", " + source_line(one.caller);
+            if (one.here != nullptr) text += ", " + source_line(one.here);
             text += ";";
             t = last + 1;
         }
@@ -403,30 +399,28 @@ void Machine::run() {
 }  // namespace
 
 void run_grid(Emulator& emulator, const std::function<void()>& kernel, const Grid& grid, const Running& running, Detector* detector) {
-    Machine here(emulator, kernel, grid, running, detector);
-    machine = &here;
-    emulator.barrier = [](int kind) {
-        machine->barrier(kind == 0 ? Wait::block : kind == 1 ? Wait::wave : Wait::cluster, __builtin_return_address(0));
+    Machine instance(emulator, kernel, grid, running, detector);
+    machine = &instance;
+    emulator.barrier = [](int kind, const void* here) {
+        machine->pause(kind == 0 ? Wait::block : kind == 1 ? Wait::wave : Wait::cluster, here);
     };
-    emulator.named = [](int id, int threads, int stays) { machine->named(id, threads, stays != 0, __builtin_return_address(0)); };
-    emulator.exchange = [](const void* send, int bytes) { return machine->exchange(send, bytes, __builtin_return_address(0)); };
-    emulator.claim = [](void* counter, int bytes) { return machine->claim(counter, bytes, __builtin_return_address(0)); };
-    emulator.load_acquire = [](const void* flag, void* to, int bytes) {
-        machine->load_acquire(flag, to, bytes, __builtin_return_address(0));
+    emulator.named = [](int id, int threads, int stays, const void* here) { machine->named(id, threads, stays != 0, here); };
+    emulator.exchange = [](const void* send, int bytes, const void* here) { return machine->exchange(send, bytes, here); };
+    emulator.claim = [](void* counter, int bytes, const void* here) { return machine->claim(counter, bytes, here); };
+    emulator.load_acquire = [](const void* flag, void* to, int bytes, const void* here) { machine->load_acquire(flag, to, bytes, here); };
+    emulator.store_release = [](void* flag, const void* value, int bytes, const void* here) {
+        machine->store_release(flag, value, bytes, here);
     };
-    emulator.store_release = [](void* flag, const void* value, int bytes) {
-        machine->store_release(flag, value, bytes, __builtin_return_address(0));
-    };
-    emulator.spin = [] { machine->spin(__builtin_return_address(0)); };
-    emulator.copy = [](void* to, const void* from, int bytes) { machine->copy({to, from, bytes, __builtin_return_address(0)}); };
+    emulator.spin = [](const void* here) { machine->pause(Wait::spin, here); };
+    emulator.copy = [](void* to, const void* from, int bytes, const void* here) { machine->copy({to, from, bytes, here}); };
     emulator.end_copies = [] { machine->end_copies(); };
     emulator.wait_copies = [](int pending) { machine->wait_copies(pending); };
-    emulator.access = [](const void* at, long bytes, int writes, const void* caller) {
-        machine->access(at, bytes, writes != 0 ? Kind::write : Kind::read, caller);
+    emulator.access = [](const void* at, long bytes, int writes, const void* here) {
+        machine->access(at, bytes, writes != 0 ? Kind::write : Kind::read, here);
     };
-    emulator.fail = [](const char* what) { machine->stop(fmt::format("{}: {}", what, source_line(__builtin_return_address(0)))); };
+    emulator.fail = [](const char* what, const void* here) { machine->stop(fmt::format("{}: {}", what, source_line(here))); };
     if (detector == nullptr) emulator.access = nullptr;
-    here.run();
+    instance.run();
 }
 
 }  // namespace trifold::test

@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "tests/emulator/emulator.h"
 #include "tests/emulator/detector.hpp"
+#include "tests/emulator/emulator.h"
 
 namespace trifold::test {
 
@@ -28,6 +28,7 @@ struct Grid {
 /// Runs a kernel: every thread a fiber that runs until it must wait for others. Shared memory starts as NaN, asynchronous
 /// copies land when they are waited for. `detector`, if any, is told of every access and barrier. Throws std::runtime_error
 /// where the kernel cannot go on: threads wait for what never comes, or one did what no device allows.
-void run_grid(Emulator& emulator, const std::function<void()>& kernel, const Grid& grid, const Running& running = {}, Detector* detector = nullptr);
+void run_grid(Emulator& emulator, const std::function<void()>& kernel, const Grid& grid, const Running& running = {},
+              Detector* detector = nullptr);
 
 }  // namespace trifold::test

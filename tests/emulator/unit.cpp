@@ -55,7 +55,8 @@ void ignore_image(void* library, Detector& detector) {
             for (int k = 0; info->dlpi_addr == wanted.base && k < info->dlpi_phnum; ++k) {
                 const auto& part = info->dlpi_phdr[k];
                 if (part.p_type == PT_LOAD)
-                    wanted.detector.ignore(reinterpret_cast<const void*>(wanted.base + part.p_vaddr), static_cast<std::int64_t>(part.p_memsz));
+                    wanted.detector.ignore(reinterpret_cast<const void*>(wanted.base + part.p_vaddr),
+                                           static_cast<std::int64_t>(part.p_memsz));
             }
             return 0;
         },
@@ -95,13 +96,17 @@ std::shared_ptr<void> compile_unit(const std::string& source, int lanes, bool wa
     if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("no temporary directory");
     const auto unit = directory + "/unit";
     // args.h is part of the unit, and guards itself, so that platform.cuh may come first.
-    std::ofstream(unit + ".cpp") << fmt::format("#define TRIFOLD_WAVE {}\n#include \"{}/templates/args.h\"\n#include \"{}/tests/emulator/platform.cuh\"\n",
-                                                lanes, TEST_ROOT, TEST_ROOT)
-                                 << with_lines(source);
+    std::ofstream(unit + ".cpp")
+        << fmt::format("#define TRIFOLD_WAVE {}\n#include \"{}/templates/args.h\"\n#include \"{}/tests/emulator/platform.cuh\"\n", lanes,
+                       TEST_ROOT, TEST_ROOT)
+        << with_lines(source);
     // Instrumented for the sanitizer of threads, but linked with our own callbacks. It excludes the sanitizers of the tests.
-    const auto flags = watched ? "-g1 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-loop-distribute-patterns" : TEST_CXXFLAGS;
+    const auto flags = watched
+                           ? "-g1 -gdwarf-4 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-loop-distribute-patterns"
+                           : TEST_CXXFLAGS;
     auto command = fmt::format("{} {} -std=c++17 -O1 -w -fPIC -c -o {}.o {}.cpp", TEST_CXX, flags, unit, unit);
-    command += fmt::format(" && {} {} -shared -o {}.so {}.o {}", TEST_CXX, watched ? "" : TEST_CXXFLAGS, unit, unit, watched ? TEST_ACCESSES : "");
+    command +=
+        fmt::format(" && {} {} -shared -o {}.so {}.o {}", TEST_CXX, watched ? "" : TEST_CXXFLAGS, unit, unit, watched ? TEST_ACCESSES : "");
     const bool compiled = std::system(command.c_str()) == 0;
     void* handle = compiled ? dlopen((unit + ".so").c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
     const auto remove = [directory] {
@@ -119,6 +124,8 @@ std::shared_ptr<void> compile_unit(const std::string& source, int lanes, bool wa
             }};
 }
 
+void* find_kernel(void* unit, const std::string& name) { return dlsym(unit, name.c_str()); }
+
 void connect(void* unit, Emulator& emulator) { *static_cast<Emulator**>(dlsym(unit, "emulator")) = &emulator; }
 
 EmulatedUnit::EmulatedUnit(Program program, Build build)
@@ -126,8 +133,9 @@ EmulatedUnit::EmulatedUnit(Program program, Build build)
       build_(build),
       lanes_(32),
       spread_(spread_buffers(program_)),
-      library_(compile_unit(build == Build::watched ? with_offsets(program_.source, spread_) : program_.source, lanes_, build == Build::watched)) {
-    for (const auto& kernel : program_.kernels) entries_.push_back(reinterpret_cast<Entry>(dlsym(library_.get(), kernel.name.c_str())));
+      library_(compile_unit(build == Build::watched ? with_offsets(program_.source, spread_) : program_.source, lanes_,
+                            build == Build::watched)) {
+    for (const auto& kernel : program_.kernels) entries_.push_back(reinterpret_cast<Entry>(find_kernel(library_.get(), kernel.name)));
     connect(library_.get(), *emulator_);
 }
 

@@ -10,6 +10,8 @@ namespace trifold::test {
 
 /// Shared object made of a device unit's source for waves of `lanes`. Where `watched`, every access goes to Emulator::access.
 std::shared_ptr<void> compile_unit(const std::string& source, int lanes, bool watched);
+/// A kernel by its name.
+void* find_kernel(void* unit, const std::string& name);
 /// Points the unit at the machine that runs it.
 void connect(void* unit, Emulator& emulator);
 

@@ -26,7 +26,8 @@ CUcontext current_context() {
 /// Makes the fake driver emulate the kernels of this Plan, and takes note of what is alive.
 class Emulation {
   public:
-    Emulation(const Spec& spec, const Tuning& given) : before_(fake_cuda()), unit_(generate(spec, {Backend::cuda, "sm_90"}, given)) {
+    Emulation(const Spec& spec, const Tuning& given)
+        : before_(fake_cuda()), unit_(generate(spec, {Backend::cuda, "sm_90"}, given), EmulatedUnit::Build::plain) {
         fake_cuda().kernels = unit_.handle();
         cuCtxPushCurrent(other_context);
     }

@@ -69,16 +69,9 @@ CUresult enter(const char* call) {
 CUresult run(const Grid& grid) {
     if (grid.shared > static_cast<unsigned>(grid.function->shared_limit) || grid.x == 0 || grid.y == 0 || grid.y > 65535)
         return CUDA_ERROR_INVALID_VALUE;
-    auto* emulator = *static_cast<trifold::test::Emulator**>(dlsym(fake_cuda().kernels, "emulator"));
-    for (unsigned y = 0; y < grid.y; ++y) {
-        for (unsigned x = 0; x < grid.x; ++x) {
-            emulator->group[0] = x;
-            emulator->group[1] = y;
-            trifold::test::run_block(
-                *emulator, [&] { grid.function->entry(grid.args, grid.level); }, static_cast<int>(grid.threads), grid.shared,
-                trifold::test::Order::forward);
-        }
-    }
+    auto* emulator = *static_cast<Emulator**>(dlsym(fake_cuda().kernels, "emulator"));
+    trifold::test::run_grid(*emulator, [&] { grid.function->entry(grid.args, grid.level); },
+                            {grid.x, grid.y, static_cast<int>(grid.threads), 32, grid.shared});
     return CUDA_SUCCESS;
 }
 
