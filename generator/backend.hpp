@@ -5,7 +5,7 @@
 
 namespace trifold {
 
-/// One per backend; the only place where CPU and CUDA differ in the generator.
+/// One for CPUs, one for the GPUs of CUDA and HIP; the only place where these differ in the generator.
 namespace cpu {
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule);
 std::vector<std::string> compile_options(const Target& target, const Variant& variant);

@@ -16,6 +16,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value
 
 /// Dynamic shared memory one thread block can have.
 std::int64_t shared_limit(const Target& target) {
+    if (target.backend == Backend::hip) return 64 * kib;
     const auto capability = compute_capability(target);
     if (capability == 75) return 64 * kib;
     if (capability == 80 || capability == 87) return 163 * kib;
@@ -25,6 +26,7 @@ std::int64_t shared_limit(const Target& target) {
 
 /// Double-precision tensor instructions at full rate; other chips have them for compatibility only, or not at all.
 bool has_fast_tensor(const Target& target) {
+    if (target.backend == Backend::hip) return target.arch == "gfx90a" || target.arch == "gfx942";
     const auto capability = compute_capability(target);
     return capability == 80 || capability == 90 || capability == 100;
 }
@@ -40,10 +42,9 @@ struct Plan {
     std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
 };
 
-std::int64_t threads_for(std::int64_t padded) {
-    if (padded <= 8) return 32;
-    if (padded <= 16) return 64;
-    return padded <= 32 ? 128 : 256;
+std::int64_t threads_for(std::int64_t padded, const Target& target) {
+    const std::int64_t warps = padded <= 8 ? 1 : padded <= 16 ? 2 : padded <= 32 ? 4 : 8;
+    return std::min<std::int64_t>(warps * warp_lanes(target), 256);
 }
 
 /// Pivots, chain, the pivots' diagonal and the panel: FrontShared in templates/device.
@@ -53,12 +54,12 @@ std::int64_t front_bytes(std::int64_t diagonal, std::int64_t panel_elements, std
 
 std::int64_t leading_for(std::int64_t rows) { return round_up(rows - 4, 8) + 4; }  // 4 modulo 8: free of bank conflicts
 
-Plan fused_plan(const Spec& spec) {
+Plan fused_plan(const Spec& spec, const Target& target) {
     Plan plan;
     plan.real = element_bytes(spec.precision);
     plan.padded = spec.block <= 4 ? 4 : round_up(spec.block, 8);
     plan.tile = std::min<std::int64_t>(plan.padded, 8);
-    plan.threads = threads_for(plan.padded);
+    plan.threads = threads_for(plan.padded, target);
     plan.leading = leading_for(3 * plan.padded);
     plan.factor_shared = front_bytes(plan.padded, plan.leading * plan.padded, plan.real);
     plan.stage_factor = true;
@@ -101,7 +102,7 @@ bool fits(const Plan& plan, const Target& target) {
 }
 
 Plan make_plan(const Spec& spec, const Target& target, std::string_view variant) {
-    auto plan = fused_plan(spec);
+    auto plan = fused_plan(spec, target);
     plan_sweeps(plan, spec);
     const bool possible = fits(plan, target);
     if (variant == "fused" && !possible)
@@ -162,17 +163,19 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
     return variant;
 }
 
-/// ptxas reports registers and spills in the log, where the runtime reads them.
+/// ptxas reports registers and spills in the log, where the runtime reads them; AMD's code objects carry them.
 std::vector<std::string> compile_options(const Target& target, const Variant&) {
+    if (target.backend == Backend::hip) return {"--offload-arch=" + target.arch, "-std=c++20", "-O3", "-Wno-pass-failed"};
     return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
 }
 
 std::string emit(const Program& program) {
     const auto& spec = program.spec;
     const auto plan = make_plan(spec, program.target, program.variant.name);
+    const bool on_hip = program.target.backend == Backend::hip;
     auto text = emit_prologue(program);
     const std::pair<std::string_view, std::int64_t> constants[] = {
-        {"ARCH", compute_capability(program.target)},
+        on_hip ? std::pair{"WAVE", warp_lanes(program.target)} : std::pair{"ARCH", compute_capability(program.target)},
         {"PADDED", plan.padded},
         {"TILE", plan.tile},
         {"THREADS", plan.threads},
@@ -194,7 +197,7 @@ std::string emit(const Program& program) {
     };
     for (const auto& [name, value] : constants)
         text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
-    std::vector<std::string> parts{"platform", "common", "products", "panel"};
+    std::vector<std::string> parts{on_hip ? "platform_hip" : "platform", "common", "products", "panel"};
     if (!plan.fused) parts.push_back("tiles");
     for (const auto* part : {plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse_tiles", "inverse", "finish", "entry"})
         parts.push_back(part);

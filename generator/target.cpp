@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "generator/error.hpp"
 
@@ -20,6 +21,15 @@ constexpr std::array cpu_archs{CpuArch{"native", 0},     CpuArch{"x86-64", 16}, 
                                CpuArch{"x86-64-v3", 32}, CpuArch{"x86-64-v4", 64}, CpuArch{"armv8-a", 16}};
 constexpr std::array cuda_archs{"sm_75", "sm_80",  "sm_86",  "sm_87",  "sm_88",  "sm_89",
                                 "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"};
+constexpr std::array hip_archs{"gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"};
+
+/// Throws SpecError unless the backend has the architecture.
+Target find_gpu(Backend backend, std::string_view text, std::string_view arch, std::span<const char* const> known) {
+    if (std::ranges::find(known, arch) != known.end()) return {backend, std::string(arch)};
+    const auto separator = fmt::format(", {}:", to_string(backend));
+    throw SpecError(
+        fmt::format("unknown architecture in target '{}'; give one of {}:{}", text, to_string(backend), fmt::join(known, separator)));
+}
 
 const CpuArch* find_cpu(std::string_view arch) {
     const auto* found = std::ranges::find(cpu_archs, arch, &CpuArch::name);
@@ -41,16 +51,18 @@ Target parse_target(std::string_view text) {
         }
         return {Backend::cpu, std::string(arch)};
     }
-    if (backend == "cuda") {
-        if (std::ranges::find(cuda_archs, arch) == cuda_archs.end())
-            throw SpecError(
-                fmt::format("unknown architecture in target '{}'; give one of cuda:{}", text, fmt::join(cuda_archs, ", cuda:")));
-        return {Backend::cuda, std::string(arch)};
-    }
-    throw SpecError(fmt::format("unknown target '{}'; give cpu:ARCH or cuda:ARCH, such as cpu:x86-64-v3 or cuda:sm_90", text));
+    if (backend == "cuda") return find_gpu(Backend::cuda, text, arch, cuda_archs);
+    if (backend == "hip") return find_gpu(Backend::hip, text, arch, hip_archs);
+    throw SpecError(
+        fmt::format("unknown target '{}'; give cpu:ARCH, cuda:ARCH or hip:ARCH, such as cpu:x86-64-v3, cuda:sm_90 or hip:gfx942", text));
 }
 
-std::string to_string(const Target& target) { return fmt::format("{}:{}", target.backend == Backend::cpu ? "cpu" : "cuda", target.arch); }
+std::string_view to_string(Backend backend) {
+    constexpr std::string_view names[] = {"cpu", "cuda", "hip"};
+    return names[static_cast<std::size_t>(backend)];
+}
+
+std::string to_string(const Target& target) { return fmt::format("{}:{}", to_string(target.backend), target.arch); }
 
 void validate(const Target& target) {
     parse_target(to_string(target));
@@ -69,5 +81,7 @@ int compute_capability(const Target& target) {
         throw SpecError(fmt::format("target '{}' is not a CUDA architecture", to_string(target)));
     return std::stoi(target.arch.substr(3));
 }
+
+int warp_lanes(const Target& target) { return target.backend == Backend::hip && target.arch.starts_with("gfx9") ? 64 : 32; }
 
 }  // namespace trifold

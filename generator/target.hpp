@@ -4,9 +4,10 @@
 
 namespace trifold {
 
-enum class Backend { cpu, cuda };
+enum class Backend { cpu, cuda, hip };
+std::string_view to_string(Backend backend);
 
-/// Where the code will run: `cpu:x86-64-v3`, `cuda:sm_90`. The architecture is always explicit once resolved;
+/// Where the code will run: `cpu:x86-64-v3`, `cuda:sm_90`, `hip:gfx942`. The architecture is always explicit once resolved;
 /// only the runtime turns `cpu:native` into the machine at hand (the generator never probes).
 struct Target {
     Backend backend = Backend::cpu;
@@ -24,5 +25,7 @@ void validate(const Target& target);
 int vector_bytes(const Target& target);
 /// 90 for `cuda:sm_90`.
 int compute_capability(const Target& target);
+/// Threads of a warp, which AMD calls a wave: 64 for `hip:gfx942`, else 32. Of a GPU target.
+int warp_lanes(const Target& target);
 
 }  // namespace trifold

@@ -18,11 +18,11 @@ using namespace trifold;
 
 namespace {
 
-const Target cpu{Backend::cpu, "x86-64-v3"}, cuda{Backend::cuda, "sm_90"};
+const Target cpu{Backend::cpu, "x86-64-v3"}, cuda{Backend::cuda, "sm_90"}, hip{Backend::hip, "gfx942"};
 
 std::vector<Program> programs() {
     std::vector<Program> result;
-    for (const auto& target : {cpu, cuda}) {
+    for (const auto& target : {cpu, cuda, hip}) {
         for (const auto* schedule : {"sequential", "twisted:2", "recursive:2:3", "multi-stage"}) {
             result.push_back(
                 generate({.block = 5, .horizon = 13, .precision = Precision::f32, .rhs = 3, .batch = 2}, target, {.schedule = schedule}));

@@ -1,0 +1,72 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "generator/error.hpp"
+#include "generator/program.hpp"
+
+using namespace trifold;
+
+namespace {
+
+const std::filesystem::path device_templates = std::filesystem::path(TEMPLATE_DIRECTORY) / "device";
+
+std::string read(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// What belongs into a platform header: words of a toolkit, assembly, and tests for a dialect or an architecture.
+const std::regex dialect("__[a-z]+|\\basm\\b|\\b(threadIdx|blockIdx|blockDim|gridDim)\\b|TRIFOLD_(ARCH|WAVE)|CUDA|HIP|amdgcn");
+
+}  // namespace
+
+TEST_CASE("device templates speak no dialect but through the platform headers") {
+    int checked = 0, platforms = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(device_templates)) {
+        const auto name = entry.path().filename().string();
+        CAPTURE(name);
+        const auto text = read(entry.path());
+        std::smatch found;
+        const bool speaks = std::regex_search(text, found, dialect);
+        if (name.starts_with("platform")) {
+            CHECK(speaks);
+            ++platforms;
+        } else {
+            CHECK_MESSAGE(!speaks, "found '" << found.str() << "'");
+            ++checked;
+        }
+    }
+    CHECK(platforms == 2);
+    CHECK(checked >= 10);
+}
+
+TEST_CASE("HIP programs: whole waves, 64 KiB of shared memory, matrix instructions where they exist") {
+    for (const auto* arch : {"gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"}) {
+        for (const std::int64_t n : {1, 5, 12, 24, 32, 48, 49, 65, 100, 256}) {
+            for (const auto precision : {Precision::f32, Precision::f64}) {
+                const auto program = generate({.block = n, .horizon = 20, .precision = precision, .rhs = 3}, {Backend::hip, arch});
+                CAPTURE(program.kernels.front().name);
+                const auto lanes = warp_lanes(program.target);
+                for (const auto& kernel : program.kernels) {
+                    CHECK(kernel.shape.threads % lanes == 0);
+                    CHECK(kernel.shape.threads <= 256);
+                    CHECK(kernel.shape.shared_bytes <= 65536);
+                }
+                const bool matrix = precision == Precision::f64 && (arch == std::string("gfx90a") || arch == std::string("gfx942"));
+                CHECK((program.source.find("#define TRIFOLD_TENSOR 1\n") != std::string::npos) == matrix);
+                CHECK((program.source.find(lanes == 64 ? "#define TRIFOLD_WAVE 64\n" : "#define TRIFOLD_WAVE 32\n") != std::string::npos));
+            }
+        }
+    }
+    const Target target{Backend::hip, "gfx942"};
+    CHECK(generate({.block = 48, .horizon = 4}, target, {.schedule = "sequential"}).variant.name == "fused");
+    CHECK(generate({.block = 49, .horizon = 4}, target, {.schedule = "sequential"}).variant.name == "tiled");
+    CHECK_THROWS_WITH_AS(generate({.block = 49, .horizon = 4}, target, {.schedule = "sequential", .variant = "fused"}),
+                         doctest::Contains("hip:gfx942 has 65536"), SpecError);
+}
