@@ -64,6 +64,12 @@ std::string_view to_string(Backend backend) {
 
 std::string to_string(const Target& target) { return fmt::format("{}:{}", to_string(target.backend), target.arch); }
 
+std::vector<Target> hip_targets() {
+    std::vector<Target> result;
+    for (const auto* arch : hip_archs) result.push_back({Backend::hip, arch});
+    return result;
+}
+
 void validate(const Target& target) {
     parse_target(to_string(target));
     if (target.backend == Backend::cpu) vector_bytes(target);

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trifold {
 
@@ -18,6 +19,8 @@ struct Target {
 /// Parses `backend:arch`; throws SpecError naming the accepted architectures on anything else.
 Target parse_target(std::string_view text);
 std::string to_string(const Target& target);
+/// Every architecture of HIP.
+std::vector<Target> hip_targets();
 /// Throws SpecError unless the architecture is known and resolved.
 void validate(const Target& target);
 

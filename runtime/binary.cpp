@@ -28,23 +28,23 @@ constexpr std::chrono::seconds lock_patience(20);
 void add_part(std::string& text, std::string_view part) { text += fmt::format("{}:{}", part.size(), part); }
 
 /// An entry of another compiler than the one installed here is stale; where none is installed, or none may run, it serves.
-bool stale(const Binary& binary, Backend backend) {
+bool stale(const Binary& binary, const Target& target) {
     if (disabled("jit")) return false;
-    const auto expected = expect_compiler(backend);
+    const auto expected = expect_compiler(target);
     if (expected == nullptr || expected->identity() == binary.compiler) return false;
     try {
-        return find_compiler(backend)->identity() != binary.compiler;
+        return find_compiler(target)->identity() != binary.compiler;
     } catch (const DeviceError&) {
         return false;
     }
 }
 
-std::optional<Binary> look_up(const Cache& cache, const std::string& key, Backend backend) {
+std::optional<Binary> look_up(const Cache& cache, const std::string& key, const Target& target) {
     if (dumped("ptx")) return std::nullopt;  // PTX is not kept
     for (const auto* tier : std::initializer_list<const Cache*>{&cache, nullptr}) {
         auto found = tier != nullptr ? tier->find(key) : Cache::shipped().find(key);
         if (!found) continue;
-        if (!stale(*found, backend)) return found;
+        if (!stale(*found, target)) return found;
         log(LogLevel::info,
             fmt::format("the cached {} was made by {}, which is not the compiler installed here", key.substr(0, 8), found->compiler));
     }
@@ -68,7 +68,7 @@ std::vector<KernelResources> validated_kernels(const Program& program, const Com
 }
 
 Binary compile(const Program& program, const std::string& key) {
-    const auto compiler = find_compiler(program.target.backend);
+    const auto compiler = find_compiler(program.target);
     const auto start = std::chrono::steady_clock::now();
     try {
         auto compiled = compiler->compile(program.source, program.options);
@@ -85,9 +85,9 @@ Binary compile(const Program& program, const std::string& key) {
 }
 
 Binary load_or_compile(const Program& program, const std::string& key) {
-    const auto backend = program.target.backend;
+    const auto& target = program.target;
     const auto cache = Cache::from_environment();
-    if (auto found = look_up(cache, key, backend)) return std::move(*found);
+    if (auto found = look_up(cache, key, target)) return std::move(*found);
     if (disabled("jit"))
         throw CacheError(fmt::format(
             "the compiled kernels of {} ({}) are missing and TRIFOLD_DISABLE=jit forbids compiling them; looked for key {} in {} and {}",
@@ -96,7 +96,7 @@ Binary load_or_compile(const Program& program, const std::string& key) {
             Cache::shipped().path().empty() ? "no TRIFOLD_BINARIES" : Cache::shipped().path().string()));
     const auto lock = cache.lock(key, lock_patience);
     if (lock) {
-        if (auto found = look_up(cache, key, backend)) return std::move(*found);  // somebody compiled it while this one waited
+        if (auto found = look_up(cache, key, target)) return std::move(*found);  // somebody compiled it while this one waited
     }
     auto binary = compile(program, key);
     cache.publish(binary, program);
@@ -175,7 +175,8 @@ std::string cache_key(const Program& program) {
     add_part(text, program.source);
     add_part(text, to_string(program.target));
     add_part(text, fmt::format("{}", fmt::join(program.options, "\n")));
-    add_part(text, program.target.backend == Backend::cpu ? host_triple() : "nvptx64-nvidia-cuda");
+    const auto backend = program.target.backend;
+    add_part(text, backend == Backend::cpu ? host_triple() : backend == Backend::cuda ? "nvptx64-nvidia-cuda" : "amdgcn-amd-amdhsa");
     return sha256(text);
 }
 

@@ -1,6 +1,5 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <link.h>
 
 #include <mutex>
 
@@ -18,28 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file that holds this code: a program, or the library it is part of; empty when that cannot be told.
-fs::path this_file() {
-    static const char here = 0;
-    Dl_info about{};
-    link_map* map = nullptr;
-    if (::dladdr1(&here, &about, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr) return {};
-    std::error_code ignored;  // the program itself has no name there, and argv[0] need not be a path
-    return fs::canonical(*map->l_name == '\0' ? "/proc/self/exe" : map->l_name, ignored);
-}
-
-/// Where the plugin lies: beside this code, in the lib directory next to it, or where it was installed.
 fs::path find_plugin() {
-    if (const auto asked = switch_value("TRIFOLD_CLANG"); !asked.empty()) return fs::exists(asked) ? fs::path(asked) : fs::path();
-    std::vector<fs::path> places;
-    if (const auto directory = this_file().parent_path(); !directory.empty())
-        places = {directory, directory / "../lib", directory / "../lib" / host_triple()};
-    places.emplace_back(TRIFOLD_LIBRARY_DIRECTORY);
-    for (const auto& place : places) {
-        std::error_code ignored;
-        if (fs::exists(place / "libtrifold_clang.so", ignored)) return place / "libtrifold_clang.so";
-    }
-    return {};
+    const auto asked = switch_value("TRIFOLD_CLANG");
+    if (asked.empty()) return find_part("libtrifold_clang.so");
+    return fs::exists(asked) ? fs::path(asked) : fs::path();
 }
 
 class ClangCompiler : public Compiler {
@@ -83,7 +64,7 @@ class ClangCompiler : public Compiler {
 }  // namespace
 
 std::shared_ptr<const Compiler> find_clang(ToolReport& report) {
-    report = {"clang (in process)", "compiles CPU kernels", false, TRIFOLD_CLANG_VERSION};
+    report = {"clang (in process)", "compiles CPU and HIP kernels", false, TRIFOLD_CLANG_VERSION};
     const auto plugin = find_plugin();
     report.path = plugin;
     report.advice = "install libclang-cpp19 and libllvm19, and libtrifold_clang.so beside the program or its library";
@@ -95,7 +76,7 @@ std::shared_ptr<const Compiler> find_clang(ToolReport& report) {
 #else
 
 std::shared_ptr<const Compiler> find_clang(ToolReport& report) {
-    report = {"clang (in process)", "compiles CPU kernels"};
+    report = {"clang (in process)", "compiles CPU and HIP kernels"};
     report.advice = "this build is without LLVM and uses the system's C compiler; build with -DTRIFOLD_LLVM=ON to include Clang 19";
     return nullptr;
 }

@@ -1,5 +1,7 @@
 #include "runtime/compiler.hpp"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <mutex>
 
@@ -26,26 +28,48 @@ Found remember(const char* variable, Find find) {
     return entry->second;
 }
 
-Found clang_wanted() {
-    if (disabled("clang") || !switch_value("TRIFOLD_CC").empty()) return {};
+Found clang() {
+    if (disabled("clang")) return {{}, {.advice = "TRIFOLD_DISABLE=clang forbids Clang in process"}};
     return remember("TRIFOLD_CLANG", find_clang);
+}
+
+Found hiprtc() {
+    if (disabled("hiprtc")) return {{}, {.advice = "TRIFOLD_DISABLE=hiprtc forbids hiprtc"}};
+    return remember("TRIFOLD_HIPRTC", find_hiprtc);
+}
+
+Found clang_for_cpu() { return switch_value("TRIFOLD_CC").empty() ? clang() : Found{}; }
+
+std::shared_ptr<const Compiler> find_hip_compiler(const Target& target) {
+    const auto rtc = hiprtc(), in_process = clang();
+    if (rtc.compiler && rtc.compiler->compiles(target)) return rtc.compiler;
+    if (in_process.compiler && in_process.compiler->usable()) return in_process.compiler;
+    const auto found =
+        rtc.compiler ? fmt::format("{} does not know {}", rtc.compiler->identity(), target.arch) : "no usable hiprtc: " + rtc.report.advice;
+    throw DeviceError(
+        fmt::format("cannot compile for {}: {}; no Clang in process: {}", to_string(target), found, in_process.report.advice));
 }
 
 }  // namespace
 
-std::shared_ptr<const Compiler> expect_compiler(Backend backend) {
-    if (backend == Backend::cuda) return remember("TRIFOLD_NVRTC", find_nvrtc).compiler;
-    if (const auto clang = clang_wanted(); clang.compiler) return clang.compiler;
+std::shared_ptr<const Compiler> expect_compiler(const Target& target) {
+    if (target.backend == Backend::cuda) return remember("TRIFOLD_NVRTC", find_nvrtc).compiler;
+    if (target.backend == Backend::hip) {
+        const auto rtc = hiprtc();
+        return rtc.compiler && rtc.compiler->compiles(target) ? rtc.compiler : clang().compiler;
+    }
+    if (const auto found = clang_for_cpu(); found.compiler) return found.compiler;
     return remember("TRIFOLD_CC", find_cc).compiler;
 }
 
-std::shared_ptr<const Compiler> find_compiler(Backend backend) {
-    if (backend == Backend::cuda) {
+std::shared_ptr<const Compiler> find_compiler(const Target& target) {
+    if (target.backend == Backend::cuda) {
         const auto nvrtc = remember("TRIFOLD_NVRTC", find_nvrtc);
         if (!nvrtc.compiler) throw DeviceError("cannot compile for CUDA: no usable NVRTC; " + nvrtc.report.advice);
         return nvrtc.compiler;
     }
-    if (const auto clang = clang_wanted(); clang.compiler && clang.compiler->usable()) return clang.compiler;
+    if (target.backend == Backend::hip) return find_hip_compiler(target);
+    if (const auto found = clang_for_cpu(); found.compiler && found.compiler->usable()) return found.compiler;
     const auto cc = remember("TRIFOLD_CC", find_cc);
     if (!cc.compiler) throw DeviceError("cannot compile for the CPU: no usable C compiler; " + cc.report.advice);
     return cc.compiler;

@@ -9,12 +9,12 @@
 namespace trifold {
 
 struct Compiled {
-    std::string bytes;  ///< an ELF shared object (CPU) or a cubin (CUDA)
+    std::string bytes;  ///< an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP)
     std::string log;
     std::string ptx;  ///< NVRTC only
 };
 
-/// Turns one unit of C or CUDA C++ into machine code. Safe to use from many threads.
+/// Turns one unit of C, CUDA C++ or HIP into machine code. Safe to use from many threads.
 class Compiler {
   public:
     virtual ~Compiler() = default;
@@ -22,15 +22,17 @@ class Compiler {
     virtual const std::string& identity() const = 0;
     /// Whether it can really compile here: loads what identity() did not need.
     virtual bool usable() const { return true; }
+    /// Whether it knows the architecture.
+    virtual bool compiles(const Target&) const { return true; }
     /// `options` are the Program's. Throws CompileError (the reason, and the log), or DeviceError when it is not usable.
     virtual Compiled compile(const std::string& source, const std::vector<std::string>& options) const = 0;
 };
 
-/// What a miss is compiled with: for a CPU, TRIFOLD_CC, else Clang in process, else the system's C compiler; for CUDA, NVRTC.
-/// Throws DeviceError saying what to install when there is none.
-std::shared_ptr<const Compiler> find_compiler(Backend backend);
+/// What a miss is compiled with: for a CPU, TRIFOLD_CC, else Clang in process, else the system's C compiler; for CUDA, NVRTC;
+/// for HIP, hiprtc where it knows the architecture, else Clang in process. Throws DeviceError saying what to install when there is none.
+std::shared_ptr<const Compiler> find_compiler(const Target& target);
 /// What find_compiler would most likely return, without loading anything large; null when there is none.
-std::shared_ptr<const Compiler> expect_compiler(Backend backend);
+std::shared_ptr<const Compiler> expect_compiler(const Target& target);
 
 /// The machine that CPU kernels are compiled for, such as "x86_64-linux-gnu".
 std::string host_triple();
@@ -39,5 +41,6 @@ std::string host_triple();
 std::shared_ptr<const Compiler> find_clang(ToolReport& report);
 std::shared_ptr<const Compiler> find_cc(ToolReport& report);
 std::shared_ptr<const Compiler> find_nvrtc(ToolReport& report);
+std::shared_ptr<const Compiler> find_hiprtc(ToolReport& report);
 
 }  // namespace trifold

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "runtime/cache.hpp"
 #include "runtime/entry.hpp"
 #include "runtime/files.hpp"
@@ -29,11 +31,12 @@ std::string disassemble(const Program& program, const Binary& binary) {
     const PrivateDirectory directory;
     const auto file = directory.path() / "kernel";
     write_file(file, binary.bytes);
-    const auto commands = program.target.backend == Backend::cpu
-                              ? std::vector<std::vector<std::string>>{{"objdump", "-d", "--no-show-raw-insn"}, {"llvm-objdump-19", "-d"}}
-                              : std::vector<std::vector<std::string>>{{"nvdisasm", "-c"}, {"cuobjdump", "-sass"}};
+    using Commands = std::vector<std::vector<std::string>>;
+    const std::map<Backend, Commands> commands{{Backend::cpu, {{"objdump", "-d", "--no-show-raw-insn"}, {"llvm-objdump-19", "-d"}}},
+                                               {Backend::cuda, {{"nvdisasm", "-c"}, {"cuobjdump", "-sass"}}},
+                                               {Backend::hip, {{"llvm-objdump-19", "-d"}, {"/opt/rocm/llvm/bin/llvm-objdump", "-d"}}}};
     std::string tried;
-    for (auto command : commands) {
+    for (auto command : commands.at(program.target.backend)) {
         tried += (tried.empty() ? "" : " or ") + command.front();
         command.front() = find_executable(command.front());
         command.push_back(file);
@@ -55,7 +58,7 @@ void dump_text(std::string_view what, const Program& program, std::string_view e
 }
 
 void dump(const Program& program, const Binary& binary) noexcept try {
-    dump_text("source", program, fs::path(source_file(program.target.backend)).extension().string(), program.source);
+    dump_text("source", program, source_extension(program.target.backend), program.source);
     dump_text("log", program, ".log", binary.log.empty() ? "(the compiler said nothing)\n" : binary.log);
     dump_text("keys", program, ".key",
               fmt::format("{} {} {} {}\n", binary.key, to_string(program.target), binary.compiler, binary.cache_hit ? "hit" : "miss"));
@@ -65,7 +68,7 @@ void dump(const Program& program, const Binary& binary) noexcept try {
 }
 
 std::string keep_failed_source(const Program& program) try {
-    const auto name = unit_name(program) + fs::path(source_file(program.target.backend)).extension().string();
+    const auto name = unit_name(program) + source_extension(program.target.backend);
     if (!switch_value("TRIFOLD_DUMP_DIR").empty() || !Cache::from_environment().path().empty())
         return write_dump(name, program.source).string();
     PrivateDirectory directory;

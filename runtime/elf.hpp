@@ -10,4 +10,7 @@ namespace trifold {
 /// `bytes` is not one, or is cut short.
 std::map<std::string, std::int64_t> elf_functions(std::string_view bytes);
 
+/// The content of the first note of this owner and type; empty when there is none.
+std::string_view elf_note(std::string_view bytes, std::string_view owner, std::uint32_t type);
+
 }  // namespace trifold

@@ -12,18 +12,26 @@ using nlohmann::json;
 constexpr int format_version = 1;
 constexpr auto meta_file = "meta.json";
 
-std::string binary_file(Backend backend) { return backend == Backend::cpu ? "kernel.so" : "kernel.cubin"; }
-
 json kernel_json(const KernelResources& kernel) {
     return {{"kernel", kernel.kernel},
             {"registers", kernel.registers},
             {"shared_bytes", kernel.shared_bytes},
             {"spill_bytes", kernel.spill_bytes},
-            {"code_bytes", kernel.code_bytes}};
+            {"code_bytes", kernel.code_bytes},
+            {"scalar_registers", kernel.scalar_registers},
+            {"matrix_registers", kernel.matrix_registers},
+            {"warp_lanes", kernel.warp_lanes}};
 }
 
 KernelResources kernel_of(const json& text) {
-    return {text.at("kernel"), text.at("registers"), text.at("shared_bytes"), text.at("spill_bytes"), text.at("code_bytes")};
+    return {text.at("kernel"),
+            text.at("registers"),
+            text.at("shared_bytes"),
+            text.at("spill_bytes"),
+            text.at("code_bytes"),
+            text.value("scalar_registers", std::int64_t{-1}),  // older entries do without
+            text.value("matrix_registers", std::int64_t{-1}),
+            text.value("warp_lanes", std::int64_t{-1})};
 }
 
 /// The text carries its own checksum, so that a changed byte of it shows.
@@ -88,7 +96,18 @@ EntryContent read_with(const Descriptor& directory, const std::string& key, Fill
 
 }  // namespace
 
-std::string source_file(Backend backend) { return backend == Backend::cpu ? "kernel.c" : "kernel.cu"; }
+namespace {
+
+std::string_view choose(Backend backend, std::string_view cpu, std::string_view cuda, std::string_view hip) {
+    return backend == Backend::cpu ? cpu : backend == Backend::cuda ? cuda : hip;
+}
+
+}  // namespace
+
+std::string source_extension(Backend backend) { return std::string(choose(backend, ".c", ".cu", ".hip")); }
+std::string binary_extension(Backend backend) { return std::string(choose(backend, ".so", ".cubin", ".hsaco")); }
+std::string source_file(Backend backend) { return "kernel" + source_extension(backend); }
+std::string binary_file(Backend backend) { return "kernel" + binary_extension(backend); }
 
 std::string unit_name(const Program& program) {
     auto name = program.kernels.empty() ? program.id : program.kernels.front().name;

@@ -30,7 +30,11 @@ EntryContent read_entry_meta(const Descriptor& directory, const std::string& key
 
 /// Names after the architecture and the id, as the kernels are: btd_n32_f64_x8664v4_1a2b3c4d.
 std::string unit_name(const Program& program);
-/// "kernel.c" or "kernel.cu".
+/// ".c", ".cu" or ".hip"; ".so", ".cubin" or ".hsaco".
+std::string source_extension(Backend backend);
+std::string binary_extension(Backend backend);
+/// The files of an entry, such as "kernel.c" and "kernel.so".
 std::string source_file(Backend backend);
+std::string binary_file(Backend backend);
 
 }  // namespace trifold

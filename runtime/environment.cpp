@@ -22,7 +22,7 @@ CacheReport probe_cache() {
 
 Environment probe_environment() {
     Environment environment;
-    for (const auto find : {find_clang, find_cc, find_nvrtc}) {
+    for (const auto find : {find_clang, find_cc, find_nvrtc, find_hiprtc}) {
         ToolReport report;
         if (const auto compiler = find(report); compiler && compiler->usable()) {
             report.found = true;

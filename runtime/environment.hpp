@@ -33,7 +33,7 @@ struct Switch {
 std::span<const Switch> switches();
 
 struct Environment {
-    std::vector<ToolReport> tools;  ///< in-process Clang, system C compiler, NVRTC; the driver and devices are Device's to report
+    std::vector<ToolReport> tools;  ///< in-process Clang, system C compiler, NVRTC, hiprtc; the driver and devices are Device's to report
     CacheReport cache;
 };
 

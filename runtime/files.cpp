@@ -1,7 +1,9 @@
 #include "runtime/files.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <openssl/evp.h>
 #include <spawn.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "runtime/compiler.hpp"
 #include "runtime/switches.hpp"
 
 extern char** environ;
@@ -22,6 +25,16 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr off_t largest_entry_file = off_t{1} << 30;
+
+/// The file that holds this code: a program, or the library it is part of; empty when that cannot be told.
+fs::path this_file() {
+    static const char here = 0;
+    Dl_info about{};
+    link_map* map = nullptr;
+    if (::dladdr1(&here, &about, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr) return {};
+    std::error_code ignored;  // the program itself has no name there, and argv[0] need not be a path
+    return fs::canonical(*map->l_name == '\0' ? "/proc/self/exe" : map->l_name, ignored);
+}
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -160,6 +173,19 @@ Outcome run_process(const std::vector<std::string>& arguments) {
         break;
     }
     return outcome;
+}
+
+fs::path find_part(const std::string& name) {
+    std::vector<fs::path> places;
+    if (const auto directory = this_file().parent_path(); !directory.empty())
+        places = {directory, directory / "../lib", directory / "../lib" / host_triple(), directory / "../bin", directory / "../../bin"};
+    places.emplace_back(TRIFOLD_LIBRARY_DIRECTORY);
+    places.emplace_back(TRIFOLD_BINARY_DIRECTORY);
+    for (const auto& place : places) {
+        std::error_code ignored;
+        if (fs::exists(place / name, ignored)) return place / name;
+    }
+    return {};
 }
 
 fs::path find_executable(const std::string& command) {

@@ -58,6 +58,10 @@ struct Outcome {
 /// Runs a program without a shell, in the C locale, and waits for it.
 Outcome run_process(const std::vector<std::string>& arguments);
 
+/// A file that belongs to this library: beside the code, in the lib or bin directory next to it, or where it was installed;
+/// empty when there is none.
+std::filesystem::path find_part(const std::string& name);
+
 /// The executable that `command` names, searched in PATH unless it holds a slash; empty when there is none.
 std::filesystem::path find_executable(const std::string& command);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "runtime/elf.hpp"
@@ -47,9 +48,28 @@ std::vector<KernelResources> parse_ptxas(const std::string& log) {
     return result;
 }
 
+std::vector<KernelResources> parse_code_object(std::string_view bytes) try {
+    constexpr std::uint32_t metadata = 32;  // NT_AMDGPU_METADATA: a map in MessagePack, see LLVM's AMDGPUUsage, "Code Object V3 Metadata"
+    const auto note = elf_note(bytes, "AMDGPU", metadata);
+    const auto map = nlohmann::json::from_msgpack(note, true, false);
+    std::vector<KernelResources> result;
+    if (!map.is_object()) return result;
+    for (const auto& kernel : map.value("amdhsa.kernels", nlohmann::json::array())) {
+        const auto number = [&](const char* name) { return kernel.value(name, std::int64_t{-1}); };
+        result.push_back({kernel.value(".name", ""), number(".vgpr_count"), number(".group_segment_fixed_size"),
+                          number(".private_segment_fixed_size"), -1, number(".sgpr_count"), number(".agpr_count"),
+                          number(".wavefront_size")});
+    }
+    return result;
+} catch (const nlohmann::json::exception&) {  // not of the form it should have
+    return {};
+}
+
 std::vector<KernelResources> resources_of(const Program& program, const Compiled& compiled) {
     const auto functions = elf_functions(compiled.bytes);
-    const auto said = program.target.backend == Backend::cuda ? parse_ptxas(compiled.log) : std::vector<KernelResources>{};
+    std::vector<KernelResources> said;
+    if (program.target.backend == Backend::cuda) said = parse_ptxas(compiled.log);
+    if (program.target.backend == Backend::hip) said = parse_code_object(compiled.bytes);
     std::vector<KernelResources> result;
     for (const auto& kernel : program.kernels) {
         const auto found = std::ranges::find(said, kernel.name, &KernelResources::kernel);

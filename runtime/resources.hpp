@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/binary.hpp"
@@ -12,5 +13,8 @@ std::vector<KernelResources> resources_of(const Program& program, const Compiled
 
 /// What `--ptxas-options=-v` said of each kernel; code_bytes is not in there.
 std::vector<KernelResources> parse_ptxas(const std::string& log);
+
+/// What the metadata of an AMD code object says of each kernel; nothing when it has none that can be read.
+std::vector<KernelResources> parse_code_object(std::string_view bytes);
 
 }  // namespace trifold

@@ -13,9 +13,9 @@ constexpr std::array table{
            "where compiled kernels are kept; default $XDG_CACHE_HOME/trifold, then $HOME/.cache/trifold, then memory only"},
     Switch{"TRIFOLD_CACHE_SIZE", "bytes, or a number with K, M or G", "bound of the cache directory; default 1G"},
     Switch{"TRIFOLD_BINARIES", "directory", "read-only second tier: binaries shipped with a deployment, in the cache's layout"},
-    Switch{"TRIFOLD_DISABLE", "jit,cache,clang,graph",
+    Switch{"TRIFOLD_DISABLE", "jit,cache,clang,hiprtc,graph",
            "jit: never compile, a missing kernel is an error; cache: neither read nor write the directory; clang: use the system's C "
-           "compiler; graph: launch CUDA kernels one by one"},
+           "compiler, and for HIP only hiprtc; hiprtc: compile HIP kernels with Clang; graph: launch a GPU's kernels one by one"},
     Switch{"TRIFOLD_DUMP", "source,ptx,sass,log,keys",
            "write these for every kernel obtained; ptx and sass need a compilation or a disassembler"},
     Switch{"TRIFOLD_DUMP_DIR", "directory", "where dumps go; default: the cache directory's dump/, else the working directory"},
@@ -25,6 +25,7 @@ constexpr std::array table{
     Switch{"TRIFOLD_CC", "command or path", "the C compiler to use for CPU kernels, instead of Clang in process"},
     Switch{"TRIFOLD_CLANG", "file", "libtrifold_clang.so, the part of this library that holds Clang"},
     Switch{"TRIFOLD_NVRTC", "file or directory", "libnvrtc, or the directory that holds it"},
+    Switch{"TRIFOLD_HIPRTC", "file or directory", "libhiprtc or libamdhip64, or the directory that holds it"},
 };
 
 bool listed(const char* name, std::string_view word) {

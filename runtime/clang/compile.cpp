@@ -18,6 +18,7 @@
 #include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -29,7 +30,22 @@
 namespace trifold::clang_plugin {
 namespace {
 
-constexpr auto file_name = "kernel.c";
+/// A language that units are written in, and what the options of a Program do not say about it.
+struct Language {
+    const char* file;
+    std::vector<const char*> words;
+    const char* emulation;  ///< of the linker; null: the host's
+};
+
+const Language& language_of(const std::vector<std::string>& options) {
+    static const Language c{"kernel.c", {"-std=gnu11", "-fPIC"}, nullptr};
+    // No header and no library of ROCm, and no unit id: it would be a variable that keeps the unit in one piece.
+    static const Language hip{"kernel.hip",
+                              {"-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc", "-fuse-cuid=none"},
+                              "elf64_amdgpu"};
+    const auto device = [](const std::string& option) { return option.starts_with("--offload-arch="); };
+    return std::ranges::any_of(options, device) ? hip : c;
+}
 
 void initialize_target() {
     static std::once_flag once;
@@ -37,6 +53,17 @@ void initialize_target() {
         llvm::InitializeNativeTarget();
         llvm::InitializeNativeTargetAsmPrinter();
         llvm::InitializeNativeTargetAsmParser();
+    });
+}
+
+void initialize_amdgpu() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        LLVMInitializeAMDGPUTargetInfo();
+        LLVMInitializeAMDGPUTarget();
+        LLVMInitializeAMDGPUTargetMC();
+        LLVMInitializeAMDGPUAsmPrinter();
+        LLVMInitializeAMDGPUAsmParser();
     });
 }
 
@@ -60,15 +87,17 @@ class Diagnostics {
     clang::DiagnosticsEngine engine_;
 };
 
-/// What `clang OPTIONS -c kernel.c` would pass to its compiler proper.
+/// What `clang OPTIONS -c kernel.c` would pass to its compiler proper; for a device it would link after that.
 std::shared_ptr<clang::CompilerInvocation> invocation(const std::vector<std::string>& options, clang::DiagnosticsEngine& diagnostics) {
     clang::driver::Driver driver("clang", llvm::sys::getDefaultTargetTriple(), diagnostics, "trifold");
     driver.setCheckInputsExist(false);
     std::vector<const char*> arguments{"clang"};
     for (const auto& option : options) arguments.push_back(option.c_str());
-    for (const char* word : {"-std=gnu11", "-fPIC", "-c", "-o", "kernel.o", file_name}) arguments.push_back(word);
+    const auto& language = language_of(options);
+    arguments.insert(arguments.end(), language.words.begin(), language.words.end());
+    for (const char* word : {"-c", "-o", "kernel.o", language.file}) arguments.push_back(word);
     const std::unique_ptr<clang::driver::Compilation> compilation(driver.BuildCompilation(arguments));
-    if (!compilation || diagnostics.hasErrorOccurred() || compilation->getJobs().size() != 1) return nullptr;
+    if (!compilation || diagnostics.hasErrorOccurred() || compilation->getJobs().empty()) return nullptr;
     auto result = std::make_shared<clang::CompilerInvocation>();
     if (!clang::CompilerInvocation::CreateFromArgs(*result, compilation->getJobs().begin()->getArguments(), diagnostics)) return nullptr;
     result->getFrontendOpts().DisableFree = false;  // a process of its own may leak, a host must not
@@ -88,6 +117,7 @@ std::unique_ptr<Unit> parse(llvm::StringRef source, const std::vector<std::strin
     const auto what = invocation(options, diagnostics.engine());
     if (!what) return nullptr;
     auto unit = std::make_unique<Unit>();
+    const auto* file_name = language_of(options).file;
     unit->text = llvm::MemoryBuffer::getMemBufferCopy(source, file_name);
     what->getPreprocessorOpts().addRemappedFile(file_name, unit->text.get());
     what->getPreprocessorOpts().RetainRemappedFileBuffers = true;  // Clang would lose it when it stops early
@@ -164,7 +194,9 @@ bool write_file(const std::string& path, llvm::StringRef bytes) {
 
 /// The shared object; empty when it failed, and then `log` says why.
 std::string compile(llvm::StringRef source, const std::vector<std::string>& options, const std::string& directory, std::string& log) {
+    const auto& language = language_of(options);
     initialize_target();
+    if (language.emulation != nullptr) initialize_amdgpu();
     Diagnostics diagnostics;
     const auto unit = parse(source, options, diagnostics);
     log = diagnostics.text();
@@ -180,7 +212,7 @@ std::string compile(llvm::StringRef source, const std::vector<std::string>& opti
         }
     }
     const auto output = directory + "/kernel.so";
-    const auto messages = link_shared(inputs, output);
+    const auto messages = link_shared(inputs, output, language.emulation);
     log += messages;
     if (!messages.empty()) return {};
     const auto linked = llvm::MemoryBuffer::getFile(output, false, false);

@@ -23,15 +23,19 @@ std::string library_of(const char* function) {
 
 }  // namespace
 
-std::string link_shared(const std::vector<std::string>& inputs, const std::string& output) {
+std::string link_shared(const std::vector<std::string>& inputs, const std::string& output, const char* emulation) {
     static std::mutex mutex;  // LLD keeps its state in globals
     static const std::string libm = library_of("sqrt"), libc = library_of("memset");
     const std::scoped_lock lock(mutex);
     std::vector<const char*> arguments{"ld.lld", "-shared", "--threads=1", "-O0", "-Bsymbolic", "-z", "noexecstack", "-o", output.c_str()};
     for (const auto& input : inputs) arguments.push_back(input.c_str());
-    arguments.push_back("--as-needed");
-    for (const auto& library : {&libm, &libc}) {
-        if (!library->empty()) arguments.push_back(library->c_str());
+    if (emulation != nullptr) {
+        for (const char* word : {"-m", emulation, "--no-undefined"}) arguments.push_back(word);
+    } else {
+        arguments.push_back("--as-needed");
+        for (const auto& library : {&libm, &libc}) {
+            if (!library->empty()) arguments.push_back(library->c_str());
+        }
     }
     std::string messages;
     llvm::raw_string_ostream stream(messages);

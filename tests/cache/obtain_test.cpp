@@ -40,7 +40,7 @@ struct Fixture {
     /// An entry for `program` in `place`, of real code, said to be made by `compiler`.
     void ship(const fs::path& place, const std::string& compiler) const {
         const WithEnvironment elsewhere{{"TRIFOLD_CACHE_DIR", (directory.path() / "elsewhere").c_str()}};
-        const auto made = find_compiler(Backend::cpu);
+        const auto made = find_compiler({Backend::cpu});
         const auto compiled = made->compile(program.source, program.options);
         std::vector<KernelResources> kernels;
         for (const auto& kernel : program.kernels) kernels.push_back({kernel.name, -1, -1, -1, 1});
@@ -84,7 +84,7 @@ TEST_CASE_FIXTURE(Fixture, "obtain compiles once; the second time is a hit") {
     const auto first = obtain(program);
     CHECK_FALSE(first.cache_hit);
     CHECK(first.compile_seconds > 0);
-    CHECK(first.compiler == find_compiler(Backend::cpu)->identity());
+    CHECK(first.compiler == find_compiler({Backend::cpu})->identity());
     REQUIRE(first.kernels.size() == 2);
     CHECK(first.kernels[0].kernel == program.kernels[0].name);
     CHECK(first.kernels[0].code_bytes > 0);
@@ -208,7 +208,7 @@ TEST_CASE_FIXTURE(Fixture, "a source that does not compile: an error with everyt
         CHECK(error.log.find("missing_thing") != std::string::npos);
         const std::string text = error.what();
         CHECK(text.find("-march=x86-64-v2") != std::string::npos);
-        CHECK(text.find(find_compiler(Backend::cpu)->identity()) != std::string::npos);
+        CHECK(text.find(find_compiler({Backend::cpu})->identity()) != std::string::npos);
         const auto kept = root / "dump" / "btd_n4_f64_x8664v2_0badf00d.c";
         CHECK(text.find(kept.string()) != std::string::npos);
         CHECK(read_file(kept) == program.source);

@@ -218,7 +218,7 @@ TEST_CASE("NVRTC that is missing") {
     WithEnvironment environment{{"TRIFOLD_NVRTC", "/nonexistent/libnvrtc.so"}};
     ToolReport report;
     CHECK(find_nvrtc(report) == nullptr);
-    CHECK_THROWS_AS((void)find_compiler(Backend::cuda), DeviceError);
+    CHECK_THROWS_AS((void)find_compiler({Backend::cuda, "sm_90"}), DeviceError);
 }
 
 TEST_CASE("what ptxas says of several kernels") {

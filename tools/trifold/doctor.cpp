@@ -10,21 +10,35 @@
 namespace trifold::command {
 namespace {
 
-/// Why kernels for a backend cannot be compiled here; empty: they can.
-std::string compile_problem(Backend backend) {
+/// Why kernels for a target cannot be compiled here; empty: they can.
+std::string compile_problem(const Target& target) {
     try {
-        find_compiler(backend);
+        find_compiler(target);
         return "";
     } catch (const Error& error) {
         return error.what();
     }
 }
 
+/// What would compile for an architecture of HIP; empty: nothing.
+struct Route {
+    std::string target, compiler;
+};
+std::vector<Route> find_routes() {
+    std::vector<Route> routes;
+    for (const auto& target : hip_targets()) {
+        const bool possible = compile_problem(target).empty();
+        routes.push_back({to_string(target), possible ? find_compiler(target)->identity() : ""});
+    }
+    return routes;
+}
+
 struct Findings {
     Environment environment = probe_environment();
     CudaReport cuda = probe_cuda();
     Device cpu = Device::cpu();
-    std::string cpu_problem = compile_problem(Backend::cpu), cuda_problem = compile_problem(Backend::cuda);
+    std::string cpu_problem = compile_problem({Backend::cpu}), cuda_problem = compile_problem({Backend::cuda});
+    std::vector<Route> hip_routes = find_routes();
 
     bool can_run_cpu() const { return cpu_problem.empty(); }
     bool can_run_cuda() const { return !cuda.devices.empty() && cuda_problem.empty(); }
@@ -43,6 +57,8 @@ Json to_json(const Findings& findings) {
         {{"name", findings.cpu.name()}, {"target", to_string(findings.cpu.target())}, {"memory_bytes", findings.cpu.memory_bytes()}});
     for (const auto& device : findings.cuda.devices)
         devices.push_back({{"name", device.name()}, {"target", to_string(device.target())}, {"memory_bytes", device.memory_bytes()}});
+    auto routes = Json::object();
+    for (const auto& route : findings.hip_routes) routes[route.target] = route.compiler;
     const auto& cache = findings.environment.cache;
     return {{"status", findings.can_run_cpu() || findings.can_run_cuda() ? "ok" : "nothing can run"},
             {"can_run", {{"cpu", findings.can_run_cpu()}, {"cuda", findings.can_run_cuda()}, {"hip", false}}},
@@ -50,6 +66,7 @@ Json to_json(const Findings& findings) {
              {{"cpu", findings.cpu_problem}, {"cuda", findings.cuda.devices.empty() ? findings.cuda.problem : findings.cuda_problem}}},
             {"tools", tools},
             {"cuda", {{"driver", findings.cuda.driver}, {"problem", findings.cuda.problem}}},
+            {"hip", {{"compilers", routes}}},
             {"devices", devices},
             {"cache",
              {{"path", cache.path},
@@ -71,6 +88,13 @@ std::string tools_text(const Findings& findings) {
                             tool.found ? "  " + tool.path : "");
         if (!tool.found && !tool.advice.empty()) text += fmt::format("           {}\n", tool.advice);
     }
+    return text;
+}
+
+std::string routes_text(const Findings& findings) {
+    std::string text = "HIP kernels are compiled by\n";
+    for (const auto& route : findings.hip_routes)
+        text += fmt::format("  {:<12} {}\n", route.target, route.compiler.empty() ? "nothing that is installed here" : route.compiler);
     return text;
 }
 
@@ -119,8 +143,8 @@ Action add_doctor(CLI::App& app, const bool& json) {
         if (json)
             print(to_json(findings));
         else
-            print(tools_text(findings) + devices_text(findings) + cache_text(findings.environment.cache) + switches_text() +
-                  verdict(findings));
+            print(tools_text(findings) + routes_text(findings) + devices_text(findings) + cache_text(findings.environment.cache) +
+                  switches_text() + verdict(findings));
         return findings.can_run_cpu() || findings.can_run_cuda() ? 0 : 3;
     };
 }

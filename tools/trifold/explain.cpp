@@ -81,7 +81,10 @@ Json to_json(const Explanation& explanation) {
                            {"registers", number_or_null(item.registers)},
                            {"shared_bytes", number_or_null(item.shared_bytes)},
                            {"spill_bytes", number_or_null(item.spill_bytes)},
-                           {"code_bytes", number_or_null(item.code_bytes)}});
+                           {"code_bytes", number_or_null(item.code_bytes)},
+                           {"scalar_registers", number_or_null(item.scalar_registers)},
+                           {"matrix_registers", number_or_null(item.matrix_registers)},
+                           {"warp_lanes", number_or_null(item.warp_lanes)}});
     return {{"program", Json::parse(trifold::to_json(program))},
             {"levels", levels},
             {"flops", cost.total.flops(program.spec.block)},
@@ -116,6 +119,8 @@ std::string kernels_text(const Explanation& explanation) {
     const auto& program = explanation.program;
     std::vector<std::vector<std::string>> rows{
         {"kernel", "registers", "shared", "spills", "code", "threads", "chains/task", "members/task"}};
+    const bool on_hip = program.target.backend == Backend::hip;
+    if (on_hip) rows.front().insert(rows.front().end(), {"scalar", "matrix", "wave"});
     for (std::size_t k = 0; k < program.kernels.size(); ++k) {
         const auto& [name, phase, shape] = std::tie(program.kernels[k].name, program.kernels[k].phase, program.kernels[k].shape);
         const auto found = k < explanation.resources.size() ? explanation.resources[k] : KernelResources{name};
@@ -123,6 +128,9 @@ std::string kernels_text(const Explanation& explanation) {
         rows.push_back({name, count_text(found.registers), shared > 0 ? bytes_text(shared) : "-", count_text(found.spill_bytes),
                         count_text(found.code_bytes), fmt::format("{}", shape.threads), fmt::format("{}", shape.chains_per_task),
                         fmt::format("{}", shape.members_per_task)});
+        if (on_hip)
+            rows.back().insert(rows.back().end(),
+                               {count_text(found.scalar_registers), count_text(found.matrix_registers), count_text(found.warp_lanes)});
     }
     const auto by = explanation.compiler.empty() ? "not compiled: " + explanation.problem : "compiled by " + explanation.compiler;
     return fmt::format("Kernels, variant {}, {}\n{}", program.variant.name, by, table(rows));

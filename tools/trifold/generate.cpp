@@ -34,7 +34,7 @@ fs::path make_directory(const std::string& name) {
 int run(const Options& options, bool json) {
     const auto program = generate(options.spec.spec(), options.spec.target(), options.spec.tuning());
     const auto directory = make_directory(options.output);
-    const bool on_cpu = program.target.backend == Backend::cpu;
+    const auto backend = program.target.backend;
     Json report{{"name", unit_name(program)}, {"directory", directory.string()}, {"schedule", program.schedule.name}};
     std::vector<std::vector<std::string>> files;
     const auto write = [&](const char* what, const std::string& name, const std::string& bytes) {
@@ -42,11 +42,11 @@ int run(const Options& options, bool json) {
         report["files"][what] = name;
         files.push_back({(directory / name).string(), bytes_text(static_cast<std::int64_t>(bytes.size()))});
     };
-    write("source", unit_name(program) + (on_cpu ? ".c" : ".cu"), program.source);
+    write("source", unit_name(program) + source_extension(backend), program.source);
     write("program", "program.json", to_json(program) + "\n");
     if (options.binaries) {
         const auto binary = obtain(program);
-        write("binary", unit_name(program) + (on_cpu ? ".so" : ".cubin"), binary.bytes);
+        write("binary", unit_name(program) + binary_extension(backend), binary.bytes);
         write("log", unit_name(program) + ".log", binary.log);
         report["compiler"] = binary.compiler;
         report["cache"] = binary.cache_hit ? "hit" : "miss";
