@@ -42,13 +42,12 @@
 #define TRIFOLD_OFFSET_POISON 97024LL
 #define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 97024LL
 #define TRIFOLD_OFFSET_BLOCK_QUADRATIC 99584LL
-#define TRIFOLD_KERNEL_FACTOR btd_factor_n6_f32_x8664v3_d3ea1c08
-#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n6_f32_x8664v3_d3ea1c08
-#define TRIFOLD_KERNEL_FORWARD btd_forward_n6_f32_x8664v3_d3ea1c08
-#define TRIFOLD_KERNEL_BACKWARD btd_backward_n6_f32_x8664v3_d3ea1c08
-#define TRIFOLD_KERNEL_INVERSE btd_inverse_n6_f32_x8664v3_d3ea1c08
-#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n6_f32_x8664v3_d3ea1c08
-#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n6_f32_x8664v3_d3ea1c08
+#define TRIFOLD_KERNEL_FACTOR btd_factor_n6_f32_x8664v3_cc691bea
+#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n6_f32_x8664v3_cc691bea
+#define TRIFOLD_KERNEL_FORWARD btd_forward_n6_f32_x8664v3_cc691bea
+#define TRIFOLD_KERNEL_BACKWARD btd_backward_n6_f32_x8664v3_cc691bea
+#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n6_f32_x8664v3_cc691bea
+#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n6_f32_x8664v3_cc691bea
 
 /* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
  * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
@@ -119,6 +118,7 @@ typedef struct {
 #define TRIFOLD_HIGH_4 4, 5, 6, 7, 12, 13, 14, 15
 #define TRIFOLD_SHIFT 2, 3, 4, 5, 6, 7, 8, 9
 
+static void TRIFOLD_KERNEL_INVERSE(const trifold_args*, const trifold_level*, trifold_int, trifold_int, void*) __attribute__((unused));
 /* What every CPU kernel shares: types, geometry of chains, addresses in the workspace, loads of D and E, failures.
  *
  * GNU C with vector extensions, no headers. Constants come as TRIFOLD_* macros from the generator:

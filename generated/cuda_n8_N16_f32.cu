@@ -2,7 +2,7 @@
  * 16 blocks of 8 by 8, f32, 1 right-hand side(s), up to 1 system(s); target cuda:sm_90; schedule multi-stage; variant fused.
  * Generated; do not edit. Regenerate with:
  *   trifold generate --block 8 --horizon 16 --precision f32 --rhs 1 --batch 1 --schedule multi-stage --workers 1 --variant fused --target cuda:sm_90
- * Workspace: 24576 bytes, aligned to 256.
+ * Workspace: 21760 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 8
 #define TRIFOLD_HORIZON 16LL
@@ -37,18 +37,17 @@
 #define TRIFOLD_OFFSET_COUPLING 17152LL
 #define TRIFOLD_OFFSET_RHS_UPDATE 19968LL
 #define TRIFOLD_OFFSET_INVERSE_COUPLING 20480LL
-#define TRIFOLD_OFFSET_FAILURE 23296LL
-#define TRIFOLD_OFFSET_FLOORS 23552LL
-#define TRIFOLD_OFFSET_POISON 23808LL
-#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 24064LL
-#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 24320LL
-#define TRIFOLD_KERNEL_FACTOR btd_factor_n8_f32_sm90_3aa6bc70
-#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n8_f32_sm90_3aa6bc70
-#define TRIFOLD_KERNEL_FORWARD btd_forward_n8_f32_sm90_3aa6bc70
-#define TRIFOLD_KERNEL_BACKWARD btd_backward_n8_f32_sm90_3aa6bc70
-#define TRIFOLD_KERNEL_INVERSE btd_inverse_n8_f32_sm90_3aa6bc70
-#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n8_f32_sm90_3aa6bc70
-#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n8_f32_sm90_3aa6bc70
+#define TRIFOLD_OFFSET_FAILURE 20480LL
+#define TRIFOLD_OFFSET_FLOORS 20736LL
+#define TRIFOLD_OFFSET_POISON 20992LL
+#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 21248LL
+#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 21504LL
+#define TRIFOLD_KERNEL_FACTOR btd_factor_n8_f32_sm90_dd653374
+#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n8_f32_sm90_dd653374
+#define TRIFOLD_KERNEL_FORWARD btd_forward_n8_f32_sm90_dd653374
+#define TRIFOLD_KERNEL_BACKWARD btd_backward_n8_f32_sm90_dd653374
+#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n8_f32_sm90_dd653374
+#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n8_f32_sm90_dd653374
 
 /* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
  * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
@@ -119,7 +118,7 @@ typedef struct {
 #define TRIFOLD_THREADS_INVERSE 64
 #define TRIFOLD_SHARED_INVERSE 17664
 #define TRIFOLD_SCRATCH_CHAINS 8
-#define TRIFOLD_OFFSET_SCRATCH 24576
+#define TRIFOLD_OFFSET_SCRATCH 21760
 #define TRIFOLD_FACTOR_BLOCKS 12
 #define TRIFOLD_SWEEP_BLOCKS 8
 
@@ -1227,229 +1226,6 @@ TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& l
     }
 }
 
-/* Products for the selected inverse: blocks anywhere, in any order of storage, tiles of `square` by `square`. */
-constexpr int inverse_threads = TRIFOLD_THREADS_INVERSE;
-constexpr int square = padded <= 32 ? 32 : 64;
-constexpr int side = square / 4;  /* threads along a tile's edge; each has 4 by 4 elements, `side` apart */
-constexpr int depth_at_once = 16, band = 32;
-static_assert(side * side == inverse_threads, "host and device disagree");
-
-/* A block_size by block_size block: element (r, c) stands at r * row + c * column. */
-struct View {
-    real* at;
-    int row, column;
-    TRIFOLD_METHOD View transposed() const { return {at, column, row}; }
-    TRIFOLD_METHOD real& operator()(int r, int c) const { return global_pointer(at)[r * row + c * column]; }
-};
-
-struct InverseShared {
-    real a[depth_at_once][square + 1];
-    real b[depth_at_once][square + 1];
-    real result[band][square + 1];
-    real factor[band * (band + 4)];
-    real inverse[band * (band + 4)];
-};
-static_assert(sizeof(InverseShared) == TRIFOLD_SHARED_INVERSE, "host and device disagree");
-
-struct Quad {
-    real at[4][4];
-};
-TRIFOLD_DEVICE int quad_row(int i) { return thread_index() / side + i * side; }
-TRIFOLD_DEVICE int quad_column(int j) { return thread_index() % side + j * side; }
-
-/* Rows row .. and columns k .. of a view into shared memory, column by column, zeros outside `k_end` and the block. */
-TRIFOLD_DEVICE void stage(real (*to)[square + 1], const View& from, int row, int k, int k_end) {
-#pragma unroll 1
-    for (int e = thread_index(); e < square * depth_at_once; e += inverse_threads) {
-        const int r = from.row == 1 ? e % square : e / depth_at_once, c = from.row == 1 ? e / square : e % depth_at_once;
-        to[c][r] = row + r < block_size && k + c < k_end ? from(row + r, k + c) : real(0);
-    }
-}
-
-/* sum += A(row .., first .. last - 1) B(first .. last - 1, column ..). Starts and ends with shared memory free. */
-TRIFOLD_DEVICE void multiply_views(Quad& sum, InverseShared& shared, const View& a, const View& b, int row, int column, int first, int last) {
-#pragma unroll 1
-    for (int k = first; k < last; k += depth_at_once) {
-        stage(shared.a, a, row, k, last);
-        stage(shared.b, b.transposed(), column, k, last);
-        block_sync();
-#pragma unroll 4
-        for (int q = 0; q < depth_at_once; ++q) {
-            real x[4], y[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) x[i] = shared.a[q][quad_row(i)], y[i] = shared.b[q][quad_column(i)];
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-#pragma unroll
-                for (int j = 0; j < 4; ++j) sum.at[i][j] += x[i] * y[j];
-        }
-        block_sync();
-    }
-}
-
-/* to = start - (A B + C D), where start is the identity or zero; C D where it exists. */
-TRIFOLD_DEVICE void subtract_products(InverseShared& shared, const View& to, bool identity, bool first, const View& a, const View& b, bool second,
-                                      const View& c, const View& d) {
-#pragma unroll 1
-    for (int tile_at = 0; tile_at < (block_size + square - 1) / square * ((block_size + square - 1) / square); ++tile_at) {
-        const int row = tile_at / ((block_size + square - 1) / square) * square, column = tile_at % ((block_size + square - 1) / square) * square;
-        Quad sum{};
-#pragma unroll 1
-        for (int part = first ? 0 : 1; part < (second ? 2 : 1); ++part)
-            multiply_views(sum, shared, part == 0 ? a : c, part == 0 ? b : d, row, column, 0, block_size);
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const int r = row + quad_row(i), s = column + quad_column(j);
-                if (r < block_size && s < block_size) to(r, s) = (identity && r == s ? real(1) : real(0)) - sum.at[i][j];
-            }
-    }
-    block_sync();
-}
-
-/* The inverse of the factor's diagonal band from j on; lane c of the first warp solves for column c. */
-TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j) {
-    constexpr int leading = band + 4;
-#pragma unroll 1
-    for (int e = thread_index(); e < band * band; e += inverse_threads) {
-        const int r = e % band, c = e / band;
-        const bool inside = j + r < padded && j + c < padded;
-        shared.factor[r + c * leading] = inside ? factor[j + r + (j + c) * padded] : (r == c ? real(1) : real(0));
-    }
-    block_sync();
-    constexpr int w = tile == 32 ? 8 : tile;
-    const int c = thread_index();
-    if (c < band) {
-        real* z = shared.inverse + c * leading;
-        if constexpr (tile == band) {
-#pragma unroll 1
-            for (int r = 0; r < band; ++r) z[r] = shared.factor[r + c * leading];
-        } else {
-#pragma unroll 1
-            for (int t = 0; t < band; t += w) {
-                real sum[w];
-#pragma unroll
-                for (int r = 0; r < w; ++r) sum[r] = t + r == c ? real(1) : real(0);
-#pragma unroll 1
-                for (int k = 0; k < t; ++k)
-#pragma unroll
-                    for (int r = 0; r < w; ++r) sum[r] -= shared.factor[t + r + k * leading] * z[k];
-#pragma unroll
-                for (int r = 0; r < w; ++r) {
-                    real value = 0;
-#pragma unroll
-                    for (int k = 0; k <= r; ++k) value += shared.factor[t + r + (t + k) * leading] * sum[k];
-                    z[t + r] = value;
-                }
-            }
-        }
-    }
-    block_sync();
-}
-
-/* block = block L^-1 for up to three blocks, in bands of columns from the last to the first. */
-TRIFOLD_DEVICE void divide(InverseShared& shared, const real* factor, const View (&blocks)[3], const bool (&exists)[3]) {
-    const View lower{const_cast<real*>(factor), 1, padded};
-#pragma unroll 1
-    for (int j = (block_size - 1) / band * band; j >= 0; j -= band) {
-        invert_band(shared, factor, j);
-#pragma unroll 1
-        for (int part = 0; part < 3; ++part) {
-            const View block = part == 0 ? blocks[0] : part == 1 ? blocks[1] : blocks[2];
-            if (!(part == 0 ? exists[0] : part == 1 ? exists[1] : exists[2])) continue;
-#pragma unroll 1
-            for (int row = 0; row < block_size; row += square) {
-                Quad sum{};
-                multiply_views(sum, shared, block, lower, row, j, j + band, block_size);
-#pragma unroll
-                for (int i = 0; i < 4; ++i)
-#pragma unroll
-                    for (int q = 0; q < 4; ++q) {
-                        const int r = quad_row(i), c = quad_column(q);
-                        if (c >= band) continue;
-                        const bool inside = row + r < block_size && j + c < block_size;
-                        shared.result[c][r] = inside ? block(row + r, j + c) - sum.at[i][q] : real(0);
-                    }
-                block_sync();
-#pragma unroll 1
-                for (int e = thread_index(); e < square * band; e += inverse_threads) {
-                    const int r = block.row == 1 ? e % square : e / band, c = block.row == 1 ? e / square : e % band;
-                    real value = 0;
-#pragma unroll 4
-                    for (int k = 0; k < band; ++k) value += shared.result[k][r] * shared.inverse[k + c * (band + 4)];
-                    if (row + r < block_size && j + c < block_size) block(row + r, j + c) = value;
-                }
-                block_sync();
-            }
-        }
-    }
-}
-
-/* Selected inverse of one chain by one thread block, from its last front to its first. With the border b of front i (next
- * and behind), S the inverse and P = [R; G] L^-1: S_bi = -S_bb P, S_ii = L^-T (I + [R; G]' S_bb [R; G]) L^-1. */
-
-/* Blocks of the inverse are row-major without padding, couplings as (higher, lower), like the caller's. */
-TRIFOLD_DEVICE View inverse_diagonal_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return {static_cast<real*>(args.inverse_diagonal) + block_index(member, block) * block_size * block_size, block_size, 1};
-}
-
-/* Where the inverse between neighbours p and q of a level stands, as (p, q): the caller's array or the workspace. */
-TRIFOLD_DEVICE View inverse_coupling_of(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
-    const trifold_int lower = p < q ? p : q;
-    real* at = level.index == 0
-                   ? static_cast<real*>(args.inverse_coupling) + (member * (TRIFOLD_HORIZON - 1) + lower) * block_size * block_size
-                   : buffer<real>(args, TRIFOLD_OFFSET_INVERSE_COUPLING) + (member * TRIFOLD_COUPLINGS + level.coupling + lower) * storage;
-    const View view{at, block_size, 1};
-    return p > q ? view : view.transposed();
-}
-
-TRIFOLD_DEVICE void make_symmetric(const View& block) {
-#pragma unroll 1
-    for (int e = thread_index(); e < block_size * block_size; e += inverse_threads) {
-        const int r = e / block_size, c = e % block_size;
-        if (r < c) block(r, c) = block(c, r);
-    }
-    block_sync();
-}
-
-TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
-    InverseShared& shared = *static_cast<InverseShared*>(shared_memory());
-    const Chain chain = find_chain(level, number);
-    const bool fill = chain.behind >= 0;
-    real* scratch = buffer<real>(args, TRIFOLD_OFFSET_SCRATCH) + (member * TRIFOLD_SCRATCH_CHAINS + number) * 2 * storage;
-    View across{};  /* S between next and behind, as (next, behind) */
-    if (fill && chain.ahead >= 0) {
-        real* at = buffer<real>(args, TRIFOLD_OFFSET_INVERSE_COUPLING) + next_coupling_index(level, member, chain) * storage;
-        across = {at, block_size, 1};
-        if (chain.step < 0) across = across.transposed();
-    }
-#pragma unroll 1
-    for (trifold_int k = chain.length; k-- > 0;) {
-        const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
-        const bool has_next = k + 1 < chain.length || chain.ahead >= 0;
-        const View r{next_of(args, member, block), 1, padded}, g{behind_of(args, member, block), 1, padded};
-        const View own = inverse_diagonal_of(args, member, block);
-        View next{}, behind{}, next_own{}, behind_own{};
-        if (has_next) {
-            next = inverse_coupling_of(args, level, member, position + chain.step, position);
-            next_own = inverse_diagonal_of(args, member, block_at(level, position + chain.step));
-        }
-        if (fill) {
-            behind = k == 0 ? inverse_coupling_of(args, level, member, chain.behind, position) : View{scratch + k % 2 * storage, block_size, 1};
-            behind_own = inverse_diagonal_of(args, member, block_at(level, chain.behind));
-        }
-        if (has_next) subtract_products(shared, next, false, true, next_own, r, fill, across, g);
-        if (fill) subtract_products(shared, behind, false, has_next, across.transposed(), r, true, behind_own, g);
-        subtract_products(shared, own, true, has_next, r.transposed(), next, fill, g.transposed(), behind);
-        const real* factor = factor_of(args, member, block);
-        divide(shared, factor, {next, behind, own}, {has_next, fill, true});
-        divide(shared, factor, {own.transposed(), own, own}, {true, false, false});
-        make_symmetric(own);
-        across = behind.transposed();
-    }
-}
-
 /* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
 struct FinishShared {
     double sum[threads];
@@ -1518,10 +1294,13 @@ TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
     }
 }
 
+#ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { factor_chain(args, level, group_x(), member); });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
 TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) {
         factor_chain(args, level, group_x(), member);
@@ -1529,23 +1308,34 @@ TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER 
         sweep_chain<true>(args, level, group_x(), member);
     });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_FORWARD
 TRIFOLD_KERNEL(threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member); });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_BACKWARD
 TRIFOLD_KERNEL(threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member); });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_INVERSE
 TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { invert_chain(args, level, group_x(), member); });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_FINISH_FACTOR
 TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     each_member(args, [&](trifold_int member) { finish_factor_member(args, member); });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_FINISH_FORWARD
 TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     each_member(args, [&](trifold_int member) { finish_forward_member(args, member); });
 }
+#endif

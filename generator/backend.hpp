@@ -21,6 +21,8 @@ std::string emit(const Program& program);
 
 /// The parts of a unit that every backend shares: the header comment, the constants as macros, args.h.
 std::string emit_prologue(const Program& program);
+/// What the templates call the kernel of a phase; defined as its name where the Program has it.
+std::string kernel_macro(Phase phase);
 /// `name` as listed in templates/, such as "args.h" or "cpu/factor.c"; embedded at build time.
 std::string_view template_text(std::string_view name);
 

@@ -32,7 +32,8 @@ Variant tile_variant(const Spec& spec, const Target& target) {
     const auto n = spec.block, ld = leading(spec, target);
     const auto vector = checked_multiply(ld, spec.rhs, "right-hand sides of a block");
     // Three sets of right-hand sides for the sweeps, seven blocks for the selected inverse.
-    const auto scratch = checked_multiply(std::max(3 * vector, 7 * n * ld), element_bytes(spec.precision), "scratch of a worker");
+    const auto inverse = spec.operations.contains(Operation::inverse) ? 7 * n * ld : 0;
+    const auto scratch = checked_multiply(std::max(3 * vector, inverse), element_bytes(spec.precision), "scratch of a worker");
     Variant variant{"tile", {}, {n * ld + ld, n * ld, n * ld, n * ld, vector}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) variant.shapes[phase] = {};
     return variant;
@@ -40,8 +41,11 @@ Variant tile_variant(const Spec& spec, const Target& target) {
 
 /// The templates of a variant, in the order they are pasted.
 std::vector<std::string> templates_of(const Program& program) {
-    if (program.variant.name == "lanes") return lanes_templates();
-    return {"cpu/common.c", "cpu/tile.c", "cpu/load.c", "cpu/front.c", "cpu/sweep.c", "cpu/factor.c", "cpu/inverse.c", "cpu/finish.c"};
+    std::vector<std::string> names{"common", "tile", "load", "front", "sweep", "factor"};
+    if (program.variant.name == "lanes") names = {"common", "lanes", "lanes_arrays", "lanes_factor", "lanes_sweep", "lanes_inverse"};
+    if (program.variant.name == "tile" && has_kernel(program, Phase::inverse)) names.push_back("inverse");
+    names.push_back("finish");
+    return names;
 }
 
 /// Lanes of a vector that ends at a column's last row, then of a zero vector: the rows of the last, partial vector, padded.
@@ -88,6 +92,19 @@ std::string constants(const Program& program) {
     return text + shuffles(width) + shift(spec.block, width) + "\n";
 }
 
+/// The templates define every entry point; those that no operation needs become static, and so are not compiled.
+std::string left_out(const Program& program) {
+    std::string text;
+    for (const auto phase : phases) {
+        const bool absent = phase == Phase::inverse && program.variant.name == "tile";  // its template is not even pasted
+        if (absent || has_kernel(program, phase)) continue;
+        text += fmt::format(
+            "static void {}(const trifold_args*, const trifold_level*, trifold_int, trifold_int, void*) __attribute__((unused));\n",
+            kernel_macro(phase));
+    }
+    return text;
+}
+
 }  // namespace
 
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule&) {
@@ -110,8 +127,8 @@ std::vector<std::string> compile_options(const Target& target, const Variant& va
 }
 
 std::string emit(const Program& program) {
-    auto text = emit_prologue(program) + "\n" + constants(program);
-    for (const auto& name : templates_of(program)) text += fmt::format("{}\n", template_text(name));
+    auto text = emit_prologue(program) + "\n" + constants(program) + left_out(program);
+    for (const auto& name : templates_of(program)) text += fmt::format("{}\n", template_text("cpu/" + name + ".c"));
     return text;
 }
 

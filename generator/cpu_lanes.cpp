@@ -40,11 +40,6 @@ Variant lanes_variant(const Spec& spec, const Target& target) {
     return result;
 }
 
-std::vector<std::string> lanes_templates() {
-    return {"cpu/common.c",      "cpu/lanes.c",         "cpu/lanes_arrays.c", "cpu/lanes_factor.c",
-            "cpu/lanes_sweep.c", "cpu/lanes_inverse.c", "cpu/finish.c"};
-}
-
 std::string lanes_constants(const Program& program) {
     const auto lanes = lanes_of(program.spec, program.target);
     return fmt::format("#define TRIFOLD_LANES {}\n#define TRIFOLD_LEADING {}\n#define TRIFOLD_INTERLEAVE {}\n#define TRIFOLD_TILE {}\n",

@@ -15,8 +15,6 @@ inline constexpr std::int64_t max_lanes_block = 32;
 bool lanes_pay(const Spec& spec, const Target& target);
 /// Throws SpecError when the block is too large.
 Variant lanes_variant(const Spec& spec, const Target& target);
-/// In the order they are pasted.
-std::vector<std::string> lanes_templates();
 /// As #define lines.
 std::string lanes_constants(const Program& program);
 

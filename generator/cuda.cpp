@@ -134,7 +134,7 @@ std::int64_t scratch_bytes(const Plan& plan, const Spec& spec, const Schedule& s
     const bool needed = std::ranges::any_of(schedule.levels, [](const Level& level) {
         return level.chains() > 1 && std::ranges::any_of(level.runs, [](const Run& run) { return run.length > 1; });
     });
-    if (!needed) return 0;
+    if (!needed || !spec.operations.contains(Operation::inverse)) return 0;
     const auto blocks = checked_multiply(2 * most_chains(schedule), spec.batch, "scratch of the inverse");
     return round_up(checked_multiply(blocks, plan.padded * plan.padded * plan.real, "scratch of the inverse"), workspace_alignment);
 }
@@ -199,8 +199,9 @@ std::string emit(const Program& program) {
         text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
     std::vector<std::string> parts{on_hip ? "platform_hip" : "platform", "common", "products", "panel"};
     if (!plan.fused) parts.push_back("tiles");
-    for (const auto* part : {plan.fused ? "factor_fused" : "factor_tiled", "sweep", "inverse_tiles", "inverse", "finish", "entry"})
-        parts.push_back(part);
+    parts.insert(parts.end(), {plan.fused ? "factor_fused" : "factor_tiled", "sweep"});
+    if (has_kernel(program, Phase::inverse)) parts.insert(parts.end(), {"inverse_tiles", "inverse"});
+    parts.insert(parts.end(), {"finish", "entry"});
     for (const auto& part : parts) text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));
     return text;
 }

@@ -53,7 +53,7 @@ std::vector<Macro> constants(const Program& program) {
     macros.push_back({"TRIFOLD_STORAGE_COUPLING", wide(storage.coupling)});
     macros.push_back({"TRIFOLD_STORAGE_VECTOR", wide(storage.vector)});
     for (const auto& item : program.buffers) macros.push_back({"TRIFOLD_OFFSET_" + upper(item.name), wide(item.offset)});
-    for (const auto& kernel : program.kernels) macros.push_back({"TRIFOLD_KERNEL_" + upper(to_string(kernel.phase)), kernel.name});
+    for (const auto& kernel : program.kernels) macros.push_back({kernel_macro(kernel.phase), kernel.name});
     return macros;
 }
 
@@ -66,6 +66,7 @@ std::string regenerate_command(const Program& program) {
     if (spec.order == Order::column_major) command += " --order column-major";
     if (spec.coupling == Coupling::upper) command += " --coupling upper";
     if (spec.rhs_layout == RhsLayout::column_major) command += " --rhs-layout column-major";
+    if (spec.operations != usual_operations()) command += " --operations " + to_string(spec.operations);
     const auto add = [&](std::string_view option, std::int64_t value) {
         if (value != dense) command += fmt::format(" --{} {}", option, value);
     };
@@ -79,6 +80,8 @@ std::string regenerate_command(const Program& program) {
 }
 
 }  // namespace
+
+std::string kernel_macro(Phase phase) { return "TRIFOLD_KERNEL_" + upper(to_string(phase)); }
 
 std::string emit_prologue(const Program& program) {
     const auto& spec = program.spec;

@@ -20,6 +20,12 @@ nlohmann::json layout_json(const BlockLayout& layout) {
     return {{"leading", layout.leading}, {"stage", layout.stage}, {"member", layout.member}};
 }
 
+nlohmann::json names_json(const Operations& operations) {
+    auto names = nlohmann::json::array();
+    for (const auto operation : operations) names.push_back(to_string(operation));
+    return names;
+}
+
 nlohmann::json spec_json(const Spec& spec) {
     return {{"block", spec.block},
             {"horizon", spec.horizon},
@@ -30,7 +36,8 @@ nlohmann::json spec_json(const Spec& spec) {
             {"coupling", spec.coupling == Coupling::lower ? "lower" : "upper"},
             {"rhs_layout", spec.rhs_layout == RhsLayout::staged ? "staged" : "column-major"},
             {"d", layout_json(spec.d)},
-            {"e", layout_json(spec.e)}};
+            {"e", layout_json(spec.e)},
+            {"operations", names_json(spec.operations)}};
 }
 
 nlohmann::json identity_json(const Program& program) {
@@ -101,7 +108,7 @@ MemoryPlan plan_memory(const Program& program) {
     plan.add("update", slots, storage.update, real);
     plan.add("coupling", couplings, storage.coupling, real);
     plan.add("rhs_update", slots, storage.vector, real);
-    plan.add("inverse_coupling", couplings, storage.coupling, real);
+    plan.add("inverse_coupling", has_kernel(program, Phase::inverse) ? couplings : 0, storage.coupling, real);
     plan.add("failure", blocks, 1, sizeof(trifold_int));
     plan.add("floors", blocks, 1, sizeof(int));
     plan.add("poison", slots, 1, sizeof(int));
@@ -116,49 +123,81 @@ void append(Launches& launches, std::size_t kernel, const trifold_level& level, 
     launches.push_back({kernel, level, std::move(after)});
 }
 
+std::size_t kernel_index(const Program& program, Phase phase) {
+    return static_cast<std::size_t>(std::ranges::find(program.kernels, phase, &Kernel::phase) - program.kernels.begin());
+}
+
 class GraphBuilder {
   public:
-    explicit GraphBuilder(const Schedule& schedule) : schedule_(schedule) {}
+    explicit GraphBuilder(const Program& program) : program_(program), schedule_(program.schedule) {}
     /// A kernel over every level, each after the one before it.
-    GraphBuilder& climb(Phase phase) {
+    void climb(Phase phase) {
         for (std::size_t k = 0; k < schedule_.levels.size(); ++k) chain(phase, kernel_level(schedule_, k));
-        return *this;
     }
-    GraphBuilder& descend(Phase phase) {
+    void descend(Phase phase) {
         for (std::size_t k = schedule_.levels.size(); k-- > 0;) chain(phase, kernel_level(schedule_, k));
-        return *this;
     }
     /// A leaf that later launches do not wait for.
-    GraphBuilder& aside(Phase phase) {
+    void aside(Phase phase) {
         trifold_level all{};
         all.chains = 1;
-        append(launches_, static_cast<std::size_t>(phase), all, tail_);
-        return *this;
+        append(launches_, kernel_index(program_, phase), all, tail_);
     }
     Launches done() { return std::move(launches_); }
 
   private:
     void chain(Phase phase, const trifold_level& level) {
-        append(launches_, static_cast<std::size_t>(phase), level, tail_);
+        append(launches_, kernel_index(program_, phase), level, tail_);
         tail_ = {launches_.size() - 1};
     }
+    const Program& program_;
     const Schedule& schedule_;
     Launches launches_;
     std::vector<std::size_t> tail_;
 };
 
-std::map<Operation, Launches> build_operations(const Schedule& schedule) {
-    const auto graph = [&] { return GraphBuilder(schedule); };
-    return {
-        {Operation::factor, graph().climb(Phase::factor).aside(Phase::finish_factor).done()},
-        {Operation::forward, graph().climb(Phase::forward).aside(Phase::finish_forward).done()},
-        {Operation::backward, graph().descend(Phase::backward).done()},
-        {Operation::solve, graph().climb(Phase::forward).aside(Phase::finish_forward).descend(Phase::backward).done()},
-        {Operation::factor_forward, graph().climb(Phase::factor_forward).aside(Phase::finish_factor).aside(Phase::finish_forward).done()},
-        {Operation::factor_solve,
-         graph().climb(Phase::factor_forward).aside(Phase::finish_factor).aside(Phase::finish_forward).descend(Phase::backward).done()},
-        {Operation::inverse, graph().descend(Phase::inverse).done()},
-    };
+std::vector<Phase> phases_of(Operation operation) {
+    switch (operation) {
+        case Operation::factor:
+            return {Phase::factor, Phase::finish_factor};
+        case Operation::forward:
+            return {Phase::forward, Phase::finish_forward};
+        case Operation::backward:
+            return {Phase::backward};
+        case Operation::solve:
+            return {Phase::forward, Phase::finish_forward, Phase::backward};
+        case Operation::factor_forward:
+            return {Phase::factor_forward, Phase::finish_factor, Phase::finish_forward};
+        case Operation::factor_solve:
+            return {Phase::factor_forward, Phase::finish_factor, Phase::finish_forward, Phase::backward};
+        case Operation::inverse:
+            return {Phase::inverse};
+    }
+    return {};
+}
+
+/// Up the levels, or down them, or (the finish kernels) a leaf beside them.
+Launches build_operation(const Program& program, Operation operation) {
+    GraphBuilder graph(program);
+    for (const auto phase : phases_of(operation)) {
+        if (phase == Phase::finish_factor || phase == Phase::finish_forward)
+            graph.aside(phase);
+        else if (phase == Phase::backward || phase == Phase::inverse)
+            graph.descend(phase);
+        else
+            graph.climb(phase);
+    }
+    return graph.done();
+}
+
+/// The phases that the operations need, in the order of `phases`.
+std::vector<Phase> phases_of(const Operations& operations) {
+    std::vector<Phase> result;
+    for (const auto phase : phases) {
+        const auto needs = [&](Operation operation) { return std::ranges::count(phases_of(operation), phase) > 0; };
+        if (std::ranges::any_of(operations, needs)) result.push_back(phase);
+    }
+    return result;
 }
 
 nlohmann::json level_json(const Level& level) {
@@ -174,11 +213,6 @@ std::string_view to_string(Phase phase) {
     constexpr std::array<std::string_view, 7> names{"factor",  "factor_forward", "forward",       "backward",
                                                     "inverse", "finish_factor",  "finish_forward"};
     return names.at(static_cast<std::size_t>(phase));
-}
-
-std::string_view to_string(Operation operation) {
-    constexpr std::array<std::string_view, 7> names{"factor", "forward", "backward", "solve", "factor_forward", "factor_solve", "inverse"};
-    return names.at(static_cast<std::size_t>(operation));
 }
 
 trifold_level kernel_level(const Schedule& schedule, std::size_t index) {
@@ -218,16 +252,19 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     const bool on_cpu = target.backend == Backend::cpu;
     program.variant = (on_cpu ? cpu::choose_variant : cuda::choose_variant)(spec, target, tuning, program.schedule);
     program.id = identity(program);
-    for (const auto phase : phases) program.kernels.push_back({kernel_name(program, phase), phase, program.variant.shapes.at(phase)});
+    for (const auto phase : phases_of(spec.operations))
+        program.kernels.push_back({kernel_name(program, phase), phase, program.variant.shapes.at(phase)});
     const auto plan = plan_memory(program);
     program.buffers = plan.buffers;
     program.workspace_bytes =
         checked_add(plan.bytes, checked_multiply(program.variant.scratch_bytes, tuning.workers, "scratch of the workers"), "workspace");
-    program.operations = build_operations(program.schedule);
+    for (const auto operation : spec.operations) program.operations[operation] = build_operation(program, operation);
     program.options = (on_cpu ? cpu::compile_options : cuda::compile_options)(target, program.variant);
     program.source = (on_cpu ? cpu::emit : cuda::emit)(program);
     return program;
 }
+
+bool has_kernel(const Program& program, Phase phase) { return kernel_index(program, phase) < program.kernels.size(); }
 
 const Buffer& buffer(const Program& program, std::string_view name) {
     const auto found = std::ranges::find(program.buffers, name, &Buffer::name);

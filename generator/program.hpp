@@ -26,12 +26,6 @@ inline constexpr Phase phases[] = {Phase::factor,  Phase::factor_forward, Phase:
                                    Phase::inverse, Phase::finish_factor,  Phase::finish_forward};
 std::string_view to_string(Phase phase);
 
-/// What a caller can ask for; each is a graph of launches.
-enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse };
-inline constexpr Operation operations[] = {Operation::factor,         Operation::forward,      Operation::backward, Operation::solve,
-                                           Operation::factor_forward, Operation::factor_solve, Operation::inverse};
-std::string_view to_string(Operation operation);
-
 /// How the work of a launch is cut into tasks (CPU) or thread blocks (GPU).
 struct Shape {
     std::int64_t chains_per_task = 1;
@@ -88,12 +82,12 @@ struct Program {
     Schedule schedule;
     std::string id;  ///< first 8 hex digits of the SHA-256 of the generator's inputs
     Variant variant;
-    std::vector<Kernel> kernels;  ///< one a Phase, in the order of `phases`
+    std::vector<Kernel> kernels;  ///< one for each Phase that the Spec's operations need, in the order of `phases`
     std::vector<Buffer> buffers;
-    std::int64_t workspace_bytes = 0;  ///< all buffers, then tuning.workers times scratch_bytes
-    std::map<Operation, std::vector<Launch>> operations;
-    std::vector<std::string> options;  ///< of the compiler, normalized
-    std::string source;                ///< one self-contained unit
+    std::int64_t workspace_bytes = 0;                     ///< all buffers, then tuning.workers times scratch_bytes
+    std::map<Operation, std::vector<Launch>> operations;  ///< the Spec's, each a graph of launches
+    std::vector<std::string> options;                     ///< of the compiler, normalized
+    std::string source;                                   ///< one self-contained unit
 };
 
 inline constexpr std::int64_t workspace_alignment = 256;
@@ -101,6 +95,8 @@ inline constexpr std::int64_t workspace_alignment = 256;
 /// The whole generator. Pure: same input, same bytes. The target must be resolved. Throws SpecError.
 Program generate(const Spec& spec, const Target& target, const Tuning& tuning = {});
 
+/// Whether the Program has a kernel for this phase.
+bool has_kernel(const Program& program, Phase phase);
 /// Throws SpecError when the Program has no such buffer.
 const Buffer& buffer(const Program& program, std::string_view name);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "generator/error.hpp"
 
@@ -46,7 +47,60 @@ void check_layout(const Spec& spec, const BlockLayout& layout, std::int64_t stag
             fmt::format("member stride of {} is {}, so members overlap; give 0 or at least {}", what, strides.member, member_footprint));
 }
 
+constexpr std::array<std::pair<Operation, std::string_view>, 7> operation_names{{{Operation::factor, "factor"},
+                                                                                 {Operation::forward, "forward"},
+                                                                                 {Operation::backward, "backward"},
+                                                                                 {Operation::solve, "solve"},
+                                                                                 {Operation::factor_forward, "factor_forward"},
+                                                                                 {Operation::factor_solve, "factor_solve"},
+                                                                                 {Operation::inverse, "inverse"}}};
+
+void check_operations(const Operations& operations) {
+    if (operations.contains(Operation::factor) || operations.contains(Operation::factor_forward) ||
+        operations.contains(Operation::factor_solve))
+        return;
+    throw SpecError(
+        fmt::format("the operations ({}) hold none that factors, which the others need; add factor, factor_forward or factor_solve",
+                    operations.empty() ? "none" : to_string(operations)));
+}
+
 }  // namespace
+
+std::string_view to_string(Operation operation) { return operation_names.at(static_cast<std::size_t>(operation)).second; }
+
+Operations all_operations() {
+    Operations all;
+    for (const auto& [operation, name] : operation_names) all.insert(operation);
+    return all;
+}
+
+Operations usual_operations() {
+    auto usual = all_operations();
+    usual.erase(Operation::inverse);
+    return usual;
+}
+
+Operations parse_operations(std::string_view text) {
+    if (text == "all") return all_operations();
+    Operations operations;
+    for (std::size_t start = 0; start <= text.size();) {
+        const auto end = std::min(text.find(',', start), text.size());
+        const auto word = text.substr(start, end - start);
+        const auto found = std::ranges::find(operation_names, word, &std::pair<Operation, std::string_view>::second);
+        if (found == operation_names.end())
+            throw SpecError(
+                fmt::format("unknown operation '{}' in '{}'; give all, or some of {}", word, text, to_string(all_operations())));
+        operations.insert(found->first);
+        start = end + 1;
+    }
+    return operations;
+}
+
+std::string to_string(const Operations& operations) {
+    std::string text;
+    for (const auto operation : operations) text += fmt::format("{}{}", text.empty() ? "" : ",", to_string(operation));
+    return text;
+}
 
 std::int64_t checked_multiply(std::int64_t a, std::int64_t b, std::string_view what) {
     std::int64_t result = 0;
@@ -76,6 +130,7 @@ void validate(const Spec& spec) {
     if (spec.horizon < 1) throw SpecError(fmt::format("horizon N = {} is out of range; give at least 1", spec.horizon));
     if (spec.rhs < 1) throw SpecError(fmt::format("number of right-hand sides m = {} is out of range; give at least 1", spec.rhs));
     if (spec.batch < 1) throw SpecError(fmt::format("batch capacity {} is out of range; give at least 1", spec.batch));
+    check_operations(spec.operations);
     check_layout(spec, spec.d, spec.horizon, "D");
     check_layout(spec, spec.e, spec.horizon - 1, "E");
     const auto bytes = element_bytes(spec.precision);

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,18 @@ enum class Order { row_major, column_major };
 enum class Coupling { lower, upper };
 /// `staged`: [batch][N][n][m], row-major in (n, m). `column_major`: one (N n) by m column-major matrix per member.
 enum class RhsLayout { staged, column_major };
+
+/// What a caller can ask of a Solver. Log determinant and status come with every factorization, b' A^-1 b with every forward sweep.
+enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse };
+std::string_view to_string(Operation operation);
+using Operations = std::set<Operation>;
+Operations all_operations();
+/// All but the selected inverse, which takes a quarter of the time to compile.
+Operations usual_operations();
+/// Names separated by commas, or "all"; throws SpecError on anything else.
+Operations parse_operations(std::string_view text);
+/// The names, separated by commas.
+std::string to_string(const Operations& operations);
 
 inline constexpr std::int64_t dense = -1;  ///< a stride or leading dimension that follows from the shape
 
@@ -33,8 +46,9 @@ struct Spec {
     Order order = Order::row_major;
     Coupling coupling = Coupling::lower;
     RhsLayout rhs_layout = RhsLayout::staged;
-    BlockLayout d = {};  ///< D: [batch][N][n][n]; only the lower triangle is read
-    BlockLayout e = {};  ///< E: [batch][N-1][n][n]
+    BlockLayout d = {};                          ///< D: [batch][N][n][n]; only the lower triangle is read
+    BlockLayout e = {};                          ///< E: [batch][N-1][n][n]
+    Operations operations = usual_operations();  ///< what will be called; kernels that nothing here needs are left out
     bool operator==(const Spec&) const = default;
 };
 
@@ -46,7 +60,7 @@ struct Strides {
 
 inline constexpr std::int64_t max_block = 1024;
 
-/// Throws SpecError unless every size is in range and every array's extent fits 63 bits.
+/// Throws SpecError unless every size is in range, every array's extent fits 63 bits, and one of the operations factors.
 void validate(const Spec& spec);
 
 std::int64_t element_bytes(Precision precision);

@@ -82,6 +82,18 @@ Enum choice(int value, int last, const char* what) {
     return static_cast<Enum>(value);
 }
 
+/// Bit k of trifold_spec::operations is Operation k.
+Operations operations_of(std::uint64_t bits) {
+    Operations result;
+    for (const auto operation : all_operations()) {
+        const auto bit = std::uint64_t{1} << static_cast<int>(operation);
+        if ((bits & bit) != 0) result.insert(operation);
+        bits &= ~bit;
+    }
+    if (bits != 0) throw SpecError(fmt::format("operations has the unknown bits {:#x}; give TRIFOLD_FACTOR and its like", bits));
+    return result;
+}
+
 Spec spec_of(const trifold_spec& given_spec) {
     const auto& s = initialized(&given_spec, "trifold_spec");
     Spec spec;
@@ -95,6 +107,7 @@ Spec spec_of(const trifold_spec& given_spec) {
     spec.rhs_layout = choice<RhsLayout>(s.rhs_layout, TRIFOLD_STACKED, "rhs_layout");
     spec.d = {s.d_leading, s.d_stage, s.d_member};
     spec.e = {s.e_leading, s.e_stage, s.e_member};
+    spec.operations = operations_of(s.operations);
     return spec;
 }
 
@@ -171,7 +184,7 @@ int trifold_version(void) { return TRIFOLD_VERSION_NUMBER; }
 void trifold_spec_init(trifold_spec* spec, std::int64_t block, std::int64_t horizon) {
     if (spec == nullptr) return;
     *spec = {sizeof *spec, block, horizon, 1,     1,     TRIFOLD_F64, TRIFOLD_ROW_MAJOR, TRIFOLD_LOWER, TRIFOLD_STAGED,
-             dense,        dense, dense,   dense, dense, dense};
+             dense,        dense, dense,   dense, dense, dense,       TRIFOLD_USUAL};
 }
 
 void trifold_tuning_init(trifold_tuning* tuning) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "generator/error.hpp"
@@ -59,7 +60,7 @@ class CpuEngine final : public Engine {
   public:
     CpuEngine(std::shared_ptr<const Plan::State> plan, void* workspace) : plan_(std::move(plan)), workers_(plan_->program.tuning.workers) {
         const auto& program = plan_->program;
-        for (const auto operation : operations) steps_[static_cast<std::size_t>(operation)] = steps_of(*plan_, operation);
+        for (const auto operation : program.spec.operations) steps_[operation] = steps_of(*plan_, operation);
         if (workspace == nullptr) own_ = allocate(program.workspace_bytes);
         workspace_ = workspace == nullptr ? own_.get() : workspace;
         std::memset(workspace_, 0xff, static_cast<std::size_t>(program.workspace_bytes));
@@ -69,9 +70,7 @@ class CpuEngine final : public Engine {
 
     void run(Operation operation, const trifold_args& args, Stream) override {
         const auto from_x = args_from_x(args);
-        if (steps_[static_cast<std::size_t>(operation)].front().entry == nullptr)
-            throw SpecError(fmt::format("this Plan's kernels do not offer {}", to_string(operation)));
-        for (const auto& step : steps_[static_cast<std::size_t>(operation)]) launch(step, step.from_x ? from_x : args);
+        for (const auto& step : steps_.at(operation)) launch(step, step.from_x ? from_x : args);
     }
 
     void set_executor(Executor executor) override {
@@ -137,7 +136,7 @@ class CpuEngine final : public Engine {
     int workers_;
     std::unique_ptr<void, Free> own_;
     char* scratch_ = nullptr;
-    std::vector<Step> steps_[std::size(operations)];
+    std::map<Operation, std::vector<Step>> steps_;
     // The launch in progress.
     const Step* step_ = nullptr;
     const trifold_args* args_ = nullptr;

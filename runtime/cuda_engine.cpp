@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "generator/error.hpp"
@@ -60,16 +61,9 @@ struct Resources {
     Resources(const Plan::State& plan, void* workspace, CUdevice device);
     OwnStream stream;
     std::optional<Memory> workspace;
-    std::array<std::optional<Graph>, std::size(operations)> graphs;
+    std::map<Operation, Graph> graphs;
     std::array<std::optional<Memory>, array_count> staging;
 };
-
-bool offers(const Plan::State& plan, Operation operation) {
-    for (const auto& launch : plan.program.operations.at(operation)) {
-        if (plan.functions[launch.kernel] == nullptr) return false;
-    }
-    return true;
-}
 
 trifold_args first_args(const Program& program, void* workspace) {
     Call call{Operation::factor};
@@ -83,11 +77,9 @@ Resources::Resources(const Plan::State& plan, void* given, CUdevice device) {
     void* memory = given == nullptr ? workspace->get() : given;
     TRIFOLD_CU(cuMemsetD8Async, address(memory), static_cast<unsigned char>(0xff), static_cast<std::size_t>(program.workspace_bytes),
                stream.get());
-    for (const auto operation : operations) {
-        if (!offers(plan, operation)) continue;
-        auto& graph = graphs[static_cast<std::size_t>(operation)];
-        graph.emplace(plan, operation, first_args(program, memory));
-        graph->upload(stream.get());
+    for (const auto operation : program.spec.operations) {
+        const auto& [_, graph] = *graphs.try_emplace(operation, plan, operation, first_args(program, memory)).first;
+        graph.upload(stream.get());
     }
     TRIFOLD_CU(cuStreamSynchronize, stream.get());
 }
@@ -118,17 +110,16 @@ class CudaEngine final : public Engine {
     void run(Operation operation, const trifold_args& args, Stream stream) override {
         const Current current(context_.get());
         const auto handle = static_cast<CUstream>(stream.handle);
-        auto& graph = resources_->graphs[static_cast<std::size_t>(operation)];
-        if (!graph) throw SpecError(fmt::format("this Plan's kernels do not offer {}", to_string(operation)));
+        auto& graph = resources_->graphs.at(operation);
         check_stream(handle);
         check_pointers(args);
         auto capture = CU_STREAM_CAPTURE_STATUS_NONE;
         TRIFOLD_CU(cuStreamIsCapturing, handle, &capture);
         if (capture != CU_STREAM_CAPTURE_STATUS_NONE) captured_ = true;
         if (capture == CU_STREAM_CAPTURE_STATUS_NONE && as_graph_)
-            graph->launch(args, handle);
+            graph.launch(args, handle);
         else
-            graph->enqueue(args, handle);
+            graph.enqueue(args, handle);
         last_ = handle;
     }
 

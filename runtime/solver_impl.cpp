@@ -55,12 +55,22 @@ void Solver::Impl::check_precision(Precision precision) const {
 
 void Solver::Impl::prepare(Call& call) const {
     resolve(plan.program().spec, call);
+    require_planned(call.operation, "");
+    if (call.columns > plan.program().spec.rhs)
+        require_planned(without_factor(call.operation), ", which takes the columns beyond the Spec's rhs");
     check_arrays(plan.program(), call, engine->workspace());
     if (factors(call.operation)) return;
     require_factor(to_string(call.operation));
     if (call.members > factored)
         throw SpecError(
             fmt::format("{} for {} members, but only {} have been factored", to_string(call.operation), call.members, factored));
+}
+
+void Solver::Impl::require_planned(Operation operation, const char* why) const {
+    const auto& planned = plan.program().spec.operations;
+    if (planned.contains(operation)) return;
+    throw SpecError(fmt::format("this Plan has no kernels for {}{}; add it to the Spec's operations, which are {}", to_string(operation),
+                                why, to_string(planned)));
 }
 
 void Solver::Impl::require_factor(std::string_view what) const {

@@ -32,6 +32,7 @@ struct Solver::Impl {
   private:
     void prepare(Call& call) const;
     void enqueue(const Call& call, Stream stream);
+    void require_planned(Operation operation, const char* why) const;
     void require_factor(std::string_view what) const;
     void transfer(Call& call, const Call& host, bool in);
     template <class T>

@@ -38,6 +38,19 @@ typedef enum { TRIFOLD_ROW_MAJOR = 0, TRIFOLD_COLUMN_MAJOR = 1 } trifold_order;
 typedef enum { TRIFOLD_LOWER = 0, TRIFOLD_UPPER = 1 } trifold_coupling;
 typedef enum { TRIFOLD_STAGED = 0, TRIFOLD_STACKED = 1 } trifold_rhs_layout; /* [batch][N][n][m], or (N n) by m column-major a member */
 
+/* What will be called, as bits; log determinant and outcomes come with every factorization, the quadratic form with every
+ * forward sweep. TRIFOLD_USUAL is all but the selected inverse. */
+enum {
+    TRIFOLD_FACTOR = 1 << 0,
+    TRIFOLD_FORWARD = 1 << 1,
+    TRIFOLD_BACKWARD = 1 << 2,
+    TRIFOLD_SOLVE = 1 << 3,
+    TRIFOLD_FACTOR_FORWARD = 1 << 4,
+    TRIFOLD_FACTOR_SOLVE = 1 << 5,
+    TRIFOLD_INVERSE = 1 << 6,
+    TRIFOLD_USUAL = (1 << 6) - 1
+};
+
 /* As trifold::Spec in generator/spec.hpp. A leading dimension or stride of -1 follows from the shape, a stride of 0 shares
  * one block. */
 typedef struct {
@@ -49,6 +62,7 @@ typedef struct {
     trifold_rhs_layout rhs_layout;
     int64_t d_leading, d_stage, d_member;
     int64_t e_leading, e_stage, e_member;
+    uint64_t operations; /* TRIFOLD_USUAL; the plan has no kernels for others */
 } trifold_spec;
 void trifold_spec_init(trifold_spec* spec, int64_t block, int64_t horizon);
 

@@ -8,10 +8,13 @@ TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
     }
 }
 
+#ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { factor_chain(args, level, group_x(), member); });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
 TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) {
         factor_chain(args, level, group_x(), member);
@@ -19,23 +22,34 @@ TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER 
         sweep_chain<true>(args, level, group_x(), member);
     });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_FORWARD
 TRIFOLD_KERNEL(threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member); });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_BACKWARD
 TRIFOLD_KERNEL(threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member); });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_INVERSE
 TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { invert_chain(args, level, group_x(), member); });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_FINISH_FACTOR
 TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     each_member(args, [&](trifold_int member) { finish_factor_member(args, member); });
 }
+#endif
 
+#ifdef TRIFOLD_KERNEL_FINISH_FORWARD
 TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     each_member(args, [&](trifold_int member) { finish_forward_member(args, member); });
 }
+#endif

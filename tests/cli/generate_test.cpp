@@ -17,7 +17,7 @@ std::string regenerate_command(const std::string& source) {
 TEST_CASE("generate: the command in the source gives the same bytes, for every option") {
     for (const std::string options :
          {"--block 4 --horizon 8 --target cpu:x86-64-v3", "--block 33 --horizon 7 --target cuda:sm_90 --precision f32 --rhs 3 --batch 5",
-          "--block 6 --horizon 31 --target cpu:x86-64-v4 --schedule segments:3,2 --workers 4",
+          "--block 6 --horizon 31 --target cpu:x86-64-v4 --schedule segments:3,2 --workers 4 --operations inverse,factor",
           "--block 5 --horizon 9 --target cpu:x86-64-v2 --order column-major --coupling upper --rhs-layout column-major",
           "--block 4 --horizon 9 --batch 3 --target cpu:x86-64-v3 --d-leading 8 --d-stage 0 --d-member 64 --e-leading 5 --e-stage 40 "
           "--e-member 0"}) {
@@ -52,8 +52,17 @@ TEST_CASE("generate: what is written, and its name") {
     CHECK(scratch.has("out/deep/" + name + ".log"));
     const auto program = nlohmann::json::parse(scratch.read("out/deep/program.json"));
     CHECK(program["spec"]["block"] == 4);
-    CHECK(program["kernels"].size() == 7);
+    CHECK(program["kernels"].size() == 6);
+    CHECK(program["spec"]["operations"].size() == 6);
     const auto text = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
     CHECK(text.status == 0);
+    const auto some = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
+    CHECK(some.status == 0);
+    const auto source = scratch.read(some.json()["files"]["source"].get<std::string>());
+    CHECK(source.find("btd_factor_forward_n4") != std::string::npos);
+    CHECK(source.find("btd_inverse_n4") == std::string::npos);
+    const auto unknown = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert");
+    CHECK(unknown.status == 2);
+    CHECK(unknown.err.find("unknown operation 'invert'") != std::string::npos);
     CHECK(text.out.find(".cu") != std::string::npos);
 }

@@ -78,6 +78,11 @@ static int errors(trifold_solver* solver, const trifold_plan* plan) {
     EXPECT(trifold_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "order") != NULL);
     EXPECT(trifold_plan_create(NULL, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT);
     spec.order = TRIFOLD_ROW_MAJOR;
+    spec.operations = TRIFOLD_SOLVE;
+    EXPECT(trifold_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "factor_solve") != NULL);
+    spec.operations = TRIFOLD_FACTOR | 1 << 20;
+    EXPECT(trifold_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "0x100000") != NULL);
+    spec.operations = TRIFOLD_USUAL;
     EXPECT(trifold_plan_create(&spec, "cuda:4096", NULL, &none) == TRIFOLD_NO_DEVICE);
     EXPECT(trifold_plan_create(&spec, NULL, NULL, &none) == TRIFOLD_BAD_ARGUMENT);
     trifold_plan_destroy(NULL);
@@ -94,6 +99,8 @@ int main(void) {
     EXPECT(trifold_last_error()[0] == '\0');
     EXPECT(trifold_version() == TRIFOLD_VERSION_NUMBER);
     trifold_spec_init(&spec, 2, 3);
+    EXPECT(spec.operations == TRIFOLD_USUAL);
+    spec.operations |= TRIFOLD_INVERSE;
     trifold_tuning_init(&tuning);
     tuning.schedule = "multi-stage";
     tuning.workers = 2;

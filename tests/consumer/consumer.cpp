@@ -7,7 +7,7 @@
 
 // The matrix tridiag(-1, 4, -1) of order 6 as three blocks of two, and the vector of its row sums: x is all ones.
 int main() {
-    const trifold::Spec spec{.block = 2, .horizon = 3};
+    const trifold::Spec spec{.block = 2, .horizon = 3, .operations = trifold::all_operations()};
     const trifold::Plan plan(spec, trifold::Device::cpu());
     trifold::Solver solver(plan);
     const std::vector<double> d{4, 0, -1, 4, 4, 0, -1, 4, 4, 0, -1, 4}, e{0, -1, 0, 0, 0, -1, 0, 0}, b{3, 2, 2, 2, 2, 3};

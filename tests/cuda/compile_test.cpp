@@ -51,7 +51,7 @@ void check_compiles(const Compiler& compiler, const Spec& spec, const std::strin
 }
 
 Spec spec_of(std::int64_t n, Precision precision, std::int64_t rhs) {
-    return {.block = n, .horizon = 20, .precision = precision, .rhs = rhs, .batch = 2};
+    return {.block = n, .horizon = 20, .precision = precision, .rhs = rhs, .batch = 2, .operations = all_operations()};
 }
 
 /// Block sizes for one architecture, precisions and widths alternating.

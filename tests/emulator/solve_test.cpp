@@ -17,6 +17,7 @@ Running next_running() {
 }
 
 void check_solves(Spec spec, const std::string& schedule, const std::string& variant, const std::string& target) {
+    spec.operations = all_operations();
     for (const auto precision : {Precision::f64, Precision::f32}) {
         spec.precision = precision;
         const auto running = next_running();

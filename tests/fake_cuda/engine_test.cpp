@@ -133,7 +133,7 @@ TEST_CASE("every operation as a graph, from host memory") {
 }
 
 TEST_CASE("the selected inverse as a graph") {
-    const Spec spec{.block = 5, .horizon = 9, .batch = 2};
+    const Spec spec{.block = 5, .horizon = 9, .batch = 2, .operations = all_operations()};
     const Emulation emulation(spec, tuning("twisted:2"));
     const Problem<double> problem(spec, 1, 4);
     Solver solver(Plan(spec, Device::cuda(0), tuning("twisted:2")));

@@ -25,8 +25,10 @@ std::vector<Program> programs() {
     for (const auto& target : {cpu, cuda, hip}) {
         for (const auto* schedule : {"sequential", "twisted:2", "recursive:2:3", "multi-stage"}) {
             result.push_back(
-                generate({.block = 5, .horizon = 13, .precision = Precision::f32, .rhs = 3, .batch = 2}, target, {.schedule = schedule}));
-            result.push_back(generate({.block = 8, .horizon = 1}, target, {.schedule = schedule, .workers = 3}));
+                generate({.block = 5, .horizon = 13, .precision = Precision::f32, .rhs = 3, .batch = 2, .operations = all_operations()},
+                         target, {.schedule = schedule}));
+            result.push_back(
+                generate({.block = 8, .horizon = 1, .operations = all_operations()}, target, {.schedule = schedule, .workers = 3}));
         }
     }
     return result;
@@ -80,7 +82,7 @@ TEST_CASE("operations visit every level in order, each launch after the one it n
             const auto& launches = program.operations.at(operation);
             return static_cast<std::size_t>(std::ranges::count(launches, static_cast<std::size_t>(phase), &Launch::kernel));
         };
-        CHECK(program.operations.size() == std::size(operations));
+        CHECK(program.operations.size() == all_operations().size());
         CHECK(count(Operation::factor, Phase::factor) == levels);
         CHECK(count(Operation::factor, Phase::finish_factor) == 1);
         CHECK(count(Operation::solve, Phase::forward) == levels);
@@ -107,6 +109,43 @@ TEST_CASE("operations visit every level in order, each launch after the one it n
     }
 }
 
+TEST_CASE("a Program has the kernels that its operations need, and no others") {
+    const auto phases_of = [](const Operations& operations, const Target& target, const std::string& variant = "auto") {
+        const auto program = generate({.block = 4, .horizon = 9, .batch = 8, .operations = operations}, target,
+                                      {.schedule = "multi-stage", .variant = variant});
+        std::vector<Phase> result;
+        for (const auto& kernel : program.kernels) result.push_back(kernel.phase);
+        for (const auto& [operation, launches] : program.operations) {
+            CHECK(operations.contains(operation));
+            for (const auto& launch : launches) CHECK(launch.kernel < program.kernels.size());
+        }
+        CHECK(program.operations.size() == operations.size());
+        for (const auto phase : phases) {
+            const auto name = std::string("btd_") + std::string(to_string(phase)) + "_n4";
+            CHECK((program.source.find(name) != std::string::npos) == has_kernel(program, phase));
+        }
+        return result;
+    };
+    const auto check = [&](const Target& target, const std::string& variant) {
+        CHECK(phases_of({Operation::factor}, target, variant) == std::vector{Phase::factor, Phase::finish_factor});
+        CHECK(phases_of({Operation::factor, Operation::solve}, target, variant) ==
+              std::vector{Phase::factor, Phase::forward, Phase::backward, Phase::finish_factor, Phase::finish_forward});
+        CHECK(phases_of({Operation::factor_solve, Operation::inverse}, target, variant) ==
+              std::vector{Phase::factor_forward, Phase::backward, Phase::inverse, Phase::finish_factor, Phase::finish_forward});
+        CHECK(phases_of(all_operations(), target, variant).size() == std::size(phases));
+        CHECK(phases_of(usual_operations(), target, variant).size() == std::size(phases) - 1);
+    };
+    check(cpu, "tile");
+    check(cpu, "lanes");
+    check(cuda, "fused");
+    check(cuda, "tiled");
+    // Without the inverse its buffers are not needed either.
+    const Spec most{.block = 9, .horizon = 20}, all{.block = 9, .horizon = 20, .operations = all_operations()};
+    for (const auto& target : {cpu, cuda})
+        CHECK(generate(most, target, {.schedule = "recursive:2"}).workspace_bytes <
+              generate(all, target, {.schedule = "recursive:2"}).workspace_bytes);
+}
+
 TEST_CASE("everything that changes the code changes the name") {
     const Spec spec{.block = 4, .horizon = 9};
     std::set<std::string> ids;
@@ -126,6 +165,8 @@ TEST_CASE("everything that changes the code changes the name") {
     add({.block = 4, .horizon = 9, .rhs_layout = RhsLayout::column_major}, cpu, {.schedule = "sequential"});
     add({.block = 4, .horizon = 9, .d = {.leading = 8}}, cpu, {.schedule = "sequential"});
     add({.block = 4, .horizon = 9, .e = {.stage = 0}}, cpu, {.schedule = "sequential"});
+    add({.block = 4, .horizon = 9, .operations = {Operation::factor_solve}}, cpu, {.schedule = "sequential"});
+    add({.block = 4, .horizon = 9, .operations = all_operations()}, cpu, {.schedule = "sequential"});
     CHECK(generate(spec, cpu, {.schedule = "partitioned:1"}).id == generate(spec, cpu, {.schedule = "sequential"}).id);
 }
 
@@ -168,7 +209,7 @@ TEST_CASE("JSON carries the whole Program but its source") {
         CHECK(json.at("buffers").back().at("offset") == program.buffers.back().offset);
         REQUIRE(json.at("kernels").size() == program.kernels.size());
         CHECK(json.at("kernels")[2].at("name") == program.kernels[2].name);
-        for (const auto operation : operations)
+        for (const auto operation : all_operations())
             CHECK(json.at("operations").at(std::string(to_string(operation))).size() == program.operations.at(operation).size());
         CHECK(json.dump(2) == to_json(program));
     }

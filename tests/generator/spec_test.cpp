@@ -137,6 +137,24 @@ TEST_CASE("checked arithmetic") {
     CHECK_THROWS_AS(checked_add(huge, 1, "x"), SpecError);
 }
 
+TEST_CASE("operations") {
+    CHECK(to_string(Operations{}) == "");
+    CHECK(to_string(Operations{Operation::inverse, Operation::factor_solve, Operation::factor}) == "factor,factor_solve,inverse");
+    CHECK(parse_operations("solve,factor,solve") == Operations{Operation::factor, Operation::solve});
+    CHECK(parse_operations("all") == all_operations());
+    CHECK(parse_operations(to_string(all_operations())) == all_operations());
+    CHECK(all_operations().size() == usual_operations().size() + 1);
+    CHECK(Spec{}.operations == usual_operations());
+    for (const auto* text : {"", ",", "factor,", "factor, solve", "invert", "Factor", "all,factor"})
+        CHECK_THROWS_WITH_AS(parse_operations(text), doctest::Contains("give all, or some of factor,forward"), SpecError);
+    const Spec spec{.block = 2, .horizon = 3};
+    for (const auto& operations : {Operations{}, Operations{Operation::solve, Operation::inverse}}) {
+        auto without = spec;
+        without.operations = operations;
+        CHECK_THROWS_WITH_AS(validate(without), doctest::Contains("add factor, factor_forward or factor_solve"), SpecError);
+    }
+}
+
 TEST_CASE("precisions") {
     CHECK(parse_precision("f32") == Precision::f32);
     CHECK(parse_precision("f64") == Precision::f64);

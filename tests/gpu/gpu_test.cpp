@@ -89,6 +89,7 @@ template <class Real>
 void check_everything(const Device& device, Spec spec, const std::string& schedule, const std::string& variant = "auto",
                       bool inverse = true) {
     spec.precision = precision<Real>;
+    if (inverse) spec.operations = all_operations();
     const auto label = fmt::format("n {} N {} m {} batch {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, schedule, variant,
                                    to_string(spec.precision));
     CAPTURE(label);

@@ -60,6 +60,7 @@ template <class Real>
 void check_inverse(const Spec& given, const std::string& schedule, const std::string& variant, const Target& target = host_target()) {
     auto spec = given;
     spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+    spec.operations = all_operations();
     CAPTURE(spec.block);
     CAPTURE(spec.horizon);
     CAPTURE(schedule);
@@ -146,7 +147,7 @@ TEST_CASE("selected inverse: ill-conditioned systems") {
     // No method can promise more than the condition times the rounding. Which one is luckier on one system is chance, so the
     // worst of several systems is held against the worst of Eigen's dense Cholesky in the same order of elimination.
     using Exact = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
-    const Spec spec{.block = 6, .horizon = 9, .batch = 8};
+    const Spec spec{.block = 6, .horizon = 9, .batch = 8, .operations = all_operations()};
     for (const std::string variant : {"tile", "lanes"})
         for (const std::string schedule : {"sequential", "partitioned:3", "multi-stage"}) {
             const Unit unit(generate(spec, host_target(), {.schedule = schedule, .variant = variant}));

@@ -192,7 +192,7 @@ TEST_CASE("lanes: fewer columns than the capacity") {
 
 namespace {
 
-const Spec batch_spec{.block = 5, .horizon = 9, .batch = 19};
+const Spec batch_spec{.block = 5, .horizon = 9, .batch = 19, .operations = all_operations()};
 
 const Unit& batch_unit() {
     static const Unit unit(generate(batch_spec, host_target(), {.schedule = "partitioned:3", .variant = "lanes"}));

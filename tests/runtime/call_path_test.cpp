@@ -49,7 +49,7 @@ using namespace trifold;
 using namespace trifold::test;
 
 TEST_CASE("calls allocate nothing and take no lock") {
-    const Spec spec{.block = 7, .horizon = 30, .rhs = 2, .batch = 3};
+    const Spec spec{.block = 7, .horizon = 30, .rhs = 2, .batch = 3, .operations = all_operations()};
     Problem<double> problem(spec, 5, 1);  // three panels
     const auto& [d, e, b] = problem.input;
     auto& x = problem.x;

@@ -21,7 +21,7 @@ std::unique_ptr<char, Free> aligned(std::int64_t bytes) {
 }  // namespace
 
 TEST_CASE("calls in the wrong order say what to call first") {
-    Problem<double> problem({.block = 3, .horizon = 4}, 1, 1);
+    Problem<double> problem({.block = 3, .horizon = 4, .operations = all_operations()}, 1, 1);
     const auto& [d, e, b] = problem.input;
     Solver solver(Plan(problem.spec, Device::cpu()));
     CHECK_THROWS_WITH_AS(solver.solve<double>(b, problem.x), doctest::Contains("call factor"), SpecError);
@@ -38,8 +38,30 @@ TEST_CASE("calls in the wrong order say what to call first") {
     CHECK_NOTHROW(solver.quadratic());
 }
 
+TEST_CASE("operations that were not planned say what to add") {
+    Problem<double> problem({.block = 3, .horizon = 4, .operations = {Operation::factor_solve, Operation::backward}}, 3, 1);
+    const auto& [d, e, b] = problem.input;
+    const Plan plan(problem.spec, Device::cpu());
+    CHECK(plan.program().operations.size() == 2);
+    Solver solver(plan);
+    CHECK_THROWS_WITH_AS(solver.factor<double>(d, e),
+                         "this Plan has no kernels for factor; add it to the Spec's operations, which are backward,factor_solve",
+                         SpecError);
+    CHECK_THROWS_WITH_AS((solver.factor_solve<double>(d, e, b, problem.x, {.columns = 3})),
+                         doctest::Contains("solve, which takes the columns beyond"), SpecError);
+    CHECK_THROWS_AS(solver.check(), SpecError);  // nothing was factored on the way
+    const auto one = std::span(b).first(12);
+    std::vector<double> x(12);
+    solver.factor_solve<double>(d, e, one, x);
+    solver.backward<double>(one, x);
+    CHECK_THROWS_WITH_AS(solver.solve<double>(one, x), doctest::Contains("no kernels for solve"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.forward<double>(one, x), doctest::Contains("no kernels for forward"), SpecError);
+    std::vector<double> diagonal(36), coupling(27);
+    CHECK_THROWS_WITH_AS(solver.selected_inverse<double>(diagonal, coupling), doctest::Contains("no kernels for inverse"), SpecError);
+}
+
 TEST_CASE("arrays that do not fit the Spec") {
-    Problem<double> problem({.block = 3, .horizon = 4, .batch = 2}, 1, 1);
+    Problem<double> problem({.block = 3, .horizon = 4, .batch = 2, .operations = all_operations()}, 1, 1);
     auto& [d, e, b] = problem.input;
     auto& x = problem.x;
     Solver solver(Plan(problem.spec, Device::cpu()));
@@ -60,7 +82,7 @@ TEST_CASE("arrays that do not fit the Spec") {
 }
 
 TEST_CASE("overlaps: only X may be B itself") {
-    Problem<double> problem({.block = 3, .horizon = 4}, 1, 1);
+    Problem<double> problem({.block = 3, .horizon = 4, .operations = all_operations()}, 1, 1);
     auto& [d, e, b] = problem.input;
     const Plan plan(problem.spec, Device::cpu());
     const auto bytes = Solver::workspace_bytes(plan);

@@ -67,7 +67,7 @@ TEST_CASE("every worker has a number of its own") {
 }
 
 TEST_CASE("the same bits whoever runs the tasks") {
-    const Spec spec{.block = 9, .horizon = 33, .rhs = 2, .batch = 3};
+    const Spec spec{.block = 9, .horizon = 33, .rhs = 2, .batch = 3, .operations = all_operations()};
     Problem<double> problem(spec, 2, 21);
     const auto& [d, e, b] = problem.input;
     const Plan plan(spec, Device::cpu(), tuning("recursive:3:4", 3));

@@ -37,7 +37,8 @@ Spec spec_of(const Options& options) {
             .horizon = input.system.horizon,
             .precision = input.precision,
             .rhs = input.system.rhs,
-            .batch = input.system.batch};
+            .batch = input.system.batch,
+            .operations = options.spec.operations()};
 }
 
 Explanation explain(const Options& options) {

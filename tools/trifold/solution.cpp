@@ -22,12 +22,16 @@ double seconds_of(auto&& action) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-Spec spec_of(const System& system, Precision precision) {
-    return {.block = system.block,
-            .horizon = system.horizon,
-            .precision = precision,
-            .rhs = std::min(system.rhs, max_columns),
-            .batch = system.batch};
+/// Only what solve_in() calls, as everything else would be compiled in vain.
+Spec spec_of(const System& system, const SolveRequest& request) {
+    Spec spec{.block = system.block,
+              .horizon = system.horizon,
+              .precision = request.precision,
+              .rhs = std::min(system.rhs, max_columns),
+              .batch = system.batch,
+              .operations = {Operation::factor, Operation::solve}};
+    if (request.inverse) spec.operations.insert(Operation::inverse);
+    return spec;
 }
 
 std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold_status>& status) {
@@ -40,7 +44,7 @@ std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold_sta
 
 template <class Real>
 Solution solve_in(const System& system, const SolveRequest& request) {
-    const Plan plan(spec_of(system, request.precision), request.device, request.tuning);
+    const Plan plan(spec_of(system, request), request.device, request.tuning);
     Solver solver(plan);
     Solution solution;
     solution.schedule = plan.program().schedule.name;

@@ -20,6 +20,8 @@ void SpecOptions::add_to(CLI::App& app) {
     app.add_option("--schedule", tuning_.schedule,
                    "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, recursive:J[:Nstar] or segments:a,b,c")
         ->capture_default_str();
+    app.add_option("--operations", operations_, "What will be called: all, or some of " + to_string(all_operations()))
+        ->capture_default_str();
     app.add_option("--workers", tuning_.workers, "CPU threads a call may use")->capture_default_str();
     app.add_option("--variant", tuning_.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
     app.add_option("--target", target_, "cpu:native, cpu:x86-64-v3, cuda:native, cuda:sm_90, hip:gfx942, ...")->capture_default_str();
@@ -42,6 +44,7 @@ Spec SpecOptions::spec() const {
     spec.order = order_ == "row-major" ? Order::row_major : Order::column_major;
     spec.coupling = coupling_ == "lower" ? Coupling::lower : Coupling::upper;
     spec.rhs_layout = rhs_layout_ == "staged" ? RhsLayout::staged : RhsLayout::column_major;
+    spec.operations = operations();
     validate(spec);
     return spec;
 }

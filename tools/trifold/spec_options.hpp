@@ -13,6 +13,7 @@ class SpecOptions {
     void add_to(CLI::App& app);
     /// True when any size was given.
     bool has_sizes() const { return spec_.block != 0 || spec_.horizon != 0; }
+    Operations operations() const { return parse_operations(operations_); }
     /// Throws SpecError when a size is missing.
     Spec spec() const;
     /// `native` resolved to this machine. Throws SpecError, DeviceError.
@@ -21,7 +22,8 @@ class SpecOptions {
 
   private:
     Spec spec_;
-    std::string precision_ = "f64", order_ = "row-major", coupling_ = "lower", rhs_layout_ = "staged", target_ = "cpu:native";
+    std::string precision_ = "f64", order_ = "row-major", coupling_ = "lower", rhs_layout_ = "staged", target_ = "cpu:native",
+                operations_ = to_string(usual_operations());
     Tuning tuning_;
 };
 

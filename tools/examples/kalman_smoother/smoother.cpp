@@ -4,7 +4,11 @@
 
 namespace kalman {
 
-trifold::Spec spec_of(const NormalEquations& equations) { return {.block = equations.states, .horizon = equations.horizon}; }
+trifold::Spec spec_of(const NormalEquations& equations) {
+    return {.block = equations.states,
+            .horizon = equations.horizon,
+            .operations = {trifold::Operation::factor_solve, trifold::Operation::inverse}};
+}
 
 Smoothed smooth(const NormalEquations& equations, trifold::Solver& solver) {
     const auto states = equations.states, horizon = equations.horizon;
