@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <system_error>
 
 #include "generator/error.hpp"
@@ -10,9 +11,6 @@
 namespace trifold {
 namespace {
 
-// About 50 us: longer than the gap between two levels, shorter than what another process would mind.
-constexpr int spins = 1000;
-
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -20,6 +18,26 @@ void relax() {
     asm volatile("yield");
 #endif
 }
+
+/// How a thread waits before it sleeps. Waking one costs 50 to 100 us, more than a small factorization, so threads stay awake
+/// from one call of a fast control loop to the next; but soon they let go first whoever else wants the processor.
+class Patience {
+  public:
+    /// False when it is time to sleep.
+    bool wait() {
+        using namespace std::chrono_literals;
+        relax();
+        if (++count_ % 64 != 0) return true;
+        const auto now = std::chrono::steady_clock::now();
+        if (count_ == 64) start_ = now;
+        if (now - start_ > 50us) std::this_thread::yield();
+        return now - start_ < 1ms;
+    }
+
+  private:
+    int count_ = 0;
+    std::chrono::steady_clock::time_point start_;
+};
 
 constexpr std::uint64_t pack(std::uint32_t number, std::int64_t pieces) {
     return static_cast<std::uint64_t>(number) << 32 | static_cast<std::uint64_t>(pieces) << 16;
@@ -78,26 +96,24 @@ void Pool::run(std::int64_t pieces, Job job, void* context) {
 }
 
 void Pool::wait_for_helpers(int pieces) {
-    for (int k = 0; k < spins; ++k) {
+    Patience patience;
+    do {
         if (done_.load(std::memory_order_acquire) == pieces) return;
-        relax();
-    }
+    } while (patience.wait());
     for (int seen = done_.load(std::memory_order_acquire); seen != pieces; seen = done_.load(std::memory_order_acquire))
         done_.wait(seen, std::memory_order_acquire);
 }
 
 void Pool::serve(int worker) {
     while (!stop_.load(std::memory_order_relaxed)) {
-        int idle = 0;
-        for (std::int64_t piece = 0; idle < spins; ++idle) {
-            while (claim(piece)) {
+        Patience patience;
+        do {
+            for (std::int64_t piece = 0; claim(piece); patience = {}) {
                 job_(context_, piece, worker);
                 done_.fetch_add(1, std::memory_order_release);
                 done_.notify_one();
-                idle = 0;
             }
-            relax();
-        }
+        } while (patience.wait() && !stop_.load(std::memory_order_relaxed));
         park();
     }
 }

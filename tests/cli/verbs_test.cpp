@@ -40,7 +40,7 @@ TEST_CASE("explain: levels, kernels, launches and memory") {
     double flops = 0;
     for (const auto& level : json["levels"]) flops += level["flops"].get<double>();
     CHECK(json["flops"].get<double>() == doctest::Approx(flops));
-    REQUIRE(json["kernels"].size() == 7);
+    REQUIRE(json["kernels"].size() == 6);
     for (const auto& kernel : json["kernels"]) CHECK(kernel["code_bytes"].get<int>() > 0);
     CHECK(json["program"]["operations"]["factor"].size() == 6);
     CHECK(scratch.read("tree.svg").starts_with("<svg"));
