@@ -106,7 +106,7 @@ typedef struct {
 #define TRIFOLD_LANES 4
 #define TRIFOLD_LEADING 4
 #define TRIFOLD_INTERLEAVE 1
-#define TRIFOLD_TILE_ROWS 3
+#define TRIFOLD_WIDTH 4
 #define TRIFOLD_FILL 0
 #define TRIFOLD_SCRATCH_BYTES 256
 #define TRIFOLD_SIZEOF_ARGS 168
@@ -121,14 +121,14 @@ typedef struct {
  *
  * GNU C with vector extensions, no headers. Constants come as TRIFOLD_* macros from the generator:
  *   TRIFOLD_LANES       elements of one `vec`, at most one vector register of the target
- *   TRIFOLD_LEADING     leading dimension of every stored block: the block size rounded up to lanes
+ *   TRIFOLD_LEADING     rows of a stored block: the block size rounded up to lanes
  *   TRIFOLD_INTERLEAVE  members stored element by element beside one another (1: each member on its own)
  *
- * Stored blocks are column-major with leading dimension LD; rows n .. LD - 1 are zero.
- *   factor    L (lower triangle; above the diagonal nothing is promised), then LD reciprocals of L's diagonal
+ * What the workspace holds for a block; how the elements of a stored block lie is the variant's choice.
+ *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
  *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
  *   behind    G = A(behind, i) L^-T, likewise
- *   update    lower triangle;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
+ *   update    what chains add to a separator;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
  */
 typedef TRIFOLD_REAL real;
 typedef trifold_int integer;
@@ -333,70 +333,74 @@ INLINE int record_front(const trifold_args* args, integer member, integer block,
     return failure != SOUND;
 }
 
-/* Register tiles: H vectors of rows by W columns, the rows in vector lanes, the multipliers broadcast from memory. */
-
-/* Columns of a full tile; as many as lanes, so that a pivot tile is one vector high. */
-enum { WIDTH = LANES, TAIL = n % WIDTH, VECTORS = (n + LANES - 1) / LANES };
+/* Variant "tile": stored blocks and the register tiles that work on them.
+ *
+ * A stored block lies in strips of LANES rows, each strip column by column: element (r, c) stands at (r / LANES) STRIP + c LANES +
+ * r % LANES. So a product reads both its operands, and a sweep its block, from front to back. Rows n .. LD - 1 are zero; what
+ * stands above the diagonal of L or of an update is left open.
+ *
+ * A register tile is H strips by W columns: the rows in vector lanes, the multipliers broadcast from memory. */
+enum { WIDTH = TRIFOLD_WIDTH, STRIP = n * LANES, VECTORS = LD / LANES, PIVOT_TAIL = n % LANES, TAIL = n % WIDTH };
+enum { SQUARE = TRIFOLD_WIDTH == TRIFOLD_LANES }; /* a column tile is as wide as a pivot tile */
 
 INLINE vec load(const real* p) { return *(const vec*)p; }
 INLINE void store(real* p, vec x) { *(vec*)p = x; }
 
-/* c[w * H + h] += sign * sum over k < count of a(rows h, k) b(w, k), a(., k) at a + k LD, b(w, k) at b + k step + w apart. */
-INLINE void multiply_add(const int H, const int W, const int sign, vec* c, const real* a, const real* b, integer step, integer apart,
-                         integer count) {
-    for (integer k = 0; k < count; ++k, a += LD, b += step) {
-        vec rows[4];
-        UNROLL for (int h = 0; h < H; ++h) rows[h] = load(a + h * LANES);
-        UNROLL for (int w = 0; w < W; ++w) {
-            const vec multiplier = spread(b[w * apart]);
-            UNROLL for (int h = 0; h < H; ++h) {
-                if (sign > 0)
-                    c[w * H + h] += rows[h] * multiplier;
-                else
-                    c[w * H + h] -= rows[h] * multiplier;
-            }
-        }
+INLINE integer at(integer row, integer column) { return row / LANES * STRIP + column * LANES + row % LANES; }
+/* The same where `row` starts a column tile; and the first column of its pivot tile. */
+INLINE integer across(integer row, integer column) { return SQUARE ? row * n + column * LANES : at(row, column); }
+INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
+
+/* c[w * H + h] -= sum over k < count of a(rows h, k) b(w, k). */
+INLINE void multiply_column(const int H, const int W, vec* c, const real* a, const real* b) {
+    vec rows[3];
+    UNROLL for (int h = 0; h < H; ++h) rows[h] = load(a + h * STRIP);
+    UNROLL for (int w = 0; w < W; ++w) {
+        const vec multiplier = spread(b[w]);
+        UNROLL for (int h = 0; h < H; ++h) c[w * H + h] -= rows[h] * multiplier;
     }
 }
 
-/* The same where so few accumulators would wait for themselves: even and odd k apart, as long as both fit. */
+/* Four columns at a time; where accumulators are so few that they would wait for themselves, odd columns have their own. */
 INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count) {
-    if (H * W >= 8 || H * W < 2) {
-        multiply_add(H, W, -1, c, a, b, LD, 1, count);
-        return;
-    }
+    const int few = H * W < 8;
     vec odd[8];
-    UNROLL for (int i = 0; i < H * W; ++i) odd[i] = (vec){};
-    integer k = 0;
-    for (; k + 2 <= count; k += 2) {
-        multiply_add(H, W, -1, c, a + k * LD, b + k * LD, LD, 1, 1);
-        multiply_add(H, W, -1, odd, a + (k + 1) * LD, b + (k + 1) * LD, LD, 1, 1);
+    if (few) {
+        UNROLL for (int i = 0; i < H * W; ++i) odd[i] = (vec){};
     }
-    if (k < count) multiply_add(H, W, -1, c, a + k * LD, b + k * LD, LD, 1, 1);
-    UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
+    integer k = 0;
+    for (; k + 4 <= count; k += 4) {
+        UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few && u % 2 ? odd : c, a + (k + u) * LANES, b + (k + u) * LANES);
+    }
+    if (n % 4 != 0 || LANES % 4 != 0)
+        ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES);
+    if (few) {
+        UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
+    }
 }
 
 INLINE void load_tile(const int H, const int W, vec* c, const real* p) {
-    UNROLL for (int w = 0; w < W; ++w) { UNROLL for (int h = 0; h < H; ++h) c[w * H + h] = load(p + w * LD + h * LANES); }
+    UNROLL for (int w = 0; w < W; ++w) { UNROLL for (int h = 0; h < H; ++h) c[w * H + h] = load(p + h * STRIP + w * LANES); }
 }
 
 INLINE void store_tile(const int H, const int W, const vec* c, real* p) {
-    UNROLL for (int w = 0; w < W; ++w) { UNROLL for (int h = 0; h < H; ++h) store(p + w * LD + h * LANES, c[w * H + h]); }
+    UNROLL for (int w = 0; w < W; ++w) { UNROLL for (int h = 0; h < H; ++h) store(p + h * STRIP + w * LANES, c[w * H + h]); }
 }
 
 /* ---- tiles straight from the user's arrays ---- */
 
 /* How D and E (upwards) are read: 1 where rows are contiguous along a stored column, 2 where they are across it and tiles
  * are transposed in registers, 0 where blocks are first copied to where their factors go. */
-#if TRIFOLD_BLOCK > 56
-enum { DIRECT = 0, D_LEADING = 0, E_LEADING = 0 };
-#elif TRIFOLD_BLOCK >= TRIFOLD_LANES && TRIFOLD_D_ROW == 1 && TRIFOLD_E_ROW == 1
+#if TRIFOLD_BLOCK >= TRIFOLD_LANES && TRIFOLD_D_ROW == 1 && TRIFOLD_E_ROW == 1
 enum { DIRECT = 1, D_LEADING = TRIFOLD_D_COLUMN, E_LEADING = TRIFOLD_E_COLUMN };
-#elif TRIFOLD_BLOCK >= TRIFOLD_LANES && TRIFOLD_D_COLUMN == 1 && TRIFOLD_E_COLUMN == 1
+#elif TRIFOLD_BLOCK >= TRIFOLD_LANES && TRIFOLD_D_COLUMN == 1 && TRIFOLD_E_COLUMN == 1 && TRIFOLD_WIDTH == TRIFOLD_LANES
 enum { DIRECT = 2, D_LEADING = TRIFOLD_D_ROW, E_LEADING = TRIFOLD_E_ROW };
 #else
 enum { DIRECT = 0, D_LEADING = 0, E_LEADING = 0 };
 #endif
+
+/* Where strips are not simply read with another distance between columns. */
+enum { SPECIAL = DIRECT == 2 || (DIRECT == 1 && n % LANES != 0) };
 
 /* LANES reals of a column from `row` on, zeros below its last row, reading nothing beyond it. */
 INLINE vec load_rows(const real* column, integer row) {
@@ -424,211 +428,208 @@ INLINE void load_source(const int H, const int W, vec* c, const real* source, in
     }
 }
 
-/* ---- panels: rows below the pivots, solved against L from the right ---- */
+/* ---- tiles of a panel ---- */
 
-/* One column tile of a panel T, at column j: T = (T - before before_rows' - T L(j.., <j)') L(tile)^-T for a few rows.
- * `before` and `multipliers` are these rows and rows j.. of the panel of the front before; null where there is none. */
+/* What a panel starts from: columns of strips anywhere in memory, or the user's array. */
+typedef struct {
+    const real* p;
+    integer strip, column; /* apart */
+    const real* source;    /* null where strips are read */
+    integer leading;
+    integer ahead; /* of a tile, that which is fetched meanwhile */
+} origin;
+
+static const real nothing[LANES] __attribute__((aligned(64)));
+INLINE origin zero(void) { return (origin){.p = nothing}; }
+INLINE origin stored(const real* block) { return (origin){.p = block, .strip = STRIP, .column = LANES}; }
+INLINE origin users(const real* source, integer leading, integer ahead) { return (origin){source, LANES, leading, source, leading, ahead}; }
+
+/* A panel T = (start - before multipliers') L^-T, or start - before multipliers' where `factor` is null. `before` may be null. */
 typedef struct {
     real* target;
-    const real* before;
-    const real* multipliers;
-    const real* factor;
-    integer j;
-    const real* source; /* where T starts from, in the user's array; null: in place */
-    integer leading;    /* of source */
-} panel_job;
+    origin start;
+    const real *before, *multipliers;
+    const real *factor, *unit; /* unit: see pivot_tile */
+    integer ahead;             /* of a tile of the target, that which is fetched meanwhile */
+    integer upper;             /* LANES where T and `before` are upper triangular, with zeros left of the diagonal, or 0 */
+} panel;
 
-INLINE void load_start(const int H, const int W, vec* c, const panel_job* job, integer row) {
-    if (DIRECT && job->source)
-        load_source(H, W, c, job->source, job->leading, row, job->j);
-    else
-        load_tile(H, W, c, job->target + job->j * LD + row);
+INLINE void load_start(const int H, const int W, vec* c, const origin* start, integer strip, integer j) {
+    const real* p = start->p + strip * start->strip + j * start->column;
+    UNROLL for (int w = 0; w < W; ++w) {
+        UNROLL for (int h = 0; h < H; ++h) c[w * H + h] = *(const loose*)(p + w * start->column + h * start->strip);
+    }
 }
 
-/* c = c L(tile)^-T for a few rows; l is the tile, its columns LD apart. */
-INLINE void solve_tile(const int H, const int W, vec* c, const real* l, const real* reciprocal) {
+/* c = c L(tile)^-T for a few rows, by the columns of L divided by their diagonal, so that a step of the chain is one multiply-add. */
+INLINE void solve_tile(const int H, const int W, vec* c, const real* unit, const real* reciprocal) {
     UNROLL for (int k = 0; k < W; ++k) {
-        const vec scale = spread(reciprocal[k]);
-        UNROLL for (int h = 0; h < H; ++h) c[k * H + h] *= scale;
         UNROLL for (int w = k + 1; w < W; ++w) {
-            const vec multiplier = spread(l[k * LD + w]);
+            const vec multiplier = spread(unit[k * LANES + w]);
             UNROLL for (int h = 0; h < H; ++h) c[w * H + h] -= c[k * H + h] * multiplier;
         }
     }
-}
-
-/* Large blocks come from far away: the same rows of the next column tile are fetched while these are worked on. */
-INLINE void fetch_next(const int H, const int W, const panel_job* job, integer row) {
-    if (n < 40 || !DIRECT || W < WIDTH) return;
-    const integer j = job->j + WIDTH;
-    if (DIRECT && job->source) {
-        UNROLL for (int w = 0; w < W; ++w) {
-            UNROLL for (int h = 0; h < H; ++h) {
-                if (DIRECT == 1)
-                    __builtin_prefetch(job->source + (j + w) * job->leading + row + h * LANES, 0, 3);
-                else
-                    __builtin_prefetch(job->source + (row + h * LANES + w) * job->leading + j, 0, 3);
-            }
-        }
-    }
-    UNROLL for (int w = 0; w < W; ++w) {
-        UNROLL for (int h = 0; h < H; ++h) __builtin_prefetch(job->target + (j + w) * LD + row + h * LANES, 0, 3);
+    UNROLL for (int k = 0; k < W; ++k) {
+        const vec scale = spread(reciprocal[k]);
+        UNROLL for (int h = 0; h < H; ++h) c[k * H + h] *= scale;
     }
 }
 
-INLINE void panel_tile(const int H, const int W, const panel_job* job, integer row) {
-    const integer j = job->j;
-    const real* l = job->factor + j;
-    real* target = job->target + row;
-    vec c[4 * WIDTH];
-    fetch_next(H, W, job, row);
-    load_start(H, W, c, job, row);
-    if (job->before) multiply_subtract(H, W, c, job->before + row, job->multipliers + j, n);
-    multiply_subtract(H, W, c, target, l, j);
-    solve_tile(H, W, c, l + j * LD, job->factor + n * LD + j);
-    store_tile(H, W, c, target + j * LD);
+/* Large blocks come from far away: while a tile is worked on, one that comes later is fetched to where it is worked on. */
+INLINE void fetch_ahead(const int H, const int W, const panel* p, integer strip, integer j) {
+    enum { LINE = 64 / sizeof(vec) };
+    if (n < 24 || W < WIDTH || !p->start.source) return;
+    const real *source = p->start.source + p->start.ahead, *target = p->target + p->ahead + strip * STRIP + j * LANES;
+    const integer row = strip * LANES, leading = p->start.leading;
+    UNROLL for (int i = 0; i < H * (DIRECT == 1 ? WIDTH : LANES); ++i) {
+        if (DIRECT == 2)
+            __builtin_prefetch(source + (row + i) * leading + j, 0, 3);
+        else if (i % H % LINE == 0)
+            __builtin_prefetch(source + (j + i / H) * leading + row + i % H * LANES, 0, 3);
+    }
+    UNROLL for (int h = 0; h < H; ++h) {
+        UNROLL for (int w = 0; w < WIDTH; w += LINE) __builtin_prefetch(target + h * STRIP + w * LANES, 1, 3);
+    }
 }
 
-#define PANEL_TILE(H, W, NAME) \
-    NOINLINE void NAME(const panel_job* job, integer row) { panel_tile(H, W, job, row); }
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-#define PANEL_TILES(H) PANEL_TILE(H, WIDTH, panel_##H) PANEL_TILE(H, TAIL, panel_tail_##H)
-#else
-#define PANEL_TILES(H) PANEL_TILE(H, WIDTH, panel_##H)
-#endif
-PANEL_TILES(1)
-#if TRIFOLD_TILE_ROWS > 1
-PANEL_TILES(2)
-#endif
-#if TRIFOLD_TILE_ROWS > 2
-PANEL_TILES(3)
+/* A tile of a panel; or, where `left_open`, only the products that wait for nothing of its pivot tile. */
+INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, integer j, int left_open) {
+    vec c[3 * WIDTH];
+    real* target = p->target + strip * STRIP;
+    const integer pivot = pivot_of(j), zeros = p->upper * strip;
+    if (DIRECT != 0) fetch_ahead(H, W, p, strip, j);
+    if (SPECIAL && p->start.source)
+        load_source(H, W, c, p->start.source, p->start.leading, strip * LANES, j);
+    else
+        load_start(H, W, c, &p->start, strip, j);
+    if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros);
+    if (p->factor) {
+        multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros);
+        if (!left_open) solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
+    }
+    store_tile(H, W, c, target + j * LANES);
+}
+
+/* What was left open. */
+INLINE void close_tile(const int H, const int W, const panel* p, integer strip, integer j) {
+    vec c[3 * WIDTH];
+    real* target = p->target + strip * STRIP;
+    const integer pivot = pivot_of(j);
+    load_tile(H, W, c, target + j * LANES);
+    if (!SQUARE) multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), j - pivot);
+    solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
+    store_tile(H, W, c, target + j * LANES);
+}
+
+typedef enum { WHOLE, OPEN, CLOSE } work;
+
+#define PANEL_TILE(H, W, NAME)                                                                                                       \
+    NOINLINE void NAME(const panel* p, integer strip, integer j, int left_open) { panel_tile(H, W, p, strip, j, left_open); }            \
+    NOINLINE void close_##NAME(const panel* p, integer strip, integer j) { close_tile(H, W, p, strip, j); }
+PANEL_TILE(1, WIDTH, tile_1)
+PANEL_TILE(2, WIDTH, tile_2)
+PANEL_TILE(3, WIDTH, tile_3)
+#if TRIFOLD_BLOCK % TRIFOLD_WIDTH
+PANEL_TILE(1, TAIL, tail_1)
+PANEL_TILE(2, TAIL, tail_2)
+PANEL_TILE(3, TAIL, tail_3)
 #endif
 
-/* Rows from vector `first` on, in tiles of the height that fills the registers. */
-#if TRIFOLD_TILE_ROWS == 1
-#define ROWS_LOOP(NAME) \
-    for (int v = first; v < VECTORS; ++v) NAME##1(job, v * LANES);
-#elif TRIFOLD_TILE_ROWS == 2
-#define ROWS_LOOP(NAME)                                       \
-    int v = first;                                            \
-    for (; VECTORS - v >= 2; v += 2) NAME##2(job, v * LANES); \
-    if (v < VECTORS) NAME##1(job, v * LANES);
-#else
-#define ROWS_LOOP(NAME)                                                          \
-    int v = first;                                                               \
-    for (; VECTORS - v > 4 || VECTORS - v == 3; v += 3) NAME##3(job, v * LANES); \
-    for (; VECTORS - v >= 2; v += 2) NAME##2(job, v * LANES);                    \
-    if (v < VECTORS) NAME##1(job, v * LANES);
-#endif
-INLINE void panel_rows(const panel_job* job, int first) {
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-    if (job->j + WIDTH > n) {
-        ROWS_LOOP(panel_tail_)
+/* Strips in the next tile of so many: three fill the registers, and none is left alone if it can be helped. */
+INLINE integer tile_height(integer strips) {
+    if (VECTORS >= 3 && (strips > 4 || strips == 3)) return 3;
+    return VECTORS >= 2 && strips >= 2 ? 2 : 1;
+}
+
+#define TILE(NAME)                              \
+    do {                                        \
+        if (what == CLOSE)                      \
+            close_##NAME(p, strip, j);          \
+        else                                    \
+            NAME(p, strip, j, what == OPEN);    \
+    } while (0)
+#define TILE_OF_HEIGHT(NAME)                    \
+    do {                                        \
+        if (VECTORS >= 3 && height == 3)        \
+            TILE(NAME##3);                      \
+        else if (VECTORS >= 2 && height == 2)   \
+            TILE(NAME##2);                      \
+        else                                    \
+            TILE(NAME##1);                      \
+    } while (0)
+
+/* The tiles of `height` strips at the pivot tile's columns j .. j + LANES - 1. */
+INLINE void panel_tiles(const panel* p, integer strip, integer height, integer j, const work what) {
+    if (SQUARE && TAIL == 0) {
+        TILE_OF_HEIGHT(tile_);
         return;
     }
+    const integer end = j + LANES;
+    for (; j < end && j + WIDTH <= n; j += WIDTH) TILE_OF_HEIGHT(tile_);
+#if TRIFOLD_BLOCK % TRIFOLD_WIDTH
+    if (j < end && j < n) TILE_OF_HEIGHT(tail_);
 #endif
-    ROWS_LOOP(panel_)
 }
 
-/* ---- products of panels: target (+)= sign * a b' ---- */
-
-INLINE void product_tile(const int H, const int W, const int sign, real* target, const real* a, const real* b, int add) {
-    vec c[4 * WIDTH];
-    if (add)
-        load_tile(H, W, c, target);
-    else {
-        UNROLL for (int i = 0; i < H * W; ++i) c[i] = (vec){};
+INLINE void panel_strips(const panel* p, integer first, integer end, integer j, const work what) {
+    for (integer v = first, height; v < end; v += height) {
+        height = tile_height(end - v);
+        panel_tiles(p, v, height, j, what);
     }
-    multiply_add(H, W, sign, c, a, b, LD, 1, n);
-    store_tile(H, W, c, target);
 }
 
-#define PRODUCT_TILE(H, W, SIGN, NAME) \
-    NOINLINE void NAME(real* target, const real* a, const real* b, int add) { product_tile(H, W, SIGN, target, a, b, add); }
-#if TRIFOLD_TILE_ROWS > 1
-enum { PRODUCT_ROWS = 2 };
-PRODUCT_TILE(2, WIDTH, 1, plus_2)
-PRODUCT_TILE(2, WIDTH, -1, minus_2)
-#else
-enum { PRODUCT_ROWS = 1 };
-#endif
-PRODUCT_TILE(1, WIDTH, 1, plus_1)
-PRODUCT_TILE(1, WIDTH, -1, minus_1)
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-PRODUCT_TILE(1, TAIL, 1, plus_tail)
-PRODUCT_TILE(1, TAIL, -1, minus_tail)
-#endif
+/* How a product a b' is spared: only what lies on or below its diagonal tiles; a is upper triangular, with zeros below. */
+enum { FULL = 0, LOWER = 1, UPPER_LEFT = 2 };
 
-/* target (+)= sign a b'; with `lower` only what lies on or below the diagonal tiles. */
-INLINE void product(const int sign, const int lower, real* target, const real* a, const real* b, int add) {
-    for (integer j = 0; j < n; j += WIDTH) {
-        int v = lower ? (int)(j / LANES) : 0;
-        real* column = target + j * LD;
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-        if (j + WIDTH > n) {
-            for (; v < VECTORS; ++v) (sign > 0 ? plus_tail : minus_tail)(column + v * LANES, a + v * LANES, b + j, add);
-            return;
-        }
-#endif
-#if TRIFOLD_TILE_ROWS > 1
-        for (; v + 1 < VECTORS; v += 2) (sign > 0 ? plus_2 : minus_2)(column + v * LANES, a + v * LANES, b + j, add);
-#endif
-        for (; v < VECTORS; ++v) (sign > 0 ? plus_1 : minus_1)(column + v * LANES, a + v * LANES, b + j, add);
-    }
+/* target = (add ? target : 0) - a b' */
+NOINLINE void subtract_product(real* target, int add, const real* a, const real* b, int shape) {
+    const panel p = {.target = target,
+                     .start = add ? stored(target) : zero(),
+                     .before = a,
+                     .multipliers = b,
+                     .upper = shape & UPPER_LEFT ? LANES : 0};
+    for (integer v = 0; v < VECTORS; ++v) panel_strips(&p, shape & LOWER ? v : 0, VECTORS, v * LANES, WHOLE);
 }
 
 /* Loads of D and of couplings into stored blocks, and of right-hand sides. */
 
-/* Source rows are contiguous along the stored columns: copy. The last vector of a column overlaps the one before it rather
- * than read past the column; n >= LANES. */
-INLINE void copy_columns(real* target, const real* a, integer column, const int lower) {
-    for (integer c = 0; c < n; ++c) {
-        integer r = lower ? c / LANES * LANES : 0;
-        real* to = target + c * LD;
-        const real* from = a + c * column;
-        if (n % LANES) store(to + LD - LANES, (vec){});
-        for (; r + LANES <= n; r += LANES) store(to + r, *(const loose*)(from + r));
-        if (n % LANES) *(loose*)(to + n - LANES) = *(const loose*)(from + n - LANES);
-    }
-}
-
-/* Source rows are contiguous across the stored columns: transpose in registers. The last column tile overlaps. */
-INLINE void copy_transposed(real* target, const real* a, integer row, const int lower) {
-    for (integer r = 0; r < n; r += LANES) {
-        const integer end = lower ? smaller(r + LANES, n) : n;
-        for (integer c = 0; c < end; c += LANES) {
-            const integer from = smaller(c, n - LANES);
-            vec v[LANES];
-            UNROLL for (int k = 0; k < LANES; ++k) {
-                v[k] = (vec){};
-                if (n % LANES == 0 || r + k < n) v[k] = *(const loose*)(a + (r + k) * row + from);
-            }
-            transpose(v);
-            UNROLL for (int k = 0; k < LANES; ++k) store(target + (from + k) * LD + r, v[k]);
-        }
-    }
-}
-
 /* target = A with element (r, c) at r row + c column. With `lower`, what stands above the diagonal is left open: it may
  * be loaded or not, and nothing uses it. */
 INLINE void load_block(real* target, const real* a, integer row, integer column, const int lower) {
-    if (n >= LANES && row == 1) {
-        copy_columns(target, a, column, lower);
-    } else if (n >= LANES && column == 1) {
-        copy_transposed(target, a, row, lower);
-    } else {
-        for (integer c = 0; c < n; ++c) {
-            for (integer r = lower ? c : 0; r < n; ++r) target[c * LD + r] = a[r * row + c * column];
-            for (integer r = n; r < LD; ++r) target[c * LD + r] = 0;
+    for (integer r = 0; r < n; r += LANES) {
+        real* strip = target + at(r, 0);
+        const integer end = lower ? smaller(r + LANES, n) : n;
+        if (n >= LANES && row == 1) {
+            for (integer c = 0; c < end; ++c) store(strip + c * LANES, load_rows(a + c * column, r));
+        } else if (n >= LANES && column == 1) { /* transposed in registers; the last tile overlaps the one before it */
+            for (integer c = 0; c < end; c += LANES) {
+                const integer from = smaller(c, n - LANES);
+                vec v[LANES];
+                UNROLL for (int k = 0; k < LANES; ++k) {
+                    v[k] = (vec){};
+                    if (n % LANES == 0 || r + k < n) v[k] = *(const loose*)(a + (r + k) * row + from);
+                }
+                transpose(v);
+                UNROLL for (int k = 0; k < LANES; ++k) store(strip + (from + k) * LANES, v[k]);
+            }
+        } else {
+            for (integer c = 0; c < end; ++c)
+                for (integer k = 0; k < LANES; ++k) strip[c * LANES + k] = r + k < n ? a[(r + k) * row + c * column] : 0;
         }
     }
+}
+
+/* target = a stored block, transposed. */
+NOINLINE void load_transposed(real* target, const real* a) {
+    for (integer c = 0; c < n; ++c)
+        for (integer r = 0; r < LD; ++r) target[at(r, c)] = r < n ? a[at(c, r)] : 0;
 }
 
 /* D with what is added to its diagonal. */
 NOINLINE void load_diagonal_block(const trifold_args* args, integer member, integer block, real* target) {
     load_block(target, d_of(args, member, block), TRIFOLD_D_ROW, TRIFOLD_D_COLUMN, 1);
     if (!args->diagonal && !args->shift) return;
-    for (integer k = 0; k < n; ++k) target[k * LD + k] += diagonal_term(args, member, block, k);
+    for (integer k = 0; k < n; ++k) target[at(k, k)] += diagonal_term(args, member, block, k);
 }
 
 /* Pivots below this are raised to it: a multiple of the largest entry of the diagonal with what is added to it. */
@@ -643,14 +644,13 @@ INLINE real pivot_floor(const trifold_args* args, integer member, integer block)
     return (real)args->pivot_floor * largest;
 }
 
-/* The updates that the chains on both sides of a separator have left for it. */
-NOINLINE void subtract_updates(const trifold_args* args, integer member, integer block, real* target) {
+/* The updates that the chains on both sides of a separator have left for it: minus the sum of their products. */
+NOINLINE void add_updates(const trifold_args* args, integer member, integer block, real* target) {
     for (int side = 0; side < 2; ++side) {
         if (!has_slot(block, side)) continue;
         const real* update = update_of(args, side, member, block);
-        for (integer c = 0; c < n; ++c)
-            for (integer r = c / LANES * LANES; r < LD; r += LANES)
-                store(target + c * LD + r, load(target + c * LD + r) - load(update + c * LD + r));
+        for (integer r = 0; r < LD; r += LANES)
+            for (integer i = at(r, 0); i < at(r, smaller(r + LANES, n)); i += LANES) store(target + i, load(target + i) + load(update + i));
     }
 }
 
@@ -662,9 +662,9 @@ NOINLINE void load_coupling(const trifold_args* args, const trifold_level* level
     if (level->index > 0) {
         const real* a = coupling_of(args, member, level->coupling + low);
         if (transposed)
-            load_block(target, a, LD, 1, 0);
+            load_transposed(target, a);
         else
-            load_block(target, a, 1, LD, 0);
+            for (integer i = 0; i < n * LD; i += LANES) store(target + i, load(a + i));
         return;
     }
     const real* a = e_of(args, member, block_at(level, low));
@@ -710,58 +710,49 @@ INLINE void store_rhs(const real* y, const trifold_strides* strides, integer col
 
 /* One front: its column tiles, the pivot test and the log determinant. */
 
-/* A front's blocks, all column-major; null where it has no such neighbour. `previous_*` are those of the front before
- * in the chain, whose Schur update this front applies while it factors. */
+/* A front's blocks; null where it has no such neighbour. `previous_*` are those of the front before in the chain, whose Schur
+ * update this front applies while it factors. */
 typedef struct {
     real *factor, *next, *behind;
     const real *previous_next, *previous_behind;
+    integer step;      /* to the next block */
     const real *d, *e; /* where D and the coupling to the next block stand if they have not been copied to factor and next */
 } front;
 
-/* Products of rows that wait for nothing, cut in pieces to be done between the pivots of a tile. */
+/* Tiles that wait for nothing, to be done between the pivots: the last `left` strips of panels laid end to end, from `strip` of
+ * the first of these on. */
 typedef struct {
-    const real *before, *multipliers, *rows, *factor;
-    integer before_count, own_count;
-} filler;
+    const panel* p;
+    integer j, strip, left;
+    int left_open;
+} backlog;
 
-INLINE void fill_in(const int H, const int W, vec* c, filler* f, integer before, integer own) {
-    multiply_add(H, W, -1, c, f->before, f->multipliers, LD, 1, before);
-    multiply_add(H, W, -1, c, f->rows, f->factor, LD, 1, own);
-    f->before += before * LD, f->multipliers += before * LD, f->before_count -= before;
-    f->rows += own * LD, f->factor += own * LD, f->own_count -= own;
+INLINE void work_off(backlog* b, integer left) {
+    while (b->left > left) {
+        const integer height = tile_height(VECTORS - b->strip);
+        panel_tiles(b->p, b->strip, height, b->j, b->left_open ? OPEN : WHOLE);
+        b->left -= height;
+        if ((b->strip += height) < VECTORS) continue;
+        b->strip = 0;
+        ++b->p;
+    }
 }
 
-/* Cholesky of the W by W tile at column j, after the updates from the front before and from columns < j, and the same
- * column tile of H further rows of a panel. The pivots go to `raw` as they come, for a test afterwards; those below the
- * floor are raised to it. Returns how many were.
+/* Cholesky of the W by W tile at column j. The pivots go to `raw`, for a test afterwards; those below the floor
+ * are raised to it. The columns divided by their pivots go to `unit`, for the rows below.
  *
  * The chain of pivots is what a front waits for. So the next pivot is computed on its own, one division and one
- * multiply-add after this one; the square roots stand beside the chain; and the products of the H rows stand between the
- * pivots: the core overlaps what is near in program order. */
-INLINE int pivot_tile(const int W, const int H, const front* f, integer j, real floor, real* raw, const panel_job* job, integer row) {
-    real *l = f->factor + j * LD + j, *reciprocal = f->factor + n * LD + j;
-    vec c[WIDTH], r[2 * WIDTH];
-    if (DIRECT && f->d)
-        load_source(1, W, c, f->d, D_LEADING, j, j);
-    else
-        load_tile(1, W, c, l);
-    if (f->previous_next) multiply_subtract(1, W, c, f->previous_next + j, f->previous_next + j, n);
-    multiply_subtract(1, W, c, f->factor + j, f->factor + j, j);
-    filler fill;
-    if (H) {
-        fetch_next(H, W, job, row);
-        load_start(H, W, r, job, row);
-        fill = (filler){job->before + row, job->multipliers + j, job->target + row, job->factor + j, job->before ? n : 0, j};
-    }
-    const integer before_piece = H && job->before ? 2 * n / W : 0, own_piece = 2 * j / W;
-    int raised = 0;
+ * multiply-add after this one; the square roots stand beside the chain; and other work stands between the pivots: the core
+ * overlaps what is near in program order. */
+INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
+    real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
+    const unsigned count = (unsigned)others->left;
+    vec c[LANES], diagonal = spread(1); /* ones change no outcome where a block ends */
+    load_tile(1, W, c, l);
     real d = c[0][0];
     UNROLL for (int k = 0; k < W; ++k) {
-        raw[j + k] = d;
-        if (__builtin_expect(floor > d, 0)) {
-            d = floor;
-            ++raised;
-        }
+        diagonal[k] = d;
+        d = floor > d ? floor : d;
         const real inverse = 1 / d, root = square_root(d), scale = root * inverse;
         reciprocal[k] = scale;
         if (k + 1 < W) {
@@ -769,99 +760,77 @@ INLINE int pivot_tile(const int W, const int H, const front* f, integer j, real 
             d = c[k + 1][k + 1] - next * next * inverse;
         }
         const vec multiplier = c[k] * spread(inverse);
+        store(unit + k * LANES, multiplier);
         UNROLL for (int w = k + 1; w < W; ++w) c[w] -= multiplier * spread(c[k][w]);
         c[k] *= spread(scale);
         c[k][k] = root;
-        if (H && k % 2 == 1 && k + 1 < W) fill_in(H, W, r, &fill, before_piece, own_piece);
+        store(l + k * LANES, c[k]);
+        if (VECTORS > 1 && k % 2 == 1) work_off(others, count * (unsigned)(W - 1 - k) / W);
     }
-    store_tile(1, W, c, l);
-    if (H) {
-        fill_in(H, W, r, &fill, fill.before_count, fill.own_count);
-        solve_tile(H, W, r, l, reciprocal);
-        store_tile(H, W, r, job->target + j * LD + row);
-    }
-    return raised;
+    store(raw + j, diagonal);
+    work_off(others, 0);
 }
 
-#define PIVOT_TILE(W, H, NAME)                                                                               \
-    NOINLINE int NAME(const front* f, integer j, real floor, real* raw, const panel_job* job, integer row) { \
-        return pivot_tile(W, H, f, j, floor, raw, job, row);                                                 \
+#define PIVOT_TILE(W, NAME)                                                                          \
+    NOINLINE void NAME(real* factor, integer j, real floor, real* raw, real* unit, backlog* others) { \
+        pivot_tile(W, factor, j, floor, raw, unit, others);                                           \
     }
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-#define PIVOT_TILES(H) PIVOT_TILE(WIDTH, H, pivot_##H) PIVOT_TILE(TAIL, H, pivot_tail_##H)
-#else
-#define PIVOT_TILES(H) PIVOT_TILE(WIDTH, H, pivot_##H)
+#if TRIFOLD_BLOCK >= TRIFOLD_LANES
+PIVOT_TILE(LANES, pivot_whole)
 #endif
-PIVOT_TILES(0)
-PIVOT_TILES(1)
-#if TRIFOLD_TILE_ROWS > 1
-PIVOT_TILES(2)
-enum { FILLER_ROWS = 2 };
-#else
-enum { FILLER_ROWS = 1 };
-#define pivot_2 pivot_1
-#define pivot_tail_2 pivot_tail_1
+#if TRIFOLD_BLOCK % TRIFOLD_LANES
+PIVOT_TILE(PIVOT_TAIL, pivot_tail)
 #endif
 
-/* Which heights occur: a full tile has VECTORS - 1 or fewer vectors of rows below it; the last tile has none there and takes
- * rows of the next panel, if there is one. What does not occur is not compiled. */
-enum {
-    HAS_TAIL = n % WIDTH != 0,
-    HAS_FULL = TRIFOLD_BLOCK >= TRIFOLD_LANES,
-    TALL = FILLER_ROWS > 1,
-    USES_0 = !HAS_TAIL,
-    USES_1 = HAS_FULL,
-    USES_2 = TALL && HAS_FULL && (VECTORS > 2 || (!HAS_TAIL && VECTORS > 1)),
-    USES_TAIL_1 = HAS_TAIL && (VECTORS == 1 || !TALL),
-    USES_TAIL_2 = HAS_TAIL && VECTORS > 1 && TALL,
-};
-
-/* The pivot tile at column j, with as many of the rows first .. VECTORS - 1 of `job` as the registers hold beside it;
- * returns how many vectors of rows. */
-INLINE int pivot_and_rows(const front* f, integer j, real floor, real* raw, const panel_job* job, int first, int* raised) {
-    const int rows = job ? (int)smaller(VECTORS - first, FILLER_ROWS) : 0;
-    const integer row = first * LANES;
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-    if (j + WIDTH > n) {
-        if (USES_TAIL_2 && rows == 2)
-            *raised += pivot_tail_2(f, j, floor, raw, job, row);
-        else if (USES_TAIL_1 && rows == 1)
-            *raised += pivot_tail_1(f, j, floor, raw, job, row);
-        else
-            *raised += pivot_tail_0(f, j, floor, raw, job, row);
-        return rows;
-    }
+INLINE void pivots(real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
+#if TRIFOLD_BLOCK % TRIFOLD_LANES == 0
+    pivot_whole(factor, j, floor, raw, unit, others);
+#elif TRIFOLD_BLOCK < TRIFOLD_LANES
+    pivot_tail(factor, j, floor, raw, unit, others);
+#else
+    (j + LANES > n ? pivot_tail : pivot_whole)(factor, j, floor, raw, unit, others);
 #endif
-    if (USES_2 && rows == 2)
-        *raised += pivot_2(f, j, floor, raw, job, row);
-    else if (USES_1 && rows == 1)
-        *raised += pivot_1(f, j, floor, raw, job, row);
-    else if (USES_0)
-        *raised += pivot_0(f, j, floor, raw, job, row);
-    return rows;
 }
 
-/* Factors the front and solves its panels, one column tile of all of them at a time. Returns how many pivots were raised. */
-NOINLINE int factor_front(const front* f, real floor, real* raw) {
-    int raised = 0;
-    for (integer j = 0; j < n; j += WIDTH) {
-        const int below_first = (int)(j / LANES) + 1;
-        const panel_job below = {f->factor, f->previous_next, f->previous_next, f->factor, j, f->d, D_LEADING};
-        const panel_job next = {f->next, 0, 0, f->factor, j, f->e, E_LEADING};
-        if (below_first < VECTORS) {
-            const int done = pivot_and_rows(f, j, floor, raw, &below, below_first, &raised);
-            panel_rows(&below, below_first + done);
-            if (f->next) panel_rows(&next, 0);
-        } else {
-            const int done = pivot_and_rows(f, j, floor, raw, f->next ? &next : 0, 0, &raised);
-            if (f->next) panel_rows(&next, done);
-        }
-        if (TRIFOLD_FILL && f->behind) {
-            const panel_job job = {f->behind, f->previous_behind, f->previous_next, f->factor, j, 0, 0};
-            panel_rows(&job, 0);
-        }
+/* Factors the front and solves its panels, one pivot tile's columns after another. Between the pivots of a tile stand the panels'
+ * columns of the tile before; there are none for the first, which takes products of its own rows instead. */
+NOINLINE void factor_front(const front* f, real floor, real* raw) {
+    real unit[2 * LANES * LANES] __attribute__((aligned(64))); /* of this pivot tile and of the one before */
+    /* Fetched meanwhile: D of the next block, E of the next column tile. */
+    const panel rows = {.target = f->factor,
+                        .start = f->d ? users(f->d, D_LEADING, f->step * TRIFOLD_D_STAGE) : stored(f->factor),
+                        .before = f->previous_next,
+                        .multipliers = f->previous_next,
+                        .factor = f->factor,
+                        .unit = unit,
+                        .ahead = f->step * TRIFOLD_STORAGE_FACTOR};
+    panel borders[2];
+    int border = 0;
+    if (f->next)
+        borders[border++] = (panel){.target = f->next,
+                                    .start = f->e ? users(f->e, E_LEADING, WIDTH * TRIFOLD_E_COLUMN) : stored(f->next),
+                                    .factor = f->factor,
+                                    .unit = unit,
+                                    .ahead = WIDTH * LANES};
+    if (TRIFOLD_FILL && f->behind)
+        borders[border++] = (panel){.target = f->behind,
+                                    .start = f->previous_behind ? zero() : stored(f->behind),
+                                    .before = f->previous_behind,
+                                    .multipliers = f->previous_next,
+                                    .factor = f->factor,
+                                    .unit = unit};
+    const integer strips = border * VECTORS;
+    for (integer v = 0; v < VECTORS; ++v) {
+        const integer j = v * LANES, height = tile_height(VECTORS - v), top = v + height;
+        backlog others = {&rows, j, top, VECTORS - top, 1};
+        if (v > 0) others = (backlog){borders, j - LANES, 0, strips, 0};
+        panel_tiles(&rows, v, height, j, OPEN);
+        pivots(f->factor, j, floor, raw, unit + v % 2 * LANES * LANES, &others);
+        if (height > 1) panel_tiles(&rows, v + 1, height - 1, j, CLOSE);
+        panel_strips(&rows, top, VECTORS, j, v > 0 ? WHOLE : CLOSE);
     }
-    return raised;
+    backlog last = {borders, (VECTORS - 1) * LANES, 0, strips, 0};
+    work_off(&last, 0);
 }
 
 /* ---- the test of the pivots and their logarithms ---- */
@@ -877,15 +846,15 @@ typedef real_bits bits __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_B
 #define MANTISSA (((real_bits)1 << MANTISSA_BITS) - 1)
 #define ONE ((real_bits)BIAS << MANTISSA_BITS)
 
-/* Fills lanes n .. LD - 1 of the pivots with ones, which change neither outcome. */
-INLINE void pad_pivots(real* raw) {
-    for (integer k = n; k < LD; ++k) raw[k] = 1;
-}
-
-/* Raised pivots as they were used. */
-INLINE void raise_pivots(real* raw, real floor) {
-    for (integer k = 0; k < n; ++k)
-        if (floor > raw[k]) raw[k] = floor;
+/* Raised pivots as they were used. Returns how many there are. */
+COLD int raise_pivots(real* raw, real floor) {
+    int raised = 0;
+    for (integer k = 0; k < n; ++k) {
+        if (!(floor > raw[k])) continue;
+        raw[k] = floor;
+        ++raised;
+    }
+    return raised;
 }
 
 /* First row whose pivot fails 0 < d <= largest finite, or -1. As integers, those are what stands between 0 and infinity. */
@@ -904,45 +873,51 @@ INLINE integer test_pivots(const real* raw) {
     return -1;
 }
 
-/* log x for a normal x: the exponent, and the series of atanh((m - 1) / (m + 1)) for m in [sqrt(1/2), sqrt(2)). */
-INLINE double natural_logarithm(double x, integer exponent) {
+/* A product of pivots, mantissa and exponent apart: one logarithm serves a chain. */
+typedef struct {
+    double mantissa;
+    integer exponent;
+} scaled;
+
+INLINE scaled normalized(double mantissa, integer exponent) {
     union {
         double value;
         integer bits;
-    } u = {x};
-    integer e = (u.bits >> 52) - 1023;
+    } u = {mantissa};
+    exponent += (u.bits >> 52) - 1023;
     u.bits = (u.bits & 0xfffffffffffffLL) | 0x3ff0000000000000LL;
-    const int above = u.value > 1.41421356237309514547;
-    u.value *= above ? 0.5 : 1;
-    e += above;
-    const double s = (u.value - 1) / (u.value + 1), q = s * s;
-    double sum = 0;
-    UNROLL for (int k = 23; k >= 3; k -= 2) sum = (sum + 1.0 / k) * q;
-    return (double)(exponent + e) * 0.693147180559945309417 + 2 * (s + s * sum);
+    return (scaled){u.value, exponent};
 }
 
-/* Sum of the logarithms of the pivots, one logarithm a block: mantissas are multiplied, exponents added. */
-INLINE double log_determinant(const real* raw) {
-    vec product = spread(1);
+INLINE scaled times_pivots(scaled product, const real* raw) {
+    vec mantissas = spread(1);
     bits exponents = {};
     for (int v = 0; v < VECTORS; ++v) {
         vec d = load(raw + v * LANES);
         const bits tiny = d < spread((real)(sizeof(real) == 8 ? 0x1p-1000 : 0x1p-100));
         d = (vec)(((bits)d & ~tiny) | ((bits)(d * spread((real)0x1p60)) & tiny)); /* subnormals have no exponent of their own */
         exponents += ((bits)d >> MANTISSA_BITS) - BIAS - (tiny & 60);
-        product *= (vec)(((bits)d & MANTISSA) | ONE);
-        if (v % 64 == 63) { /* the product is below 2^64 */
-            exponents += 64;
-            product *= spread((real)0x1p-64);
+        mantissas *= (vec)(((bits)d & MANTISSA) | ONE);
+        if (v % 32 == 31) { /* they are below 2^32, so their product over the lanes is finite */
+            exponents += 32;
+            mantissas *= spread((real)0x1p-32);
         }
     }
-    double total = 1;
-    integer exponent = 0;
+    double mantissa = 1;
     UNROLL for (int lane = 0; lane < LANES; ++lane) {
-        total *= (double)product[lane];
-        exponent += exponents[lane];
+        mantissa *= (double)mantissas[lane];
+        product.exponent += exponents[lane];
     }
-    return natural_logarithm(total, exponent);
+    return normalized(product.mantissa * mantissa, product.exponent);
+}
+
+/* log of the product: the exponent, and the series of atanh((m - 1) / (m + 1)) for m in [sqrt(1/2), sqrt(2)). */
+COLD double logarithm(scaled product) {
+    const int above = product.mantissa > 1.41421356237309514547;
+    const double m = product.mantissa * (above ? 0.5 : 1), s = (m - 1) / (m + 1), q = s * s;
+    double sum = 0;
+    UNROLL for (int k = 23; k >= 3; k -= 2) sum = (sum + 1.0 / k) * q;
+    return (double)(product.exponent + above) * 0.693147180559945309417 + 2 * (s + s * sum);
 }
 
 NOINLINE void fill_not_a_number(real* target, integer count) {
@@ -967,67 +942,67 @@ INLINE void subtract_rhs_updates(const trifold_args* args, integer member, integ
     }
 }
 
-/* Sum over `count` pivot columns of panel(rows, k) y(k), in four sums for their latency. */
-INLINE vec panel_times(const real* panel, const real* y, integer count) {
+/* Sum over `count` pivot columns of strip(k) y(k), in four sums for their latency. */
+INLINE vec strip_times(const real* strip, const real* y, integer count) {
     vec sum[4] = {{}, {}, {}, {}};
     integer k = 0;
     for (; k + 4 <= count; k += 4) {
-        UNROLL for (int u = 0; u < 4; ++u) sum[u] += load(panel + (k + u) * LD) * spread(y[k + u]);
+        UNROLL for (int u = 0; u < 4; ++u) sum[u] += load(strip + (k + u) * LANES) * spread(y[k + u]);
     }
-    for (; k < count; ++k) sum[0] += load(panel + k * LD) * spread(y[k]);
+    for (; k < count; ++k) sum[0] += load(strip + k * LANES) * spread(y[k]);
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 /* target (+)= panel y. */
 NOINLINE void vector_product(real* target, const real* panel, const real* y, int add) {
     for (int v = 0; v < VECTORS; ++v) {
-        const vec product = panel_times(panel + v * LANES, y, n);
+        const vec product = strip_times(panel + v * STRIP, y, n);
         store(target + v * LANES, add ? load(target + v * LANES) + product : product);
     }
 }
 
 /* y(tile) = L(tile)^-1 c, in scalars and before the division by the diagonal: a step of the chain is one multiply-add. */
 INLINE void forward_tile(const int W, const real* l, const real* reciprocal, vec c, real* y) {
-    real t[WIDTH];
+    real t[LANES];
     UNROLL for (int k = 0; k < W; ++k) t[k] = c[k];
     UNROLL for (int k = 0; k < W; ++k) {
-        UNROLL for (int w = k + 1; w < W; ++w) t[w] -= l[k * LD + w] * reciprocal[k] * t[k];
+        UNROLL for (int w = k + 1; w < W; ++w) t[w] -= l[k * LANES + w] * reciprocal[k] * t[k];
         y[k] = t[k] * reciprocal[k];
     }
 }
 
 /* y = L^-1 (y - previous_next previous_y). */
 NOINLINE void forward_column(const real* factor, const real* previous_next, const real* previous_y, real* y) {
-    for (integer j = 0; j < n; j += WIDTH) {
+    for (integer j = 0; j < n; j += LANES) {
         vec c = load(y + j);
-        if (previous_next) c -= panel_times(previous_next + j, previous_y, n);
-        if (j > 0) c -= panel_times(factor + j, y, j);
-        const real *tile = factor + j * LD + j, *reciprocal = factor + n * LD + j;
+        if (previous_next) c -= strip_times(previous_next + at(j, 0), previous_y, n);
+        if (j > 0) c -= strip_times(factor + at(j, 0), y, j);
+        const real *tile = factor + at(j, j), *reciprocal = factor + n * LD + j;
 #if TRIFOLD_BLOCK % TRIFOLD_LANES
-        if (j + WIDTH > n) {
-            forward_tile(TAIL, tile, reciprocal, c, y + j);
+        if (j + LANES > n) {
+            forward_tile(PIVOT_TAIL, tile, reciprocal, c, y + j);
             return;
         }
 #endif
-        forward_tile(WIDTH, tile, reciprocal, c, y + j);
+        forward_tile(LANES, tile, reciprocal, c, y + j);
     }
 }
 
-/* sum[w] += panel(rows, w) x(rows), W pivot columns, row vectors first .. VECTORS - 1 from the last down. */
+/* sum[w] += panel(rows, w) x(rows), W pivot columns, strips first .. VECTORS - 1 from the last down. */
 INLINE void transposed_products(const int W, vec* sum, const real* panel, const real* x, int first) {
     for (int v = VECTORS - 1; v >= first; --v) {
         const vec rows = load(x + v * LANES);
-        UNROLL for (int w = 0; w < W; ++w) sum[w] += load(panel + w * LD + v * LANES) * rows;
+        UNROLL for (int w = 0; w < W; ++w) sum[w] += load(panel + v * STRIP + w * LANES) * rows;
     }
 }
 
 /* x(tile) = L(tile)^-T c. */
 INLINE vec backward_tile(const int W, const real* l, const real* reciprocal, vec c) {
-    real t[WIDTH];
+    real t[LANES];
     vec x = {};
     UNROLL for (int k = 0; k < W; ++k) t[k] = c[k];
     UNROLL for (int k = W - 1; k >= 0; --k) {
-        UNROLL for (int w = 0; w < k; ++w) t[w] -= l[w * LD + k] * reciprocal[k] * t[k];
+        UNROLL for (int w = 0; w < k; ++w) t[w] -= l[w * LANES + k] * reciprocal[k] * t[k];
         x[k] = t[k] * reciprocal[k];
     }
     return x;
@@ -1038,19 +1013,19 @@ INLINE void backward_columns(const int W, integer j, const real* factor, const r
                              const real* x_behind, real* x) {
     vec sum[LANES];
     UNROLL for (int w = 0; w < LANES; ++w) sum[w] = (vec){};
-    if (next) transposed_products(W, sum, next + j * LD, x_next, 0);
-    if (behind) transposed_products(W, sum, behind + j * LD, x_behind, 0);
-    transposed_products(W, sum, factor + j * LD, x, (int)(j / LANES) + 1);
+    if (next) transposed_products(W, sum, next + at(0, j), x_next, 0);
+    if (behind) transposed_products(W, sum, behind + at(0, j), x_behind, 0);
+    transposed_products(W, sum, factor + at(0, j), x, (int)(j / LANES) + 1);
     const vec c = load(x + j) - sum_lanes(sum);
-    store(x + j, backward_tile(W, factor + j * LD + j, factor + n * LD + j, c));
+    store(x + j, backward_tile(W, factor + at(j, j), factor + n * LD + j, c));
 }
 
 NOINLINE void backward_column(const real* factor, const real* next, const real* behind, const real* x_next, const real* x_behind, real* x) {
-    integer j = n / WIDTH * WIDTH;
+    integer j = n / LANES * LANES;
 #if TRIFOLD_BLOCK % TRIFOLD_LANES
-    backward_columns(TAIL, j, factor, next, behind, x_next, x_behind, x);
+    backward_columns(PIVOT_TAIL, j, factor, next, behind, x_next, x_behind, x);
 #endif
-    while ((j -= WIDTH) >= 0) backward_columns(WIDTH, j, factor, next, behind, x_next, x_behind, x);
+    while ((j -= LANES) >= 0) backward_columns(LANES, j, factor, next, behind, x_next, x_behind, x);
 }
 
 INLINE double sum_of_squares(const real* y) {
@@ -1119,15 +1094,15 @@ static void backward_chain(const trifold_args* args, const trifold_level* level,
 
 INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || level->index > 0; }
 
-/* What the last front of a chain leaves for the separators: R R' ahead, the coupling of ahead and behind. */
+/* What the last front of a chain leaves for the separators: - R R' ahead, the coupling of ahead and behind. */
 static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
     if (c->ahead < 0) return;
-    product(1, 1, update_of(args, side_ahead(c), member, block_at(level, c->ahead)), last->next, last->next, add_to_slot(level, 0));
+    subtract_product(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next, last->next, LOWER);
     if (!TRIFOLD_FILL || c->behind < 0) return;
     const integer low = next_position(level, smaller(c->ahead, c->behind));
     real* coupling = coupling_of(args, member, level->next_coupling + low);
     const int upward = c->step > 0; /* stored as A(higher, lower) */
-    product(-1, 0, coupling, upward ? last->next : last->behind, upward ? last->behind : last->next, 0);
+    subtract_product(coupling, 0, upward ? last->next : last->behind, upward ? last->behind : last->next, FULL);
 }
 
 static void load_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k, front* f) {
@@ -1135,43 +1110,42 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     const int has_next = k + 1 < c->length || c->ahead >= 0;
     f->previous_next = k > 0 ? f->next : 0;
     f->previous_behind = k > 0 ? f->behind : 0;
+    f->step = c->step;
     f->factor = factor_of(args, member, block);
     f->next = has_next ? next_of(args, member, block) : 0;
     f->behind = c->behind >= 0 ? behind_of(args, member, block) : 0;
-    const int direct = DIRECT && level->index == 0;
+    const int direct = DIRECT != 0 && level->index == 0;
     f->d = direct && !args->diagonal && !args->shift ? d_of(args, member, block) : 0;
     f->e = direct && c->step > 0 ? e_of(args, member, block) : 0;
     if (!f->d) load_diagonal_block(args, member, block, f->factor);
     if (f->next && !f->e) load_coupling(args, level, member, position + c->step, position, f->next);
     if (f->behind && k == 0) load_coupling(args, level, member, c->behind, position, f->behind);
-    if (f->behind && k > 0)
-        for (integer i = 0; i < n * LD; i += LANES) store(f->behind + i, (vec){});
 }
 
 static void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
                          void* scratch) {
     real raw[LD] __attribute__((aligned(64)));
-    pad_pivots(raw);
     front f = {0};
+    scaled determinant = {1, 0};
     int fed_by_failed = 0;
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
         load_front(args, level, member, c, k, &f);
         const real floor = pivot_floor(args, member, block);
         if (level->index > 0) {
-            subtract_updates(args, member, block, f.factor);
+            add_updates(args, member, block, f.factor);
             fed_by_failed |= is_poisoned(args, member, block);
         }
-        const int raised = factor_front(&f, floor, raw);
-        *floors_of(args, member, block) = raised;
-        if (__builtin_expect(raised, 0)) raise_pivots(raw, floor);
+        factor_front(&f, floor, raw);
+        *floors_of(args, member, block) = __builtin_expect(args->pivot_floor > 0, 0) ? raise_pivots(raw, floor) : 0;
         if (__builtin_expect(record_front(args, member, block, level->index, test_pivots(raw), fed_by_failed), 0)) {
             fed_by_failed = 1;
             poison_front(&f);
         }
-        *block_log_determinant_of(args, member, block) = log_determinant(raw);
+        determinant = times_pivots(determinant, raw);
+        *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
         if (TRIFOLD_FILL && f.behind)
-            product(1, 1, update_of(args, side_behind(c), member, block_at(level, c->behind)), f.behind, f.behind, add_to_slot(level, k));
+            subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind, LOWER);
         if (with_rhs) {
             real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);
             forward_front(args, level, member, block, f.previous_next, previous_y, y);

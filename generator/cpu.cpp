@@ -21,18 +21,18 @@ std::int64_t lanes(const Spec& spec, const Target& target) {
 
 std::int64_t leading(const Spec& spec, const Target& target) { return round_up(spec.block, lanes(spec, target)); }
 
-/// Vectors of rows in a register tile of as many columns as lanes: what the accumulators, rows and a multiplier leave room for.
-std::int64_t tile_rows(const Spec& spec, const Target& target) {
-    const std::int64_t registers = target.arch == "x86-64-v4" || target.arch == "armv8-a" ? 32 : 16;
-    return std::clamp<std::int64_t>((registers - 1) / (lanes(spec, target) + 1), 1, 3);
+/// Columns of a register tile: with three vectors of rows a column, the accumulators, the rows and a multiplier fill the registers.
+std::int64_t tile_width(const Spec& spec, const Target& target) {
+    const bool has_32_registers = target.arch == "x86-64-v4" || target.arch == "armv8-a";
+    return std::min<std::int64_t>(lanes(spec, target), has_32_registers ? 8 : 4);
 }
 
 /// One member and one chain a task, each block a set of register tiles.
 Variant tile_variant(const Spec& spec, const Target& target) {
     const auto n = spec.block, ld = leading(spec, target);
     const auto vector = checked_multiply(ld, spec.rhs, "right-hand sides of a block");
-    // Three sets of right-hand sides for the sweeps, seven blocks for the selected inverse.
-    const auto inverse = spec.operations.contains(Operation::inverse) ? 7 * n * ld : 0;
+    // Three sets of right-hand sides for the sweeps, ten blocks for the selected inverse.
+    const auto inverse = spec.operations.contains(Operation::inverse) ? 10 * n * ld : 0;
     const auto scratch = checked_multiply(std::max(3 * vector, inverse), element_bytes(spec.precision), "scratch of a worker");
     Variant variant{"tile", {}, {n * ld + ld, n * ld, n * ld, n * ld, vector}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) variant.shapes[phase] = {};
@@ -82,7 +82,7 @@ std::string constants(const Program& program) {
         define("LANES", lanes(spec, target));
         define("LEADING", leading(spec, target));
         define("INTERLEAVE", 1);
-        define("TILE_ROWS", tile_rows(spec, target));
+        define("WIDTH", tile_width(spec, target));
         define("FILL", buffer(program, "behind").bytes > 0 ? 1 : 0);
     }
     define("SCRATCH_BYTES", program.variant.scratch_bytes);

@@ -2,14 +2,14 @@
  *
  * GNU C with vector extensions, no headers. Constants come as TRIFOLD_* macros from the generator:
  *   TRIFOLD_LANES       elements of one `vec`, at most one vector register of the target
- *   TRIFOLD_LEADING     leading dimension of every stored block: the block size rounded up to lanes
+ *   TRIFOLD_LEADING     rows of a stored block: the block size rounded up to lanes
  *   TRIFOLD_INTERLEAVE  members stored element by element beside one another (1: each member on its own)
  *
- * Stored blocks are column-major with leading dimension LD; rows n .. LD - 1 are zero.
- *   factor    L (lower triangle; above the diagonal nothing is promised), then LD reciprocals of L's diagonal
+ * What the workspace holds for a block; how the elements of a stored block lie is the variant's choice.
+ *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
  *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
  *   behind    G = A(behind, i) L^-T, likewise
- *   update    lower triangle;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
+ *   update    what chains add to a separator;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
  */
 typedef TRIFOLD_REAL real;
 typedef trifold_int integer;

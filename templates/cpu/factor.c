@@ -2,15 +2,15 @@
 
 INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || level->index > 0; }
 
-/* What the last front of a chain leaves for the separators: R R' ahead, the coupling of ahead and behind. */
+/* What the last front of a chain leaves for the separators: - R R' ahead, the coupling of ahead and behind. */
 static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
     if (c->ahead < 0) return;
-    product(1, 1, update_of(args, side_ahead(c), member, block_at(level, c->ahead)), last->next, last->next, add_to_slot(level, 0));
+    subtract_product(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next, last->next, LOWER);
     if (!TRIFOLD_FILL || c->behind < 0) return;
     const integer low = next_position(level, smaller(c->ahead, c->behind));
     real* coupling = coupling_of(args, member, level->next_coupling + low);
     const int upward = c->step > 0; /* stored as A(higher, lower) */
-    product(-1, 0, coupling, upward ? last->next : last->behind, upward ? last->behind : last->next, 0);
+    subtract_product(coupling, 0, upward ? last->next : last->behind, upward ? last->behind : last->next, FULL);
 }
 
 static void load_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k, front* f) {
@@ -18,43 +18,42 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     const int has_next = k + 1 < c->length || c->ahead >= 0;
     f->previous_next = k > 0 ? f->next : 0;
     f->previous_behind = k > 0 ? f->behind : 0;
+    f->step = c->step;
     f->factor = factor_of(args, member, block);
     f->next = has_next ? next_of(args, member, block) : 0;
     f->behind = c->behind >= 0 ? behind_of(args, member, block) : 0;
-    const int direct = DIRECT && level->index == 0;
+    const int direct = DIRECT != 0 && level->index == 0;
     f->d = direct && !args->diagonal && !args->shift ? d_of(args, member, block) : 0;
     f->e = direct && c->step > 0 ? e_of(args, member, block) : 0;
     if (!f->d) load_diagonal_block(args, member, block, f->factor);
     if (f->next && !f->e) load_coupling(args, level, member, position + c->step, position, f->next);
     if (f->behind && k == 0) load_coupling(args, level, member, c->behind, position, f->behind);
-    if (f->behind && k > 0)
-        for (integer i = 0; i < n * LD; i += LANES) store(f->behind + i, (vec){});
 }
 
 static void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
                          void* scratch) {
     real raw[LD] __attribute__((aligned(64)));
-    pad_pivots(raw);
     front f = {0};
+    scaled determinant = {1, 0};
     int fed_by_failed = 0;
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
         load_front(args, level, member, c, k, &f);
         const real floor = pivot_floor(args, member, block);
         if (level->index > 0) {
-            subtract_updates(args, member, block, f.factor);
+            add_updates(args, member, block, f.factor);
             fed_by_failed |= is_poisoned(args, member, block);
         }
-        const int raised = factor_front(&f, floor, raw);
-        *floors_of(args, member, block) = raised;
-        if (__builtin_expect(raised, 0)) raise_pivots(raw, floor);
+        factor_front(&f, floor, raw);
+        *floors_of(args, member, block) = __builtin_expect(args->pivot_floor > 0, 0) ? raise_pivots(raw, floor) : 0;
         if (__builtin_expect(record_front(args, member, block, level->index, test_pivots(raw), fed_by_failed), 0)) {
             fed_by_failed = 1;
             poison_front(&f);
         }
-        *block_log_determinant_of(args, member, block) = log_determinant(raw);
+        determinant = times_pivots(determinant, raw);
+        *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
         if (TRIFOLD_FILL && f.behind)
-            product(1, 1, update_of(args, side_behind(c), member, block_at(level, c->behind)), f.behind, f.behind, add_to_slot(level, k));
+            subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind, LOWER);
         if (with_rhs) {
             real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);
             forward_front(args, level, member, block, f.previous_next, previous_y, y);

@@ -1,55 +1,42 @@
 /* Loads of D and of couplings into stored blocks, and of right-hand sides. */
 
-/* Source rows are contiguous along the stored columns: copy. The last vector of a column overlaps the one before it rather
- * than read past the column; n >= LANES. */
-INLINE void copy_columns(real* target, const real* a, integer column, const int lower) {
-    for (integer c = 0; c < n; ++c) {
-        integer r = lower ? c / LANES * LANES : 0;
-        real* to = target + c * LD;
-        const real* from = a + c * column;
-        if (n % LANES) store(to + LD - LANES, (vec){});
-        for (; r + LANES <= n; r += LANES) store(to + r, *(const loose*)(from + r));
-        if (n % LANES) *(loose*)(to + n - LANES) = *(const loose*)(from + n - LANES);
-    }
-}
-
-/* Source rows are contiguous across the stored columns: transpose in registers. The last column tile overlaps. */
-INLINE void copy_transposed(real* target, const real* a, integer row, const int lower) {
-    for (integer r = 0; r < n; r += LANES) {
-        const integer end = lower ? smaller(r + LANES, n) : n;
-        for (integer c = 0; c < end; c += LANES) {
-            const integer from = smaller(c, n - LANES);
-            vec v[LANES];
-            UNROLL for (int k = 0; k < LANES; ++k) {
-                v[k] = (vec){};
-                if (n % LANES == 0 || r + k < n) v[k] = *(const loose*)(a + (r + k) * row + from);
-            }
-            transpose(v);
-            UNROLL for (int k = 0; k < LANES; ++k) store(target + (from + k) * LD + r, v[k]);
-        }
-    }
-}
-
 /* target = A with element (r, c) at r row + c column. With `lower`, what stands above the diagonal is left open: it may
  * be loaded or not, and nothing uses it. */
 INLINE void load_block(real* target, const real* a, integer row, integer column, const int lower) {
-    if (n >= LANES && row == 1) {
-        copy_columns(target, a, column, lower);
-    } else if (n >= LANES && column == 1) {
-        copy_transposed(target, a, row, lower);
-    } else {
-        for (integer c = 0; c < n; ++c) {
-            for (integer r = lower ? c : 0; r < n; ++r) target[c * LD + r] = a[r * row + c * column];
-            for (integer r = n; r < LD; ++r) target[c * LD + r] = 0;
+    for (integer r = 0; r < n; r += LANES) {
+        real* strip = target + at(r, 0);
+        const integer end = lower ? smaller(r + LANES, n) : n;
+        if (n >= LANES && row == 1) {
+            for (integer c = 0; c < end; ++c) store(strip + c * LANES, load_rows(a + c * column, r));
+        } else if (n >= LANES && column == 1) { /* transposed in registers; the last tile overlaps the one before it */
+            for (integer c = 0; c < end; c += LANES) {
+                const integer from = smaller(c, n - LANES);
+                vec v[LANES];
+                UNROLL for (int k = 0; k < LANES; ++k) {
+                    v[k] = (vec){};
+                    if (n % LANES == 0 || r + k < n) v[k] = *(const loose*)(a + (r + k) * row + from);
+                }
+                transpose(v);
+                UNROLL for (int k = 0; k < LANES; ++k) store(strip + (from + k) * LANES, v[k]);
+            }
+        } else {
+            for (integer c = 0; c < end; ++c)
+                for (integer k = 0; k < LANES; ++k) strip[c * LANES + k] = r + k < n ? a[(r + k) * row + c * column] : 0;
         }
     }
+}
+
+/* target = a stored block, transposed. */
+NOINLINE void load_transposed(real* target, const real* a) {
+    for (integer c = 0; c < n; ++c)
+        for (integer r = 0; r < LD; ++r) target[at(r, c)] = r < n ? a[at(c, r)] : 0;
 }
 
 /* D with what is added to its diagonal. */
 NOINLINE void load_diagonal_block(const trifold_args* args, integer member, integer block, real* target) {
     load_block(target, d_of(args, member, block), TRIFOLD_D_ROW, TRIFOLD_D_COLUMN, 1);
     if (!args->diagonal && !args->shift) return;
-    for (integer k = 0; k < n; ++k) target[k * LD + k] += diagonal_term(args, member, block, k);
+    for (integer k = 0; k < n; ++k) target[at(k, k)] += diagonal_term(args, member, block, k);
 }
 
 /* Pivots below this are raised to it: a multiple of the largest entry of the diagonal with what is added to it. */
@@ -64,14 +51,13 @@ INLINE real pivot_floor(const trifold_args* args, integer member, integer block)
     return (real)args->pivot_floor * largest;
 }
 
-/* The updates that the chains on both sides of a separator have left for it. */
-NOINLINE void subtract_updates(const trifold_args* args, integer member, integer block, real* target) {
+/* The updates that the chains on both sides of a separator have left for it: minus the sum of their products. */
+NOINLINE void add_updates(const trifold_args* args, integer member, integer block, real* target) {
     for (int side = 0; side < 2; ++side) {
         if (!has_slot(block, side)) continue;
         const real* update = update_of(args, side, member, block);
-        for (integer c = 0; c < n; ++c)
-            for (integer r = c / LANES * LANES; r < LD; r += LANES)
-                store(target + c * LD + r, load(target + c * LD + r) - load(update + c * LD + r));
+        for (integer r = 0; r < LD; r += LANES)
+            for (integer i = at(r, 0); i < at(r, smaller(r + LANES, n)); i += LANES) store(target + i, load(target + i) + load(update + i));
     }
 }
 
@@ -83,9 +69,9 @@ NOINLINE void load_coupling(const trifold_args* args, const trifold_level* level
     if (level->index > 0) {
         const real* a = coupling_of(args, member, level->coupling + low);
         if (transposed)
-            load_block(target, a, LD, 1, 0);
+            load_transposed(target, a);
         else
-            load_block(target, a, 1, LD, 0);
+            for (integer i = 0; i < n * LD; i += LANES) store(target + i, load(a + i));
         return;
     }
     const real* a = e_of(args, member, block_at(level, low));

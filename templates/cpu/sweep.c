@@ -8,67 +8,67 @@ INLINE void subtract_rhs_updates(const trifold_args* args, integer member, integ
     }
 }
 
-/* Sum over `count` pivot columns of panel(rows, k) y(k), in four sums for their latency. */
-INLINE vec panel_times(const real* panel, const real* y, integer count) {
+/* Sum over `count` pivot columns of strip(k) y(k), in four sums for their latency. */
+INLINE vec strip_times(const real* strip, const real* y, integer count) {
     vec sum[4] = {{}, {}, {}, {}};
     integer k = 0;
     for (; k + 4 <= count; k += 4) {
-        UNROLL for (int u = 0; u < 4; ++u) sum[u] += load(panel + (k + u) * LD) * spread(y[k + u]);
+        UNROLL for (int u = 0; u < 4; ++u) sum[u] += load(strip + (k + u) * LANES) * spread(y[k + u]);
     }
-    for (; k < count; ++k) sum[0] += load(panel + k * LD) * spread(y[k]);
+    for (; k < count; ++k) sum[0] += load(strip + k * LANES) * spread(y[k]);
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 /* target (+)= panel y. */
 NOINLINE void vector_product(real* target, const real* panel, const real* y, int add) {
     for (int v = 0; v < VECTORS; ++v) {
-        const vec product = panel_times(panel + v * LANES, y, n);
+        const vec product = strip_times(panel + v * STRIP, y, n);
         store(target + v * LANES, add ? load(target + v * LANES) + product : product);
     }
 }
 
 /* y(tile) = L(tile)^-1 c, in scalars and before the division by the diagonal: a step of the chain is one multiply-add. */
 INLINE void forward_tile(const int W, const real* l, const real* reciprocal, vec c, real* y) {
-    real t[WIDTH];
+    real t[LANES];
     UNROLL for (int k = 0; k < W; ++k) t[k] = c[k];
     UNROLL for (int k = 0; k < W; ++k) {
-        UNROLL for (int w = k + 1; w < W; ++w) t[w] -= l[k * LD + w] * reciprocal[k] * t[k];
+        UNROLL for (int w = k + 1; w < W; ++w) t[w] -= l[k * LANES + w] * reciprocal[k] * t[k];
         y[k] = t[k] * reciprocal[k];
     }
 }
 
 /* y = L^-1 (y - previous_next previous_y). */
 NOINLINE void forward_column(const real* factor, const real* previous_next, const real* previous_y, real* y) {
-    for (integer j = 0; j < n; j += WIDTH) {
+    for (integer j = 0; j < n; j += LANES) {
         vec c = load(y + j);
-        if (previous_next) c -= panel_times(previous_next + j, previous_y, n);
-        if (j > 0) c -= panel_times(factor + j, y, j);
-        const real *tile = factor + j * LD + j, *reciprocal = factor + n * LD + j;
+        if (previous_next) c -= strip_times(previous_next + at(j, 0), previous_y, n);
+        if (j > 0) c -= strip_times(factor + at(j, 0), y, j);
+        const real *tile = factor + at(j, j), *reciprocal = factor + n * LD + j;
 #if TRIFOLD_BLOCK % TRIFOLD_LANES
-        if (j + WIDTH > n) {
-            forward_tile(TAIL, tile, reciprocal, c, y + j);
+        if (j + LANES > n) {
+            forward_tile(PIVOT_TAIL, tile, reciprocal, c, y + j);
             return;
         }
 #endif
-        forward_tile(WIDTH, tile, reciprocal, c, y + j);
+        forward_tile(LANES, tile, reciprocal, c, y + j);
     }
 }
 
-/* sum[w] += panel(rows, w) x(rows), W pivot columns, row vectors first .. VECTORS - 1 from the last down. */
+/* sum[w] += panel(rows, w) x(rows), W pivot columns, strips first .. VECTORS - 1 from the last down. */
 INLINE void transposed_products(const int W, vec* sum, const real* panel, const real* x, int first) {
     for (int v = VECTORS - 1; v >= first; --v) {
         const vec rows = load(x + v * LANES);
-        UNROLL for (int w = 0; w < W; ++w) sum[w] += load(panel + w * LD + v * LANES) * rows;
+        UNROLL for (int w = 0; w < W; ++w) sum[w] += load(panel + v * STRIP + w * LANES) * rows;
     }
 }
 
 /* x(tile) = L(tile)^-T c. */
 INLINE vec backward_tile(const int W, const real* l, const real* reciprocal, vec c) {
-    real t[WIDTH];
+    real t[LANES];
     vec x = {};
     UNROLL for (int k = 0; k < W; ++k) t[k] = c[k];
     UNROLL for (int k = W - 1; k >= 0; --k) {
-        UNROLL for (int w = 0; w < k; ++w) t[w] -= l[w * LD + k] * reciprocal[k] * t[k];
+        UNROLL for (int w = 0; w < k; ++w) t[w] -= l[w * LANES + k] * reciprocal[k] * t[k];
         x[k] = t[k] * reciprocal[k];
     }
     return x;
@@ -79,19 +79,19 @@ INLINE void backward_columns(const int W, integer j, const real* factor, const r
                              const real* x_behind, real* x) {
     vec sum[LANES];
     UNROLL for (int w = 0; w < LANES; ++w) sum[w] = (vec){};
-    if (next) transposed_products(W, sum, next + j * LD, x_next, 0);
-    if (behind) transposed_products(W, sum, behind + j * LD, x_behind, 0);
-    transposed_products(W, sum, factor + j * LD, x, (int)(j / LANES) + 1);
+    if (next) transposed_products(W, sum, next + at(0, j), x_next, 0);
+    if (behind) transposed_products(W, sum, behind + at(0, j), x_behind, 0);
+    transposed_products(W, sum, factor + at(0, j), x, (int)(j / LANES) + 1);
     const vec c = load(x + j) - sum_lanes(sum);
-    store(x + j, backward_tile(W, factor + j * LD + j, factor + n * LD + j, c));
+    store(x + j, backward_tile(W, factor + at(j, j), factor + n * LD + j, c));
 }
 
 NOINLINE void backward_column(const real* factor, const real* next, const real* behind, const real* x_next, const real* x_behind, real* x) {
-    integer j = n / WIDTH * WIDTH;
+    integer j = n / LANES * LANES;
 #if TRIFOLD_BLOCK % TRIFOLD_LANES
-    backward_columns(TAIL, j, factor, next, behind, x_next, x_behind, x);
+    backward_columns(PIVOT_TAIL, j, factor, next, behind, x_next, x_behind, x);
 #endif
-    while ((j -= WIDTH) >= 0) backward_columns(WIDTH, j, factor, next, behind, x_next, x_behind, x);
+    while ((j -= LANES) >= 0) backward_columns(LANES, j, factor, next, behind, x_next, x_behind, x);
 }
 
 INLINE double sum_of_squares(const real* y) {

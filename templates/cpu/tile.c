@@ -1,67 +1,71 @@
-/* Register tiles: H vectors of rows by W columns, the rows in vector lanes, the multipliers broadcast from memory. */
-
-/* Columns of a full tile; as many as lanes, so that a pivot tile is one vector high. */
-enum { WIDTH = LANES, TAIL = n % WIDTH, VECTORS = (n + LANES - 1) / LANES };
+/* Variant "tile": stored blocks and the register tiles that work on them.
+ *
+ * A stored block lies in strips of LANES rows, each strip column by column: element (r, c) stands at (r / LANES) STRIP + c LANES +
+ * r % LANES. So a product reads both its operands, and a sweep its block, from front to back. Rows n .. LD - 1 are zero; what
+ * stands above the diagonal of L or of an update is left open.
+ *
+ * A register tile is H strips by W columns: the rows in vector lanes, the multipliers broadcast from memory. */
+enum { WIDTH = TRIFOLD_WIDTH, STRIP = n * LANES, VECTORS = LD / LANES, PIVOT_TAIL = n % LANES, TAIL = n % WIDTH };
+enum { SQUARE = TRIFOLD_WIDTH == TRIFOLD_LANES }; /* a column tile is as wide as a pivot tile */
 
 INLINE vec load(const real* p) { return *(const vec*)p; }
 INLINE void store(real* p, vec x) { *(vec*)p = x; }
 
-/* c[w * H + h] += sign * sum over k < count of a(rows h, k) b(w, k), a(., k) at a + k LD, b(w, k) at b + k step + w apart. */
-INLINE void multiply_add(const int H, const int W, const int sign, vec* c, const real* a, const real* b, integer step, integer apart,
-                         integer count) {
-    for (integer k = 0; k < count; ++k, a += LD, b += step) {
-        vec rows[4];
-        UNROLL for (int h = 0; h < H; ++h) rows[h] = load(a + h * LANES);
-        UNROLL for (int w = 0; w < W; ++w) {
-            const vec multiplier = spread(b[w * apart]);
-            UNROLL for (int h = 0; h < H; ++h) {
-                if (sign > 0)
-                    c[w * H + h] += rows[h] * multiplier;
-                else
-                    c[w * H + h] -= rows[h] * multiplier;
-            }
-        }
+INLINE integer at(integer row, integer column) { return row / LANES * STRIP + column * LANES + row % LANES; }
+/* The same where `row` starts a column tile; and the first column of its pivot tile. */
+INLINE integer across(integer row, integer column) { return SQUARE ? row * n + column * LANES : at(row, column); }
+INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
+
+/* c[w * H + h] -= sum over k < count of a(rows h, k) b(w, k). */
+INLINE void multiply_column(const int H, const int W, vec* c, const real* a, const real* b) {
+    vec rows[3];
+    UNROLL for (int h = 0; h < H; ++h) rows[h] = load(a + h * STRIP);
+    UNROLL for (int w = 0; w < W; ++w) {
+        const vec multiplier = spread(b[w]);
+        UNROLL for (int h = 0; h < H; ++h) c[w * H + h] -= rows[h] * multiplier;
     }
 }
 
-/* The same where so few accumulators would wait for themselves: even and odd k apart, as long as both fit. */
+/* Four columns at a time; where accumulators are so few that they would wait for themselves, odd columns have their own. */
 INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count) {
-    if (H * W >= 8 || H * W < 2) {
-        multiply_add(H, W, -1, c, a, b, LD, 1, count);
-        return;
-    }
+    const int few = H * W < 8;
     vec odd[8];
-    UNROLL for (int i = 0; i < H * W; ++i) odd[i] = (vec){};
-    integer k = 0;
-    for (; k + 2 <= count; k += 2) {
-        multiply_add(H, W, -1, c, a + k * LD, b + k * LD, LD, 1, 1);
-        multiply_add(H, W, -1, odd, a + (k + 1) * LD, b + (k + 1) * LD, LD, 1, 1);
+    if (few) {
+        UNROLL for (int i = 0; i < H * W; ++i) odd[i] = (vec){};
     }
-    if (k < count) multiply_add(H, W, -1, c, a + k * LD, b + k * LD, LD, 1, 1);
-    UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
+    integer k = 0;
+    for (; k + 4 <= count; k += 4) {
+        UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few && u % 2 ? odd : c, a + (k + u) * LANES, b + (k + u) * LANES);
+    }
+    if (n % 4 != 0 || LANES % 4 != 0)
+        ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES);
+    if (few) {
+        UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
+    }
 }
 
 INLINE void load_tile(const int H, const int W, vec* c, const real* p) {
-    UNROLL for (int w = 0; w < W; ++w) { UNROLL for (int h = 0; h < H; ++h) c[w * H + h] = load(p + w * LD + h * LANES); }
+    UNROLL for (int w = 0; w < W; ++w) { UNROLL for (int h = 0; h < H; ++h) c[w * H + h] = load(p + h * STRIP + w * LANES); }
 }
 
 INLINE void store_tile(const int H, const int W, const vec* c, real* p) {
-    UNROLL for (int w = 0; w < W; ++w) { UNROLL for (int h = 0; h < H; ++h) store(p + w * LD + h * LANES, c[w * H + h]); }
+    UNROLL for (int w = 0; w < W; ++w) { UNROLL for (int h = 0; h < H; ++h) store(p + h * STRIP + w * LANES, c[w * H + h]); }
 }
 
 /* ---- tiles straight from the user's arrays ---- */
 
 /* How D and E (upwards) are read: 1 where rows are contiguous along a stored column, 2 where they are across it and tiles
  * are transposed in registers, 0 where blocks are first copied to where their factors go. */
-#if TRIFOLD_BLOCK > 56
-enum { DIRECT = 0, D_LEADING = 0, E_LEADING = 0 };
-#elif TRIFOLD_BLOCK >= TRIFOLD_LANES && TRIFOLD_D_ROW == 1 && TRIFOLD_E_ROW == 1
+#if TRIFOLD_BLOCK >= TRIFOLD_LANES && TRIFOLD_D_ROW == 1 && TRIFOLD_E_ROW == 1
 enum { DIRECT = 1, D_LEADING = TRIFOLD_D_COLUMN, E_LEADING = TRIFOLD_E_COLUMN };
-#elif TRIFOLD_BLOCK >= TRIFOLD_LANES && TRIFOLD_D_COLUMN == 1 && TRIFOLD_E_COLUMN == 1
+#elif TRIFOLD_BLOCK >= TRIFOLD_LANES && TRIFOLD_D_COLUMN == 1 && TRIFOLD_E_COLUMN == 1 && TRIFOLD_WIDTH == TRIFOLD_LANES
 enum { DIRECT = 2, D_LEADING = TRIFOLD_D_ROW, E_LEADING = TRIFOLD_E_ROW };
 #else
 enum { DIRECT = 0, D_LEADING = 0, E_LEADING = 0 };
 #endif
+
+/* Where strips are not simply read with another distance between columns. */
+enum { SPECIAL = DIRECT == 2 || (DIRECT == 1 && n % LANES != 0) };
 
 /* LANES reals of a column from `row` on, zeros below its last row, reading nothing beyond it. */
 INLINE vec load_rows(const real* column, integer row) {
@@ -89,155 +93,165 @@ INLINE void load_source(const int H, const int W, vec* c, const real* source, in
     }
 }
 
-/* ---- panels: rows below the pivots, solved against L from the right ---- */
+/* ---- tiles of a panel ---- */
 
-/* One column tile of a panel T, at column j: T = (T - before before_rows' - T L(j.., <j)') L(tile)^-T for a few rows.
- * `before` and `multipliers` are these rows and rows j.. of the panel of the front before; null where there is none. */
+/* What a panel starts from: columns of strips anywhere in memory, or the user's array. */
+typedef struct {
+    const real* p;
+    integer strip, column; /* apart */
+    const real* source;    /* null where strips are read */
+    integer leading;
+    integer ahead; /* of a tile, that which is fetched meanwhile */
+} origin;
+
+static const real nothing[LANES] __attribute__((aligned(64)));
+INLINE origin zero(void) { return (origin){.p = nothing}; }
+INLINE origin stored(const real* block) { return (origin){.p = block, .strip = STRIP, .column = LANES}; }
+INLINE origin users(const real* source, integer leading, integer ahead) { return (origin){source, LANES, leading, source, leading, ahead}; }
+
+/* A panel T = (start - before multipliers') L^-T, or start - before multipliers' where `factor` is null. `before` may be null. */
 typedef struct {
     real* target;
-    const real* before;
-    const real* multipliers;
-    const real* factor;
-    integer j;
-    const real* source; /* where T starts from, in the user's array; null: in place */
-    integer leading;    /* of source */
-} panel_job;
+    origin start;
+    const real *before, *multipliers;
+    const real *factor, *unit; /* unit: see pivot_tile */
+    integer ahead;             /* of a tile of the target, that which is fetched meanwhile */
+    integer upper;             /* LANES where T and `before` are upper triangular, with zeros left of the diagonal, or 0 */
+} panel;
 
-INLINE void load_start(const int H, const int W, vec* c, const panel_job* job, integer row) {
-    if (DIRECT && job->source)
-        load_source(H, W, c, job->source, job->leading, row, job->j);
-    else
-        load_tile(H, W, c, job->target + job->j * LD + row);
+INLINE void load_start(const int H, const int W, vec* c, const origin* start, integer strip, integer j) {
+    const real* p = start->p + strip * start->strip + j * start->column;
+    UNROLL for (int w = 0; w < W; ++w) {
+        UNROLL for (int h = 0; h < H; ++h) c[w * H + h] = *(const loose*)(p + w * start->column + h * start->strip);
+    }
 }
 
-/* c = c L(tile)^-T for a few rows; l is the tile, its columns LD apart. */
-INLINE void solve_tile(const int H, const int W, vec* c, const real* l, const real* reciprocal) {
+/* c = c L(tile)^-T for a few rows, by the columns of L divided by their diagonal, so that a step of the chain is one multiply-add. */
+INLINE void solve_tile(const int H, const int W, vec* c, const real* unit, const real* reciprocal) {
     UNROLL for (int k = 0; k < W; ++k) {
-        const vec scale = spread(reciprocal[k]);
-        UNROLL for (int h = 0; h < H; ++h) c[k * H + h] *= scale;
         UNROLL for (int w = k + 1; w < W; ++w) {
-            const vec multiplier = spread(l[k * LD + w]);
+            const vec multiplier = spread(unit[k * LANES + w]);
             UNROLL for (int h = 0; h < H; ++h) c[w * H + h] -= c[k * H + h] * multiplier;
         }
     }
-}
-
-/* Large blocks come from far away: the same rows of the next column tile are fetched while these are worked on. */
-INLINE void fetch_next(const int H, const int W, const panel_job* job, integer row) {
-    if (n < 40 || !DIRECT || W < WIDTH) return;
-    const integer j = job->j + WIDTH;
-    if (DIRECT && job->source) {
-        UNROLL for (int w = 0; w < W; ++w) {
-            UNROLL for (int h = 0; h < H; ++h) {
-                if (DIRECT == 1)
-                    __builtin_prefetch(job->source + (j + w) * job->leading + row + h * LANES, 0, 3);
-                else
-                    __builtin_prefetch(job->source + (row + h * LANES + w) * job->leading + j, 0, 3);
-            }
-        }
-    }
-    UNROLL for (int w = 0; w < W; ++w) {
-        UNROLL for (int h = 0; h < H; ++h) __builtin_prefetch(job->target + (j + w) * LD + row + h * LANES, 0, 3);
+    UNROLL for (int k = 0; k < W; ++k) {
+        const vec scale = spread(reciprocal[k]);
+        UNROLL for (int h = 0; h < H; ++h) c[k * H + h] *= scale;
     }
 }
 
-INLINE void panel_tile(const int H, const int W, const panel_job* job, integer row) {
-    const integer j = job->j;
-    const real* l = job->factor + j;
-    real* target = job->target + row;
-    vec c[4 * WIDTH];
-    fetch_next(H, W, job, row);
-    load_start(H, W, c, job, row);
-    if (job->before) multiply_subtract(H, W, c, job->before + row, job->multipliers + j, n);
-    multiply_subtract(H, W, c, target, l, j);
-    solve_tile(H, W, c, l + j * LD, job->factor + n * LD + j);
-    store_tile(H, W, c, target + j * LD);
+/* Large blocks come from far away: while a tile is worked on, one that comes later is fetched to where it is worked on. */
+INLINE void fetch_ahead(const int H, const int W, const panel* p, integer strip, integer j) {
+    enum { LINE = 64 / sizeof(vec) };
+    if (n < 24 || W < WIDTH || !p->start.source) return;
+    const real *source = p->start.source + p->start.ahead, *target = p->target + p->ahead + strip * STRIP + j * LANES;
+    const integer row = strip * LANES, leading = p->start.leading;
+    UNROLL for (int i = 0; i < H * (DIRECT == 1 ? WIDTH : LANES); ++i) {
+        if (DIRECT == 2)
+            __builtin_prefetch(source + (row + i) * leading + j, 0, 3);
+        else if (i % H % LINE == 0)
+            __builtin_prefetch(source + (j + i / H) * leading + row + i % H * LANES, 0, 3);
+    }
+    UNROLL for (int h = 0; h < H; ++h) {
+        UNROLL for (int w = 0; w < WIDTH; w += LINE) __builtin_prefetch(target + h * STRIP + w * LANES, 1, 3);
+    }
 }
 
-#define PANEL_TILE(H, W, NAME) \
-    NOINLINE void NAME(const panel_job* job, integer row) { panel_tile(H, W, job, row); }
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-#define PANEL_TILES(H) PANEL_TILE(H, WIDTH, panel_##H) PANEL_TILE(H, TAIL, panel_tail_##H)
-#else
-#define PANEL_TILES(H) PANEL_TILE(H, WIDTH, panel_##H)
-#endif
-PANEL_TILES(1)
-#if TRIFOLD_TILE_ROWS > 1
-PANEL_TILES(2)
-#endif
-#if TRIFOLD_TILE_ROWS > 2
-PANEL_TILES(3)
+/* A tile of a panel; or, where `left_open`, only the products that wait for nothing of its pivot tile. */
+INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, integer j, int left_open) {
+    vec c[3 * WIDTH];
+    real* target = p->target + strip * STRIP;
+    const integer pivot = pivot_of(j), zeros = p->upper * strip;
+    if (DIRECT != 0) fetch_ahead(H, W, p, strip, j);
+    if (SPECIAL && p->start.source)
+        load_source(H, W, c, p->start.source, p->start.leading, strip * LANES, j);
+    else
+        load_start(H, W, c, &p->start, strip, j);
+    if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros);
+    if (p->factor) {
+        multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros);
+        if (!left_open) solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
+    }
+    store_tile(H, W, c, target + j * LANES);
+}
+
+/* What was left open. */
+INLINE void close_tile(const int H, const int W, const panel* p, integer strip, integer j) {
+    vec c[3 * WIDTH];
+    real* target = p->target + strip * STRIP;
+    const integer pivot = pivot_of(j);
+    load_tile(H, W, c, target + j * LANES);
+    if (!SQUARE) multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), j - pivot);
+    solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
+    store_tile(H, W, c, target + j * LANES);
+}
+
+typedef enum { WHOLE, OPEN, CLOSE } work;
+
+#define PANEL_TILE(H, W, NAME)                                                                                                       \
+    NOINLINE void NAME(const panel* p, integer strip, integer j, int left_open) { panel_tile(H, W, p, strip, j, left_open); }            \
+    NOINLINE void close_##NAME(const panel* p, integer strip, integer j) { close_tile(H, W, p, strip, j); }
+PANEL_TILE(1, WIDTH, tile_1)
+PANEL_TILE(2, WIDTH, tile_2)
+PANEL_TILE(3, WIDTH, tile_3)
+#if TRIFOLD_BLOCK % TRIFOLD_WIDTH
+PANEL_TILE(1, TAIL, tail_1)
+PANEL_TILE(2, TAIL, tail_2)
+PANEL_TILE(3, TAIL, tail_3)
 #endif
 
-/* Rows from vector `first` on, in tiles of the height that fills the registers. */
-#if TRIFOLD_TILE_ROWS == 1
-#define ROWS_LOOP(NAME) \
-    for (int v = first; v < VECTORS; ++v) NAME##1(job, v * LANES);
-#elif TRIFOLD_TILE_ROWS == 2
-#define ROWS_LOOP(NAME)                                       \
-    int v = first;                                            \
-    for (; VECTORS - v >= 2; v += 2) NAME##2(job, v * LANES); \
-    if (v < VECTORS) NAME##1(job, v * LANES);
-#else
-#define ROWS_LOOP(NAME)                                                          \
-    int v = first;                                                               \
-    for (; VECTORS - v > 4 || VECTORS - v == 3; v += 3) NAME##3(job, v * LANES); \
-    for (; VECTORS - v >= 2; v += 2) NAME##2(job, v * LANES);                    \
-    if (v < VECTORS) NAME##1(job, v * LANES);
-#endif
-INLINE void panel_rows(const panel_job* job, int first) {
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-    if (job->j + WIDTH > n) {
-        ROWS_LOOP(panel_tail_)
+/* Strips in the next tile of so many: three fill the registers, and none is left alone if it can be helped. */
+INLINE integer tile_height(integer strips) {
+    if (VECTORS >= 3 && (strips > 4 || strips == 3)) return 3;
+    return VECTORS >= 2 && strips >= 2 ? 2 : 1;
+}
+
+#define TILE(NAME)                              \
+    do {                                        \
+        if (what == CLOSE)                      \
+            close_##NAME(p, strip, j);          \
+        else                                    \
+            NAME(p, strip, j, what == OPEN);    \
+    } while (0)
+#define TILE_OF_HEIGHT(NAME)                    \
+    do {                                        \
+        if (VECTORS >= 3 && height == 3)        \
+            TILE(NAME##3);                      \
+        else if (VECTORS >= 2 && height == 2)   \
+            TILE(NAME##2);                      \
+        else                                    \
+            TILE(NAME##1);                      \
+    } while (0)
+
+/* The tiles of `height` strips at the pivot tile's columns j .. j + LANES - 1. */
+INLINE void panel_tiles(const panel* p, integer strip, integer height, integer j, const work what) {
+    if (SQUARE && TAIL == 0) {
+        TILE_OF_HEIGHT(tile_);
         return;
     }
+    const integer end = j + LANES;
+    for (; j < end && j + WIDTH <= n; j += WIDTH) TILE_OF_HEIGHT(tile_);
+#if TRIFOLD_BLOCK % TRIFOLD_WIDTH
+    if (j < end && j < n) TILE_OF_HEIGHT(tail_);
 #endif
-    ROWS_LOOP(panel_)
 }
 
-/* ---- products of panels: target (+)= sign * a b' ---- */
-
-INLINE void product_tile(const int H, const int W, const int sign, real* target, const real* a, const real* b, int add) {
-    vec c[4 * WIDTH];
-    if (add)
-        load_tile(H, W, c, target);
-    else {
-        UNROLL for (int i = 0; i < H * W; ++i) c[i] = (vec){};
+INLINE void panel_strips(const panel* p, integer first, integer end, integer j, const work what) {
+    for (integer v = first, height; v < end; v += height) {
+        height = tile_height(end - v);
+        panel_tiles(p, v, height, j, what);
     }
-    multiply_add(H, W, sign, c, a, b, LD, 1, n);
-    store_tile(H, W, c, target);
 }
 
-#define PRODUCT_TILE(H, W, SIGN, NAME) \
-    NOINLINE void NAME(real* target, const real* a, const real* b, int add) { product_tile(H, W, SIGN, target, a, b, add); }
-#if TRIFOLD_TILE_ROWS > 1
-enum { PRODUCT_ROWS = 2 };
-PRODUCT_TILE(2, WIDTH, 1, plus_2)
-PRODUCT_TILE(2, WIDTH, -1, minus_2)
-#else
-enum { PRODUCT_ROWS = 1 };
-#endif
-PRODUCT_TILE(1, WIDTH, 1, plus_1)
-PRODUCT_TILE(1, WIDTH, -1, minus_1)
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-PRODUCT_TILE(1, TAIL, 1, plus_tail)
-PRODUCT_TILE(1, TAIL, -1, minus_tail)
-#endif
+/* How a product a b' is spared: only what lies on or below its diagonal tiles; a is upper triangular, with zeros below. */
+enum { FULL = 0, LOWER = 1, UPPER_LEFT = 2 };
 
-/* target (+)= sign a b'; with `lower` only what lies on or below the diagonal tiles. */
-INLINE void product(const int sign, const int lower, real* target, const real* a, const real* b, int add) {
-    for (integer j = 0; j < n; j += WIDTH) {
-        int v = lower ? (int)(j / LANES) : 0;
-        real* column = target + j * LD;
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
-        if (j + WIDTH > n) {
-            for (; v < VECTORS; ++v) (sign > 0 ? plus_tail : minus_tail)(column + v * LANES, a + v * LANES, b + j, add);
-            return;
-        }
-#endif
-#if TRIFOLD_TILE_ROWS > 1
-        for (; v + 1 < VECTORS; v += 2) (sign > 0 ? plus_2 : minus_2)(column + v * LANES, a + v * LANES, b + j, add);
-#endif
-        for (; v < VECTORS; ++v) (sign > 0 ? plus_1 : minus_1)(column + v * LANES, a + v * LANES, b + j, add);
-    }
+/* target = (add ? target : 0) - a b' */
+NOINLINE void subtract_product(real* target, int add, const real* a, const real* b, int shape) {
+    const panel p = {.target = target,
+                     .start = add ? stored(target) : zero(),
+                     .before = a,
+                     .multipliers = b,
+                     .upper = shape & UPPER_LEFT ? LANES : 0};
+    for (integer v = 0; v < VECTORS; ++v) panel_strips(&p, shape & LOWER ? v : 0, VECTORS, v * LANES, WHOLE);
 }
