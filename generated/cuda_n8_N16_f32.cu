@@ -472,14 +472,15 @@ TRIFOLD_DEVICE int square_column(int c) { return c * 8 + tensor_column(); }
 /* The first of the 8 rows or columns that exist together. */
 TRIFOLD_DEVICE int first_of_eight(int line) { return line & ~7; }
 
-/* square += A B' over `depth` columns, in steps of 4 Quads, zeros beyond. `a` and `b` are the first rows. */
+/* square += A B' over `depth` columns, a multiple of 4, in steps of 4 Quads, zeros beyond. `a` and `b` are the first rows. All
+ * lanes take the same steps, and see that they do. */
 template <int Quads, class S>
 TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, bool two_rows, bool two_columns, int leading, int depth) {
-    a += two_rows ? tensor_row() : tensor_row() % 8;
-    b += two_columns ? tensor_column() : tensor_column() % 8;
+    a += (two_rows ? tensor_row() : tensor_row() % 8) + tensor_depth() * leading;
+    b += (two_columns ? tensor_column() : tensor_column() % 8) + tensor_depth() * leading;
     const int next_a = two_rows ? tensor_rows : 0, next_b = two_columns ? 8 : 0;
 #pragma unroll 2
-    for (int k = tensor_depth(); k < depth; k += 4 * Quads) {
+    for (int k = 0; k < depth; k += 4 * Quads) {
         real columns[tensor_columns][Quads], rows[16 / tensor_rows][Quads];
 #pragma unroll
         for (int i = 0; i < Quads; ++i) {
