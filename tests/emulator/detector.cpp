@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "tests/emulator/source_line.hpp"
 
 namespace trifold::test {
@@ -49,7 +51,8 @@ std::uint32_t Detector::begin_block(int threads, int lanes, const void* shared, 
     auto block = std::make_unique<Block>();
     block->shared = {static_cast<const char*>(shared), shared_bytes};
     block->words.make(shared_bytes);
-    block->threads = static_cast<std::uint32_t>(threads), block->lanes = static_cast<std::uint32_t>(lanes);
+    block->threads = static_cast<std::uint32_t>(threads),
+    block->shift = static_cast<std::uint32_t>(std::countr_zero(static_cast<unsigned>(lanes)));
     const auto waves = static_cast<std::size_t>((threads + lanes - 1) / lanes);
     block->wave_floor.resize(waves), block->wave_known.resize(waves);
     block->thread_known.resize(static_cast<std::size_t>(threads));
@@ -69,7 +72,7 @@ void Detector::block_barrier(std::uint32_t number) {
 
 void Detector::wave_barrier(std::uint32_t number, std::uint32_t wave) {
     auto& block = *blocks_[number];
-    for (auto t = wave * block.lanes; t < std::min(block.threads, (wave + 1) * block.lanes); ++t)
+    for (auto t = wave << block.shift; t < std::min(block.threads, (wave + 1) << block.shift); ++t)
         if (auto& clock = block.thread_known[t]; !clock.empty()) block.wave_known[wave].join(clock), clock.clear();
     block.wave_floor[wave] = now_++;
 }
@@ -89,11 +92,11 @@ void Detector::cluster_barrier(const std::vector<std::uint32_t>& numbers) {
 
 void Detector::arrive(Clock& clock, std::uint32_t number, std::uint32_t thread) {
     const auto& block = *blocks_[number];
-    const auto wave = thread / block.lanes;
+    const auto wave = thread >> block.shift;
     for (const auto* known : {&block.known, &block.wave_known[wave], &block.thread_known[thread]}) clock.join(*known);
     auto& times = clock.of(number, block.threads);
     for (std::uint32_t t = 0; t < block.threads; ++t)
-        times[t] = std::max({times[t], block.floor, t / block.lanes == wave ? block.wave_floor[wave] : 0});
+        times[t] = std::max({times[t], block.floor, (t >> block.shift) == wave ? block.wave_floor[wave] : 0});
     times[thread] = now_++;
 }
 
@@ -111,10 +114,10 @@ void Detector::acquire(const void* flag, std::uint32_t block, std::uint32_t thre
 
 bool Detector::knows(const Block& block, std::uint32_t number, std::uint32_t thread, const Access& other) const {
     if (other.time <= base_) return true;
-    const auto wave = thread / block.lanes;
+    const auto wave = thread >> block.shift;
     if (other.block == number) {
         if (other.time <= block.floor || other.thread == thread) return true;
-        if (other.thread / block.lanes == wave && other.time <= block.wave_floor[wave]) return true;
+        if (std::uint32_t{other.thread} >> block.shift == wave && other.time <= block.wave_floor[wave]) return true;
     } else if (launch_of_[other.block] != launch_of_[number]) {
         return before_.at(launch_of_[number]).contains(launch_of_[other.block]);
     }
@@ -123,20 +126,33 @@ bool Detector::knows(const Block& block, std::uint32_t number, std::uint32_t thr
     return false;
 }
 
-bool Detector::same_wave(const Access& a, const Access& b) const {
-    const auto lanes = blocks_[a.block]->lanes;
-    return a.block == b.block && a.thread / lanes == b.thread / lanes;
+/// False when the reads are another wave's, or another block's, and not yet ordered before this one.
+bool Detector::add_to(Reads& reads, const Access& access, const Block& block) const {
+    auto& [first, second] = reads;
+    const auto replaces = [&](const Access& old) { return !access.atomic || old.atomic; };
+    const auto wave = std::uint32_t{access.thread} >> block.shift;
+    if (first.time == 0) {
+        first = access;
+    } else if (first.block != access.block) {
+        if (!knows(block, access.block, access.thread, first) || (second.time != 0 && !knows(block, access.block, access.thread, second)))
+            return false;
+        first = access, second = {};
+    } else if (first.time <= block.floor) {
+        first = access, second = {};
+    } else if (std::uint32_t{first.thread} >> block.shift != wave) {
+        return false;
+    } else if (std::max(first.time, second.time) <= block.wave_floor[wave]) {
+        first = access, second = {};
+    } else if (first.thread == access.thread) {
+        if (replaces(first)) first = access;
+    } else if (replaces(second)) {
+        second = access;
+    }
+    return true;
 }
 
-void Detector::add_read(Word& word, const Access& access) {
-    const auto& block = *blocks_[access.block];
-    const auto replaces = [&](const Access& old) {
-        return old.time == 0 || (old.atomic == access.atomic && knows(block, access.block, access.thread, old));
-    };
-    if (replaces(word.read)) {
-        word.read = access;
-        return;
-    }
+void Detector::add_read(Word& word, const Access& access, const Block& block) {
+    if (add_to(word.reads, access, block)) return;
     if (word.more == 0) {
         if (free_more_.empty()) {
             free_more_.push_back(static_cast<std::uint32_t>(more_.size()));
@@ -146,38 +162,26 @@ void Detector::add_read(Word& word, const Access& access) {
         free_more_.pop_back();
     }
     auto& more = more_[word.more];
-    Access* second = nullptr;
-    int of_wave = same_wave(access, word.read) ? 1 : 0;
-    for (auto& old : more) {
-        if (replaces(old)) {
-            old = access;
-            return;
-        }
-        if (same_wave(access, old)) ++of_wave, second = &old;
-    }
-    if (of_wave >= 2)
-        *second = access;
-    else
-        more.push_back(access);
+    if (!std::ranges::any_of(more, [&](Reads& reads) { return add_to(reads, access, block); })) more.push_back({access, {}});
 }
 
 void Detector::check(Word& word, const Access& access, bool writing, const Place& place) {
     const auto& block = *blocks_[access.block];
-    const auto conflicts = [&](const Access& other) {
-        return other.time != 0 && !(other.atomic && access.atomic) && !knows(block, access.block, access.thread, other);
+    const auto test = [&](const Access& other, bool wrote) {
+        if (other.time == 0 || (other.atomic && access.atomic) || knows(block, access.block, access.thread, other)) return;
+        report(access, writing, other, wrote, place);
     };
-    if (conflicts(word.write)) report(access, writing, word.write, true, place);
-    if (!writing) return add_read(word, access);
-    if (conflicts(word.read)) report(access, true, word.read, false, place);
+    test(word.write, true);
+    if (!writing) return add_read(word, access, block);
+    test(word.reads.first, false), test(word.reads.second, false);
     if (word.more != 0) {
-        for (const auto& other : more_[word.more])
-            if (conflicts(other)) report(access, true, other, false, place);
+        for (const auto& reads : more_[word.more]) test(reads.first, false), test(reads.second, false);
         more_[word.more].clear();
         free_more_.push_back(word.more);
         word.more = 0;
     }
     word.write = access;
-    word.read = {};
+    word.reads = {};
 }
 
 Detector::Region* Detector::find_region(const char* at) {

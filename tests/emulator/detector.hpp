@@ -46,10 +46,16 @@ class Detector {
         std::uint32_t atomic : 1 = 0, block : 21 = 0, thread : 10 = 0;
         const void* caller = nullptr;
     };
-    /// The last write, and the reads since that are not ordered before one another, two of a wave at most.
+    /// Reads by two lanes of a wave stand for all that its barrier has not ordered: a later access conflicts with one of
+    /// them if it conflicts with any.
+    struct Reads {
+        Access first, second;
+    };
+    /// The last write, and the reads since by one wave; those by others are in more_.
     struct Word {
-        Access write, read;
-        std::uint32_t more = 0;  ///< index into more_
+        Access write;
+        Reads reads;
+        std::uint32_t more = 0;
     };
     struct Words {
         std::unique_ptr<Word, decltype(&std::free)> first{nullptr, &std::free};
@@ -69,7 +75,7 @@ class Detector {
     struct Block {
         Range shared;
         Words words;
-        std::uint32_t threads = 0, lanes = 0;
+        std::uint32_t threads = 0, shift = 0;  ///< a wave has 2^shift lanes
         Time floor = 0;
         std::vector<Time> wave_floor;
         Clock known;
@@ -77,13 +83,13 @@ class Detector {
     };
 
     bool knows(const Block& block, std::uint32_t number, std::uint32_t thread, const Access& other) const;
-    bool same_wave(const Access& a, const Access& b) const;
     struct Place {
         const char* name;
         std::int64_t offset, bytes;
     };
     void check(Word& word, const Access& access, bool writing, const Place& place);
-    void add_read(Word& word, const Access& access);
+    bool add_to(Reads& reads, const Access& access, const Block& block) const;
+    void add_read(Word& word, const Access& access, const Block& block);
     void report(const Access& now, bool writing, const Access& before, bool wrote, const Place& place);
     void add_finding(std::string text);
     Region* find_region(const char* at);
@@ -98,7 +104,7 @@ class Detector {
     std::vector<std::uint32_t> launch_of_;                     // of a block
     std::vector<std::unique_ptr<Block>> blocks_;
     std::map<const void*, Clock> flags_;
-    std::vector<std::vector<Access>> more_ = {{}};
+    std::vector<std::vector<Reads>> more_ = {{}};
     std::vector<std::uint32_t> free_more_;
     std::set<std::pair<const void*, const void*>> reported_;
     std::vector<std::string> findings_;
