@@ -30,6 +30,18 @@ NOTE_BOTH(8)
 NOTE_BOTH(16)
 HOOK __tsan_read_range(const void* at, unsigned long bytes) { note(at, static_cast<long>(bytes), 0, __builtin_return_address(0)); }
 HOOK __tsan_write_range(const void* at, unsigned long bytes) { note(at, static_cast<long>(bytes), 1, __builtin_return_address(0)); }
+extern "C" __attribute__((visibility("hidden"))) void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
+    note(from, static_cast<long>(bytes), 0, __builtin_return_address(0));
+    note(to, static_cast<long>(bytes), 1, __builtin_return_address(0));
+    return __builtin_memmove(to, from, bytes);
+}
+extern "C" __attribute__((visibility("hidden"))) void* __tsan_memmove(void* to, const void* from, unsigned long bytes) {
+    return __tsan_memcpy(to, from, bytes);
+}
+extern "C" __attribute__((visibility("hidden"))) void* __tsan_memset(void* to, int value, unsigned long bytes) {
+    note(to, static_cast<long>(bytes), 1, __builtin_return_address(0));
+    return __builtin_memset(to, value, bytes);
+}
 HOOK __tsan_vptr_update(const void* at, const void*) { note(at, 8, 1, __builtin_return_address(0)); }
 HOOK __tsan_vptr_read(const void* at) { note(at, 8, 0, __builtin_return_address(0)); }
 HOOK __tsan_func_entry(const void*) {}

@@ -37,7 +37,7 @@ class SmallKernel {
             "    double* shared = static_cast<double*>(shared_memory());\n    const int t = thread_index(), block = group_x();\n"
             "    trifold_int* flags = reinterpret_cast<trifold_int*>(memory);\n#line 1 \"kernel\"\n" +
                 body + "\n}\n",
-            lanes, true);
+            Backend::cuda, lanes, true);
         connect(unit_.get(), emulator_);
     }
     Outcome run(bool planted, Grid grid, const Running& running = {}) {

@@ -1,4 +1,4 @@
-/* The emulator's dialect of templates/device/platform.cuh. */
+/* The names of templates/device/platform.cuh, for CUDA: assembly cannot be emulated. */
 #define TRIFOLD_PLATFORM
 #define TRIFOLD_DEVICE static inline
 #define TRIFOLD_FUNCTION static
@@ -6,14 +6,10 @@
 #define TRIFOLD_METHOD inline
 #define TRIFOLD_CONSTANT static const
 #define TRIFOLD_KERNEL(threads, blocks) extern "C" __attribute__((visibility("default")))
-/* What the machine does: its accesses are not the kernel's. It tells the machine where it was called. */
-#define TRIFOLD_MACHINE static __attribute__((noinline, no_sanitize("thread"), unused))
-#define TRIFOLD_HERE __builtin_return_address(0)
 #include <math.h>
 
 #include "emulator.h"
-extern "C" __attribute__((visibility("default"))) Emulator* emulator;
-Emulator* emulator;
+#include "machine.cuh"
 
 constexpr int warp_lanes = TRIFOLD_WAVE;
 TRIFOLD_MACHINE int thread_index() { return emulator->thread; }

@@ -35,7 +35,7 @@ std::string source_line(const void* address) {
         at += line.size() + 1;
         line = line.substr(0, line.find(" (discriminator"));
         const auto folder = line.find("templates/device/");
-        if (line.find("emulator/platform") != line.npos || line.find("??") != line.npos || frames == 3) continue;
+        if (line.find("/platform") != line.npos || line.find("??") != line.npos || frames == 3) continue;
         result += fmt::format("{}{}", ++frames > 1 ? " in " : "", line.substr(folder == line.npos ? line.rfind('/') + 1 : folder));
     }
     return result.empty() ? fmt::format("offset {:#x}", offset) : result;

@@ -91,20 +91,22 @@ std::vector<std::size_t> choose_order(const std::vector<Launch>& launches, const
 
 }  // namespace
 
-std::shared_ptr<void> compile_unit(const std::string& source, int lanes, bool watched) {
+std::shared_ptr<void> compile_unit(const std::string& source, Backend dialect, int lanes, bool watched) {
     auto directory = (std::filesystem::temp_directory_path() / "trifold-emulator-XXXXXX").string();
     if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("no temporary directory");
     const auto unit = directory + "/unit";
-    // args.h is part of the unit, and guards itself, so that platform.cuh may come first.
+    const bool hip = dialect == Backend::hip;
+    // args.h is part of the unit, and guards itself, so that the platform may come first.
     std::ofstream(unit + ".cpp")
-        << fmt::format("#define TRIFOLD_WAVE {}\n#include \"{}/templates/args.h\"\n#include \"{}/tests/emulator/platform.cuh\"\n", lanes,
-                       TEST_ROOT, TEST_ROOT)
+        << fmt::format("#define TRIFOLD_WAVE {}\n#include \"{}/templates/args.h\"\n#include \"{}/tests/emulator/{}.cuh\"\n", lanes,
+                       TEST_ROOT, TEST_ROOT, hip ? "amdgcn" : "platform")
         << with_lines(source);
-    // Instrumented for the sanitizer of threads, but linked with our own callbacks. It excludes the sanitizers of the tests.
-    const auto flags = watched
-                           ? "-g1 -gdwarf-4 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-loop-distribute-patterns"
-                           : TEST_CXXFLAGS;
-    auto command = fmt::format("{} {} -std=c++17 -O1 -w -fPIC -c -o {}.o {}.cpp", TEST_CXX, flags, unit, unit);
+    // HIP's header needs Clang. Watched units are instrumented for the sanitizer of threads, which excludes those of the tests, but linked
+    // with our own callbacks.
+    auto flags = hip ? "-mllvm -tsan-instrument-func-entry-exit=0 -fno-vectorize -fno-slp-vectorize"
+                     : "--param=tsan-instrument-func-entry-exit=0 -fno-tree-loop-distribute-patterns";
+    auto command = fmt::format("{} -std=c++20 -O1 -w -fPIC -c -o {}.o {}.cpp", hip ? TEST_CLANG : TEST_CXX, unit, unit);
+    command += watched ? fmt::format(" -g1 -gdwarf-4 -fsanitize=thread {}", flags) : fmt::format(" {}", hip ? "" : TEST_CXXFLAGS);
     command +=
         fmt::format(" && {} {} -shared -o {}.so {}.o {}", TEST_CXX, watched ? "" : TEST_CXXFLAGS, unit, unit, watched ? TEST_ACCESSES : "");
     const bool compiled = std::system(command.c_str()) == 0;
@@ -131,10 +133,9 @@ void connect(void* unit, Emulator& emulator) { *static_cast<Emulator**>(dlsym(un
 EmulatedUnit::EmulatedUnit(Program program, Build build)
     : program_(std::move(program)),
       build_(build),
-      lanes_(32),
       spread_(spread_buffers(program_)),
-      library_(compile_unit(build == Build::watched ? with_offsets(program_.source, spread_) : program_.source, lanes_,
-                            build == Build::watched)) {
+      library_(compile_unit(build == Build::watched ? with_offsets(program_.source, spread_) : program_.source, program_.target.backend,
+                            warp_lanes(program_.target), build == Build::watched)) {
     for (const auto& kernel : program_.kernels) entries_.push_back(reinterpret_cast<Entry>(find_kernel(library_.get(), kernel.name)));
     connect(library_.get(), *emulator_);
 }
@@ -165,7 +166,7 @@ void EmulatedUnit::run_launches(Operation operation, const trifold_args& args, c
         }
         if (detector != nullptr) detector->begin_launch(k, before[k]);
         const Grid grid{groups(launch.level.chains, kernel.shape.chains_per_task), groups(args.members, kernel.shape.members_per_task),
-                        kernel.shape.threads, lanes_, kernel.shape.shared_bytes};
+                        kernel.shape.threads, warp_lanes(program_.target), kernel.shape.shared_bytes};
         run_grid(*emulator_, [&, entry = entries_[launch.kernel]] { entry(launch_args, launch.level); }, grid, running, detector);
     }
 }

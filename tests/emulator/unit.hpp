@@ -8,8 +8,9 @@
 
 namespace trifold::test {
 
-/// Shared object made of a device unit's source for waves of `lanes`. Where `watched`, every access goes to Emulator::access.
-std::shared_ptr<void> compile_unit(const std::string& source, int lanes, bool watched);
+/// Shared object made of a device unit's source. CUDA units get names of their own in place of the platform header's, for
+/// waves of `lanes`; HIP units keep theirs, over emulated builtins. Where `watched`, every access goes to Emulator::access.
+std::shared_ptr<void> compile_unit(const std::string& source, Backend dialect, int lanes, bool watched);
 /// A kernel by its name.
 void* find_kernel(void* unit, const std::string& name);
 /// Points the unit at the machine that runs it.
@@ -32,7 +33,6 @@ class EmulatedUnit {
     void run_launches(Operation operation, const trifold_args& args, const Running& running, Detector* detector) const;
     Program program_;
     Build build_;
-    int lanes_;
     std::vector<Buffer> spread_;  // the workspace's buffers, apart
     std::shared_ptr<void> library_;
     std::vector<Entry> entries_;
