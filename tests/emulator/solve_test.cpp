@@ -58,5 +58,21 @@ TEST_CASE("tiled kernels solve on the emulated GPU") {
     for (const std::string schedule : {"sequential", "multi-stage", "partitioned:3", "twisted:3"})
         check_solves({.block = 33, .horizon = 6, .rhs = schedule == "sequential" ? 3 : 1}, schedule, "tiled", "cuda:sm_90");
     check_solves({.block = 5, .horizon = 9, .rhs = 8, .batch = 2}, "twisted:4", "tiled", "cuda:sm_90");
-    check_solves({.block = 130, .horizon = 4}, "twisted:2", "tiled", "cuda:sm_90");
+}
+
+TEST_CASE("blocks of several tiles solve on the emulated GPU") {
+    check_solves({.block = 130, .horizon = 2}, "sequential", "tiled", "cuda:sm_90");
+}
+
+// Waves of 32; of 64; of 64 with matrix instructions. Their units keep the platform header that the devices get.
+TEST_CASE("fused kernels solve on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"}) {
+        check_solves({.block = 5, .horizon = 7, .rhs = 3, .batch = 2}, "twisted:3", "fused", target);
+        check_solves({.block = 31, .horizon = 4}, "multi-stage", "fused", target);
+    }
+}
+
+TEST_CASE("tiled kernels solve on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"})
+        check_solves({.block = 33, .horizon = 4}, "partitioned:2", "tiled", target);
 }

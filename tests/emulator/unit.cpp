@@ -103,7 +103,7 @@ std::shared_ptr<void> compile_unit(const std::string& source, Backend dialect, i
         << with_lines(source);
     // HIP's header needs Clang. Watched units are instrumented for the sanitizer of threads, which excludes those of the tests, but linked
     // with our own callbacks.
-    auto flags = hip ? "-mllvm -tsan-instrument-func-entry-exit=0 -fno-vectorize -fno-slp-vectorize"
+    auto flags = hip ? "-mllvm -tsan-instrument-func-entry-exit=0 -fno-unroll-loops -fno-vectorize -fno-slp-vectorize"
                      : "--param=tsan-instrument-func-entry-exit=0 -fno-tree-loop-distribute-patterns";
     auto command = fmt::format("{} -std=c++20 -O1 -w -fPIC -c -o {}.o {}.cpp", hip ? TEST_CLANG : TEST_CXX, unit, unit);
     command += watched ? fmt::format(" -g1 -gdwarf-4 -fsanitize=thread {}", flags) : fmt::format(" {}", hip ? "" : TEST_CXXFLAGS);
