@@ -3,7 +3,8 @@
 
 #include <stdexcept>
 
-#include "tests/emulator/unit.hpp"
+#include "generator/backend.hpp"
+#include "tests/emulator/fixture.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -31,13 +32,14 @@ struct Outcome {
 /// A kernel whose body sees `memory`, 256 numbers of which the first may be flags, `shared`, 64 numbers, and `planted`.
 class SmallKernel {
   public:
-    explicit SmallKernel(const std::string& body, int lanes = 32) : lanes_(lanes) {
+    explicit SmallKernel(const std::string& body, int lanes = 32, Backend dialect = Backend::cuda) : lanes_(lanes) {
         unit_ = compile_unit(
-            "TRIFOLD_KERNEL(0, 0) void kernel(double* memory, bool planted) {\n"
-            "    double* shared = static_cast<double*>(shared_memory());\n    const int t = thread_index(), block = group_x();\n"
-            "    trifold_int* flags = reinterpret_cast<trifold_int*>(memory);\n#line 1 \"kernel\"\n" +
+            std::string(dialect == Backend::hip ? template_text("device/platform_hip.cuh") : "") +
+                "TRIFOLD_KERNEL(0, 0) void kernel(double* memory, bool planted) {\n"
+                "    double* shared = static_cast<double*>(shared_memory());\n    const int t = thread_index(), block = group_x();\n"
+                "    trifold_int* flags = reinterpret_cast<trifold_int*>(memory);\n#line 1 \"kernel\"\n" +
                 body + "\n}\n",
-            Backend::cuda, lanes, true);
+            dialect, lanes, true);
         connect(unit_.get(), emulator_);
     }
     Outcome run(bool planted, Grid grid, const Running& running = {}) {
@@ -64,8 +66,7 @@ class SmallKernel {
 };
 
 /// The sound kernel passes in every order, and the planted fault is found in every order.
-void check_fault(const std::string& body, const Grid& grid, const std::string& expected, int alive = 1, int lanes = 32) {
-    SmallKernel kernel(body, lanes);
+void check_fault(SmallKernel kernel, const Grid& grid, const std::string& expected, int alive = 1) {
     for (const auto order : {trifold::test::Order::forward, trifold::test::Order::reverse, trifold::test::Order::random}) {
         CAPTURE(static_cast<int>(order));
         const auto sound = kernel.run(false, grid, {order, 3, alive});
@@ -73,6 +74,26 @@ void check_fault(const std::string& body, const Grid& grid, const std::string& e
         const auto faulty = kernel.run(true, grid, {order, 3, alive});
         CHECK_MESSAGE(faulty.says(expected), faulty.all());
     }
+}
+void check_fault(const std::string& body, const Grid& grid, const std::string& expected, int alive = 1, int lanes = 32) {
+    check_fault(SmallKernel(body, lanes), grid, expected, alive);
+}
+
+/// What running the operation of a Program finds.
+Outcome run_program(const Program& program, Operation operation) {
+    const EmulatedUnit unit(program);
+    const auto systems = random_systems(program.spec, 7);
+    const auto user = arrays<double>(program.spec, systems);
+    Workspace workspace(program);
+    std::vector<double> x(user.b.size());
+    Outcome outcome;
+    try {
+        unit.run(operation, arguments(program.spec, user, x, workspace));
+    } catch (const std::runtime_error& error) {
+        outcome.thrown = error.what();
+    }
+    outcome.findings = unit.findings();
+    return outcome;
 }
 
 }  // namespace
@@ -206,4 +227,40 @@ TEST_CASE("a cluster's barrier orders its blocks") {
         "memory[32 * block + t] = t;\nif (planted) block_sync(); else cluster_sync();\nmemory[128 + 32 * block + t] = memory[32 * (1 - "
         "block) + t];",
         {.x = 2, .threads = 32, .cluster = 2}, "race on memory");
+}
+
+TEST_CASE("the faults are found in HIP's dialect") {
+    for (const int lanes : {32, 64}) {
+        const auto kernel = [&](const std::string& body) { return SmallKernel(body, lanes, Backend::hip); };
+        check_fault(kernel("shared[t] = t;\nif (!planted) block_sync();\nmemory[t] = shared[63 - t];"), {.threads = 64},
+                    "race on shared memory");
+        check_fault(kernel("memory[t == 63 && planted ? 256 : t] = 1;"), {.threads = 64}, "0 bytes past the end of 'memory'");
+        check_fault(kernel("if (t < 3 || !planted)\n  block_sync();"), {.threads = 64},
+                    "threads 0 to 2 wait at the block barrier, kernel:2");
+        check_fault(
+            kernel("if (block == 0) {\n  memory[8 + t] = t;\n  block_sync();\n  if (t == 0) store_release(&flags[0], trifold_int(1));\n"
+                   "} else {\n  if (t == 0 && !planted) while (load_acquire(&flags[0]) != 1) spin();\n  block_sync();\n"
+                   "  memory[80 + t] = memory[8 + t];\n}"),
+            {.x = 2, .threads = 64}, "race on memory", 2);
+    }
+}
+
+TEST_CASE("a barrier taken out of a real kernel is found missing, and so is a launch's wait for another") {
+    const Spec spec{.block = 12, .horizon = 5};
+    for (const auto* target : {"cuda:sm_90", "hip:gfx942"}) {
+        CAPTURE(target);
+        auto program = generate(spec, parse_target(target), {.schedule = "twisted:2", .variant = "fused"});
+        const auto sound = run_program(program, Operation::factor_solve);
+        CHECK_MESSAGE(sound.sound(), sound.all());
+        auto unordered = program;
+        for (auto& launch : unordered.operations.at(Operation::factor_solve)) launch.after.clear();
+        CHECK(run_program(unordered, Operation::factor_solve).says("race on factor"));
+        const std::string barrier = "block_sync();";
+        const auto at = program.source.find(barrier, program.source.find("void solve_lower("));
+        REQUIRE(at != std::string::npos);
+        program.source.replace(at, barrier.size(), "");
+        const auto faulty = run_program(program, Operation::factor_solve);
+        CHECK_MESSAGE(faulty.says("templates/device/sweep.cuh"), faulty.all());
+        CHECK(faulty.says("race on shared memory"));
+    }
 }
