@@ -8,8 +8,8 @@
 #include <charconv>
 
 #include "generator/error.hpp"
-#include "runtime/cuda.hpp"
 #include "runtime/error.hpp"
+#include "runtime/gpu.hpp"
 
 namespace trifold {
 namespace {
@@ -31,24 +31,34 @@ std::vector<std::string> host_archs() {
 #endif
 }
 
-/// The newest known architecture whose binaries this device runs: of its own major version, and not newer.
-std::string best_arch(int capability) {
+bool is_known(const Target& target) {
+    try {
+        validate(target);
+        return true;
+    } catch (const SpecError&) {
+        return false;
+    }
+}
+
+/// The newest known architecture whose binaries this device runs; empty when there is none. For CUDA one of its own major version,
+/// and not newer; for HIP its own.
+std::string best_arch(Backend backend, const std::string& arch) {
+    if (is_known({backend, arch})) return arch;
+    if (backend == Backend::hip || !arch.starts_with("sm_")) return {};
+    const auto capability = std::stoi(arch.substr(3));
     for (int candidate = capability; candidate / 10 == capability / 10; --candidate) {
-        const auto arch = fmt::format("sm_{}", candidate);
-        try {
-            validate(Target{Backend::cuda, arch});
-            return arch;
-        } catch (const SpecError&) {
-        }
+        if (is_known({backend, fmt::format("sm_{}", candidate)})) return fmt::format("sm_{}", candidate);
     }
     return {};
 }
+
+std::string_view name_of(Backend backend) { return backend == Backend::hip ? "HIP" : "CUDA"; }
 
 int parse_ordinal(std::string_view text, std::string_view digits) {
     int ordinal = -1;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
     if (error != std::errc{} || end != digits.data() + digits.size() || ordinal < 0)
-        throw SpecError(fmt::format("'{}' names no device; give a number from 0, as in cuda:1", text));
+        throw SpecError(fmt::format("'{}' names no device; give a number from 0, as in cuda:1 or hip:1", text));
     return ordinal;
 }
 
@@ -60,25 +70,32 @@ Device Device::cpu() {
     return Device({Backend::cpu, arch}, 0, "cpu:" + arch, memory);
 }
 
-Device Device::cuda(int ordinal) {
-    const auto found = cuda::report();
-    if (found.devices.empty()) throw DeviceError("no CUDA device: " + found.problem);
+Device Device::gpu(Backend backend, int ordinal) {
+    const auto found = gpu::report(backend);
+    const auto word = to_string(backend);
+    if (found.devices.empty()) throw DeviceError(fmt::format("no {} device: {}", name_of(backend), found.problem));
     if (ordinal < 0 || ordinal >= static_cast<int>(found.devices.size()))
-        throw DeviceError(fmt::format("no CUDA device {}: found {} device(s), cuda:0 to cuda:{}", ordinal, found.devices.size(),
-                                      found.devices.size() - 1));
+        throw DeviceError(fmt::format("no {0} device {1}: found {2} device(s), {3}:0 to {3}:{4}", name_of(backend), ordinal,
+                                      found.devices.size(), word, found.devices.size() - 1));
     const auto& info = found.devices[static_cast<std::size_t>(ordinal)];
-    const auto arch = best_arch(info.capability);
-    if (arch.empty())
+    const auto arch = best_arch(backend, info.arch);
+    if (arch.empty()) {
+        const auto* needed = backend == Backend::hip ? "trifold doctor lists those it knows" : "it needs sm_75 to sm_121";
         throw DeviceError(
-            fmt::format("cuda:{} ({}) has compute capability {}.{}, for which this library generates no code; it needs 7.5 to 12.1",
-                        ordinal, info.name, info.capability / 10, info.capability % 10));
-    return Device({Backend::cuda, arch}, ordinal, info.name, info.memory_bytes);
+            fmt::format("{}:{} ({}) is a {}, for which this library generates no code; {}", word, ordinal, info.name, info.arch, needed));
+    }
+    return Device({backend, arch}, ordinal, info.name, info.memory_bytes);
 }
+
+Device Device::cuda(int ordinal) { return gpu(Backend::cuda, ordinal); }
+Device Device::hip(int ordinal) { return gpu(Backend::hip, ordinal); }
 
 Device Device::parse(std::string_view text) {
     if (text == "auto") {
-        const auto found = probe_cuda();
-        return found.devices.empty() ? cpu() : found.devices.front();
+        for (const auto& found : {probe_cuda(), probe_hip()}) {
+            if (!found.devices.empty()) return found.devices.front();
+        }
+        return cpu();
     }
     if (text == "cpu") return cpu();
     if (text.starts_with("cpu:")) {
@@ -93,20 +110,29 @@ Device Device::parse(std::string_view text) {
     }
     if (text == "cuda") return cuda();
     if (text.starts_with("cuda:")) return cuda(parse_ordinal(text, text.substr(5)));
-    throw SpecError(fmt::format("unknown device '{}'; give auto, cpu, cuda or cuda:N", text));
+    if (text == "hip") return hip();
+    if (text.starts_with("hip:")) return hip(parse_ordinal(text, text.substr(4)));
+    throw SpecError(fmt::format("unknown device '{}'; give auto, cpu, cuda, cuda:N, hip or hip:N", text));
 }
 
-CudaReport probe_cuda() {
-    const auto found = cuda::report();
-    CudaReport result{found.driver, found.problem, {}};
+namespace {
+
+DriverReport probe(Backend backend, Device (*make)(int)) {
+    const auto found = gpu::report(backend);
+    DriverReport result{found.driver, found.problem, {}};
     for (int ordinal = 0; ordinal < static_cast<int>(found.devices.size()); ++ordinal) {
         try {
-            result.devices.push_back(Device::cuda(ordinal));
+            result.devices.push_back(make(ordinal));
         } catch (const DeviceError& error) {
             result.problem = error.what();  // of an unsupported device; others may serve
         }
     }
     return result;
 }
+
+}  // namespace
+
+DriverReport probe_cuda() { return probe(Backend::cuda, Device::cuda); }
+DriverReport probe_hip() { return probe(Backend::hip, Device::hip); }
 
 }  // namespace trifold

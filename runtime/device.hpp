@@ -8,15 +8,17 @@
 
 namespace trifold {
 
-/// Where a Plan runs. A CUDA device is its primary context; the caller's current context is restored after every call.
+/// Where a Plan runs. A CUDA device is its primary context; the caller's current context, or device of HIP, is restored after every
+/// call.
 class Device {
   public:
     /// This machine's processor; `target().arch` is the highest psABI level it has.
     static Device cpu();
     /// Throws DeviceError (no driver, no such device) saying what was found and what to install.
     static Device cuda(int ordinal = 0);
-    /// "auto" (the first CUDA device, else the processor), "cpu", "cpu:x86-64-v3" (a level that this processor has), "cuda"
-    /// or "cuda:1". Throws SpecError on anything else, DeviceError when it is not here.
+    static Device hip(int ordinal = 0);
+    /// "auto" (the first CUDA device, else the first of HIP, else the processor), "cpu", "cpu:x86-64-v3" (a level that this
+    /// processor has), "cuda", "cuda:1", "hip" or "hip:1". Throws SpecError on anything else, DeviceError when it is not here.
     static Device parse(std::string_view text);
 
     Backend backend() const { return target_.backend; }
@@ -26,6 +28,7 @@ class Device {
     std::int64_t memory_bytes() const { return memory_bytes_; }
 
   private:
+    static Device gpu(Backend backend, int ordinal);
     Device(Target target, int ordinal, std::string name, std::int64_t memory_bytes)
         : target_(std::move(target)), ordinal_(ordinal), name_(std::move(name)), memory_bytes_(memory_bytes) {}
     Target target_;
@@ -34,13 +37,14 @@ class Device {
     std::int64_t memory_bytes_ = 0;
 };
 
-/// What `trifold doctor` prints of the driver.
-struct CudaReport {
-    std::string driver;           ///< newest CUDA version the driver serves, such as "13.0"; empty: no driver
+/// What `trifold doctor` prints of a driver.
+struct DriverReport {
+    std::string driver;           ///< newest CUDA version the driver serves, or the version of HIP, such as "13.0"; empty: no driver
     std::string problem;          ///< why there is no device, and what to do; empty: there is one
-    std::vector<Device> devices;  ///< by ordinal
+    std::vector<Device> devices;  ///< that code can be generated for, by ordinal
 };
 /// Never throws for what is missing.
-CudaReport probe_cuda();
+DriverReport probe_cuda();
+DriverReport probe_hip();
 
 }  // namespace trifold

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "generator/error.hpp"
-#include "runtime/cuda.hpp"
+#include "runtime/gpu.hpp"
 #include "runtime/log.hpp"
 #include "runtime/plan_state.hpp"
 
@@ -33,7 +33,7 @@ void load_on_host(Plan::State& state, const Binary& binary) {
 
 void load(Plan::State& state, const Binary& binary) {
     if (state.device.backend() == Backend::cpu) return load_on_host(state, binary);
-    auto loaded = cuda::load(state.program, state.device.ordinal(), binary);
+    auto loaded = gpu::load(state.program, state.device.ordinal(), binary);
     state.module = std::move(loaded.module);
     state.functions = std::move(loaded.functions);
 }

@@ -11,8 +11,8 @@ struct Plan::State {
     Program program;
     Device device;
     PlanReport report;
-    std::shared_ptr<const void> module;  ///< keeps the loaded code, and on CUDA the primary context
-    std::vector<void*> functions;        ///< by index into Program::kernels: CPU entry points or CUfunctions
+    std::shared_ptr<const void> module;  ///< keeps the loaded code, and on a GPU its primary context
+    std::vector<void*> functions;        ///< by index into Program::kernels: CPU entry points, or the driver's functions
 };
 
 }  // namespace trifold

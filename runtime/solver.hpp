@@ -10,7 +10,7 @@
 
 namespace trifold {
 
-/// A CUDA stream (CUstream or cudaStream_t); the default is the device's default stream. Ignored on the CPU.
+/// A stream of the device (CUstream, cudaStream_t or hipStream_t); the default is the device's default stream. Ignored on the CPU.
 struct Stream {
     void* handle = nullptr;
 };

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "generator/error.hpp"
-#include "runtime/cuda.hpp"
+#include "runtime/gpu.hpp"
 
 namespace trifold {
 namespace {
@@ -17,7 +17,7 @@ std::unique_ptr<Engine> make_engine(const Plan& plan, void* workspace, std::int6
     if (reinterpret_cast<std::uintptr_t>(workspace) % workspace_alignment != 0)
         throw SpecError(fmt::format("the workspace is not aligned to {} bytes", workspace_alignment));
     const bool on_cpu = plan.device().backend() == Backend::cpu;
-    return on_cpu ? make_cpu_engine(plan.state(), workspace) : cuda::make_engine(plan.state(), workspace);
+    return on_cpu ? make_cpu_engine(plan.state(), workspace) : gpu::make_engine(plan.state(), workspace);
 }
 
 /// Two threads in one Solver would corrupt its workspace.

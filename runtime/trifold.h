@@ -90,7 +90,7 @@ void trifold_options_init(trifold_options* options);
 typedef struct trifold_plan trifold_plan;
 typedef struct trifold_solver trifold_solver;
 
-/* Generates, compiles or takes from the cache, and loads. `device` as trifold::Device::parse: "auto", "cpu", "cuda:1";
+/* Generates, compiles or takes from the cache, and loads. `device` as trifold::Device::parse: "auto", "cpu", "cuda:1", "hip:0";
  * `tuning` may be NULL. A plan may be shared between threads, and destroyed before its solvers. */
 trifold_code trifold_plan_create(const trifold_spec* spec, const char* device, const trifold_tuning* tuning, trifold_plan** plan);
 void trifold_plan_destroy(trifold_plan* plan);

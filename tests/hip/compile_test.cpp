@@ -62,7 +62,8 @@ void check_resources(const Program& program, const std::vector<KernelResources>&
 }
 
 void check_compiles(const Compiler& compiler, const Case& item) {
-    const Spec spec{.block = item.n, .horizon = 20, .precision = item.precision, .rhs = item.rhs, .batch = 2};
+    const Spec spec{
+        .block = item.n, .horizon = 20, .precision = item.precision, .rhs = item.rhs, .batch = 2, .operations = all_operations()};
     const auto program = generate(spec, {Backend::hip, item.arch}, {.schedule = "twisted:3"});
     CAPTURE(compiler.identity());
     CAPTURE(program.kernels.front().name);

@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "runtime/compiler.hpp"
 #include "runtime/device.hpp"
@@ -35,12 +38,21 @@ std::vector<Route> find_routes() {
 
 struct Findings {
     Environment environment = probe_environment();
-    CudaReport cuda = probe_cuda();
+    DriverReport cuda = probe_cuda(), hip = probe_hip();
     Device cpu = Device::cpu();
     std::string cpu_problem = compile_problem({Backend::cpu}), cuda_problem = compile_problem({Backend::cuda});
     std::vector<Route> hip_routes = find_routes();
 
     bool can_run_cpu() const { return cpu_problem.empty(); }
+    std::vector<Device> gpus() const {
+        auto all = cuda.devices;
+        all.insert(all.end(), hip.devices.begin(), hip.devices.end());
+        return all;
+    }
+    bool can_run_hip() const {
+        return std::ranges::any_of(hip.devices, [](const Device& device) { return compile_problem(device.target()).empty(); });
+    }
+    bool can_run_any() const { return can_run_cpu() || can_run_cuda() || can_run_hip(); }
     bool can_run_cuda() const { return !cuda.devices.empty() && cuda_problem.empty(); }
 };
 
@@ -55,18 +67,20 @@ Json to_json(const Findings& findings) {
                          {"advice", tool.advice}});
     devices.push_back(
         {{"name", findings.cpu.name()}, {"target", to_string(findings.cpu.target())}, {"memory_bytes", findings.cpu.memory_bytes()}});
-    for (const auto& device : findings.cuda.devices)
+    for (const auto& device : findings.gpus())
         devices.push_back({{"name", device.name()}, {"target", to_string(device.target())}, {"memory_bytes", device.memory_bytes()}});
     auto routes = Json::object();
     for (const auto& route : findings.hip_routes) routes[route.target] = route.compiler;
     const auto& cache = findings.environment.cache;
-    return {{"status", findings.can_run_cpu() || findings.can_run_cuda() ? "ok" : "nothing can run"},
-            {"can_run", {{"cpu", findings.can_run_cpu()}, {"cuda", findings.can_run_cuda()}, {"hip", false}}},
+    return {{"status", findings.can_run_any() ? "ok" : "nothing can run"},
+            {"can_run", {{"cpu", findings.can_run_cpu()}, {"cuda", findings.can_run_cuda()}, {"hip", findings.can_run_hip()}}},
             {"problems",
-             {{"cpu", findings.cpu_problem}, {"cuda", findings.cuda.devices.empty() ? findings.cuda.problem : findings.cuda_problem}}},
+             {{"cpu", findings.cpu_problem},
+              {"cuda", findings.cuda.devices.empty() ? findings.cuda.problem : findings.cuda_problem},
+              {"hip", findings.hip.problem}}},
             {"tools", tools},
             {"cuda", {{"driver", findings.cuda.driver}, {"problem", findings.cuda.problem}}},
-            {"hip", {{"compilers", routes}}},
+            {"hip", {{"driver", findings.hip.driver}, {"problem", findings.hip.problem}, {"compilers", routes}}},
             {"devices", devices},
             {"cache",
              {{"path", cache.path},
@@ -100,12 +114,14 @@ std::string routes_text(const Findings& findings) {
 
 std::string devices_text(const Findings& findings) {
     auto text = fmt::format("Devices\n  found    {:<20} {} of memory\n", findings.cpu.name(), bytes_text(findings.cpu.memory_bytes()));
-    for (const auto& device : findings.cuda.devices)
+    for (const auto& device : findings.gpus())
         text += fmt::format("  found    {:<20} {}, {} of memory\n", device.name(), to_string(device.target()),
                             bytes_text(device.memory_bytes()));
     if (!findings.cuda.driver.empty()) text += fmt::format("  found    {:<20} serves CUDA {}\n", "NVIDIA driver", findings.cuda.driver);
     if (!findings.cuda.problem.empty()) text += fmt::format("  missing  {:<20} {}\n", "CUDA device", findings.cuda.problem);
-    return text + fmt::format("  missing  {:<20} not built into this version\n", "HIP device");
+    if (!findings.hip.driver.empty()) text += fmt::format("  found    {:<20} version {}\n", "HIP driver", findings.hip.driver);
+    if (!findings.hip.problem.empty()) text += fmt::format("  missing  {:<20} {}\n", "HIP device", findings.hip.problem);
+    return text;
 }
 
 std::string cache_text(const CacheReport& cache) {
@@ -126,12 +142,13 @@ std::string switches_text() {
 }
 
 std::string verdict(const Findings& findings) {
-    const bool cpu = findings.can_run_cpu(), cuda = findings.can_run_cuda();
-    if (cpu && cuda) return "Solvers run on the CPU and on CUDA devices.\n";
-    if (cpu) return "Solvers run on the CPU.\n";
-    if (cuda) return "Solvers run on CUDA devices.\n";
-    return fmt::format("Nothing can run.\n  CPU: {}\n  CUDA: {}\n", findings.cpu_problem,
-                       findings.cuda.devices.empty() ? findings.cuda.problem : findings.cuda_problem);
+    std::vector<std::string> places;
+    if (findings.can_run_cpu()) places.push_back("the CPU");
+    if (findings.can_run_cuda()) places.push_back("CUDA devices");
+    if (findings.can_run_hip()) places.push_back("HIP devices");
+    if (!places.empty()) return fmt::format("Solvers run on {}.\n", fmt::join(places, " and on "));
+    return fmt::format("Nothing can run.\n  CPU: {}\n  CUDA: {}\n  HIP: {}\n", findings.cpu_problem,
+                       findings.cuda.devices.empty() ? findings.cuda.problem : findings.cuda_problem, findings.hip.problem);
 }
 
 }  // namespace
@@ -145,7 +162,7 @@ Action add_doctor(CLI::App& app, const bool& json) {
         else
             print(tools_text(findings) + routes_text(findings) + devices_text(findings) + cache_text(findings.environment.cache) +
                   switches_text() + verdict(findings));
-        return findings.can_run_cpu() || findings.can_run_cuda() ? 0 : 3;
+        return findings.can_run_any() ? 0 : 3;
     };
 }
 

@@ -34,14 +34,8 @@ struct Outcome {
     std::string status() const { return !solution.failed.empty() ? "not_positive_definite" : accurate ? "ok" : "inaccurate"; }
 };
 
-Device find_device(const std::string& text) {
-    if (text == "hip" || text.starts_with("hip:"))
-        throw DeviceError("HIP devices are not built into this version; give --device cuda or cpu");
-    return Device::parse(text);
-}
-
 SolveRequest make_request(const Options& options, const Input& input) {
-    SolveRequest request{find_device(options.device), input.precision, options.tuning, !options.inverse.empty()};
+    SolveRequest request{Device::parse(options.device), input.precision, options.tuning, !options.inverse.empty()};
     if (request.device.backend() != Backend::cpu)
         request.tuning.workers = 1;
     else if (options.tuning.workers == 0)
@@ -179,7 +173,7 @@ Action add_solve(CLI::App& app, const bool& json) {
         ->expected(2, 3);
     app.add_option("-o,--output", options->output, "Where x goes, in the format of the input");
     app.add_option("--block", options->block, "Block size n; inferred when it is not given");
-    app.add_option("--device", options->device, "auto, cpu, cuda, cuda:1 or hip")->capture_default_str();
+    app.add_option("--device", options->device, "auto, cpu, cuda, cuda:1, hip or hip:1")->capture_default_str();
     app.add_option("--precision", options->precision, "f32 or f64; that of the arrays, or f64, when it is not given");
     app.add_option("--schedule", options->tuning.schedule,
                    "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, recursive:J[:Nstar] or segments:a,b,c")

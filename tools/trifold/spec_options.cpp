@@ -24,7 +24,8 @@ void SpecOptions::add_to(CLI::App& app) {
         ->capture_default_str();
     app.add_option("--workers", tuning_.workers, "CPU threads a call may use")->capture_default_str();
     app.add_option("--variant", tuning_.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
-    app.add_option("--target", target_, "cpu:native, cpu:x86-64-v3, cuda:native, cuda:sm_90, hip:gfx942, ...")->capture_default_str();
+    app.add_option("--target", target_, "cpu:native, cpu:x86-64-v3, cuda:native, cuda:sm_90, hip:native, hip:gfx942, ...")
+        ->capture_default_str();
     word("--order", order_, {"row-major", "column-major"}, "Storage of one block");
     word("--coupling", coupling_, {"lower", "upper"}, "Half that E holds: lower, A(i+1, i), or upper, A(i, i+1)");
     word("--rhs-layout", rhs_layout_, {"staged", "column-major"}, "staged: [batch][N][n][m]; column-major: (N n) by m");
@@ -52,6 +53,7 @@ Spec SpecOptions::spec() const {
 Target SpecOptions::target() const {
     if (target_ == "cpu:native" || target_ == "native" || target_ == "cpu") return Device::cpu().target();
     if (target_ == "cuda:native" || target_ == "cuda") return Device::cuda().target();
+    if (target_ == "hip:native" || target_ == "hip") return Device::hip().target();
     return parse_target(target_);
 }
 

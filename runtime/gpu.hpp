@@ -5,12 +5,12 @@
 #include "runtime/device.hpp"
 #include "runtime/engine.hpp"
 
-/// All that the rest of the runtime sees of CUDA. In a build without it, everything but report() throws DeviceError.
-namespace trifold::cuda {
+/// All that the rest of the runtime sees of CUDA and HIP. In a build without one, everything but report() throws DeviceError.
+namespace trifold::gpu {
 
 struct DeviceInfo {
     std::string name;
-    int capability;  ///< 90 for sm_90
+    std::string arch;  ///< as the driver says it: sm_90, gfx942
     std::int64_t memory_bytes;
 };
 
@@ -19,9 +19,9 @@ struct Report {
     std::string driver, problem;
     std::vector<DeviceInfo> devices;
 };
-Report report();
+Report report(Backend backend);
 
-/// The Program's cubin in the device's primary context, and its functions in the order of Program::kernels. Throws DeviceError.
+/// The Program's binary in the device's primary context, and its functions in the order of Program::kernels. Throws DeviceError.
 struct Loaded {
     std::shared_ptr<const void> module;
     std::vector<void*> functions;
@@ -31,4 +31,4 @@ Loaded load(const Program& program, int ordinal, const Binary& binary);
 /// `workspace` may be null: the engine allocates its own. Never-factored members are NaN from the start. Throws DeviceError.
 std::unique_ptr<Engine> make_engine(std::shared_ptr<const Plan::State> plan, void* workspace);
 
-}  // namespace trifold::cuda
+}  // namespace trifold::gpu

@@ -2,34 +2,34 @@
 #include <vector>
 
 #include "runtime/call.hpp"
-#include "runtime/cuda_driver.hpp"
+#include "runtime/gpu_driver.hpp"
 #include "runtime/plan_state.hpp"
 
-namespace trifold::cuda {
+namespace trifold::gpu {
 
 /// The launches of one operation as an executable graph. The context must be current in every call.
 class Graph {
   public:
     /// `args` stands in until the first launch brings its own.
-    Graph(const Plan::State& plan, Operation operation, const trifold_args& args);
+    Graph(const Driver& driver, const Plan::State& plan, Operation operation, const trifold_args& args);
     ~Graph();
     Graph(const Graph&) = delete;
     Graph& operator=(const Graph&) = delete;
 
     /// Puts in what has changed since the last launch, without a new capture, and launches.
-    void launch(const trifold_args& args, CUstream stream);
+    void launch(const trifold_args& args, void* stream);
     /// The same launches one by one, as a stream under capture or a debugger wants them.
-    void enqueue(const trifold_args& args, CUstream stream) const;
-    void upload(CUstream stream) const { TRIFOLD_CU(cuGraphUpload, executable_, stream); }
+    void enqueue(const trifold_args& args, void* stream) const;
+    void upload(void* stream) const { driver_.upload(executable_, stream); }
 
   private:
     struct Node {
-        CUfunction function;
+        void* function;
         const trifold_level* level;
         unsigned chain_groups, threads, shared_bytes;
         std::int64_t members_per_task;
         bool from_x;
-        CUgraphNode handle;
+        void* handle;
     };
     /// A node's parameters; they point into this, to the level and to args, which must stay.
     struct Parameters {
@@ -37,18 +37,19 @@ class Graph {
         Parameters(const Parameters&) = delete;
         Parameters& operator=(const Parameters&) = delete;
         void* arguments[2];
-        CUDA_KERNEL_NODE_PARAMS node;
+        Grid grid;
     };
     void add_node(const Launch& launch, const trifold_args& args);
     void update(const trifold_args& args);
 
+    const Driver& driver_;
     const Plan::State& plan_;
     Operation operation_;
     std::vector<Node> nodes_;
-    CUgraph graph_ = nullptr;
-    CUgraphExec executable_ = nullptr;
+    void* graph_ = nullptr;
+    void* executable_ = nullptr;
     trifold_args held_;   // what the executable's nodes have
     bool holds_ = false;  // false while an update is incomplete
 };
 
-}  // namespace trifold::cuda
+}  // namespace trifold::gpu
