@@ -33,12 +33,13 @@ bool has_fast_tensor(const Target& target) {
 
 /// Everything a unit's constants follow from.
 struct Plan {
-    bool fused = true;
-    std::int64_t real = 8, padded = 0, tile = 0, threads = 0, inverse_threads = 0;
+    std::string variant = "fused";
+    std::int64_t real = 8, padded = 0, tile = 0, threads = 0, sweep_threads = 0, inverse_threads = 0;
     std::int64_t leading = 0, columns = 0;  ///< of the panel in shared memory; right-hand sides a sweep treats at once
     std::int64_t row_vectors = 1;           ///< tiled: 16-byte vectors of rows a thread has
     std::int64_t parts = 1;                 ///< the columns of a panel are cut in, so that all threads load
     bool stage_factor = false;              ///< sweeps copy the factor to shared memory
+    std::int64_t riders = 0, lower_leading = 0, stacked_leading = 0;  ///< dataflow: right-hand sides in the panel; its arrays
     std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
 };
 
@@ -68,7 +69,7 @@ Plan fused_plan(const Spec& spec, const Target& target) {
 
 Plan tiled_plan(const Spec& spec) {
     Plan plan;
-    plan.fused = false;
+    plan.variant = "tiled";
     plan.real = element_bytes(spec.precision);
     plan.padded = round_up(spec.block, 32);
     plan.tile = 32;
@@ -77,6 +78,25 @@ Plan tiled_plan(const Spec& spec) {
     plan.row_vectors = plan.real == 8 && (plan.padded % 128 == 0 || plan.padded > 512) ? 2 : 1;
     const std::int64_t a = 32 * (32 * vector * plan.row_vectors + 4), b = 32 * 36;
     plan.factor_shared = front_bytes(plan.padded, a + 2 * b, plan.real);
+    return plan;
+}
+
+/// Blocks beyond this leave no room for a front in a thread block's registers and shared memory.
+std::int64_t dataflow_limit(const Spec& spec) { return spec.precision == Precision::f64 ? 64 : 96; }
+
+/// A warp a column tile of D, a lane a row of [R; G; y'] (FrontShared in templates/device/factor_dataflow.cuh).
+Plan dataflow_plan(const Spec& spec, const Target& target) {
+    Plan plan = fused_plan(spec, target);
+    plan.variant = "dataflow";
+    plan.padded = round_up(spec.block, 8);
+    plan.tile = 8;
+    plan.riders = std::min<std::int64_t>(spec.rhs, 8);
+    const auto tiles = plan.padded / 8;
+    plan.threads = 32 * (std::min<std::int64_t>(tiles, 2) + (2 * plan.padded + 31) / 32);
+    plan.lower_leading = leading_for(plan.padded + plan.riders);
+    plan.stacked_leading = leading_for(2 * plan.padded);
+    const auto head = 24 + 8 + 8 * plan.padded + tiles * 64 * plan.real + plan.padded * plan.real;
+    plan.factor_shared = round_up(head, 16) + (3 * plan.lower_leading + plan.stacked_leading) * plan.padded * plan.real;
     return plan;
 }
 
@@ -91,6 +111,11 @@ void plan_sweeps(Plan& plan, const Spec& spec) {
     plan.columns = std::min<std::int64_t>(spec.rhs, 8);
     while (!plan.stage_factor && plan.columns > 1 && bytes(plan.columns) > 64 * kib) plan.columns /= 2;
     plan.sweep_shared = bytes(plan.columns);
+    plan.sweep_threads = plan.threads;
+    if (plan.variant == "dataflow") {  // SweepShared in templates/device/sweep_dataflow.cuh
+        plan.sweep_threads = 4 * plan.padded;
+        plan.sweep_shared = round_up(16 + ((plan.padded + 16 / plan.real) + 3 * plan.columns) * plan.padded * plan.real, 16);
+    }
     plan.finish_shared = plan.threads * 24;
     const std::int64_t square = plan.padded <= 32 ? 32 : 64, band = 32;
     plan.inverse_threads = square * square / 16;
@@ -101,7 +126,19 @@ bool fits(const Plan& plan, const Target& target) {
     return std::max({plan.factor_shared, plan.sweep_shared, plan.inverse_shared}) <= shared_limit(target);
 }
 
-Plan make_plan(const Spec& spec, const Target& target, std::string_view variant) {
+Plan flowing_plan(const Spec& spec, const Target& target) {
+    auto plan = dataflow_plan(spec, target);
+    plan_sweeps(plan, spec);
+    return plan;
+}
+
+Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule, std::string_view variant) {
+    const bool flows = cuda::flows(spec, target, schedule);
+    if (variant == "dataflow" && !flows)
+        throw SpecError(
+            fmt::format("variant 'dataflow' is for the schedule multi-stage, blocks up to {} and what shared memory holds, not for n = {}, {}, {}; give auto",
+                        dataflow_limit(spec), spec.block, schedule.name, to_string(target)));
+    if (flows && (variant == "dataflow" || variant == "auto")) return flowing_plan(spec, target);
     auto plan = fused_plan(spec, target);
     plan_sweeps(plan, spec);
     const bool possible = fits(plan, target);
@@ -116,6 +153,14 @@ Plan make_plan(const Spec& spec, const Target& target, std::string_view variant)
 
 /// Thread blocks a multiprocessor must hold for `registers` to be a thread's bound.
 std::int64_t blocks_for(std::int64_t threads, std::int64_t registers) { return std::min<std::int64_t>(65536 / (threads * registers), 16); }
+
+/// The same for a front that flows: as many as shared memory holds while a thread keeps its 168 registers, counted by the
+/// four parts of a multiprocessor, each with 16384 registers.
+std::int64_t dataflow_blocks(const Plan& plan) {
+    constexpr std::int64_t warps_a_part = 16384 / (32 * 168);
+    const auto warps = plan.threads / 32;
+    return std::clamp<std::int64_t>(std::min(4 * warps_a_part / warps, 227 * kib / (plan.factor_shared + kib)), 1, 16);
+}
 
 std::int64_t members_per_group(const Spec& spec) { return (spec.batch + most_groups - 1) / most_groups; }
 
@@ -141,13 +186,18 @@ std::int64_t scratch_bytes(const Plan& plan, const Spec& spec, const Schedule& s
 
 }  // namespace
 
+bool flows(const Spec& spec, const Target& target, const Schedule& schedule) {
+    return target.backend == Backend::cuda && spec.block <= dataflow_limit(spec) && schedule.levels == multi_stage(schedule.horizon).levels &&
+           fits(flowing_plan(spec, target), target);
+}
+
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule) {
-    if (tuning.variant != "auto" && tuning.variant != "fused" && tuning.variant != "tiled")
-        throw SpecError(fmt::format("unknown variant '{}' for {}; give auto, fused or tiled", tuning.variant, to_string(target)));
-    const auto plan = make_plan(spec, target, tuning.variant);
+    if (tuning.variant != "auto" && tuning.variant != "dataflow" && tuning.variant != "fused" && tuning.variant != "tiled")
+        throw SpecError(fmt::format("unknown variant '{}' for {}; give auto, dataflow, fused or tiled", tuning.variant, to_string(target)));
+    const auto plan = make_plan(spec, target, schedule, tuning.variant);
     const auto block = plan.padded * plan.padded;
     const auto both = std::max(plan.factor_shared, plan.sweep_shared);
-    Variant variant{plan.fused ? "fused" : "tiled",
+    Variant variant{plan.variant,
                     {},
                     {block, block, block, block, checked_multiply(plan.padded, spec.rhs, "right-hand sides")},
                     0,
@@ -155,11 +205,14 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
     variant.scratch_bytes = scratch_bytes(plan, spec, schedule);
     variant.shapes = {{Phase::factor, shape(plan.threads, spec, plan.factor_shared)},
                       {Phase::factor_forward, shape(plan.threads, spec, both)},
-                      {Phase::forward, shape(plan.threads, spec, plan.sweep_shared)},
-                      {Phase::backward, shape(plan.threads, spec, plan.sweep_shared)},
+                      {Phase::forward, shape(plan.sweep_threads, spec, plan.sweep_shared)},
+                      {Phase::backward, shape(plan.sweep_threads, spec, plan.sweep_shared)},
                       {Phase::inverse, shape(plan.inverse_threads, spec, plan.inverse_shared)},
                       {Phase::finish_factor, shape(plan.threads, spec, plan.finish_shared)},
                       {Phase::finish_forward, shape(plan.threads, spec, plan.finish_shared)}};
+    if (plan.variant == "dataflow")
+        for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward}) variant.shapes.at(phase).all_levels = true;
+    variant.rhs_rides = plan.variant != "dataflow" || spec.rhs <= plan.riders;
     return variant;
 }
 
@@ -171,7 +224,7 @@ std::vector<std::string> compile_options(const Target& target, const Variant&) {
 
 std::string emit(const Program& program) {
     const auto& spec = program.spec;
-    const auto plan = make_plan(spec, program.target, program.variant.name);
+    const auto plan = make_plan(spec, program.target, program.schedule, program.variant.name);
     const bool on_hip = program.target.backend == Backend::hip;
     auto text = emit_prologue(program);
     const std::pair<std::string_view, std::int64_t> constants[] = {
@@ -184,6 +237,9 @@ std::string emit(const Program& program) {
         {"SWEEP_PARTS", plan.parts},
         {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},
         {"MEMBERS_PER_GROUP", members_per_group(spec)},
+        {"RIDERS", plan.riders},
+        {"LOWER_LEADING", plan.lower_leading},
+        {"STACKED_LEADING", plan.stacked_leading},
         {"SHARED_FACTOR", plan.factor_shared},
         {"SHARED_SWEEP", plan.sweep_shared},
         {"TENSOR", spec.precision == Precision::f64 && has_fast_tensor(program.target) ? 1 : 0},
@@ -192,16 +248,19 @@ std::string emit(const Program& program) {
         {"SHARED_INVERSE", plan.inverse_shared},
         {"SCRATCH_CHAINS", most_chains(program.schedule)},
         {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
-        {"FACTOR_BLOCKS", blocks_for(plan.threads, 168)},
-        {"SWEEP_BLOCKS", blocks_for(plan.threads, 255)},
+        {"FACTOR_BLOCKS", plan.variant == "dataflow" ? dataflow_blocks(plan) : blocks_for(plan.threads, 168)},
+        {"FACTOR_FORWARD_BLOCKS", plan.variant == "dataflow" ? std::max<std::int64_t>(dataflow_blocks(plan) - 1, 1) : 1},
+        {"SWEEP_BLOCKS", blocks_for(plan.sweep_threads, plan.variant == "dataflow" ? 128 : 255)},
     };
     for (const auto& [name, value] : constants)
         text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
     std::vector<std::string> parts{on_hip ? "platform_hip" : "platform", "common", "products", "panel"};
-    if (!plan.fused) parts.push_back("tiles");
-    parts.insert(parts.end(), {plan.fused ? "factor_fused" : "factor_tiled", "sweep"});
-    if (has_kernel(program, Phase::inverse)) parts.insert(parts.end(), {"inverse_tiles", "inverse"});
-    parts.insert(parts.end(), {"finish", "entry"});
+    const auto add = [&](std::initializer_list<const char*> names) { parts.insert(parts.end(), names.begin(), names.end()); };
+    if (plan.variant == "fused") add({"factor_fused", "sweep"});
+    if (plan.variant == "tiled") add({"tiles", "factor_tiled", "sweep"});
+    if (plan.variant == "dataflow") add({"dataflow", "factor_dataflow", "sweep_dataflow"});
+    if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
+    add({"finish", "entry", plan.variant == "dataflow" ? "entry_dataflow" : "entry_levels"});
     for (const auto& part : parts) text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));
     return text;
 }

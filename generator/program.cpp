@@ -64,9 +64,9 @@ std::string kernel_name(const Program& program, Phase phase) {
 struct MemoryPlan {
     std::vector<Buffer> buffers;
     std::int64_t bytes = 0;
-    void add(std::string name, std::int64_t count, std::int64_t elements, std::int64_t bytes_each) {
+    void add(std::string name, std::int64_t count, std::int64_t elements, std::int64_t bytes_each, bool zeroed = false) {
         const auto size = checked_multiply(checked_multiply(count, elements, name), bytes_each, name);
-        buffers.push_back({std::move(name), bytes, size});
+        buffers.push_back({std::move(name), bytes, size, zeroed});
         const auto padded = checked_add(size, workspace_alignment - 1, "workspace") / workspace_alignment * workspace_alignment;
         bytes = checked_add(bytes, padded, "workspace");
     }
@@ -98,6 +98,7 @@ MemoryPlan plan_memory(const Program& program) {
     const auto blocks = checked_multiply(members, spec.horizon, "blocks of the batch");
     const auto slots = checked_multiply(2 * members, separators_of(program.schedule), "separators of the batch");
     const auto couplings = checked_multiply(members, couplings_of(program.schedule), "couplings of the batch");
+    const bool all_levels = std::ranges::any_of(program.variant.shapes, [](const auto& item) { return item.second.all_levels; });
     MemoryPlan plan;
     plan.add("status", members, 1, sizeof(trifold_status));
     plan.add("log_determinant", members, 1, sizeof(double));
@@ -107,13 +108,16 @@ MemoryPlan plan_memory(const Program& program) {
     plan.add("behind", has_fill(program.schedule) ? blocks : 0, storage.panel, real);
     plan.add("update", slots, storage.update, real);
     plan.add("coupling", couplings, storage.coupling, real);
-    plan.add("rhs_update", slots, storage.vector, real);
+    plan.add("rhs_update", all_levels ? checked_multiply(2, blocks, "right-hand sides of the batch") : slots, storage.vector, real);
     plan.add("inverse_coupling", has_kernel(program, Phase::inverse) ? couplings : 0, storage.coupling, real);
     plan.add("failure", blocks, 1, sizeof(trifold_int));
     plan.add("floors", blocks, 1, sizeof(int));
     plan.add("poison", slots, 1, sizeof(int));
     plan.add("block_log_determinant", blocks, 1, sizeof(double));
     plan.add("block_quadratic", blocks, spec.rhs, sizeof(double));
+    // Kernels that cover all levels: what the fronts are claimed from, and whether each is done, for each kind of kernel.
+    plan.add("ticket", all_levels ? 3 * members : 0, 1, sizeof(trifold_int), true);
+    plan.add("flag", all_levels ? 3 : 0, blocks, sizeof(trifold_int), true);
     return plan;
 }
 
@@ -132,9 +136,11 @@ class GraphBuilder {
     explicit GraphBuilder(const Program& program) : program_(program), schedule_(program.schedule) {}
     /// A kernel over every level, each after the one before it.
     void climb(Phase phase) {
+        if (program_.variant.shapes.at(phase).all_levels) return everything(phase);
         for (std::size_t k = 0; k < schedule_.levels.size(); ++k) chain(phase, kernel_level(schedule_, k));
     }
     void descend(Phase phase) {
+        if (program_.variant.shapes.at(phase).all_levels) return everything(phase);
         for (std::size_t k = schedule_.levels.size(); k-- > 0;) chain(phase, kernel_level(schedule_, k));
     }
     /// A leaf that later launches do not wait for.
@@ -146,6 +152,12 @@ class GraphBuilder {
     Launches done() { return std::move(launches_); }
 
   private:
+    /// One launch with a task for every front.
+    void everything(Phase phase) {
+        auto level = kernel_level(schedule_, 0);
+        level.chains = schedule_.horizon;
+        chain(phase, level);
+    }
     void chain(Phase phase, const trifold_level& level) {
         append(launches_, kernel_index(program_, phase), level, tail_);
         tail_ = {launches_.size() - 1};
@@ -156,7 +168,8 @@ class GraphBuilder {
     std::vector<std::size_t> tail_;
 };
 
-std::vector<Phase> phases_of(Operation operation) {
+/// `rides`: a kernel factors with the forward sweep; otherwise one follows the other.
+std::vector<Phase> phases_of(Operation operation, bool rides) {
     switch (operation) {
         case Operation::factor:
             return {Phase::factor, Phase::finish_factor};
@@ -167,8 +180,10 @@ std::vector<Phase> phases_of(Operation operation) {
         case Operation::solve:
             return {Phase::forward, Phase::finish_forward, Phase::backward};
         case Operation::factor_forward:
+            if (!rides) return {Phase::factor, Phase::finish_factor, Phase::forward, Phase::finish_forward};
             return {Phase::factor_forward, Phase::finish_factor, Phase::finish_forward};
         case Operation::factor_solve:
+            if (!rides) return {Phase::factor, Phase::finish_factor, Phase::forward, Phase::finish_forward, Phase::backward};
             return {Phase::factor_forward, Phase::finish_factor, Phase::finish_forward, Phase::backward};
         case Operation::inverse:
             return {Phase::inverse};
@@ -179,7 +194,7 @@ std::vector<Phase> phases_of(Operation operation) {
 /// Up the levels, or down them, or (the finish kernels) a leaf beside them.
 Launches build_operation(const Program& program, Operation operation) {
     GraphBuilder graph(program);
-    for (const auto phase : phases_of(operation)) {
+    for (const auto phase : phases_of(operation, program.variant.rhs_rides)) {
         if (phase == Phase::finish_factor || phase == Phase::finish_forward)
             graph.aside(phase);
         else if (phase == Phase::backward || phase == Phase::inverse)
@@ -191,10 +206,10 @@ Launches build_operation(const Program& program, Operation operation) {
 }
 
 /// The phases that the operations need, in the order of `phases`.
-std::vector<Phase> phases_of(const Operations& operations) {
+std::vector<Phase> phases_of(const Operations& operations, bool rides) {
     std::vector<Phase> result;
     for (const auto phase : phases) {
-        const auto needs = [&](Operation operation) { return std::ranges::count(phases_of(operation), phase) > 0; };
+        const auto needs = [&](Operation operation) { return std::ranges::count(phases_of(operation, rides), phase) > 0; };
         if (std::ranges::any_of(operations, needs)) result.push_back(phase);
     }
     return result;
@@ -252,7 +267,7 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     const bool on_cpu = target.backend == Backend::cpu;
     program.variant = (on_cpu ? cpu::choose_variant : cuda::choose_variant)(spec, target, tuning, program.schedule);
     program.id = identity(program);
-    for (const auto phase : phases_of(spec.operations))
+    for (const auto phase : phases_of(spec.operations, program.variant.rhs_rides))
         program.kernels.push_back({kernel_name(program, phase), phase, program.variant.shapes.at(phase)});
     const auto plan = plan_memory(program);
     program.buffers = plan.buffers;
@@ -280,13 +295,14 @@ std::string to_json(const Program& program) {
     json["scratch_bytes"] = program.variant.scratch_bytes;
     for (const auto& level : program.schedule.levels) json["levels"].push_back(level_json(level));
     for (const auto& item : program.buffers)
-        json["buffers"].push_back({{"name", item.name}, {"offset", item.offset}, {"bytes", item.bytes}});
+        json["buffers"].push_back({{"name", item.name}, {"offset", item.offset}, {"bytes", item.bytes}, {"zeroed", item.zeroed}});
     for (const auto& kernel : program.kernels)
         json["kernels"].push_back({{"name", kernel.name},
                                    {"phase", to_string(kernel.phase)},
                                    {"chains_per_task", kernel.shape.chains_per_task},
                                    {"members_per_task", kernel.shape.members_per_task},
                                    {"threads", kernel.shape.threads},
+                                   {"all_levels", kernel.shape.all_levels},
                                    {"shared_bytes", kernel.shape.shared_bytes}});
     for (const auto& [operation, launches] : program.operations) {
         auto& list = json["operations"][std::string(to_string(operation))];

@@ -32,6 +32,7 @@ struct Shape {
     std::int64_t members_per_task = 1;
     int threads = 1;                ///< of one thread block (GPU)
     std::int64_t shared_bytes = 0;  ///< dynamic shared memory of one thread block (GPU)
+    bool all_levels = false;        ///< one launch covers every level: a thread block a front, which waits for those it needs
     bool operator==(const Shape&) const = default;
 };
 
@@ -42,7 +43,7 @@ struct Kernel {
     bool operator==(const Kernel&) const = default;
 };
 
-/// One kernel over one level. Tasks: ceil(chains / chains_per_task) by ceil(members / members_per_task).
+/// One kernel over one level, or over all of them (Shape::all_levels: chains are then the fronts). Tasks: ceil(chains / chains_per_task) by ceil(members / members_per_task).
 struct Launch {
     std::size_t kernel;              ///< index into Program::kernels
     trifold_level level;             ///< all zero, chains 1, for the finish kernels
@@ -53,6 +54,7 @@ struct Launch {
 struct Buffer {
     std::string name;
     std::int64_t offset, bytes;
+    bool zeroed = false;  ///< must be zero before the first launch; kernels leave it ready for the next one
     bool operator==(const Buffer&) const = default;
 };
 
@@ -72,6 +74,7 @@ struct Variant {
     Storage storage;
     std::int64_t scratch_bytes = 0;  ///< per worker (CPU)
     std::int64_t members = 1;        ///< batch capacity, rounded up to what the kernels process at once
+    bool rhs_rides = true;           ///< a kernel factors with the forward sweep; otherwise one follows the other
 };
 
 /// The seam between generator and runtime: what `explain` prints, `export` writes and the runtime executes.

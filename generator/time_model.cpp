@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "generator/backend.hpp"
 #include "generator/cost.hpp"
 
 namespace trifold {
@@ -28,8 +29,8 @@ struct GpuRates {
 };
 
 GpuRates gpu_rates(Precision precision) {
-    if (precision == Precision::f32) return {55.7e12 * gpu_efficiency, 0.031e-6};
-    return {66.6e12 * gpu_efficiency, 0.061e-6};
+    if (precision == Precision::f32) return {55.7e12 * gpu_efficiency, 0.8e-6};
+    return {66.6e12 * gpu_efficiency, 0.35e-6};
 }
 
 double flops(std::int64_t thirds, std::int64_t block) {
@@ -58,6 +59,14 @@ double cpu_seconds(const Cost& cost, const Spec& spec, const Target& target, std
                                    : std::max(one_system(level.longest_thirds), batch * total / static_cast<double>(workers));
     }
     return seconds;
+}
+
+/// The single launch of all levels (variant dataflow): its depth, or the fronts through all multiprocessors. Fitted at n = 8 to 64.
+double flow_seconds(const Schedule& schedule, const Spec& spec) {
+    const auto n = static_cast<double>(spec.block);
+    const auto depth = static_cast<double>(schedule.levels.size()) * (2e-6 + n * 0.08e-6);
+    const auto fronts = static_cast<double>(schedule.horizon) * static_cast<double>(spec.batch);
+    return std::max(depth, fronts * (1e-6 + n * 0.13e-6) / multiprocessors);
 }
 
 /// One thread block a chain. A level takes as long as its waves of chains, or as its arithmetic, or as its traffic.
@@ -105,7 +114,9 @@ std::vector<Schedule> candidates(const Spec& spec, const Target& target, std::in
 
 double modelled_seconds(const Schedule& schedule, const Spec& spec, const Target& target, std::int64_t workers) {
     const auto counted = cost(schedule, spec, workers);
-    return target.backend == Backend::cpu ? cpu_seconds(counted, spec, target, workers) : gpu_seconds(schedule, counted, spec);
+    if (target.backend == Backend::cpu) return cpu_seconds(counted, spec, target, workers);
+    const auto by_level = gpu_seconds(schedule, counted, spec);
+    return cuda::flows(spec, target, schedule) ? std::min(by_level, flow_seconds(schedule, spec)) : by_level;
 }
 
 Schedule choose_schedule(const Spec& spec, const Target& target, std::int64_t workers) {

@@ -73,6 +73,9 @@ Resources::Resources(const Context& context, const Plan::State& plan, void* give
     if (given == nullptr) workspace.emplace(context, program.workspace_bytes, "the workspace");
     void* memory = given == nullptr ? workspace->get() : given;
     driver.fill(memory, 0xff, static_cast<std::size_t>(program.workspace_bytes), stream.get());
+    for (const auto& buffer : program.buffers)
+        if (buffer.zeroed && buffer.bytes > 0)
+            driver.fill(static_cast<char*>(memory) + buffer.offset, 0, static_cast<std::size_t>(buffer.bytes), stream.get());
     for (const auto operation : program.spec.operations) {
         const auto& [_, graph] = *graphs.try_emplace(operation, driver, plan, operation, first_args(program, memory)).first;
         graph.upload(stream.get());

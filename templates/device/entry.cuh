@@ -1,4 +1,4 @@
-/* The kernels of the unit. Grid: chains by groups of members. */
+/* The kernels of every unit. Grid: chains by groups of members. */
 template <class Use>
 TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
     const trifold_int first = group_y() * TRIFOLD_MEMBERS_PER_GROUP;
@@ -7,34 +7,6 @@ TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
         if (TRIFOLD_MEMBERS_PER_GROUP > 1) block_sync();
     }
 }
-
-#ifdef TRIFOLD_KERNEL_FACTOR
-TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { factor_chain(args, level, group_x(), member); });
-}
-#endif
-
-#ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
-TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) {
-        factor_chain(args, level, group_x(), member);
-        block_sync();
-        sweep_chain<true>(args, level, group_x(), member);
-    });
-}
-#endif
-
-#ifdef TRIFOLD_KERNEL_FORWARD
-TRIFOLD_KERNEL(threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member); });
-}
-#endif
-
-#ifdef TRIFOLD_KERNEL_BACKWARD
-TRIFOLD_KERNEL(threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member); });
-}
-#endif
 
 #ifdef TRIFOLD_KERNEL_INVERSE
 TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {

@@ -179,7 +179,7 @@ TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level
             }
         }
         const bool fed = failed || is_poisoned(args, level, member, block);
-        report_pivots(args, level, member, block, fed, shared.pivots, shared.diagonal);
+        report_pivots(args, level.index, member, block, fed, shared.pivots, shared.diagonal);
         failed = fed || shared.pivots.failed_row >= 0;
         if (failed) {
             block_sync();

@@ -19,8 +19,9 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
     }
     shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
     block_sync();
-    for (int half = threads / 2; half > 0; half /= 2) {
-        if (t < half) {
+    for (int count = threads; count > 1; count = (count + 1) / 2) {
+        const int half = (count + 1) / 2;
+        if (t < count / 2) {
             shared.sum[t] += shared.sum[t + half];
             shared.floors[t] += shared.floors[t + half];
             if (shared.failure[t + half] < shared.failure[t]) shared.failure[t] = shared.failure[t + half];
@@ -47,8 +48,8 @@ TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int 
         for (trifold_int block = t; block < TRIFOLD_HORIZON; block += threads) sum += from[block_index(member, block) * TRIFOLD_RHS + column];
         shared.sum[t] = sum;
         block_sync();
-        for (int half = threads / 2; half > 0; half /= 2) {
-            if (t < half) shared.sum[t] += shared.sum[t + half];
+        for (int count = threads; count > 1; count = (count + 1) / 2) {
+            if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
             block_sync();
         }
         if (t == 0) buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[member * TRIFOLD_RHS + column] = shared.sum[0];

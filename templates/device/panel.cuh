@@ -145,7 +145,7 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
 }
 
 /* The front's verdict, from the pivots' diagonal; by the whole thread block, after the panel. */
-TRIFOLD_DEVICE void report_pivots(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block, bool fed, Pivots& pivots,
+TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, Pivots& pivots,
                                   const double* diagonal) {
     if (thread_index() >= warp_lanes) return;
     double sum = 0;
@@ -154,7 +154,7 @@ TRIFOLD_DEVICE void report_pivots(const trifold_args& args, const trifold_level&
     if (thread_index() != 0) return;
     const trifold_int index = block_index(member, block);
     trifold_int verdict = sound;
-    if (pivots.failed_row >= 0) verdict = (level.index * TRIFOLD_HORIZON + block) * block_size + pivots.failed_row;
+    if (pivots.failed_row >= 0) verdict = (level * TRIFOLD_HORIZON + block) * block_size + pivots.failed_row;
     if (fed) verdict = fed_by_failure;
     buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index] = verdict;
     buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index] = pivots.floors;

@@ -18,6 +18,10 @@ TRIFOLD_DEVICE trifold_int group_y() { return blockIdx.y; }
 TRIFOLD_DEVICE void block_sync() { __syncthreads(); }
 TRIFOLD_DEVICE void warp_sync() { __syncwarp(); }
 
+/* Barrier `id`, 1 to 15, of `count` threads of the block, whole warps: those that wait, and those that only arrive. */
+TRIFOLD_DEVICE void named_sync(int id, int count) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory"); }
+TRIFOLD_DEVICE void named_arrive(int id, int count) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory"); }
+
 extern __shared__ uint4 trifold_shared[];
 TRIFOLD_DEVICE void* shared_memory() { return trifold_shared; }
 
@@ -60,6 +64,16 @@ TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from) : "memory");
 #else
     *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
+#endif
+}
+/* The same for one element, of 4 or 8 bytes. */
+template <class T>
+TRIFOLD_DEVICE void copy_element_async(T* to, const T* from) {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "n"(sizeof(T))
+                 : "memory");
+#else
+    *to = *from;
 #endif
 }
 TRIFOLD_DEVICE void end_copies() {

@@ -66,6 +66,10 @@ TRIFOLD_DEVICE void spin() { __builtin_amdgcn_s_sleep(1); }
 /* Plain copies: there before the function returns. */
 typedef unsigned trifold_quad __attribute__((ext_vector_type(4)));
 TRIFOLD_DEVICE void copy_async(void* to, const void* from) { *static_cast<trifold_quad*>(to) = *static_cast<const trifold_quad*>(from); }
+template <class T>
+TRIFOLD_DEVICE void copy_element_async(T* to, const T* from) {
+    *to = *from;
+}
 TRIFOLD_DEVICE void end_copies() {}
 template <int Pending>
 TRIFOLD_DEVICE void wait_copies() {}

@@ -1,0 +1,76 @@
+/* One launch for all levels of the multi-stage schedule: thread blocks claim fronts in the order of their levels and wait for
+ * the fronts they need, so that nothing waits for what has not been claimed. The idea of a front is that of H200.md's dataflow
+ * prototype; levels hold chains of one front each, and block i = (2 q + 1) 2^l - 1 is front q of level l. */
+
+enum class Kind { factor, forward, backward };
+
+/* A front and where it stands. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left
+ * through their R, those to the right through their G. */
+struct Front {
+    trifold_int block, next, behind; /* -1 where the path ends */
+    trifold_int run;                 /* counts the launches of this kind of kernel, from 1 */
+    int level;
+};
+
+/* The number-th front to be claimed. */
+TRIFOLD_DEVICE Front find_front(trifold_int number) {
+    Front front{};
+    trifold_int size = TRIFOLD_HORIZON;
+    while (number >= (size + 1) / 2) {
+        number -= (size + 1) / 2;
+        size /= 2;
+        ++front.level;
+    }
+    const trifold_int distance = trifold_int(1) << front.level;
+    front.block = (2 * number + 1) * distance - 1;
+    front.next = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+    front.behind = front.block - distance;
+    if (front.behind < 0) front.behind = -1;
+    return front;
+}
+
+/* Claims a front for the whole thread block; `shared` is a word of its shared memory. Backward sweeps claim from the last level back. */
+TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, Kind kind, trifold_int& shared) {
+    if (thread_index() == 0) shared = claim(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member);
+    block_sync();
+    const trifold_int ticket = shared, number = ticket % TRIFOLD_HORIZON;
+    Front front = find_front(kind == Kind::backward ? TRIFOLD_HORIZON - 1 - number : number);
+    front.run = ticket / TRIFOLD_HORIZON + 1;
+    return front;
+}
+
+TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, Kind kind, trifold_int member, trifold_int block) {
+    return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + (static_cast<int>(kind) * TRIFOLD_BATCH + member) * TRIFOLD_HORIZON + block;
+}
+
+/* One thread: tells that a front is done, and whether it failed. What its warp, or threads it met at a barrier, wrote before is visible. */
+TRIFOLD_DEVICE void release_front(const trifold_args& args, Kind kind, trifold_int member, const Front& front, bool failed) {
+    store_release(flag_of(args, kind, member, front.block), 2 * front.run + static_cast<int>(failed));
+}
+
+/* A warp waits for up to two fronts (-1: none) of the same run. Returns whether one of them failed. */
+TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, Kind kind, trifold_int member, trifold_int run, trifold_int a, trifold_int b) {
+    const int lane = thread_index() % warp_lanes;
+    const trifold_int block = lane == 0 ? a : lane == 1 ? b : -1;
+    int failed = 0;
+    if (block >= 0) {
+        const trifold_int* flag = flag_of(args, kind, member, block);
+        trifold_int value = load_acquire(flag);
+        while (value / 2 != run) {
+            spin();
+            value = load_acquire(flag);
+        }
+        failed = static_cast<int>(value & 1);
+    }
+    warp_sync();
+    return (shuffle(failed, 0) | shuffle(failed, 1)) != 0;
+}
+
+TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
+    return member * s.member + block * s.stage + r * s.row + column * s.column;
+}
+
+/* What a front leaves for the right-hand sides of its neighbours: side 0 of the one behind, side 1 of the next. */
+TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * TRIFOLD_STORAGE_VECTOR;
+}
