@@ -73,6 +73,10 @@ TRIFOLD_VECTOR void copy_async(void* to, const void* from) {
     check_aligned(to), check_aligned(from);
     start_copy(to, from);
 }
+template <class T>
+TRIFOLD_MACHINE void copy_element_async(T* to, const T* from) {
+    emulator->copy(to, from, sizeof(T), TRIFOLD_HERE);
+}
 TRIFOLD_MACHINE void end_copies() { emulator->end_copies(); }
 template <int Pending>
 TRIFOLD_MACHINE void wait_copies() {
