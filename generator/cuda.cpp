@@ -136,7 +136,8 @@ Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule,
     const bool flows = cuda::flows(spec, target, schedule);
     if (variant == "dataflow" && !flows)
         throw SpecError(
-            fmt::format("variant 'dataflow' is for the schedule multi-stage, blocks up to {} and what shared memory holds, not for n = {}, {}, {}; give auto",
+            fmt::format("variant 'dataflow' is for the schedule multi-stage, blocks up to {} and what shared memory holds, not for n = {}, "
+                        "{}, {}; give auto",
                         dataflow_limit(spec), spec.block, schedule.name, to_string(target)));
     if (flows && (variant == "dataflow" || variant == "auto")) return flowing_plan(spec, target);
     auto plan = fused_plan(spec, target);
@@ -187,8 +188,8 @@ std::int64_t scratch_bytes(const Plan& plan, const Spec& spec, const Schedule& s
 }  // namespace
 
 bool flows(const Spec& spec, const Target& target, const Schedule& schedule) {
-    return target.backend == Backend::cuda && spec.block <= dataflow_limit(spec) && schedule.levels == multi_stage(schedule.horizon).levels &&
-           fits(flowing_plan(spec, target), target);
+    return target.backend == Backend::cuda && spec.block <= dataflow_limit(spec) &&
+           schedule.levels == multi_stage(schedule.horizon).levels && fits(flowing_plan(spec, target), target);
 }
 
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule) {
@@ -197,11 +198,8 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
     const auto plan = make_plan(spec, target, schedule, tuning.variant);
     const auto block = plan.padded * plan.padded;
     const auto both = std::max(plan.factor_shared, plan.sweep_shared);
-    Variant variant{plan.variant,
-                    {},
-                    {block, block, block, block, checked_multiply(plan.padded, spec.rhs, "right-hand sides")},
-                    0,
-                    spec.batch};
+    Variant variant{
+        plan.variant, {}, {block, block, block, block, checked_multiply(plan.padded, spec.rhs, "right-hand sides")}, 0, spec.batch};
     variant.scratch_bytes = scratch_bytes(plan, spec, schedule);
     variant.shapes = {{Phase::factor, shape(plan.threads, spec, plan.factor_shared)},
                       {Phase::factor_forward, shape(plan.threads, spec, both)},
@@ -211,7 +209,8 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
                       {Phase::finish_factor, shape(plan.threads, spec, plan.finish_shared)},
                       {Phase::finish_forward, shape(plan.threads, spec, plan.finish_shared)}};
     if (plan.variant == "dataflow")
-        for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward}) variant.shapes.at(phase).all_levels = true;
+        for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
+            variant.shapes.at(phase).all_levels = true;
     variant.rhs_rides = plan.variant != "dataflow" || spec.rhs <= plan.riders;
     return variant;
 }

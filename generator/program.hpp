@@ -43,7 +43,8 @@ struct Kernel {
     bool operator==(const Kernel&) const = default;
 };
 
-/// One kernel over one level, or over all of them (Shape::all_levels: chains are then the fronts). Tasks: ceil(chains / chains_per_task) by ceil(members / members_per_task).
+/// One kernel over one level, or over all of them (Shape::all_levels: chains are then the fronts). Tasks: ceil(chains / chains_per_task) by
+/// ceil(members / members_per_task).
 struct Launch {
     std::size_t kernel;              ///< index into Program::kernels
     trifold_level level;             ///< all zero, chains 1, for the finish kernels
