@@ -1,8 +1,8 @@
 /* Trifold: factor and solve A X = B, A symmetric positive definite and block tridiagonal.
- * 16 blocks of 8 by 8, f32, 1 right-hand side(s), up to 1 system(s); target cuda:sm_90; schedule multi-stage; variant fused.
+ * 16 blocks of 8 by 8, f32, 1 right-hand side(s), up to 1 system(s); target cuda:sm_90; schedule multi-stage; variant dataflow.
  * Generated; do not edit. Regenerate with:
- *   trifold generate --block 8 --horizon 16 --precision f32 --rhs 1 --batch 1 --schedule multi-stage --workers 1 --variant fused --target cuda:sm_90
- * Workspace: 21760 bytes, aligned to 256.
+ *   trifold generate --block 8 --horizon 16 --precision f32 --rhs 1 --batch 1 --schedule multi-stage --workers 1 --variant dataflow --target cuda:sm_90
+ * Workspace: 23040 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 8
 #define TRIFOLD_HORIZON 16LL
@@ -36,18 +36,20 @@
 #define TRIFOLD_OFFSET_UPDATE 13056LL
 #define TRIFOLD_OFFSET_COUPLING 17152LL
 #define TRIFOLD_OFFSET_RHS_UPDATE 19968LL
-#define TRIFOLD_OFFSET_INVERSE_COUPLING 20480LL
-#define TRIFOLD_OFFSET_FAILURE 20480LL
-#define TRIFOLD_OFFSET_FLOORS 20736LL
-#define TRIFOLD_OFFSET_POISON 20992LL
-#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 21248LL
-#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 21504LL
-#define TRIFOLD_KERNEL_FACTOR btd_factor_n8_f32_sm90_dd653374
-#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n8_f32_sm90_dd653374
-#define TRIFOLD_KERNEL_FORWARD btd_forward_n8_f32_sm90_dd653374
-#define TRIFOLD_KERNEL_BACKWARD btd_backward_n8_f32_sm90_dd653374
-#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n8_f32_sm90_dd653374
-#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n8_f32_sm90_dd653374
+#define TRIFOLD_OFFSET_INVERSE_COUPLING 20992LL
+#define TRIFOLD_OFFSET_FAILURE 20992LL
+#define TRIFOLD_OFFSET_FLOORS 21248LL
+#define TRIFOLD_OFFSET_POISON 21504LL
+#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 21760LL
+#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 22016LL
+#define TRIFOLD_OFFSET_TICKET 22272LL
+#define TRIFOLD_OFFSET_FLAG 22528LL
+#define TRIFOLD_KERNEL_FACTOR btd_factor_n8_f32_sm90_b99a8ba3
+#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n8_f32_sm90_b99a8ba3
+#define TRIFOLD_KERNEL_FORWARD btd_forward_n8_f32_sm90_b99a8ba3
+#define TRIFOLD_KERNEL_BACKWARD btd_backward_n8_f32_sm90_b99a8ba3
+#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n8_f32_sm90_b99a8ba3
+#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n8_f32_sm90_b99a8ba3
 
 /* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
  * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
@@ -105,22 +107,26 @@ typedef struct {
 #define TRIFOLD_ARCH 90
 #define TRIFOLD_PADDED 8
 #define TRIFOLD_TILE 8
-#define TRIFOLD_THREADS 32
+#define TRIFOLD_THREADS 64
 #define TRIFOLD_PANEL_LEADING 28
 #define TRIFOLD_SWEEP_COLUMNS 1
-#define TRIFOLD_SWEEP_PARTS 2
+#define TRIFOLD_SWEEP_PARTS 4
 #define TRIFOLD_STAGE_FACTOR 1
 #define TRIFOLD_MEMBERS_PER_GROUP 1
-#define TRIFOLD_SHARED_FACTOR 1024
-#define TRIFOLD_SHARED_SWEEP 544
+#define TRIFOLD_RIDERS 1
+#define TRIFOLD_LOWER_LEADING 12
+#define TRIFOLD_STACKED_LEADING 20
+#define TRIFOLD_SHARED_FACTOR 2176
+#define TRIFOLD_SHARED_SWEEP 496
 #define TRIFOLD_TENSOR 0
 #define TRIFOLD_ROW_VECTORS 1
 #define TRIFOLD_THREADS_INVERSE 64
 #define TRIFOLD_SHARED_INVERSE 17664
 #define TRIFOLD_SCRATCH_CHAINS 8
-#define TRIFOLD_OFFSET_SCRATCH 21760
-#define TRIFOLD_FACTOR_BLOCKS 12
-#define TRIFOLD_SWEEP_BLOCKS 8
+#define TRIFOLD_OFFSET_SCRATCH 23040
+#define TRIFOLD_FACTOR_BLOCKS 6
+#define TRIFOLD_FACTOR_FORWARD_BLOCKS 5
+#define TRIFOLD_SWEEP_BLOCKS 16
 
 /* Everything that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names; the unit
  * has one of them. Device code outside these files uses nothing else of a toolkit. */
@@ -141,6 +147,10 @@ TRIFOLD_DEVICE trifold_int group_x() { return blockIdx.x; }
 TRIFOLD_DEVICE trifold_int group_y() { return blockIdx.y; }
 TRIFOLD_DEVICE void block_sync() { __syncthreads(); }
 TRIFOLD_DEVICE void warp_sync() { __syncwarp(); }
+
+/* Barrier `id`, 1 to 15, of `count` threads of the block, whole warps: those that wait, and those that only arrive. */
+TRIFOLD_DEVICE void named_sync(int id, int count) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory"); }
+TRIFOLD_DEVICE void named_arrive(int id, int count) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory"); }
 
 extern __shared__ uint4 trifold_shared[];
 TRIFOLD_DEVICE void* shared_memory() { return trifold_shared; }
@@ -184,6 +194,16 @@ TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from) : "memory");
 #else
     *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
+#endif
+}
+/* The same for one element, of 4 or 8 bytes. */
+template <class T>
+TRIFOLD_DEVICE void copy_element_async(T* to, const T* from) {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "n"(sizeof(T))
+                 : "memory");
+#else
+    *to = *from;
 #endif
 }
 TRIFOLD_DEVICE void end_copies() {
@@ -733,7 +753,7 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
 }
 
 /* The front's verdict, from the pivots' diagonal; by the whole thread block, after the panel. */
-TRIFOLD_DEVICE void report_pivots(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block, bool fed, Pivots& pivots,
+TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, Pivots& pivots,
                                   const double* diagonal) {
     if (thread_index() >= warp_lanes) return;
     double sum = 0;
@@ -742,7 +762,7 @@ TRIFOLD_DEVICE void report_pivots(const trifold_args& args, const trifold_level&
     if (thread_index() != 0) return;
     const trifold_int index = block_index(member, block);
     trifold_int verdict = sound;
-    if (pivots.failed_row >= 0) verdict = (level.index * TRIFOLD_HORIZON + block) * block_size + pivots.failed_row;
+    if (pivots.failed_row >= 0) verdict = (level * TRIFOLD_HORIZON + block) * block_size + pivots.failed_row;
     if (fed) verdict = fed_by_failure;
     buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index] = verdict;
     buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index] = pivots.floors;
@@ -768,176 +788,723 @@ TRIFOLD_DEVICE void pass_poison(const trifold_args& args, const trifold_level& l
     }
 }
 
-/* Factorization of one chain by one thread block, the whole front in shared memory. Panel rows: pivot block, next
- * neighbour (R), neighbour behind (G). */
-constexpr int panel_leading = TRIFOLD_PANEL_LEADING;
-constexpr int next_row = padded, behind_row = 2 * padded;
+/* One launch for all levels of the multi-stage schedule: thread blocks claim fronts in the order of their levels and wait for
+ * the fronts they need, so that nothing waits for what has not been claimed. The idea of a front is that of H200.md's dataflow
+ * prototype; levels hold chains of one front each, and block i = (2 q + 1) 2^l - 1 is front q of level l. */
+
+enum class Kind { factor, forward, backward };
+
+/* A front and where it stands. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left
+ * through their R, those to the right through their G. */
+struct Front {
+    trifold_int block, next, behind; /* -1 where the path ends */
+    trifold_int run;                 /* counts the launches of this kind of kernel, from 1 */
+    int level;
+};
+
+/* The number-th front to be claimed. */
+TRIFOLD_DEVICE Front find_front(trifold_int number) {
+    Front front{};
+    trifold_int size = TRIFOLD_HORIZON;
+    while (number >= (size + 1) / 2) {
+        number -= (size + 1) / 2;
+        size /= 2;
+        ++front.level;
+    }
+    const trifold_int distance = trifold_int(1) << front.level;
+    front.block = (2 * number + 1) * distance - 1;
+    front.next = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+    front.behind = front.block - distance;
+    if (front.behind < 0) front.behind = -1;
+    return front;
+}
+
+/* Claims a front for the whole thread block; `shared` is a word of its shared memory. Backward sweeps claim from the last level back. */
+TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, Kind kind, trifold_int& shared) {
+    if (thread_index() == 0) shared = claim(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member);
+    block_sync();
+    const trifold_int ticket = shared, number = ticket % TRIFOLD_HORIZON;
+    Front front = find_front(kind == Kind::backward ? TRIFOLD_HORIZON - 1 - number : number);
+    front.run = ticket / TRIFOLD_HORIZON + 1;
+    return front;
+}
+
+TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, Kind kind, trifold_int member, trifold_int block) {
+    return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + (static_cast<int>(kind) * TRIFOLD_BATCH + member) * TRIFOLD_HORIZON + block;
+}
+
+/* One thread: tells that a front is done, and whether it failed. What its warp, or threads it met at a barrier, wrote before is visible. */
+TRIFOLD_DEVICE void release_front(const trifold_args& args, Kind kind, trifold_int member, const Front& front, bool failed) {
+    store_release(flag_of(args, kind, member, front.block), 2 * front.run + static_cast<int>(failed));
+}
+
+/* A warp waits for up to two fronts (-1: none) of the same run. Returns whether one of them failed. */
+TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, Kind kind, trifold_int member, trifold_int run, trifold_int a, trifold_int b) {
+    const int lane = thread_index() % warp_lanes;
+    const trifold_int block = lane == 0 ? a : lane == 1 ? b : -1;
+    int failed = 0;
+    if (block >= 0) {
+        const trifold_int* flag = flag_of(args, kind, member, block);
+        trifold_int value = load_acquire(flag);
+        while (value / 2 != run) {
+            spin();
+            value = load_acquire(flag);
+        }
+        failed = static_cast<int>(value & 1);
+    }
+    warp_sync();
+    return (shuffle(failed, 0) | shuffle(failed, 1)) != 0;
+}
+
+TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
+    return member * s.member + block * s.stage + r * s.row + column * s.column;
+}
+
+/* What a front leaves for the right-hand sides of its neighbours: side 0 of the one behind, side 1 of the next. */
+TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * TRIFOLD_STORAGE_VECTOR;
+}
+
+/* Factorization of all fronts in one launch, a thread block each, for blocks up to 64 (double) or 96 (single).
+ *
+ * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
+ * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
+ * overlap the waiting, nobody writes to another's data, and the sums have one order.
+ *
+ * The panel: two warps take turns at the column tiles of D, their lanes holding the rows, the tile itself redundantly in registers,
+ * two pivots at a time: with a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together.
+ * Right-hand sides ride along as rows below D's. The other warps hold a row of [R; G] a lane and follow a tile behind. */
+constexpr int tiles = padded / 8;
+constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along */
+constexpr int pivot_warps = tiles < 2 ? tiles : 2;
+constexpr int stacked_rows = 2 * padded, stacked_warps = (stacked_rows + warp_lanes - 1) / warp_lanes;
+constexpr int warps = pivot_warps + stacked_warps;
+constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes; /* rows of D a lane has */
+constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_STACKED_LEADING;
+constexpr int bands = (padded + 15) / 16; /* a warp multiplies bands of 16 rows by strips of 8 columns */
+constexpr int lower_squares = bands * (bands + 1) / 2, lower_rounds = (lower_squares + warps - 1) / warps;
+static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
+
+/* Named barriers: tile t is there; the warps of the stack have met. */
+constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles;
 
 struct FrontShared {
     Pivots pivots;
-    Chain chain;  /* here rather than in registers, of which the panel needs all */
+    trifold_int ticket;
     double diagonal[padded];
-    alignas(16) real panel[panel_leading * padded];
+    real inverse[tiles][64];                      /* of the diagonal tiles, column-major */
+    alignas(16) real reciprocal[padded];          /* of L's diagonal */
+    alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
+    alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
+    alignas(16) real left[lower_leading * padded];      /* R of the front to the left, later unused */
+    alignas(16) real right[lower_leading * padded];     /* G of the front to the right */
 };
 static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
 
-/* Copies panel rows row .. row + padded - 1 to a block of the workspace. */
-TRIFOLD_DEVICE void store_rows(real* to, const real* panel, int row) {
+/* A warp's product of a band and a strip, four elements a lane: by tensor instructions two rows by two columns, else four rows. */
+struct Patch {
+    real at[2][2];
+};
+TRIFOLD_DEVICE int patch_row(int k) {
+    const int lane = thread_index() % warp_lanes;
+    return use_tensor ? k / 2 * 8 + lane / 4 : lane % 4 * 4 + k;
+}
+TRIFOLD_DEVICE int patch_column(int k) {
+    const int lane = thread_index() % warp_lanes;
+    return use_tensor ? lane % 4 * 2 + k % 2 : lane / 4;
+}
+
+/* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns; strips from `strips` on do not exist. Of
+ * a band that is half padding (not `whole`) the first half is taken twice, and nobody looks at the second. */
+template <int Sign, int Quads, int Strips, class P>
+TRIFOLD_DEVICE void multiply_band(P (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole, int strips, int depth) {
+    const int lane = thread_index() % warp_lanes;
+    if constexpr (use_tensor) {
+        a += lane / 4 + lane % 4 * a_leading, b += lane / 4 + lane % 4 * b_leading;
+        const int second = whole ? 8 : 0;
+#pragma unroll 2
+        for (int k = 0; k < depth; k += 4 * Quads) {
+            double lines[2][Quads];
+#pragma unroll
+            for (int i = 0; i < Quads; ++i) {
+                const int at = (k + 4 * i) * a_leading;
+                lines[0][i] = Sign * a[at], lines[1][i] = Sign * a[at + second];
+            }
+#pragma unroll
+            for (int strip = 0; strip < Strips; ++strip) {
+                if (strip >= strips) continue;
+                double others[Quads];
+#pragma unroll
+                for (int i = 0; i < Quads; ++i) others[i] = b[strip * 8 + (k + 4 * i) * b_leading];
+                tensor_multiply<Quads>(patches[strip].at[0], patches[strip].at[1], lines, others);
+            }
+        }
+    } else {
+        a += whole ? lane % 4 * 4 : lane % 2 * 4, b += lane / 4;
+#pragma unroll 4
+        for (int k = 0; k < depth; ++k) {
+            real line[4];
+#pragma unroll
+            for (int v = 0; v < 4; ++v) line[v] = Sign * a[v + k * a_leading];
+#pragma unroll
+            for (int strip = 0; strip < Strips; ++strip) {
+                const real other = strip < strips ? b[strip * 8 + k * b_leading] : real(0);
+#pragma unroll
+                for (int v = 0; v < 4; ++v) patches[strip].at[v / 2][v % 2] += line[v] * other;
+            }
+        }
+    }
+}
+constexpr int block_quads = padded % 16 == 0 ? 4 : 2;
+
+/* use(value, r, c) for the elements of the patch at (row, column) that lie within a block. */
+template <class Use>
+TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const Use& use) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const int r = row + patch_row(k), c = column + patch_column(k);
+        if (padded % 16 == 0 || (r < padded && c < padded)) use(patch.at[k / 2][k % 2], r, c);
+    }
+}
+
+/* Starts the copy of a block of the workspace, all threads together. */
+TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from) {
     constexpr int vectors = padded / vector_width;
 #pragma unroll 4
-    for (int e = thread_index(); e < vectors * padded; e += threads) {
-        const int r = e % vectors * vector_width, c = e / vectors;
-        real v[vector_width];
-        load_vector(v, panel + row + r + c * panel_leading);
-        store_vector(to + r + c * padded, v);
+    for (int e = thread_index(); e < vectors * padded; e += threads)
+        copy_async(to + e % vectors * vector_width + e / vectors * leading, from + e * vector_width);
+}
+
+/* ---- before the panel: D, the couplings and the right-hand sides as this front finds them ---- */
+
+/* Right-hand sides into the rows below D. */
+TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int block) {
+    for (int e = thread_index(); e < riders * padded; e += threads) {
+        const int c = e / padded, r = e % padded;
+        const trifold_strides& s = args.b_strides;
+        const bool inside = r < block_size && c < args.columns;
+        lower[padded + c + r * lower_leading] =
+            inside ? static_cast<const real*>(args.b)[rhs_at(s, member, block, r, c)] : real(0);
+    }
+}
+TRIFOLD_DEVICE void update_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int left, trifold_int right) {
+    const real* from_left = neighbour_rhs_of(args, member, left, 1);
+    const real* from_right = right < 0 ? nullptr : neighbour_rhs_of(args, member, right, 0);
+    for (int e = thread_index(); e < riders * padded; e += threads) {
+        real* at = lower + padded + e / padded + e % padded * lower_leading;
+        if (e / padded >= args.columns) continue;
+        real value = *at - from_left[e];
+        if (from_right != nullptr) value -= from_right[e];
+        *at = value;
     }
 }
 
-/* A product A B' of panel rows from `a` and `b` on, for a block of the workspace: set or added, or set to its negative;
- * the lower part only where so asked. */
-struct Product {
-    int a, b;
-    real* to;
-    bool lower, add, negative;
+/* A band by two strips. */
+struct TwoStrips {
+    Patch strips[2];
 };
-
-TRIFOLD_DEVICE void multiply_out(const real* panel, const Product& product) {
-    multiply_panels(panel, panel_leading, product.a, product.b, product.lower, [&](const real(&sum)[vector_width], int r, int c) {
-        real v[vector_width] = {};
-        real* at = product.to + r + c * padded;
-        if (product.add) load_vector(v, at);
+/* use(square, row, column) for this warp's squares of the lower part of a block. */
+template <class Use>
+TRIFOLD_DEVICE void each_lower_square(TwoStrips (&squares)[lower_rounds], const Use& use) {
 #pragma unroll
-        for (int k = 0; k < vector_width; ++k) v[k] = product.negative ? -sum[k] : v[k] + sum[k];
-        store_vector(at, v);
-    });
-}
-
-/* The pivot rows -= R R', in their lower part. */
-TRIFOLD_DEVICE void update_pivot(real* panel) {
-    multiply_panels(panel, panel_leading, next_row, next_row, true, [&](const real(&sum)[vector_width], int r, int c) {
-        real v[vector_width];
-        real* at = panel + r + c * panel_leading;
-        load_vector(v, at);
-#pragma unroll
-        for (int k = 0; k < vector_width; ++k) v[k] -= sum[k];
-        store_vector(at, v);
-    });
-}
-
-/* -G R' to the place of the pivot block, which is stored by now; and from there to G's. */
-TRIFOLD_DEVICE void multiply_fill(real* panel) {
-    multiply_panels(panel, panel_leading, behind_row, next_row, false, [&](const real(&sum)[vector_width], int r, int c) {
-        real v[vector_width];
-#pragma unroll
-        for (int k = 0; k < vector_width; ++k) v[k] = -sum[k];
-        store_vector(panel + r + c * panel_leading, v);
-    });
-    block_sync();
-#pragma unroll 1
-    for (int e = thread_index() * vector_width; e < padded * padded; e += threads * vector_width) {
-        real v[vector_width];
-        real* at = panel + e % padded + e / padded * panel_leading;
-        load_vector(v, at);
-        store_vector(at + behind_row, v);
+    for (int round = 0; round < lower_rounds; ++round) {
+        int row = 0, column = thread_index() / warp_lanes + round * warps;
+        while (column > row) column -= ++row;
+        if (row < bands) use(squares[round], row * 16, column * 16);
     }
-    block_sync();
 }
 
-/* The front of position `position` into the panel: what the level stored, less what the chain's previous front left there. */
-TRIFOLD_DEVICE void load_front(real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain,
-                               trifold_int position, bool has_next) {
-    const bool first = position == chain.first, fill = chain.behind >= 0;
-    if (!first && fill) multiply_fill(panel);
-    load_diagonal(panel, panel_leading, args, level, member, block_at(level, position));
+/* The updates of D by all fronts eliminated before, and the last pair's operands for the couplings on their way to where they
+ * are needed. Returns whether one of those fronts failed. */
+template <bool Riders>
+TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    TwoStrips sums[lower_rounds]{};
+    bool fed = false;
+#pragma unroll 1
+    for (int k = 0; k < front.level; ++k) {
+        const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
+        const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+        const bool last = k + 1 == front.level;
+        if (await_fronts(args, Kind::factor, member, front.run, left, right)) fed = true;
+        copy_block(shared.left, lower_leading, next_of(args, member, left));
+        if (right >= 0) copy_block(shared.right, lower_leading, behind_of(args, member, right));
+        if (Riders) update_riders(shared.lower, args, member, left, right);
+        end_copies();
+        if (last) {
+            if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
+            if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left));
+            end_copies();
+            wait_copies<1>();
+        } else {
+            wait_copies<0>();
+        }
+        block_sync();
+        each_lower_square(sums, [&](TwoStrips& sum, int row, int column) {
+            const bool whole = row + 8 < padded;
+            const int strips = column + 8 < padded ? 2 : 1;
+            multiply_band<1, block_quads>(sum.strips, shared.left + row, lower_leading, shared.left + column, lower_leading, whole, strips, padded);
+            if (right >= 0)
+                multiply_band<1, block_quads>(sum.strips, shared.right + row, lower_leading, shared.right + column, lower_leading, whole, strips, padded);
+        });
+        if (!last) block_sync();
+    }
+    if (front.level > 0)
+        each_lower_square(sums, [&](const TwoStrips& sum, int row, int column) {
+#pragma unroll
+            for (int strip = 0; strip < 2; ++strip)
+                each_element(sum.strips[strip], row, column + strip * 8, [&](real value, int r, int c) {
+                    if (r >= c) shared.lower[r + c * lower_leading] -= value;
+                });
+        });
+    wait_copies<0>();
+    return fed;
+}
+
+/* -R_k G_k' and -G_j R_j' where R_k and G_j stand, by the warps of the stack: one has all of a band. */
+TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const Front& front) {
+#pragma unroll 1
+    for (int unit = thread_index() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
+        const bool ahead = unit < bands;
+        if ((ahead ? front.next : front.behind) < 0) continue;
+        const int row = unit % bands * 16;
+        real* band = shared.stacked + (ahead ? 0 : padded) + row;
+        Patch products[tiles]{};
+        multiply_band<-1, block_quads>(products, band, stacked_leading, ahead ? shared.right : shared.left, lower_leading, row + 8 < padded, tiles, padded);
+        warp_sync();
+#pragma unroll
+        for (int strip = 0; strip < tiles; ++strip)
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                if (row + patch_row(k) < padded) band[patch_row(k) + (strip * 8 + patch_column(k)) * stacked_leading] = products[strip].at[k / 2][k % 2];
+    }
+    named_sync(stack_barrier, stacked_warps * warp_lanes);
+}
+
+/* The lower triangle of D, the identity in the padding, on its way. */
+TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
+    const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
+        if (c > r) continue;
+        real* element = to + r + c * lower_leading;
+        if (r < block_size)
+            copy_element_async(element, from + r * TRIFOLD_D_ROW + c * TRIFOLD_D_COLUMN);
+        else
+            *element = r == c ? real(1) : real(0);
+    }
+}
+/* The original coupling A(neighbour, block), zeros in the padding, on its way. */
+TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int neighbour, trifold_int block) {
+    const bool below = neighbour > block; /* then it is E of the block, else the neighbour's transposed */
+    const real* from = global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + (below ? block : neighbour) * TRIFOLD_E_STAGE;
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        const int i = TRIFOLD_E_ROW == 1 ? at.u : at.v, j = TRIFOLD_E_ROW == 1 ? at.v : at.u;
+        real* element = to + (below ? i + j * stacked_leading : j + i * stacked_leading);
+        if (i < block_size && j < block_size)
+            copy_element_async(element, from + i * TRIFOLD_E_ROW + j * TRIFOLD_E_COLUMN);
+        else
+            *element = 0;
+    }
+}
+
+/* A neighbour that does not exist is coupled by zeros. */
+TRIFOLD_DEVICE void clear_rows(real* to) {
+    for (int e = thread_index(); e < padded * padded; e += threads) to[e % padded + e / padded * stacked_leading] = 0;
+}
+
+template <bool Riders>
+TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    fetch_diagonal(shared.lower, args, member, front.block);
+    if (front.level == 0) {
+        if (front.next >= 0) fetch_coupling(shared.stacked, args, member, front.next, front.block);
+        if (front.behind >= 0) fetch_coupling(shared.stacked + padded, args, member, front.behind, front.block);
+    }
+    end_copies();
+    if (front.next < 0) clear_rows(shared.stacked);
+    if (front.behind < 0) clear_rows(shared.stacked + padded);
+    if (Riders) load_riders(shared.lower, args, member, front.block);
+    start_pivots(shared.pivots, args, member, front.block);
+    wait_copies<0>();
     block_sync();
-    if (!first) {
-        update_pivot(panel);
+    if (args.diagonal != nullptr || args.shift != nullptr) {
+        for (int r = thread_index(); r < block_size; r += threads) shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
         block_sync();
     }
+    const bool fed = pull_updates<Riders>(shared, args, member, front);
+    block_sync();
+    return fed;
+}
+
+/* ---- the panel ---- */
+
+/* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait(s)` returns when
+ * L's tile s is there. Rows from `limit` on do not exist. */
+template <int Sets, class Wait>
+TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int limit, const real* lower, int t, const Wait& wait) {
+    const int lane = thread_index() % warp_lanes;
+    real* columns = rows + t * 8 * leading;
+    if constexpr (use_tensor) {
+        if (t > 0) {
+            struct {
+                Patch strips[1];
+            } sums[2 * Sets];
+#pragma unroll
+            for (int h = 0; h < 2 * Sets; ++h)
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    const int r = h * 16 + patch_row(k);
+                    sums[h].strips[0].at[k / 2][k % 2] = r < limit ? columns[r + patch_column(k) * leading] : real(0);
+                }
 #pragma unroll 1
-    for (int part = first && fill ? 0 : 1; part < 2; ++part) {
-        real* to = panel + (part == 0 ? behind_row : next_row);
-        if (part == 0 || has_next) {
-            load_coupling(to, panel_leading, args, level, member, part == 0 ? chain.behind : position + chain.step, position);
-        } else {
-#pragma unroll 1
-            for (int e = thread_index(); e < padded * padded; e += threads) to[e % padded + e / padded * panel_leading] = 0;
+            for (int s = 0; s < t; ++s) {
+                wait(s);
+#pragma unroll
+                for (int h = 0; h < 2 * Sets; ++h)
+                    if (h * 16 < limit)
+                        multiply_band<-1, 2>(sums[h].strips, rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading, lower_leading,
+                                             h * 16 + 8 < limit, 1, 8);
+            }
+#pragma unroll
+            for (int h = 0; h < 2 * Sets; ++h)
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    const int r = h * 16 + patch_row(k);
+                    if (r < limit) columns[r + patch_column(k) * leading] = sums[h].strips[0].at[k / 2][k % 2];
+                }
+            warp_sync();
         }
+    }
+#pragma unroll
+    for (int q = 0; q < Sets; ++q)
+#pragma unroll
+        for (int c = 0; c < 8; ++c) a[q][c] = lane + q * warp_lanes < limit ? columns[lane + q * warp_lanes + c * leading] : real(0);
+    if constexpr (!use_tensor) {
+#pragma unroll 1
+        for (int s = 0; s < t; ++s) {
+            wait(s);
+            const real* m = lower + t * 8 + s * 8 * lower_leading;
+#pragma unroll
+            for (int k = 0; k < 8; ++k)
+#pragma unroll
+                for (int q = 0; q < Sets; ++q) {
+                    const real own = rows[(lane + q * warp_lanes < limit ? lane + q * warp_lanes : 0) + (s * 8 + k) * leading];
+#pragma unroll
+                    for (int c = 0; c < 8; c += vector_width) {
+                        real v[vector_width];
+                        load_vector(v, m + k * lower_leading + c);
+#pragma unroll
+                        for (int e = 0; e < vector_width; ++e) a[q][c + e] -= own * v[e];
+                    }
+                }
+        }
+        if (t > 0) {
+#pragma unroll
+            for (int q = 0; q < Sets; ++q)
+                if (lane + q * warp_lanes < limit)
+#pragma unroll
+                    for (int c = 0; c < 8; ++c) columns[lane + q * warp_lanes + c * leading] = a[q][c];
+            warp_sync();
+        }
+    }
+}
+
+/* Column tile t of D where it stands, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or
+ * out of the range of the fast way. By one warp. */
+TRIFOLD_FUNCTION void factor_tile_carefully(FrontShared& shared, int t) {
+    const int lane = thread_index() % warp_lanes;
+    const real floor = static_cast<real>(shared.pivots.floor);
+#pragma unroll 1
+    for (int j = t * 8; j < t * 8 + 8; ++j) {
+        real* column = shared.lower + j * lower_leading;
+        real pivot = column[j];
+        const bool raised = pivot < floor && j < block_size;
+        if (raised) pivot = floor;
+        const bool passes = pivot > real(0) && pivot <= largest;
+        const real scale = passes ? inverse_sqrt(pivot) : static_cast<real>(not_a_number());
+        warp_sync();
+        if (lane == 0) {
+            if (!passes && shared.pivots.failed_row < 0) shared.pivots.failed_row = j;
+            shared.pivots.floors += static_cast<int>(raised);
+            shared.reciprocal[j] = scale;
+            column[j] = pivot;
+        }
+        warp_sync();
+        for (int r = j + lane; r < padded; r += warp_lanes) column[r] *= scale;
+        warp_sync();
+        for (int r = j + 1 + lane; r < padded; r += warp_lanes)
+            for (int k = j + 1; k < t * 8 + 8; ++k) shared.lower[r + k * lower_leading] -= column[r] * column[k];
+        warp_sync();
+    }
+}
+
+/* 1 / sqrt(x) for x in the range that factor_tile_quickly tests. */
+TRIFOLD_DEVICE real quick_rsqrt(real x) {
+    const real y = approximate_rsqrt(x), e = real(1) - (x * y) * y;
+    return y + (e * y) * (real(0.5) + real(0.375) * e);
+}
+
+/* Cholesky of the tile d, of which nothing is kept, and of the rows a, two pivots at a time. Returns whether it may stand: every pivot is above the floor and of a size that the products
+ * of three of its like do not overflow. */
+TRIFOLD_DEVICE bool factor_tile_quickly(real (&d)[8][8], real (&a)[row_sets][8], real* reciprocal, real floor) {
+    constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
+    bool stands = true;
+#pragma unroll
+    for (int c = 0; c < 8; c += 2) {
+        const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1];
+        const real det = p * q - b * b;
+        const real scale = quick_rsqrt(p), other = quick_rsqrt(det * p);
+        const real second = other * p, l = b * scale, r = q - l * l;
+        stands = stands && p >= floor && r >= floor && p > least && p < most && r > least && r < most;
+        if (thread_index() % warp_lanes == 0) reciprocal[c] = scale, reciprocal[c + 1] = second;
+#pragma unroll
+        for (int r = c + 2; r < 8; ++r) {
+            d[r][c] *= scale;
+            d[r][c + 1] = (d[r][c + 1] - d[r][c] * l) * second;
+        }
+#pragma unroll
+        for (int s = 0; s < row_sets; ++s) {
+            a[s][c] *= scale;
+            a[s][c + 1] = (a[s][c + 1] - a[s][c] * l) * second;
+        }
+#pragma unroll
+        for (int k = c + 2; k < 8; ++k) {
+#pragma unroll
+            for (int r = k; r < 8; ++r) d[r][k] = (d[r][k] - d[r][c] * d[k][c]) - d[r][c + 1] * d[k][c + 1];
+#pragma unroll
+            for (int s = 0; s < row_sets; ++s) a[s][k] = (a[s][k] - a[s][c] * d[k][c]) - a[s][c + 1] * d[k][c + 1];
+        }
+    }
+    return stands;
+}
+
+TRIFOLD_DEVICE void store_tile_rows(real* tile_columns, const real (&a)[row_sets][8], int t) {
+#pragma unroll
+    for (int q = 0; q < row_sets; ++q) {
+        const int r = thread_index() % warp_lanes + q * warp_lanes;
+        if (r < t * 8 || r >= padded) continue;
+#pragma unroll
+        for (int c = 0; c < 8; ++c) tile_columns[r + c * lower_leading] = a[q][c];
+    }
+}
+
+/* The inverse of tile t's factor, column-major: lane c < 8 solves for column c; and the pivots. */
+TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
+    const int lane = thread_index() % warp_lanes;
+    const real* l = shared.lower + t * 8 * (lower_leading + 1);
+    real z[8];
+#pragma unroll
+    for (int r = 0; r < 8; ++r) {
+        real sum = r == lane ? real(1) : real(0);
+#pragma unroll
+        for (int k = 0; k < r; ++k) sum -= l[r + k * lower_leading] * z[k];
+        z[r] = sum * shared.reciprocal[t * 8 + r];
+    }
+    if (lane < 8) {
+#pragma unroll
+        for (int r = 0; r < 8; ++r) shared.inverse[t][r + lane * 8] = z[r];
+        const real root = l[lane * (lower_leading + 1)];
+        shared.diagonal[t * 8 + lane] = static_cast<double>(root) * static_cast<double>(root);
+    }
+}
+
+/* Threads that meet at tile t's barrier: the warp that has factored it, the one that has the next, and the stack's. */
+TRIFOLD_DEVICE int tile_party(int t) { return (1 + (t + 1 < tiles ? 1 : 0) + stacked_warps) * warp_lanes; }
+
+/* The lower part of the 8 by 8 tile at `at`; what is loaded along with it from above the diagonal is not looked at. */
+TRIFOLD_DEVICE void load_tile(real (&d)[8][8], const real* at) {
+#pragma unroll
+    for (int c = 0; c < 8; ++c)
+#pragma unroll
+        for (int r = c / vector_width * vector_width; r < 8; r += vector_width) {
+            real v[vector_width];
+            load_vector(v, at + r + c * lower_leading);
+#pragma unroll
+            for (int e = 0; e < vector_width; ++e)
+                if (r + e >= c) d[r + e][c] = v[e];
+        }
+}
+
+/* Column tile t of up to 32 rows that follow L: a lane a row. The tiles before it are there; `wait()` returns when L's tile is. */
+template <class Wait>
+TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows, int leading, int limit, int t, const Wait& wait) {
+    const int lane = thread_index() % warp_lanes;
+    update_rows<1>(a, rows, leading, limit, shared.lower, t, [](int) {});
+    wait();
+    real l[8][8];
+    load_tile(l, shared.lower + t * 8 * (lower_leading + 1));
+#pragma unroll
+    for (int c = 0; c < 8; ++c) {
+        a[0][c] *= shared.reciprocal[t * 8 + c];
+#pragma unroll
+        for (int k = c + 1; k < 8; ++k) a[0][k] -= a[0][c] * l[k][c];
+    }
+    if (lane < limit) {
+#pragma unroll
+        for (int c = 0; c < 8; ++c) rows[lane + (t * 8 + c) * leading] = a[0][c];
+    }
+    warp_sync();
+}
+
+/* Column tile t of D by one warp: the rows below it, and the tile itself in every lane. */
+TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
+    real a[row_sets][8];
+    update_rows<row_sets>(a, shared.lower, lower_leading, padded, shared.lower, t, [&](int s) {
+        if (s + 1 == t) named_sync(tile_barrier + s, tile_party(s));
+    });
+    real* own = shared.lower + t * 8 * lower_leading;
+    real d[8][8];
+    load_tile(d, own + t * 8);
+    const bool stands = factor_tile_quickly(d, a, shared.reciprocal + t * 8, static_cast<real>(shared.pivots.floor));
+    warp_sync();
+    if (stands)
+        store_tile_rows(own, a, t);
+    else
+        factor_tile_carefully(shared, t);
+    warp_sync();
+    named_arrive(tile_barrier + t, tile_party(t));
+    invert_tile(shared, t);
+}
+
+/* R and G, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too. */
+template <bool Riders>
+TRIFOLD_DEVICE void follow(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const int first = (thread_index() / warp_lanes - pivot_warps) * warp_lanes, row = first + thread_index() % warp_lanes;
+    real* to = nullptr;
+    if (row < padded && front.next >= 0) to = next_of(args, member, front.block) + row;
+    if (row >= padded && row < 2 * padded && front.behind >= 0) to = behind_of(args, member, front.block) + row - padded;
+#pragma unroll 1
+    for (int t = 0; t < tiles; ++t) {
+        real a[1][8];
+        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { named_sync(tile_barrier + t, tile_party(t)); });
+        if (to != nullptr) {
+#pragma unroll
+            for (int c = 0; c < 8; ++c) to[(t * 8 + c) * padded] = a[0][c];
+        }
+        if (Riders && first == 0) follow_tile(a, shared, shared.lower + padded, lower_leading, riders, t, [] {});
+    }
+}
+
+/* ---- after the panel ---- */
+
+/* R and G of a failed front, once more, by the warps of the stack. */
+TRIFOLD_DEVICE void spoil_neighbours(const trifold_args& args, trifold_int member, const Front& front) {
+    const real nan = static_cast<real>(not_a_number());
+    for (int e = thread_index() - pivot_warps * warp_lanes; e < padded * padded; e += stacked_warps * warp_lanes) {
+        if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
+        if (front.behind >= 0) behind_of(args, member, front.block)[e] = nan;
+    }
+}
+
+/* L, its diagonal tiles inverted. */
+TRIFOLD_DEVICE void store_lower(const FrontShared& shared, real* to) {
+#pragma unroll 1
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const int r = e % padded, c = e / padded;
+        real value = shared.lower[r + c * lower_leading];
+        if (r / 8 == c / 8) value = shared.inverse[c / 8][r % 8 + c % 8 * 8];
+        if (r >= c / 8 * 8) to[e] = value;
+    }
+}
+
+/* What the neighbours subtract from their right-hand sides: R y and G y; and y itself. */
+TRIFOLD_DEVICE void leave_riders(const FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    constexpr int workers = stacked_warps * warp_lanes;
+    const int first = thread_index() - pivot_warps * warp_lanes;
+#pragma unroll 1
+    for (int e = first; e < 2 * padded * static_cast<int>(args.columns); e += workers) {
+        const int row = e % (2 * padded), c = e / (2 * padded);
+        const bool ahead = row < padded;
+        if ((ahead ? front.next : front.behind) < 0) continue;
+        real sum[4] = {};
+#pragma unroll 4
+        for (int k = 0; k < padded; k += 4)
+#pragma unroll
+            for (int q = 0; q < 4; ++q) sum[q] += shared.stacked[row + (k + q) * stacked_leading] * shared.lower[padded + c + (k + q) * lower_leading];
+        neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + row % padded] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+}
+TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
+    const trifold_strides& s = args.x_strides;
+    for (int e = thread_index(); e < riders * padded; e += threads) {
+        const int c = e / padded, r = e % padded;
+        if (r < block_size && c < args.columns)
+            static_cast<real*>(args.x)[rhs_at(s, member, block, r, c)] = shared.lower[padded + c + r * lower_leading];
+    }
+    for (int c = thread_index(); c < args.columns; c += threads) {
+        double sum = 0;
+        for (int r = 0; r < block_size; ++r) {
+            const double y = static_cast<double>(shared.lower[padded + c + r * lower_leading]);
+            sum += y * y;
+        }
+        buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC)[block_index(member, block) * TRIFOLD_RHS + c] = sum;
     }
 }
 
 /* A failed front becomes NaN as a whole, so that everything it feeds does. */
-TRIFOLD_DEVICE void spoil(real* panel) {
-#pragma unroll 1
-    for (int e = thread_index(); e < panel_leading * padded; e += threads) panel[e] = static_cast<real>(not_a_number());
-    block_sync();
+TRIFOLD_DEVICE void spoil(FrontShared& shared) {
+    const real nan = static_cast<real>(not_a_number());
+    for (int e = thread_index(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
+    for (int e = thread_index(); e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
+    for (int e = thread_index(); e < stacked_leading * padded; e += threads) shared.stacked[e] = nan;
 }
 
-/* The chain's updates of the separators beside it, and the coupling it leaves between them. */
-TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain) {
-    if (chain.ahead < 0) return;
-    const bool add = level.index > 0, up = chain.step > 0;
-#pragma unroll 1
-    for (int part = 0; part < (chain.behind >= 0 ? 2 : 1); ++part) {
-        Product product{next_row, next_row, nullptr, true, add, false};
-        if (part == 0) {
-            product.to = update_of(args, member, block_at(level, chain.ahead), side_ahead(chain));
-        } else {
-            real* to = buffer<real>(args, TRIFOLD_OFFSET_COUPLING) + next_coupling_index(level, member, chain) * storage;
-            product = {up ? next_row : behind_row, up ? behind_row : next_row, to, false, false, true};
-        }
-        multiply_out(panel, product);
+/* The warps of the stack let the fronts that wait for this one go on. */
+template <bool Riders>
+TRIFOLD_DEVICE void leave_front(const FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
+    if (Riders) {
+        named_sync(stack_barrier, stacked_warps * warp_lanes);
+        leave_riders(shared, args, member, front);
     }
+    named_sync(stack_barrier, stacked_warps * warp_lanes);
+    if (thread_index() == pivot_warps * warp_lanes) release_front(args, Kind::factor, member, front, failed);
 }
 
-TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
+template <bool Riders>
+TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
-    real* panel = shared.panel;
-    if (thread_index() == 0) shared.chain = find_chain(level, number);
-    block_sync();
-    const Chain& chain = shared.chain;
-    const bool fill = chain.behind >= 0;
-    bool failed = false;
+    const Front front = claim_front(args, member, Kind::factor, shared.ticket);
+    const int warp = thread_index() / warp_lanes;
+    const bool fed = load_front<Riders>(shared, args, member, front);
+    const bool in_stack = warp >= pivot_warps;
+    if (in_stack) {
+        if (front.level > 0) make_couplings(shared, front);
+        follow<Riders>(shared, args, member, front);
+    } else {
 #pragma unroll 1
-    for (trifold_int k = 0; k < chain.length; ++k) {
-        const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
-        const bool last = k + 1 == chain.length, has_next = !last || chain.ahead >= 0;
-        load_front(panel, args, level, member, chain, position, has_next);
-        start_pivots(shared.pivots, args, member, block);
-        block_sync();
-        factor_panel<padded, tile>(panel, panel_leading, fill ? 3 * padded : 2 * padded, block_size, 0, shared.pivots, shared.diagonal);
-        const bool fed = failed || is_poisoned(args, level, member, block);
-        report_pivots(args, level, member, block, fed, shared.pivots, shared.diagonal);
-        failed = fed || shared.pivots.failed_row >= 0;
-        if (failed) {
-            block_sync();
-            spoil(panel);
-        }
-        store_rows(factor_of(args, member, block), panel, 0);
-        if (has_next) store_rows(next_of(args, member, block), panel, next_row);
-        if (fill) {
-            store_rows(behind_of(args, member, block), panel, behind_row);
-            real* to = update_of(args, member, block_at(level, chain.behind), side_behind(chain));
-            multiply_out(panel, {behind_row, behind_row, to, true, level.index > 0 || k > 0, false});
-        }
-        block_sync();
+        for (int t = warp; t < tiles; t += pivot_warps) factor_column_tile(shared, t);
     }
-    leave_chain(panel, args, level, member, chain);
-    if (thread_index() == 0) pass_poison(args, level, member, chain, failed);
+    /* The last tile's barrier has shown every failure to the warps of the stack. */
+    if (in_stack && !fed && shared.pivots.failed_row < 0) leave_front<Riders>(shared, args, member, front, false);
+    block_sync();
+    report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
+    if (fed || shared.pivots.failed_row >= 0) {
+        spoil(shared);
+        block_sync();
+        if (in_stack) {
+            spoil_neighbours(args, member, front);
+            leave_front<Riders>(shared, args, member, front, true);
+        }
+    }
+    store_lower(shared, factor_of(args, member, front.block));
+    if (Riders) store_riders(shared, args, member, front.block);
 }
 
-/* Forward and backward sweeps of one chain by one thread block. `columns_at_once` right-hand sides go together; vectors
- * stand in shared memory as three stacked blocks (pivot, next, behind) a column. Small factors are staged there too. */
+/* Forward and backward sweeps over all fronts in one launch, a thread block each: a front has its factors on chip before it
+ * waits for the fronts it needs, so that only vectors travel on the critical path. */
 constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS;
-constexpr bool stage_factor = TRIFOLD_STAGE_FACTOR;
-constexpr int factor_leading = stage_factor ? padded + 1 : padded;
-constexpr int stack = 3 * padded;
+constexpr int sweep_threads = 4 * padded, sweep_warps = sweep_threads / warp_lanes;
+constexpr int factor_leading = padded + vector_width;
+constexpr int rows_of_lane = (padded + warp_lanes - 1) / warp_lanes;
 
 struct SweepShared {
-    real stacked[columns_at_once][stack];
-    real solved[columns_at_once][padded];
-    real partial[TRIFOLD_SWEEP_PARTS][columns_at_once][2 * padded];  /* sums over parts of a panel's columns */
-    real factor[stage_factor ? factor_leading * padded : 1];
+    trifold_int ticket;
+    alignas(16) real factor[factor_leading * padded]; /* L, its diagonal tiles inverted; column-major */
+    real running[columns_at_once][padded];            /* right-hand sides on their way to solutions */
+    real solved[columns_at_once][2 * padded];         /* forward: y; backward: x of the next and behind */
 };
 static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
 
@@ -946,200 +1513,89 @@ struct Columns {
     int first, count;
 };
 
-TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
-    return member * s.member + block * s.stage + r * s.row + column * s.column;
+TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
+    constexpr int vectors = padded / vector_width;
+#pragma unroll 4
+    for (int e = thread_index(); e < vectors * padded; e += sweep_threads)
+        copy_async(shared.factor + e % vectors * vector_width + e / vectors * factor_leading, from + e * vector_width);
+    end_copies();
 }
 
-TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
-                             Columns columns) {
-#pragma unroll 1
-    for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
-        const int r = e % padded, c = e / padded;
-        const bool inside = r < block_size && c < columns.count;
-        shared.stacked[c][row + r] = inside ? static_cast<const real*>(from)[rhs_at(strides, member, block, r, columns.first + c)] : real(0);
-    }
-}
-
-TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
-#pragma unroll 1
-    for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
-        const int r = e % padded, c = e / padded;
-        if (r < block_size && c < columns.count)
-            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
-    }
-}
-
-/* The right-hand side of a block as its level finds it. */
-TRIFOLD_DEVICE void load_running(SweepShared& shared, int row, const trifold_args& args, const trifold_level& level, trifold_int member,
-                                 trifold_int block, Columns columns) {
-    load_rhs(shared, row, args.b, args.b_strides, member, block, columns);
-    if (level.index == 0) return;
-    for (int side = 0; side < 2; ++side) {
-        if (!has_side(block, side)) continue;
-        const real* slot = rhs_update_of(args, member, block, side) + columns.first * padded;
-#pragma unroll 1
-        for (int e = thread_index(); e < padded * columns_at_once; e += threads)
-            if (e / padded < columns.count) shared.stacked[e / padded][row + e % padded] -= slot[e];
-    }
-}
-
-/* Adds `sign` times the accumulated update in `row` to a separator's slot, or sets it. */
-TRIFOLD_DEVICE void store_update(const SweepShared& shared, int row, real* slot, bool add, Columns columns) {
-#pragma unroll 1
-    for (int e = thread_index(); e < padded * columns.count; e += threads) {
-        real* at = slot + columns.first * padded + e;
-        const real value = -shared.stacked[e / padded][row + e % padded];
-        *at = add ? *at + value : value;
-    }
-}
-
-TRIFOLD_DEVICE void clear(SweepShared& shared, int row) {
-#pragma unroll 1
-    for (int e = thread_index(); e < padded * columns_at_once; e += threads) shared.stacked[e / padded][row + e % padded] = 0;
-}
-
-/* The factor where the triangular solve reads it. */
-TRIFOLD_DEVICE const real* fetch_factor(SweepShared& shared, const real* factor) {
-    if constexpr (stage_factor) {
-#pragma unroll 8
-        for (int e = thread_index(); e < padded * padded; e += threads) {
-            const int r = e % padded, c = e / padded;
-            if (r / tile >= c / tile) shared.factor[r + c * factor_leading] = factor[e];
-        }
-        return shared.factor;
-    } else {
-        return factor;
-    }
-}
-
-/* solved = L^-1 stacked, tile after tile; the inverted diagonal tiles make every step a product. */
-TRIFOLD_DEVICE void solve_lower(SweepShared& shared, const real* factor) {
-#pragma unroll 1
-    for (int j = 0; j < padded; j += tile) {
-#pragma unroll 1
-        for (int e = thread_index(); e < tile * columns_at_once; e += threads) {
-            const int r = j + e % tile, c = e / tile;
-            real sum = 0;
-#pragma unroll 8
-            for (int k = j; k < j + tile; ++k) sum += factor[r + k * factor_leading] * shared.stacked[c][k];
-            shared.solved[c][r] = sum;
-        }
-        block_sync();
-#pragma unroll 1
-        for (int r = j + tile + thread_index(); r < padded; r += threads) {
-            real sum[columns_at_once] = {};
-#pragma unroll 8
-            for (int k = j; k < j + tile; ++k) {
-                const real a = factor[r + k * factor_leading];
-#pragma unroll
-                for (int c = 0; c < columns_at_once; ++c) sum[c] += a * shared.solved[c][k];
-            }
-#pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) shared.stacked[c][r] -= sum[c];
-        }
-        block_sync();
-    }
-}
-
-/* solved = L^-T stacked, from the last tile to the first. */
-TRIFOLD_DEVICE void solve_upper(SweepShared& shared, const real* factor) {
-#pragma unroll 1
-    for (int j = padded - tile; j >= 0; j -= tile) {
-#pragma unroll 1
-        for (int e = thread_index(); e < tile * columns_at_once; e += threads) {
-            const int r = j + e % tile, c = e / tile;
-            real sum = 0;
-#pragma unroll 8
-            for (int k = j; k < j + tile; ++k) sum += factor[k + r * factor_leading] * shared.stacked[c][k];
-            shared.solved[c][r] = sum;
-        }
-        block_sync();
-#pragma unroll 1
-        for (int r = thread_index(); r < j; r += threads) {
-            real sum[columns_at_once] = {};
-#pragma unroll 8
-            for (int k = j; k < j + tile; ++k) {
-                const real a = factor[k + r * factor_leading];
-#pragma unroll
-                for (int c = 0; c < columns_at_once; ++c) sum[c] += a * shared.solved[c][k];
-            }
-#pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) shared.stacked[c][r] -= sum[c];
-        }
-        block_sync();
-    }
-}
-
-constexpr int panel_rows = 2 * padded, parts = TRIFOLD_SWEEP_PARTS, part_depth = padded / parts;
-
-/* stacked next and behind -= panels * solved; a thread takes whole rows of a part, so that lanes read down columns. */
-TRIFOLD_DEVICE void apply_panels(SweepShared& shared, const real* next, const real* behind) {
-#pragma unroll 1
-    for (int unit = thread_index(); unit < panel_rows * parts; unit += threads) {
-        const int row = unit % panel_rows, part = unit / panel_rows, first = part * part_depth;
-        const real* panel = row < padded ? next : behind;
-        real sum[columns_at_once] = {};
-        if (panel != nullptr) {
-            panel += row % padded + static_cast<trifold_int>(first) * padded;
-#pragma unroll 16
-            for (int k = 0; k < part_depth; ++k) {
-                const real a = panel[static_cast<trifold_int>(k) * padded];
-#pragma unroll
-                for (int c = 0; c < columns_at_once; ++c) sum[c] += a * shared.solved[c][first + k];
-            }
-        }
-        if (parts > 1 && part > 0) {
-#pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) shared.partial[part - 1][c][row] = sum[c];
-        } else {
-#pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) shared.stacked[c][padded + row] -= sum[c];
-        }
-    }
-    if (parts == 1) return;
-    block_sync();
-#pragma unroll 1
-    for (int row = thread_index(); row < panel_rows; row += threads)
-        for (int part = 1; part < parts; ++part)
-#pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) shared.stacked[c][padded + row] -= shared.partial[part - 1][c][row];
-}
-
-/* Pivot rows of stacked -= panels' * stacked next and behind: a warp takes four columns, its lanes the rows. */
-TRIFOLD_DEVICE void apply_transposed(SweepShared& shared, const real* next, const real* behind) {
-    constexpr int group = columns_at_once > 4 ? 2 : 4;
+/* running = L^-1 running, a warp a column. */
+TRIFOLD_DEVICE void solve_lower(SweepShared& shared, int columns) {
     const int lane = thread_index() % warp_lanes;
 #pragma unroll 1
-    for (int k = thread_index() / warp_lanes * group; k < padded; k += threads / warp_lanes * group) {
-        real sum[group][columns_at_once] = {};
+    for (int c = thread_index() / warp_lanes; c < columns; c += sweep_warps) {
+        real* b = shared.running[c];
+        real own[rows_of_lane];
 #pragma unroll
-        for (int which = 0; which < 2; ++which) {
-            const real* panel = which == 0 ? next : behind;
-            if (panel == nullptr) continue;
-            panel += static_cast<trifold_int>(k) * padded;
+        for (int q = 0; q < rows_of_lane; ++q) own[q] = lane + q * warp_lanes < padded ? b[lane + q * warp_lanes] : real(0);
 #pragma unroll 1
-            for (int r = lane; r < padded; r += warp_lanes) {
-                real a[group];
+        for (int j = 0; j < padded; j += 8) {
+            const real* inverse = shared.factor + j + j * factor_leading;
+            real y[2] = {};
+            if (lane < 8) {
 #pragma unroll
-                for (int q = 0; q < group; ++q) a[q] = panel[r + q * padded];
-#pragma unroll
-                for (int q = 0; q < group; ++q)
-#pragma unroll
-                    for (int c = 0; c < columns_at_once; ++c) sum[q][c] += a[q] * shared.stacked[c][(which + 1) * padded + r];
+                for (int k = 0; k < 8; ++k) y[k % 2] += k <= lane ? inverse[lane + k * factor_leading] * b[j + k] : real(0);
             }
+            warp_sync();
+            if (lane < 8) b[j + lane] = y[0] + y[1];
+            warp_sync();
+#pragma unroll
+            for (int q = 0; q < rows_of_lane; ++q) {
+                const int r = lane + q * warp_lanes;
+                if (r < j + 8 || r >= padded) continue;
+                real sum[2] = {};
+#pragma unroll
+                for (int k = 0; k < 8; ++k) sum[k % 2] += shared.factor[r + (j + k) * factor_leading] * b[j + k];
+                own[q] -= sum[0] + sum[1];
+                if (r < j + 16) b[r] = own[q];
+            }
+            warp_sync();
         }
+    }
+}
+
+/* running = L^-T running, a warp a column. */
+TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns) {
+    const int lane = thread_index() % warp_lanes;
+#pragma unroll 1
+    for (int c = thread_index() / warp_lanes; c < columns; c += sweep_warps) {
+        real* b = shared.running[c];
+        real own[rows_of_lane];
 #pragma unroll
-        for (int mask = warp_lanes / 2; mask > 0; mask /= 2)
+        for (int q = 0; q < rows_of_lane; ++q) own[q] = lane + q * warp_lanes < padded ? b[lane + q * warp_lanes] : real(0);
+#pragma unroll 1
+        for (int j = padded - 8; j >= 0; j -= 8) {
+            const real* inverse = shared.factor + j + j * factor_leading;
+            real x[2] = {};
+            if (lane < 8) {
 #pragma unroll
-            for (int q = 0; q < group; ++q)
+                for (int k = 0; k < 8; ++k) x[k % 2] += k >= lane ? inverse[k + lane * factor_leading] * b[j + k] : real(0);
+            }
+            warp_sync();
+            if (lane < 8) b[j + lane] = x[0] + x[1];
+            warp_sync();
 #pragma unroll
-                for (int c = 0; c < columns_at_once; ++c) sum[q][c] += shuffle_xor(sum[q][c], mask);
-        if (lane == 0) {
+            for (int q = 0; q < rows_of_lane; ++q) {
+                const int r = lane + q * warp_lanes;
+                if (r >= j) continue;
+                real sum[2] = {};
 #pragma unroll
-            for (int q = 0; q < group; ++q)
-#pragma unroll
-                for (int c = 0; c < columns_at_once; ++c) shared.stacked[c][k + q] -= sum[q][c];
+                for (int k = 0; k < 8; ++k) sum[k % 2] += shared.factor[j + k + r * factor_leading] * b[j + k];
+                own[q] -= sum[0] + sum[1];
+                if (r >= j - 8) b[r] = own[q];
+            }
+            warp_sync();
         }
+    }
+}
+
+TRIFOLD_DEVICE void store_solution(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+#pragma unroll 1
+    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) {
+        const int r = e % padded, c = e / padded;
+        if (r < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
     }
 }
 
@@ -1147,83 +1603,163 @@ TRIFOLD_DEVICE void apply_transposed(SweepShared& shared, const real* next, cons
 TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
     const int lane = thread_index() % warp_lanes;
     double* to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + block_index(member, block) * TRIFOLD_RHS + columns.first;
-    for (int c = thread_index() / warp_lanes; c < columns.count; c += threads / warp_lanes) {
+    for (int c = thread_index() / warp_lanes; c < columns.count; c += sweep_warps) {
         double sum = 0;
-        for (int r = lane; r < block_size; r += warp_lanes) sum += static_cast<double>(shared.solved[c][r]) * shared.solved[c][r];
+        for (int r = lane; r < block_size; r += warp_lanes) sum += static_cast<double>(shared.running[c][r]) * static_cast<double>(shared.running[c][r]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = sum;
     }
 }
 
-TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Chain& chain, trifold_int member,
-                                    Columns columns) {
-    load_running(shared, 0, args, level, member, block_at(level, chain.first), columns);
-    clear(shared, 2 * padded);
-#pragma unroll 1
-    for (trifold_int k = 0; k < chain.length; ++k) {
-        const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
-        const bool last = k + 1 == chain.length;
-        const real* factor = fetch_factor(shared, factor_of(args, member, block));
-        if (last)
-            clear(shared, padded);
-        else
-            load_running(shared, padded, args, level, member, block_at(level, position + chain.step), columns);
-        block_sync();
-        solve_lower(shared, factor);
-        const bool has_next = !last || chain.ahead >= 0;
-        apply_panels(shared, has_next ? next_of(args, member, block) : nullptr, chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
-        store_rhs(shared.solved, args, member, block, columns);
-        store_quadratic(shared, args, member, block, columns);
-        block_sync();
-        if (last) break;
-#pragma unroll 1
-        for (int e = thread_index(); e < padded * columns_at_once; e += threads)
-            shared.stacked[e / padded][e % padded] = shared.stacked[e / padded][padded + e % padded];
-        block_sync();
-    }
-    const bool add = level.index > 0;
-    if (chain.ahead >= 0)
-        store_update(shared, padded, rhs_update_of(args, member, block_at(level, chain.ahead), side_ahead(chain)), add, columns);
-    if (chain.behind >= 0)
-        store_update(shared, 2 * padded, rhs_update_of(args, member, block_at(level, chain.behind), side_behind(chain)), add, columns);
-    block_sync();
+/* A row of [R; G] in two threads, each with half of its columns. */
+constexpr int half_depth = padded / 2;
+TRIFOLD_DEVICE void fetch_half_row(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
+    const int row = thread_index() / 2, first = thread_index() % 2 * half_depth;
+    const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
+    const real* from = (ahead ? next_of(args, member, front.block) : behind_of(args, member, front.block)) + row % padded + first * padded;
+#pragma unroll
+    for (int k = 0; k < half_depth; ++k) a[k] = exists ? from[k * padded] : real(0);
 }
 
-TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Chain& chain, trifold_int member,
-                                     Columns columns) {
-    if (chain.ahead >= 0) load_rhs(shared, padded, args.x, args.x_strides, member, block_at(level, chain.ahead), columns);
-    if (chain.behind >= 0) load_rhs(shared, 2 * padded, args.x, args.x_strides, member, block_at(level, chain.behind), columns);
+/* The right-hand sides of a front as all fronts before it leave them; the first pass waits for these. */
+TRIFOLD_DEVICE void gather_running(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+    constexpr int each = (columns_at_once + 3) / 4;
+    real value[each];
+#pragma unroll
+    for (int q = 0; q < each; ++q) {
+        const int e = thread_index() + q * sweep_threads, r = e % padded, c = e / padded;
+        const bool inside = c < columns.count && r < block_size;
+        value[q] = inside ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, front.block, r, columns.first + c)] : real(0);
+    }
 #pragma unroll 1
-    for (trifold_int k = chain.length; k-- > 0;) {
-        const trifold_int block = block_at(level, chain.first + k * chain.step);
-        const bool last = k + 1 == chain.length;
-        const real* factor = fetch_factor(shared, factor_of(args, member, block));
-        load_rhs(shared, 0, args.b, args.b_strides, member, block, columns);
-        block_sync();
-        const bool has_next = !last || chain.ahead >= 0;
-        apply_transposed(shared, has_next ? next_of(args, member, block) : nullptr, chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
-        block_sync();
-        solve_upper(shared, factor);
-        store_rhs(shared.solved, args, member, block, columns);
-#pragma unroll 1
-        for (int e = thread_index(); e < padded * columns_at_once; e += threads)
-            shared.stacked[e / padded][padded + e % padded] = shared.solved[e / padded][e % padded];
-        block_sync();
+    for (int k = 0; k < front.level; ++k) {
+        const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
+        const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+        if (columns.first == 0) await_fronts(args, Kind::forward, member, front.run, left, right);
+        const real* from_left = neighbour_rhs_of(args, member, left, 1) + columns.first * padded;
+        const real* from_right = neighbour_rhs_of(args, member, right < 0 ? left : right, 0) + columns.first * padded;
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            const int e = thread_index() + q * sweep_threads;
+            if (e >= padded * columns.count) continue;
+            value[q] -= from_left[e];
+            if (right >= 0) value[q] -= from_right[e];
+        }
+    }
+#pragma unroll
+    for (int q = 0; q < each; ++q) {
+        const int e = thread_index() + q * sweep_threads;
+        if (e < padded * columns_at_once) shared.running[e / padded][e % padded] = value[q];
     }
 }
 
-template <bool Forward>
-TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
+/* R y and G y, for the neighbours. */
+TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth],
+                                  Columns columns) {
+    const int row = thread_index() / 2, first = thread_index() % 2 * half_depth;
+    const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
+    real* to = neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0) + columns.first * padded + row % padded;
+#pragma unroll 1
+    for (int c = 0; c < columns.count; ++c) {
+        real sum[4] = {};
+#pragma unroll
+        for (int k = 0; k < half_depth; ++k) sum[k % 4] += a[k] * shared.running[c][first + k];
+        real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        total += shuffle_xor(total, 1);
+        if (first == 0 && exists) to[c * padded] = total;
+    }
+}
+
+TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
-    const Chain chain = find_chain(level, number);
+    const Front front = claim_front(args, member, Kind::forward, shared.ticket);
+    fetch_factor(shared, factor_of(args, member, front.block));
+    real a[half_depth];
+    fetch_half_row(a, args, member, front);
+    wait_copies<0>();
+#pragma unroll 1
     for (int first = 0; first < args.columns; first += columns_at_once) {
         const int rest = static_cast<int>(args.columns) - first;
         const Columns columns{first, rest < columns_at_once ? rest : columns_at_once};
-        if (Forward)
-            forward_columns(shared, args, level, chain, member, columns);
-        else
-            backward_columns(shared, args, level, chain, member, columns);
+        gather_running(shared, args, member, front, columns);
+        block_sync();
+        solve_lower(shared, columns.count);
+        block_sync();
+        leave_updates(shared, args, member, front, a, columns);
+        if (first + columns_at_once >= args.columns) {
+            block_sync();
+            if (thread_index() == 0) release_front(args, Kind::forward, member, front, false);
+        }
+        store_solution(shared.running, args, member, front.block, columns);
+        store_quadratic(shared, args, member, front.block, columns);
+        block_sync();
     }
+}
+
+/* A column of [R; G] in four threads, each with every fourth row. */
+TRIFOLD_DEVICE void fetch_quarter_column(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
+    const int column = thread_index() / 4, first = thread_index() % 4;
+    const real* next = next_of(args, member, front.block) + column * padded + first;
+    const real* behind = behind_of(args, member, front.block) + column * padded + first;
+#pragma unroll
+    for (int k = 0; k < half_depth; ++k) {
+        const int r = 4 * k;
+        if (r < padded)
+            a[k] = front.next >= 0 ? next[r] : real(0);
+        else
+            a[k] = front.behind >= 0 ? behind[r - padded] : real(0);
+    }
+}
+
+/* running = the right-hand sides less what the neighbours' solutions take from them. */
+TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth],
+                                        Columns columns) {
+    const int column = thread_index() / 4, first = thread_index() % 4;
+#pragma unroll 1
+    for (int c = 0; c < columns.count; ++c) {
+        real sum[4] = {};
+#pragma unroll
+        for (int k = 0; k < half_depth; ++k) sum[k % 4] += a[k] * shared.solved[c][first + 4 * k];
+        real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        total += shuffle_xor(total, 1);
+        total += shuffle_xor(total, 2);
+        if (first == 0) shared.running[c][column] -= total;
+    }
+}
+
+TRIFOLD_DEVICE void load_rhs(real* to, int leading, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block, Columns columns) {
+#pragma unroll 1
+    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) {
+        const int r = e % padded, c = e / padded;
+        const bool inside = block >= 0 && r < block_size;
+        to[r + c * leading] = inside ? static_cast<const real*>(from)[rhs_at(strides, member, block, r, columns.first + c)] : real(0);
+    }
+}
+
+TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member) {
+    SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
+    const Front front = claim_front(args, member, Kind::backward, shared.ticket);
+    fetch_factor(shared, factor_of(args, member, front.block));
+    real a[half_depth];
+    fetch_quarter_column(a, args, member, front);
+    wait_copies<0>();
+#pragma unroll 1
+    for (int first = 0; first < args.columns; first += columns_at_once) {
+        const int rest = static_cast<int>(args.columns) - first;
+        const Columns columns{first, rest < columns_at_once ? rest : columns_at_once};
+        load_rhs(shared.running[0], padded, args.b, args.b_strides, member, front.block, columns);
+        if (first == 0) await_fronts(args, Kind::backward, member, front.run, front.next, front.behind);
+        load_rhs(shared.solved[0], 2 * padded, args.x, args.x_strides, member, front.next, columns);
+        load_rhs(shared.solved[0] + padded, 2 * padded, args.x, args.x_strides, member, front.behind, columns);
+        block_sync();
+        subtract_neighbours(shared, args, member, front, a, columns);
+        block_sync();
+        solve_upper(shared, columns.count);
+        block_sync();
+        store_solution(shared.running, args, member, front.block, columns);
+        block_sync();
+    }
+    if (thread_index() == 0) release_front(args, Kind::backward, member, front, false);
 }
 
 /* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
@@ -1247,8 +1783,9 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
     }
     shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
     block_sync();
-    for (int half = threads / 2; half > 0; half /= 2) {
-        if (t < half) {
+    for (int count = threads; count > 1; count = (count + 1) / 2) {
+        const int half = (count + 1) / 2;
+        if (t < count / 2) {
             shared.sum[t] += shared.sum[t + half];
             shared.floors[t] += shared.floors[t + half];
             if (shared.failure[t + half] < shared.failure[t]) shared.failure[t] = shared.failure[t + half];
@@ -1275,8 +1812,8 @@ TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int 
         for (trifold_int block = t; block < TRIFOLD_HORIZON; block += threads) sum += from[block_index(member, block) * TRIFOLD_RHS + column];
         shared.sum[t] = sum;
         block_sync();
-        for (int half = threads / 2; half > 0; half /= 2) {
-            if (t < half) shared.sum[t] += shared.sum[t + half];
+        for (int count = threads; count > 1; count = (count + 1) / 2) {
+            if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
             block_sync();
         }
         if (t == 0) buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[member * TRIFOLD_RHS + column] = shared.sum[0];
@@ -1284,7 +1821,7 @@ TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int 
     }
 }
 
-/* The kernels of the unit. Grid: chains by groups of members. */
+/* The kernels of every unit. Grid: chains by groups of members. */
 template <class Use>
 TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
     const trifold_int first = group_y() * TRIFOLD_MEMBERS_PER_GROUP;
@@ -1293,34 +1830,6 @@ TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
         if (TRIFOLD_MEMBERS_PER_GROUP > 1) block_sync();
     }
 }
-
-#ifdef TRIFOLD_KERNEL_FACTOR
-TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { factor_chain(args, level, group_x(), member); });
-}
-#endif
-
-#ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
-TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) {
-        factor_chain(args, level, group_x(), member);
-        block_sync();
-        sweep_chain<true>(args, level, group_x(), member);
-    });
-}
-#endif
-
-#ifdef TRIFOLD_KERNEL_FORWARD
-TRIFOLD_KERNEL(threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member); });
-}
-#endif
-
-#ifdef TRIFOLD_KERNEL_BACKWARD
-TRIFOLD_KERNEL(threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member); });
-}
-#endif
 
 #ifdef TRIFOLD_KERNEL_INVERSE
 TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
@@ -1337,5 +1846,30 @@ TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER t
 #ifdef TRIFOLD_KERNEL_FINISH_FORWARD
 TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     each_member(args, [&](trifold_int member) { finish_forward_member(args, member); });
+}
+#endif
+
+/* The kernels that treat all levels in one launch. Grid: fronts by groups of members. */
+#ifdef TRIFOLD_KERNEL_FACTOR
+TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    each_member(args, [&](trifold_int member) { factor_front<false>(args, member); });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
+TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    each_member(args, [&](trifold_int member) { factor_front<true>(args, member); });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_FORWARD
+TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    each_member(args, [&](trifold_int member) { forward_front(args, member); });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_BACKWARD
+TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    each_member(args, [&](trifold_int member) { backward_front(args, member); });
 }
 #endif
