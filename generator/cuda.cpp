@@ -247,7 +247,7 @@ std::string emit(const Program& program) {
         {"SHARED_INVERSE", plan.inverse_shared},
         {"SCRATCH_CHAINS", most_chains(program.schedule)},
         {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
-        {"FACTOR_BLOCKS", plan.variant == "dataflow" ? dataflow_blocks(plan) : blocks_for(plan.threads, 168)},
+        {"FACTOR_BLOCKS", plan.variant == "dataflow" ? dataflow_blocks(plan) : blocks_for(plan.threads, plan.padded <= 16 ? 255 : 168)},
         {"FACTOR_FORWARD_BLOCKS", plan.variant == "dataflow" ? std::max<std::int64_t>(dataflow_blocks(plan) - 1, 1) : 1},
         {"SWEEP_BLOCKS", blocks_for(plan.sweep_threads, plan.variant == "dataflow" ? 128 : 255)},
     };
