@@ -83,13 +83,14 @@ TEST_CASE("operations visit every level in order, each launch after the one it n
             return static_cast<std::size_t>(std::ranges::count(launches, static_cast<std::size_t>(phase), &Launch::kernel));
         };
         CHECK(program.operations.size() == all_operations().size());
-        CHECK(count(Operation::factor, Phase::factor) == levels);
+        const auto passes = [&](Phase phase) { return program.variant.shapes.at(phase).all_levels ? 1 : levels; };
+        CHECK(count(Operation::factor, Phase::factor) == passes(Phase::factor));
         CHECK(count(Operation::factor, Phase::finish_factor) == 1);
-        CHECK(count(Operation::solve, Phase::forward) == levels);
-        CHECK(count(Operation::solve, Phase::backward) == levels);
-        CHECK(count(Operation::factor_solve, Phase::factor_forward) == levels);
-        CHECK(count(Operation::factor_solve, Phase::backward) == levels);
-        CHECK(count(Operation::inverse, Phase::inverse) == levels);
+        CHECK(count(Operation::solve, Phase::forward) == passes(Phase::forward));
+        CHECK(count(Operation::solve, Phase::backward) == passes(Phase::backward));
+        CHECK(count(Operation::factor_solve, Phase::factor_forward) == passes(Phase::factor_forward));
+        CHECK(count(Operation::factor_solve, Phase::backward) == passes(Phase::backward));
+        CHECK(count(Operation::inverse, Phase::inverse) == passes(Phase::inverse));
         for (const auto& [operation, launches] : program.operations) {
             std::size_t waits = 0;
             for (std::size_t k = 0; k < launches.size(); ++k) {
@@ -107,6 +108,35 @@ TEST_CASE("operations visit every level in order, each launch after the one it n
         CHECK(std::ranges::is_sorted(climbed));
         CHECK(std::ranges::is_sorted(descended, std::ranges::greater{}));
     }
+}
+
+TEST_CASE("a launch of all levels has a task for every front, and starts from tickets and flags of zero") {
+    const auto program =
+        generate({.block = 12, .horizon = 9, .batch = 2}, {Backend::cuda, "sm_90"}, {.schedule = "multi-stage", .variant = "dataflow"});
+    const auto& factor = program.operations.at(Operation::factor);
+    REQUIRE(factor.size() == 2);
+    CHECK(factor[0].level.chains == 9);
+    CHECK(buffer(program, "ticket").zeroed);
+    CHECK(buffer(program, "ticket").bytes == 3 * 2 * 8);
+    CHECK(buffer(program, "flag").zeroed);
+    CHECK(buffer(program, "flag").bytes == 3 * 2 * 9 * 8);
+    CHECK(!buffer(program, "factor").zeroed);
+    const auto fused = generate({.block = 12, .horizon = 9}, {Backend::cuda, "sm_90"}, {.schedule = "multi-stage", .variant = "fused"});
+    CHECK(buffer(fused, "flag").bytes == 0);
+}
+
+TEST_CASE("variant dataflow refuses what it cannot do") {
+    const auto variant_of = [](std::int64_t block, Precision precision, const Target& target, const char* schedule, const char* variant) {
+        return generate({.block = block, .horizon = 9, .precision = precision}, target, {.schedule = schedule, .variant = variant})
+            .variant.name;
+    };
+    const Target h200{Backend::cuda, "sm_90"};
+    CHECK(variant_of(64, Precision::f64, h200, "multi-stage", "auto") == "dataflow");
+    CHECK(variant_of(96, Precision::f32, h200, "multi-stage", "auto") == "dataflow");
+    CHECK(variant_of(64, Precision::f64, h200, "twisted:2", "auto") == "fused");
+    CHECK_THROWS_AS(variant_of(65, Precision::f64, h200, "multi-stage", "dataflow"), SpecError);
+    CHECK_THROWS_AS(variant_of(8, Precision::f64, h200, "twisted:2", "dataflow"), SpecError);
+    CHECK_THROWS_AS(variant_of(8, Precision::f64, {Backend::hip, "gfx942"}, "multi-stage", "dataflow"), SpecError);
 }
 
 TEST_CASE("a Program has the kernels that its operations need, and no others") {
