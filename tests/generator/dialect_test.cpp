@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
+#include <string>
+#include <string_view>
 
 #include "generator/error.hpp"
 #include "generator/program.hpp"
@@ -21,8 +23,31 @@ std::string read(const std::filesystem::path& path) {
     return text.str();
 }
 
-/// What belongs into a platform header: words of a toolkit, assembly, and tests for a dialect or an architecture.
-const std::regex dialect("__[a-z]+|\\basm\\b|\\b(threadIdx|blockIdx|blockDim|gridDim)\\b|TRIFOLD_(ARCH|WAVE)|CUDA|HIP|amdgcn");
+/// Whether a word belongs into a platform header: one of a toolkit's, assembly, a test for a dialect or an architecture.
+bool is_dialect(std::string_view word) {
+    for (const auto* exact : {"asm", "threadIdx", "blockIdx", "blockDim", "gridDim"})
+        if (word == exact) return true;
+    for (const auto* part : {"TRIFOLD_ARCH", "TRIFOLD_WAVE", "CUDA", "HIP", "amdgcn"})
+        if (word.find(part) != std::string_view::npos) return true;
+    const auto underscores = word.find("__");
+    return underscores != std::string_view::npos && underscores + 2 < word.size() &&
+           std::islower(static_cast<unsigned char>(word[underscores + 2])) != 0;
+}
+
+/// The first such word of a text, or nothing.
+std::string first_dialect_word(std::string_view text) {
+    const auto in_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    std::string word;
+    for (std::size_t k = 0; k <= text.size(); ++k) {
+        if (k < text.size() && in_word(text[k])) {
+            word += text[k];
+            continue;
+        }
+        if (is_dialect(word)) return word;
+        word.clear();
+    }
+    return {};
+}
 
 }  // namespace
 
@@ -32,13 +57,12 @@ TEST_CASE("device templates speak no dialect but through the platform headers") 
         const auto name = entry.path().filename().string();
         CAPTURE(name);
         const auto text = read(entry.path());
-        std::smatch found;
-        const bool speaks = std::regex_search(text, found, dialect);
+        const auto found = first_dialect_word(text);
         if (name.starts_with("platform")) {
-            CHECK(speaks);
+            CHECK(!found.empty());
             ++platforms;
         } else {
-            CHECK_MESSAGE(!speaks, "found '" << found.str() << "'");
+            CHECK(found == "");
             ++checked;
         }
     }
