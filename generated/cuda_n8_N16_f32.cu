@@ -393,6 +393,15 @@ TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifo
     return member * TRIFOLD_COUPLINGS + level.next_coupling + (lower - level.next_base) / level.next_scale;
 }
 
+/* The columns of a call that one pass treats. */
+struct Columns {
+    int first, count;
+};
+
+TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
+    return member * s.member + block * s.stage + r * s.row + column * s.column;
+}
+
 /* The indices of element e of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the
  * other. A warp then reads whole sectors and writes shared memory of leading dimension 4 modulo 8 without conflicts. */
 struct Place {
@@ -856,10 +865,6 @@ TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, Kind kind, trifold_in
     return (shuffle(failed, 0) | shuffle(failed, 1)) != 0;
 }
 
-TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
-    return member * s.member + block * s.stage + r * s.row + column * s.column;
-}
-
 /* What a front leaves for the right-hand sides of its neighbours: side 0 of the one behind, side 1 of the next. */
 TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * TRIFOLD_STORAGE_VECTOR;
@@ -896,7 +901,7 @@ struct FrontShared {
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
-    alignas(16) real left[lower_leading * padded];      /* R of the front to the left, later unused */
+    alignas(16) real left[lower_leading * padded];      /* R of the front to the left */
     alignas(16) real right[lower_leading * padded];     /* G of the front to the right */
 };
 static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
@@ -1507,11 +1512,6 @@ struct SweepShared {
     real solved[columns_at_once][2 * padded];         /* forward: y; backward: x of the next and behind */
 };
 static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
-
-/* The columns of a call that one pass treats. */
-struct Columns {
-    int first, count;
-};
 
 TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
     constexpr int vectors = padded / vector_width;

@@ -84,7 +84,8 @@ Plan tiled_plan(const Spec& spec) {
 /// Blocks beyond this leave no room for a front in a thread block's registers and shared memory.
 std::int64_t dataflow_limit(const Spec& spec) { return spec.precision == Precision::f64 ? 64 : 96; }
 
-/// A warp a column tile of D, a lane a row of [R; G; y'] (FrontShared in templates/device/factor_dataflow.cuh).
+/// Two warps take turns at D's column tiles, of the others a lane has a row of [R; G] (FrontShared in
+/// templates/device/factor_dataflow.cuh).
 Plan dataflow_plan(const Spec& spec, const Target& target) {
     Plan plan = fused_plan(spec, target);
     plan.variant = "dataflow";
@@ -247,6 +248,7 @@ std::string emit(const Program& program) {
         {"SHARED_INVERSE", plan.inverse_shared},
         {"SCRATCH_CHAINS", most_chains(program.schedule)},
         {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
+        // With fewer registers the smallest fused fronts spill; with right-hand sides riding along, a front that flows needs more.
         {"FACTOR_BLOCKS", plan.variant == "dataflow" ? dataflow_blocks(plan) : blocks_for(plan.threads, plan.padded <= 16 ? 255 : 168)},
         {"FACTOR_FORWARD_BLOCKS", plan.variant == "dataflow" ? std::max<std::int64_t>(dataflow_blocks(plan) - 1, 1) : 1},
         {"SWEEP_BLOCKS", blocks_for(plan.sweep_threads, plan.variant == "dataflow" ? 128 : 255)},

@@ -95,6 +95,15 @@ TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifo
     return member * TRIFOLD_COUPLINGS + level.next_coupling + (lower - level.next_base) / level.next_scale;
 }
 
+/* The columns of a call that one pass treats. */
+struct Columns {
+    int first, count;
+};
+
+TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
+    return member * s.member + block * s.stage + r * s.row + column * s.column;
+}
+
 /* The indices of element e of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the
  * other. A warp then reads whole sectors and writes shared memory of leading dimension 4 modulo 8 without conflicts. */
 struct Place {

@@ -66,10 +66,6 @@ TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, Kind kind, trifold_in
     return (shuffle(failed, 0) | shuffle(failed, 1)) != 0;
 }
 
-TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
-    return member * s.member + block * s.stage + r * s.row + column * s.column;
-}
-
 /* What a front leaves for the right-hand sides of its neighbours: side 0 of the one behind, side 1 of the next. */
 TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * TRIFOLD_STORAGE_VECTOR;

@@ -29,7 +29,7 @@ struct FrontShared {
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
-    alignas(16) real left[lower_leading * padded];      /* R of the front to the left, later unused */
+    alignas(16) real left[lower_leading * padded];      /* R of the front to the left */
     alignas(16) real right[lower_leading * padded];     /* G of the front to the right */
 };
 static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");

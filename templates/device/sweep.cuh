@@ -13,15 +13,6 @@ struct SweepShared {
 };
 static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
 
-/* The columns of a call that one pass treats. */
-struct Columns {
-    int first, count;
-};
-
-TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
-    return member * s.member + block * s.stage + r * s.row + column * s.column;
-}
-
 TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
                              Columns columns) {
 #pragma unroll 1

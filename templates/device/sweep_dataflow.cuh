@@ -13,11 +13,6 @@ struct SweepShared {
 };
 static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
 
-/* The columns of a call that one pass treats. */
-struct Columns {
-    int first, count;
-};
-
 TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
     constexpr int vectors = padded / vector_width;
 #pragma unroll 4
