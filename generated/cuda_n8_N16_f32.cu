@@ -116,7 +116,7 @@ typedef struct {
 #define TRIFOLD_RIDERS 1
 #define TRIFOLD_LOWER_LEADING 12
 #define TRIFOLD_STACKED_LEADING 20
-#define TRIFOLD_SHARED_FACTOR 2176
+#define TRIFOLD_SHARED_FACTOR 2240
 #define TRIFOLD_SHARED_SWEEP 496
 #define TRIFOLD_TENSOR 0
 #define TRIFOLD_ROW_VECTORS 1
@@ -148,9 +148,10 @@ TRIFOLD_DEVICE trifold_int group_y() { return blockIdx.y; }
 TRIFOLD_DEVICE void block_sync() { __syncthreads(); }
 TRIFOLD_DEVICE void warp_sync() { __syncwarp(); }
 
-/* Barrier `id`, 1 to 15, of `count` threads of the block, whole warps: those that wait, and those that only arrive. */
-TRIFOLD_DEVICE void named_sync(int id, int count) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory"); }
-TRIFOLD_DEVICE void named_arrive(int id, int count) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory"); }
+/* Barrier `id`, 1 to 15, of `count` threads of the block, whole warps: those that wait, and those that only arrive. The word
+ * of shared memory, zero at first, is for platforms without such barriers; `count` must not change. */
+TRIFOLD_DEVICE void named_sync(unsigned&, int id, int count) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory"); }
+TRIFOLD_DEVICE void named_arrive(unsigned&, int id, int count) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory"); }
 
 extern __shared__ uint4 trifold_shared[];
 TRIFOLD_DEVICE void* shared_memory() { return trifold_shared; }
@@ -870,15 +871,7 @@ TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int memb
     return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * TRIFOLD_STORAGE_VECTOR;
 }
 
-/* Factorization of all fronts in one launch, a thread block each, for blocks up to 64 (double) or 96 (single).
- *
- * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
- * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
- * overlap the waiting, nobody writes to another's data, and the sums have one order.
- *
- * The panel: two warps take turns at the column tiles of D, their lanes holding the rows, the tile itself redundantly in registers,
- * two pivots at a time: with a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together.
- * Right-hand sides ride along as rows below D's. The other warps hold a row of [R; G] a lane and follow a tile behind. */
+/* What a thread block has of its front while it factors it, and products of its rows by warps. */
 constexpr int tiles = padded / 8;
 constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along */
 constexpr int pivot_warps = tiles < 2 ? tiles : 2;
@@ -886,16 +879,19 @@ constexpr int stacked_rows = 2 * padded, stacked_warps = (stacked_rows + warp_la
 constexpr int warps = pivot_warps + stacked_warps;
 constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes; /* rows of D a lane has */
 constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_STACKED_LEADING;
-constexpr int bands = (padded + 15) / 16; /* a warp multiplies bands of 16 rows by strips of 8 columns */
+constexpr int strip_columns = use_tensor ? tensor_rows : warp_lanes / 4; /* a warp multiplies bands of 16 rows by strips of these */
+constexpr int bands = (padded + 15) / 16, strips = padded / strip_columns;
+static_assert(padded % strip_columns == 0, "strips are whole, bands may lack their second half");
 constexpr int lower_squares = bands * (bands + 1) / 2, lower_rounds = (lower_squares + warps - 1) / warps;
 static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
 
 /* Named barriers: tile t is there; the warps of the stack have met. */
-constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles;
+constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, barriers = stack_barrier + 1;
 
 struct FrontShared {
     Pivots pivots;
     trifold_int ticket;
+    unsigned arrivals[16]; /* at the named barriers */
     double diagonal[padded];
     real inverse[tiles][64];                      /* of the diagonal tiles, column-major */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
@@ -906,46 +902,55 @@ struct FrontShared {
 };
 static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
 
-/* A warp's product of a band and a strip, four elements a lane: by tensor instructions two rows by two columns, else four rows. */
+/* Before the first front of a thread block; its first barrier comes with the claim. */
+TRIFOLD_DEVICE void start_barriers() {
+    static_assert(barriers <= 16, "as many as there are");
+    if (thread_index() < 16) static_cast<FrontShared*>(shared_memory())->arrivals[thread_index()] = 0;
+}
+TRIFOLD_DEVICE void meet(FrontShared& shared, int barrier, int count) { named_sync(shared.arrivals[barrier], barrier, count); }
+
+/* A warp's product of a band and a strip, four elements a lane: by tensor instructions as they come, else four rows. */
 struct Patch {
-    real at[2][2];
+    real at[tensor_columns][tensor_vectors][2];
 };
+static_assert(tensor_columns * tensor_vectors == 2, "four elements a lane");
+template <class P>
+TRIFOLD_DEVICE auto& element(P& patch, int k) {
+    return patch.at[k / 2 / tensor_vectors][k / 2 % tensor_vectors][k % 2];
+}
 TRIFOLD_DEVICE int patch_row(int k) {
-    const int lane = thread_index() % warp_lanes;
-    return use_tensor ? k / 2 * 8 + lane / 4 : lane % 4 * 4 + k;
+    return use_tensor ? k / 2 / tensor_vectors * 8 + tensor_column() : thread_index() % 4 * 4 + k;
 }
 TRIFOLD_DEVICE int patch_column(int k) {
-    const int lane = thread_index() % warp_lanes;
-    return use_tensor ? lane % 4 * 2 + k % 2 : lane / 4;
+    return use_tensor ? result_row(k / 2 % tensor_vectors) + k % 2 : thread_index() % warp_lanes / 4;
 }
 
-/* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns; strips from `strips` on do not exist. Of
- * a band that is half padding (not `whole`) the first half is taken twice, and nobody looks at the second. */
-template <int Sign, int Quads, int Strips, class P>
-TRIFOLD_DEVICE void multiply_band(P (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole, int strips, int depth) {
-    const int lane = thread_index() % warp_lanes;
+/* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns; strips from `count` on do not exist. A
+ * strip has `Columns` columns, or its results beyond them are of no use. Of a band that is half padding (not `whole`) the first half
+ * is taken twice, and nobody looks at the second. */
+template <int Sign, int Quads, int Columns, int Strips>
+TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole, int count, int depth) {
     if constexpr (use_tensor) {
-        a += lane / 4 + lane % 4 * a_leading, b += lane / 4 + lane % 4 * b_leading;
+        a += (whole ? tensor_column() : tensor_column() % 8) + tensor_depth() * a_leading, b += tensor_row() % Columns + tensor_depth() * b_leading;
         const int second = whole ? 8 : 0;
 #pragma unroll 2
         for (int k = 0; k < depth; k += 4 * Quads) {
-            double lines[2][Quads];
+            real lines[tensor_columns][Quads];
 #pragma unroll
-            for (int i = 0; i < Quads; ++i) {
-                const int at = (k + 4 * i) * a_leading;
-                lines[0][i] = Sign * a[at], lines[1][i] = Sign * a[at + second];
-            }
+            for (int i = 0; i < Quads; ++i)
+#pragma unroll
+                for (int c = 0; c < tensor_columns; ++c) lines[c][i] = Sign * a[(k + 4 * i) * a_leading + c * second];
 #pragma unroll
             for (int strip = 0; strip < Strips; ++strip) {
-                if (strip >= strips) continue;
-                double others[Quads];
+                if (strip >= count) continue;
+                real others[Quads];
 #pragma unroll
-                for (int i = 0; i < Quads; ++i) others[i] = b[strip * 8 + (k + 4 * i) * b_leading];
-                tensor_multiply<Quads>(patches[strip].at[0], patches[strip].at[1], lines, others);
+                for (int i = 0; i < Quads; ++i) others[i] = b[strip * Columns + (k + 4 * i) * b_leading];
+                tensor_multiply<Quads>(patches[strip].at, lines, others);
             }
         }
     } else {
-        a += whole ? lane % 4 * 4 : lane % 2 * 4, b += lane / 4;
+        a += whole ? thread_index() % 4 * 4 : thread_index() % 2 * 4, b += thread_index() % warp_lanes / 4;
 #pragma unroll 4
         for (int k = 0; k < depth; ++k) {
             real line[4];
@@ -953,9 +958,9 @@ TRIFOLD_DEVICE void multiply_band(P (&patches)[Strips], const real* a, int a_lea
             for (int v = 0; v < 4; ++v) line[v] = Sign * a[v + k * a_leading];
 #pragma unroll
             for (int strip = 0; strip < Strips; ++strip) {
-                const real other = strip < strips ? b[strip * 8 + k * b_leading] : real(0);
+                const real other = strip < count ? b[strip * Columns + k * b_leading] : real(0);
 #pragma unroll
-                for (int v = 0; v < 4; ++v) patches[strip].at[v / 2][v % 2] += line[v] * other;
+                for (int v = 0; v < 4; ++v) element(patches[strip], v) += line[v] * other;
             }
         }
     }
@@ -968,7 +973,7 @@ TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const 
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         const int r = row + patch_row(k), c = column + patch_column(k);
-        if (padded % 16 == 0 || (r < padded && c < padded)) use(patch.at[k / 2][k % 2], r, c);
+        if (padded % 16 == 0 || (r < padded && c < padded)) use(element(patch, k), r, c);
     }
 }
 
@@ -980,8 +985,7 @@ TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from) {
         copy_async(to + e % vectors * vector_width + e / vectors * leading, from + e * vector_width);
 }
 
-/* ---- before the panel: D, the couplings and the right-hand sides as this front finds them ---- */
-
+/* A front before its panel: D, the couplings and the right-hand sides as it finds them. */
 /* Right-hand sides into the rows below D. */
 TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int block) {
     for (int e = thread_index(); e < riders * padded; e += threads) {
@@ -1004,13 +1008,14 @@ TRIFOLD_DEVICE void update_riders(real* lower, const trifold_args& args, trifold
     }
 }
 
-/* A band by two strips. */
-struct TwoStrips {
-    Patch strips[2];
+/* A band by the strips of 16 columns. */
+constexpr int square_strips = 16 / strip_columns;
+struct BandSquare {
+    Patch strips[square_strips];
 };
 /* use(square, row, column) for this warp's squares of the lower part of a block. */
 template <class Use>
-TRIFOLD_DEVICE void each_lower_square(TwoStrips (&squares)[lower_rounds], const Use& use) {
+TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[lower_rounds], const Use& use) {
 #pragma unroll
     for (int round = 0; round < lower_rounds; ++round) {
         int row = 0, column = thread_index() / warp_lanes + round * warps;
@@ -1023,7 +1028,7 @@ TRIFOLD_DEVICE void each_lower_square(TwoStrips (&squares)[lower_rounds], const 
  * are needed. Returns whether one of those fronts failed. */
 template <bool Riders>
 TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    TwoStrips sums[lower_rounds]{};
+    BandSquare sums[lower_rounds]{};
     bool fed = false;
 #pragma unroll 1
     for (int k = 0; k < front.level; ++k) {
@@ -1044,20 +1049,20 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
             wait_copies<0>();
         }
         block_sync();
-        each_lower_square(sums, [&](TwoStrips& sum, int row, int column) {
+        each_lower_square(sums, [&](BandSquare& sum, int row, int column) {
             const bool whole = row + 8 < padded;
-            const int strips = column + 8 < padded ? 2 : 1;
-            multiply_band<1, block_quads>(sum.strips, shared.left + row, lower_leading, shared.left + column, lower_leading, whole, strips, padded);
+            const int count = column + 16 <= padded ? square_strips : 1;
+            multiply_band<1, block_quads, strip_columns>(sum.strips, shared.left + row, lower_leading, shared.left + column, lower_leading, whole, count, padded);
             if (right >= 0)
-                multiply_band<1, block_quads>(sum.strips, shared.right + row, lower_leading, shared.right + column, lower_leading, whole, strips, padded);
+                multiply_band<1, block_quads, strip_columns>(sum.strips, shared.right + row, lower_leading, shared.right + column, lower_leading, whole, count, padded);
         });
         if (!last) block_sync();
     }
     if (front.level > 0)
-        each_lower_square(sums, [&](const TwoStrips& sum, int row, int column) {
+        each_lower_square(sums, [&](const BandSquare& sum, int row, int column) {
 #pragma unroll
-            for (int strip = 0; strip < 2; ++strip)
-                each_element(sum.strips[strip], row, column + strip * 8, [&](real value, int r, int c) {
+            for (int strip = 0; strip < square_strips; ++strip)
+                each_element(sum.strips[strip], row, column + strip * strip_columns, [&](real value, int r, int c) {
                     if (r >= c) shared.lower[r + c * lower_leading] -= value;
                 });
         });
@@ -1073,16 +1078,17 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const Front& front) {
         if ((ahead ? front.next : front.behind) < 0) continue;
         const int row = unit % bands * 16;
         real* band = shared.stacked + (ahead ? 0 : padded) + row;
-        Patch products[tiles]{};
-        multiply_band<-1, block_quads>(products, band, stacked_leading, ahead ? shared.right : shared.left, lower_leading, row + 8 < padded, tiles, padded);
+        Patch products[strips]{};
+        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, ahead ? shared.right : shared.left, lower_leading, row + 8 < padded,
+                                                     strips, padded);
         warp_sync();
 #pragma unroll
-        for (int strip = 0; strip < tiles; ++strip)
+        for (int strip = 0; strip < strips; ++strip)
 #pragma unroll
             for (int k = 0; k < 4; ++k)
-                if (row + patch_row(k) < padded) band[patch_row(k) + (strip * 8 + patch_column(k)) * stacked_leading] = products[strip].at[k / 2][k % 2];
+                if (row + patch_row(k) < padded) band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(products[strip], k);
     }
-    named_sync(stack_barrier, stacked_warps * warp_lanes);
+    meet(shared, stack_barrier, stacked_warps * warp_lanes);
 }
 
 /* The lower triangle of D, the identity in the padding, on its way. */
@@ -1144,8 +1150,7 @@ TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, tr
     return fed;
 }
 
-/* ---- the panel ---- */
-
+/* The panel of a front: D factored, R, G and the right-hand sides behind it. */
 /* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait(s)` returns when
  * L's tile s is there. Rows from `limit` on do not exist. */
 template <int Sets, class Wait>
@@ -1154,32 +1159,28 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
     real* columns = rows + t * 8 * leading;
     if constexpr (use_tensor) {
         if (t > 0) {
-            struct {
-                Patch strips[1];
-            } sums[2 * Sets];
+            constexpr int own_bands = Sets * warp_lanes / 16;
+            Patch sums[own_bands][1];
+            /* A strip of 16 columns reaches beyond the tile. */
+            const auto inside = [&](int h, int k) { return h * 16 + patch_row(k) < limit && (strip_columns == 8 || patch_column(k) < 8); };
 #pragma unroll
-            for (int h = 0; h < 2 * Sets; ++h)
+            for (int h = 0; h < own_bands; ++h)
 #pragma unroll
-                for (int k = 0; k < 4; ++k) {
-                    const int r = h * 16 + patch_row(k);
-                    sums[h].strips[0].at[k / 2][k % 2] = r < limit ? columns[r + patch_column(k) * leading] : real(0);
-                }
+                for (int k = 0; k < 4; ++k) element(sums[h][0], k) = inside(h, k) ? columns[h * 16 + patch_row(k) + patch_column(k) * leading] : real(0);
 #pragma unroll 1
             for (int s = 0; s < t; ++s) {
                 wait(s);
 #pragma unroll
-                for (int h = 0; h < 2 * Sets; ++h)
+                for (int h = 0; h < own_bands; ++h)
                     if (h * 16 < limit)
-                        multiply_band<-1, 2>(sums[h].strips, rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading, lower_leading,
-                                             h * 16 + 8 < limit, 1, 8);
+                        multiply_band<-1, 2, 8>(sums[h], rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading, lower_leading,
+                                                h * 16 + 8 < limit, 1, 8);
             }
 #pragma unroll
-            for (int h = 0; h < 2 * Sets; ++h)
+            for (int h = 0; h < own_bands; ++h)
 #pragma unroll
-                for (int k = 0; k < 4; ++k) {
-                    const int r = h * 16 + patch_row(k);
-                    if (r < limit) columns[r + patch_column(k) * leading] = sums[h].strips[0].at[k / 2][k % 2];
-                }
+                for (int k = 0; k < 4; ++k)
+                    if (inside(h, k)) columns[h * 16 + patch_row(k) + patch_column(k) * leading] = element(sums[h][0], k);
             warp_sync();
         }
     }
@@ -1358,7 +1359,7 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
     update_rows<row_sets>(a, shared.lower, lower_leading, padded, shared.lower, t, [&](int s) {
-        if (s + 1 == t) named_sync(tile_barrier + s, tile_party(s));
+        if (s + 1 == t) meet(shared, tile_barrier + s, tile_party(s));
     });
     real* own = shared.lower + t * 8 * lower_leading;
     real d[8][8];
@@ -1370,7 +1371,7 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     else
         factor_tile_carefully(shared, t);
     warp_sync();
-    named_arrive(tile_barrier + t, tile_party(t));
+    named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party(t));
     invert_tile(shared, t);
 }
 
@@ -1384,7 +1385,7 @@ TRIFOLD_DEVICE void follow(FrontShared& shared, const trifold_args& args, trifol
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
         real a[1][8];
-        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { named_sync(tile_barrier + t, tile_party(t)); });
+        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barrier + t, tile_party(t)); });
         if (to != nullptr) {
 #pragma unroll
             for (int c = 0; c < 8; ++c) to[(t * 8 + c) * padded] = a[0][c];
@@ -1393,8 +1394,15 @@ TRIFOLD_DEVICE void follow(FrontShared& shared, const trifold_args& args, trifol
     }
 }
 
-/* ---- after the panel ---- */
-
+/* Factorization of all fronts in one launch, a thread block each, for blocks up to 64 (double) or 96 (single).
+ *
+ * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
+ * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
+ * overlap the waiting, nobody writes to another's data, and the sums have one order.
+ *
+ * The panel: two warps take turns at the column tiles of D, their lanes holding the rows, the tile itself redundantly in registers,
+ * two pivots at a time: with a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together.
+ * Right-hand sides ride along as rows below D's. The other warps hold a row of [R; G] a lane and follow a tile behind. */
 /* R and G of a failed front, once more, by the warps of the stack. */
 TRIFOLD_DEVICE void spoil_neighbours(const trifold_args& args, trifold_int member, const Front& front) {
     const real nan = static_cast<real>(not_a_number());
@@ -1459,12 +1467,12 @@ TRIFOLD_DEVICE void spoil(FrontShared& shared) {
 
 /* The warps of the stack let the fronts that wait for this one go on. */
 template <bool Riders>
-TRIFOLD_DEVICE void leave_front(const FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
+TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
     if (Riders) {
-        named_sync(stack_barrier, stacked_warps * warp_lanes);
+        meet(shared, stack_barrier, stacked_warps * warp_lanes);
         leave_riders(shared, args, member, front);
     }
-    named_sync(stack_barrier, stacked_warps * warp_lanes);
+    meet(shared, stack_barrier, stacked_warps * warp_lanes);
     if (thread_index() == pivot_warps * warp_lanes) release_front(args, Kind::factor, member, front, failed);
 }
 
@@ -1852,12 +1860,14 @@ TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER 
 /* The kernels that treat all levels in one launch. Grid: fronts by groups of members. */
 #ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    start_barriers();
     each_member(args, [&](trifold_int member) { factor_front<false>(args, member); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
 TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    start_barriers();
     each_member(args, [&](trifold_int member) { factor_front<true>(args, member); });
 }
 #endif

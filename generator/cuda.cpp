@@ -85,18 +85,19 @@ Plan tiled_plan(const Spec& spec) {
 std::int64_t dataflow_limit(const Spec& spec) { return spec.precision == Precision::f64 ? 64 : 96; }
 
 /// Two warps take turns at D's column tiles, of the others a lane has a row of [R; G] (FrontShared in
-/// templates/device/factor_dataflow.cuh).
+/// templates/device/front_dataflow.cuh). A warp of 64 multiplies strips of 16 columns, of which a block has a whole number.
 Plan dataflow_plan(const Spec& spec, const Target& target) {
     Plan plan = fused_plan(spec, target);
     plan.variant = "dataflow";
-    plan.padded = round_up(spec.block, 8);
+    const auto lanes = warp_lanes(target);
+    plan.padded = round_up(spec.block, lanes / 4);
     plan.tile = 8;
     plan.riders = std::min<std::int64_t>(spec.rhs, 8);
     const auto tiles = plan.padded / 8;
-    plan.threads = 32 * (std::min<std::int64_t>(tiles, 2) + (2 * plan.padded + 31) / 32);
+    plan.threads = lanes * (std::min<std::int64_t>(tiles, 2) + (2 * plan.padded + lanes - 1) / lanes);
     plan.lower_leading = leading_for(plan.padded + plan.riders);
     plan.stacked_leading = leading_for(2 * plan.padded);
-    const auto head = 24 + 8 + 8 * plan.padded + tiles * 64 * plan.real + plan.padded * plan.real;
+    const auto head = 24 + 8 + 16 * 4 + 8 * plan.padded + tiles * 64 * plan.real + plan.padded * plan.real;
     plan.factor_shared = round_up(head, 16) + (3 * plan.lower_leading + plan.stacked_leading) * plan.padded * plan.real;
     return plan;
 }
@@ -133,14 +134,18 @@ Plan flowing_plan(const Spec& spec, const Target& target) {
     return plan;
 }
 
+bool can_flow(const Spec& spec, const Target& target, const Schedule& schedule) {
+    return spec.block <= dataflow_limit(spec) && schedule.levels == multi_stage(schedule.horizon).levels &&
+           fits(flowing_plan(spec, target), target);
+}
+
 Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule, std::string_view variant) {
-    const bool flows = cuda::flows(spec, target, schedule);
-    if (variant == "dataflow" && !flows)
+    if (variant == "dataflow" && !can_flow(spec, target, schedule))
         throw SpecError(
             fmt::format("variant 'dataflow' is for the schedule multi-stage, blocks up to {} and what shared memory holds, not for n = {}, "
                         "{}, {}; give auto",
                         dataflow_limit(spec), spec.block, schedule.name, to_string(target)));
-    if (flows && (variant == "dataflow" || variant == "auto")) return flowing_plan(spec, target);
+    if (variant == "dataflow" || (variant == "auto" && flows(spec, target, schedule))) return flowing_plan(spec, target);
     auto plan = fused_plan(spec, target);
     plan_sweeps(plan, spec);
     const bool possible = fits(plan, target);
@@ -189,8 +194,7 @@ std::int64_t scratch_bytes(const Plan& plan, const Spec& spec, const Schedule& s
 }  // namespace
 
 bool flows(const Spec& spec, const Target& target, const Schedule& schedule) {
-    return target.backend == Backend::cuda && spec.block <= dataflow_limit(spec) &&
-           schedule.levels == multi_stage(schedule.horizon).levels && fits(flowing_plan(spec, target), target);
+    return target.backend == Backend::cuda && can_flow(spec, target, schedule);
 }
 
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule) {
@@ -259,7 +263,8 @@ std::string emit(const Program& program) {
     const auto add = [&](std::initializer_list<const char*> names) { parts.insert(parts.end(), names.begin(), names.end()); };
     if (plan.variant == "fused") add({"factor_fused", "sweep"});
     if (plan.variant == "tiled") add({"tiles", "factor_tiled", "sweep"});
-    if (plan.variant == "dataflow") add({"dataflow", "factor_dataflow", "sweep_dataflow"});
+    if (plan.variant == "dataflow")
+        add({"dataflow", "front_dataflow", "load_dataflow", "panel_dataflow", "factor_dataflow", "sweep_dataflow"});
     if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
     add({"finish", "entry", plan.variant == "dataflow" ? "entry_dataflow" : "entry_levels"});
     for (const auto& part : parts) text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));

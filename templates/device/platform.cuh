@@ -18,9 +18,10 @@ TRIFOLD_DEVICE trifold_int group_y() { return blockIdx.y; }
 TRIFOLD_DEVICE void block_sync() { __syncthreads(); }
 TRIFOLD_DEVICE void warp_sync() { __syncwarp(); }
 
-/* Barrier `id`, 1 to 15, of `count` threads of the block, whole warps: those that wait, and those that only arrive. */
-TRIFOLD_DEVICE void named_sync(int id, int count) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory"); }
-TRIFOLD_DEVICE void named_arrive(int id, int count) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory"); }
+/* Barrier `id`, 1 to 15, of `count` threads of the block, whole warps: those that wait, and those that only arrive. The word
+ * of shared memory, zero at first, is for platforms without such barriers; `count` must not change. */
+TRIFOLD_DEVICE void named_sync(unsigned&, int id, int count) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory"); }
+TRIFOLD_DEVICE void named_arrive(unsigned&, int id, int count) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory"); }
 
 extern __shared__ uint4 trifold_shared[];
 TRIFOLD_DEVICE void* shared_memory() { return trifold_shared; }

@@ -63,6 +63,21 @@ TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
 /* What a thread does between two looks at a flag: lets others have the pipeline. */
 TRIFOLD_DEVICE void spin() { __builtin_amdgcn_s_sleep(1); }
 
+/* Barriers of some of the block's waves: `word` counts the waves that have come since the kernel began, so the barrier that a wave
+ * has come to is complete at the next multiple of the waves it takes. All waves of a block are resident, so that waiting ends. */
+TRIFOLD_DEVICE unsigned arrive_at(unsigned& word) {
+    unsigned before = 0;
+    warp_sync();
+    if (thread_index() % warp_lanes == 0) before = __hip_atomic_fetch_add(&word, 1u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_WORKGROUP);
+    return before;
+}
+TRIFOLD_DEVICE void named_arrive(unsigned& word, int, int) { arrive_at(word); }
+TRIFOLD_DEVICE void named_sync(unsigned& word, int, int count) {
+    const unsigned waves = static_cast<unsigned>(count) / warp_lanes, complete = (shuffle(arrive_at(word), 0) / waves + 1) * waves;
+    while (static_cast<int>(__hip_atomic_load(&word, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_WORKGROUP) - complete) < 0) spin();
+    warp_sync();
+}
+
 /* Plain copies: there before the function returns. */
 typedef unsigned trifold_quad __attribute__((ext_vector_type(4)));
 TRIFOLD_DEVICE void copy_async(void* to, const void* from) { *static_cast<trifold_quad*>(to) = *static_cast<const trifold_quad*>(from); }

@@ -35,8 +35,8 @@ TRIFOLD_MACHINE void machine_expect(bool holds) {
 }
 template <class T>
 TRIFOLD_MACHINE T machine_add(T* counter, T value, int order) {
-    machine_expect(value == 1 && order == __ATOMIC_RELAXED);
-    return static_cast<T>(emulator->claim(counter, sizeof value, TRIFOLD_HERE));
+    machine_expect(value == 1 && (order == __ATOMIC_RELAXED || order == __ATOMIC_RELEASE));
+    return static_cast<T>(emulator->claim(counter, sizeof value, order == __ATOMIC_RELEASE, TRIFOLD_HERE));
 }
 template <class T>
 TRIFOLD_MACHINE void machine_store(T* flag, T value, int order) {
@@ -51,6 +51,7 @@ TRIFOLD_MACHINE T machine_load(const T* flag, int order) {
     return value;
 }
 #define __HIP_MEMORY_SCOPE_AGENT 0
+#define __HIP_MEMORY_SCOPE_WORKGROUP 1
 #define __hip_atomic_fetch_add(counter, value, order, scope) machine_add(counter, value, order)
 #define __hip_atomic_store(flag, value, order, scope) machine_store(flag, value, order)
 #define __hip_atomic_load(flag, order, scope) machine_load(flag, order)

@@ -61,6 +61,13 @@ std::uint32_t Detector::begin_block(int threads, int lanes, const void* shared, 
     return static_cast<std::uint32_t>(blocks_.size() - 1);
 }
 
+/// Its shared memory may become another's, and with it the flags there.
+void Detector::end_block(std::uint32_t number) {
+    const auto& shared = blocks_[number]->shared;
+    flags_.erase(flags_.lower_bound(shared.begin), flags_.lower_bound(shared.begin + shared.bytes));
+    blocks_[number].reset();
+}
+
 void Detector::block_barrier(std::uint32_t number) {
     auto& block = *blocks_[number];
     for (auto* clocks : {&block.wave_known, &block.thread_known})
@@ -107,6 +114,8 @@ void Detector::release(const void* flag, std::uint32_t block, std::uint32_t thre
     clock.clear();
     arrive(clock, block, thread);
 }
+
+void Detector::release_more(const void* flag, std::uint32_t block, std::uint32_t thread) { arrive(flags_[flag], block, thread); }
 
 void Detector::acquire(const void* flag, std::uint32_t block, std::uint32_t thread) {
     if (const auto found = flags_.find(flag); found != flags_.end()) learn(found->second, block, thread);

@@ -25,7 +25,7 @@ class Detector {
     /// `before`: the launches of the operation that have ended whenever this one starts.
     void begin_launch(std::size_t launch, std::set<std::uint32_t> before);
     std::uint32_t begin_block(int threads, int lanes, const void* shared, std::int64_t shared_bytes);
-    void end_block(std::uint32_t block) { blocks_[block].reset(); }
+    void end_block(std::uint32_t block);
 
     void block_barrier(std::uint32_t block);
     void wave_barrier(std::uint32_t block, std::uint32_t wave);
@@ -34,6 +34,8 @@ class Detector {
     void arrive(Clock& clock, std::uint32_t block, std::uint32_t thread);
     void learn(const Clock& clock, std::uint32_t block, std::uint32_t thread);
     void release(const void* flag, std::uint32_t block, std::uint32_t thread);
+    /// The same by adding to the flag: who acquires it knows what all who added knew.
+    void release_more(const void* flag, std::uint32_t block, std::uint32_t thread);
     void acquire(const void* flag, std::uint32_t block, std::uint32_t thread);
 
     /// False where the access is out of bounds, so that it must not be made.

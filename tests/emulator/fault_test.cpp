@@ -125,13 +125,25 @@ TEST_CASE("a missing barrier of a wave is a race, and the wave's barrier orders 
 }
 
 TEST_CASE("a missing arrival at a named barrier is a race or a wait without end") {
-    // The second wave publishes; the first waits for it alone.
-    check_fault(
-        "if (t < 32) { if (!planted) named_sync(1, 64); memory[t] = shared[t]; }\n"
-        "else { shared[t - 32] = t; if (!planted) named_arrive(1, 64); }",
-        {.threads = 64}, "race on shared memory");
-    check_fault("if (t < 32) named_sync(1, 64); else if (!planted) named_arrive(1, 64);", {.threads = 64},
-                "wait at a named barrier, kernel:1");
+    // The second wave publishes; the first waits for it alone. HIP's barriers count arrivals in a word.
+    const std::string word = "unsigned& word = reinterpret_cast<unsigned*>(memory)[500];\n";
+    for (const auto dialect : {Backend::cuda, Backend::hip})
+        for (const int lanes : {32, 64}) {
+            if (dialect == Backend::cuda && lanes == 64) continue;
+            const auto kernel = [&](const std::string& body) { return SmallKernel(word + body, lanes, dialect); };
+            check_fault(kernel("if (t < warp_lanes) { if (!planted) named_sync(word, 1, 2 * warp_lanes); memory[t] = shared[t]; }\n"
+                               "else { shared[t - warp_lanes] = t; if (!planted) named_arrive(word, 1, 2 * warp_lanes); }"),
+                        {.threads = 2 * lanes}, "race on shared memory");
+            // Again and again: nobody goes on before all have come that time.
+            check_fault(kernel("int* all = reinterpret_cast<int*>(memory);\nfor (int k = 0; k < 3; ++k) {\n"
+                               "  all[t] = k;\n  if (!planted) named_sync(word, 1, 3 * warp_lanes);\n"
+                               "  all[200 + t] = all[(t + warp_lanes) % (3 * warp_lanes)];\n  named_sync(word, 1, 3 * warp_lanes);\n}"),
+                        {.threads = 3 * lanes}, "race on memory");
+            check_fault(kernel("if (t < warp_lanes) named_sync(word, 1, 2 * warp_lanes);\n"
+                               "else if (!planted) named_arrive(word, 1, 2 * warp_lanes);"),
+                        {.threads = 2 * lanes},
+                        dialect == Backend::cuda ? "wait at a named barrier, kernel:2" : "spin on a flag, kernel:2");
+        }
 }
 
 TEST_CASE("accesses out of bounds are named with the array") {

@@ -18,8 +18,8 @@ TRIFOLD_MACHINE trifold_int group_y() { return emulator->group[1]; }
 TRIFOLD_MACHINE void block_sync() { emulator->barrier(0, TRIFOLD_HERE); }
 TRIFOLD_MACHINE void warp_sync() { emulator->barrier(1, TRIFOLD_HERE); }
 TRIFOLD_MACHINE void cluster_sync() { emulator->barrier(2, TRIFOLD_HERE); }
-TRIFOLD_MACHINE void named_sync(int id, int count) { emulator->named(id, count, 1, TRIFOLD_HERE); }
-TRIFOLD_MACHINE void named_arrive(int id, int count) { emulator->named(id, count, 0, TRIFOLD_HERE); }
+TRIFOLD_MACHINE void named_sync(unsigned&, int id, int count) { emulator->named(id, count, 1, TRIFOLD_HERE); }
+TRIFOLD_MACHINE void named_arrive(unsigned&, int id, int count) { emulator->named(id, count, 0, TRIFOLD_HERE); }
 TRIFOLD_MACHINE void* shared_memory() { return emulator->shared; }
 
 template <class T>
@@ -38,7 +38,7 @@ TRIFOLD_MACHINE T shuffle_xor(T value, int mask) {
 
 template <class T>
 TRIFOLD_MACHINE T claim(T* counter) {
-    return static_cast<T>(emulator->claim(counter, sizeof *counter, TRIFOLD_HERE));
+    return static_cast<T>(emulator->claim(counter, sizeof *counter, 0, TRIFOLD_HERE));
 }
 template <class T>
 TRIFOLD_MACHINE void store_release(T* flag, T value) {

@@ -71,7 +71,7 @@ class Machine {
     void pause(Wait wait, const void* here);
     void named(int id, int threads, bool stays, const void* here);
     const void* exchange(const void* send, int bytes, const void* here);
-    unsigned long long claim(void* counter, int bytes, const void* here);
+    unsigned long long claim(void* counter, int bytes, bool releases, const void* here);
     void load_acquire(const void* flag, void* to, int bytes, const void* here);
     void store_release(void* flag, const void* value, int bytes, const void* here);
     void copy(const Copy& copy);
@@ -202,8 +202,10 @@ unsigned long long load(const void* at, int bytes) {
     return value;
 }
 
-unsigned long long Machine::claim(void* counter, int bytes, const void* here) {
+/// One that releases leaves what is known of those before it: they are one sequence.
+unsigned long long Machine::claim(void* counter, int bytes, bool releases, const void* here) {
     access(counter, bytes, Kind::atomic_write, here);
+    if (releases && detector_ != nullptr) detector_->release_more(counter, block_->number, static_cast<std::uint32_t>(current_));
     const auto value = load(counter, bytes), next = value + 1;
     std::memcpy(counter, &next, static_cast<std::size_t>(bytes));
     idle_rounds_ = 0;
@@ -406,7 +408,9 @@ void run_grid(Emulator& emulator, const std::function<void()>& kernel, const Gri
     };
     emulator.named = [](int id, int threads, int stays, const void* here) { machine->named(id, threads, stays != 0, here); };
     emulator.exchange = [](const void* send, int bytes, const void* here) { return machine->exchange(send, bytes, here); };
-    emulator.claim = [](void* counter, int bytes, const void* here) { return machine->claim(counter, bytes, here); };
+    emulator.claim = [](void* counter, int bytes, int releases, const void* here) {
+        return machine->claim(counter, bytes, releases != 0, here);
+    };
     emulator.load_acquire = [](const void* flag, void* to, int bytes, const void* here) { machine->load_acquire(flag, to, bytes, here); };
     emulator.store_release = [](void* flag, const void* value, int bytes, const void* here) {
         machine->store_release(flag, value, bytes, here);

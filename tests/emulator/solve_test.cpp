@@ -77,6 +77,13 @@ TEST_CASE("tiled kernels solve on emulated GPUs of AMD's") {
         check_solves({.block = 33, .horizon = 4}, "partitioned:2", "tiled", target);
 }
 
+TEST_CASE("dataflow kernels solve on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"}) {
+        check_solves({.block = 5, .horizon = 7, .rhs = 3, .batch = 2}, "multi-stage", "dataflow", target);
+        check_solves({.block = 31, .horizon = 4, .rhs = 9}, "multi-stage", "dataflow", target);
+    }
+}
+
 TEST_CASE("dataflow kernels of every block size solve on the emulated GPU") {
     int k = 0;
     for (const std::int64_t n : {1, 7, 8, 12, 24, 31, 33, 64})

@@ -1,0 +1,113 @@
+/* What a thread block has of its front while it factors it, and products of its rows by warps. */
+constexpr int tiles = padded / 8;
+constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along */
+constexpr int pivot_warps = tiles < 2 ? tiles : 2;
+constexpr int stacked_rows = 2 * padded, stacked_warps = (stacked_rows + warp_lanes - 1) / warp_lanes;
+constexpr int warps = pivot_warps + stacked_warps;
+constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes; /* rows of D a lane has */
+constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_STACKED_LEADING;
+constexpr int strip_columns = use_tensor ? tensor_rows : warp_lanes / 4; /* a warp multiplies bands of 16 rows by strips of these */
+constexpr int bands = (padded + 15) / 16, strips = padded / strip_columns;
+static_assert(padded % strip_columns == 0, "strips are whole, bands may lack their second half");
+constexpr int lower_squares = bands * (bands + 1) / 2, lower_rounds = (lower_squares + warps - 1) / warps;
+static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
+
+/* Named barriers: tile t is there; the warps of the stack have met. */
+constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, barriers = stack_barrier + 1;
+
+struct FrontShared {
+    Pivots pivots;
+    trifold_int ticket;
+    unsigned arrivals[16]; /* at the named barriers */
+    double diagonal[padded];
+    real inverse[tiles][64];                      /* of the diagonal tiles, column-major */
+    alignas(16) real reciprocal[padded];          /* of L's diagonal */
+    alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
+    alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
+    alignas(16) real left[lower_leading * padded];      /* R of the front to the left */
+    alignas(16) real right[lower_leading * padded];     /* G of the front to the right */
+};
+static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
+
+/* Before the first front of a thread block; its first barrier comes with the claim. */
+TRIFOLD_DEVICE void start_barriers() {
+    static_assert(barriers <= 16, "as many as there are");
+    if (thread_index() < 16) static_cast<FrontShared*>(shared_memory())->arrivals[thread_index()] = 0;
+}
+TRIFOLD_DEVICE void meet(FrontShared& shared, int barrier, int count) { named_sync(shared.arrivals[barrier], barrier, count); }
+
+/* A warp's product of a band and a strip, four elements a lane: by tensor instructions as they come, else four rows. */
+struct Patch {
+    real at[tensor_columns][tensor_vectors][2];
+};
+static_assert(tensor_columns * tensor_vectors == 2, "four elements a lane");
+template <class P>
+TRIFOLD_DEVICE auto& element(P& patch, int k) {
+    return patch.at[k / 2 / tensor_vectors][k / 2 % tensor_vectors][k % 2];
+}
+TRIFOLD_DEVICE int patch_row(int k) {
+    return use_tensor ? k / 2 / tensor_vectors * 8 + tensor_column() : thread_index() % 4 * 4 + k;
+}
+TRIFOLD_DEVICE int patch_column(int k) {
+    return use_tensor ? result_row(k / 2 % tensor_vectors) + k % 2 : thread_index() % warp_lanes / 4;
+}
+
+/* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns; strips from `count` on do not exist. A
+ * strip has `Columns` columns, or its results beyond them are of no use. Of a band that is half padding (not `whole`) the first half
+ * is taken twice, and nobody looks at the second. */
+template <int Sign, int Quads, int Columns, int Strips>
+TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole, int count, int depth) {
+    if constexpr (use_tensor) {
+        a += (whole ? tensor_column() : tensor_column() % 8) + tensor_depth() * a_leading, b += tensor_row() % Columns + tensor_depth() * b_leading;
+        const int second = whole ? 8 : 0;
+#pragma unroll 2
+        for (int k = 0; k < depth; k += 4 * Quads) {
+            real lines[tensor_columns][Quads];
+#pragma unroll
+            for (int i = 0; i < Quads; ++i)
+#pragma unroll
+                for (int c = 0; c < tensor_columns; ++c) lines[c][i] = Sign * a[(k + 4 * i) * a_leading + c * second];
+#pragma unroll
+            for (int strip = 0; strip < Strips; ++strip) {
+                if (strip >= count) continue;
+                real others[Quads];
+#pragma unroll
+                for (int i = 0; i < Quads; ++i) others[i] = b[strip * Columns + (k + 4 * i) * b_leading];
+                tensor_multiply<Quads>(patches[strip].at, lines, others);
+            }
+        }
+    } else {
+        a += whole ? thread_index() % 4 * 4 : thread_index() % 2 * 4, b += thread_index() % warp_lanes / 4;
+#pragma unroll 4
+        for (int k = 0; k < depth; ++k) {
+            real line[4];
+#pragma unroll
+            for (int v = 0; v < 4; ++v) line[v] = Sign * a[v + k * a_leading];
+#pragma unroll
+            for (int strip = 0; strip < Strips; ++strip) {
+                const real other = strip < count ? b[strip * Columns + k * b_leading] : real(0);
+#pragma unroll
+                for (int v = 0; v < 4; ++v) element(patches[strip], v) += line[v] * other;
+            }
+        }
+    }
+}
+constexpr int block_quads = padded % 16 == 0 ? 4 : 2;
+
+/* use(value, r, c) for the elements of the patch at (row, column) that lie within a block. */
+template <class Use>
+TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const Use& use) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const int r = row + patch_row(k), c = column + patch_column(k);
+        if (padded % 16 == 0 || (r < padded && c < padded)) use(element(patch, k), r, c);
+    }
+}
+
+/* Starts the copy of a block of the workspace, all threads together. */
+TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from) {
+    constexpr int vectors = padded / vector_width;
+#pragma unroll 4
+    for (int e = thread_index(); e < vectors * padded; e += threads)
+        copy_async(to + e % vectors * vector_width + e / vectors * leading, from + e * vector_width);
+}

@@ -1,0 +1,164 @@
+/* A front before its panel: D, the couplings and the right-hand sides as it finds them. */
+/* Right-hand sides into the rows below D. */
+TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int block) {
+    for (int e = thread_index(); e < riders * padded; e += threads) {
+        const int c = e / padded, r = e % padded;
+        const trifold_strides& s = args.b_strides;
+        const bool inside = r < block_size && c < args.columns;
+        lower[padded + c + r * lower_leading] =
+            inside ? static_cast<const real*>(args.b)[rhs_at(s, member, block, r, c)] : real(0);
+    }
+}
+TRIFOLD_DEVICE void update_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int left, trifold_int right) {
+    const real* from_left = neighbour_rhs_of(args, member, left, 1);
+    const real* from_right = right < 0 ? nullptr : neighbour_rhs_of(args, member, right, 0);
+    for (int e = thread_index(); e < riders * padded; e += threads) {
+        real* at = lower + padded + e / padded + e % padded * lower_leading;
+        if (e / padded >= args.columns) continue;
+        real value = *at - from_left[e];
+        if (from_right != nullptr) value -= from_right[e];
+        *at = value;
+    }
+}
+
+/* A band by the strips of 16 columns. */
+constexpr int square_strips = 16 / strip_columns;
+struct BandSquare {
+    Patch strips[square_strips];
+};
+/* use(square, row, column) for this warp's squares of the lower part of a block. */
+template <class Use>
+TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[lower_rounds], const Use& use) {
+#pragma unroll
+    for (int round = 0; round < lower_rounds; ++round) {
+        int row = 0, column = thread_index() / warp_lanes + round * warps;
+        while (column > row) column -= ++row;
+        if (row < bands) use(squares[round], row * 16, column * 16);
+    }
+}
+
+/* The updates of D by all fronts eliminated before, and the last pair's operands for the couplings on their way to where they
+ * are needed. Returns whether one of those fronts failed. */
+template <bool Riders>
+TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    BandSquare sums[lower_rounds]{};
+    bool fed = false;
+#pragma unroll 1
+    for (int k = 0; k < front.level; ++k) {
+        const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
+        const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+        const bool last = k + 1 == front.level;
+        if (await_fronts(args, Kind::factor, member, front.run, left, right)) fed = true;
+        copy_block(shared.left, lower_leading, next_of(args, member, left));
+        if (right >= 0) copy_block(shared.right, lower_leading, behind_of(args, member, right));
+        if (Riders) update_riders(shared.lower, args, member, left, right);
+        end_copies();
+        if (last) {
+            if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
+            if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left));
+            end_copies();
+            wait_copies<1>();
+        } else {
+            wait_copies<0>();
+        }
+        block_sync();
+        each_lower_square(sums, [&](BandSquare& sum, int row, int column) {
+            const bool whole = row + 8 < padded;
+            const int count = column + 16 <= padded ? square_strips : 1;
+            multiply_band<1, block_quads, strip_columns>(sum.strips, shared.left + row, lower_leading, shared.left + column, lower_leading, whole, count, padded);
+            if (right >= 0)
+                multiply_band<1, block_quads, strip_columns>(sum.strips, shared.right + row, lower_leading, shared.right + column, lower_leading, whole, count, padded);
+        });
+        if (!last) block_sync();
+    }
+    if (front.level > 0)
+        each_lower_square(sums, [&](const BandSquare& sum, int row, int column) {
+#pragma unroll
+            for (int strip = 0; strip < square_strips; ++strip)
+                each_element(sum.strips[strip], row, column + strip * strip_columns, [&](real value, int r, int c) {
+                    if (r >= c) shared.lower[r + c * lower_leading] -= value;
+                });
+        });
+    wait_copies<0>();
+    return fed;
+}
+
+/* -R_k G_k' and -G_j R_j' where R_k and G_j stand, by the warps of the stack: one has all of a band. */
+TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const Front& front) {
+#pragma unroll 1
+    for (int unit = thread_index() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
+        const bool ahead = unit < bands;
+        if ((ahead ? front.next : front.behind) < 0) continue;
+        const int row = unit % bands * 16;
+        real* band = shared.stacked + (ahead ? 0 : padded) + row;
+        Patch products[strips]{};
+        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, ahead ? shared.right : shared.left, lower_leading, row + 8 < padded,
+                                                     strips, padded);
+        warp_sync();
+#pragma unroll
+        for (int strip = 0; strip < strips; ++strip)
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                if (row + patch_row(k) < padded) band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(products[strip], k);
+    }
+    meet(shared, stack_barrier, stacked_warps * warp_lanes);
+}
+
+/* The lower triangle of D, the identity in the padding, on its way. */
+TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
+    const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
+        if (c > r) continue;
+        real* element = to + r + c * lower_leading;
+        if (r < block_size)
+            copy_element_async(element, from + r * TRIFOLD_D_ROW + c * TRIFOLD_D_COLUMN);
+        else
+            *element = r == c ? real(1) : real(0);
+    }
+}
+/* The original coupling A(neighbour, block), zeros in the padding, on its way. */
+TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int neighbour, trifold_int block) {
+    const bool below = neighbour > block; /* then it is E of the block, else the neighbour's transposed */
+    const real* from = global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + (below ? block : neighbour) * TRIFOLD_E_STAGE;
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        const int i = TRIFOLD_E_ROW == 1 ? at.u : at.v, j = TRIFOLD_E_ROW == 1 ? at.v : at.u;
+        real* element = to + (below ? i + j * stacked_leading : j + i * stacked_leading);
+        if (i < block_size && j < block_size)
+            copy_element_async(element, from + i * TRIFOLD_E_ROW + j * TRIFOLD_E_COLUMN);
+        else
+            *element = 0;
+    }
+}
+
+/* A neighbour that does not exist is coupled by zeros. */
+TRIFOLD_DEVICE void clear_rows(real* to) {
+    for (int e = thread_index(); e < padded * padded; e += threads) to[e % padded + e / padded * stacked_leading] = 0;
+}
+
+template <bool Riders>
+TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    fetch_diagonal(shared.lower, args, member, front.block);
+    if (front.level == 0) {
+        if (front.next >= 0) fetch_coupling(shared.stacked, args, member, front.next, front.block);
+        if (front.behind >= 0) fetch_coupling(shared.stacked + padded, args, member, front.behind, front.block);
+    }
+    end_copies();
+    if (front.next < 0) clear_rows(shared.stacked);
+    if (front.behind < 0) clear_rows(shared.stacked + padded);
+    if (Riders) load_riders(shared.lower, args, member, front.block);
+    start_pivots(shared.pivots, args, member, front.block);
+    wait_copies<0>();
+    block_sync();
+    if (args.diagonal != nullptr || args.shift != nullptr) {
+        for (int r = thread_index(); r < block_size; r += threads) shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
+        block_sync();
+    }
+    const bool fed = pull_updates<Riders>(shared, args, member, front);
+    block_sync();
+    return fed;
+}
