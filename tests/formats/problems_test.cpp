@@ -36,7 +36,7 @@ TEST_CASE("random: the sequence is fixed, the moments are right") {
 }
 
 TEST_CASE("problems: symmetric, reproducible, and members are the single problems with later seeds") {
-    for (const auto* name : {"socu", "blockdss", "kalman"}) {
+    for (const auto* name : {"socu", "blockdss", "dominant", "kalman"}) {
         INFO(name);
         const auto batch = make(name, {6, 5, 2, 3}, 10);
         CHECK(batch == make(name, {6, 5, 2, 3}, 10));
@@ -52,6 +52,7 @@ TEST_CASE("problems: positive definite, with the conditioning the field reports"
     CHECK(condition(dense_matrix(socu({32, 16}, 42))) < 1e3);
     CHECK(condition(dense_matrix(socu({1, 50}, 42))) < 10);
     for (const auto n : {8, 16, 33}) CHECK(condition(dense_matrix(blockdss({n, 20}, 42))) < 1e4);
+    for (const auto n : {1, 2, 5, 32}) CHECK(condition(dense_matrix(dominant({n, 20}, 42))) < 10);
     for (const auto n : {2, 6, 32}) CHECK(condition(dense_matrix(kalman({n, 10}, 42))) < 1e3);
 }
 

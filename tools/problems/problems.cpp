@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -103,6 +104,20 @@ void fill_blockdss(const Member& a, Random& random) {
     }
     for (std::int64_t k = 0; k < (a.horizon - 1) * n * n; ++k) a.e[k] = random.normal();
     set_rhs(a, filled(a.horizon * n * a.m, [&] { return random.uniform(); }));
+}
+
+void fill_dominant(const Member& a, Random& random) {
+    const auto n = a.n;
+    const auto symmetric_uniform = [&] { return 2 * random.uniform() - 1; };
+    for (std::int64_t i = 0; i < a.horizon; ++i) {
+        auto* d = a.diagonal(i);
+        for (std::int64_t r = 0; r < n; ++r) {
+            for (std::int64_t c = 0; c < r; ++c) d[r * n + c] = d[c * n + r] = symmetric_uniform();
+            d[r * n + r] = 3 * static_cast<double>(n) + random.uniform();
+        }
+    }
+    std::generate_n(a.e, (a.horizon - 1) * n * n, symmetric_uniform);
+    std::generate_n(a.b, a.horizon * n * a.m, symmetric_uniform);
 }
 
 /// Rows of a normal matrix made orthonormal by Gram-Schmidt, twice for accuracy.
@@ -213,6 +228,8 @@ System socu(const Sizes& sizes, std::uint64_t seed) { return build(sizes, seed, 
 
 System blockdss(const Sizes& sizes, std::uint64_t seed) { return build(sizes, seed, fill_blockdss); }
 
+System dominant(const Sizes& sizes, std::uint64_t seed) { return build(sizes, seed, fill_dominant); }
+
 System kalman(const Sizes& sizes, std::uint64_t seed) {
     if (sizes.block % 2 != 0)
         throw SpecError(fmt::format("the Kalman problem is made of plane rotations; n = {} is odd, give an even n", sizes.block));
@@ -222,8 +239,9 @@ System kalman(const Sizes& sizes, std::uint64_t seed) {
 System make(std::string_view name, const Sizes& sizes, std::uint64_t seed) {
     if (name == "socu") return socu(sizes, seed);
     if (name == "blockdss") return blockdss(sizes, seed);
+    if (name == "dominant") return dominant(sizes, seed);
     if (name == "kalman") return kalman(sizes, seed);
-    throw SpecError(fmt::format("unknown problem '{}'; give socu, blockdss or kalman", name));
+    throw SpecError(fmt::format("unknown problem '{}'; give socu, blockdss, dominant or kalman", name));
 }
 
 }  // namespace trifold::problems

@@ -71,7 +71,8 @@ int run(const Options& options, bool json) {
 
 Action add_problem(CLI::App& app, const bool& json) {
     const auto options = std::make_shared<Options>();
-    app.add_option("name", options->name, "socu, blockdss (positive definite for n of about 8 and more) or kalman (n even)")->required();
+    app.add_option("name", options->name, "socu, blockdss (positive definite for n of about 8 and more), dominant or kalman (n even)")
+        ->required();
     app.add_option("--block", options->sizes.block, "Block size n")->required();
     app.add_option("--horizon", options->sizes.horizon, "Number of diagonal blocks N")->required();
     app.add_option("--rhs", options->sizes.rhs, "Right-hand sides m")->capture_default_str();
