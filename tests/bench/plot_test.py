@@ -1,0 +1,95 @@
+"""Runs plot.py on results made by hand and looks at the SVG."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+PLOT = sys.argv.pop(1)
+
+
+def result(suite, solver, operation, horizon, block, seconds, **more):
+    values = {"suite": suite, "solver": solver, "operation": operation, "horizon": horizon, "block": block, "batch": 1, "precision": "f64",
+              "seconds": {"median": seconds, "p99": 2 * seconds, "p99.9": 3 * seconds, "maximum": 4 * seconds}, "floor_seconds": None,
+              "calls_per_second": None}
+    return {**values, **more}
+
+
+class Plot(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.directory.name, name)
+
+    def run_plot(self, results, *options):
+        with open(self.path("results.json"), "w", encoding="utf-8") as file:
+            json.dump({"results": results}, file)
+        return subprocess.run([sys.executable, PLOT, self.path("results.json"), "-o", self.path("out.svg"), *options], capture_output=True,
+                              text=True, check=False)
+
+    def draw(self, results, *options):
+        ran = self.run_plot(results, *options)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        with open(self.path("out.svg"), encoding="utf-8") as file:
+            text = file.read()
+        xml.etree.ElementTree.fromstring(text)
+        self.assertLess(len(text), 100_000)
+        return text, [re.sub("<[^>]*>", "", line) for line in re.findall("<text.*?</text>", text, re.S)]
+
+    def test_solvers_floor_and_published(self):
+        sizes = [(8192, 32), (4096, 64), (2048, 128)]
+        rows = [result("table1", solver, operation, *size, 1e-3 * (k + 1), floor_seconds=1e-4)
+                for solver in ("trifold", "cudss") for operation in ("factor", "solve") for k, size in enumerate(sizes)]
+        _, words = self.draw(rows)
+        for word in ("table1", "factor", "solve", "trifold f64", "cudss f64", "floor f64", "cudss f64, published", "blockdss f64, published",
+                     "8192x32"):
+            self.assertIn(word, words)
+        _, words = self.draw(rows, "--no-published")
+        self.assertNotIn("cudss f64, published", words)
+
+    def test_axis_is_what_varies(self):
+        _, words = self.draw([result("horizon", "trifold", "factor", horizon, 32, 1e-5) for horizon in (16, 61, 512)])
+        self.assertIn("N (n = 32)", words)
+        _, words = self.draw([result("block", "trifold", "factor", 512, block, 1e-5) for block in (4, 7, 12)])
+        self.assertIn("n (N = 512)", words)
+        _, words = self.draw([result("batch", "trifold", "factor", 32, 12, 1e-5, batch=1024)])
+        self.assertIn("32x12x1024", words)
+
+    def test_fastest_of_several_schedules(self):
+        rows = [result("block", "trifold", "factor", 512, block, seconds, schedule=schedule)
+                for schedule, seconds in (("a", 1e-5), ("b", 3e-5)) for block in (4, 7, 12)]
+        alone = self.draw(rows[:3])[0]
+        self.assertEqual(self.draw(rows)[0], alone)
+        self.assertNotEqual(self.draw(rows[3:])[0], alone)
+
+    def test_latency(self):
+        _, words = self.draw([result("latency", "trifold", "factor_solve", 32, 12, 1e-5, calls_per_second=500)])
+        for word in ("p50", "p99.9", "maximum", "32x12 f64, 500/s"):
+            self.assertIn(word, words)
+
+    def test_same_results_same_bytes(self):
+        rows = [result("compile", "trifold", "cold start", 128, block, 1e-1) for block in (4, 8, 12)]
+        self.assertEqual(self.draw(rows)[0], self.draw(rows)[0])
+
+    def test_bad_input(self):
+        rows = [result("block", "trifold", "factor", 512, 4, 1e-5), result("horizon", "trifold", "factor", 16, 32, 1e-5)]
+        for options, message in (((), "give --suite: the files hold block, horizon"), (("--suite", "chess"), "block, horizon")):
+            ran = self.run_plot(rows, *options)
+            self.assertNotEqual(ran.returncode, 0)
+            self.assertIn(message, ran.stderr)
+            self.assertNotIn("Traceback", ran.stderr)
+        with open(self.path("bad.json"), "w", encoding="utf-8") as file:
+            file.write("[1]")
+        for name in ("bad.json", "nothing.json"):
+            ran = subprocess.run([sys.executable, PLOT, self.path(name), "-o", self.path("out.svg")], capture_output=True, text=True, check=False)
+            self.assertIn("is not the JSON of trifold bench", ran.stderr)
+            self.assertNotIn("Traceback", ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Draws the JSON of `trifold bench`: our curves, the peers' and the floor, and published numbers beside them."""
+import argparse
+import json
+import os
+import sys
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt  # noqa: E402  (the backend comes first)
+
+COLOURS = {
+    "trifold": "#1f5fa8",
+    "cudss": "#4c9a2a",
+    "cublas-cyclic": "#d0812b",
+    "cublas-recursive": "#a8541f",
+    "lapack": "#8a6fb0",
+    "blockdss": "#b0307a",
+}
+QUANTILES = {"p50": "median", "p99": "p99", "p99.9": "p99.9", "maximum": "maximum"}
+# Beside these operations others are drawn that do the same work.
+PANELS = {"refactor": "factor"}
+PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published.json")
+
+
+class BadInput(Exception):
+    """What was given cannot be drawn."""
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            results = json.load(file)["results"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"'{path}' is not the JSON of trifold bench: {error}") from error
+    return results
+
+
+def size(result):
+    return (result["horizon"], result["block"], result.get("batch", 1))
+
+
+def size_text(key):
+    return "x".join(str(part) for part in (key if key[2] > 1 else key[:2]))
+
+
+class Axis:
+    """N or n where only that varies, else the sizes one beside the other."""
+
+    def __init__(self, results):
+        self.sizes = list(dict.fromkeys(size(result) for result in results))
+        horizons, blocks, batches = (set(column) for column in zip(*self.sizes))
+        self.label, self.part = "N x n", None
+        if len(batches) == 1 and len(blocks) == 1 and len(horizons) > 2:
+            self.label, self.part = f"N (n = {next(iter(blocks))})", 0
+        elif len(batches) == 1 and len(horizons) == 1 and len(blocks) > 2:
+            self.label, self.part = f"n (N = {next(iter(horizons))})", 1
+        elif len(batches) > 1 or batches != {1}:
+            self.label = "N x n x systems"
+
+    def place(self, result):
+        return self.sizes.index(size(result)) if self.part is None else size(result)[self.part]
+
+    def finish(self, panel):
+        panel.set_xlabel(self.label)
+        panel.set_yscale("log")
+        if self.part is None:
+            panel.set_xticks(range(len(self.sizes)), [size_text(key) for key in self.sizes], rotation=30, ha="right")
+        else:
+            panel.set_xscale("log", base=2)
+            panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def draw_line(panel, axis, points, label, **style):
+    """`points`: result and seconds."""
+    places = sorted((axis.place(result), seconds * 1e6) for result, seconds in points)
+    panel.plot(*zip(*places), label=label, markersize=3.5, linewidth=1.2, **style)
+
+
+def draw_operation(panel, operation, results, published, axis):
+    drawn = [result for result in results if PANELS.get(result["operation"], result["operation"]) == operation]
+    lines = {}
+    for result in drawn:
+        lines.setdefault((result["solver"], result["precision"], result["operation"]), []).append(result)
+    for (solver, precision, what), members in lines.items():
+        # Of several schedules or variants the fastest counts.
+        best = {}
+        for result in members:
+            key = size(result)
+            if key not in best or result["seconds"]["median"] < best[key]["seconds"]["median"]:
+                best[key] = result
+        label = f"{solver} {precision}" + ("" if what == operation else f", {what}")
+        line = "-" if precision == "f64" and what == operation else "--" if what == operation else ":"
+        draw_line(panel, axis, [(r, r["seconds"]["median"]) for r in best.values()], label,
+                  color=COLOURS.get(solver, "black"), linestyle=line, marker="o" if precision == "f64" else "s")
+    floors = {size(r): (r, r["floor_seconds"]) for r in drawn if r["floor_seconds"] is not None and r["precision"] == "f64"}
+    if floors:
+        draw_line(panel, axis, floors.values(), "floor f64", color="#777777", linestyle=(0, (1, 1)))
+    for solver in dict.fromkeys(row["solver"] for row in published):
+        rows = [r for r in published if r["solver"] == solver and r["operation"] == operation and size(r) in axis.sizes]
+        if rows:
+            draw_line(panel, axis, [(r, r["milliseconds"] * 1e-3) for r in rows], f"{solver} f64, published",
+                      color=COLOURS.get(solver, "black"), linestyle="none", marker="x")
+    panel.set_title(operation)
+    axis.finish(panel)
+
+
+def draw_latency(panel, results):
+    for result in results:
+        label = f"{size_text(size(result))} {result['precision']}, {result['calls_per_second']:g}/s"
+        panel.plot(list(QUANTILES), [result["seconds"][key] * 1e6 for key in QUANTILES.values()], marker="o", markersize=3.5, label=label)
+    panel.set_title("factor_solve, by the host's clock")
+    panel.set_yscale("log")
+
+
+def draw(suite, results, published):
+    operations = list(dict.fromkeys(PANELS.get(r["operation"], r["operation"]) for r in results if r["operation"] != "analysis"))
+    latency = any(result["calls_per_second"] is not None for result in results)
+    count = 1 if latency else len(operations)
+    figure, panels = plt.subplots(1, count, figsize=(4.2 * count + 0.8, 4.4), squeeze=False)
+    if latency:
+        draw_latency(panels[0][0], results)
+    else:
+        axis = Axis(results)
+        rows = [row for row in published if row["suite"] == suite]
+        for panel, operation in zip(panels[0], operations):
+            draw_operation(panel, operation, results, rows, axis)
+    for panel in panels[0]:
+        panel.grid(True, which="major", linewidth=0.3)
+        panel.legend(fontsize=7)
+    panels[0][0].set_ylabel("microseconds (median)" if not latency else "microseconds")
+    figure.suptitle(suite)
+    figure.tight_layout()
+    return figure
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", nargs="+", help="JSON of `trifold bench`, one file or more")
+    parser.add_argument("--suite", help="which to draw; the only one in the files when it is not given")
+    parser.add_argument("-o", "--output", required=True, help="SVG to write")
+    parser.add_argument("--no-published", action="store_true", help="leave published numbers out")
+    options = parser.parse_args()
+    try:
+        results = [result for path in options.results for result in read(path)]
+        names = list(dict.fromkeys(result["suite"] for result in results))
+        suite = options.suite or (names[0] if len(names) == 1 else None)
+        if suite not in names:
+            raise BadInput(f"give --suite: the files hold {', '.join(names) or 'nothing'}")
+        published = [] if options.no_published else read(PUBLISHED)
+        matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "trifold", "font.size": 9})
+        draw(suite, [r for r in results if r["suite"] == suite], published).savefig(options.output, metadata={"Date": None})
+    except (BadInput, OSError) as error:
+        sys.exit(f"plot.py: {error}")
+
+
+if __name__ == "__main__":
+    main()
