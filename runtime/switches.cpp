@@ -26,6 +26,7 @@ constexpr std::array table{
     Switch{"TRIFOLD_CLANG", "file", "libtrifold_clang.so, the part of this library that holds Clang"},
     Switch{"TRIFOLD_NVRTC", "file or directory", "libnvrtc, or the directory that holds it"},
     Switch{"TRIFOLD_HIPRTC", "file or directory", "libhiprtc or libamdhip64, or the directory that holds it"},
+    Switch{"TRIFOLD_PEERS", "directories, separated by colons", "where trifold bench looks for its peers' libraries first"},
 };
 
 bool listed(const char* name, std::string_view word) {

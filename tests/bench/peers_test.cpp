@@ -1,0 +1,91 @@
+#include "tools/bench/peers/peers.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "generator/error.hpp"
+#include "tools/bench/peers/library.hpp"
+#include "tools/formats/residual.hpp"
+#include "tools/problems/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::bench;
+
+namespace {
+
+/// Every step twice, since benchmarks repeat them; the worst residual of the solutions.
+double residual_of(const Peer& peer, const formats::System& system, Precision precision) {
+    REQUIRE(peer.problem == "");
+    const DeviceTools tools(Device::cpu());
+    const auto contender = peer.make(system, precision, tools);
+    double worst = -1;
+    for (const auto& step : contender->steps()) {
+        for (int k = 0; k < 2; ++k) {
+            if (step.prepare) step.prepare();
+            step.call();
+        }
+        if (!step.solves) continue;
+        for (const auto residual : formats::relative_residuals(system, contender->take_solution())) worst = std::max(worst, residual);
+        const auto taken = contender->take_solution();
+        CHECK((peer.name == "lapack" || std::ranges::all_of(taken, [](double x) { return std::isnan(x); })));  // nothing stale is checked
+    }
+    return worst;
+}
+
+struct FakePeers {
+    FakePeers() { ::setenv("TRIFOLD_PEERS", "/nowhere:" FAKE_PEERS, 1); }
+    ~FakePeers() { ::unsetenv("TRIFOLD_PEERS"); }
+};
+
+}  // namespace
+
+TEST_CASE("peers: the batched composition solves, in any order of elimination") {
+    const FakePeers fakes;
+    for (const auto* schedule : {"multi-stage", "recursive:3:8", "recursive:2", "recursive:1:1", "sequential", "single-stage"}) {
+        for (const std::int64_t horizon : {1, 2, 3, 4, 7, 8, 16, 23, 33}) {
+            for (const std::int64_t block : {1, 3, 8}) {
+                INFO(schedule, " ", horizon, " ", block);
+                CHECK(residual_of(cublas("composition", schedule), problems::dominant({block, horizon}, 5), Precision::f64) < 1e-15);
+            }
+        }
+        CHECK(residual_of(cublas("composition", schedule), problems::socu({5, 13, 1, 3}, 6), Precision::f64) < 1e-15);
+    }
+}
+
+TEST_CASE("peers: cuDSS gets the lower triangle, phases in order, and a batch as one") {
+    const FakePeers fakes;
+    for (const std::int64_t batch : {1, 3}) {
+        for (const auto& [horizon, block] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 4}, {2, 1}, {9, 3}, {6, 8}}) {
+            INFO(horizon, " ", block, " ", batch);
+            CHECK(residual_of(cudss(), problems::dominant({block, horizon, 1, batch}, 7), Precision::f64) < 1e-15);
+            CHECK(residual_of(cudss(), problems::dominant({block, horizon, 1, batch}, 7), Precision::f32) < 1e-6);
+        }
+    }
+    CHECK(!cudss().fits({.block = 2, .horizon = 3, .rhs = 2}));
+    CHECK(!cudss().fits({.block = 1024, .horizon = 2048}));  // more entries than 32 bits count
+}
+
+TEST_CASE("peers: LAPACK's band") {
+    const auto peer = lapack(1);
+    for (const std::int64_t batch : {1, 2}) {
+        for (const auto& [horizon, block] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 5}, {2, 1}, {9, 4}, {17, 7}}) {
+            INFO(horizon, " ", block, " ", batch);
+            CHECK(residual_of(peer, problems::dominant({block, horizon, 1, batch}, 8), Precision::f64) < 1e-15);
+            CHECK(residual_of(peer, problems::dominant({block, horizon, 1, batch}, 8), Precision::f32) < 1e-6);
+        }
+    }
+    CHECK(!peer.fits({.block = 1024, .horizon = 256}));
+}
+
+TEST_CASE("peers: what is missing is named") {
+    CHECK_THROWS_WITH_AS(Library({"libnobody.so.3", "libnobody.so"}),
+                         "libnobody.so.3 or libnobody.so cannot be opened; install it, or give its directory in TRIFOLD_PEERS", Error);
+    const FakePeers fakes;
+    const Library library({"libcublas.so.13"});
+    CHECK_THROWS_WITH_AS(library.find<int()>("cublasBrew"), "libcublas.so.13 has no cublasBrew", Error);
+    CHECK_THROWS_WITH_AS(library.call("cublasDestroy_v2", static_cast<void*>(nullptr)), "cublasDestroy_v2 failed with status 7", Error);
+}
