@@ -13,7 +13,7 @@ TEST_CASE("verbs: help and version go to standard output with exit status 0") {
     CHECK(run_trifold(scratch.path, "--version").out.starts_with("trifold 0."));
     const auto help = run_trifold(scratch.path, "--help");
     CHECK(help.status == 0);
-    for (const std::string verb : {"solve", "generate", "explain", "problem", "cache", "doctor"}) {
+    for (const std::string verb : {"solve", "generate", "explain", "problem", "bench", "cache", "doctor"}) {
         CHECK(help.out.find("  " + verb) != std::string::npos);
         const auto of_verb = run_trifold(scratch.path, verb + " --help");
         CHECK(of_verb.status == 0);

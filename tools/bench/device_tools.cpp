@@ -43,6 +43,8 @@ struct DeviceTools::Impl {
 
 DeviceTools::DeviceTools(const Device& device) : impl_(std::make_unique<Impl>()) {
     if (device.backend() == Backend::cpu) return;
+    if (device.backend() == Backend::hip)
+        throw DeviceError("times are taken of CUDA devices and the processor; HIP's events are not read yet");
     impl_->driver = std::make_unique<Driver>();
     const auto& driver = *impl_->driver;
     int handle = 0;
@@ -79,6 +81,14 @@ void DeviceTools::download(void* to, const void* from, std::int64_t bytes) const
         std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
+void DeviceTools::copy(void* to, const void* from, std::int64_t bytes) const {
+    if (impl_->driver)
+        impl_->driver->call("cuMemcpyDtoDAsync_v2", reinterpret_cast<Address>(to), reinterpret_cast<Address>(from),
+                            static_cast<std::size_t>(bytes), impl_->stream);
+    else
+        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
 void* DeviceTools::stream() const { return impl_->stream; }
 
 void DeviceTools::synchronize() const {
@@ -90,7 +100,15 @@ std::function<void()> DeviceTools::capture(std::function<void()> work) const {
     const auto& driver = *impl_->driver;
     void *graph = nullptr, *executable = nullptr;
     driver.call("cuStreamBeginCapture_v2", impl_->stream, 2);  // relaxed: other threads may go on
-    work();
+    try {
+        work();
+    } catch (...) {
+        try {
+            driver.call("cuStreamEndCapture", impl_->stream, &graph);  // the stream must not stay in capture
+        } catch (const DeviceError&) {
+        }
+        throw;
+    }
     driver.call("cuStreamEndCapture", impl_->stream, &graph);
     driver.call("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
     driver.call("cuGraphDestroy", graph);

@@ -16,6 +16,8 @@ class DeviceTools {
     std::shared_ptr<void> allocate(std::int64_t bytes) const;
     void upload(void* to, const void* from, std::int64_t bytes) const;
     void download(void* to, const void* from, std::int64_t bytes) const;
+    /// From device memory to device memory, in the order of the stream.
+    void copy(void* to, const void* from, std::int64_t bytes) const;
     /// A stream of the device, for Stream::handle; null on the CPU.
     void* stream() const;
     void synchronize() const;

@@ -14,8 +14,6 @@
 namespace trifold::command {
 namespace {
 
-constexpr int max_workers = 4096;
-
 struct Options {
     std::vector<std::string> files, inverse;
     std::string output, device = "auto", precision;

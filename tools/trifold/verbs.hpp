@@ -16,8 +16,11 @@ Action add_explain(CLI::App& app, const bool& json);
 Action add_cache(CLI::App& app, const bool& json);
 Action add_doctor(CLI::App& app, const bool& json);
 Action add_problem(CLI::App& app, const bool& json);
+Action add_bench(CLI::App& app, const bool& json);
 
 using Json = nlohmann::ordered_json;
+
+inline constexpr int max_workers = 4096;  ///< of --workers
 
 /// Results go to standard output, as a whole; throws OutputError when it cannot take them.
 void print(const std::string& text);

@@ -1,0 +1,30 @@
+#include "tools/bench/floor.hpp"
+
+#include <algorithm>
+
+namespace trifold::bench {
+
+Work work(const Spec& spec, Operation operation) {
+    const bool dissection = spec.batch == 1;
+    const auto n = static_cast<double>(spec.block), m = static_cast<double>(spec.rhs);
+    const auto blocks = static_cast<double>(spec.horizon) * static_cast<double>(spec.batch);
+    const auto factors = dissection ? 3.0 : 2.0;  // blocks of one front: L, R and, where there is a separator behind, G
+    // D and E are read and the factors written; a sweep reads them twice, the forward one for nothing if it rides in the factorization.
+    const Work factor{(2 + factors) * n * n, (dissection ? 19.0 : 7.0) / 3 * n * n * n};
+    const Work sweeps{2 * factors * n * n + 2 * n * m, 2 * (2 * factors - 1) * n * n * m};
+    const Work fused{factor.bytes + sweeps.bytes - factors * n * n, factor.flops + sweeps.flops};
+    const auto& one = operation == Operation::factor ? factor : operation == Operation::solve ? sweeps : fused;
+    return {one.bytes * blocks * static_cast<double>(element_bytes(spec.precision)), one.flops * blocks};
+}
+
+std::optional<Rates> rates(const Device& device) {
+    // Device copy, f64 tensor instructions m16n8k16, f32 multiply-adds; measured with CUDA 13.0 at 1980 MHz.
+    if (device.name() == "NVIDIA H200") return Rates{4.27e12, 66.6e12, 55.7e12};
+    return std::nullopt;
+}
+
+double floor_seconds(const Work& work, const Rates& rates, Precision precision) {
+    return std::max(work.bytes / rates.bytes, work.flops / (precision == Precision::f64 ? rates.f64_flops : rates.f32_flops));
+}
+
+}  // namespace trifold::bench

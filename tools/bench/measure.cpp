@@ -1,0 +1,168 @@
+#include "tools/bench/measure.hpp"
+
+#include <cmath>
+
+#include "tools/bench/start.hpp"
+#include "tools/formats/residual.hpp"
+#include "tools/problems/problems.hpp"
+
+namespace trifold::bench {
+namespace {
+
+using formats::System;
+
+constexpr std::string_view our_name = "trifold";
+
+Spec spec_of(const Size& size, const Request& request, Precision precision) {
+    return {.block = size.block,
+            .horizon = size.horizon,
+            .precision = precision,
+            .rhs = request.rhs,
+            .batch = size.batch,
+            .operations = {Operation::factor, Operation::solve, Operation::factor_solve}};
+}
+
+/// What a device holds in single precision is what its solution is checked against.
+void round_to_single(System& system) {
+    for (auto* values : {&system.d, &system.e, &system.b})
+        for (auto& value : *values) value = static_cast<double>(static_cast<float>(value));
+}
+
+double worst_residual(const System& system, const std::vector<double>& x) {
+    double worst = 0;
+    for (const auto residual : formats::relative_residuals(system, x))
+        if (!(residual <= worst) && !std::isnan(worst)) worst = residual;
+    return worst;
+}
+
+/// One case: a system in one precision, on which the solvers take turns.
+class Case {
+  public:
+    Case(const Suite& suite, const System& system, const Spec& spec, const Request& request, const Listener& listener)
+        : suite_(suite), system_(system), spec_(spec), request_(request), listener_(listener), tools_(request.device) {}
+
+    void run_ours(const Tuning& tuning) {
+        const Plan plan(spec_, request_.device, tuning);
+        Ours ours(plan, system_, tools_);
+        const auto& program = plan.program();
+        auto results = suite_.mode == Mode::latency ? calls_of(ours) : operations_of(ours);
+        ours.check();
+        report(our_name, results, [&](Result& result) {
+            result.schedule = program.schedule.name;
+            result.variant = program.variant.name;
+        });
+    }
+
+    void run_peer(const Peer& peer) {
+        const auto contender = peer.make(system_, spec_.precision, tools_);
+        auto results = operations_of(*contender);
+        report(peer.name, results, [](Result&) {});
+    }
+
+    void run_compile(const Tuning& tuning) {
+        const auto variant = generate(spec_, request_.device.target(), {tuning.schedule, "auto", tuning.workers}).variant.name;
+        const Starts starts(system_, spec_.precision, request_.device_name, tuning);
+        std::vector<double> cold, warm;
+        Start last{};
+        for (int k = 0; k < compile_runs; ++k) {
+            cold.push_back(starts.cold().seconds);
+            last = starts.warm();
+            warm.push_back(last.seconds);
+        }
+        std::vector<Result> results{timed("cold start", cold), timed("warm start", warm)};
+        for (auto& result : results) result.residual = last.residual;
+        report(our_name, results, [&](Result& result) {
+            result.schedule = last.schedule;
+            result.variant = variant;
+        });
+    }
+
+  private:
+    static constexpr int compile_runs = 3;
+
+    Result timed(const std::string& operation, std::vector<double> seconds) const {
+        Result result;
+        result.suite = suite_.name;
+        result.spec = spec_;
+        result.operation = operation;
+        result.seconds = summarize(std::move(seconds));
+        return result;
+    }
+
+    std::vector<Result> operations_of(Contender& contender) {
+        std::vector<Result> results;
+        double residual = 0;
+        for (const auto& step : contender.steps()) {
+            results.push_back(timed(step.operation, time_step(tools_, step, request_.budget)));
+            if (step.solves) check(contender, residual);
+        }
+        for (auto& result : results) result.residual = residual;
+        return results;
+    }
+
+    std::vector<Result> calls_of(Contender& contender) {
+        std::vector<Result> results;
+        const auto step = contender.steps().back();
+        double residual = 0;
+        for (const auto rate : request_.calls_per_second) {
+            results.push_back(timed(step.operation, time_calls(tools_, step.call, 1 / rate, request_.budget)));
+            results.back().calls_per_second = rate;
+            check(contender, residual);
+        }
+        for (auto& result : results) result.residual = residual;
+        return results;
+    }
+
+    void check(Contender& contender, double& worst) const {
+        const auto residual = worst_residual(system_, contender.take_solution());
+        if (!(residual <= worst) && !std::isnan(worst)) worst = residual;
+    }
+
+    void report(std::string_view solver, std::vector<Result>& results, const std::function<void(Result&)>& finish) const {
+        const auto rates = bench::rates(request_.device);
+        const auto tolerance = request_.tolerance.value_or(spec_.precision == Precision::f32 ? 1e-6 : 1e-14);
+        for (auto& result : results) {
+            result.solver = solver;
+            if (result.residual) result.accurate = *result.residual <= tolerance;
+            for (const auto operation : spec_.operations)
+                if (to_string(operation) == result.operation) result.work = work(spec_, operation);
+            if (result.work && rates) result.floor_seconds = floor_seconds(*result.work, *rates, spec_.precision);
+            finish(result);
+            listener_.result(result);
+        }
+    }
+
+    const Suite& suite_;
+    const System& system_;
+    const Spec& spec_;
+    const Request& request_;
+    const Listener& listener_;
+    DeviceTools tools_;
+};
+
+}  // namespace
+
+void measure(const Suite& suite, const Size& size, const Request& request, const Listener& listener) {
+    System system;
+    for (const auto precision : request.precisions) {
+        const auto spec = spec_of(size, request, precision);
+        validate(spec);
+        if (system.d.empty()) system = problems::make(suite.problem, {size.block, size.horizon, request.rhs, size.batch}, request.seed);
+        if (precision == Precision::f32) round_to_single(system);
+        Case one(suite, system, spec, request, listener);
+        const auto attempt = [&](std::string_view solver, const std::function<void()>& run) {
+            try {
+                run();
+            } catch (const std::exception& error) {
+                listener.failure({std::string(suite.name), std::string(solver), size, precision, error.what()});
+            }
+        };
+        for (const auto& tuning : request.tunings)
+            attempt(our_name, [&] { suite.mode == Mode::compile ? one.run_compile(tuning) : one.run_ours(tuning); });
+        if (suite.mode != Mode::throughput) continue;
+        for (const auto& peer : request.peers)
+            if (peer.problem.empty() && peer.fits(spec)) attempt(peer.name, [&] { one.run_peer(peer); });
+    }
+}
+
+}  // namespace trifold::bench
