@@ -20,21 +20,23 @@ class Member {
           x_(x + member * horizon_ * n_ * m_) {}
 
     double worst() const {
-        std::vector<double> row(static_cast<std::size_t>(m_)), residual(row.size()), x_norm(row.size()), b_norm(row.size());
+        std::vector<double> x_norm(at(m_)), b_norm(at(m_)), residual(at(m_));
         double a_norm = 0;
         for (std::int64_t i = 0; i < horizon_; ++i) {
+            Rows rows{std::vector<double>(b_ + i * n_ * m_, b_ + (i + 1) * n_ * m_), std::vector<double>(at(n_))};
+            for (auto& value : rows.values) value = -value;
+            add_blocks(i, rows);
+            for (const auto sum : rows.sums) a_norm = std::max(a_norm, sum);
             for (std::int64_t r = 0; r < n_; ++r) {
-                for (std::int64_t j = 0; j < m_; ++j) row[at(j)] = -b_[(i * n_ + r) * m_ + j];
-                a_norm = std::max(a_norm, add_row(i, r, row));
                 for (std::int64_t j = 0; j < m_; ++j) {
-                    raise(residual[at(j)], row[at(j)]);
+                    raise(residual[at(j)], rows.values[at(r * m_ + j)]);
                     raise(x_norm[at(j)], x_[(i * n_ + r) * m_ + j]);
                     raise(b_norm[at(j)], b_[(i * n_ + r) * m_ + j]);
                 }
             }
         }
         double worst = 0;
-        for (std::size_t j = 0; j < row.size(); ++j) {
+        for (std::size_t j = 0; j < residual.size(); ++j) {
             const auto size = a_norm * x_norm[j] + b_norm[j];
             raise(worst, size == 0 ? residual[j] : residual[j] / size);
         }
@@ -42,25 +44,33 @@ class Member {
     }
 
   private:
+    /// The rows of one block: A x - b, and the sums of A's magnitudes.
+    struct Rows {
+        std::vector<double> values, sums;
+    };
     static std::size_t at(std::int64_t value) { return static_cast<std::size_t>(value); }
     /// Keeps the larger magnitude; NaN stays.
     static void raise(double& largest, double value) {
         if (!(std::abs(value) <= largest) && !std::isnan(largest)) largest = std::abs(value);
     }
-    void add(double a, std::int64_t block, std::int64_t c, std::vector<double>& row, double& sum) const {
-        sum += std::abs(a);
-        const auto* x = x_ + (block * n_ + c) * m_;
-        for (std::int64_t j = 0; j < m_; ++j) row[at(j)] += a * x[j];
+    /// Entry `a` of row r, whose column is row `from` of x.
+    void add(Rows& rows, std::int64_t r, double a, std::int64_t from) const {
+        rows.sums[at(r)] += std::abs(a);
+        for (std::int64_t j = 0; j < m_; ++j) rows.values[at(r * m_ + j)] += a * x_[from * m_ + j];
     }
-    /// Adds row r of block row i of A times x; returns the row's absolute sum.
-    double add_row(std::int64_t i, std::int64_t r, std::vector<double>& row) const {
-        double sum = 0;
-        for (std::int64_t c = 0; c < n_; ++c) {
-            if (i > 0) add(e_[((i - 1) * n_ + r) * n_ + c], i - 1, c, row, sum);
-            add(d_[(i * n_ + std::max(r, c)) * n_ + std::min(r, c)], i, c, row, sum);
-            if (i + 1 < horizon_) add(e_[(i * n_ + c) * n_ + r], i + 1, c, row, sum);
+    /// Every block of row i, in the order it is stored in: large ones do not fit a cache.
+    void add_blocks(std::int64_t i, Rows& rows) const {
+        for (std::int64_t r = 0; r < n_; ++r) {
+            for (std::int64_t c = 0; c < n_ && i > 0; ++c) add(rows, r, e_[((i - 1) * n_ + r) * n_ + c], (i - 1) * n_ + c);
+            for (std::int64_t c = 0; c <= r; ++c) {
+                const auto a = d_[(i * n_ + r) * n_ + c];
+                add(rows, r, a, i * n_ + c);
+                if (c < r) add(rows, c, a, i * n_ + r);
+            }
         }
-        return sum;
+        for (std::int64_t c = 0; c < n_ && i + 1 < horizon_; ++c) {
+            for (std::int64_t r = 0; r < n_; ++r) add(rows, r, e_[(i * n_ + c) * n_ + r], (i + 1) * n_ + c);
+        }
     }
     std::int64_t n_, horizon_, m_;
     const double *d_, *e_, *b_, *x_;

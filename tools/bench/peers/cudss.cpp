@@ -19,10 +19,14 @@ enum Config { uniform_batch_size = 18 };
 enum Phase { analysis = 0x3, factorization = 0x4, refactorization = 0x8, solution = 0x3f0 };
 enum Property { major_version = 0 };
 
+/// In the lower triangle of one member.
+std::int64_t entries(std::int64_t horizon, std::int64_t n) { return horizon * n * (n + 1) / 2 + (horizon - 1) * n * n; }
+
 /// The lower triangle of one member's pattern in compressed rows.
 struct Rows {
     explicit Rows(const formats::System& system) {
         const auto n = system.block;
+        columns.reserve(static_cast<std::size_t>(entries(system.horizon, n)));
         starts.push_back(0);
         for (std::int64_t i = 0; i < system.horizon; ++i) {
             for (std::int64_t r = 0; r < n; ++r) {
@@ -38,6 +42,7 @@ struct Rows {
 std::vector<double> values_of(const formats::System& system) {
     const auto n = system.block, horizon = system.horizon;
     std::vector<double> values;
+    values.reserve(static_cast<std::size_t>(system.batch * entries(horizon, n)));
     for (std::int64_t member = 0; member < system.batch; ++member) {
         const auto* d = system.d.data() + member * horizon * n * n;
         const auto* e = system.e.data() + member * (horizon - 1) * n * n;
@@ -49,10 +54,6 @@ std::vector<double> values_of(const formats::System& system) {
         }
     }
     return values;
-}
-
-std::int64_t entries(const Spec& spec) {
-    return spec.horizon * spec.block * (spec.block + 1) / 2 + (spec.horizon - 1) * spec.block * spec.block;
 }
 
 std::shared_ptr<void> integers(const DeviceTools& tools, const std::vector<int>& values) {
@@ -138,7 +139,7 @@ Peer cudss() {
         library.call("cudssGetProperty", static_cast<int>(major_version), &version);
         if (version != 1) throw Error(fmt::format("this is version {} of cuDSS; version 1 is needed", version));
         // 32-bit indices.
-        peer.fits = [](const Spec& spec) { return spec.rhs == 1 && entries(spec) < (std::int64_t{1} << 31); };
+        peer.fits = [](const Spec& spec) { return spec.rhs == 1 && entries(spec.horizon, spec.block) < (std::int64_t{1} << 31); };
         peer.make = [library](const formats::System& system, Precision precision, const DeviceTools& tools) {
             return std::make_unique<Cudss>(library, system, precision, tools);
         };
