@@ -137,6 +137,7 @@ typedef struct {
 #define TRIFOLD_FUNCTION static __device__ __noinline__ __attribute__((unused))
 #define TRIFOLD_PARAMETER const __grid_constant__
 #define TRIFOLD_METHOD __device__ __forceinline__
+#define TRIFOLD_CONSTANT static __constant__ const
 /* `blocks` thread blocks must fit a multiprocessor; always said, since ptxas otherwise spills to fit more. */
 #define TRIFOLD_KERNEL(threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks)
 
@@ -218,6 +219,9 @@ TRIFOLD_DEVICE void wait_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 #endif
 }
+
+/* Says that what stands there is needed soon. */
+TRIFOLD_DEVICE void prefetch(const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 
 /* A barrier of all threads of a cluster of blocks; where there are no clusters, a block is one of its own. */
 TRIFOLD_DEVICE void cluster_sync() {

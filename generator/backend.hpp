@@ -16,6 +16,8 @@ std::string emit(const Program& program);
 namespace cuda {
 /// Whether all levels of such a schedule can go in one launch.
 bool flows(const Spec& spec, const Target& target, const Schedule& schedule);
+/// Whether `auto` cuts blocks in tiles, all levels in one launch.
+bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule);
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule);
 std::vector<std::string> compile_options(const Target& target, const Variant& variant);
 std::string emit(const Program& program);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "generator/backend.hpp"
+#include "generator/cuda_tiles.hpp"
 #include "generator/error.hpp"
 
 namespace trifold::cuda {
@@ -119,9 +120,10 @@ void plan_sweeps(Plan& plan, const Spec& spec) {
         plan.sweep_shared = round_up(16 + ((plan.padded + 16 / plan.real) + 3 * plan.columns) * plan.padded * plan.real, 16);
     }
     plan.finish_shared = plan.threads * 24;
-    const std::int64_t square = plan.padded <= 32 ? 32 : 64, band = 32;
+    const std::int64_t square = plan.padded <= 32 ? 32 : 64, band = std::max<std::int64_t>(plan.tile, 32);
+    const std::int64_t inverse = band * (band + 4), factor = plan.tile == band ? 1 : inverse;
     plan.inverse_threads = square * square / 16;
-    plan.inverse_shared = ((32 + band) * (square + 1) + 2 * band * (band + 4)) * plan.real;
+    plan.inverse_shared = ((32 + band) * (square + 1) + factor + inverse) * plan.real;
 }
 
 bool fits(const Plan& plan, const Target& target) {
@@ -139,7 +141,31 @@ bool can_flow(const Spec& spec, const Target& target, const Schedule& schedule) 
            fits(flowing_plan(spec, target), target);
 }
 
+Plan tiles_flowing_plan(const Spec& spec, const Schedule& schedule) {
+    Plan plan;
+    plan.variant = "tile-dataflow";
+    plan.real = element_bytes(spec.precision);
+    plan.padded = round_up(spec.block, tiles::edge);
+    plan.tile = tiles::edge;
+    plan.threads = tiles::factor_threads;
+    plan_sweeps(plan, spec);
+    plan.columns = std::min<std::int64_t>(spec.rhs, 4);
+    plan.sweep_threads = tiles::sweep_threads;
+    plan.factor_shared = tiles::factor_shared(schedule, spec);
+    plan.sweep_shared = tiles::sweep_shared(schedule, spec, plan.columns);
+    return plan;
+}
+
 Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule, std::string_view variant) {
+    if (variant == "tile-dataflow" || (variant == "auto" && tiles_flow(spec, target, schedule))) {
+        const auto plan = tiles_flowing_plan(spec, schedule);
+        if (target.backend != Backend::cuda || !fits(plan, target))
+            throw SpecError(
+                fmt::format("variant 'tile-dataflow' needs CUDA and {} bytes of shared memory for n = {}, and {} has {}; give auto",
+                            std::max({plan.factor_shared, plan.sweep_shared, plan.inverse_shared}), spec.block, to_string(target),
+                            shared_limit(target)));
+        return plan;
+    }
     if (variant == "dataflow" && !can_flow(spec, target, schedule))
         throw SpecError(
             fmt::format("variant 'dataflow' is for the schedule multi-stage, blocks up to {} and what shared memory holds, not for n = {}, "
@@ -167,6 +193,19 @@ std::int64_t dataflow_blocks(const Plan& plan) {
     constexpr std::int64_t warps_a_part = 16384 / (32 * 168);
     const auto warps = plan.threads / 32;
     return std::clamp<std::int64_t>(std::min(4 * warps_a_part / warps, 227 * kib / (plan.factor_shared + kib)), 1, 16);
+}
+
+std::int64_t factor_blocks(const Plan& plan, const Target& target) {
+    if (plan.variant == "dataflow") return dataflow_blocks(plan);
+    if (plan.variant == "tile-dataflow")
+        return std::clamp<std::int64_t>(shared_limit(target) / (plan.factor_shared + kib), 1, plan.real == 8 ? 3 : 4);
+    return blocks_for(plan.threads, plan.padded <= 16 ? 255 : 168);  // with fewer registers the smallest fused fronts spill
+}
+
+/// Registers that a thread of a sweep keeps.
+std::int64_t sweep_registers(const Plan& plan) {
+    if (plan.variant == "tile-dataflow") return plan.columns == 1 ? 80 : 128;
+    return plan.variant == "dataflow" ? 128 : 255;
 }
 
 std::int64_t members_per_group(const Spec& spec) { return (spec.batch + most_groups - 1) / most_groups; }
@@ -197,9 +236,16 @@ bool flows(const Spec& spec, const Target& target, const Schedule& schedule) {
     return target.backend == Backend::cuda && can_flow(spec, target, schedule);
 }
 
+bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule) {
+    const std::int64_t most_fused = spec.precision == Precision::f64 ? 88 : 96;  // measured: see docs/performance.md
+    return target.backend == Backend::cuda && spec.block > most_fused && fits(tiles_flowing_plan(spec, schedule), target);
+}
+
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule) {
-    if (tuning.variant != "auto" && tuning.variant != "dataflow" && tuning.variant != "fused" && tuning.variant != "tiled")
-        throw SpecError(fmt::format("unknown variant '{}' for {}; give auto, dataflow, fused or tiled", tuning.variant, to_string(target)));
+    constexpr std::array<std::string_view, 5> known{"auto", "dataflow", "fused", "tile-dataflow", "tiled"};
+    if (std::ranges::find(known, tuning.variant) == known.end())
+        throw SpecError(fmt::format("unknown variant '{}' for {}; give auto, dataflow, fused, tile-dataflow or tiled", tuning.variant,
+                                    to_string(target)));
     const auto plan = make_plan(spec, target, schedule, tuning.variant);
     const auto block = plan.padded * plan.padded;
     const auto both = std::max(plan.factor_shared, plan.sweep_shared);
@@ -217,6 +263,16 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
         for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
             variant.shapes.at(phase).all_levels = true;
     variant.rhs_rides = plan.variant != "dataflow" || spec.rhs <= plan.riders;
+    if (plan.variant == "tile-dataflow") {
+        for (const auto phase : {Phase::factor, Phase::forward, Phase::backward}) {
+            auto& shape = variant.shapes.at(phase);
+            shape.all_levels = true;
+            shape.groups = phase == Phase::factor ? tiles::factor_groups(schedule, spec) : tiles::sweep_groups(schedule, spec);
+            shape.members_per_task = spec.batch;
+        }
+        variant.progress = tiles::counts(spec);
+        variant.rhs_rides = false;
+    }
     return variant;
 }
 
@@ -252,10 +308,10 @@ std::string emit(const Program& program) {
         {"SHARED_INVERSE", plan.inverse_shared},
         {"SCRATCH_CHAINS", most_chains(program.schedule)},
         {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
-        // With fewer registers the smallest fused fronts spill; with right-hand sides riding along, a front that flows needs more.
-        {"FACTOR_BLOCKS", plan.variant == "dataflow" ? dataflow_blocks(plan) : blocks_for(plan.threads, plan.padded <= 16 ? 255 : 168)},
+        {"FACTOR_BLOCKS", factor_blocks(plan, program.target)},
+        // With right-hand sides riding along, a front that flows needs more registers.
         {"FACTOR_FORWARD_BLOCKS", plan.variant == "dataflow" ? std::max<std::int64_t>(dataflow_blocks(plan) - 1, 1) : 1},
-        {"SWEEP_BLOCKS", blocks_for(plan.sweep_threads, plan.variant == "dataflow" ? 128 : 255)},
+        {"SWEEP_BLOCKS", blocks_for(plan.sweep_threads, sweep_registers(plan))},
     };
     for (const auto& [name, value] : constants)
         text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
@@ -265,9 +321,14 @@ std::string emit(const Program& program) {
     if (plan.variant == "tiled") add({"tiles", "factor_tiled", "sweep"});
     if (plan.variant == "dataflow")
         add({"dataflow", "front_dataflow", "load_dataflow", "panel_dataflow", "factor_dataflow", "sweep_dataflow"});
+    if (plan.variant == "tile-dataflow") add({"tile_tasks", "tile_products", "tile_pivots", "tile_factor", "tile_sweep"});
     if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
-    add({"finish", "entry", plan.variant == "dataflow" ? "entry_dataflow" : "entry_levels"});
-    for (const auto& part : parts) text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));
+    const bool tiled = plan.variant == "tile-dataflow";
+    add({"finish", "entry", tiled ? "entry_tiles" : plan.variant == "dataflow" ? "entry_dataflow" : "entry_levels"});
+    for (const auto& part : parts) {
+        if (part == "tile_tasks") text += tiles::constants(program.schedule, spec);  // a table, in the platform's words
+        text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));
+    }
     return text;
 }
 

@@ -115,9 +115,9 @@ MemoryPlan plan_memory(const Program& program) {
     plan.add("poison", slots, 1, sizeof(int));
     plan.add("block_log_determinant", blocks, 1, sizeof(double));
     plan.add("block_quadratic", blocks, spec.rhs, sizeof(double));
-    // Kernels that cover all levels: what the fronts are claimed from, and whether each is done, for each kind of kernel.
+    // Kernels that cover all levels: what the fronts (or tasks) are claimed from, and how far each is, for each kind of kernel (or panel).
     plan.add("ticket", all_levels ? 3 * members : 0, 1, sizeof(trifold_int), true);
-    plan.add("flag", all_levels ? 3 : 0, blocks, sizeof(trifold_int), true);
+    plan.add("flag", all_levels ? program.variant.progress : 0, blocks, sizeof(trifold_int), true);
     return plan;
 }
 
@@ -152,10 +152,11 @@ class GraphBuilder {
     Launches done() { return std::move(launches_); }
 
   private:
-    /// One launch with a task for every front.
+    /// One launch with a task for every front, or as many as share the work.
     void everything(Phase phase) {
         auto level = kernel_level(schedule_, 0);
-        level.chains = schedule_.horizon;
+        const auto groups = program_.variant.shapes.at(phase).groups;
+        level.chains = groups > 0 ? groups : schedule_.horizon;
         chain(phase, level);
     }
     void chain(Phase phase, const trifold_level& level) {

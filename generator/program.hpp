@@ -33,6 +33,7 @@ struct Shape {
     int threads = 1;                ///< of one thread block (GPU)
     std::int64_t shared_bytes = 0;  ///< dynamic shared memory of one thread block (GPU)
     bool all_levels = false;        ///< one launch covers every level: a thread block a front, which waits for those it needs
+    std::int64_t groups = 0;        ///< with all_levels: thread blocks that share the work, whatever the number of fronts
     bool operator==(const Shape&) const = default;
 };
 
@@ -43,8 +44,8 @@ struct Kernel {
     bool operator==(const Kernel&) const = default;
 };
 
-/// One kernel over one level, or over all of them (Shape::all_levels: chains are then the fronts). Tasks: ceil(chains / chains_per_task) by
-/// ceil(members / members_per_task).
+/// One kernel over one level, or over all of them (Shape::all_levels: chains are then the fronts, or the groups). Tasks:
+/// ceil(chains / chains_per_task) by ceil(members / members_per_task).
 struct Launch {
     std::size_t kernel;              ///< index into Program::kernels
     trifold_level level;             ///< all zero, chains 1, for the finish kernels
@@ -75,6 +76,7 @@ struct Variant {
     Storage storage;
     std::int64_t scratch_bytes = 0;  ///< per worker (CPU)
     std::int64_t members = 1;        ///< batch capacity, rounded up to what the kernels process at once
+    std::int64_t progress = 3;       ///< with all_levels: flags or counters of a block that say what is done
     bool rhs_rides = true;           ///< a kernel factors with the forward sweep; otherwise one follows the other
 };
 

@@ -2,7 +2,8 @@
 constexpr int inverse_threads = TRIFOLD_THREADS_INVERSE;
 constexpr int square = padded <= 32 ? 32 : 64;
 constexpr int side = square / 4;  /* threads along a tile's edge; each has 4 by 4 elements, `side` apart */
-constexpr int depth_at_once = 16, band = 32;
+constexpr int depth_at_once = 16, band = tile > 32 ? tile : 32;
+constexpr bool inverted_bands = tile == band;  /* the factor has the bands' inverses */
 static_assert(side * side == inverse_threads, "host and device disagree");
 
 /* A block_size by block_size block: element (r, c) stands at r * row + c * column. */
@@ -17,7 +18,7 @@ struct InverseShared {
     real a[depth_at_once][square + 1];
     real b[depth_at_once][square + 1];
     real result[band][square + 1];
-    real factor[band * (band + 4)];
+    real factor[inverted_bands ? 1 : band * (band + 4)];
     real inverse[band * (band + 4)];
 };
 static_assert(sizeof(InverseShared) == TRIFOLD_SHARED_INVERSE, "host and device disagree");
@@ -86,28 +87,25 @@ TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j
     for (int e = thread_index(); e < band * band; e += inverse_threads) {
         const int r = e % band, c = e / band;
         const bool inside = j + r < padded && j + c < padded;
-        shared.factor[r + c * leading] = inside ? factor[j + r + (j + c) * padded] : (r == c ? real(1) : real(0));
+        real* to = inverted_bands ? shared.inverse : shared.factor;
+        to[r + c * leading] = inside ? factor[j + r + (j + c) * padded] : (r == c ? real(1) : real(0));
     }
     block_sync();
-    constexpr int w = tile == 32 ? 8 : tile;
-    const int c = thread_index();
-    if (c < band) {
+    if constexpr (!inverted_bands) {
+        const int c = thread_index();
         real* z = shared.inverse + c * leading;
-        if constexpr (tile == band) {
+        if (c < band) {
 #pragma unroll 1
-            for (int r = 0; r < band; ++r) z[r] = shared.factor[r + c * leading];
-        } else {
-#pragma unroll 1
-            for (int t = 0; t < band; t += w) {
-                real sum[w];
+            for (int t = 0; t < band; t += tile) {
+                real sum[tile];
 #pragma unroll
-                for (int r = 0; r < w; ++r) sum[r] = t + r == c ? real(1) : real(0);
+                for (int r = 0; r < tile; ++r) sum[r] = t + r == c ? real(1) : real(0);
 #pragma unroll 1
                 for (int k = 0; k < t; ++k)
 #pragma unroll
-                    for (int r = 0; r < w; ++r) sum[r] -= shared.factor[t + r + k * leading] * z[k];
+                    for (int r = 0; r < tile; ++r) sum[r] -= shared.factor[t + r + k * leading] * z[k];
 #pragma unroll
-                for (int r = 0; r < w; ++r) {
+                for (int r = 0; r < tile; ++r) {
                     real value = 0;
 #pragma unroll
                     for (int k = 0; k <= r; ++k) value += shared.factor[t + r + (t + k) * leading] * sum[k];
@@ -115,8 +113,8 @@ TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j
                 }
             }
         }
+        block_sync();
     }
-    block_sync();
 }
 
 /* block = block L^-1 for up to three blocks, in bands of columns from the last to the first. */

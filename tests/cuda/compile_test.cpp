@@ -76,6 +76,7 @@ TEST_CASE("NVRTC compiles the largest blocks and the smallest shared memory") {
     const auto compiler = nvrtc();
     if (!compiler) return;
     check_compiles(*compiler, spec_of(1024, Precision::f64, 1), "sm_75");
+    check_compiles(*compiler, spec_of(100, Precision::f64, 1), "sm_90", "tiled");
     check_compiles(*compiler, spec_of(48, Precision::f64, 1), "sm_75");
     check_compiles(*compiler, spec_of(1024, Precision::f32, 100), "sm_86");
 }
@@ -83,7 +84,7 @@ TEST_CASE("NVRTC compiles the largest blocks and the smallest shared memory") {
 TEST_CASE("variants that do not fit or do not exist are refused") {
     CHECK_THROWS_AS(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "fused"}), SpecError);
     CHECK_THROWS_AS(generate(spec_of(4, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "lanes"}), SpecError);
-    CHECK(generate(spec_of(96, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "fused");
-    CHECK(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "tiled");
-    CHECK(generate(spec_of(96, Precision::f64, 1), {Backend::cuda, "sm_120"}).variant.name == "tiled");
+    CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "fused");
+    CHECK(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "tile-dataflow");
+    CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_120"}).variant.name == "tiled");
 }

@@ -77,6 +77,7 @@ template <class T>
 TRIFOLD_MACHINE void copy_element_async(T* to, const T* from) {
     emulator->copy(to, from, sizeof(T), TRIFOLD_HERE);
 }
+TRIFOLD_DEVICE void prefetch(const void*) {}
 TRIFOLD_MACHINE void end_copies() { emulator->end_copies(); }
 template <int Pending>
 TRIFOLD_MACHINE void wait_copies() {

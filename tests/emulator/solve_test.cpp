@@ -95,3 +95,14 @@ TEST_CASE("dataflow kernels of every horizon solve on the emulated GPU") {
     for (const std::int64_t horizon : {1, 2, 3, 4, 7, 8, 9, 17})
         check_solves({.block = 5, .horizon = horizon, .rhs = 3, .batch = 2}, "multi-stage", "dataflow", "cuda:sm_90");
 }
+
+TEST_CASE("tile dataflow solves by every schedule on the emulated GPU") {
+    for (const std::string schedule : {"sequential", "multi-stage", "partitioned:3", "twisted:3", "recursive:2:2"})
+        check_solves({.block = 5, .horizon = 6, .rhs = schedule == "sequential" ? 5 : 1}, schedule, "tile-dataflow", "cuda:sm_90");
+}
+
+TEST_CASE("tile dataflow solves blocks of several tiles on the emulated GPU") {
+    check_solves({.block = 65, .horizon = 2, .batch = 2}, "multi-stage", "tile-dataflow", "cuda:sm_90");
+    check_solves({.block = 97, .horizon = 3, .rhs = 3}, "twisted:2", "tile-dataflow", "cuda:sm_120");
+    check_solves({.block = 130, .horizon = 1}, "sequential", "tile-dataflow", "cuda:sm_90");
+}

@@ -1,6 +1,7 @@
 #include "generator/program.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -123,6 +124,34 @@ TEST_CASE("a launch of all levels has a task for every front, and starts from ti
     CHECK(!buffer(program, "factor").zeroed);
     const auto fused = generate({.block = 12, .horizon = 9}, {Backend::cuda, "sm_90"}, {.schedule = "multi-stage", .variant = "fused"});
     CHECK(buffer(fused, "flag").bytes == 0);
+}
+
+TEST_CASE("a launch of tiles has a task for each, which no more thread blocks share") {
+    const Spec spec{.block = 130, .horizon = 5, .batch = 2};
+    const auto program = generate(spec, cuda, {.schedule = "multi-stage", .variant = "tile-dataflow"});
+    // Three tiles along an edge; levels of 3, 1 and 1 fronts with 2, 1 and 0 panels of nine tiles beside the six of the pivot block.
+    CHECK(program.source.find(fmt::format("#define TRIFOLD_TASKS {}\n", 2 * (3 * (6 + 18) + (6 + 9) + 6))) != std::string::npos);
+    CHECK(program.source.find(fmt::format("#define TRIFOLD_SWEEP_TASKS {}\n", 2 * 5 * 3)) != std::string::npos);
+    CHECK(program.operations.at(Operation::factor)[0].level.chains == 186);
+    CHECK(program.operations.at(Operation::forward)[0].level.chains == 30);
+    CHECK(buffer(program, "flag").bytes == (3 * 3 + 2) * 2 * 5 * 8);
+    const auto large = generate({.block = 1024, .horizon = 64}, cuda, {.schedule = "multi-stage", .variant = "tile-dataflow"});
+    CHECK(large.operations.at(Operation::factor)[0].level.chains == 1024);
+}
+
+TEST_CASE("variant tile-dataflow is for CUDA devices with the shared memory, and auto takes it for large blocks") {
+    const auto variant_of = [](std::int64_t block, Precision precision, const Target& target, const char* variant) {
+        return generate({.block = block, .horizon = 9, .precision = precision}, target, {.schedule = "twisted:3", .variant = variant})
+            .variant.name;
+    };
+    CHECK(variant_of(89, Precision::f64, cuda, "auto") == "tile-dataflow");
+    CHECK(variant_of(88, Precision::f64, cuda, "auto") == "fused");
+    CHECK(variant_of(97, Precision::f32, cuda, "auto") == "tile-dataflow");
+    CHECK(variant_of(128, Precision::f64, {Backend::cuda, "sm_75"}, "auto") == "tiled");
+    CHECK(variant_of(128, Precision::f32, {Backend::cuda, "sm_75"}, "auto") == "tile-dataflow");
+    CHECK(variant_of(128, Precision::f64, hip, "auto") == "tiled");
+    CHECK_THROWS_AS(variant_of(128, Precision::f64, {Backend::cuda, "sm_75"}, "tile-dataflow"), SpecError);
+    CHECK_THROWS_AS(variant_of(128, Precision::f64, hip, "tile-dataflow"), SpecError);
 }
 
 TEST_CASE("variant dataflow refuses what it cannot do") {

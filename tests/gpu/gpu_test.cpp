@@ -166,7 +166,9 @@ TEST_CASE("gpu: large blocks") {
     const auto gpu = device();
     if (!gpu) return;
     check_both(*gpu, {.block = 200, .horizon = 5, .rhs = 3}, "partitioned:2");
+    check_both(*gpu, {.block = 65, .horizon = 9, .rhs = 5, .batch = 2}, "twisted:4");
     check_both(*gpu, {.block = 512, .horizon = 3}, "multi-stage", "auto", false);
+    check_both(*gpu, {.block = 1024, .horizon = 2}, "sequential", "auto", false);
 }
 
 TEST_CASE("gpu: tiled kernels on small blocks") {
@@ -185,8 +187,8 @@ TEST_CASE("gpu: horizons, long and short") {
 TEST_CASE("gpu: a failed member is named and the others are solved") {
     const auto gpu = device();
     if (!gpu) return;
-    for (const std::string schedule : {"twisted:2", "multi-stage"}) {
-        const Spec spec{.block = 6, .horizon = 9, .batch = 3};
+    for (const auto& [schedule, block] : {std::pair("twisted:2", 6), {"multi-stage", 6}, {"twisted:2", 70}, {"multi-stage", 70}}) {
+        const Spec spec{.block = block, .horizon = 9, .batch = 3};
         const auto systems = random_systems(spec, 1, 3);
         auto user = arrays<double>(spec, systems);
         const auto n = spec.block;

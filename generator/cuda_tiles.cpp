@@ -1,0 +1,104 @@
+#include "generator/cuda_tiles.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/program.hpp"
+
+namespace trifold::cuda::tiles {
+namespace {
+
+constexpr std::int64_t stages = 4;          // copies of operands in flight
+constexpr std::int64_t most_groups = 1024;  // enough to fill any device; those that find no task end at once
+
+/// The largest panel of a level, in blocks beside the pivot block.
+std::int64_t panels(const Level& level) {
+    std::int64_t most = 0;
+    for (const auto& run : level.runs)
+        for (const auto chain : {std::int64_t{0}, run.count - 1}) {
+            const auto first = chain_fronts(level, run, chain).front();
+            most = std::max(most, first.behind >= 0 ? 2 : std::int64_t{first.next >= 0});
+        }
+    return most;
+}
+
+std::int64_t longest(const Level& level) { return std::ranges::max(level.runs, {}, &Run::length).length; }
+
+/// Tasks when each front of a level has `each(level)` tiles; those of chains shorter than the longest are counted too.
+template <class Each>
+std::int64_t tasks(const Schedule& schedule, const Spec& spec, const Each& each) {
+    std::int64_t sum = 0;
+    for (const auto& level : schedule.levels) {
+        const auto lines = checked_multiply(level.chains(), spec.batch, "tiles");
+        sum = checked_add(sum, checked_multiply(checked_multiply(longest(level), lines, "tiles"), each(level), "tiles"), "tiles");
+    }
+    return sum;
+}
+
+std::int64_t factor_tasks(const Schedule& schedule, const Spec& spec) {
+    const auto side = per_edge(spec);
+    return tasks(schedule, spec, [&](const Level& level) { return side * (side + 1) / 2 + panels(level) * side * side; });
+}
+
+std::int64_t sweep_tasks(const Schedule& schedule, const Spec& spec) {
+    return tasks(schedule, spec, [&](const Level&) { return per_edge(spec); });
+}
+
+/// The task and its sources: Work in templates/device/tile_tasks.cuh.
+std::int64_t work_bytes(const Schedule& schedule) { return 80 + 32 * (2 * static_cast<std::int64_t>(schedule.levels.size()) + 2); }
+
+std::string level_table(const Schedule& schedule) {
+    std::string text = fmt::format(
+        "\nstruct TaskLevel {{\n    trifold_level level;\n    int longest, panels; /* fronts of a chain; blocks beside the pivot block "
+        "*/\n}};\n"
+        "TRIFOLD_CONSTANT TaskLevel task_levels[{}] = {{\n",
+        schedule.levels.size());
+    for (std::size_t k = 0; k < schedule.levels.size(); ++k) {
+        const auto level = kernel_level(schedule, k);
+        std::string runs;
+        for (const auto& run : level.run)
+            runs +=
+                fmt::format("{}{{{}, {}, {}, {}, {}}}", runs.empty() ? "" : ", ", run.first, run.stride, run.count, run.length, run.step);
+        text += fmt::format("    {{{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}}, {}, {}}},\n", level.index, level.base,
+                            level.scale, level.size, level.next_base, level.next_scale, level.next_size, level.coupling,
+                            level.next_coupling, level.chains, level.runs, runs, longest(schedule.levels[k]), panels(schedule.levels[k]));
+    }
+    return text + "};\n";
+}
+
+}  // namespace
+
+std::int64_t per_edge(const Spec& spec) { return (spec.block + edge - 1) / edge; }
+std::int64_t counts(const Spec& spec) { return 3 * per_edge(spec) + 2; }
+std::int64_t factor_groups(const Schedule& schedule, const Spec& spec) { return std::min(factor_tasks(schedule, spec), most_groups); }
+std::int64_t sweep_groups(const Schedule& schedule, const Spec& spec) { return std::min(sweep_tasks(schedule, spec), most_groups); }
+
+std::int64_t factor_shared(const Schedule& schedule, const Spec& spec) {
+    return work_bytes(schedule) + 32 + 8 * edge + 2 * edge * (edge + 4) * element_bytes(spec.precision);
+}
+
+std::int64_t sweep_shared(const Schedule& schedule, const Spec& spec, std::int64_t columns) {
+    const auto real = element_bytes(spec.precision), row_groups = edge * real / 16;
+    return work_bytes(schedule) + columns * (1 + sweep_threads / row_groups) * edge * real;
+}
+
+std::string constants(const Schedule& schedule, const Spec& spec) {
+    // Chains side by side: enough to fill the device, few enough for its cache.
+    const auto lines = std::max<std::int64_t>(1024 / (3 * per_edge(spec)), 4);
+    const std::pair<const char*, std::int64_t> values[] = {
+        {"LEVELS", static_cast<std::int64_t>(schedule.levels.size())},
+        {"TASKS", factor_tasks(schedule, spec)},
+        {"TASK_BLOCKS", factor_groups(schedule, spec)},
+        {"SWEEP_TASKS", sweep_tasks(schedule, spec)},
+        {"SWEEP_TASK_BLOCKS", sweep_groups(schedule, spec)},
+        {"SWEEP_THREADS", sweep_threads},
+        {"GROUP_LINES", lines},
+        {"STAGES", stages},
+    };
+    std::string text = "\n";
+    for (const auto& [name, value] : values) text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
+    return text + level_table(schedule);
+}
+
+}  // namespace trifold::cuda::tiles

@@ -1,0 +1,215 @@
+/* Factorization by tasks: the original tile less the products that earlier fronts and the tile's own columns to the left
+ * contribute, then factored (on the diagonal) or times the diagonal tile's transposed inverse. */
+constexpr int stages = TRIFOLD_STAGES; /* copies in flight */
+
+struct TileShared {
+    Work work;
+    Pivots pivots;
+    double diagonal[edge];
+    alignas(16) real memory[2 * edge * tile_leading]; /* stages of two operands; two tiles; or the diagonal tile above the identity */
+};
+static_assert(sizeof(TileShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
+static_assert(2 * stages * stage_columns <= 2 * edge && edge * square_leading <= 2 * edge * tile_leading, "they fit");
+
+/* What stands at a task's tile before anything is eliminated: element (r, c) at from + r * row_step + c * column_step; null: zeros. */
+struct Original {
+    const real* from;
+    trifold_int row_step, column_step;
+};
+TRIFOLD_DEVICE Original original_of(const trifold_args& args, const Task& task) {
+    if (task.panel == 0)
+        return {global_pointer(static_cast<const real*>(args.d)) + task.member * TRIFOLD_D_MEMBER + task.block * TRIFOLD_D_STAGE, TRIFOLD_D_ROW,
+                TRIFOLD_D_COLUMN};
+    if (task.level > 0 || (!task.first && task.panel == 2)) return {nullptr, 0, 0};
+    const real* from = coupling_at(args, task_levels[0].level, task.member, task.position, task.upward ? task.position + 1 : task.position - 1);
+    return {from, task.upward ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN, task.upward ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW};
+}
+
+/* Brings the original nearer, before the sources are waited for. */
+TRIFOLD_DEVICE void prefetch_original(const trifold_args& args, const Task& task) {
+    const Original original = original_of(args, task);
+    if (original.from == nullptr) return;
+    constexpr int line = 128 / sizeof(real), lines = edge / line;
+    const bool by_rows = original.column_step == 1;
+    const int first = (by_rows ? task.row : task.column) * edge, along = (by_rows ? task.column : task.row) * edge;
+    const trifold_int pitch = by_rows ? original.row_step : original.column_step;
+#pragma unroll 1
+    for (int e = thread_index(); e < edge * lines; e += threads) {
+        const int u = along + e % lines * line, v = first + e / lines;
+        if (u < block_size && v < block_size) prefetch(original.from + u + v * pitch);
+    }
+}
+
+/* part = original - part, the identity in the padding of the diagonal. The original comes last, since a sum of products alone is
+ * rounded less than one that starts with a large number. */
+TRIFOLD_DEVICE void subtract_from_original(Part& part, const trifold_args& args, const Task& task) {
+    const Original original = original_of(args, task);
+    const int row = task.row * edge, column = task.column * edge;
+#pragma unroll
+    for (int c = 0; c < part_columns; ++c) {
+        warp_sync(); /* keeps a column's loads together, and all columns' at once out of the registers */
+#pragma unroll
+        for (int q = 0; q < part_rows; ++q)
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v) {
+                const int r = row + part_row(q) + v, s = column + part_column(c);
+                const bool inside = r < block_size && s < block_size && (task.panel != 0 || s <= r);
+                /* No branch, so that all loads are under way together. */
+                real value = original.from != nullptr ? original.from[inside ? r * original.row_step + s * original.column_step : 0] : real(0);
+                if (!inside) value = 0;
+                if (task.panel == 0 && r == s) value = inside ? value + diagonal_term(args, task.member, task.block, r) : real(1);
+                part.value(c, q, v) = value - part.value(c, q, v);
+            }
+    }
+}
+
+/* Walks over the columns of all sources, one stage after another. */
+struct Cursor {
+    int source = 0, repeat = 0, column = 0, ready = 0;
+    const real *a = nullptr, *b = nullptr;
+};
+
+/* Starts the copy of the next stage; false when all have been. */
+TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, const Work& work, const trifold_args& args, real* to) {
+    const Task& task = work.task;
+    while (cursor.source < task.sources && cursor.repeat == work.sources[cursor.source].count) ++cursor.source, cursor.repeat = 0;
+    if (cursor.source == task.sources) return false;
+    const Source& source = work.sources[cursor.source];
+    if (cursor.column % edge == 0) {
+        const trifold_int block = source.block + cursor.repeat * source.step;
+        if (cursor.column == 0) {
+            cursor.a = panel_of(args, task.member, block, source.a_panel) + task.row * edge;
+            cursor.b = panel_of(args, task.member, block, source.b_panel) + task.column * edge;
+            cursor.ready = 0;
+        }
+        if (cursor.column / edge >= cursor.ready)
+            cursor.ready = static_cast<int>(wait_for(progress_of(args, task.member, block, source.a_panel, task.row),
+                                                     progress_of(args, task.member, block, source.b_panel, task.column),
+                                                     task.epoch + cursor.column / edge + 1) -
+                                            task.epoch);
+    }
+    fetch_tile<stage_columns>(to, cursor.a);
+    fetch_tile<stage_columns>(to + stage_columns * tile_leading, cursor.b);
+    cursor.a += stage_columns * padded, cursor.b += stage_columns * padded;
+    cursor.column += stage_columns;
+    if (cursor.column == source.columns) cursor.column = 0, ++cursor.repeat;
+    return true;
+}
+
+/* part += all products. Ends with shared memory free. */
+TRIFOLD_DEVICE void add_sources(Part& part, TileShared& shared, const trifold_args& args) {
+    constexpr int size = 2 * stage_columns * tile_leading;
+    Cursor cursor;
+    int started = 0;
+#pragma unroll 1
+    for (int s = 0; s < stages - 1; ++s) {
+        if (fetch_stage(cursor, shared.work, args, shared.memory + s * size)) ++started;
+        end_copies();
+    }
+#pragma unroll 1
+    for (int s = 0; s < started; ++s) {
+        wait_copies<stages - 2>();
+        block_sync();
+        if (fetch_stage(cursor, shared.work, args, shared.memory + (s + stages - 1) % stages * size)) ++started;
+        end_copies();
+        const real* stage = shared.memory + s % stages * size;
+        multiply_tiles<stage_columns>(part, stage, stage + stage_columns * tile_leading);
+    }
+    wait_copies<0>();
+    block_sync();
+}
+
+/* What is known of a block's pivots. */
+struct Verdict {
+    trifold_int failure;
+    int floors;
+    double log_sum;
+};
+
+/* Was any front that contributes to the pivot block a failed one? By one warp. */
+TRIFOLD_DEVICE bool any_failed(const Work& work, const trifold_args& args) {
+    int failed = 0;
+    for (int s = thread_index() % warp_lanes; s + 1 < work.task.sources; s += warp_lanes) {
+        const Source source = work.sources[s];
+        for (int k = 0; k < source.count; ++k)
+            if (buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[block_index(work.task.member, source.block + k * source.step)] != sound) failed = 1;
+    }
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) failed |= shuffle_xor(failed, mask);
+    return failed != 0;
+}
+
+/* What was known of the block before this diagonal tile; by one warp. */
+TRIFOLD_DEVICE Verdict verdict_before(const Work& work, const trifold_args& args) {
+    if (work.task.column == 0) return {any_failed(work, args) ? fed_by_failure : sound, 0, 0.0};
+    const trifold_int index = block_index(work.task.member, work.task.block);
+    return {buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index], buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index],
+            buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index]};
+}
+
+/* The same with this tile; by one warp. */
+TRIFOLD_DEVICE void report_tile(const TileShared& shared, const trifold_args& args, const Verdict& before) {
+    const Task& task = shared.work.task;
+    const int lane = thread_index() % warp_lanes, first = task.column * edge;
+    double sum = 0;
+    for (int r = lane; r < edge && first + r < block_size; r += warp_lanes) sum += natural_log(shared.diagonal[r]);
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+    if (lane != 0) return;
+    const trifold_int index = block_index(task.member, task.block), row = shared.pivots.failed_row;
+    const bool failed = before.failure == sound && row >= 0;
+    buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index] = failed ? (task.level * TRIFOLD_HORIZON + task.block) * block_size + row : before.failure;
+    buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index] = before.floors + shared.pivots.floors;
+    buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index] = before.log_sum + sum;
+}
+
+/* The diagonal tile, which stands in shared memory, factored and inverted. */
+TRIFOLD_FUNCTION void factor_diagonal(TileShared& shared, const trifold_args& args) {
+    const Task& task = shared.work.task;
+    const bool reports = thread_index() / warp_lanes == warps - 1;
+    Verdict before{};
+    if (reports) before = verdict_before(shared.work, args);
+    start_pivots(shared.pivots, args, task.member, task.block);
+    real* to = factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.column) * edge * (padded + 1);
+    invert_tile(shared.memory, task.column * edge, shared.pivots, shared.diagonal, to);
+    if (reports) report_tile(shared, args, before);
+}
+
+/* The tile in shared memory times the transposed inverse of its column's diagonal tile. */
+TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_args& args) {
+    const Task& task = shared.work.task;
+    real* inverse = shared.memory + edge * tile_leading;
+    const trifold_int* pivot = progress_of(args, task.member, task.block, 0, task.column);
+    wait_for(pivot, pivot, task.epoch + task.column + 1);
+    fetch_tile<edge>(inverse, factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.column) * edge * (padded + 1));
+    end_copies();
+    wait_copies<0>();
+    block_sync();
+    part.clear();
+    multiply_tiles<edge>(part, shared.memory, inverse);
+    store_tile(panel_of(args, task.member, task.block, task.panel) + task.row * edge + static_cast<trifold_int>(task.column) * edge * padded, padded, part);
+}
+
+TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
+    TileShared& shared = *static_cast<TileShared*>(shared_memory());
+    const Task& task = shared.work.task;
+#pragma unroll 1
+    while (claim_task(shared.work, args, Kind::factor)) {
+        if (task.exists) {
+            prefetch_original(args, task);
+            find_sources(shared.work);
+            Part part;
+            part.clear();
+            add_sources(part, shared, args);
+            subtract_from_original(part, args, task);
+            const bool pivots = task.panel == 0 && task.row == task.column;
+            store_tile(shared.memory, pivots ? square_leading : tile_leading, part);
+            if (pivots)
+                factor_diagonal(shared, args);
+            else
+                divide_tile(part, shared, args);
+            block_sync();
+            if (thread_index() == 0)
+                store_release(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1);
+        }
+        block_sync();
+    }
+}

@@ -1,0 +1,189 @@
+/* Sweeps by tasks: 64 rows of one front's right-hand sides, of which `columns_at_once` go together. Forward, y = L^-1 (b - sum of
+ * [R; G; L] y) of the fronts and tiles before; backward, x = L^-T (y - sum of [R; G; L]' x) of those after. A copy of the results
+ * without gaps is kept in the workspace for the tasks that need them. */
+constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS, sweep_threads = TRIFOLD_SWEEP_THREADS;
+
+/* A thread has a vector of rows of a tile by `piece_columns` columns. */
+constexpr int row_groups = edge / vector_width, column_groups = sweep_threads / row_groups, piece_columns = edge / column_groups;
+static_assert(row_groups <= warp_lanes && piece_columns % vector_width == 0, "a column's rows are within a warp");
+struct Piece {
+    real at[piece_columns][vector_width];
+};
+TRIFOLD_DEVICE int piece_row() { return thread_index() % row_groups * vector_width; }
+TRIFOLD_DEVICE int piece_column() { return thread_index() / row_groups * piece_columns; }
+TRIFOLD_DEVICE void load_piece(Piece& piece, const real* tile_at) {
+#pragma unroll
+    for (int k = 0; k < piece_columns; ++k) load_vector(piece.at[k], tile_at + piece_row() + (piece_column() + k) * padded);
+}
+
+struct SweepShared {
+    Work work;
+    alignas(16) real vector[columns_at_once][edge];                  /* what a triangle is applied to, then what comes of it */
+    real partial[columns_at_once][column_groups][edge];
+};
+static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
+
+TRIFOLD_DEVICE real* result_of(const trifold_args& args, trifold_int member, trifold_int block, int first) {
+    return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + block_index(member, block) * TRIFOLD_STORAGE_VECTOR + first * padded;
+}
+
+/* Sums of one sweep: of rows forward, of columns backward. */
+template <bool Forward>
+struct Sums {
+    static constexpr int count = Forward ? vector_width : piece_columns;
+    real at[columns_at_once][count];
+
+    /* += the piece times the vectors, which are `leading` apart; those from `active` on do not exist. */
+    TRIFOLD_METHOD void add(const Piece& piece, const real* vectors, int leading, int active) {
+        constexpr int length = Forward ? piece_columns : vector_width;
+#pragma unroll
+        for (int c = 0; c < columns_at_once; ++c) {
+            if (c >= active) continue;
+            real x[length / vector_width][vector_width];
+#pragma unroll
+            for (int k = 0; k < length / vector_width; ++k)
+                load_vector(x[k], vectors + c * leading + (Forward ? piece_column() : piece_row()) + k * vector_width);
+#pragma unroll
+            for (int k = 0; k < piece_columns; ++k)
+#pragma unroll
+                for (int v = 0; v < vector_width; ++v)
+                    at[c][Forward ? v : k] += piece.at[k][v] * (Forward ? x[k / vector_width][k % vector_width] : x[0][v]);
+        }
+    }
+
+    /* The sums of the whole tile, element e % 64 of column e / 64 to `use(value, r, c)`. Starts with a barrier. */
+    template <class Use>
+    TRIFOLD_METHOD void finish(SweepShared& shared, int active, const Use& use) {
+        block_sync();
+        if constexpr (Forward) {
+#pragma unroll
+            for (int c = 0; c < columns_at_once; ++c)
+#pragma unroll
+                for (int v = 0; v < vector_width; ++v) shared.partial[c][thread_index() / row_groups][piece_row() + v] = at[c][v];
+        } else {
+#pragma unroll
+            for (int c = 0; c < columns_at_once; ++c)
+#pragma unroll
+                for (int k = 0; k < piece_columns; ++k) {
+#pragma unroll
+                    for (int mask = row_groups / 2; mask > 0; mask /= 2) at[c][k] += shuffle_xor(at[c][k], mask);
+                    if (piece_row() == 0) shared.partial[c][0][piece_column() + k] = at[c][k];
+                }
+        }
+        block_sync();
+        for (int e = thread_index(); e < edge * active; e += sweep_threads) {
+            const int r = e % edge, c = e / edge;
+            real sum = shared.partial[c][0][r];
+            if (Forward)
+                for (int k = 1; k < column_groups; ++k) sum += shared.partial[c][k][r];
+            use(sum, r, c);
+        }
+        block_sync();
+    }
+};
+
+/* sums += the products with the results of one source, tile by tile as they come. */
+TRIFOLD_DEVICE void add_forward(Sums<true>& sums, const trifold_args& args, const Task& task, const Source& source, Columns columns) {
+#pragma unroll 1
+    for (int repeat = 0; repeat < source.count; ++repeat) {
+        const trifold_int block = source.block + repeat * source.step;
+        const real* panel = panel_of(args, task.member, block, source.a_panel) + task.row * edge;
+        const real* results = result_of(args, task.member, block, columns.first);
+        const trifold_int* count = swept_of(args, task.member, block, Kind::forward);
+        int ready = 0;
+#pragma unroll 1
+        for (int k = 0; k < source.columns / edge; ++k) {
+            Piece piece;
+            load_piece(piece, panel + static_cast<trifold_int>(k) * edge * padded);
+            if (k >= ready) ready = static_cast<int>(wait_for(count, count, task.epoch + k + 1) - task.epoch);
+            sums.add(piece, results + k * edge, padded, columns.count);
+        }
+    }
+}
+
+/* The same backward: rows `first` and below of a panel of the task's block times the results of `block`, the last rows first. */
+TRIFOLD_DEVICE void add_backward(Sums<false>& sums, const trifold_args& args, const Task& task, const real* panel, trifold_int block, int first,
+                                 Columns columns) {
+    const real* results = result_of(args, task.member, block, columns.first);
+    const trifold_int* count = swept_of(args, task.member, block, Kind::backward);
+    panel += static_cast<trifold_int>(task.column) * edge * padded;
+    int ready = 0;
+#pragma unroll 1
+    for (int k = tiles - 1; k >= first; --k) {
+        Piece piece;
+        load_piece(piece, panel + k * edge);
+        if (tiles - 1 - k >= ready) ready = static_cast<int>(wait_for(count, count, task.epoch + tiles - k) - task.epoch);
+        sums.add(piece, results + k * edge, padded, columns.count);
+    }
+}
+
+template <bool Forward>
+TRIFOLD_DEVICE void add_all(Sums<Forward>& sums, const Work& work, const trifold_args& args, Columns columns) {
+    const Task& task = work.task;
+    if constexpr (Forward) {
+#pragma unroll 1
+        for (int s = 0; s < task.sources; ++s) add_forward(sums, args, task, work.sources[s], columns);
+    } else {
+        if (task.next >= 0) add_backward(sums, args, task, next_of(args, task.member, task.block), task.next, 0, columns);
+        if (task.behind >= 0) add_backward(sums, args, task, behind_of(args, task.member, task.block), task.behind, 0, columns);
+        add_backward(sums, args, task, factor_of(args, task.member, task.block), task.block, task.column + 1, columns);
+    }
+}
+
+/* Adds the squared norms of the tile's results, by column, to those of the tiles before it. */
+TRIFOLD_DEVICE void add_quadratic(const SweepShared& shared, const trifold_args& args, Columns columns) {
+    const Task& task = shared.work.task;
+    const int lane = thread_index() % warp_lanes;
+    double* to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + block_index(task.member, task.block) * TRIFOLD_RHS + columns.first;
+    for (int c = thread_index() / warp_lanes; c < columns.count; c += sweep_threads / warp_lanes) {
+        double sum = 0;
+        for (int r = lane; r < edge; r += warp_lanes) sum += static_cast<double>(shared.vector[c][r]) * static_cast<double>(shared.vector[c][r]);
+        for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+        if (lane == 0) to[c] = task.row == 0 ? sum : to[c] + sum;
+    }
+}
+
+template <bool Forward>
+TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Columns columns) {
+    const Task& task = shared.work.task;
+    const int row = task.row * edge;
+    Sums<Forward> sums{};
+    add_all(sums, shared.work, args, columns);
+    sums.finish(shared, columns.count, [&](real sum, int r, int c) {
+        const bool inside = row + r < block_size;
+        const real b = inside ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, task.member, task.block, row + r, columns.first + c)] : real(0);
+        shared.vector[c][r] = b - sum;
+    });
+    Piece inverse;
+    load_piece(inverse, factor_of(args, task.member, task.block) + static_cast<trifold_int>(row) * (padded + 1));
+    sums = {};
+    sums.add(inverse, shared.vector[0], edge, columns.count);
+    sums.finish(shared, columns.count, [&](real sum, int r, int c) {
+        shared.vector[c][r] = sum;
+        result_of(args, task.member, task.block, columns.first)[row + r + c * padded] = sum;
+        if (row + r < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, task.member, task.block, row + r, columns.first + c)] = sum;
+    });
+    if (Forward) add_quadratic(shared, args, columns);
+}
+
+template <bool Forward>
+TRIFOLD_DEVICE void sweep_all(const trifold_args& args) {
+    SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
+    constexpr Kind kind = Forward ? Kind::forward : Kind::backward;
+    const Task& task = shared.work.task;
+#pragma unroll 1
+    while (claim_task(shared.work, args, kind)) {
+        if (task.exists) {
+            if (Forward) find_sources(shared.work);
+#pragma unroll 1
+            for (int first = 0; first < args.columns; first += columns_at_once) {
+                const int rest = static_cast<int>(args.columns) - first;
+                sweep_tile<Forward>(shared, args, {first, rest < columns_at_once ? rest : columns_at_once});
+            }
+            block_sync();
+            if (thread_index() == 0)
+                store_release(swept_of(args, task.member, task.block, kind), task.epoch + (Forward ? task.row + 1 : tiles - task.row));
+        }
+        block_sync();
+    }
+}

@@ -1,0 +1,201 @@
+/* All levels in one launch, for blocks of several tiles of 64 by 64. A task is one tile: of a front's panel in the factorization,
+ * of a right-hand side in the sweeps. It pulls what earlier fronts and the tiles before it contribute, in a fixed order. Thread
+ * blocks take tasks from a counter in an order in which every task needs only earlier ones, so some thread block can always go on,
+ * however many are resident. What a task has written is announced by the count of finished tiles in its row. */
+constexpr int edge = 64, tiles = padded / edge, level_count = TRIFOLD_LEVELS;
+static_assert(padded % edge == 0 && tile == edge, "whole tiles");
+
+enum class Kind { factor, forward, backward };
+
+struct Task {
+    bool exists;
+    bool first;    /* front of its chain */
+    bool upward;   /* the panel's neighbour is a higher block */
+    int level, member;
+    int panel;     /* 0: pivot block, 1: next neighbour, 2: neighbour behind */
+    int row, column;
+    int sources;
+    trifold_int position, block, step; /* step: in blocks, from one front of the chain to the next */
+    trifold_int next, behind;          /* blocks, -1 where there is none */
+    trifold_int epoch;                 /* finished tiles of this run count from here */
+};
+
+/* Fronts that contribute to a tile: `count` of them, `step` blocks apart, from `block` on; of each the product of the rows of two
+ * panels, or of one and the right-hand side, over `columns` columns. */
+struct Source {
+    trifold_int block, step;
+    int count, columns, a_panel, b_panel;
+};
+
+/* What a thread block is at. */
+struct Work {
+    Task task;
+    Source sources[2 * level_count + 2];
+};
+
+TRIFOLD_DEVICE real* panel_of(const trifold_args& args, trifold_int member, trifold_int block, int panel) {
+    return panel == 0 ? factor_of(args, member, block) : panel == 1 ? next_of(args, member, block) : behind_of(args, member, block);
+}
+/* The counts of a block: one for every row of its panels, and one for each sweep. */
+TRIFOLD_DEVICE trifold_int* counts_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + block_index(member, block) * (3 * tiles + 2);
+}
+TRIFOLD_DEVICE trifold_int* progress_of(const trifold_args& args, trifold_int member, trifold_int block, int panel, int row) {
+    return counts_of(args, member, block) + panel * tiles + row;
+}
+TRIFOLD_DEVICE trifold_int* swept_of(const trifold_args& args, trifold_int member, trifold_int block, Kind kind) {
+    return counts_of(args, member, block) + 3 * tiles + (kind == Kind::forward ? 0 : 1);
+}
+
+/* Waits until two counts are at least `wanted`; the smaller one. */
+TRIFOLD_DEVICE trifold_int wait_for(const trifold_int* a, const trifold_int* b, trifold_int wanted) {
+    for (;;) {
+        const trifold_int x = load_acquire(a), y = load_acquire(b), ready = x < y ? x : y;
+        if (ready >= wanted) return ready;
+        spin();
+    }
+}
+
+/* Front k of the chains of a level that are in line `line`: chains by members. */
+TRIFOLD_DEVICE void place_task(Task& task, int index, trifold_int k, trifold_int line) {
+    const trifold_level& level = task_levels[index].level;
+    const Chain chain = find_chain(level, line % level.chains);
+    task.level = index, task.member = static_cast<int>(line / level.chains), task.first = k == 0;
+    task.position = chain.first + k * chain.step;
+    task.block = block_at(level, task.position);
+    task.step = level.scale * chain.step;
+    task.next = k + 1 < chain.length || chain.ahead >= 0 ? task.block + task.step : -1;
+    task.behind = chain.behind >= 0 ? block_at(level, chain.behind) : -1;
+    task.exists = k < chain.length;
+}
+
+/* The number-th task of the factorization: level by level, front by front of its chains; of these some go side by side, column by
+ * column of their tiles. */
+TRIFOLD_FUNCTION void find_factor_task(Task& task, trifold_int number) {
+    constexpr trifold_int together = TRIFOLD_GROUP_LINES;
+    int index = 0;
+    trifold_int each = 0, lines = 0;
+    for (;; ++index) {
+        each = tiles * (tiles + 1) / 2 + task_levels[index].panels * tiles * tiles;
+        lines = task_levels[index].level.chains * TRIFOLD_BATCH;
+        const trifold_int all = task_levels[index].longest * lines * each;
+        if (number < all) break;
+        number -= all;
+    }
+    const int panels = task_levels[index].panels;
+    const trifold_int k = number / (lines * each);
+    number -= k * lines * each;
+    const trifold_int group = number / (together * each), left = lines - group * together;
+    int rest = static_cast<int>(number - group * together * each);
+    const int width = left < together ? static_cast<int>(left) : static_cast<int>(together);
+    int column = 0;
+    while (rest >= width * (tiles - column + panels * tiles)) rest -= width * (tiles - column + panels * tiles), ++column;
+    place_task(task, index, k, group * together + rest % width);
+    const int in_column = rest / width, below = in_column - (tiles - column);
+    task.column = column;
+    task.panel = below < 0 ? 0 : 1 + below / tiles;
+    task.row = below < 0 ? column + in_column : below % tiles;
+    task.upward = (task.panel == 1) == (task.step > 0);
+    if (task.panel != 0 && (task.panel == 1 ? task.next : task.behind) < 0) task.exists = false;
+}
+
+/* The number-th task of a forward sweep: level by level, front by front of all chains, tile by tile. */
+TRIFOLD_FUNCTION void find_sweep_task(Task& task, trifold_int number) {
+    int index = 0;
+    trifold_int lines = 0;
+    for (;; ++index) {
+        lines = task_levels[index].level.chains * TRIFOLD_BATCH;
+        const trifold_int all = task_levels[index].longest * lines * tiles;
+        if (number < all) break;
+        number -= all;
+    }
+    const trifold_int k = number / (lines * tiles), rest = number % (lines * tiles);
+    place_task(task, index, k, rest % lines);
+    task.panel = 0;
+    task.row = task.column = static_cast<int>(rest / lines);
+}
+
+/* The next task for the whole thread block; false when none is left. */
+TRIFOLD_DEVICE bool claim_task(Work& work, const trifold_args& args, Kind kind) {
+    constexpr trifold_int factor_tasks = TRIFOLD_TASKS, sweep_tasks = TRIFOLD_SWEEP_TASKS;
+    if (thread_index() == 0) {
+        const trifold_int all = kind == Kind::factor ? factor_tasks : sweep_tasks;
+        const trifold_int tickets = all + (kind == Kind::factor ? TRIFOLD_TASK_BLOCKS : TRIFOLD_SWEEP_TASK_BLOCKS); /* all end with one too many */
+        const trifold_int ticket = claim(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind)), number = ticket % tickets;
+        Task& task = work.task;
+        task.level = -1;
+        if (number < all) {
+            if (kind == Kind::factor)
+                find_factor_task(task, number);
+            else
+                find_sweep_task(task, kind == Kind::forward ? number : all - 1 - number);
+            task.epoch = (ticket / tickets + 1) * (tiles + 1);
+            task.exists = task.exists && is_active(args, task.member);
+        }
+    }
+    block_sync();
+    return work.task.level >= 0;
+}
+
+/* The chain that eliminates a position of a level. */
+TRIFOLD_DEVICE Chain chain_of(const trifold_level& level, trifold_int position) {
+    trifold_int number = 0;
+    for (int k = 0; k < 3; ++k) {
+        const trifold_run& run = level.run[k];
+        const trifold_int from = position - (run.step > 0 ? run.first : run.first - run.length + 1);
+        if (run.count > 0 && from >= 0 && from / run.stride < run.count && from % run.stride < run.length) return find_chain(level, number + from / run.stride);
+        number += run.count;
+    }
+    return Chain{};
+}
+
+/* What the chain on one side of a remaining block contributed to its diagonal at an earlier level. */
+TRIFOLD_DEVICE Source diagonal_source(const trifold_level& level, trifold_int block, int side) {
+    const trifold_int position = (block - level.base) / level.scale, beside = side == 0 ? position - 1 : position + 1;
+    Source source{};
+    if (beside < 0 || beside >= level.size) return source;
+    const Chain chain = chain_of(level, beside);
+    const bool ahead = chain.ahead == position;
+    source.block = block_at(level, ahead ? beside : chain.first);
+    source.step = level.scale * chain.step;
+    source.count = ahead ? 1 : static_cast<int>(chain.length);
+    source.columns = padded;
+    source.a_panel = source.b_panel = ahead ? 1 : 2;
+    return source;
+}
+
+/* The product that joined two neighbours of a level: of the last front of the chain that stood between them. */
+TRIFOLD_DEVICE Source coupling_source(const trifold_level& before, trifold_int lower, bool upward) {
+    const Chain chain = chain_of(before, (lower - before.base) / before.scale + 1);
+    const bool up = chain.step > 0;
+    Source source{};
+    source.block = block_at(before, chain.first + (chain.length - 1) * chain.step);
+    source.count = 1, source.columns = padded;
+    source.a_panel = up == upward ? 1 : 2, source.b_panel = up == upward ? 2 : 1;
+    return source;
+}
+
+/* The sources of a task in the order in which they are added; one thread for each. The last is the front itself. */
+TRIFOLD_FUNCTION void find_sources(Work& work) {
+    const Task& task = work.task;
+    const int t = thread_index(), index = task.level, earlier = task.panel == 0 ? 2 * index : 0;
+    Source source{};
+    if (t < earlier) {
+        source = diagonal_source(task_levels[t / 2].level, task.block, t % 2);
+    } else if (t == earlier) {
+        const trifold_level& level = task_levels[index].level;
+        if (!task.first && task.panel != 1) {
+            source.block = task.block - task.step, source.count = 1, source.columns = padded;
+            source.a_panel = task.panel == 0 ? 1 : 2, source.b_panel = 1;
+        } else if (task.panel != 0 && index > 0) {
+            const trifold_int lower = block_at(level, task.upward ? task.position : task.position - 1);
+            source = coupling_source(task_levels[index - 1].level, lower, task.upward);
+        }
+    } else if (t == earlier + 1) {
+        source.block = task.block, source.count = task.column > 0 ? 1 : 0, source.columns = task.column * edge;
+        source.a_panel = task.panel, source.b_panel = 0;
+        work.task.sources = earlier + 2;
+    }
+    if (t < earlier + 2) work.sources[t] = source;
+    block_sync();
+}
