@@ -11,6 +11,8 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
 std::vector<std::string> compile_options(const Target& target, const Variant& variant);
 /// Everything of `program` but its source is filled in.
 std::string emit(const Program& program);
+/// The same without the header comment and with every kernel static, to be called from the unit that it becomes part of.
+std::string emit_static(const Program& program);
 }  // namespace cpu
 
 namespace cuda {

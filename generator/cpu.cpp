@@ -92,16 +92,22 @@ std::string constants(const Program& program) {
     return text + shuffles(width) + shift(spec.block, width) + "\n";
 }
 
-/// The templates define every entry point; those that no operation needs become static, and so are not compiled.
-std::string left_out(const Program& program) {
+/// The templates define every entry point; those that no operation needs become static, and so are not compiled. Or all become static.
+std::string static_kernels(const Program& program, bool all) {
     std::string text;
     for (const auto phase : phases) {
-        const bool absent = phase == Phase::inverse && program.variant.name == "tile";  // its template is not even pasted
-        if (absent || has_kernel(program, phase)) continue;
+        const bool pasted = phase != Phase::inverse || program.variant.name != "tile" || has_kernel(program, phase);
+        if (!pasted || (!all && has_kernel(program, phase))) continue;
         text += fmt::format(
             "static void {}(const trifold_args*, const trifold_level*, trifold_int, trifold_int, void*) __attribute__((unused));\n",
             kernel_macro(phase));
     }
+    return text;
+}
+
+std::string emit_body(const Program& program, bool all_static) {
+    auto text = fmt::format("\n{}{}", constants(program), static_kernels(program, all_static));
+    for (const auto& name : templates_of(program)) text += fmt::format("{}\n", template_text("cpu/" + name + ".c"));
     return text;
 }
 
@@ -126,10 +132,11 @@ std::vector<std::string> compile_options(const Target& target, const Variant& va
     return options;
 }
 
-std::string emit(const Program& program) {
-    auto text = emit_prologue(program) + "\n" + constants(program) + left_out(program);
-    for (const auto& name : templates_of(program)) text += fmt::format("{}\n", template_text("cpu/" + name + ".c"));
-    return text;
+std::string emit(const Program& program) { return emit_prologue(program) + emit_body(program, false); }
+
+std::string emit_static(const Program& program) {
+    const auto prologue = emit_prologue(program);
+    return prologue.substr(prologue.find("#define")) + emit_body(program, true);
 }
 
 }  // namespace trifold::cpu

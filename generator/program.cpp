@@ -258,6 +258,9 @@ trifold_level kernel_level(const Schedule& schedule, std::size_t index) {
 Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     validate(spec);
     validate(target);
+    if (target.backend == Backend::c99)
+        throw SpecError(
+            fmt::format("target '{}' has no kernels to generate; run trifold export, or give another target", to_string(target)));
     if (tuning.workers < 1) throw SpecError(fmt::format("workers = {} is out of range; give at least 1", tuning.workers));
     Program program;
     program.spec = spec;

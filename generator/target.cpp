@@ -22,9 +22,10 @@ constexpr std::array cpu_archs{CpuArch{"native", 0},     CpuArch{"x86-64", 16}, 
 constexpr std::array cuda_archs{"sm_75", "sm_80",  "sm_86",  "sm_87",  "sm_88",  "sm_89",
                                 "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"};
 constexpr std::array hip_archs{"gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"};
+constexpr std::array c99_archs{"generic", "cortex-m4", "cortex-m7"};
 
 /// Throws SpecError unless the backend has the architecture.
-Target find_gpu(Backend backend, std::string_view text, std::string_view arch, std::span<const char* const> known) {
+Target find_arch(Backend backend, std::string_view text, std::string_view arch, std::span<const char* const> known) {
     if (std::ranges::find(known, arch) != known.end()) return {backend, std::string(arch)};
     const auto separator = fmt::format(", {}:", to_string(backend));
     throw SpecError(
@@ -51,14 +52,17 @@ Target parse_target(std::string_view text) {
         }
         return {Backend::cpu, std::string(arch)};
     }
-    if (backend == "cuda") return find_gpu(Backend::cuda, text, arch, cuda_archs);
-    if (backend == "hip") return find_gpu(Backend::hip, text, arch, hip_archs);
+    if (backend == "cuda") return find_arch(Backend::cuda, text, arch, cuda_archs);
+    if (backend == "hip") return find_arch(Backend::hip, text, arch, hip_archs);
+    if (backend == "c99") return find_arch(Backend::c99, text, colon == std::string_view::npos ? "generic" : arch, c99_archs);
     throw SpecError(
-        fmt::format("unknown target '{}'; give cpu:ARCH, cuda:ARCH or hip:ARCH, such as cpu:x86-64-v3, cuda:sm_90 or hip:gfx942", text));
+        fmt::format("unknown target '{}'; give cpu:ARCH, cuda:ARCH or hip:ARCH, such as cpu:x86-64-v3, cuda:sm_90 or hip:gfx942; or, to "
+                    "export, c99:ARCH, such as c99:cortex-m7",
+                    text));
 }
 
 std::string_view to_string(Backend backend) {
-    constexpr std::string_view names[] = {"cpu", "cuda", "hip"};
+    constexpr std::string_view names[] = {"cpu", "cuda", "hip", "c99"};
     return names[static_cast<std::size_t>(backend)];
 }
 

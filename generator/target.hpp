@@ -5,18 +5,19 @@
 
 namespace trifold {
 
-enum class Backend { cpu, cuda, hip };
+/// `c99` is for export alone: such a Program would have no kernels, only the C of templates/c99.
+enum class Backend { cpu, cuda, hip, c99 };
 std::string_view to_string(Backend backend);
 
-/// Where the code will run: `cpu:x86-64-v3`, `cuda:sm_90`, `hip:gfx942`. The architecture is always explicit once resolved;
-/// only the runtime turns `cpu:native` into the machine at hand (the generator never probes).
+/// Where the code will run: `cpu:x86-64-v3`, `cuda:sm_90`, `hip:gfx942`, `c99:cortex-m7`. The architecture is always explicit once
+/// resolved; only the runtime turns `cpu:native` into the machine at hand (the generator never probes).
 struct Target {
     Backend backend = Backend::cpu;
     std::string arch = "native";
     bool operator==(const Target&) const = default;
 };
 
-/// Parses `backend:arch`; throws SpecError naming the accepted architectures on anything else.
+/// Parses `backend:arch`, or `c99` for c99:generic; throws SpecError naming the accepted architectures on anything else.
 Target parse_target(std::string_view text);
 std::string to_string(const Target& target);
 /// Every architecture of HIP.

@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+
+#include <span>
+
+#include "generator/backend.hpp"
+#include "generator/export_parts.hpp"
+#include "generator/program.hpp"
+
+namespace trifold {
+namespace {
+
+bool is_single(const Spec& spec) { return spec.precision == Precision::f32; }
+
+std::string header_comment(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    const auto facts = export_facts(request);
+    return fmt::format(
+        "/* Factors and solves A X = B, A symmetric positive definite and block tridiagonal: {} blocks of {} by {}, {} right-hand side(s), "
+        "{}.\n"
+        " * Made by Trifold for {}; do not edit. To make it again:\n"
+        " *   {}\n"
+        " *\n"
+        " * Memory: D {} bytes, E {}, B and X {} each; the workspace {} with pointers of 32 bits, {} with 64; stack at most {}.\n"
+        " * Work: factor {} flops ({} multiply-subtract, {} multiply, {} divide, {} square root);\n"
+        " *   solve {} flops ({}, {}, 0, 0). It depends on no number but the sizes: every loop runs a fixed number of times, and only a\n"
+        " *   call that fails ends sooner.\n"
+        " * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in {}. Compiled without contraction\n"
+        " *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.\n"
+        " */\n",
+        spec.horizon, spec.block, spec.block, spec.rhs, to_string(spec.precision), to_string(request.target), facts.command, facts.d_bytes,
+        facts.e_bytes, facts.b_bytes, facts.workspace_bytes_32, facts.workspace_bytes_64, facts.stack_bytes, facts.factor.flops(),
+        facts.factor.multiply_subtract, facts.factor.multiply, facts.factor.divide, facts.factor.square_root, facts.solve.flops(),
+        facts.solve.multiply_subtract, facts.solve.multiply, is_single(spec) ? "single precision" : "double precision");
+}
+
+std::string sizes(const Spec& spec) {
+    return fmt::format(
+        "/* n, N and m. */\n"
+        "#define BTD_BLOCK {}\n"
+        "#define BTD_HORIZON {}\n"
+        "#define BTD_RHS {}\n"
+        "/* Blocks of the workspace that hold couplings: N - 1, but one where there is none, because arrays are not empty. */\n"
+        "#define BTD_COUPLINGS {}\n\n"
+        "typedef {} btd_real;\n\n",
+        spec.block, spec.horizon, spec.rhs, std::max<std::int64_t>(spec.horizon - 1, 1), is_single(spec) ? "float" : "double");
+}
+
+/// The kernels of the CPU target that does the work where there is one, for one chain of all blocks.
+Program kernel_program(const ExportRequest& request) {
+    auto spec = request.spec;
+    spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
+    return generate(spec, {Backend::cpu, std::string(machine_of(request.target).kernels)}, {.schedule = "sequential", .variant = "tile"});
+}
+
+std::string kernel_sizes(const Program& program) { return fmt::format("#define BTD_WORKSPACE_BYTES {}\n\n", program.workspace_bytes); }
+
+/// The kernels' source, static, and the one level that they work on.
+std::string kernel_unit(const Program& program) {
+    const auto level = kernel_level(program.schedule, 0);
+    return fmt::format("#define TRIFOLD_OFFSET_SCRATCH {}\n", program.workspace_bytes - program.variant.scratch_bytes) +
+           cpu::emit_static(program) +
+           fmt::format(
+               "/* One chain of all blocks. */\n"
+               "static const trifold_level every_block = {{.scale = 1, .size = {}, .next_scale = {}, .chains = 1, .runs = 1, .run = {{{{0, "
+               "{}, 1, {}, 1}}}}}};\n",
+               level.size, level.next_scale, level.run[0].stride, level.run[0].length);
+}
+
+/// Shortest text that reads back as the same number, as a C literal of the precision.
+std::string literal(double value, bool single) {
+    auto text = single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return single ? text + "f" : text;
+}
+
+std::string array(std::string_view name, std::string_view extent, std::span<const double> values, bool single) {
+    auto text = fmt::format("const btd_real btd_data_{}[{}] = {{", name, extent);
+    constexpr std::size_t per_line = 8;
+    for (std::size_t k = 0; k < values.size(); ++k)
+        text += fmt::format("{}{}{}", k % per_line == 0 ? "\n    " : " ", literal(values[k], single), k + 1 < values.size() ? "," : "");
+    text += values.empty() ? "0" : "\n";
+    return text + "};\n";
+}
+
+constexpr std::string_view extents[] = {"BTD_HORIZON * BTD_BLOCK * BTD_BLOCK", "BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK",
+                                        "BTD_HORIZON * BTD_BLOCK * BTD_RHS"};
+
+std::string kernel_body(const ExportRequest& request) {
+    return fmt::format("{}\n{}\n{}", template_text("c99/outcome.c"), kernel_unit(kernel_program(request)), template_text("c99/kernels.c"));
+}
+
+std::string plain_body(bool single) {
+    return fmt::format(
+        "/* May be set likewise: another square root, which must round correctly for the same bits everywhere. */\n"
+        "#ifndef BTD_SQRT\n"
+        "#define BTD_SQRT(x) {}(x)\n"
+        "#endif\n\n{}\n{}\n{}",
+        single ? "sqrtf" : "sqrt", template_text("c99/blocks.c"), template_text("c99/outcome.c"), template_text("c99/sequential.c"));
+}
+
+}  // namespace
+
+std::string c99_header(const ExportRequest& request) {
+    const bool has_kernels = !machine_of(request.target).kernels.empty();
+    auto text = header_comment(request) +
+                "#ifndef BTD_SOLVER_H\n"
+                "#define BTD_SOLVER_H\n\n"
+                "#include <stddef.h>\n\n"
+                "#ifdef __cplusplus\n"
+                "extern \"C\" {\n"
+                "#define BTD_RESTRICT __restrict\n"
+                "#else\n"
+                "#define BTD_RESTRICT restrict\n"
+                "#endif\n\n" +
+                sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_program(request)) : "") +
+                std::string(template_text("c99/status.h")) + "\n" +
+                std::string(template_text(has_kernels ? "c99/api_kernels.h" : "c99/api.h"));
+    if (request.data)
+        text += fmt::format(
+            "\n/* The problem of btd_data.c. */\n"
+            "extern const btd_real btd_data_d[{}];\n"
+            "extern const btd_real btd_data_e[{}];\n"
+            "extern const btd_real btd_data_b[{}];\n",
+            extents[0], extents[1], extents[2]);
+    return text +
+           "\n#ifdef __cplusplus\n"
+           "}\n"
+           "#endif\n\n"
+           "#endif\n";
+}
+
+std::string c99_source(const ExportRequest& request) {
+    const bool single = is_single(request.spec);
+    const bool has_kernels = !machine_of(request.target).kernels.empty();
+    const auto text = fmt::format(
+        "{}"
+        "#include \"btd_solver.h\"\n\n"
+        "#include <float.h>\n"
+        "#include <math.h>\n"
+        "#include <stdint.h>\n\n"
+        "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)\n"
+        "#error \"compile without -ffast-math and -ffinite-math-only: the tests of the pivots and of X rely on NaN and infinity\"\n"
+        "#endif\n\n"
+        "/* Indices are ints. */\n"
+        "typedef char btd_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];\n\n"
+        "/* What stands before the functions; it may be set on the compiler's command line, to an attribute that puts them into fast "
+        "memory. */\n"
+        "#ifndef BTD_CODE\n"
+        "#define BTD_CODE\n"
+        "#endif\n\n"
+        "#define BTD_LARGEST {}\n\n",
+        has_kernels
+            ? "/* See btd_solver.h. Not C99: GNU C with vector extensions, for GCC 12 and Clang. No recursion, no heap, no library. */\n"
+            : "/* See btd_solver.h. Plain C99, and C++ as well: no recursion, no heap, no library but the square root. */\n",
+        single ? "FLT_MAX" : "DBL_MAX");
+    if (has_kernels) return text + kernel_body(request);
+    return text + plain_body(single);
+}
+
+std::string c99_data(const ExportRequest& request) {
+    const bool single = is_single(request.spec);
+    return "/* A problem, baked in: see btd_solver.h. */\n#include \"btd_solver.h\"\n\n" + array("d", extents[0], request.data->d, single) +
+           "\n" + array("e", extents[1], request.data->e, single) + "\n" + array("b", extents[2], request.data->b, single);
+}
+
+std::string c99_example(const ExportRequest& request) {
+    const bool single = is_single(request.spec);
+    return fmt::format(
+        "/* Solves a problem, checks X in double precision, and prints a checksum of its bits. */\n"
+        "#include <math.h>\n"
+        "#include <stdint.h>\n"
+        "#include <stdio.h>\n"
+        "#include <string.h>\n\n"
+        "#include \"btd_solver.h\"\n\n"
+        "typedef {} btd_bits;\n"
+        "static const double tolerance = {};\n"
+        "enum {{ SIZE = BTD_HORIZON * BTD_BLOCK * BTD_RHS }};\n\n"
+        "{}\n{}",
+        single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14",
+        template_text(request.data ? "c99/example_data.c" : "c99/example_problem.c"), template_text("c99/example_main.c"));
+}
+
+}  // namespace trifold

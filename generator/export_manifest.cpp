@@ -1,0 +1,66 @@
+#include <nlohmann/json.hpp>
+
+#include "generator/export_parts.hpp"
+
+namespace trifold {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json counts_json(const OperationCounts& counts) {
+    return {{"flops", counts.flops()},
+            {"multiply_subtract", counts.multiply_subtract},
+            {"multiply", counts.multiply},
+            {"divide", counts.divide},
+            {"square_root", counts.square_root}};
+}
+
+Json loops_json(const Spec& spec) {
+    return {{"blocks", spec.horizon},
+            {"pairs_of_rows_or_columns", (spec.block + 1) / 2},
+            {"products_of_a_sum", spec.block},
+            {"right_hand_sides", spec.rhs},
+            {"elements_of_x", spec.horizon * spec.block * spec.rhs}};
+}
+
+}  // namespace
+
+std::string export_manifest(const ExportRequest& request, const std::vector<ExportedFile>& files) {
+    const auto& spec = request.spec;
+    const auto facts = export_facts(request);
+    auto names = Json::array();
+    for (const auto& file : files) names.push_back(file.name);
+    names.push_back("manifest.json");
+    const Json manifest{
+        {"command", facts.command},
+        {"target", to_string(request.target)},
+        {"prefix", request.prefix},
+        {"block", spec.block},
+        {"horizon", spec.horizon},
+        {"rhs", spec.rhs},
+        {"precision", to_string(spec.precision)},
+        {"schedule", "sequential"},
+        {"files", names},
+        {"bytes",
+         {{"d", facts.d_bytes},
+          {"e", facts.e_bytes},
+          {"b", facts.b_bytes},
+          {"x", facts.b_bytes},
+          {"workspace_with_32_bit_pointers", facts.workspace_bytes_32},
+          {"workspace_with_64_bit_pointers", facts.workspace_bytes_64},
+          {"stack_at_most", facts.stack_bytes},
+          {"code_at_most", facts.code_bytes}}},
+        {"operations", {{"factor", counts_json(facts.factor)}, {"solve", counts_json(facts.solve)}}},
+        {"loops_run_at_most", loops_json(spec)},
+        {"recursion", false},
+        {"heap", false},
+        {"numerics",
+         {{"rounding", "every operation rounds once, to nearest; a multiply-subtract once where the compiler fuses it, else twice"},
+          {"same_bits_everywhere", "with -ffp-contract=off and IEEE 754 arithmetic, denormals included"},
+          {"contraction_of_makefile", machine_of(request.target).contract},
+          {"pivot", "passes if 0 < d <= largest finite"},
+          {"denormals", "used as they are; where the processor flushes them to zero, a pivot that is denormal fails"}}}};
+    return manifest.dump(2) + "\n";
+}
+
+}  // namespace trifold

@@ -1,0 +1,42 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "generator/export.hpp"
+
+namespace trifold {
+
+/// How an export for one architecture is compiled and run, and what its compiler was seen to need.
+struct Machine {
+    std::string_view arch;
+    std::string_view compiler, flags, link, run, size;  ///< for the Makefile
+    std::string_view contract;                          ///< of -ffp-contract: off gives the same bits on every machine
+    std::int64_t stack_bytes[2];                        ///< at most, f32 and f64, GCC 12 from -Os to -O3
+    std::int64_t code_bytes[2];                         ///< at most, f32 and f64, GCC 12 -Os and -O2
+    std::string_view kernels = {};                      ///< CPU architecture whose kernels do the work; empty: plain C99 does
+    bool is_cortex_m() const { return arch.starts_with("cortex-m"); }
+};
+const Machine& machine_of(const Target& target);
+
+/// What the header, the README and the manifest all state.
+struct ExportFacts {
+    std::int64_t d_bytes, e_bytes, b_bytes;
+    std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of so many bits
+    std::int64_t stack_bytes, code_bytes;
+    OperationCounts factor, solve;
+    std::string command;  ///< that makes the project again
+};
+ExportFacts export_facts(const ExportRequest& request);
+
+/// The C texts, with the templates' prefix btd.
+std::string c99_header(const ExportRequest& request);
+std::string c99_source(const ExportRequest& request);
+std::string c99_data(const ExportRequest& request);
+std::string c99_example(const ExportRequest& request);
+
+/// Identifiers btd_... and BTD_... get the prefix, the latter in capitals.
+std::string with_prefix(std::string_view text, std::string_view prefix);
+
+std::string export_manifest(const ExportRequest& request, const std::vector<ExportedFile>& files);
+
+}  // namespace trifold

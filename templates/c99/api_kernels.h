@@ -1,0 +1,32 @@
+/* Memory of one solver. The caller supplies it and need not look inside. Calls on different workspaces may run at the same time. */
+typedef struct {
+    unsigned char bytes[BTD_WORKSPACE_BYTES] __attribute__((aligned(64)));
+    /* Whether there is a factor. */
+    int factored;
+} btd_workspace;
+
+/* Alignment of a workspace, in bytes. */
+typedef struct {
+    char before;
+    btd_workspace workspace;
+} btd_aligned;
+#define BTD_ALIGNMENT offsetof(btd_aligned, workspace)
+
+/* Bytes of a workspace: sizeof(btd_workspace). */
+size_t btd_workspace_size(void);
+
+/* Makes a workspace of memory of that size and alignment. Call it once, before everything else. Returns null if the memory is null or not
+ * aligned. */
+btd_workspace* btd_init(void* memory);
+
+/* Arrays of all calls: D [N][n][n], of which the lower triangles are read; E [N-1][n][n], block i couples block i (columns) to
+ * block i + 1 (rows); B and X [N][n][m]. Row-major, without gaps. They do not overlap, but X may be B. */
+
+/* Factors A into the workspace. */
+btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const btd_real* BTD_RESTRICT d, const btd_real* BTD_RESTRICT e);
+
+/* Solves A X = B with the last factor. Where there is none, X becomes NaN. */
+btd_status btd_solve(btd_workspace* workspace, const btd_real* b, btd_real* x);
+
+/* Factors A into the workspace and solves A X = B. Where A is not positive definite, X becomes NaN. */
+btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x);

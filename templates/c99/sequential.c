@@ -1,0 +1,68 @@
+/* ---- the whole system, one block after another ---- */
+
+enum { BLOCK = n * n };
+
+/* L over `l`, R over `r`. These may be d and e. */
+BTD_CODE static btd_status factor_blocks(const real* d, const real* e, real* l, real* r) {
+    int row = factor_block(d, d, 0, l);
+    int block = 0;
+    while (row < 0 && block + 1 < N) {
+        factor_coupling(e + block * BLOCK, l + block * BLOCK, r + block * BLOCK);
+        row = factor_block(d + (block + 1) * BLOCK, r + block * BLOCK, n, l + (block + 1) * BLOCK);
+        ++block;
+    }
+    return row < 0 ? outcome(BTD_OK, -1, -1) : outcome(BTD_NOT_POSITIVE_DEFINITE, block, row);
+}
+
+btd_workspace* btd_init(void* memory) {
+    btd_workspace* workspace = NULL;
+    if (memory != NULL && (uintptr_t)memory % BTD_ALIGNMENT == 0) {
+        workspace = (btd_workspace*)memory;
+        workspace->diagonal = NULL;
+        workspace->coupling = NULL;
+    }
+    return workspace;
+}
+
+BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const real* BTD_RESTRICT d, const real* BTD_RESTRICT e) {
+    const btd_status status = factor_blocks(d, e, workspace->own_diagonal, workspace->own_coupling);
+    const int good = status.code == BTD_OK;
+    workspace->diagonal = good ? workspace->own_diagonal : NULL;
+    workspace->coupling = good ? workspace->own_coupling : NULL;
+    return status;
+}
+
+BTD_CODE btd_status btd_refactor(btd_workspace* BTD_RESTRICT workspace, real* BTD_RESTRICT d, real* BTD_RESTRICT e) {
+    const btd_status status = factor_blocks(d, e, d, e);
+    const int good = status.code == BTD_OK;
+    workspace->diagonal = good ? d : NULL;
+    workspace->coupling = good ? e : NULL;
+    return status;
+}
+
+BTD_CODE btd_status btd_solve(const btd_workspace* workspace, const real* b, real* x) {
+    const real* l = workspace->diagonal;
+    const real* r = workspace->coupling;
+    if (l == NULL) {
+        poison_solution(x);
+        return outcome(BTD_NOT_FACTORED, -1, -1);
+    }
+    forward_block(l, l, x, 0, b, x);
+    for (int i = 1; i < N; ++i) {
+        forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
+    }
+    backward_block(l + (N - 1) * BLOCK, l, x, n, x + (N - 1) * VECTOR);
+    for (int i = N - 2; i >= 0; --i) {
+        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, 0, x + i * VECTOR);
+    }
+    return check_finite(x);
+}
+
+BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const real* d, const real* e, const real* b, real* x) {
+    const btd_status status = btd_factor(workspace, d, e);
+    if (status.code != BTD_OK) {
+        poison_solution(x);
+        return status;
+    }
+    return btd_solve(workspace, b, x);
+}
