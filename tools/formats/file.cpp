@@ -94,6 +94,16 @@ std::string read_file(const fs::path& path) {
     return bytes;
 }
 
+fs::path make_directory(const std::string& name) {
+    std::error_code error;
+    fs::create_directories(name, error);
+    if (error || !fs::is_directory(name)) {
+        const auto why = error ? error.message() : "it is not a directory";
+        throw InputError(fmt::format("cannot make the directory '{}': {}", name, why));
+    }
+    return name;
+}
+
 void check_writable(const fs::path& path) {
     std::error_code ignored;
     const auto target = resolve(path);

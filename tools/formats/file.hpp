@@ -25,6 +25,9 @@ class OutputError : public Error {
 /// The whole of a regular file or pipe. Throws InputError (missing, a directory, empty, unreadable).
 std::string read_file(const std::filesystem::path& path);
 
+/// A directory of that name, made with those above it where there is none. Throws InputError.
+std::filesystem::path make_directory(const std::string& name);
+
 /// Throws InputError when `path` is a directory, or its directory does not exist or may not be written.
 void check_writable(const std::filesystem::path& path);
 

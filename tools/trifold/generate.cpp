@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "generator/error.hpp"
 #include "runtime/binary.hpp"
 #include "runtime/entry.hpp"
@@ -13,27 +11,15 @@
 namespace trifold::command {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct Options {
     SpecOptions spec;
     std::string output;
     bool binaries = false;
 };
 
-fs::path make_directory(const std::string& name) {
-    std::error_code error;
-    fs::create_directories(name, error);
-    if (error || !fs::is_directory(name)) {
-        const auto why = error ? error.message() : "it is not a directory";
-        throw formats::InputError(fmt::format("cannot make the directory '{}': {}", name, why));
-    }
-    return name;
-}
-
 int run(const Options& options, bool json) {
     const auto program = generate(options.spec.spec(), options.spec.target(), options.spec.tuning());
-    const auto directory = make_directory(options.output);
+    const auto directory = formats::make_directory(options.output);
     const auto backend = program.target.backend;
     Json report{{"name", unit_name(program)}, {"directory", directory.string()}, {"schedule", program.schedule.name}};
     std::vector<std::vector<std::string>> files;

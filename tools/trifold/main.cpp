@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
     Verb verbs[] = {
         {"solve", "Solve A X = B from files: A.mtx b.mtx, or D.npy E.npy b.npy", add_solve},
         {"generate", "Write the kernels' source for a problem, and with --binaries the compiled kernels", add_generate},
+        {"export", "Write a self-contained C project that solves problems of one size, for embedded targets", add_export},
         {"explain", "Show the schedule, kernels, launches and memory of a problem; draw the elimination tree", add_explain},
         {"problem", "Write a test problem of the field to files", add_problem},
         {"bench", "Time the solver beside its peers and the device's floor", add_bench},

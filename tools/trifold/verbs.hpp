@@ -12,6 +12,7 @@ using Action = std::function<int()>;
 /// Each adds its verb to the command line; `json` is the verb's --json flag, set by the time the action runs.
 Action add_solve(CLI::App& app, const bool& json);
 Action add_generate(CLI::App& app, const bool& json);
+Action add_export(CLI::App& app, const bool& json);
 Action add_explain(CLI::App& app, const bool& json);
 Action add_cache(CLI::App& app, const bool& json);
 Action add_doctor(CLI::App& app, const bool& json);

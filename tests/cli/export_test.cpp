@@ -1,0 +1,109 @@
+// The verb `export`: what it writes, and what bad input gets.
+#include <doctest/doctest.h>
+
+#include "tests/cli/command.hpp"
+#include "tools/problems/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::formats;
+
+namespace {
+
+void check(const Scratch& scratch, const std::string& arguments, const std::string& message) {
+    const auto ran = run_trifold(scratch.path, "export " + arguments);
+    INFO(arguments, "\n", ran.err);
+    CHECK(ran.status == 2);
+    CHECK(ran.err.find(message) != std::string::npos);
+}
+
+int shell(const Scratch& scratch, const std::string& command) {
+    return std::system(("cd '" + scratch.path.string() + "' && " + command).c_str());
+}
+
+void write_problem(const Scratch& scratch, std::int64_t rhs) {
+    const auto system = problems::socu({.block = 3, .horizon = 4, .rhs = rhs}, 1);
+    scratch.write("D.npy", format_npy({{4, 3, 3}, Precision::f64, system.d}));
+    scratch.write("E.npy", format_npy({{3, 3, 3}, Precision::f64, system.e}));
+    scratch.write("b.npy", format_npy({{4, 3, rhs}, Precision::f64, system.b}));
+}
+
+}  // namespace
+
+TEST_CASE("export: a project that builds and runs, and the command in it that makes it again") {
+    const Scratch scratch;
+    const auto ran =
+        run_trifold(scratch.path, "export --block 12 --horizon 20 --precision f32 --target c99:cortex-m7 --prefix mpc -o out/deep --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    for (const auto& name : ran.json()["files"]) CHECK(scratch.has("out/deep/" + name.get<std::string>()));
+    CHECK(ran.json()["files"].size() == 9);
+    CHECK(shell(scratch, "make -s -C out/deep example") == 0);
+    const auto header = scratch.read("out/deep/mpc_solver.h");
+    const auto start = header.find("trifold export");
+    REQUIRE(start != std::string::npos);
+    const auto again = run_trifold(scratch.path, header.substr(start + 8, header.find('\n', start) - start - 8) + " -o again");
+    REQUIRE(again.status == 0);
+    CHECK(again.out.find("again/mpc_solver.c") != std::string::npos);
+    for (const auto& name : ran.json()["files"])
+        CHECK(scratch.read("again/" + name.get<std::string>()) == scratch.read("out/deep/" + name.get<std::string>()));
+    CHECK(header.find(scratch.path.string()) == std::string::npos);
+}
+
+TEST_CASE("export: a problem baked in is the one that the example solves") {
+    for (const std::string precision : {"f32", "f64"}) {
+        const Scratch scratch;
+        write_problem(scratch, 2);
+        const auto ran = run_trifold(scratch.path, "export --data D.npy E.npy b.npy --precision " + precision + " -o out");
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        CHECK(scratch.has("out/btd_data.c"));
+        CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu -o x.npy").status == 0);
+        const auto x = parse_npy(scratch.read("x.npy"), "x.npy");
+        REQUIRE(shell(scratch, "make -s -C out run CFLAGS='-O2 -Wconversion -Werror' > printed") == 0);
+        const auto printed = scratch.read("printed");
+        INFO(printed);
+        const auto at = printed.find("x[0] = ");
+        REQUIRE(at != std::string::npos);
+        CHECK(std::stod(printed.substr(at + 7)) == doctest::Approx(x.values[0]).epsilon(precision == "f32" ? 1e-4 : 1e-8));
+    }
+}
+
+TEST_CASE("export: one block, for which E is empty") {
+    const Scratch scratch;
+    scratch.write("D.npy", format_npy({{1, 2, 2}, Precision::f64, {4, 1, 1, 3}}));
+    scratch.write("E.npy", format_npy({{0, 2, 2}, Precision::f64, {}}));
+    scratch.write("b.npy", format_npy({{1, 2}, Precision::f64, {1, 2}}));
+    const auto ran = run_trifold(scratch.path, "export --data D.npy E.npy b.npy -o out");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(shell(scratch, "make -s -C out run > printed") == 0);
+    CHECK(scratch.read("printed").find("x[0] = 0.0909090909") != std::string::npos);
+}
+
+TEST_CASE("export: bad input") {
+    const Scratch scratch;
+    write_problem(scratch, 1);
+    check(scratch, "", "block size n = 0 is out of range");
+    check(scratch, "--block 12", "horizon N = 0 is out of range");
+    check(scratch, "--block 65 --horizon 2", "n = 65 is out of range for export; give 1 to 64");
+    check(scratch, "--block 12 --horizon -3", "horizon N = -3");
+    check(scratch, "--block 64 --horizon 1000000", "the workspace takes");
+    check(scratch, "--block 64 --horizon 99999999999999999", "too large");
+    check(scratch, "--block 4 --horizon 4 --rhs 0", "--rhs");
+    check(scratch, "--block 1 --horizon 4 --rhs 999999999", "an exported solver has at most 2147483647 of each");
+    check(scratch, "--block 4 --horizon 4 --precision f16", "--precision");
+    check(scratch, "--block 4 --horizon 4 --target cpu:x86-64-v3", "target 'cpu:x86-64-v3' cannot be exported; give c99:generic");
+    check(scratch, "--block 4 --horizon 4 --target c99:cortex-m0", "give one of c99:generic, c99:cortex-m4, c99:cortex-m7");
+    for (const std::string prefix : {"''", "9lives", "a-b", "_x", "a/b", "naïve", "abcdefghijklmnopqrstuvwxyzabcdefg"})
+        check(scratch, "--block 4 --horizon 4 --prefix " + prefix, "cannot begin the names");
+    check(scratch, "--data D.npy E.npy", "NumPy array");
+    check(scratch, "--data D.npy E.npy missing.npy", "missing.npy");
+    check(scratch, "--data D.npy E.npy b.npy --block 4", "--block 4 was given");
+    check(scratch, "--data D.npy E.npy b.npy --horizon 5", "the problem to bake in has 36 elements of D");
+    check(scratch, "--data D.npy E.npy b.npy --rhs 2", "the problem to bake in has 12 elements of B");
+    check(scratch, "--block 4 --horizon 4 -o D.npy", "cannot make the directory 'D.npy'");
+    check(scratch, "--block 4 --horizon 4 --batch 3", "--batch");
+    CHECK(run_trifold(scratch.path, "generate --block 4 --horizon 4 --target c99:generic").err.find("run trifold export") !=
+          std::string::npos);
+    CHECK(scratch.names() == std::vector<std::string>{"D.npy", "E.npy", "b.npy"});
+}

@@ -1,0 +1,80 @@
+#include "generator/export.hpp"
+
+#include <fmt/format.h>
+
+#include "generator/error.hpp"
+#include "tools/formats/file.hpp"
+#include "tools/trifold/input.hpp"
+#include "tools/trifold/text.hpp"
+#include "tools/trifold/verbs.hpp"
+
+namespace trifold::command {
+namespace {
+
+struct Options {
+    std::int64_t block = 0, horizon = 0, rhs = 0;  // 0: not given
+    std::string precision = "f64", target = "c99:generic", prefix = "btd", output = ".";
+    std::vector<std::string> data;
+};
+
+/// The problem to bake in; the sizes that it gives need not be given.
+ProblemData read_data(const Options& options, Spec& spec) {
+    const auto block = spec.block > 0 ? std::optional(spec.block) : std::nullopt;
+    auto input = read_input(options.data, block, spec.precision);
+    auto& system = input.system;
+    if (system.batch != 1)
+        throw formats::InputError(fmt::format("the problem to bake in is a batch of {} systems; give one", system.batch));
+    if (spec.block == 0) spec.block = system.block;
+    if (spec.horizon == 0) spec.horizon = system.horizon;
+    if (options.rhs == 0) spec.rhs = system.rhs;
+    return {std::move(system.d), std::move(system.e), std::move(system.b)};
+}
+
+ExportRequest request_of(const Options& options) {
+    ExportRequest request;
+    request.target = parse_target(options.target);
+    request.prefix = options.prefix;
+    auto& spec = request.spec;
+    spec.block = options.block;
+    spec.horizon = options.horizon;
+    spec.rhs = options.rhs == 0 ? 1 : options.rhs;
+    spec.precision = parse_precision(options.precision);
+    if (!options.data.empty()) request.data = read_data(options, spec);
+    return request;
+}
+
+int run(const Options& options, bool json) {
+    const auto files = export_project(request_of(options));
+    const auto directory = formats::make_directory(options.output);
+    std::vector<std::vector<std::string>> rows;
+    auto names = Json::array();
+    for (const auto& file : files) {
+        const auto path = directory / file.name;
+        formats::write_file(path, file.text);
+        names.push_back(file.name);
+        rows.push_back({path.string(), bytes_text(static_cast<std::int64_t>(file.text.size()))});
+    }
+    if (json)
+        print(Json{{"target", options.target}, {"prefix", options.prefix}, {"directory", directory.string()}, {"files", names}});
+    else
+        print(table(rows));
+    return 0;
+}
+
+}  // namespace
+
+Action add_export(CLI::App& app, const bool& json) {
+    const auto options = std::make_shared<Options>();
+    app.add_option("--block", options->block, "Block size n, 1 to 64");
+    app.add_option("--horizon", options->horizon, "Number of diagonal blocks N");
+    app.add_option("--precision", options->precision, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
+    app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once; otherwise those of --data, or 1")->check(CLI::PositiveNumber);
+    app.add_option("--target", options->target, "c99:generic, c99:cortex-m4 or c99:cortex-m7")->capture_default_str();
+    app.add_option("--prefix", options->prefix, "Of every name in the code")->capture_default_str();
+    app.add_option("--data", options->data, "A problem to bake in for the example: D.npy E.npy b.npy, or A.mtx b.mtx")->expected(2, 3);
+    app.add_option("-o,--output", options->output, "Directory to write to")->capture_default_str();
+    app.footer("The README written beside the code says how to build, run and call it.");
+    return [options, &json] { return run(*options, json); };
+}
+
+}  // namespace trifold::command
