@@ -3,8 +3,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
+#include "generator/export.hpp"
 #include "generator/program.hpp"
 
 using namespace trifold;
@@ -28,6 +30,18 @@ const Golden golden[] = {
     {"cuda_n8_N16_f32.cu", {.block = 8, .horizon = 16, .precision = Precision::f32}, {Backend::cuda, "sm_90"}, {.schedule = "multi-stage"}},
 };
 
+struct GoldenExport {
+    const char* folder;
+    ExportRequest request;
+};
+
+// A model predictive controller of a drone's size, and a Kalman smoother.
+const GoldenExport golden_exports[] = {
+    {"c99_n12_N20_f32",
+     {.spec = {.block = 12, .horizon = 20, .precision = Precision::f32}, .target = {Backend::c99, "cortex-m7"}, .prefix = "mpc"}},
+    {"c99_n6_N64_f64", {.spec = {.block = 6, .horizon = 64}, .target = {Backend::c99, "generic"}, .prefix = "kalman"}},
+};
+
 std::string read(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
@@ -35,18 +49,33 @@ std::string read(const std::filesystem::path& path) {
     return text.str();
 }
 
+void check_golden(const std::filesystem::path& name, const std::string& text) {
+    const auto path = std::filesystem::path(GOLDEN_DIRECTORY) / name;
+    // Set by tools/golden alone.
+    if (std::getenv("TRIFOLD_REFRESH_GOLDEN") != nullptr) {
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream(path, std::ios::binary) << text;
+    }
+    CHECK_MESSAGE(read(path) == text,
+                  "generated/" << name.string() << " is not what the generator makes; run tools/golden and read the difference");
+}
+
 }  // namespace
 
-// TRIFOLD_REFRESH_GOLDEN is set by tools/golden alone.
 TEST_CASE("golden sources are what the generator makes") {
-    const std::filesystem::path folder = GOLDEN_DIRECTORY;
-    std::size_t files = 0;
+    std::set<std::string> names{"README.md"};
     for (const auto& [name, spec, target, tuning] : golden) {
-        const auto source = generate(spec, target, tuning).source;
-        if (std::getenv("TRIFOLD_REFRESH_GOLDEN") != nullptr) std::ofstream(folder / name, std::ios::binary) << source;
-        CHECK_MESSAGE(read(folder / name) == source,
-                      "generated/" << name << " is not what the generator makes; run tools/golden and read the difference");
+        check_golden(name, generate(spec, target, tuning).source);
+        names.insert(name);
     }
-    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) files += entry.path().filename() != "README.md";
-    CHECK(files == std::size(golden));
+    for (const auto& [folder, request] : golden_exports) {
+        for (const auto& file : export_project(request)) {
+            const auto name = std::filesystem::path(folder) / file.name;
+            check_golden(name, file.text);
+            names.insert(name.string());
+        }
+    }
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(GOLDEN_DIRECTORY)) {
+        if (entry.is_regular_file()) CHECK(names.contains(std::filesystem::relative(entry.path(), GOLDEN_DIRECTORY).string()));
+    }
 }

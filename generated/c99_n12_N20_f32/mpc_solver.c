@@ -1,0 +1,302 @@
+/* See mpc_solver.h. Plain C99, and C++ as well: no recursion, no heap, no library but the square root. */
+#include "mpc_solver.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "compile without -ffast-math and -ffinite-math-only: the tests of the pivots and of X rely on NaN and infinity"
+#endif
+
+/* Indices are ints. */
+typedef char mpc_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
+
+/* What stands before the functions; it may be set on the compiler's command line, to an attribute that puts them into fast memory. */
+#ifndef MPC_CODE
+#define MPC_CODE
+#endif
+
+#define MPC_LARGEST FLT_MAX
+
+/* May be set likewise: another square root, which must round correctly for the same bits everywhere. */
+#ifndef MPC_SQRT
+#define MPC_SQRT(x) sqrtf(x)
+#endif
+
+/* Operations on one block. A block is row-major, n by n. Two rows and two columns at a time: four sums in registers take four
+ * products from four numbers. An odd last row or column is its own partner, and computed twice with the same outcome. */
+
+typedef mpc_real real;
+
+enum { n = MPC_BLOCK, N = MPC_HORIZON, m = MPC_RHS };
+
+/* The row or column after k, or k itself where there is none. */
+static inline int partner(int k) { return k + 1 < n ? k + 1 : k; }
+
+/* The only test of a pivot. It refuses NaN, whatever the sign. */
+static inline int is_pivot(real d) { return d > 0 && d <= MPC_LARGEST; }
+
+/* ---- factorization ---- */
+
+typedef struct {
+    real c00, c01, c10, c11;
+} tile;
+
+/* c - a b' for rows r, r1 of a and j, j1 of b, over their first `count` columns. */
+static inline tile subtract_products(tile c, const real* a, int r, int r1, const real* b, int j, int j1, int count) {
+    const real* a0 = a + r * n;
+    const real* a1 = a + r1 * n;
+    const real* b0 = b + j * n;
+    const real* b1 = b + j1 * n;
+    for (int k = 0; k < count; ++k) {
+        c.c00 -= a0[k] * b0[k];
+        c.c01 -= a0[k] * b1[k];
+        c.c10 -= a1[k] * b0[k];
+        c.c11 -= a1[k] * b1[k];
+    }
+    return c;
+}
+
+/* The same for a tile on the diagonal of a a', whose c01 nobody needs. */
+static inline tile subtract_squares(tile c, const real* a, int r, int r1, int count) {
+    const real* a0 = a + r * n;
+    const real* a1 = a + r1 * n;
+    for (int k = 0; k < count; ++k) {
+        c.c00 -= a0[k] * a0[k];
+        c.c10 -= a1[k] * a0[k];
+        c.c11 -= a1[k] * a1[k];
+    }
+    return c;
+}
+
+/* Rows `first` to n - 1 of a panel at columns j and j1 (potrf below the pivots, trsm): x = (source - before multipliers') L^-T,
+ * where the products run over `width` columns: n, or 0 for none. x may be the source. */
+MPC_CODE static void solve_columns(const real* source, const real* before, const real* multipliers, int width, const real* l, real* x,
+                                   int j, int first) {
+    const int j1 = partner(j);
+    for (int r = first; r < n; r += 2) {
+        const int r1 = partner(r);
+        tile c = {source[r * n + j], source[r * n + j1], source[r1 * n + j], source[r1 * n + j1]};
+        c = subtract_products(c, before, r, r1, multipliers, j, j1, width);
+        c = subtract_products(c, x, r, r1, l, j, j1, j);
+        c.c00 *= l[j * n + j];
+        c.c10 *= l[j * n + j];
+        x[r * n + j] = c.c00;
+        x[r1 * n + j] = c.c10;
+        if (j1 > j) {
+            x[r * n + j1] = (c.c01 - c.c00 * l[j1 * n + j]) * l[j1 * n + j1];
+            x[r1 * n + j1] = (c.c11 - c.c10 * l[j1 * n + j]) * l[j1 * n + j1];
+        }
+    }
+}
+
+/* Pivots j and j1 of d - before before'. Returns the row that fails, or -1. */
+MPC_CODE static int factor_pivots(const real* d, const real* before, int width, real* l, int j) {
+    const int j1 = partner(j);
+    tile c = {d[j * n + j], 0, d[j1 * n + j], d[j1 * n + j1]};
+    c = subtract_squares(c, before, j, j1, width);
+    c = subtract_squares(c, l, j, j1, j);
+    if (!is_pivot(c.c00)) {
+        return j;
+    }
+    l[j * n + j] = 1 / MPC_SQRT(c.c00);
+    if (j1 > j) {
+        c.c10 *= l[j * n + j];
+        c.c11 -= c.c10 * c.c10;
+        if (!is_pivot(c.c11)) {
+            return j1;
+        }
+        l[j1 * n + j] = c.c10;
+        l[j1 * n + j1] = 1 / MPC_SQRT(c.c11);
+    }
+    return -1;
+}
+
+/* L L' = d - before before', `before` being `width` columns wide: n, or 0 for the first block. Returns the row that fails, or -1. */
+MPC_CODE static int factor_block(const real* d, const real* before, int width, real* l) {
+    int failed = -1;
+    for (int j = 0; j < n && failed < 0; j += 2) {
+        failed = factor_pivots(d, before, width, l, j);
+        if (failed < 0) {
+            solve_columns(d, before, before, width, l, l, j, j + 2);
+        }
+    }
+    return failed;
+}
+
+/* r = e L^-T */
+MPC_CODE static void factor_coupling(const real* e, const real* l, real* r) {
+    for (int j = 0; j < n; j += 2) {
+        solve_columns(e, e, e, 0, l, r, j, 0);
+    }
+}
+
+/* ---- sweeps: columns of a right-hand side, whose elements are m apart ---- */
+
+typedef struct {
+    real s0, s1;
+} pair;
+
+/* s - a x for rows r and r1 of a, over the first `count` columns. */
+static inline pair subtract_rows(pair s, const real* a, int r, int r1, const real* x, int count) {
+    for (int k = 0; k < count; ++k) {
+        s.s0 -= a[r * n + k] * x[k * m];
+        s.s1 -= a[r1 * n + k] * x[k * m];
+    }
+    return s;
+}
+
+/* s - a' x for columns r and r1 of a, over the rows from `first` on. */
+static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int first) {
+    for (int k = first; k < n; ++k) {
+        s.s0 -= a[k * n + r] * x[k * m];
+        s.s1 -= a[k * n + r1] * x[k * m];
+    }
+    return s;
+}
+
+/* y = L^-1 (b - a y_before), a being `width` columns wide: n, or 0 for the first block. y may be b. */
+MPC_CODE static void forward_block(const real* l, const real* a, const real* y_before, int width, const real* b, real* y) {
+    for (int c = 0; c < m; ++c) {
+        for (int r = 0; r < n; r += 2) {
+            const int r1 = partner(r);
+            pair s = {b[r * m + c], b[r1 * m + c]};
+            s = subtract_rows(s, a, r, r1, y_before + c, width);
+            s = subtract_rows(s, l, r, r1, y + c, r);
+            s.s0 *= l[r * n + r];
+            y[r * m + c] = s.s0;
+            if (r1 > r) {
+                y[r1 * m + c] = (s.s1 - s.s0 * l[r1 * n + r]) * l[r1 * n + r1];
+            }
+        }
+    }
+}
+
+/* x = L^-T (x - a' x_next), where `first_row` of a is 0, or n for the last block, which has no next. */
+MPC_CODE static void backward_block(const real* l, const real* a, const real* x_next, int first_row, real* x) {
+    for (int c = 0; c < m; ++c) {
+        for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
+            const int r1 = partner(r);
+            pair s = {x[r * m + c], x[r1 * m + c]};
+            s = subtract_columns(s, a, r, r1, x_next + c, first_row);
+            s = subtract_columns(s, l, r, r1, x + c, r1 + 1);
+            if (r1 > r) {
+                s.s1 *= l[r1 * n + r1];
+                x[r1 * m + c] = s.s1;
+                s.s0 -= l[r1 * n + r] * s.s1;
+            }
+            x[r * m + c] = s.s0 * l[r * n + r];
+        }
+    }
+}
+
+/* ---- what a call returns ---- */
+
+enum { VECTOR = MPC_BLOCK * MPC_RHS, SIZE = MPC_HORIZON * VECTOR };
+
+static mpc_status outcome(mpc_code code, int block, int row) {
+    mpc_status status;
+    status.code = code;
+    status.block = block;
+    status.row = row;
+    return status;
+}
+
+/* What becomes of X where there is no factor. */
+MPC_CODE static void poison_solution(mpc_real* x) {
+    for (int i = 0; i < SIZE; ++i) {
+        x[i] = (mpc_real)NAN;
+    }
+}
+
+static inline int is_finite(mpc_real x) { return x >= -MPC_LARGEST && x <= MPC_LARGEST; }
+
+/* Names the first element of x that is NaN or infinite. */
+MPC_CODE static mpc_status check_finite(const mpc_real* x) {
+    int sound = 1;
+    int i = 0;
+    for (i = 0; i < SIZE; ++i) {
+        sound &= is_finite(x[i]);
+    }
+    if (sound) {
+        return outcome(MPC_OK, -1, -1);
+    }
+    i = 0;
+    while (is_finite(x[i])) {
+        ++i;
+    }
+    const int block = i / VECTOR;
+    return outcome(MPC_NOT_FINITE, block, (i - block * VECTOR) / MPC_RHS);
+}
+
+size_t mpc_workspace_size(void) { return sizeof(mpc_workspace); }
+
+/* ---- the whole system, one block after another ---- */
+
+enum { BLOCK = n * n };
+
+/* L over `l`, R over `r`. These may be d and e. */
+MPC_CODE static mpc_status factor_blocks(const real* d, const real* e, real* l, real* r) {
+    int row = factor_block(d, d, 0, l);
+    int block = 0;
+    while (row < 0 && block + 1 < N) {
+        factor_coupling(e + block * BLOCK, l + block * BLOCK, r + block * BLOCK);
+        row = factor_block(d + (block + 1) * BLOCK, r + block * BLOCK, n, l + (block + 1) * BLOCK);
+        ++block;
+    }
+    return row < 0 ? outcome(MPC_OK, -1, -1) : outcome(MPC_NOT_POSITIVE_DEFINITE, block, row);
+}
+
+mpc_workspace* mpc_init(void* memory) {
+    mpc_workspace* workspace = NULL;
+    if (memory != NULL && (uintptr_t)memory % MPC_ALIGNMENT == 0) {
+        workspace = (mpc_workspace*)memory;
+        workspace->diagonal = NULL;
+        workspace->coupling = NULL;
+    }
+    return workspace;
+}
+
+MPC_CODE mpc_status mpc_factor(mpc_workspace* MPC_RESTRICT workspace, const real* MPC_RESTRICT d, const real* MPC_RESTRICT e) {
+    const mpc_status status = factor_blocks(d, e, workspace->own_diagonal, workspace->own_coupling);
+    const int good = status.code == MPC_OK;
+    workspace->diagonal = good ? workspace->own_diagonal : NULL;
+    workspace->coupling = good ? workspace->own_coupling : NULL;
+    return status;
+}
+
+MPC_CODE mpc_status mpc_refactor(mpc_workspace* MPC_RESTRICT workspace, real* MPC_RESTRICT d, real* MPC_RESTRICT e) {
+    const mpc_status status = factor_blocks(d, e, d, e);
+    const int good = status.code == MPC_OK;
+    workspace->diagonal = good ? d : NULL;
+    workspace->coupling = good ? e : NULL;
+    return status;
+}
+
+MPC_CODE mpc_status mpc_solve(const mpc_workspace* workspace, const real* b, real* x) {
+    const real* l = workspace->diagonal;
+    const real* r = workspace->coupling;
+    if (l == NULL) {
+        poison_solution(x);
+        return outcome(MPC_NOT_FACTORED, -1, -1);
+    }
+    forward_block(l, l, x, 0, b, x);
+    for (int i = 1; i < N; ++i) {
+        forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
+    }
+    backward_block(l + (N - 1) * BLOCK, l, x, n, x + (N - 1) * VECTOR);
+    for (int i = N - 2; i >= 0; --i) {
+        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, 0, x + i * VECTOR);
+    }
+    return check_finite(x);
+}
+
+MPC_CODE mpc_status mpc_factor_solve(mpc_workspace* workspace, const real* d, const real* e, const real* b, real* x) {
+    const mpc_status status = mpc_factor(workspace, d, e);
+    if (status.code != MPC_OK) {
+        poison_solution(x);
+        return status;
+    }
+    return mpc_solve(workspace, b, x);
+}

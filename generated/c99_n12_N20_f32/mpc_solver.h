@@ -1,0 +1,95 @@
+/* Factors and solves A X = B, A symmetric positive definite and block tridiagonal: 20 blocks of 12 by 12, 1 right-hand side(s), f32.
+ * Made by Trifold for c99:cortex-m7; do not edit. To make it again:
+ *   trifold export --block 12 --horizon 20 --precision f32 --rhs 1 --target c99:cortex-m7 --prefix mpc
+ *
+ * Memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 22472 with pointers of 32 bits, 22480 with 64; stack at most 512.
+ * Work: factor 81640 flops (38552 multiply-subtract, 4056 multiply, 240 divide, 240 square root);
+ *   solve 16704 flops (8112, 480, 0, 0). It depends on no number but the sizes: every loop runs a fixed number of times, and only a
+ *   call that fails ends sooner.
+ * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in single precision. Compiled without contraction
+ *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.
+ */
+#ifndef MPC_SOLVER_H
+#define MPC_SOLVER_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define MPC_RESTRICT __restrict
+#else
+#define MPC_RESTRICT restrict
+#endif
+
+/* n, N and m. */
+#define MPC_BLOCK 12
+#define MPC_HORIZON 20
+#define MPC_RHS 1
+/* Blocks of the workspace that hold couplings: N - 1, but one where there is none, because arrays are not empty. */
+#define MPC_COUPLINGS 19
+
+typedef float mpc_real;
+
+/* The outcome of a call. `block` and `row` count from 0 and are -1 where the outcome concerns none. */
+typedef enum {
+    MPC_OK = 0,
+    /* A is not positive definite: the pivot of this block and row is not in (0, largest finite]. So end NaN and infinity in D or E too. */
+    MPC_NOT_POSITIVE_DEFINITE = 1,
+    /* X is not finite from this block and row on: B holds NaN or infinity, or the numbers have left the range. */
+    MPC_NOT_FINITE = 2,
+    /* There is no factor: the last factorization failed, or there was none. */
+    MPC_NOT_FACTORED = 3
+} mpc_code;
+
+typedef struct {
+    mpc_code code;
+    int block;
+    int row;
+} mpc_status;
+
+/* Memory of one solver. The caller supplies it and need not look inside. It refers to itself: do not move it. Calls on different
+ * workspaces may run at the same time. */
+typedef struct {
+    /* The factors, in the arrays below or, after _refactor, in the caller's. Null: none. */
+    const mpc_real* diagonal;
+    const mpc_real* coupling;
+    /* L, of which the lower triangles are used, with 1 / L(k, k) on the diagonal; and R = E L^-T. */
+    mpc_real own_diagonal[MPC_HORIZON * MPC_BLOCK * MPC_BLOCK];
+    mpc_real own_coupling[MPC_COUPLINGS * MPC_BLOCK * MPC_BLOCK];
+} mpc_workspace;
+
+/* Alignment of a workspace, in bytes. */
+typedef struct {
+    char before;
+    mpc_workspace workspace;
+} mpc_aligned;
+#define MPC_ALIGNMENT offsetof(mpc_aligned, workspace)
+
+/* Bytes of a workspace: sizeof(mpc_workspace). */
+size_t mpc_workspace_size(void);
+
+/* Makes a workspace of memory of that size and alignment. Call it once, before everything else. Returns null if the memory is null or not
+ * aligned. */
+mpc_workspace* mpc_init(void* memory);
+
+/* Arrays of all calls: D [N][n][n], of which the lower triangles are read; E [N-1][n][n], block i couples block i (columns) to
+ * block i + 1 (rows); B and X [N][n][m]. Row-major, without gaps. They do not overlap, but X may be B. */
+
+/* Factors A into the workspace. */
+mpc_status mpc_factor(mpc_workspace* MPC_RESTRICT workspace, const mpc_real* MPC_RESTRICT d, const mpc_real* MPC_RESTRICT e);
+
+/* Factors A in place: L replaces the lower triangles of D, with 1 / L(k, k) on the diagonal, and E L^-T replaces E. The workspace
+ * refers to both until the next factorization. A failed call leaves them half done. */
+mpc_status mpc_refactor(mpc_workspace* MPC_RESTRICT workspace, mpc_real* MPC_RESTRICT d, mpc_real* MPC_RESTRICT e);
+
+/* Solves A X = B with the last factor. Where there is none, X becomes NaN. */
+mpc_status mpc_solve(const mpc_workspace* workspace, const mpc_real* b, mpc_real* x);
+
+/* Factors A into the workspace and solves A X = B. Where A is not positive definite, X becomes NaN. */
+mpc_status mpc_factor_solve(mpc_workspace* workspace, const mpc_real* d, const mpc_real* e, const mpc_real* b, mpc_real* x);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

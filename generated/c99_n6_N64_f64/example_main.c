@@ -1,0 +1,122 @@
+/* Solves a problem, checks X in double precision, and prints a checksum of its bits. */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kalman_solver.h"
+
+typedef uint64_t kalman_bits;
+static const double tolerance = 1e-14;
+enum { SIZE = KALMAN_HORIZON * KALMAN_BLOCK * KALMAN_RHS };
+
+/* A made-up problem of the solver's size: A has random entries and a dominant diagonal. All numbers are small multiples of 1/16, so that
+ * every machine makes the same ones, exactly. */
+static kalman_real d[KALMAN_HORIZON * KALMAN_BLOCK * KALMAN_BLOCK];
+static kalman_real e[KALMAN_COUPLINGS * KALMAN_BLOCK * KALMAN_BLOCK];
+static kalman_real b[SIZE];
+
+static kalman_real random_number(void) {
+    static uint32_t state = 1;
+    state = state * 1664525U + 1013904223U;
+    return (kalman_real)((int)(state >> 27) - 16) / 16;
+}
+
+static void make_problem(void) {
+    int i, r, c;
+    for (i = 0; i < KALMAN_HORIZON; ++i) {
+        for (r = 0; r < KALMAN_BLOCK; ++r) {
+            for (c = 0; c < r; ++c) {
+                d[(i * KALMAN_BLOCK + r) * KALMAN_BLOCK + c] = random_number();
+                d[(i * KALMAN_BLOCK + c) * KALMAN_BLOCK + r] = d[(i * KALMAN_BLOCK + r) * KALMAN_BLOCK + c];
+            }
+            d[(i * KALMAN_BLOCK + r) * KALMAN_BLOCK + r] = 3 * KALMAN_BLOCK + 1;
+        }
+    }
+    for (i = 0; i < (KALMAN_HORIZON - 1) * KALMAN_BLOCK * KALMAN_BLOCK; ++i) {
+        e[i] = random_number();
+    }
+    for (i = 0; i < SIZE; ++i) {
+        b[i] = random_number();
+    }
+}
+
+static kalman_workspace workspace;
+static kalman_real x[SIZE];
+
+/* Row (i, r) of A x in double precision, for column c of X; and the sum of the row's absolute values. */
+static double multiply_row(int i, int r, int c, double* sum) {
+    double value = 0;
+    int k;
+    for (k = 0; k < KALMAN_BLOCK; ++k) {
+        const int row = r > k ? r : k, column = r > k ? k : r; /* the lower triangle counts */
+        const double a = (double)d[(i * KALMAN_BLOCK + row) * KALMAN_BLOCK + column];
+        value += a * (double)x[(i * KALMAN_BLOCK + k) * KALMAN_RHS + c];
+        *sum += fabs(a);
+        if (i > 0) {
+            const double before = (double)e[((i - 1) * KALMAN_BLOCK + r) * KALMAN_BLOCK + k];
+            value += before * (double)x[((i - 1) * KALMAN_BLOCK + k) * KALMAN_RHS + c];
+            *sum += fabs(before);
+        }
+        if (i + 1 < KALMAN_HORIZON) {
+            const double after = (double)e[(i * KALMAN_BLOCK + k) * KALMAN_BLOCK + r];
+            value += after * (double)x[((i + 1) * KALMAN_BLOCK + k) * KALMAN_RHS + c];
+            *sum += fabs(after);
+        }
+    }
+    return value;
+}
+
+static double larger(double a, double b_) { return a > b_ ? a : b_; }
+
+/* ||A x - b|| / (||A|| ||x|| + ||b||), the largest elements; norms of A by rows. */
+static double relative_residual(void) {
+    double residual = 0, norm_a = 0, norm_x = 0, norm_b = 0;
+    int i;
+    for (i = 0; i < SIZE; ++i) {
+        double sum = 0;
+        const double ax = multiply_row(i / KALMAN_RHS / KALMAN_BLOCK, i / KALMAN_RHS % KALMAN_BLOCK, i % KALMAN_RHS, &sum);
+        residual = larger(residual, fabs(ax - (double)b[i]));
+        norm_a = larger(norm_a, sum);
+        norm_x = larger(norm_x, fabs((double)x[i]));
+        norm_b = larger(norm_b, fabs((double)b[i]));
+    }
+    return residual / (norm_a * norm_x + norm_b);
+}
+
+/* FNV-1a over the bits of X, value by value from the lowest byte. */
+static uint32_t checksum(void) {
+    uint32_t hash = 2166136261U;
+    int i;
+    unsigned byte;
+    for (i = 0; i < SIZE; ++i) {
+        kalman_bits bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        for (byte = 0; byte < sizeof bits; ++byte) {
+            hash = (hash ^ (uint32_t)(bits >> (8 * byte) & 0xff)) * 16777619U;
+        }
+    }
+    return hash;
+}
+
+int main(void) {
+    kalman_status status;
+    double residual;
+    int good;
+    make_problem();
+    if (kalman_init(&workspace) == NULL) {
+        printf("the workspace is not aligned to %u bytes\n", (unsigned)KALMAN_ALIGNMENT);
+        return 1;
+    }
+    status = kalman_factor_solve(&workspace, d, e, b, x);
+    if (status.code != KALMAN_OK) {
+        printf("status %d at block %d, row %d\n", (int)status.code, status.block, status.row);
+        return 1;
+    }
+    residual = relative_residual();
+    good = residual <= tolerance;
+    printf("n = %d, N = %d, m = %d: x[0] = %.9g\n", KALMAN_BLOCK, KALMAN_HORIZON, KALMAN_RHS, (double)x[0]);
+    printf("relative residual %.1e: %s\n", residual, good ? "good" : "too large");
+    printf("checksum of the bits of X: %08lx\n", (unsigned long)checksum());
+    return good ? 0 : 1;
+}

@@ -1,0 +1,163 @@
+// Results of the exported C, compiled for this machine, against dense algebra in double.
+#include <cmath>
+#include <cstring>
+
+#include "tests/export/solver.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+template <class Real>
+bool all_nan(const std::vector<Real>& values) {
+    return std::ranges::all_of(values, [](Real value) { return std::isnan(value); });
+}
+
+template <class Real>
+bool same_bits(const std::vector<Real>& left, const std::vector<Real>& right) {
+    return left.size() == right.size() && (left.empty() || std::memcmp(left.data(), right.data(), left.size() * sizeof(Real)) == 0);
+}
+
+/// The lower triangles of `d` hold L with reciprocals on the diagonal, E holds the couplings of L; the upper triangles are as they were.
+template <class Real>
+void check_factor(const Spec& spec, const System& system, const Arrays<Real>& before, const Arrays<Real>& after) {
+    const Matrix l = system.dense().llt().matrixL();
+    const auto n = spec.block;
+    double worst = 0;
+    for (std::int64_t i = 0; i < spec.horizon; ++i)
+        for (std::int64_t r = 0; r < n; ++r)
+            for (std::int64_t c = 0; c < n; ++c) {
+                const auto at = static_cast<std::size_t>((i * n + r) * n + c);
+                const auto row = i * n + r, column = i * n + c;
+                const auto expected = r == c ? 1 / l(row, column) : l(row, column);
+                if (c <= r) worst = std::max(worst, std::fabs(static_cast<double>(after.d[at]) - expected));
+                if (c > r) CHECK(std::memcmp(&before.d[at], &after.d[at], sizeof(Real)) == 0);
+                if (i + 1 < spec.horizon) worst = std::max(worst, std::fabs(static_cast<double>(after.e[at]) - l(row + n, column)));
+            }
+    CHECK(worst <= 100 * tolerance<Real> * l.cwiseAbs().maxCoeff());
+}
+
+template <class Real>
+void check_solves(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const std::string& compiler) {
+    CAPTURE(n);
+    CAPTURE(horizon);
+    CAPTURE(rhs);
+    CAPTURE(compiler);
+    Exported<Real> solver(n, horizon, rhs, compiler);
+    const auto system = random_system(n, horizon, rhs, 3);
+    const auto a = system.dense();
+    const auto user = arrays<Real>(solver.spec(), {system});
+    std::vector<Real> x(user.b.size()), again(user.b.size()), in_place = user.b;
+    CHECK(solver.factor_solve(user, x.data()) == fine);
+    CHECK(relative_residual(a, gather(solver.spec(), x, 0, rhs), system.b) <= tolerance<Real>);
+    CHECK(solver.factor(user.d.data(), user.e.data()) == fine);
+    CHECK(solver.solve(user.b.data(), again.data()) == fine);
+    CHECK(same_bits(x, again));
+    auto overwritten = user;
+    CHECK(solver.refactor(overwritten.d.data(), overwritten.e.data()) == fine);
+    check_factor(solver.spec(), system, user, overwritten);
+    CHECK(solver.solve(in_place.data(), in_place.data()) == fine);
+    CHECK(same_bits(x, in_place));
+}
+
+template <class Real>
+void check_failures(std::int64_t n, std::int64_t horizon) {
+    Exported<Real> solver(n, horizon, 2);
+    const auto system = random_system(n, horizon, 2, 5);
+    const auto infinity = std::numeric_limits<Real>::infinity(), nan = std::numeric_limits<Real>::quiet_NaN();
+    const auto sound = arrays<Real>(solver.spec(), {system});
+    std::vector<Real> x(sound.b.size());
+    for (const auto block : {std::int64_t{0}, horizon / 2, horizon - 1})
+        for (const auto row : {std::int64_t{0}, n / 2, n - 1})
+            for (const Real value : {Real{-1000}, Real{-0.0}, nan, infinity, -infinity}) {
+                CAPTURE(block);
+                CAPTURE(row);
+                CAPTURE(value);
+                auto user = sound;
+                user.d[static_cast<std::size_t>((block * n + row) * n + row)] = value;
+                const Status expected{not_positive_definite, static_cast<int>(block), static_cast<int>(row)};
+                CHECK(solver.factor(sound.d.data(), sound.e.data()) == fine);
+                CHECK(solver.factor_solve(user, x.data()) == expected);
+                CHECK(all_nan(x));
+                std::ranges::fill(x, Real{1});
+                CHECK(solver.solve(sound.b.data(), x.data()) == Status{not_factored, -1, -1});
+                CHECK(all_nan(x));
+                CHECK(solver.refactor(user.d.data(), user.e.data()) == expected);
+                CHECK(solver.factor_solve(sound, x.data()) == fine);
+            }
+}
+
+}  // namespace
+
+TEST_CASE("export: every block size solves") {
+    for (const std::int64_t n : {1, 2, 3, 4, 6, 7, 8, 12, 13, 24, 33, 64}) {
+        check_solves<double>(n, 5, n % 3 == 0 ? 3 : 1, "gcc -O2");
+        check_solves<float>(n, 4, n % 4 == 0 ? 2 : 1, "gcc -O3 -march=native");
+    }
+}
+
+TEST_CASE("export: short, long and prime horizons solve") {
+    for (const std::int64_t horizon : {1, 2, 3, 31, 101}) {
+        check_solves<double>(3, horizon, 1, "clang-19 -O2");
+        check_solves<float>(6, horizon, 5, "gcc -Os");
+    }
+}
+
+TEST_CASE("export: a pivot that fails is named, X is NaN, and the next call works") {
+    check_failures<double>(5, 7);
+    check_failures<float>(1, 1);
+    check_failures<float>(8, 2);
+}
+
+TEST_CASE("export: what is not finite ends in a status") {
+    Exported<double> solver(4, 5, 1);
+    const auto system = random_system(4, 5, 1, 9);
+    const auto sound = arrays<double>(solver.spec(), {system});
+    std::vector<double> x(sound.b.size());
+    for (const double value : {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
+        for (std::size_t k = 0; k < sound.e.size(); ++k) {
+            auto user = sound;
+            user.e[k] = value;
+            const auto status = solver.factor_solve(user, x.data());
+            CHECK(status.code == not_positive_definite);
+            CHECK(status.block == static_cast<int>(k / 16) + 1);
+            CHECK(status.row == static_cast<int>(k % 16 / 4));
+            CHECK(all_nan(x));
+        }
+        for (std::size_t k = 0; k < sound.b.size(); ++k) {
+            auto user = sound;
+            user.b[k] = value;
+            CHECK(solver.factor_solve(user, x.data()).code == not_finite);
+        }
+    }
+    // Finite numbers, but x leaves the range.
+    auto user = sound;
+    for (auto& value : user.b) value = std::numeric_limits<double>::max();
+    for (auto& value : user.d) value *= 1e-10;
+    for (auto& value : user.e) value = 0;
+    CHECK(solver.factor_solve(user, x.data()) == Status{not_finite, 0, 0});
+}
+
+TEST_CASE("export: pivots at the ends of the range pass") {
+    Exported<float> solver(1, 1, 1);
+    for (const float d : {std::numeric_limits<float>::max(), std::numeric_limits<float>::min(), std::numeric_limits<float>::denorm_min()}) {
+        float x = 0;
+        CHECK(solver.factor(&d, nullptr) == fine);
+        const auto b = d / 4;
+        if (b > 0) {
+            CHECK(solver.solve(&b, &x) == fine);
+            CHECK(x == doctest::Approx(0.25).epsilon(1e-5));
+        }
+    }
+}
+
+TEST_CASE("export: memory that is null or not aligned makes no workspace") {
+    Exported<double> solver(2, 2, 1);
+    auto* init = solver.function<void*(void*)>("btd_init");
+    alignas(64) char memory[1024];
+    CHECK(init(nullptr) == nullptr);
+    CHECK(init(memory) == memory);
+    for (int offset = 1; offset < 8; ++offset) CHECK(init(memory + offset) == nullptr);
+    CHECK(init(memory + 8) == memory + 8);
+}

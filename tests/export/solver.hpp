@@ -1,0 +1,77 @@
+#pragma once
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <limits>
+#include <memory>
+
+#include "tests/cpu/problem.hpp"
+#include "tests/export/project.hpp"
+
+namespace trifold::test {
+
+enum Code { ok = 0, not_positive_definite = 1, not_finite = 2, not_factored = 3 };
+
+struct Status {
+    int code, block, row;
+    bool operator==(const Status&) const = default;
+};
+inline constexpr Status fine{ok, -1, -1};
+
+/// Bound on the relative residual.
+template <class Real>
+constexpr double tolerance = sizeof(Real) == 8 ? 1e-14 : 1e-6;
+
+template <class Real>
+constexpr Precision precision_of = sizeof(Real) == 4 ? Precision::f32 : Precision::f64;
+
+/// An exported solver, compiled by the host's compiler and loaded into this process, with a workspace of the size it asks for.
+template <class Real>
+class Exported {
+  public:
+    Exported(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const std::string& compiler = "gcc -O2")
+        : request_(request(n, horizon, precision_of<Real>, rhs)), project_(request_) {
+        const auto built = project_.run(compiler + " -std=c99 -ffp-contract=off -shared -fPIC -o solver.so btd_solver.c -lm");
+        INFO(built.out);
+        REQUIRE(built.status == 0);
+        library_ = ::dlopen((project_.path() / "solver.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+        REQUIRE(library_ != nullptr);
+        const auto size = function<std::size_t()>("btd_workspace_size")();
+        memory_.reset(std::aligned_alloc(64, (size + 63) / 64 * 64));
+        workspace_ = function<void*(void*)>("btd_init")(memory_.get());
+        REQUIRE(workspace_ == memory_.get());
+    }
+    Exported(const Exported&) = delete;
+    Exported& operator=(const Exported&) = delete;
+    ~Exported() { ::dlclose(library_); }
+
+    const Spec& spec() const { return request_.spec; }
+    template <class Signature>
+    Signature* function(const char* name) const {
+        auto* found = ::dlsym(library_, name);
+        REQUIRE(found != nullptr);
+        return reinterpret_cast<Signature*>(found);
+    }
+    Status factor(const Real* d, const Real* e) {
+        return function<Status(void*, const Real*, const Real*)>("btd_factor")(workspace_, d, e);
+    }
+    Status refactor(Real* d, Real* e) { return function<Status(void*, Real*, Real*)>("btd_refactor")(workspace_, d, e); }
+    Status solve(const Real* b, Real* x) { return function<Status(const void*, const Real*, Real*)>("btd_solve")(workspace_, b, x); }
+    Status factor_solve(const Arrays<Real>& a, Real* x) {
+        using Signature = Status(void*, const Real*, const Real*, const Real*, Real*);
+        return function<Signature>("btd_factor_solve")(workspace_, a.d.data(), a.e.data(), a.b.data(), x);
+    }
+
+  private:
+    struct Free {
+        void operator()(void* memory) const { std::free(memory); }
+    };
+    ExportRequest request_;
+    Project project_;
+    void* library_ = nullptr;
+    std::unique_ptr<void, Free> memory_;
+    void* workspace_ = nullptr;
+};
+
+}  // namespace trifold::test
