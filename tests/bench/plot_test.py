@@ -49,6 +49,8 @@ class Plot(unittest.TestCase):
         for word in ("table1", "factor", "solve", "trifold f64", "cudss f64", "floor f64", "cudss f64, published", "blockdss f64, published",
                      "8192x32"):
             self.assertIn(word, words)
+        rows.append(result("table1", "trifold", "factor_solve", 8192, 32, 2e-3))
+        self.assertEqual(self.draw(rows)[1].count("cudss f64"), 1)  # one legend for all panels
         _, words = self.draw(rows, "--no-published")
         self.assertNotIn("cudss f64, published", words)
 
@@ -66,6 +68,12 @@ class Plot(unittest.TestCase):
         alone = self.draw(rows[:3])[0]
         self.assertEqual(self.draw(rows)[0], alone)
         self.assertNotEqual(self.draw(rows[3:])[0], alone)
+
+    def test_refactor_counts_where_it_is_faster(self):
+        rows = [result("block", "cudss", operation, 512, block, seconds) for operation, seconds in (("factor", 2e-5), ("refactor", 1e-5))
+                for block in (4, 7, 12)]
+        alone = self.draw([dict(row, operation="factor") for row in rows[3:]])[0]
+        self.assertEqual(self.draw(rows)[0], alone)
 
     def test_latency(self):
         _, words = self.draw([result("latency", "trifold", "factor_solve", 32, 12, 1e-5, calls_per_second=500)])

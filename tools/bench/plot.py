@@ -19,8 +19,9 @@ COLOURS = {
     "blockdss": "#b0307a",
 }
 QUANTILES = {"p50": "median", "p99": "p99", "p99.9": "p99.9", "maximum": "maximum"}
-# Beside these operations others are drawn that do the same work.
-PANELS = {"refactor": "factor"}
+# Another word for the same work, of which the faster counts.
+SAME = {"refactor": "factor"}
+LEGEND_WIDTH = 2.0  # inches
 PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published.json")
 
 
@@ -65,10 +66,12 @@ class Axis:
     def finish(self, panel):
         panel.set_xlabel(self.label)
         panel.set_yscale("log")
+        panel.minorticks_off()
         if self.part is None:
             panel.set_xticks(range(len(self.sizes)), [size_text(key) for key in self.sizes], rotation=30, ha="right")
         else:
             panel.set_xscale("log", base=2)
+            panel.minorticks_off()
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
 
 
@@ -78,25 +81,44 @@ def draw_line(panel, axis, points, label, **style):
     panel.plot(*zip(*places), label=label, markersize=3.5, linewidth=1.2, **style)
 
 
+def best_of(results):
+    """The fastest result of every solver, precision, operation and size, over schedules and variants."""
+    best = {}
+    for result in results:
+        operation = SAME.get(result["operation"], result["operation"])
+        key = (result["solver"], result["precision"], operation, size(result))
+        if key not in best or result["seconds"]["median"] < best[key]["seconds"]["median"]:
+            best[key] = result
+    return best
+
+
+def points_of(best, solver, precision, operation):
+    """Results and seconds; a solver that does not do both in one call does one after the other."""
+    def seconds(key, what):
+        result = best.get((solver, precision, what, key))
+        return result["seconds"]["median"] if result else None
+
+    points = []
+    for key in dict.fromkeys(key[3] for key in best):
+        parts = [seconds(key, operation)]
+        if parts == [None] and operation == "factor_solve":
+            parts = [seconds(key, "factor"), seconds(key, "solve")]
+        if None not in parts:
+            points.append((dict(zip(("horizon", "block", "batch"), key)), sum(parts)))
+    return points
+
+
 def draw_operation(panel, operation, results, published, axis):
-    drawn = [result for result in results if PANELS.get(result["operation"], result["operation"]) == operation]
-    lines = {}
-    for result in drawn:
-        lines.setdefault((result["solver"], result["precision"], result["operation"]), []).append(result)
-    for (solver, precision, what), members in lines.items():
-        # Of several schedules or variants the fastest counts.
-        best = {}
-        for result in members:
-            key = size(result)
-            if key not in best or result["seconds"]["median"] < best[key]["seconds"]["median"]:
-                best[key] = result
-        label = f"{solver} {precision}" + ("" if what == operation else f", {what}")
-        line = "-" if precision == "f64" and what == operation else "--" if what == operation else ":"
-        draw_line(panel, axis, [(r, r["seconds"]["median"]) for r in best.values()], label,
-                  color=COLOURS.get(solver, "black"), linestyle=line, marker="o" if precision == "f64" else "s")
-    floors = {size(r): (r, r["floor_seconds"]) for r in drawn if r["floor_seconds"] is not None and r["precision"] == "f64"}
+    best = best_of(results)
+    for solver, precision in dict.fromkeys(key[:2] for key in best):
+        points = points_of(best, solver, precision, operation)
+        if points:
+            draw_line(panel, axis, points, f"{solver} {precision}", color=COLOURS.get(solver, "black"),
+                      linestyle="-" if precision == "f64" else "--", marker="o" if precision == "f64" else "s")
+    floors = {key[3]: (r, r["floor_seconds"]) for key, r in best.items()
+              if key[1:3] == ("f64", operation) and r["floor_seconds"] is not None}
     if floors:
-        draw_line(panel, axis, floors.values(), "floor f64", color="#777777", linestyle=(0, (1, 1)))
+        draw_line(panel, axis, floors.values(), "floor f64", color="#777777", linestyle=(0, (1, 1)), marker="_")
     for solver in dict.fromkeys(row["solver"] for row in published):
         rows = [r for r in published if r["solver"] == solver and r["operation"] == operation and size(r) in axis.sizes]
         if rows:
@@ -115,10 +137,10 @@ def draw_latency(panel, results):
 
 
 def draw(suite, results, published):
-    operations = list(dict.fromkeys(PANELS.get(r["operation"], r["operation"]) for r in results if r["operation"] != "analysis"))
+    operations = list(dict.fromkeys(SAME.get(r["operation"], r["operation"]) for r in results if r["operation"] != "analysis"))
     latency = any(result["calls_per_second"] is not None for result in results)
     count = 1 if latency else len(operations)
-    figure, panels = plt.subplots(1, count, figsize=(4.2 * count + 0.8, 4.4), squeeze=False)
+    figure, panels = plt.subplots(1, count, figsize=(3.9 * count + LEGEND_WIDTH, 4), squeeze=False)
     if latency:
         draw_latency(panels[0][0], results)
     else:
@@ -126,12 +148,15 @@ def draw(suite, results, published):
         rows = [row for row in published if row["suite"] == suite]
         for panel, operation in zip(panels[0], operations):
             draw_operation(panel, operation, results, rows, axis)
+    lines = {}
     for panel in panels[0]:
         panel.grid(True, which="major", linewidth=0.3)
-        panel.legend(fontsize=7)
-    panels[0][0].set_ylabel("microseconds (median)" if not latency else "microseconds")
+        lines.update(zip(*reversed(panel.get_legend_handles_labels())))
+    panels[0][0].set_ylabel("microseconds" if latency else "microseconds (median)")
     figure.suptitle(suite)
-    figure.tight_layout()
+    width = figure.get_figwidth()
+    figure.legend(lines.values(), lines.keys(), loc="center right", fontsize=8)
+    figure.tight_layout(rect=(0, 0, 1 - LEGEND_WIDTH / width, 1))
     return figure
 
 
