@@ -54,6 +54,11 @@ TEST_CASE("peers: the batched composition solves, in any order of elimination") 
         }
         CHECK(residual_of(cublas("composition", schedule), problems::socu({5, 13, 1, 3}, 6), Precision::f64) < 1e-15);
     }
+    const Spec one{.block = 4, .horizon = 5}, many{.block = 4, .horizon = 5, .batch = 2};
+    CHECK(cublas("composition", "multi-stage").fits(one));
+    CHECK(!cublas("composition", "multi-stage").fits(many));
+    CHECK(!cublas("composition", "sequential").fits(one));
+    CHECK(cublas("composition", "sequential").fits(many));
 }
 
 TEST_CASE("peers: cuDSS gets the lower triangle, phases in order, and a batch as one") {

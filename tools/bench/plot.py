@@ -15,6 +15,7 @@ COLOURS = {
     "cudss": "#4c9a2a",
     "cublas-cyclic": "#d0812b",
     "cublas-recursive": "#a8541f",
+    "cublas-sequential": "#d0812b",
     "lapack": "#8a6fb0",
     "blockdss": "#b0307a",
 }

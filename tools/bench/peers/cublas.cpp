@@ -231,7 +231,9 @@ Peer cublas(const std::string& name, const std::string& schedule) {
     Peer peer{.name = name};
     try {
         const Libraries libraries;
-        peer.fits = [](const Spec& spec) { return spec.rhs == 1 && spec.precision == Precision::f64; };
+        peer.fits = [sweep = schedule == "sequential"](const Spec& spec) {
+            return spec.rhs == 1 && spec.precision == Precision::f64 && sweep == (spec.batch > 1);
+        };
         peer.make = [libraries, schedule](const formats::System& system, Precision, const DeviceTools& tools) {
             return std::make_unique<Composition>(libraries, schedule, system, tools);
         };

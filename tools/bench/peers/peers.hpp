@@ -6,7 +6,7 @@ namespace trifold::bench {
 /// NVIDIA's sparse direct solver, version 1: Cholesky of the lower triangle in rows; a batch as a uniform batch.
 Peer cudss();
 /// Fronts in the order of a schedule, one batched call of cuSOLVER or cuBLAS an operation: `multi-stage` is cyclic reduction,
-/// `recursive:J` what BlockDSS composes. Double precision.
+/// `recursive:J` what BlockDSS composes, `sequential` the sweep, which takes part in batches only, as the others do not. Double precision.
 Peer cublas(const std::string& name, const std::string& schedule);
 /// dpbtrf and dpbtrs of OpenBLAS, or of another LAPACK, on the host.
 Peer lapack(int workers);
