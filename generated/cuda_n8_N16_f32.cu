@@ -1154,6 +1154,103 @@ TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, tr
     return fed;
 }
 
+/* Elimination of a column tile, 8 wide, by one warp: the 8 by 8 pivot tile, and rows below it. */
+
+/* Where the eight pivots go, and the reciprocals of their roots; null: nowhere. */
+struct Kept {
+    double* pivots;
+    real* reciprocals;
+    TRIFOLD_METHOD void keep(int c, real pivot, real reciprocal) const {
+        if (pivots != nullptr) pivots[c] = pivot;
+        if (reciprocals != nullptr) reciprocals[c] = reciprocal;
+    }
+};
+
+/* The lower part of the tile at `at`; what is loaded along with it from above the diagonal is not looked at. */
+TRIFOLD_DEVICE void load_tile(real (&d)[8][8], const real* at, int leading) {
+#pragma unroll
+    for (int c = 0; c < 8; ++c)
+#pragma unroll
+        for (int r = c / vector_width * vector_width; r < 8; r += vector_width) {
+            real v[vector_width];
+            load_vector(v, at + r + c * leading);
+#pragma unroll
+            for (int e = 0; e < vector_width; ++e)
+                if (r + e >= c) d[r + e][c] = v[e];
+        }
+}
+
+/* 1 / sqrt(x) for x in the range that eliminate_quickly tests. */
+TRIFOLD_DEVICE real quick_rsqrt(real x) {
+    const real y = approximate_rsqrt(x), e = real(1) - (x * y) * y;
+    return y + (e * y) * (real(0.5) + real(0.375) * e);
+}
+
+/* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
+ * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
+ * is above the floor and of a size that the products of three of its like do not overflow. */
+template <int Sets>
+TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, Kept kept) {
+    constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
+    bool stands = true;
+#pragma unroll
+    for (int c = 0; c < 8; c += 2) {
+        const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1];
+        const real det = p * q - b * b;
+        const real scale = quick_rsqrt(p), other = quick_rsqrt(det * p);
+        const real second = other * p, l = b * scale, r = q - l * l;
+        stands = stands && p >= floor && r >= floor && p > least && p < most && r > least && r < most;
+        if (thread_index() % warp_lanes == 0) kept.keep(c, p, scale), kept.keep(c + 1, r, second);
+#pragma unroll
+        for (int k = c + 2; k < 8; ++k) {
+            d[k][c] *= scale;
+            d[k][c + 1] = (d[k][c + 1] - d[k][c] * l) * second;
+        }
+#pragma unroll
+        for (int s = 0; s < Sets; ++s) {
+            a[s][c] *= scale;
+            a[s][c + 1] = (a[s][c + 1] - a[s][c] * l) * second;
+        }
+#pragma unroll
+        for (int k = c + 2; k < 8; ++k) {
+#pragma unroll
+            for (int i = k; i < 8; ++i) d[i][k] = (d[i][k] - d[i][c] * d[k][c]) - d[i][c + 1] * d[k][c + 1];
+#pragma unroll
+            for (int s = 0; s < Sets; ++s) a[s][k] = (a[s][k] - a[s][c] * d[k][c]) - a[s][c + 1] * d[k][c + 1];
+        }
+    }
+    return stands;
+}
+
+/* The same in shared memory, where the tile begins at row and column `first` of `panel` and the rows end before `end`: one pivot at
+ * a time with every test, for tiles with a pivot that is raised or fails, or out of the quick way's range. `row` is the panel's first
+ * row in the block. */
+TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, int end, int row, Pivots& pivots, Kept kept) {
+    const int lane = thread_index() % warp_lanes;
+    const real floor = static_cast<real>(pivots.floor);
+#pragma unroll 1
+    for (int j = first; j < first + 8; ++j) {
+        real* column = panel + j * leading;
+        real pivot = column[j];
+        const bool raised = pivot < floor && row + j < block_size;
+        if (raised) pivot = floor;
+        const bool passes = pivot > real(0) && pivot <= largest;
+        const real scale = passes ? inverse_sqrt(pivot) : static_cast<real>(not_a_number());
+        warp_sync();
+        if (lane == 0) {
+            if (!passes && pivots.failed_row < 0) pivots.failed_row = row + j;
+            pivots.floors += static_cast<int>(raised);
+            column[j] = pivot * scale;
+            kept.keep(j - first, pivot, scale);
+        }
+        for (int r = j + 1 + lane; r < end; r += warp_lanes) column[r] *= scale;
+        warp_sync();
+        for (int r = j + 1 + lane; r < end; r += warp_lanes)
+            for (int k = j + 1; k < first + 8 && k <= r; ++k) panel[r + k * leading] -= column[r] * column[k];
+        warp_sync();
+    }
+}
+
 /* The panel of a front: D factored, R, G and the right-hand sides behind it. */
 /* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait(s)` returns when
  * L's tile s is there. Rows from `limit` on do not exist. */
@@ -1222,75 +1319,6 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
     }
 }
 
-/* Column tile t of D where it stands, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or
- * out of the range of the fast way. By one warp. */
-TRIFOLD_FUNCTION void factor_tile_carefully(FrontShared& shared, int t) {
-    const int lane = thread_index() % warp_lanes;
-    const real floor = static_cast<real>(shared.pivots.floor);
-#pragma unroll 1
-    for (int j = t * 8; j < t * 8 + 8; ++j) {
-        real* column = shared.lower + j * lower_leading;
-        real pivot = column[j];
-        const bool raised = pivot < floor && j < block_size;
-        if (raised) pivot = floor;
-        const bool passes = pivot > real(0) && pivot <= largest;
-        const real scale = passes ? inverse_sqrt(pivot) : static_cast<real>(not_a_number());
-        warp_sync();
-        if (lane == 0) {
-            if (!passes && shared.pivots.failed_row < 0) shared.pivots.failed_row = j;
-            shared.pivots.floors += static_cast<int>(raised);
-            shared.reciprocal[j] = scale;
-            column[j] = pivot;
-        }
-        warp_sync();
-        for (int r = j + lane; r < padded; r += warp_lanes) column[r] *= scale;
-        warp_sync();
-        for (int r = j + 1 + lane; r < padded; r += warp_lanes)
-            for (int k = j + 1; k < t * 8 + 8; ++k) shared.lower[r + k * lower_leading] -= column[r] * column[k];
-        warp_sync();
-    }
-}
-
-/* 1 / sqrt(x) for x in the range that factor_tile_quickly tests. */
-TRIFOLD_DEVICE real quick_rsqrt(real x) {
-    const real y = approximate_rsqrt(x), e = real(1) - (x * y) * y;
-    return y + (e * y) * (real(0.5) + real(0.375) * e);
-}
-
-/* Cholesky of the tile d, of which nothing is kept, and of the rows a, two pivots at a time. Returns whether it may stand: every pivot is above the floor and of a size that the products
- * of three of its like do not overflow. */
-TRIFOLD_DEVICE bool factor_tile_quickly(real (&d)[8][8], real (&a)[row_sets][8], real* reciprocal, real floor) {
-    constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
-    bool stands = true;
-#pragma unroll
-    for (int c = 0; c < 8; c += 2) {
-        const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1];
-        const real det = p * q - b * b;
-        const real scale = quick_rsqrt(p), other = quick_rsqrt(det * p);
-        const real second = other * p, l = b * scale, r = q - l * l;
-        stands = stands && p >= floor && r >= floor && p > least && p < most && r > least && r < most;
-        if (thread_index() % warp_lanes == 0) reciprocal[c] = scale, reciprocal[c + 1] = second;
-#pragma unroll
-        for (int r = c + 2; r < 8; ++r) {
-            d[r][c] *= scale;
-            d[r][c + 1] = (d[r][c + 1] - d[r][c] * l) * second;
-        }
-#pragma unroll
-        for (int s = 0; s < row_sets; ++s) {
-            a[s][c] *= scale;
-            a[s][c + 1] = (a[s][c + 1] - a[s][c] * l) * second;
-        }
-#pragma unroll
-        for (int k = c + 2; k < 8; ++k) {
-#pragma unroll
-            for (int r = k; r < 8; ++r) d[r][k] = (d[r][k] - d[r][c] * d[k][c]) - d[r][c + 1] * d[k][c + 1];
-#pragma unroll
-            for (int s = 0; s < row_sets; ++s) a[s][k] = (a[s][k] - a[s][c] * d[k][c]) - a[s][c + 1] * d[k][c + 1];
-        }
-    }
-    return stands;
-}
-
 TRIFOLD_DEVICE void store_tile_rows(real* tile_columns, const real (&a)[row_sets][8], int t) {
 #pragma unroll
     for (int q = 0; q < row_sets; ++q) {
@@ -1324,20 +1352,6 @@ TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
 /* Threads that meet at tile t's barrier: the warp that has factored it, the one that has the next, and the stack's. */
 TRIFOLD_DEVICE int tile_party(int t) { return (1 + (t + 1 < tiles ? 1 : 0) + stacked_warps) * warp_lanes; }
 
-/* The lower part of the 8 by 8 tile at `at`; what is loaded along with it from above the diagonal is not looked at. */
-TRIFOLD_DEVICE void load_tile(real (&d)[8][8], const real* at) {
-#pragma unroll
-    for (int c = 0; c < 8; ++c)
-#pragma unroll
-        for (int r = c / vector_width * vector_width; r < 8; r += vector_width) {
-            real v[vector_width];
-            load_vector(v, at + r + c * lower_leading);
-#pragma unroll
-            for (int e = 0; e < vector_width; ++e)
-                if (r + e >= c) d[r + e][c] = v[e];
-        }
-}
-
 /* Column tile t of up to 32 rows that follow L: a lane a row. The tiles before it are there; `wait()` returns when L's tile is. */
 template <class Wait>
 TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows, int leading, int limit, int t, const Wait& wait) {
@@ -1345,7 +1359,7 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
     update_rows<1>(a, rows, leading, limit, shared.lower, t, [](int) {});
     wait();
     real l[8][8];
-    load_tile(l, shared.lower + t * 8 * (lower_leading + 1));
+    load_tile(l, shared.lower + t * 8 * (lower_leading + 1), lower_leading);
 #pragma unroll
     for (int c = 0; c < 8; ++c) {
         a[0][c] *= shared.reciprocal[t * 8 + c];
@@ -1367,13 +1381,14 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     });
     real* own = shared.lower + t * 8 * lower_leading;
     real d[8][8];
-    load_tile(d, own + t * 8);
-    const bool stands = factor_tile_quickly(d, a, shared.reciprocal + t * 8, static_cast<real>(shared.pivots.floor));
+    load_tile(d, own + t * 8, lower_leading);
+    const Kept kept{nullptr, shared.reciprocal + t * 8};
+    const bool stands = eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), kept);
     warp_sync();
     if (stands)
         store_tile_rows(own, a, t);
     else
-        factor_tile_carefully(shared, t);
+        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, kept);
     warp_sync();
     named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party(t));
     invert_tile(shared, t);

@@ -320,8 +320,8 @@ std::string emit(const Program& program) {
     if (plan.variant == "fused") add({"factor_fused", "sweep"});
     if (plan.variant == "tiled") add({"tiles", "factor_tiled", "sweep"});
     if (plan.variant == "dataflow")
-        add({"dataflow", "front_dataflow", "load_dataflow", "panel_dataflow", "factor_dataflow", "sweep_dataflow"});
-    if (plan.variant == "tile-dataflow") add({"tile_tasks", "tile_products", "tile_pivots", "tile_factor", "tile_sweep"});
+        add({"dataflow", "front_dataflow", "load_dataflow", "column_tile", "panel_dataflow", "factor_dataflow", "sweep_dataflow"});
+    if (plan.variant == "tile-dataflow") add({"tile_tasks", "tile_products", "column_tile", "tile_pivots", "tile_factor", "tile_sweep"});
     if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
     const bool tiled = plan.variant == "tile-dataflow";
     add({"finish", "entry", tiled ? "entry_tiles" : plan.variant == "dataflow" ? "entry_dataflow" : "entry_levels"});

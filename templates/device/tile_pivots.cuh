@@ -2,97 +2,24 @@
  * which the elimination of its columns makes X = L^-T. Row r of X is zero left of column r; so of all rows only 64 take part when
  * column tile t, 8 wide, is eliminated: those from the tile's end on.
  *
- * One warp has the column tile, a lane one or two of its rows, and the 8 by 8 pivot tile every lane for itself; meanwhile the others
- * bring the columns further right up to date. Two pivots go at a time: with a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and
- * 1 / L22 = a rsqrt(a (a c - b^2)) start together. */
+ * One warp has the column tile (column_tile.cuh), a lane one or two of its rows; meanwhile the others bring the columns further right up
+ * to date. */
 constexpr int square_leading = 2 * edge + 4, column_tiles = edge / 8, warps = threads / warp_lanes, row_sets = edge / warp_lanes;
 static_assert(warps * 16 == edge, "a warp has 16 of the 64 rows");
-
-/* 1 / sqrt(x) for x in the range that eliminate_quickly tests. */
-TRIFOLD_DEVICE real quick_rsqrt(real x) {
-    const real y = approximate_rsqrt(x), e = real(1) - (x * y) * y;
-    return y + (e * y) * (real(0.5) + real(0.375) * e);
-}
-
-/* Eliminates the columns of the pivot tile d from the rows a. Returns whether the result may stand: every pivot is above the floor
- * and of a size that the products of three of its like do not overflow. */
-TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[row_sets][8], double* pivots, real floor) {
-    constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
-    bool stands = true;
-#pragma unroll
-    for (int c = 0; c < 8; c += 2) {
-        const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1];
-        const real det = p * q - b * b;
-        const real scale = quick_rsqrt(p), other = quick_rsqrt(det * p);
-        const real second = other * p, l = b * scale, r = q - l * l;
-        stands = stands && p >= floor && r >= floor && p > least && p < most && r > least && r < most;
-        if (thread_index() % warp_lanes == 0) pivots[c] = p, pivots[c + 1] = r;
-#pragma unroll
-        for (int k = c + 2; k < 8; ++k) {
-            d[k][c] *= scale;
-            d[k][c + 1] = (d[k][c + 1] - d[k][c] * l) * second;
-        }
-#pragma unroll
-        for (int s = 0; s < row_sets; ++s) {
-            a[s][c] *= scale;
-            a[s][c + 1] = (a[s][c + 1] - a[s][c] * l) * second;
-        }
-#pragma unroll
-        for (int k = c + 2; k < 8; ++k) {
-#pragma unroll
-            for (int i = k; i < 8; ++i) d[i][k] = (d[i][k] - d[i][c] * d[k][c]) - d[i][c + 1] * d[k][c + 1];
-#pragma unroll
-            for (int s = 0; s < row_sets; ++s) a[s][k] = (a[s][k] - a[s][c] * d[k][c]) - a[s][c + 1] * d[k][c + 1];
-        }
-    }
-    return stands;
-}
-
-/* The same where the rows stand, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or out of the
- * quick way's range. `row` is the tile's first row in the block. */
-TRIFOLD_FUNCTION void eliminate_carefully(real* square, int t, int row, Pivots& pivots, double* diagonal) {
-    const int lane = thread_index() % warp_lanes, end = t * 8 + 8;
-    const real floor = static_cast<real>(pivots.floor);
-#pragma unroll 1
-    for (int j = t * 8; j < end; ++j) {
-        real* column = square + j * square_leading;
-        real pivot = column[j];
-        const bool raised = pivot < floor && row + j < block_size;
-        if (raised) pivot = floor;
-        const bool passes = pivot > real(0) && pivot <= largest;
-        const real scale = passes ? inverse_sqrt(pivot) : static_cast<real>(not_a_number());
-        if (lane == 0) {
-            if (!passes && pivots.failed_row < 0) pivots.failed_row = row + j;
-            pivots.floors += static_cast<int>(raised);
-            diagonal[j] = pivot;
-        }
-        for (int r = j + 1 + lane; r < end + edge; r += warp_lanes) column[r] *= scale;
-        warp_sync();
-        for (int r = j + 1 + lane; r < end + edge; r += warp_lanes)
-            for (int k = j + 1; k < end && k <= r; ++k) square[r + k * square_leading] -= column[r] * column[k];
-        warp_sync();
-    }
-}
 
 /* Column tile t, by one warp. */
 TRIFOLD_DEVICE void eliminate(real* square, int t, int row, Pivots& pivots, double* diagonal) {
     real* columns = square + t * 8 * square_leading + t * 8;
     real d[8][8], a[row_sets][8];
-#pragma unroll
-    for (int c = 0; c < 8; ++c)
-#pragma unroll
-        for (int r = c / vector_width * vector_width; r < 8; r += vector_width) {
-            real v[vector_width];
-            load_vector(v, columns + r + c * square_leading);
-#pragma unroll
-            for (int k = 0; k < vector_width; ++k) d[r + k][c] = v[k]; /* above the diagonal nobody looks */
-        }
+    load_tile(d, columns, square_leading);
     real* rows = columns + 8 + thread_index() % warp_lanes;
 #pragma unroll
     for (int s = 0; s < row_sets; ++s)
 #pragma unroll
         for (int c = 0; c < 8; ++c) a[s][c] = rows[s * warp_lanes + c * square_leading];
-    if (!eliminate_quickly(d, a, diagonal + t * 8, static_cast<real>(pivots.floor))) return eliminate_carefully(square, t, row, pivots, diagonal);
+    const Kept kept{diagonal + t * 8, nullptr};
+    if (!eliminate_quickly(d, a, static_cast<real>(pivots.floor), kept))
+        return eliminate_carefully(square, square_leading, t * 8, t * 8 + 8 + edge, row, pivots, kept);
 #pragma unroll
     for (int s = 0; s < row_sets; ++s)
 #pragma unroll
