@@ -130,6 +130,12 @@ bool fits(const Plan& plan, const Target& target) {
     return std::max({plan.factor_shared, plan.sweep_shared, plan.inverse_shared}) <= shared_limit(target);
 }
 
+Plan whole_plan(const Spec& spec, const Target& target) {
+    auto plan = fused_plan(spec, target);
+    plan_sweeps(plan, spec);
+    return plan;
+}
+
 Plan flowing_plan(const Spec& spec, const Target& target) {
     auto plan = dataflow_plan(spec, target);
     plan_sweeps(plan, spec);
@@ -172,8 +178,7 @@ Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule,
                         "{}, {}; give auto",
                         dataflow_limit(spec), spec.block, schedule.name, to_string(target)));
     if (variant == "dataflow" || (variant == "auto" && flows(spec, target, schedule))) return flowing_plan(spec, target);
-    auto plan = fused_plan(spec, target);
-    plan_sweeps(plan, spec);
+    auto plan = whole_plan(spec, target);
     const bool possible = fits(plan, target);
     if (variant == "fused" && !possible)
         throw SpecError(fmt::format("variant 'fused' needs {} bytes of shared memory for n = {}, and {} has {}; give auto or tiled",
@@ -238,7 +243,8 @@ bool flows(const Spec& spec, const Target& target, const Schedule& schedule) {
 
 bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule) {
     const std::int64_t most_fused = spec.precision == Precision::f64 ? 88 : 96;  // measured: see docs/performance.md
-    return target.backend == Backend::cuda && spec.block > most_fused && fits(tiles_flowing_plan(spec, schedule), target);
+    const bool pays = spec.block > most_fused || !fits(whole_plan(spec, target), target);
+    return target.backend == Backend::cuda && pays && !can_flow(spec, target, schedule) && fits(tiles_flowing_plan(spec, schedule), target);
 }
 
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule) {

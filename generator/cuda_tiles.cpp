@@ -9,7 +9,6 @@
 namespace trifold::cuda::tiles {
 namespace {
 
-constexpr std::int64_t stages = 4;          // copies of operands in flight
 constexpr std::int64_t most_groups = 1024;  // enough to fill any device; those that find no task end at once
 
 /// The largest panel of a level, in blocks beside the pivot block.
@@ -94,7 +93,7 @@ std::string constants(const Schedule& schedule, const Spec& spec) {
         {"SWEEP_TASK_BLOCKS", sweep_groups(schedule, spec)},
         {"SWEEP_THREADS", sweep_threads},
         {"GROUP_LINES", lines},
-        {"STAGES", stages},
+        {"STAGES", spec.precision == Precision::f64 ? 4 : 2},  // copies of operands in flight, of 64 columns together; measured
     };
     std::string text = "\n";
     for (const auto& [name, value] : values) text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");

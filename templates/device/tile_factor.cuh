@@ -1,15 +1,22 @@
 /* Factorization by tasks: the original tile less the products that earlier fronts and the tile's own columns to the left
  * contribute, then factored (on the diagonal) or times the diagonal tile's transposed inverse. */
-constexpr int stages = TRIFOLD_STAGES; /* copies in flight */
-
 struct TileShared {
     Work work;
     Pivots pivots;
+    trifold_int ready; /* what the thread that waits has found */
     double diagonal[edge];
     alignas(16) real memory[2 * edge * tile_leading]; /* stages of two operands; two tiles; or the diagonal tile above the identity */
 };
 static_assert(sizeof(TileShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
-static_assert(2 * stages * stage_columns <= 2 * edge && edge * square_leading <= 2 * edge * tile_leading, "they fit");
+static_assert(stages * stage_columns == edge && edge * square_leading <= 2 * edge * tile_leading, "they fit");
+
+/* Waits with the whole thread block until two counts are at least `wanted`; the smaller one. One thread looks: if all did, those
+ * who wait would take time from those who work. Between two calls there is a barrier. */
+TRIFOLD_DEVICE trifold_int wait_together(TileShared& shared, const trifold_int* a, const trifold_int* b, trifold_int wanted) {
+    if (thread_index() == 0) shared.ready = wait_for(a, b, wanted);
+    block_sync();
+    return shared.ready;
+}
 
 /* What stands at a task's tile before anything is eliminated: element (r, c) at from + r * row_step + c * column_step; null: zeros. */
 struct Original {
@@ -70,11 +77,11 @@ struct Cursor {
 };
 
 /* Starts the copy of the next stage; false when all have been. */
-TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, const Work& work, const trifold_args& args, real* to) {
-    const Task& task = work.task;
-    while (cursor.source < task.sources && cursor.repeat == work.sources[cursor.source].count) ++cursor.source, cursor.repeat = 0;
+TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifold_args& args, real* to) {
+    const Task& task = shared.work.task;
+    while (cursor.source < task.sources && cursor.repeat == shared.work.sources[cursor.source].count) ++cursor.source, cursor.repeat = 0;
     if (cursor.source == task.sources) return false;
-    const Source& source = work.sources[cursor.source];
+    const Source& source = shared.work.sources[cursor.source];
     if (cursor.column % edge == 0) {
         const trifold_int block = source.block + cursor.repeat * source.step;
         if (cursor.column == 0) {
@@ -83,9 +90,9 @@ TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, const Work& work, const trifold_
             cursor.ready = 0;
         }
         if (cursor.column / edge >= cursor.ready)
-            cursor.ready = static_cast<int>(wait_for(progress_of(args, task.member, block, source.a_panel, task.row),
-                                                     progress_of(args, task.member, block, source.b_panel, task.column),
-                                                     task.epoch + cursor.column / edge + 1) -
+            cursor.ready = static_cast<int>(wait_together(shared, progress_of(args, task.member, block, source.a_panel, task.row),
+                                                          progress_of(args, task.member, block, source.b_panel, task.column),
+                                                          task.epoch + cursor.column / edge + 1) -
                                             task.epoch);
     }
     fetch_tile<stage_columns>(to, cursor.a);
@@ -103,14 +110,14 @@ TRIFOLD_DEVICE void add_sources(Part& part, TileShared& shared, const trifold_ar
     int started = 0;
 #pragma unroll 1
     for (int s = 0; s < stages - 1; ++s) {
-        if (fetch_stage(cursor, shared.work, args, shared.memory + s * size)) ++started;
+        if (fetch_stage(cursor, shared, args, shared.memory + s * size)) ++started;
         end_copies();
     }
 #pragma unroll 1
     for (int s = 0; s < started; ++s) {
         wait_copies<stages - 2>();
         block_sync();
-        if (fetch_stage(cursor, shared.work, args, shared.memory + (s + stages - 1) % stages * size)) ++started;
+        if (fetch_stage(cursor, shared, args, shared.memory + (s + stages - 1) % stages * size)) ++started;
         end_copies();
         const real* stage = shared.memory + s % stages * size;
         multiply_tiles<stage_columns>(part, stage, stage + stage_columns * tile_leading);
@@ -178,7 +185,7 @@ TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_ar
     const Task& task = shared.work.task;
     real* inverse = shared.memory + edge * tile_leading;
     const trifold_int* pivot = progress_of(args, task.member, task.block, 0, task.column);
-    wait_for(pivot, pivot, task.epoch + task.column + 1);
+    wait_together(shared, pivot, pivot, task.epoch + task.column + 1);
     fetch_tile<edge>(inverse, factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.column) * edge * (padded + 1));
     end_copies();
     wait_copies<0>();

@@ -1,6 +1,7 @@
 /* Products A B' of tiles of 64 by 64 by one thread block of four warps. Operands stand in shared memory column by column,
  * with a leading dimension of 4 modulo 16, and come there in stages by asynchronous copies. */
-constexpr int tile_leading = edge + 4, stage_columns = 16;
+constexpr int tile_leading = edge + 4;
+constexpr int stages = TRIFOLD_STAGES, stage_columns = edge / stages; /* copies in flight, and columns of each */
 static_assert(threads == 128 && warp_lanes == 32, "four warps");
 
 /* What a lane has of a tile. With tensor instructions a warp has 32 by 32, and a lane 4 rows by 2 columns of each 16 by 16:

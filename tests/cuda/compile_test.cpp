@@ -86,5 +86,5 @@ TEST_CASE("variants that do not fit or do not exist are refused") {
     CHECK_THROWS_AS(generate(spec_of(4, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "lanes"}), SpecError);
     CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "fused");
     CHECK(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "tile-dataflow");
-    CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_120"}).variant.name == "tiled");
+    CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_120"}).variant.name == "tile-dataflow");
 }

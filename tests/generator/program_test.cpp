@@ -147,6 +147,8 @@ TEST_CASE("variant tile-dataflow is for CUDA devices with the shared memory, and
     CHECK(variant_of(89, Precision::f64, cuda, "auto") == "tile-dataflow");
     CHECK(variant_of(88, Precision::f64, cuda, "auto") == "fused");
     CHECK(variant_of(97, Precision::f32, cuda, "auto") == "tile-dataflow");
+    CHECK(variant_of(88, Precision::f64, {Backend::cuda, "sm_120"}, "auto") == "tile-dataflow");  // a whole front does not fit
+    CHECK(variant_of(64, Precision::f64, {Backend::cuda, "sm_75"}, "auto") == "tiled");
     CHECK(variant_of(128, Precision::f64, {Backend::cuda, "sm_75"}, "auto") == "tiled");
     CHECK(variant_of(128, Precision::f32, {Backend::cuda, "sm_75"}, "auto") == "tile-dataflow");
     CHECK(variant_of(128, Precision::f64, hip, "auto") == "tiled");
