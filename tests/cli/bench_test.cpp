@@ -135,6 +135,21 @@ TEST_CASE("bench: a residual above the tolerance is said and is exit status 1") 
     for (const auto& result : ran.json()["results"]) CHECK(result["accurate"] == false);
 }
 
+TEST_CASE("bench: what cannot be measured is said, and the others go on") {
+    const Scratch scratch;
+    const auto ran = run_trifold(scratch.path, "bench horizon --size 6x4 5x3 --precision f64 --json" + brief,
+                                 "TRIFOLD_DISABLE=jit TRIFOLD_CACHE_DIR=empty");
+    CHECK(ran.status == 1);
+    CHECK(ran.err.find("horizon 6x4 f64: trifold failed: ") != std::string::npos);
+    const auto all = ran.json();
+    REQUIRE(all["failures"].size() == 2);
+    CHECK(all["failures"][1]["solver"] == "trifold");
+    CHECK(all["failures"][1]["block"] == 3);
+    CHECK(all["failures"][1]["message"].get<std::string>().size() > 20);
+    CHECK(results_of(all, "trifold").empty());
+    CHECK(results_of(all, "lapack").size() == 4);
+}
+
 TEST_CASE("bench: a table for people, and the same JSON in a file") {
     const Scratch scratch;
     const auto ran = run_trifold(scratch.path, "bench kalman block --size 6x4 --precision f32 -o out.json" + brief);
