@@ -10,6 +10,24 @@ namespace trifold {
 namespace {
 
 bool is_single(const Spec& spec) { return spec.precision == Precision::f32; }
+std::string_view precision_words(const Spec& spec) { return is_single(spec) ? "single precision" : "double precision"; }
+
+std::string work_comment(const ExportRequest& request, const ExportFacts& facts) {
+    if (machine_of(request.target).has_kernels())
+        return fmt::format(
+            " * Work: factor {} flops, solve {}, nominal: kernels pad blocks to whole vectors. It depends on no number but the sizes.\n"
+            " * Rounding: to nearest, in {}; sums run in vectors and fuse, so the last bits are this compiler's and this target's.\n",
+            facts.factor_flops, facts.solve_flops, precision_words(request.spec));
+    const auto factor = exported_factor_counts(request.spec), solve = exported_solve_counts(request.spec);
+    return fmt::format(
+        " * Work: factor {} flops ({} multiply-subtract, {} multiply, {} divide, {} square root);\n"
+        " *   solve {} flops ({}, {}, 0, 0). It depends on no number but the sizes: every loop runs a fixed number of times, and only a\n"
+        " *   call that fails ends sooner.\n"
+        " * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in {}. Compiled without contraction\n"
+        " *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.\n",
+        facts.factor_flops, factor.multiply_subtract, factor.multiply, factor.divide, factor.square_root, facts.solve_flops,
+        solve.multiply_subtract, solve.multiply, precision_words(request.spec));
+}
 
 std::string header_comment(const ExportRequest& request) {
     const auto& spec = request.spec;
@@ -21,16 +39,10 @@ std::string header_comment(const ExportRequest& request) {
         " *   {}\n"
         " *\n"
         " * Memory: D {} bytes, E {}, B and X {} each; the workspace {} with pointers of 32 bits, {} with 64; stack at most {}.\n"
-        " * Work: factor {} flops ({} multiply-subtract, {} multiply, {} divide, {} square root);\n"
-        " *   solve {} flops ({}, {}, 0, 0). It depends on no number but the sizes: every loop runs a fixed number of times, and only a\n"
-        " *   call that fails ends sooner.\n"
-        " * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in {}. Compiled without contraction\n"
-        " *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.\n"
+        "{}"
         " */\n",
         spec.horizon, spec.block, spec.block, spec.rhs, to_string(spec.precision), to_string(request.target), facts.command, facts.d_bytes,
-        facts.e_bytes, facts.b_bytes, facts.workspace_bytes_32, facts.workspace_bytes_64, facts.stack_bytes, facts.factor.flops(),
-        facts.factor.multiply_subtract, facts.factor.multiply, facts.factor.divide, facts.factor.square_root, facts.solve.flops(),
-        facts.solve.multiply_subtract, facts.solve.multiply, is_single(spec) ? "single precision" : "double precision");
+        facts.e_bytes, facts.b_bytes, facts.workspace_bytes_32, facts.workspace_bytes_64, facts.stack_bytes, work_comment(request, facts));
 }
 
 std::string sizes(const Spec& spec) {
@@ -43,13 +55,6 @@ std::string sizes(const Spec& spec) {
         "#define BTD_COUPLINGS {}\n\n"
         "typedef {} btd_real;\n\n",
         spec.block, spec.horizon, spec.rhs, std::max<std::int64_t>(spec.horizon - 1, 1), is_single(spec) ? "float" : "double");
-}
-
-/// The kernels of the CPU target that does the work where there is one, for one chain of all blocks.
-Program kernel_program(const ExportRequest& request) {
-    auto spec = request.spec;
-    spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
-    return generate(spec, {Backend::cpu, std::string(machine_of(request.target).kernels)}, {.schedule = "sequential", .variant = "tile"});
 }
 
 std::string kernel_sizes(const Program& program) { return fmt::format("#define BTD_WORKSPACE_BYTES {}\n\n", program.workspace_bytes); }
@@ -100,8 +105,14 @@ std::string plain_body(bool single) {
 
 }  // namespace
 
+Program kernel_program(const ExportRequest& request) {
+    auto spec = request.spec;
+    spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
+    return generate(spec, {Backend::cpu, std::string(machine_of(request.target).kernels)}, {.schedule = "sequential", .variant = "tile"});
+}
+
 std::string c99_header(const ExportRequest& request) {
-    const bool has_kernels = !machine_of(request.target).kernels.empty();
+    const bool has_kernels = machine_of(request.target).has_kernels();
     auto text = header_comment(request) +
                 "#ifndef BTD_SOLVER_H\n"
                 "#define BTD_SOLVER_H\n\n"
@@ -131,7 +142,7 @@ std::string c99_header(const ExportRequest& request) {
 
 std::string c99_source(const ExportRequest& request) {
     const bool single = is_single(request.spec);
-    const bool has_kernels = !machine_of(request.target).kernels.empty();
+    const bool has_kernels = machine_of(request.target).has_kernels();
     const auto text = fmt::format(
         "{}"
         "#include \"btd_solver.h\"\n\n"

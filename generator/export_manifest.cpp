@@ -15,6 +15,20 @@ Json counts_json(const OperationCounts& counts) {
             {"square_root", counts.square_root}};
 }
 
+Json operations_json(const ExportRequest& request, const ExportFacts& facts) {
+    if (machine_of(request.target).has_kernels())
+        return {{"factor", {{"nominal_flops", facts.factor_flops}}}, {"solve", {{"nominal_flops", facts.solve_flops}}}};
+    return {{"factor", counts_json(exported_factor_counts(request.spec))}, {"solve", counts_json(exported_solve_counts(request.spec))}};
+}
+
+Json rounding_json(const Machine& machine) {
+    if (machine.has_kernels())
+        return {{"rounding", "to nearest; sums run in vectors and fuse"},
+                {"same_bits_everywhere", "no: they are the compiler's and the target's"}};
+    return {{"rounding", "every operation rounds once, to nearest; a multiply-subtract once where the compiler fuses it, else twice"},
+            {"same_bits_everywhere", "with -ffp-contract=off and IEEE 754 arithmetic, denormals included"}};
+}
+
 Json loops_json(const Spec& spec) {
     return {{"blocks", spec.horizon},
             {"pairs_of_rows_or_columns", (spec.block + 1) / 2},
@@ -31,35 +45,34 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
     auto names = Json::array();
     for (const auto& file : files) names.push_back(file.name);
     names.push_back("manifest.json");
-    const Json manifest{
-        {"command", facts.command},
-        {"target", to_string(request.target)},
-        {"prefix", request.prefix},
-        {"block", spec.block},
-        {"horizon", spec.horizon},
-        {"rhs", spec.rhs},
-        {"precision", to_string(spec.precision)},
-        {"schedule", "sequential"},
-        {"files", names},
-        {"bytes",
-         {{"d", facts.d_bytes},
-          {"e", facts.e_bytes},
-          {"b", facts.b_bytes},
-          {"x", facts.b_bytes},
-          {"workspace_with_32_bit_pointers", facts.workspace_bytes_32},
-          {"workspace_with_64_bit_pointers", facts.workspace_bytes_64},
-          {"stack_at_most", facts.stack_bytes},
-          {"code_at_most", facts.code_bytes}}},
-        {"operations", {{"factor", counts_json(facts.factor)}, {"solve", counts_json(facts.solve)}}},
-        {"loops_run_at_most", loops_json(spec)},
-        {"recursion", false},
-        {"heap", false},
-        {"numerics",
-         {{"rounding", "every operation rounds once, to nearest; a multiply-subtract once where the compiler fuses it, else twice"},
-          {"same_bits_everywhere", "with -ffp-contract=off and IEEE 754 arithmetic, denormals included"},
-          {"contraction_of_makefile", machine_of(request.target).contract},
-          {"pivot", "passes if 0 < d <= largest finite"},
-          {"denormals", "used as they are; where the processor flushes them to zero, a pivot that is denormal fails"}}}};
+    const auto& machine = machine_of(request.target);
+    auto numerics = rounding_json(machine);
+    numerics["contraction_of_makefile"] = machine.contract;
+    numerics["pivot"] = "passes if 0 < d <= largest finite";
+    numerics["denormals"] = "used as they are; where the processor flushes them to zero, a pivot that is denormal fails";
+    const Json manifest{{"command", facts.command},
+                        {"target", to_string(request.target)},
+                        {"prefix", request.prefix},
+                        {"block", spec.block},
+                        {"horizon", spec.horizon},
+                        {"rhs", spec.rhs},
+                        {"precision", to_string(spec.precision)},
+                        {"schedule", "sequential"},
+                        {"files", names},
+                        {"bytes",
+                         {{"d", facts.d_bytes},
+                          {"e", facts.e_bytes},
+                          {"b", facts.b_bytes},
+                          {"x", facts.b_bytes},
+                          {"workspace_with_32_bit_pointers", facts.workspace_bytes_32},
+                          {"workspace_with_64_bit_pointers", facts.workspace_bytes_64},
+                          {"stack_at_most", facts.stack_bytes},
+                          {"code_at_most", facts.code_bytes}}},
+                        {"operations", operations_json(request, facts)},
+                        {"loops_run_at_most", loops_json(spec)},
+                        {"recursion", false},
+                        {"heap", false},
+                        {"numerics", numerics}};
     return manifest.dump(2) + "\n";
 }
 

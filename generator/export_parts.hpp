@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "generator/export.hpp"
+#include "generator/program.hpp"
 
 namespace trifold {
 
@@ -15,6 +16,7 @@ struct Machine {
     std::int64_t code_bytes[2];                         ///< at most, f32 and f64, GCC 12 -Os and -O2
     std::string_view kernels = {};                      ///< CPU architecture whose kernels do the work; empty: plain C99 does
     bool is_cortex_m() const { return arch.starts_with("cortex-m"); }
+    bool has_kernels() const { return !kernels.empty(); }
 };
 const Machine& machine_of(const Target& target);
 
@@ -23,10 +25,13 @@ struct ExportFacts {
     std::int64_t d_bytes, e_bytes, b_bytes;
     std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of so many bits
     std::int64_t stack_bytes, code_bytes;
-    OperationCounts factor, solve;
-    std::string command;  ///< that makes the project again
+    std::int64_t factor_flops, solve_flops;  ///< of plain C99 what the code performs, of kernels nominal
+    std::string command;                     ///< that makes the project again
 };
 ExportFacts export_facts(const ExportRequest& request);
+
+/// The kernels of the CPU target that does the work where there is one, for one chain of all blocks.
+Program kernel_program(const ExportRequest& request);
 
 /// The C texts, with the templates' prefix btd.
 std::string c99_header(const ExportRequest& request);

@@ -22,7 +22,7 @@ constexpr std::array cpu_archs{CpuArch{"native", 0},     CpuArch{"x86-64", 16}, 
 constexpr std::array cuda_archs{"sm_75", "sm_80",  "sm_86",  "sm_87",  "sm_88",  "sm_89",
                                 "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"};
 constexpr std::array hip_archs{"gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"};
-constexpr std::array c99_archs{"generic", "cortex-m4", "cortex-m7"};
+constexpr std::array c99_archs{"generic", "cortex-m4", "cortex-m7", "neon", "avx2", "avx512"};
 
 /// Throws SpecError unless the backend has the architecture.
 Target find_arch(Backend backend, std::string_view text, std::string_view arch, std::span<const char* const> known) {

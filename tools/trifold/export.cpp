@@ -69,7 +69,8 @@ Action add_export(CLI::App& app, const bool& json) {
     app.add_option("--horizon", options->horizon, "Number of diagonal blocks N");
     app.add_option("--precision", options->precision, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
     app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once; otherwise those of --data, or 1")->check(CLI::PositiveNumber);
-    app.add_option("--target", options->target, "c99:generic, c99:cortex-m4 or c99:cortex-m7")->capture_default_str();
+    app.add_option("--target", options->target, "c99:generic, c99:cortex-m4, c99:cortex-m7, c99:neon, c99:avx2 or c99:avx512")
+        ->capture_default_str();
     app.add_option("--prefix", options->prefix, "Of every name in the code")->capture_default_str();
     app.add_option("--data", options->data, "A problem to bake in for the example: D.npy E.npy b.npy, or A.mtx b.mtx")->expected(2, 3);
     app.add_option("-o,--output", options->output, "Directory to write to")->capture_default_str();
