@@ -136,6 +136,28 @@ TEST_CASE("export: the workspace is as large as the manifest states") {
     }
 }
 
+TEST_CASE("export: kernels compile without warnings, within what the manifest states, and need no library") {
+    struct Build {
+        std::string target, compiler;
+    };
+    const Build builds[] = {{"c99:avx2", "gcc -march=x86-64-v3"},
+                            {"c99:avx512", "gcc -march=x86-64-v4 -mprefer-vector-width=512 -Wno-aggressive-loop-optimizations"},
+                            {"c99:neon", "aarch64-linux-gnu-gcc"}};
+    for (const auto& [target, compiler] : builds)
+        for (const auto& [block, horizon, rhs, precision] : cases) {
+            const Project project(request(block, horizon, precision, rhs, target));
+            const auto bytes = project.manifest()["bytes"];
+            check_runs(project, compiler + " -std=gnu11 -O2 -Wall -Wextra -Werror -fno-math-errno -fstack-usage -c -o out.o btd_solver.c");
+            CHECK(stack_bytes(project.read("out.su")) <= bytes["stack_at_most"].get<std::int64_t>());
+            CHECK(code_bytes(project, "out.o") <= bytes["code_at_most"].get<std::int64_t>());
+            const auto undefined = project.run("nm -u out.o | grep -v -e ' memcpy$' -e ' memset$'").out;
+            CHECK(undefined == "");
+            project.write("size.c", fmt::format("#include \"btd_solver.h\"\ntypedef char same[sizeof(btd_workspace) == {} ? 1 : -1];\n",
+                                                bytes["workspace_with_64_bit_pointers"].get<std::int64_t>()));
+            check_runs(project, "gcc -std=c99 -Wall -Wextra -Wpedantic -Werror -c size.c && g++ -x c++ -c size.c");
+        }
+}
+
 TEST_CASE("export: cppcheck finds nothing") {
     for (const auto& [block, horizon, rhs, precision] : cases) {
         const Project project(request(block, horizon, precision, rhs));

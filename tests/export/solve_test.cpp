@@ -39,12 +39,12 @@ void check_factor(const Spec& spec, const System& system, const Arrays<Real>& be
 }
 
 template <class Real>
-void check_solves(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const std::string& compiler) {
+void check_solves(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const Build& build) {
     CAPTURE(n);
     CAPTURE(horizon);
     CAPTURE(rhs);
-    CAPTURE(compiler);
-    Exported<Real> solver(n, horizon, rhs, compiler);
+    CAPTURE(build.compiler);
+    Exported<Real> solver(n, horizon, rhs, build);
     const auto system = random_system(n, horizon, rhs, 3);
     const auto a = system.dense();
     const auto user = arrays<Real>(solver.spec(), {system});
@@ -55,15 +55,17 @@ void check_solves(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const 
     CHECK(solver.solve(user.b.data(), again.data()) == fine);
     CHECK(same_bits(x, again));
     auto overwritten = user;
-    CHECK(solver.refactor(overwritten.d.data(), overwritten.e.data()) == fine);
-    check_factor(solver.spec(), system, user, overwritten);
+    if (build.in_place()) {
+        CHECK(solver.refactor(overwritten.d.data(), overwritten.e.data()) == fine);
+        check_factor(solver.spec(), system, user, overwritten);
+    }
     CHECK(solver.solve(in_place.data(), in_place.data()) == fine);
     CHECK(same_bits(x, in_place));
 }
 
 template <class Real>
-void check_failures(std::int64_t n, std::int64_t horizon) {
-    Exported<Real> solver(n, horizon, 2);
+void check_failures(std::int64_t n, std::int64_t horizon, const Build& build) {
+    Exported<Real> solver(n, horizon, 2, build);
     const auto system = random_system(n, horizon, 2, 5);
     const auto infinity = std::numeric_limits<Real>::infinity(), nan = std::numeric_limits<Real>::quiet_NaN();
     const auto sound = arrays<Real>(solver.spec(), {system});
@@ -83,34 +85,67 @@ void check_failures(std::int64_t n, std::int64_t horizon) {
                 std::ranges::fill(x, Real{1});
                 CHECK(solver.solve(sound.b.data(), x.data()) == Status{not_factored, -1, -1});
                 CHECK(all_nan(x));
-                CHECK(solver.refactor(user.d.data(), user.e.data()) == expected);
+                if (build.in_place()) CHECK(solver.refactor(user.d.data(), user.e.data()) == expected);
                 CHECK(solver.factor_solve(sound, x.data()) == fine);
             }
 }
 
+/// Exports of kernels that this machine runs.
+std::vector<Build> kernel_builds() {
+    std::vector<Build> builds;
+    for (const std::string compiler : {"gcc -O3", "clang-19 -O3"}) {
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+            builds.push_back({"c99:avx2", compiler + " -std=gnu11 -march=x86-64-v3 -ffp-contract=fast -Wall -Wextra -Werror"});
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+            builds.push_back(
+                {"c99:avx512",
+                 compiler + " -std=gnu11 -march=x86-64-v4 -ffp-contract=fast -Wall -Wextra -Wno-aggressive-loop-optimizations"});
+    }
+    return builds;
+}
+
 }  // namespace
+
+TEST_CASE("export: kernels solve") {
+    CHECK(kernel_builds().size() >= 2);
+    for (const auto& build : kernel_builds()) {
+        for (const std::int64_t n : {1, 4, 7, 12, 33}) check_solves<double>(n, 6, n % 2 + 1, build);
+        for (const std::int64_t horizon : {1, 2, 31}) check_solves<float>(12, horizon, horizon == 2 ? 3 : 1, build);
+    }
+}
 
 TEST_CASE("export: every block size solves") {
     for (const std::int64_t n : {1, 2, 3, 4, 6, 7, 8, 12, 13, 24, 33, 64}) {
-        check_solves<double>(n, 5, n % 3 == 0 ? 3 : 1, "gcc -O2");
-        check_solves<float>(n, 4, n % 4 == 0 ? 2 : 1, "gcc -O3 -march=native");
+        check_solves<double>(n, 5, n % 3 == 0 ? 3 : 1, plain());
+        check_solves<float>(n, 4, n % 4 == 0 ? 2 : 1, plain("gcc -O3 -march=native"));
     }
 }
 
 TEST_CASE("export: short, long and prime horizons solve") {
     for (const std::int64_t horizon : {1, 2, 3, 31, 101}) {
-        check_solves<double>(3, horizon, 1, "clang-19 -O2");
-        check_solves<float>(6, horizon, 5, "gcc -Os");
+        check_solves<double>(3, horizon, 1, plain("clang-19 -O2"));
+        check_solves<float>(6, horizon, 5, plain("gcc -Os"));
     }
 }
 
 TEST_CASE("export: a pivot that fails is named, X is NaN, and the next call works") {
-    check_failures<double>(5, 7);
-    check_failures<float>(1, 1);
-    check_failures<float>(8, 2);
+    check_failures<double>(5, 7, plain());
+    check_failures<float>(1, 1, plain());
+    check_failures<float>(8, 2, plain());
+    for (const auto& build : kernel_builds()) check_failures<double>(5, 7, build);
 }
 
 TEST_CASE("export: what is not finite ends in a status") {
+    for (const auto& build : kernel_builds()) {
+        Exported<float> kernels(3, 4, 1, build);
+        auto user = arrays<float>(kernels.spec(), {random_system(3, 4, 1, 9)});
+        std::vector<float> x(user.b.size());
+        user.b[7] = std::numeric_limits<float>::infinity();
+        CHECK(kernels.factor_solve(user, x.data()).code == not_finite);
+        user.e[11] = std::nanf("");
+        CHECK(kernels.factor_solve(user, x.data()) == Status{not_positive_definite, 2, 0});
+        CHECK(all_nan(x));
+    }
     Exported<double> solver(4, 5, 1);
     const auto system = random_system(4, 5, 1, 9);
     const auto sound = arrays<double>(solver.spec(), {system});

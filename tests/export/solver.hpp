@@ -26,13 +26,20 @@ constexpr double tolerance = sizeof(Real) == 8 ? 1e-14 : 1e-6;
 template <class Real>
 constexpr Precision precision_of = sizeof(Real) == 4 ? Precision::f32 : Precision::f64;
 
+/// What is exported, and the command that compiles it.
+struct Build {
+    std::string target, compiler;
+    bool in_place() const { return target == "c99:generic"; }
+};
+inline Build plain(const std::string& compiler = "gcc -O2") { return {"c99:generic", compiler + " -std=c99 -ffp-contract=off"}; }
+
 /// An exported solver, compiled by the host's compiler and loaded into this process, with a workspace of the size it asks for.
 template <class Real>
 class Exported {
   public:
-    Exported(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const std::string& compiler = "gcc -O2")
-        : request_(request(n, horizon, precision_of<Real>, rhs)), project_(request_) {
-        const auto built = project_.run(compiler + " -std=c99 -ffp-contract=off -shared -fPIC -o solver.so btd_solver.c -lm");
+    Exported(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const Build& build = plain())
+        : request_(request(n, horizon, precision_of<Real>, rhs, build.target)), project_(request_) {
+        const auto built = project_.run(build.compiler + " -shared -fPIC -o solver.so btd_solver.c -lm");
         INFO(built.out);
         REQUIRE(built.status == 0);
         library_ = ::dlopen((project_.path() / "solver.so").c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -57,7 +64,7 @@ class Exported {
         return function<Status(void*, const Real*, const Real*)>("btd_factor")(workspace_, d, e);
     }
     Status refactor(Real* d, Real* e) { return function<Status(void*, Real*, Real*)>("btd_refactor")(workspace_, d, e); }
-    Status solve(const Real* b, Real* x) { return function<Status(const void*, const Real*, Real*)>("btd_solve")(workspace_, b, x); }
+    Status solve(const Real* b, Real* x) { return function<Status(void*, const Real*, Real*)>("btd_solve")(workspace_, b, x); }
     Status factor_solve(const Arrays<Real>& a, Real* x) {
         using Signature = Status(void*, const Real*, const Real*, const Real*, Real*);
         return function<Signature>("btd_factor_solve")(workspace_, a.d.data(), a.e.data(), a.b.data(), x);

@@ -46,7 +46,10 @@ TEST_CASE("export: X has the same bits on x86-64, aarch64, riscv64, Cortex-M4 an
 
 TEST_CASE("export: the example runs as the Makefile has it") {
     const Spec spec{.block = 12, .horizon = 20, .precision = Precision::f32};
-    for (const std::string target : {"c99:cortex-m4", "c99:cortex-m7"}) make(target, spec, "");
+    for (const std::string target : {"c99:cortex-m4", "c99:cortex-m7", "c99:neon"}) make(target, spec, "");
+    if (__builtin_cpu_supports("avx2")) make("c99:avx2", spec, "");
+    make("c99:neon", {.block = 7, .horizon = 11, .rhs = 3}, "");
+    make("c99:neon", {.block = 1, .horizon = 1}, "");
 }
 
 TEST_CASE("export: a failure on a Cortex-M ends the emulator") {
