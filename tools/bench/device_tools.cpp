@@ -68,6 +68,7 @@ std::shared_ptr<void> DeviceTools::allocate(std::int64_t bytes) const {
 }
 
 void DeviceTools::upload(void* to, const void* from, std::int64_t bytes) const {
+    if (bytes == 0) return;  // an empty array has no address
     if (impl_->driver)
         impl_->driver->call("cuMemcpyHtoD_v2", reinterpret_cast<Address>(to), from, static_cast<std::size_t>(bytes));
     else
@@ -75,6 +76,7 @@ void DeviceTools::upload(void* to, const void* from, std::int64_t bytes) const {
 }
 
 void DeviceTools::download(void* to, const void* from, std::int64_t bytes) const {
+    if (bytes == 0) return;  // an empty array has no address
     if (impl_->driver)
         impl_->driver->call("cuMemcpyDtoH_v2", to, reinterpret_cast<Address>(from), static_cast<std::size_t>(bytes));
     else
@@ -82,6 +84,7 @@ void DeviceTools::download(void* to, const void* from, std::int64_t bytes) const
 }
 
 void DeviceTools::copy(void* to, const void* from, std::int64_t bytes) const {
+    if (bytes == 0) return;  // an empty array has no address
     if (impl_->driver)
         impl_->driver->call("cuMemcpyDtoDAsync_v2", reinterpret_cast<Address>(to), reinterpret_cast<Address>(from),
                             static_cast<std::size_t>(bytes), impl_->stream);
