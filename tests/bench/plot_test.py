@@ -75,6 +75,12 @@ class Plot(unittest.TestCase):
         alone = self.draw([dict(row, operation="factor") for row in rows[3:]])[0]
         self.assertEqual(self.draw(rows)[0], alone)
 
+    def test_one_precision(self):
+        rows = [result("block", "trifold", "factor", 512, block, 1e-5, precision=precision) for precision in ("f64", "f32")
+                for block in (4, 7, 12)]
+        self.assertIn("trifold f32", self.draw(rows)[1])
+        self.assertEqual(self.draw(rows, "--precision", "f64")[0], self.draw(rows[:3])[0])
+
     def test_latency(self):
         _, words = self.draw([result("latency", "trifold", "factor_solve", 32, 12, 1e-5, calls_per_second=500)])
         for word in ("p50", "p99.9", "maximum", "32x12 f64, 500/s"):

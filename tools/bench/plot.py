@@ -165,11 +165,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", nargs="+", help="JSON of `trifold bench`, one file or more")
     parser.add_argument("--suite", help="which to draw; the only one in the files when it is not given")
+    parser.add_argument("--precision", choices=("f32", "f64"), help="draw this one only")
     parser.add_argument("-o", "--output", required=True, help="SVG to write")
     parser.add_argument("--no-published", action="store_true", help="leave published numbers out")
     options = parser.parse_args()
     try:
-        results = [result for path in options.results for result in read(path)]
+        results = [result for path in options.results for result in read(path) if options.precision in (None, result["precision"])]
         names = list(dict.fromkeys(result["suite"] for result in results))
         suite = options.suite or (names[0] if len(names) == 1 else None)
         if suite not in names:
