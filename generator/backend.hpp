@@ -16,10 +16,12 @@ std::string emit_static(const Program& program);
 }  // namespace cpu
 
 namespace cuda {
-/// Whether all levels of such a schedule can go in one launch.
+/// Whether all levels of such a schedule go in one launch, if it is left to `auto`.
 bool flows(const Spec& spec, const Target& target, const Schedule& schedule);
 /// Whether `auto` cuts blocks in tiles, all levels in one launch.
 bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule);
+/// Whether such a batch goes to teams of lanes, if it is left to `auto`.
+bool teams_up(const Spec& spec, const Target& target, const Schedule& schedule);
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule);
 std::vector<std::string> compile_options(const Target& target, const Variant& variant);
 std::string emit(const Program& program);

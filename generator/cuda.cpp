@@ -41,6 +41,7 @@ struct Plan {
     std::int64_t parts = 1;                 ///< the columns of a panel are cut in, so that all threads load
     bool stage_factor = false;              ///< sweeps copy the factor to shared memory
     std::int64_t riders = 0, lower_leading = 0, stacked_leading = 0;  ///< dataflow: right-hand sides in the panel; its arrays
+    std::int64_t team = 1;                                            ///< lanes that have a system
     std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
 };
 
@@ -103,6 +104,33 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     return plan;
 }
 
+/// Larger blocks leave a lane too few registers for its rows of the panel.
+constexpr std::int64_t team_limit = 24;
+constexpr std::int64_t least_team_batch = 256;  // fewer systems are better off with a thread block each
+
+/// A system a team of lanes (FactorShared and SweepShared in templates/device/factor_team.cuh and sweep_team.cuh).
+Plan team_plan(const Spec& spec, const Target& target) {
+    Plan plan;
+    plan.variant = "team";
+    plan.real = element_bytes(spec.precision);
+    const auto vector = 16 / plan.real;
+    plan.padded = round_up(spec.block, vector);
+    plan.tile = 1;
+    plan.riders = plan.columns = std::min<std::int64_t>(spec.rhs, spec.precision == Precision::f64 ? 4 : 8);
+    plan.team = 4;
+    while (plan.team < std::min<std::int64_t>(2 * plan.padded, 32)) plan.team *= 2;
+    const auto square = plan.padded * (plan.padded | 1), vectors = plan.riders * plan.padded;
+    const auto factor = round_up((2 * plan.padded * plan.padded + 2 * (2 * square + vectors) + 2 * vectors) * plan.real, 16);
+    const auto sweep = (2 * (2 * plan.padded * (plan.padded + vector) + vectors) + 2 * vectors) * plan.real;
+    plan.threads = 2 * warp_lanes(target);
+    while (plan.threads > warp_lanes(target) && plan.threads / plan.team * std::max(factor, sweep) > shared_limit(target))
+        plan.threads /= 2;
+    plan.sweep_threads = plan.threads;
+    plan.factor_shared = plan.threads / plan.team * factor;
+    plan.sweep_shared = plan.threads / plan.team * sweep;
+    return plan;
+}
+
 /// Sweeps treat as many right-hand sides at once as the Spec has, up to 8, and fit the smallest shared memory.
 void plan_sweeps(Plan& plan, const Spec& spec) {
     plan.parts = std::max<std::int64_t>(plan.threads / (2 * plan.padded), 1);
@@ -162,6 +190,11 @@ Plan tiles_flowing_plan(const Spec& spec, const Schedule& schedule) {
     return plan;
 }
 
+bool can_team(const Spec& spec, const Target& target, const Schedule& schedule) {
+    return spec.block <= team_limit && schedule.levels == sequential(schedule.horizon).levels &&
+           !spec.operations.contains(Operation::inverse) && fits(team_plan(spec, target), target);
+}
+
 Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule, std::string_view variant) {
     if (variant == "tile-dataflow" || (variant == "auto" && tiles_flow(spec, target, schedule))) {
         const auto plan = tiles_flowing_plan(spec, schedule);
@@ -177,6 +210,12 @@ Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule,
             fmt::format("variant 'dataflow' is for the schedule multi-stage, blocks up to {} and what shared memory holds, not for n = {}, "
                         "{}, {}; give auto",
                         dataflow_limit(spec), spec.block, schedule.name, to_string(target)));
+    if (variant == "team" && !can_team(spec, target, schedule))
+        throw SpecError(fmt::format(
+            "variant 'team' is for the schedule sequential, blocks up to {} and all operations but the selected inverse, not for "
+            "n = {}, {}, {}, operations {}; give auto",
+            team_limit, spec.block, schedule.name, to_string(target), to_string(spec.operations)));
+    if (variant == "team" || (variant == "auto" && teams_up(spec, target, schedule))) return team_plan(spec, target);
     if (variant == "dataflow" || (variant == "auto" && flows(spec, target, schedule))) return flowing_plan(spec, target);
     auto plan = whole_plan(spec, target);
     const bool possible = fits(plan, target);
@@ -202,6 +241,7 @@ std::int64_t dataflow_blocks(const Plan& plan) {
 
 std::int64_t factor_blocks(const Plan& plan, const Target& target) {
     if (plan.variant == "dataflow") return dataflow_blocks(plan);
+    if (plan.variant == "team") return blocks_for(plan.threads, plan.padded <= 8 ? 128 : plan.padded <= 16 ? 168 : 255);
     if (plan.variant == "tile-dataflow")
         return std::clamp<std::int64_t>(shared_limit(target) / (plan.factor_shared + kib), 1, plan.real == 8 ? 3 : 4);
     return blocks_for(plan.threads, plan.padded <= 16 ? 255 : 168);  // with fewer registers the smallest fused fronts spill
@@ -210,14 +250,22 @@ std::int64_t factor_blocks(const Plan& plan, const Target& target) {
 /// Registers that a thread of a sweep keeps.
 std::int64_t sweep_registers(const Plan& plan) {
     if (plan.variant == "tile-dataflow") return plan.columns == 1 ? 80 : 128;
-    return plan.variant == "dataflow" ? 128 : 255;
+    return plan.variant == "dataflow" || plan.variant == "team" ? 128 : 255;
 }
 
-std::int64_t members_per_group(const Spec& spec) { return (spec.batch + most_groups - 1) / most_groups; }
-
-Shape shape(std::int64_t threads, const Spec& spec, std::int64_t shared) {
-    return {1, members_per_group(spec), static_cast<int>(threads), shared};
+/// With right-hand sides riding along, a front that flows needs more registers.
+std::int64_t forward_blocks(const Plan& plan, const Target& target) {
+    if (plan.variant == "dataflow") return std::max<std::int64_t>(dataflow_blocks(plan) - 1, 1);
+    return plan.variant == "team" ? factor_blocks(plan, target) : 1;
 }
+
+/// Members that a thread block treats; teams treat theirs side by side.
+std::int64_t members_per_group(const Spec& spec, const Plan& plan) {
+    const auto together = plan.team > 1 ? plan.threads / plan.team : 1;
+    return (spec.batch + most_groups * together - 1) / (most_groups * together) * together;
+}
+
+Shape shape(std::int64_t threads, std::int64_t members, std::int64_t shared) { return {1, members, static_cast<int>(threads), shared}; }
 
 std::int64_t most_chains(const Schedule& schedule) {
     std::int64_t most = 1;
@@ -247,28 +295,33 @@ bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule
     return target.backend == Backend::cuda && pays && !can_flow(spec, target, schedule) && fits(tiles_flowing_plan(spec, schedule), target);
 }
 
+bool teams_up(const Spec& spec, const Target& target, const Schedule& schedule) {
+    return target.backend == Backend::cuda && spec.batch >= least_team_batch && can_team(spec, target, schedule);
+}
+
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule) {
-    constexpr std::array<std::string_view, 5> known{"auto", "dataflow", "fused", "tile-dataflow", "tiled"};
+    constexpr std::array<std::string_view, 6> known{"auto", "dataflow", "fused", "team", "tile-dataflow", "tiled"};
     if (std::ranges::find(known, tuning.variant) == known.end())
-        throw SpecError(fmt::format("unknown variant '{}' for {}; give auto, dataflow, fused, tile-dataflow or tiled", tuning.variant,
+        throw SpecError(fmt::format("unknown variant '{}' for {}; give auto, dataflow, fused, team, tile-dataflow or tiled", tuning.variant,
                                     to_string(target)));
     const auto plan = make_plan(spec, target, schedule, tuning.variant);
     const auto block = plan.padded * plan.padded;
-    const auto both = std::max(plan.factor_shared, plan.sweep_shared);
+    const auto both = std::max(plan.factor_shared, plan.sweep_shared), members = members_per_group(spec, plan);
     Variant variant{
         plan.variant, {}, {block, block, block, block, checked_multiply(plan.padded, spec.rhs, "right-hand sides")}, 0, spec.batch};
     variant.scratch_bytes = scratch_bytes(plan, spec, schedule);
-    variant.shapes = {{Phase::factor, shape(plan.threads, spec, plan.factor_shared)},
-                      {Phase::factor_forward, shape(plan.threads, spec, both)},
-                      {Phase::forward, shape(plan.sweep_threads, spec, plan.sweep_shared)},
-                      {Phase::backward, shape(plan.sweep_threads, spec, plan.sweep_shared)},
-                      {Phase::inverse, shape(plan.inverse_threads, spec, plan.inverse_shared)},
-                      {Phase::finish_factor, shape(plan.threads, spec, plan.finish_shared)},
-                      {Phase::finish_forward, shape(plan.threads, spec, plan.finish_shared)}};
+    variant.shapes = {{Phase::factor, shape(plan.threads, members, plan.factor_shared)},
+                      {Phase::factor_forward, shape(plan.threads, members, both)},
+                      {Phase::forward, shape(plan.sweep_threads, members, plan.sweep_shared)},
+                      {Phase::backward, shape(plan.sweep_threads, members, plan.sweep_shared)},
+                      {Phase::inverse, shape(plan.inverse_threads, members, plan.inverse_shared)},
+                      {Phase::finish_factor, shape(plan.threads, members, plan.finish_shared)},
+                      {Phase::finish_forward, shape(plan.threads, members, plan.finish_shared)}};
     if (plan.variant == "dataflow")
         for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
             variant.shapes.at(phase).all_levels = true;
-    variant.rhs_rides = plan.variant != "dataflow" || spec.rhs <= plan.riders;
+    variant.rhs_rides = plan.riders == 0 || spec.rhs <= plan.riders;
+    variant.finishes = plan.variant != "team";
     if (plan.variant == "tile-dataflow") {
         for (const auto phase : {Phase::factor, Phase::forward, Phase::backward}) {
             auto& shape = variant.shapes.at(phase);
@@ -302,7 +355,8 @@ std::string emit(const Program& program) {
         {"SWEEP_COLUMNS", plan.columns},
         {"SWEEP_PARTS", plan.parts},
         {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},
-        {"MEMBERS_PER_GROUP", members_per_group(spec)},
+        {"MEMBERS_PER_GROUP", members_per_group(spec, plan)},
+        {"TEAM", plan.team},
         {"RIDERS", plan.riders},
         {"LOWER_LEADING", plan.lower_leading},
         {"STACKED_LEADING", plan.stacked_leading},
@@ -315,14 +369,14 @@ std::string emit(const Program& program) {
         {"SCRATCH_CHAINS", most_chains(program.schedule)},
         {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
         {"FACTOR_BLOCKS", factor_blocks(plan, program.target)},
-        // With right-hand sides riding along, a front that flows needs more registers.
-        {"FACTOR_FORWARD_BLOCKS", plan.variant == "dataflow" ? std::max<std::int64_t>(dataflow_blocks(plan) - 1, 1) : 1},
+        {"FACTOR_FORWARD_BLOCKS", forward_blocks(plan, program.target)},
         {"SWEEP_BLOCKS", blocks_for(plan.sweep_threads, sweep_registers(plan))},
     };
     for (const auto& [name, value] : constants)
         text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
     std::vector<std::string> parts{on_hip ? "platform_hip" : "platform", "common", "products", "panel"};
     const auto add = [&](std::initializer_list<const char*> names) { parts.insert(parts.end(), names.begin(), names.end()); };
+    if (plan.variant == "team") add({"team", "factor_team", "sweep_team", "entry_team"});
     if (plan.variant == "fused") add({"factor_fused", "sweep"});
     if (plan.variant == "tiled") add({"tiles", "factor_tiled", "sweep"});
     if (plan.variant == "dataflow")
@@ -330,7 +384,8 @@ std::string emit(const Program& program) {
     if (plan.variant == "tile-dataflow") add({"tile_tasks", "tile_products", "column_tile", "tile_pivots", "tile_factor", "tile_sweep"});
     if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
     const bool tiled = plan.variant == "tile-dataflow";
-    add({"finish", "entry", tiled ? "entry_tiles" : plan.variant == "dataflow" ? "entry_dataflow" : "entry_levels"});
+    if (plan.variant != "team")
+        add({"finish", "entry", tiled ? "entry_tiles" : plan.variant == "dataflow" ? "entry_dataflow" : "entry_levels"});
     for (const auto& part : parts) {
         if (part == "tile_tasks") text += tiles::constants(program.schedule, spec);  // a table, in the platform's words
         text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));

@@ -169,8 +169,8 @@ class GraphBuilder {
     std::vector<std::size_t> tail_;
 };
 
-/// `rides`: a kernel factors with the forward sweep; otherwise one follows the other.
-std::vector<Phase> phases_of(Operation operation, bool rides) {
+/// As if the variant had kernels that finish.
+std::vector<Phase> possible_phases(Operation operation, bool rides) {
     switch (operation) {
         case Operation::factor:
             return {Phase::factor, Phase::finish_factor};
@@ -192,10 +192,17 @@ std::vector<Phase> phases_of(Operation operation, bool rides) {
     return {};
 }
 
+std::vector<Phase> phases_of(Operation operation, const Variant& variant) {
+    auto result = possible_phases(operation, variant.rhs_rides);
+    if (!variant.finishes)
+        std::erase_if(result, [](Phase phase) { return phase == Phase::finish_factor || phase == Phase::finish_forward; });
+    return result;
+}
+
 /// Up the levels, or down them, or (the finish kernels) a leaf beside them.
 Launches build_operation(const Program& program, Operation operation) {
     GraphBuilder graph(program);
-    for (const auto phase : phases_of(operation, program.variant.rhs_rides)) {
+    for (const auto phase : phases_of(operation, program.variant)) {
         if (phase == Phase::finish_factor || phase == Phase::finish_forward)
             graph.aside(phase);
         else if (phase == Phase::backward || phase == Phase::inverse)
@@ -207,10 +214,10 @@ Launches build_operation(const Program& program, Operation operation) {
 }
 
 /// The phases that the operations need, in the order of `phases`.
-std::vector<Phase> phases_of(const Operations& operations, bool rides) {
+std::vector<Phase> phases_of(const Operations& operations, const Variant& variant) {
     std::vector<Phase> result;
     for (const auto phase : phases) {
-        const auto needs = [&](Operation operation) { return std::ranges::count(phases_of(operation, rides), phase) > 0; };
+        const auto needs = [&](Operation operation) { return std::ranges::count(phases_of(operation, variant), phase) > 0; };
         if (std::ranges::any_of(operations, needs)) result.push_back(phase);
     }
     return result;
@@ -271,7 +278,7 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     const bool on_cpu = target.backend == Backend::cpu;
     program.variant = (on_cpu ? cpu::choose_variant : cuda::choose_variant)(spec, target, tuning, program.schedule);
     program.id = identity(program);
-    for (const auto phase : phases_of(spec.operations, program.variant.rhs_rides))
+    for (const auto phase : phases_of(spec.operations, program.variant))
         program.kernels.push_back({kernel_name(program, phase), phase, program.variant.shapes.at(phase)});
     const auto plan = plan_memory(program);
     program.buffers = plan.buffers;

@@ -78,6 +78,7 @@ struct Variant {
     std::int64_t members = 1;        ///< batch capacity, rounded up to what the kernels process at once
     std::int64_t progress = 3;       ///< with all_levels: flags or counters of a block that say what is done
     bool rhs_rides = true;           ///< a kernel factors with the forward sweep; otherwise one follows the other
+    bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
 };
 
 /// The seam between generator and runtime: what `explain` prints, `export` writes and the runtime executes.

@@ -17,7 +17,7 @@ Running next_running() {
 }
 
 void check_solves(Spec spec, const std::string& schedule, const std::string& variant, const std::string& target) {
-    spec.operations = all_operations();
+    spec.operations = variant == "team" ? usual_operations() : all_operations();
     for (const auto precision : {Precision::f64, Precision::f32}) {
         spec.precision = precision;
         const auto running = next_running();
@@ -75,6 +75,20 @@ TEST_CASE("fused kernels solve on emulated GPUs of AMD's") {
 TEST_CASE("tiled kernels solve on emulated GPUs of AMD's") {
     for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"})
         check_solves({.block = 33, .horizon = 4}, "partitioned:2", "tiled", target);
+}
+
+TEST_CASE("teams solve batches on the emulated GPU") {
+    for (const std::int64_t n : {1, 2, 3, 7, 8, 12, 16, 17, 24})
+        check_solves({.block = n, .horizon = 5, .rhs = n % 3 == 1 ? 9 : 2, .batch = n < 8 ? 19 : 3}, "sequential", "team", "cuda:sm_90");
+    for (const std::int64_t horizon : {1, 2, 3, 8})
+        check_solves({.block = 6, .horizon = horizon, .batch = 5}, "sequential", "team", "cuda:sm_75");
+}
+
+TEST_CASE("teams solve batches on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906"}) {
+        check_solves({.block = 5, .horizon = 4, .rhs = 3, .batch = 10}, "sequential", "team", target);
+        check_solves({.block = 20, .horizon = 3, .batch = 3}, "sequential", "team", target);
+    }
 }
 
 TEST_CASE("dataflow kernels solve on emulated GPUs of AMD's") {
