@@ -106,7 +106,7 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
 
 /// Larger blocks leave a lane too few registers for its rows of the panel.
 constexpr std::int64_t team_limit = 24;
-constexpr std::int64_t least_team_batch = 256;  // fewer systems are better off with a thread block each
+constexpr std::int64_t least_team_batch = 64;  // fewer systems are better off with a thread block each
 
 /// A system a team of lanes (FactorShared and SweepShared in templates/device/factor_team.cuh and sweep_team.cuh).
 Plan team_plan(const Spec& spec, const Target& target) {

@@ -115,6 +115,19 @@ TRIFOLD_DEVICE void load_rows(real (&a)[row_sets][padded], const FactorShared& s
     }
 }
 
+/* 1 / sqrt of a pivot, and what becomes of it. Nearly all pivots pass the first test, after which nothing waits for the others. */
+TRIFOLD_DEVICE real scale_of(real& d, real floor, bool in_block, trifold_int block, int row, Verdict& verdict) {
+    constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
+    if (d >= floor && d > real(1) / most && d < most) {
+        const real y = approximate_rsqrt(d), e = real(1) - (d * y) * y;
+        return y + (e * y) * (real(0.5) + real(0.375) * e);
+    }
+    if (d < floor && in_block) d = floor, ++verdict.floors;
+    const bool passes = d > real(0) && d <= largest;
+    if (!passes && verdict.block < 0) verdict.block = block, verdict.row = row;
+    return passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
+}
+
 /* The panel, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows and, on those of R, become -R y. */
 template <bool Riders>
 TRIFOLD_DEVICE void factor_rows(real (&a)[row_sets][padded], real (&y)[row_sets][riders], FactorShared& shared, real floor, trifold_int block,
@@ -122,21 +135,19 @@ TRIFOLD_DEVICE void factor_rows(real (&a)[row_sets][padded], real (&y)[row_sets]
     real pivots[row_sets];
 #pragma unroll
     for (int s = 0; s < row_sets; ++s) pivots[s] = 1;
+    real next[row_sets]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
+#pragma unroll
+    for (int s = 0; s < row_sets; ++s) next[s] = a[s][0];
 #pragma unroll
     for (int j = 0; j < padded; ++j) {
-        real own[row_sets];
-#pragma unroll
-        for (int s = 0; s < row_sets; ++s) own[s] = a[s][j];
-        real d = value_of_row(own, j);
-        if (d < floor && j < block_size) d = floor, ++verdict.floors;
-        const bool passes = d > real(0) && d <= largest;
-        if (!passes && verdict.block < 0) verdict.block = block, verdict.row = j;
-        const real scale = passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
+        real own[row_sets], d = value_of_row(next, j);
+        const real scale = scale_of(d, floor, j < block_size, block, j, verdict);
 #pragma unroll
         for (int s = 0; s < row_sets; ++s) {
             const int row = row_of(s);
             if (row == j) pivots[s] = d;
-            own[s] = row > j ? own[s] * scale : real(0);
+            own[s] = row > j ? a[s][j] * scale : real(0);
+            if (j + 1 < padded) next[s] = a[s][j + 1] - own[s] * own[s];
             a[s][j] = row == j ? scale : own[s];
             if (row < panel_rows) shared.panel[j][row] = a[s][j];
             if (Riders && row == j) {

@@ -12,8 +12,16 @@ using namespace trifold::test;
 
 namespace {
 
-const std::string variants[] = {"fused", "tiled", "tile-dataflow"};
-const std::string all_variants[] = {"fused", "tiled", "tile-dataflow", "dataflow"};  // the last has one schedule
+struct Way {
+    std::string variant, schedule;
+};
+/// Every variant with these schedules, or with the one that it is for.
+std::vector<Way> ways(const std::vector<std::string>& schedules) {
+    std::vector<Way> result{{"dataflow", "multi-stage"}, {"team", "sequential"}};
+    for (const std::string variant : {"fused", "tiled", "tile-dataflow"})
+        for (const auto& schedule : schedules) result.push_back({variant, schedule});
+    return result;
+}
 
 struct Case {
     Case(const Spec& given, const std::string& schedule, const std::string& variant, unsigned seed)
@@ -45,27 +53,25 @@ struct Case {
 }  // namespace
 
 TEST_CASE("emulated: a failed member is named, all of it is NaN, and the others are solved") {
-    for (const auto& variant : all_variants)
-        for (const std::string schedule : {"sequential", "twisted:3", "multi-stage"}) {
-            if (variant == "dataflow" && schedule != "multi-stage") continue;
-            Case test({.block = 10, .horizon = 9, .batch = 3}, schedule, variant, 3);
-            for (const std::int64_t block : {0, 4, 8}) {
-                CAPTURE(variant);
-                CAPTURE(schedule);
-                CAPTURE(block);
-                const auto sound = std::exchange(test.d(1, block, 8, 8), -1e6);
-                test.unit.run(Operation::factor_solve, test.args());
-                test.d(1, block, 8, 8) = sound;
-                CHECK(test.status(1).block == block);
-                CHECK(test.status(1).row == 8);
-                CHECK(std::isnan(test.log_determinant(1)));
-                CHECK(test.solution(1).array().isNaN().all());
-                for (const std::int64_t m : {0, 2}) {
-                    CHECK(test.status(m).block == -1);
-                    CHECK(test.solves(m));
-                }
+    for (const auto& [variant, schedule] : ways({"sequential", "twisted:3", "multi-stage"})) {
+        Case test({.block = 10, .horizon = 9, .batch = 3}, schedule, variant, 3);
+        for (const std::int64_t block : {0, 4, 8}) {
+            CAPTURE(variant);
+            CAPTURE(schedule);
+            CAPTURE(block);
+            const auto sound = std::exchange(test.d(1, block, 8, 8), -1e6);
+            test.unit.run(Operation::factor_solve, test.args());
+            test.d(1, block, 8, 8) = sound;
+            CHECK(test.status(1).block == block);
+            CHECK(test.status(1).row == 8);
+            CHECK(std::isnan(test.log_determinant(1)));
+            CHECK(test.solution(1).array().isNaN().all());
+            for (const std::int64_t m : {0, 2}) {
+                CHECK(test.status(m).block == -1);
+                CHECK(test.solves(m));
             }
         }
+    }
 }
 
 TEST_CASE("emulated: a failed row is found in every tile of a block") {
@@ -100,8 +106,8 @@ TEST_CASE("emulated: pivots that are zero, infinite or NaN fail; tiny ones pass"
 }
 
 TEST_CASE("emulated: masked members and members beyond the call are untouched") {
-    for (const auto& variant : variants) {
-        Case test({.block = 5, .horizon = 6, .rhs = 2, .batch = 4}, "partitioned:2", variant, 5);
+    for (const auto& [variant, schedule] : ways({"partitioned:2"})) {
+        Case test({.block = 5, .horizon = 6, .rhs = 2, .batch = 4}, schedule, variant, 5);
         const int active[] = {1, 0, 1, 1};
         auto args = test.args();
         args.active = active;
@@ -127,30 +133,29 @@ TEST_CASE("emulated: fewer columns than the Spec's") {
 }
 
 TEST_CASE("emulated: diagonals and shifts are added where D is loaded") {
-    for (const auto& variant : variants)
-        for (const std::string schedule : {"sequential", "multi-stage"}) {
-            Case test({.block = 6, .horizon = 7, .batch = 2}, schedule, variant, 8);
-            std::vector<double> diagonal(2 * 7 * 6);
-            for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = 0.25 * static_cast<double>(k % 5);
-            const double shift[] = {0.5, 2.0};
-            auto args = test.args();
-            args.diagonal = diagonal.data();
-            args.shift = shift;
-            test.unit.run(Operation::factor_solve, args);
-            for (std::int64_t m = 0; m < 2; ++m) {
-                for (std::int64_t i = 0; i < 7; ++i)
-                    for (std::int64_t r = 0; r < 6; ++r)
-                        test.systems[static_cast<std::size_t>(m)].d[static_cast<std::size_t>(i)](r, r) +=
-                            diagonal[static_cast<std::size_t>((m * 7 + i) * 6 + r)] + shift[m];
-                CHECK(test.solves(m));
-            }
+    for (const auto& [variant, schedule] : ways({"sequential", "multi-stage"})) {
+        Case test({.block = 6, .horizon = 7, .batch = 2}, schedule, variant, 8);
+        std::vector<double> diagonal(2 * 7 * 6);
+        for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = 0.25 * static_cast<double>(k % 5);
+        const double shift[] = {0.5, 2.0};
+        auto args = test.args();
+        args.diagonal = diagonal.data();
+        args.shift = shift;
+        test.unit.run(Operation::factor_solve, args);
+        for (std::int64_t m = 0; m < 2; ++m) {
+            for (std::int64_t i = 0; i < 7; ++i)
+                for (std::int64_t r = 0; r < 6; ++r)
+                    test.systems[static_cast<std::size_t>(m)].d[static_cast<std::size_t>(i)](r, r) +=
+                        diagonal[static_cast<std::size_t>((m * 7 + i) * 6 + r)] + shift[m];
+            CHECK(test.solves(m));
         }
+    }
 }
 
 TEST_CASE("emulated: pivots below the floor are raised and counted") {
-    for (const auto& variant : all_variants) {
+    for (const auto& [variant, schedule] : ways({"sequential"})) {
         // A block of ones has one good pivot; the rest of it is zero. The second block is sound.
-        Case test({.block = 9, .horizon = 2}, variant == "dataflow" ? "multi-stage" : "sequential", variant, 9);
+        Case test({.block = 9, .horizon = 2}, schedule, variant, 9);
         for (std::int64_t r = 0; r < 9; ++r)
             for (std::int64_t c = 0; c <= r; ++c) test.d(0, 0, r, c) = 1;
         for (auto& value : test.user.e) value = 0;
@@ -165,7 +170,7 @@ TEST_CASE("emulated: pivots below the floor are raised and counted") {
 }
 
 TEST_CASE("emulated: every layout") {
-    for (const auto& variant : variants)
+    for (const auto& [variant, schedule] : ways({"twisted:3"}))
         for (const auto order : {trifold::Order::row_major, trifold::Order::column_major})
             for (const auto coupling : {Coupling::lower, Coupling::upper}) {
                 // Two of the four have every order of D and of E.
@@ -179,7 +184,7 @@ TEST_CASE("emulated: every layout") {
                            .rhs_layout = RhsLayout::column_major,
                            .d = {.leading = 11, .stage = 123},
                            .e = {.leading = 13}},
-                          "twisted:3", variant, 10);
+                          schedule, variant, 10);
                 test.unit.run(Operation::factor_solve, test.args());
                 CHECK(test.solves(0));
                 CHECK(test.solves(1));
@@ -187,8 +192,8 @@ TEST_CASE("emulated: every layout") {
 }
 
 TEST_CASE("emulated: a member's bits depend on nothing else") {
-    for (const auto& variant : variants) {
-        Case test({.block = 12, .horizon = 7, .batch = 3}, "twisted:3", variant, 11);
+    for (const auto& [variant, schedule] : ways({"twisted:3"})) {
+        Case test({.block = 12, .horizon = 7, .batch = 3}, schedule, variant, 11);
         for (auto* values : {&test.user.d, &test.user.e, &test.user.b}) {
             const auto each = values->size() / 3;
             std::copy_n(values->begin(), each, values->begin() + static_cast<std::ptrdiff_t>(2 * each));
