@@ -110,6 +110,14 @@ double gpu_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec)
     return seconds;
 }
 
+/// Teams of lanes: a system after another, or all their blocks through the memory. Fitted to batches of n = 12.
+double team_seconds(const Cost& cost, const Spec& spec) {
+    const auto system = static_cast<double>(spec.horizon) * (1e-6 + static_cast<double>(spec.block) * 0.2e-6);
+    double bytes = 0;
+    for (const auto& level : cost.levels) bytes += static_cast<double>(level.bytes);
+    return std::max(system, bytes * static_cast<double>(spec.batch) / (0.6 * gpu_bytes_per_second));
+}
+
 /// The simplest orders first: a later one has to be faster.
 std::vector<Schedule> candidates(const Spec& spec, const Target& target, std::int64_t workers) {
     const auto horizon = spec.horizon;
@@ -135,6 +143,7 @@ double modelled_seconds(const Schedule& schedule, const Spec& spec, const Target
     const auto counted = cost(schedule, spec, workers);
     if (target.backend == Backend::cpu) return cpu_seconds(counted, spec, target, workers);
     if (cuda::tiles_flow(spec, target, schedule)) return tile_seconds(schedule, counted, spec);
+    if (cuda::teams_up(spec, target, schedule)) return team_seconds(counted, spec);
     const auto by_level = gpu_seconds(schedule, counted, spec);
     return cuda::flows(spec, target, schedule) ? std::min(by_level, flow_seconds(schedule, spec)) : by_level;
 }

@@ -32,7 +32,8 @@ std::int64_t shared_limit(const std::string& arch) {
 }
 
 void check_compiles(const Compiler& compiler, const Spec& spec, const std::string& arch, const std::string& variant = "auto") {
-    const auto program = generate(spec, {Backend::cuda, arch}, {.schedule = "twisted:3", .variant = variant});
+    const auto* schedule = variant == "team" ? "sequential" : "twisted:3";
+    const auto program = generate(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant});
     const auto label = fmt::format("n {} {} m {} {} {}", spec.block, to_string(spec.precision), spec.rhs, arch, program.variant.name);
     CAPTURE(label);
     const auto compiled = compiler.compile(program.source, program.options);
@@ -44,7 +45,7 @@ void check_compiles(const Compiler& compiler, const Spec& spec, const std::strin
         CHECK(resources[k].registers > 0);
         CHECK(resources[k].registers * kernel.shape.threads <= 65536);
         CHECK(resources[k].code_bytes > 0);
-        if (program.variant.name == "fused") CHECK(resources[k].spill_bytes == 0);
+        if (program.variant.name == "fused" || (program.variant.name == "team" && spec.block <= 16)) CHECK(resources[k].spill_bytes == 0);
         CHECK(kernel.shape.shared_bytes <= shared_limit(arch));
     }
     CHECK(compiled.log.find("warning") == std::string::npos);
@@ -79,6 +80,15 @@ TEST_CASE("NVRTC compiles the largest blocks and the smallest shared memory") {
     check_compiles(*compiler, spec_of(100, Precision::f64, 1), "sm_90", "tiled");
     check_compiles(*compiler, spec_of(48, Precision::f64, 1), "sm_75");
     check_compiles(*compiler, spec_of(1024, Precision::f32, 100), "sm_86");
+}
+
+TEST_CASE("NVRTC compiles kernels of teams") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    for (const std::int64_t n : {1, 12, 16, 24})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            check_compiles(*compiler, {.block = n, .horizon = 20, .precision = precision, .rhs = n, .batch = 100},
+                           n == 1 ? "sm_75" : "sm_90", "team");
 }
 
 TEST_CASE("variants that do not fit or do not exist are refused") {

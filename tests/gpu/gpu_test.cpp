@@ -177,6 +177,13 @@ TEST_CASE("gpu: tiled kernels on small blocks") {
     for (const std::int64_t n : {7, 32, 33, 64}) check_both(*gpu, {.block = n, .horizon = 9, .rhs = 3}, "twisted:4", "tiled");
 }
 
+TEST_CASE("gpu: batches by teams") {
+    const auto gpu = device();
+    if (!gpu) return;
+    for (const std::int64_t n : {1, 7, 12, 24})
+        check_both(*gpu, {.block = n, .horizon = 9, .rhs = n == 7 ? 9 : 3, .batch = 37}, "sequential", "team", false);
+}
+
 TEST_CASE("gpu: horizons, long and short") {
     const auto gpu = device();
     if (!gpu) return;
