@@ -296,7 +296,9 @@ bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule
 }
 
 bool teams_up(const Spec& spec, const Target& target, const Schedule& schedule) {
-    return target.backend == Backend::cuda && spec.batch >= least_team_batch && can_team(spec, target, schedule);
+    constexpr std::int64_t measured_limit = 16;  // beyond, a lane has two rows, and less is known
+    return target.backend == Backend::cuda && spec.block <= measured_limit && spec.batch >= least_team_batch &&
+           can_team(spec, target, schedule);
 }
 
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule) {

@@ -193,13 +193,14 @@ TRIFOLD_DEVICE void store_rows(const real (&a)[row_sets][padded], const real (&y
 #pragma unroll
             for (int k = 0; k < padded; ++k) to[k * padded] = a[s][k];
         }
-        if (!Riders) continue;
+        if constexpr (Riders) {
 #pragma unroll
-        for (int c = 0; c < riders; ++c) {
-            if (row >= padded) shared.carried[c * padded + r] = y[s][c];
-            if (row >= block_size) continue;
-            verdict.squares[c] += static_cast<double>(y[s][c]) * static_cast<double>(y[s][c]);
-            if (member.exists && c < args.columns) static_cast<real*>(args.x)[rhs_at(args.x_strides, member.index, block, row, c)] = y[s][c];
+            for (int c = 0; c < riders; ++c) {
+                if (row >= padded) shared.carried[c * padded + r] = y[s][c];
+                if (row >= block_size) continue;
+                verdict.squares[c] += static_cast<double>(y[s][c]) * static_cast<double>(y[s][c]);
+                if (member.exists && c < args.columns) static_cast<real*>(args.x)[rhs_at(args.x_strides, member.index, block, row, c)] = y[s][c];
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 constexpr int team = TRIFOLD_TEAM, teams = threads / team;
 constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides treated at once */
 constexpr int panel_rows = 2 * padded, row_sets = (panel_rows + team - 1) / team;
-static_assert(warp_lanes % team == 0 && threads % warp_lanes == 0 && padded % vector_width == 0, "host and device disagree");
+static_assert(tile == 1 && warp_lanes % team == 0 && threads % warp_lanes == 0 && padded % vector_width == 0, "host and device disagree");
 
 TRIFOLD_DEVICE int team_lane() { return thread_index() % team; }
 TRIFOLD_DEVICE int row_of(int set) { return team_lane() + set * team; }

@@ -141,7 +141,7 @@ TEST_CASE("teams: auto takes them for batches of small systems, several to a thr
     }
     CHECK(generate({.block = 12, .horizon = 32, .batch = 1 << 20}, cuda).kernels[0].shape.members_per_task > 2);
     CHECK(generate({.block = 12, .horizon = 32}, cuda).variant.name != "team");
-    CHECK(generate({.block = 25, .horizon = 32, .batch = 16384}, cuda).variant.name != "team");
+    CHECK(generate({.block = 17, .horizon = 32, .batch = 16384}, cuda).variant.name != "team");
     auto inverse = spec;
     inverse.operations = all_operations();
     CHECK(generate(inverse, cuda).variant.name != "team");
