@@ -1,0 +1,33 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "generator/backend.hpp"
+
+namespace trifold::cuda {
+
+constexpr std::int64_t kib = 1024;
+
+inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+/// Dynamic shared memory one thread block can have.
+std::int64_t shared_limit(const Target& target);
+
+/// Everything a unit's constants follow from.
+struct Plan {
+    std::string variant = "fused";
+    std::int64_t real = 8, padded = 0, tile = 0, threads = 0, sweep_threads = 0, inverse_threads = 0;
+    std::int64_t leading = 0, columns = 0;  ///< of the panel in shared memory; right-hand sides a sweep treats at once
+    std::int64_t row_vectors = 1;           ///< tiled: 16-byte vectors of rows a thread has
+    std::int64_t parts = 1;                 ///< the columns of a panel are cut in, so that all threads load
+    bool stage_factor = false;              ///< sweeps copy the factor to shared memory
+    std::int64_t riders = 0, lower_leading = 0, stacked_leading = 0;  ///< dataflow: right-hand sides in the panel; its arrays
+    std::int64_t team = 1;                                            ///< lanes that have a system
+    std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
+};
+
+/// The plan of a named variant, or of the one that `auto` takes. Throws SpecError where the variant cannot be.
+Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule, std::string_view variant);
+
+}  // namespace trifold::cuda
