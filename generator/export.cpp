@@ -17,9 +17,11 @@ namespace trifold {
 namespace {
 
 constexpr std::string_view qemu_m4 =
-    "qemu-system-arm -M mps2-an386 -display none -serial none -monitor none -semihosting-config enable=on,target=native -kernel";
+    "qemu-system-arm -M mps2-an386 -display none -serial none -monitor none -semihosting-config enable=on,target=native -icount shift=0 "
+    "-kernel";
 constexpr std::string_view qemu_m7 =
-    "qemu-system-arm -M mps2-an500 -display none -serial none -monitor none -semihosting-config enable=on,target=native -kernel";
+    "qemu-system-arm -M mps2-an500 -display none -serial none -monitor none -semihosting-config enable=on,target=native -icount shift=0 "
+    "-kernel";
 
 constexpr std::array machines{Machine{.arch = "generic",
                                       .compiler = "cc",
@@ -27,7 +29,8 @@ constexpr std::array machines{Machine{.arch = "generic",
                                       .size = "size",
                                       .contract = "off",
                                       .stack_bytes = {1280, 1280},
-                                      .code_bytes = {8192, 8192}},
+                                      .code_bytes = {8192, 8192},
+                                      .report = "host"},
                               Machine{.arch = "cortex-m4",
                                       .compiler = "arm-none-eabi-gcc",
                                       .flags = "-std=c99 -Wpedantic -mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard",
@@ -36,7 +39,8 @@ constexpr std::array machines{Machine{.arch = "generic",
                                       .size = "arm-none-eabi-size",
                                       .contract = "fast",
                                       .stack_bytes = {512, 1024},
-                                      .code_bytes = {4096, 4096}},
+                                      .code_bytes = {4096, 4096},
+                                      .report = "cortex_m"},
                               Machine{.arch = "cortex-m7",
                                       .compiler = "arm-none-eabi-gcc",
                                       .flags = "-std=c99 -Wpedantic -mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard",
@@ -45,7 +49,8 @@ constexpr std::array machines{Machine{.arch = "generic",
                                       .size = "arm-none-eabi-size",
                                       .contract = "fast",
                                       .stack_bytes = {512, 768},
-                                      .code_bytes = {4096, 4096}},
+                                      .code_bytes = {4096, 4096},
+                                      .report = "cortex_m"},
                               Machine{.arch = "neon",
                                       .compiler = "aarch64-linux-gnu-gcc",
                                       .flags = "-std=gnu11 -march=armv8-a",
@@ -63,7 +68,8 @@ constexpr std::array machines{Machine{.arch = "generic",
                                       .contract = "fast",
                                       .stack_bytes = {6144, 6144},
                                       .code_bytes = {40960, 40960},
-                                      .kernels = "x86-64-v3"},
+                                      .kernels = "x86-64-v3",
+                                      .report = "host"},
                               Machine{.arch = "avx512",
                                       .compiler = "cc",
                                       .flags = "-std=gnu11 -march=x86-64-v4 -mprefer-vector-width=512 -Wno-aggressive-loop-optimizations",
@@ -129,6 +135,12 @@ std::string filled(std::string_view text, const std::map<std::string, std::strin
     return result;
 }
 
+/// Of the Makefile: how instructions are counted.
+std::string report_rules(const Machine& machine) {
+    if (!machine.has_report()) return "";
+    return fmt::format("{}{}", template_text("c99/report.mk"), template_text(fmt::format("c99/report_{}.mk", machine.report)));
+}
+
 std::map<std::string, std::string> values_of(const ExportRequest& request) {
     const auto& machine = machine_of(request.target);
     const auto facts = export_facts(request);
@@ -138,34 +150,39 @@ std::map<std::string, std::string> values_of(const ExportRequest& request) {
     std::string objects = request.data ? "example_main.o btd_solver.o btd_data.o" : "example_main.o btd_solver.o";
     if (bare) objects += " startup_cortex_m.o";
     const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
-    return {{"N", number(spec.horizon)},
-            {"BLOCK", number(spec.block)},
-            {"RHS", number(spec.rhs)},
-            {"PRECISION", std::string(to_string(spec.precision))},
-            {"TARGET", to_string(request.target)},
-            {"COMMAND", facts.command},
-            {"COMPILER", std::string(machine.compiler)},
-            {"MACHINE", std::string(machine.flags)},
-            {"LINK", std::string(machine.link)},
-            {"RUN", std::string(machine.run)},
-            {"SIZE", std::string(machine.size)},
-            {"CONTRACT", std::string(machine.contract)},
-            {"SOURCES", sources},
-            {"OBJECTS", objects},
-            {"RUNS_ON", bare ? ", for a board that QEMU emulates" : ""},
-            {"D_BYTES", number(facts.d_bytes)},
-            {"E_BYTES", number(facts.e_bytes)},
-            {"B_BYTES", number(facts.b_bytes)},
-            {"WORKSPACE_32", number(facts.workspace_bytes_32)},
-            {"WORKSPACE_64", number(facts.workspace_bytes_64)},
-            {"STACK", number(facts.stack_bytes)},
-            {"CODE", number(facts.code_bytes)},
-            {"FACTOR_FLOPS", number(facts.factor_flops)},
-            {"SOLVE_FLOPS", number(facts.solve_flops)},
-            {"DIALECT", std::string(template_text(machine.has_kernels() ? "c99/readme_kernels.md" : "c99/readme_plain.md"))},
-            {"STANDARD", machine.has_kernels() ? "11" : "99"},
-            {"EXTENSIONS", machine.has_kernels() ? "ON" : "OFF"},
-            {"ARCHITECTURE", machine.has_kernels() ? std::string(machine.flags.substr(machine.flags.find(' '))) : ""}};
+    return {
+        {"N", number(spec.horizon)},
+        {"BLOCK", number(spec.block)},
+        {"RHS", number(spec.rhs)},
+        {"PRECISION", std::string(to_string(spec.precision))},
+        {"TARGET", to_string(request.target)},
+        {"COMMAND", facts.command},
+        {"COMPILER", std::string(machine.compiler)},
+        {"MACHINE", std::string(machine.flags)},
+        {"LINK", std::string(machine.link)},
+        {"RUN", std::string(machine.run)},
+        {"SIZE", std::string(machine.size)},
+        {"CONTRACT", std::string(machine.contract)},
+        {"SOURCES", sources},
+        {"OBJECTS", objects},
+        {"REPORT", report_rules(machine)},
+        {"REPORT_HELP", machine.has_report() ? "# make report    counts instructions of a factorization and a solve: report.json\n" : ""},
+        {"REPORT_README",
+         machine.has_report() ? "    make report       # counts the instructions of a factorization and a solve: report.json\n" : ""},
+        {"RUNS_ON", bare ? ", for a board that QEMU emulates" : ""},
+        {"D_BYTES", number(facts.d_bytes)},
+        {"E_BYTES", number(facts.e_bytes)},
+        {"B_BYTES", number(facts.b_bytes)},
+        {"WORKSPACE_32", number(facts.workspace_bytes_32)},
+        {"WORKSPACE_64", number(facts.workspace_bytes_64)},
+        {"STACK", number(facts.stack_bytes)},
+        {"CODE", number(facts.code_bytes)},
+        {"FACTOR_FLOPS", number(facts.factor_flops)},
+        {"SOLVE_FLOPS", number(facts.solve_flops)},
+        {"DIALECT", std::string(template_text(machine.has_kernels() ? "c99/readme_kernels.md" : "c99/readme_plain.md"))},
+        {"STANDARD", machine.has_kernels() ? "11" : "99"},
+        {"EXTENSIONS", machine.has_kernels() ? "ON" : "OFF"},
+        {"ARCHITECTURE", machine.has_kernels() ? std::string(machine.flags.substr(machine.flags.find(' '))) : ""}};
 }
 
 /// As socu counts: 7/3 n^3 a block but for the last, and 6 n^2 a right-hand side.
@@ -236,6 +253,7 @@ std::vector<ExportedFile> export_project(const ExportRequest& request) {
     std::vector<ExportedFile> files{{"btd_solver.h", c99_header(request)}, {"btd_solver.c", c99_source(request)}};
     if (request.data) files.push_back({"btd_data.c", c99_data(request)});
     files.push_back({"example_main.c", c99_example(request)});
+    if (machine_of(request.target).has_report()) files.push_back({"report_main.c", c99_report(request)});
     const auto values = values_of(request);
     for (const std::string name : {"CMakeLists.txt", "Makefile", "README.md"})
         files.push_back({name, filled(template_text("c99/" + name), values)});

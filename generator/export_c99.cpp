@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <span>
-
 #include "generator/backend.hpp"
 #include "generator/export_parts.hpp"
 #include "generator/program.hpp"
@@ -71,25 +69,6 @@ std::string kernel_unit(const Program& program) {
                level.size, level.next_scale, level.run[0].stride, level.run[0].length);
 }
 
-/// Shortest text that reads back as the same number, as a C literal of the precision.
-std::string literal(double value, bool single) {
-    auto text = single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
-    if (text.find_first_of(".e") == std::string::npos) text += ".0";
-    return single ? text + "f" : text;
-}
-
-std::string array(std::string_view name, std::string_view extent, std::span<const double> values, bool single) {
-    auto text = fmt::format("const btd_real btd_data_{}[{}] = {{", name, extent);
-    constexpr std::size_t per_line = 8;
-    for (std::size_t k = 0; k < values.size(); ++k)
-        text += fmt::format("{}{}{}", k % per_line == 0 ? "\n    " : " ", literal(values[k], single), k + 1 < values.size() ? "," : "");
-    text += values.empty() ? "0" : "\n";
-    return text + "};\n";
-}
-
-constexpr std::string_view extents[] = {"BTD_HORIZON * BTD_BLOCK * BTD_BLOCK", "BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK",
-                                        "BTD_HORIZON * BTD_BLOCK * BTD_RHS"};
-
 std::string kernel_body(const ExportRequest& request) {
     return fmt::format("{}\n{}\n{}", template_text("c99/outcome.c"), kernel_unit(kernel_program(request)), template_text("c99/kernels.c"));
 }
@@ -126,13 +105,7 @@ std::string c99_header(const ExportRequest& request) {
                 sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_program(request)) : "") +
                 std::string(template_text("c99/status.h")) + "\n" +
                 std::string(template_text(has_kernels ? "c99/api_kernels.h" : "c99/api.h"));
-    if (request.data)
-        text += fmt::format(
-            "\n/* The problem of btd_data.c. */\n"
-            "extern const btd_real btd_data_d[{}];\n"
-            "extern const btd_real btd_data_e[{}];\n"
-            "extern const btd_real btd_data_b[{}];\n",
-            extents[0], extents[1], extents[2]);
+    if (request.data) text += c99_data_declarations();
     return text +
            "\n#ifdef __cplusplus\n"
            "}\n"
@@ -166,29 +139,6 @@ std::string c99_source(const ExportRequest& request) {
         single ? "FLT_MAX" : "DBL_MAX");
     if (has_kernels) return text + kernel_body(request);
     return text + plain_body(single);
-}
-
-std::string c99_data(const ExportRequest& request) {
-    const bool single = is_single(request.spec);
-    return "/* A problem, baked in: see btd_solver.h. */\n#include \"btd_solver.h\"\n\n" + array("d", extents[0], request.data->d, single) +
-           "\n" + array("e", extents[1], request.data->e, single) + "\n" + array("b", extents[2], request.data->b, single);
-}
-
-std::string c99_example(const ExportRequest& request) {
-    const bool single = is_single(request.spec);
-    return fmt::format(
-        "/* Solves a problem, checks X in double precision, and prints a checksum of its bits. */\n"
-        "#include <math.h>\n"
-        "#include <stdint.h>\n"
-        "#include <stdio.h>\n"
-        "#include <string.h>\n\n"
-        "#include \"btd_solver.h\"\n\n"
-        "typedef {} btd_bits;\n"
-        "static const double tolerance = {};\n"
-        "enum {{ SIZE = BTD_HORIZON * BTD_BLOCK * BTD_RHS }};\n\n"
-        "{}\n{}",
-        single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14",
-        template_text(request.data ? "c99/example_data.c" : "c99/example_problem.c"), template_text("c99/example_main.c"));
 }
 
 }  // namespace trifold

@@ -29,6 +29,12 @@ Json rounding_json(const Machine& machine) {
             {"same_bits_everywhere", "with -ffp-contract=off and IEEE 754 arithmetic, denormals included"}};
 }
 
+/// What `make report` writes: instructions of a factorization and of a solve, beside their flops.
+Json report_json(const Machine& machine) {
+    if (!machine.has_report()) return nullptr;
+    return {{"command", "make report"}, {"file", "report.json"}};
+}
+
 Json loops_json(const Spec& spec) {
     return {{"blocks", spec.horizon},
             {"pairs_of_rows_or_columns", (spec.block + 1) / 2},
@@ -70,6 +76,7 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
                           {"code_at_most", facts.code_bytes}}},
                         {"operations", operations_json(request, facts)},
                         {"loops_run_at_most", loops_json(spec)},
+                        {"instruction_report", report_json(machine)},
                         {"recursion", false},
                         {"heap", false},
                         {"numerics", numerics}};

@@ -15,7 +15,9 @@ struct Machine {
     std::int64_t stack_bytes[2];                        ///< at most, f32 and f64, GCC 12 from -Os to -O3
     std::int64_t code_bytes[2];                         ///< at most, f32 and f64, GCC 12 -Os and -O2
     std::string_view kernels = {};                      ///< CPU architecture whose kernels do the work; empty: plain C99 does
+    std::string_view report = {};  ///< how `make report` counts instructions, of templates/c99/report_*; empty: it cannot
     bool is_cortex_m() const { return arch.starts_with("cortex-m"); }
+    bool has_report() const { return !report.empty(); }
     bool has_kernels() const { return !kernels.empty(); }
 };
 const Machine& machine_of(const Target& target);
@@ -36,8 +38,10 @@ Program kernel_program(const ExportRequest& request);
 /// The C texts, with the templates' prefix btd.
 std::string c99_header(const ExportRequest& request);
 std::string c99_source(const ExportRequest& request);
+std::string c99_data_declarations();
 std::string c99_data(const ExportRequest& request);
 std::string c99_example(const ExportRequest& request);
+std::string c99_report(const ExportRequest& request);
 
 /// Identifiers btd_... and BTD_... get the prefix, the latter in capitals.
 std::string with_prefix(std::string_view text, std::string_view prefix);

@@ -1,0 +1,100 @@
+/* Counts the instructions of a factorization and of a solve, and prints them as JSON beside their flops: see `make report`. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mpc_solver.h"
+
+#define TARGET "c99:cortex-m7"
+#define FACTOR_FLOPS 81640
+#define SOLVE_FLOPS 16704
+#ifndef FLAGS
+#define FLAGS ""
+#endif
+
+enum { SIZE = MPC_HORIZON * MPC_BLOCK * MPC_RHS };
+
+/* A made-up problem of the solver's size: A has random entries and a dominant diagonal. All numbers are small multiples of 1/16, so that
+ * every machine makes the same ones, exactly. */
+static mpc_real d[MPC_HORIZON * MPC_BLOCK * MPC_BLOCK];
+static mpc_real e[MPC_COUPLINGS * MPC_BLOCK * MPC_BLOCK];
+static mpc_real b[SIZE];
+
+static mpc_real random_number(void) {
+    static uint32_t state = 1;
+    state = state * 1664525U + 1013904223U;
+    return (mpc_real)((int)(state >> 27) - 16) / 16;
+}
+
+static void make_problem(void) {
+    int i, r, c;
+    for (i = 0; i < MPC_HORIZON; ++i) {
+        for (r = 0; r < MPC_BLOCK; ++r) {
+            for (c = 0; c < r; ++c) {
+                d[(i * MPC_BLOCK + r) * MPC_BLOCK + c] = random_number();
+                d[(i * MPC_BLOCK + c) * MPC_BLOCK + r] = d[(i * MPC_BLOCK + r) * MPC_BLOCK + c];
+            }
+            d[(i * MPC_BLOCK + r) * MPC_BLOCK + r] = 3 * MPC_BLOCK + 1;
+        }
+    }
+    for (i = 0; i < (MPC_HORIZON - 1) * MPC_BLOCK * MPC_BLOCK; ++i) {
+        e[i] = random_number();
+    }
+    for (i = 0; i < SIZE; ++i) {
+        b[i] = random_number();
+    }
+}
+
+/* Instructions of a factorization and of a solve, as JSON: see `make report`. */
+static mpc_workspace workspace;
+static mpc_real x[SIZE];
+
+static void print_call(const char* call, unsigned long instructions, unsigned long flops, const char* after) {
+    printf("  \"%s\": {\"instructions\": %lu, \"flops\": %lu, \"instructions_per_flop\": %.3f}%s\n", call, instructions, flops,
+           (double)instructions / (double)(flops > 0 ? flops : 1), after);
+}
+
+static void print_report(const char* counted_by, unsigned long factor, unsigned long solve) {
+    printf("{\n  \"target\": \"%s\",\n  \"compiler\": \"%s\",\n", TARGET, __VERSION__);
+    printf("  \"flags\": \"%s\",\n  \"counted_by\": \"%s\",\n", FLAGS, counted_by);
+    print_call("factor", factor, FACTOR_FLOPS, ",");
+    print_call("solve", solve, SOLVE_FLOPS, "");
+    printf("}\n");
+}
+
+static int run_factor(void) { return mpc_factor(&workspace, d, e).code != MPC_OK; }
+static int run_solve(void) { return mpc_solve(&workspace, b, x).code != MPC_OK; }
+
+/* QEMU runs an instruction in a nanosecond (-icount shift=0), and SysTick counts 25 MHz: a tick is 40 instructions. */
+enum { PER_TICK = 40, ENOUGH = 10000, COUNTER = 0xFFFFFF };
+static volatile uint32_t* const systick = (volatile uint32_t*)0xE000E010U; /* control, reload, current */
+
+/* Of one call, as the mean of as many as make the ticks exact to 1 in 10000; 0 if it fails or overruns the counter. */
+static unsigned long count_call(int (*call)(void)) {
+    unsigned long calls = 0, ticks = 0;
+    int failed = 0;
+    systick[1] = COUNTER;
+    systick[2] = 0;
+    systick[0] = 5;
+    while (ticks < ENOUGH && !failed) {
+        failed = call();
+        ++calls;
+        ticks = (0 - systick[2]) & COUNTER;
+        failed |= (systick[0] >> 16 & 1) != 0;
+    }
+    return failed ? 0 : (ticks * PER_TICK + calls / 2) / calls;
+}
+
+int main(void) {
+    unsigned long factor, solve;
+    make_problem();
+    mpc_init(&workspace);
+    factor = count_call(run_factor);
+    solve = count_call(run_solve);
+    if (factor == 0 || solve == 0) {
+        printf("a call failed, or takes more instructions than SysTick counts\n");
+        return 1;
+    }
+    print_report("qemu-system-arm -icount shift=0, SysTick", factor, solve);
+    return 0;
+}

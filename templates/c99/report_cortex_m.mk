@@ -1,0 +1,3 @@
+
+report.json: report_main
+	$(RUN) ./report_main > $@ || { cat $@; rm $@; exit 1; }
