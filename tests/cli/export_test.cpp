@@ -36,7 +36,7 @@ TEST_CASE("export: a project that builds and runs, and the command in it that ma
     INFO(ran.err);
     REQUIRE(ran.status == 0);
     for (const auto& name : ran.json()["files"]) CHECK(scratch.has("out/deep/" + name.get<std::string>()));
-    CHECK(ran.json()["files"].size() == 9);
+    CHECK(ran.json()["files"].size() == 10);
     CHECK(shell(scratch, "make -s -C out/deep example") == 0);
     const auto header = scratch.read("out/deep/mpc_solver.h");
     const auto start = header.find("trifold export");
