@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -66,9 +67,7 @@ std::int64_t most_chains(const Schedule& schedule) {
 
 /// The inverse of a chain longer than one front keeps two blocks of its own.
 std::int64_t scratch_bytes(const Plan& plan, const Spec& spec, const Schedule& schedule) {
-    const bool needed = std::ranges::any_of(schedule.levels, [](const Level& level) {
-        return level.chains() > 1 && std::ranges::any_of(level.runs, [](const Run& run) { return run.length > 1; });
-    });
+    const bool needed = std::ranges::any_of(schedule.levels, [](const Level& level) { return level.chains() > 1 && level.longest() > 1; });
     if (!needed || !spec.operations.contains(Operation::inverse)) return 0;
     const auto blocks = checked_multiply(2 * most_chains(schedule), spec.batch, "scratch of the inverse");
     return round_up(checked_multiply(blocks, plan.padded * plan.padded * plan.real, "scratch of the inverse"), workspace_alignment);
@@ -79,8 +78,8 @@ std::int64_t scratch_bytes(const Plan& plan, const Spec& spec, const Schedule& s
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule) {
     constexpr std::array<std::string_view, 6> known{"auto", "dataflow", "fused", "team", "tile-dataflow", "tiled"};
     if (std::ranges::find(known, tuning.variant) == known.end())
-        throw SpecError(fmt::format("unknown variant '{}' for {}; give auto, dataflow, fused, team, tile-dataflow or tiled", tuning.variant,
-                                    to_string(target)));
+        throw SpecError(
+            fmt::format("unknown variant '{}' for {}; give one of {}", tuning.variant, to_string(target), fmt::join(known, ", ")));
     const auto plan = make_plan(spec, target, schedule, tuning.variant);
     const auto block = plan.padded * plan.padded;
     const auto both = std::max(plan.factor_shared, plan.sweep_shared), members = members_per_group(spec, plan);

@@ -22,15 +22,13 @@ std::int64_t panels(const Level& level) {
     return most;
 }
 
-std::int64_t longest(const Level& level) { return std::ranges::max(level.runs, {}, &Run::length).length; }
-
 /// Tasks when each front of a level has `each(level)` tiles; those of chains shorter than the longest are counted too.
 template <class Each>
 std::int64_t tasks(const Schedule& schedule, const Spec& spec, const Each& each) {
     std::int64_t sum = 0;
     for (const auto& level : schedule.levels) {
         const auto lines = checked_multiply(level.chains(), spec.batch, "tiles");
-        sum = checked_add(sum, checked_multiply(checked_multiply(longest(level), lines, "tiles"), each(level), "tiles"), "tiles");
+        sum = checked_add(sum, checked_multiply(checked_multiply(level.longest(), lines, "tiles"), each(level), "tiles"), "tiles");
     }
     return sum;
 }
@@ -61,7 +59,7 @@ std::string level_table(const Schedule& schedule) {
                 fmt::format("{}{{{}, {}, {}, {}, {}}}", runs.empty() ? "" : ", ", run.first, run.stride, run.count, run.length, run.step);
         text += fmt::format("    {{{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}}, {}, {}}},\n", level.index, level.base,
                             level.scale, level.size, level.next_base, level.next_scale, level.next_size, level.coupling,
-                            level.next_coupling, level.chains, level.runs, runs, longest(schedule.levels[k]), panels(schedule.levels[k]));
+                            level.next_coupling, level.chains, level.runs, runs, schedule.levels[k].longest(), panels(schedule.levels[k]));
     }
     return text + "};\n";
 }

@@ -117,6 +117,8 @@ std::int64_t Level::chains() const {
     return std::accumulate(runs.begin(), runs.end(), std::int64_t{0}, [](auto sum, const Run& run) { return sum + run.count; });
 }
 
+std::int64_t Level::longest() const { return std::ranges::max(runs, {}, &Run::length).length; }
+
 std::int64_t Level::fronts() const {
     return std::accumulate(runs.begin(), runs.end(), std::int64_t{0},
                            [](auto sum, const Run& run) { return sum + run.count * run.length; });

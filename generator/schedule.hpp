@@ -24,6 +24,7 @@ struct Level {
     bool operator==(const Level&) const = default;
     std::int64_t chains() const;
     std::int64_t fronts() const;
+    std::int64_t longest() const;  ///< fronts of its longest chain
     std::int64_t block(std::int64_t position) const { return base + scale * position; }
 };
 

@@ -78,11 +78,9 @@ double tile_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec
     const auto batch = static_cast<double>(spec.batch);
     double seconds = 0;
     for (std::size_t k = 0; k < cost.levels.size(); ++k) {
-        std::int64_t length = 0;
-        for (const auto& run : schedule.levels[k].runs) length = std::max(length, run.length);
         const auto tasks = static_cast<double>(cost.levels[k].fronts * (columns * (columns + 1) / 2 + 2 * columns * columns));
         const auto work = batch * (flops(cost.levels[k].counts.thirds(), padded) / flops_per_second + tasks * task_seconds);
-        const auto path = static_cast<double>(length * columns);
+        const auto path = static_cast<double>(schedule.levels[k].longest() * columns);
         seconds += std::hypot(work, path * column_seconds) + path * swept_seconds;
     }
     return seconds;
@@ -98,10 +96,9 @@ double gpu_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec)
     double seconds = 0;
     for (std::size_t k = 0; k < cost.levels.size(); ++k) {
         const auto& level = cost.levels[k];
-        std::int64_t length = 0;
-        for (const auto& run : schedule.levels[k].runs) length = std::max(length, run.length);
-        const auto chain = static_cast<double>(length) * (gpu_move_seconds + static_cast<double>(n) * rates.column_seconds) +
-                           flops(level.longest_thirds, n) / (rates.flops_per_second / multiprocessors);
+        const auto chain =
+            static_cast<double>(schedule.levels[k].longest()) * (gpu_move_seconds + static_cast<double>(n) * rates.column_seconds) +
+            flops(level.longest_thirds, n) / (rates.flops_per_second / multiprocessors);
         const auto waves = std::ceil(static_cast<double>(level.chains) * batch / static_cast<double>(slots));
         const auto arithmetic = flops(level.counts.thirds(), n) * batch / rates.flops_per_second;
         const auto traffic = static_cast<double>(level.bytes) * batch / gpu_bytes_per_second;

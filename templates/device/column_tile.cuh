@@ -24,12 +24,6 @@ TRIFOLD_DEVICE void load_tile(real (&d)[8][8], const real* at, int leading) {
         }
 }
 
-/* 1 / sqrt(x) for x in the range that eliminate_quickly tests. */
-TRIFOLD_DEVICE real quick_rsqrt(real x) {
-    const real y = approximate_rsqrt(x), e = real(1) - (x * y) * y;
-    return y + (e * y) * (real(0.5) + real(0.375) * e);
-}
-
 /* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
  * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
  * is above the floor and of a size that the products of three of its like do not overflow. */

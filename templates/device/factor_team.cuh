@@ -118,10 +118,7 @@ TRIFOLD_DEVICE void load_rows(real (&a)[row_sets][padded], const FactorShared& s
 /* 1 / sqrt of a pivot, and what becomes of it. Nearly all pivots pass the first test, after which nothing waits for the others. */
 TRIFOLD_DEVICE real scale_of(real& d, real floor, bool in_block, trifold_int block, int row, Verdict& verdict) {
     constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
-    if (d >= floor && d > real(1) / most && d < most) {
-        const real y = approximate_rsqrt(d), e = real(1) - (d * y) * y;
-        return y + (e * y) * (real(0.5) + real(0.375) * e);
-    }
+    if (d >= floor && d > real(1) / most && d < most) return quick_rsqrt(d);
     if (d < floor && in_block) d = floor, ++verdict.floors;
     const bool passes = d > real(0) && d <= largest;
     if (!passes && verdict.block < 0) verdict.block = block, verdict.row = row;

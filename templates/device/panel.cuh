@@ -12,15 +12,26 @@ struct Pivots {
 constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
 constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-308) : real(1.175494351e-38f);
 
-/* 1 / sqrt(d) for 0 < d: the hardware's approximation and one correction of third order. The hardware flushes subnormal
- * numbers, so these are scaled, by a factor that joins where nothing waits for it. */
+/* `scaled`, which is y, about 1 / sqrt(x), or a multiple of it, after one correction of third order. */
+TRIFOLD_DEVICE real corrected_rsqrt(real x, real y, real scaled) {
+    const real e = real(1) - (x * y) * y;
+    return scaled + (e * scaled) * (real(0.5) + real(0.375) * e);
+}
+
+/* 1 / sqrt(x) for x so far from the ends of the range that nothing need be scaled; callers test. */
+TRIFOLD_DEVICE real quick_rsqrt(real x) {
+    const real y = approximate_rsqrt(x);
+    return corrected_rsqrt(x, y, y);
+}
+
+/* 1 / sqrt(d) for 0 < d. The hardware flushes subnormal numbers, so these are scaled, by a factor that joins where nothing waits
+ * for it. */
 TRIFOLD_DEVICE real inverse_sqrt(real d) {
     constexpr real root = sizeof(real) == 8 ? real(0x1p128) : real(0x1p32f);
     const bool tiny = d < smallest_normal;
     const real x = tiny ? d * root * root : d;
-    const real y = approximate_rsqrt(x), scaled = tiny ? y * root : y;
-    const real e = real(1) - (x * y) * y;
-    return scaled + (e * scaled) * (real(0.5) + real(0.375) * e);
+    const real y = approximate_rsqrt(x);
+    return corrected_rsqrt(x, y, tiny ? y * root : y);
 }
 
 /* Factors the w by w tile at `at` and leaves the factor's inverse there. Called by one warp; every lane factors the tile
