@@ -112,9 +112,7 @@ void check(const ExportRequest& request) {
     check_layout(spec);
     if (spec.block > max_export_block)
         throw SpecError(fmt::format("block size n = {} is out of range for export; give 1 to {}", spec.block, max_export_block));
-    if (!is_identifier(request.prefix))
-        throw SpecError(fmt::format(
-            "prefix '{}' cannot begin the names of the C code; give a letter, then letters, digits and _, at most 32", request.prefix));
+    check_prefix(request.prefix);
     const auto bytes = export_facts(request).workspace_bytes_64;
     const auto vector = checked_multiply(spec.horizon * spec.block, spec.rhs, "size of B");
     const auto largest = std::numeric_limits<std::int32_t>::max();
@@ -122,17 +120,6 @@ void check(const ExportRequest& request) {
         throw SpecError(fmt::format("the workspace takes {} bytes and B {} elements; an exported solver has at most {} of each", bytes,
                                     vector, largest));
     check_data(request);
-}
-
-/// Each @KEY@ by its value.
-std::string filled(std::string_view text, const std::map<std::string, std::string>& values) {
-    std::string result(text);
-    for (const auto& [key, value] : values) {
-        const auto mark = "@" + key + "@";
-        for (auto at = result.find(mark); at != std::string::npos; at = result.find(mark, at + value.size()))
-            result.replace(at, mark.size(), value);
-    }
-    return result;
 }
 
 /// Of the Makefile: how instructions are counted.
@@ -244,6 +231,22 @@ std::string with_prefix(std::string_view text, std::string_view prefix) {
         } else {
             result += text[k];
         }
+    }
+    return result;
+}
+
+void check_prefix(std::string_view prefix) {
+    if (is_identifier(prefix)) return;
+    throw SpecError(
+        fmt::format("prefix '{}' cannot begin the names of the C code; give a letter, then letters, digits and _, at most 32", prefix));
+}
+
+std::string filled(std::string_view text, const std::map<std::string, std::string>& values) {
+    std::string result(text);
+    for (const auto& [key, value] : values) {
+        const auto mark = "@" + key + "@";
+        for (auto at = result.find(mark); at != std::string::npos; at = result.find(mark, at + value.size()))
+            result.replace(at, mark.size(), value);
     }
     return result;
 }

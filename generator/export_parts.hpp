@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,11 @@ std::string c99_report(const ExportRequest& request);
 
 /// Identifiers btd_... and BTD_... get the prefix, the latter in capitals.
 std::string with_prefix(std::string_view text, std::string_view prefix);
+/// Throws SpecError unless names of C code can begin with it.
+void check_prefix(std::string_view prefix);
+
+/// The text with each @KEY@ replaced by its value.
+std::string filled(std::string_view text, const std::map<std::string, std::string>& values);
 
 std::string export_manifest(const ExportRequest& request, const std::vector<ExportedFile>& files);
 

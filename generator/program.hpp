@@ -26,6 +26,9 @@ inline constexpr Phase phases[] = {Phase::factor,  Phase::factor_forward, Phase:
                                    Phase::inverse, Phase::finish_factor,  Phase::finish_forward};
 std::string_view to_string(Phase phase);
 
+/// Whether the launch is a backward sweep that starts from what a forward sweep of the same operation left in X.
+constexpr bool continues_in_x(Operation operation, Phase phase) { return phase == Phase::backward && operation != Operation::backward; }
+
 /// How the work of a launch is cut into tasks (CPU) or thread blocks (GPU).
 struct Shape {
     std::int64_t chains_per_task = 1;

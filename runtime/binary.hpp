@@ -5,17 +5,9 @@
 #include <vector>
 
 #include "generator/program.hpp"
+#include "generator/resources.hpp"
 
 namespace trifold {
-
-/// What the compiler said of one kernel; -1 where it does not say. `registers` are a thread's; on AMD, vector registers, those
-/// of the matrix unit among them, and spill_bytes are all of a thread's memory on the stack.
-struct KernelResources {
-    std::string kernel;
-    std::int64_t registers = -1, shared_bytes = -1, spill_bytes = -1, code_bytes = -1;
-    std::int64_t scalar_registers = -1, matrix_registers = -1, warp_lanes = -1;  ///< AMD only
-    bool operator==(const KernelResources&) const = default;
-};
 
 /// A compiled Program: an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP) for exactly the Program's architecture.
 struct Binary {

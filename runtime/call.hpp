@@ -36,9 +36,6 @@ constexpr bool factors(Operation operation) {
 constexpr bool sweeps(Operation operation) { return operation != Operation::factor && operation != Operation::inverse; }
 constexpr bool sweeps_forward(Operation operation) { return sweeps(operation) && operation != Operation::backward; }
 
-/// Whether the launch is a backward sweep that starts from what a forward sweep of the same operation left in X.
-constexpr bool continues_in_x(Operation operation, Phase phase) { return phase == Phase::backward && operation != Operation::backward; }
-
 /// The arrays of a resolved call. Allocates nothing.
 class ArrayUses {
   public:

@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 set(headers
-    generator/cost.hpp generator/error.hpp generator/program.hpp generator/schedule.hpp generator/spec.hpp generator/target.hpp
+    generator/cost.hpp generator/error.hpp generator/program.hpp generator/resources.hpp generator/schedule.hpp generator/spec.hpp generator/target.hpp
     runtime/binary.hpp runtime/device.hpp runtime/error.hpp runtime/plan.hpp runtime/solver.hpp runtime/trifold.h runtime/trifold.hpp runtime/version.h
     templates/args.h)
 foreach(header IN LISTS headers)

@@ -1,0 +1,16 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace trifold {
+
+/// What the compiler said of one kernel; -1 where it does not say. `registers` are a thread's; on AMD, vector registers, those
+/// of the matrix unit among them, and spill_bytes are all of a thread's memory on the stack.
+struct KernelResources {
+    std::string kernel;
+    std::int64_t registers = -1, shared_bytes = -1, spill_bytes = -1, code_bytes = -1;
+    std::int64_t scalar_registers = -1, matrix_registers = -1, warp_lanes = -1;  ///< AMD only
+    bool operator==(const KernelResources&) const = default;
+};
+
+}  // namespace trifold
