@@ -102,10 +102,11 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
         for (const auto phase : {Phase::factor, Phase::forward, Phase::backward}) {
             auto& shape = variant.shapes.at(phase);
             shape.all_levels = true;
-            shape.groups = phase == Phase::factor ? tiles::factor_groups(schedule, spec) : tiles::sweep_groups(schedule, spec);
+            shape.groups =
+                phase == Phase::factor ? tiles::factor_groups(schedule, spec, plan.tile) : tiles::sweep_groups(schedule, spec, plan.tile);
             shape.members_per_task = spec.batch;
         }
-        variant.progress = tiles::counts(spec);
+        variant.progress = tiles::counts(spec, plan.tile);
         variant.rhs_rides = false;
     }
     return variant;
@@ -163,7 +164,7 @@ std::string emit(const Program& program) {
     if (plan.variant != "team")
         add({"finish", "entry", tiled ? "entry_tiles" : plan.variant == "dataflow" ? "entry_dataflow" : "entry_levels"});
     for (const auto& part : parts) {
-        if (part == "tile_tasks") text += tiles::constants(program.schedule, spec);  // a table, in the platform's words
+        if (part == "tile_tasks") text += tiles::constants(program.schedule, spec, plan.tile);  // a table, in the platform's words
         text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));
     }
     return text;

@@ -140,18 +140,21 @@ bool can_flow(const Spec& spec, const Target& target, const Schedule& schedule) 
            fits(flowing_plan(spec, target), target);
 }
 
-Plan tiles_flowing_plan(const Spec& spec, const Schedule& schedule) {
+/// A diagonal tile of this edge stands in shared memory with the identity: in double precision more than AMD's devices have.
+constexpr std::int64_t large_tile = 64, small_tile = 32;
+
+Plan tiles_flowing_plan(const Spec& spec, const Target& target, const Schedule& schedule, std::int64_t edge) {
     Plan plan;
     plan.variant = "tile-dataflow";
     plan.real = element_bytes(spec.precision);
-    plan.padded = round_up(spec.block, tiles::edge);
-    plan.tile = tiles::edge;
-    plan.threads = tiles::factor_threads;
+    plan.padded = round_up(spec.block, edge);
+    plan.tile = edge;
+    plan.threads = tiles::factor_threads(target, edge);
     plan_sweeps(plan, spec);
     plan.columns = std::min<std::int64_t>(spec.rhs, 4);
     plan.sweep_threads = tiles::sweep_threads;
-    plan.factor_shared = tiles::factor_shared(schedule, spec);
-    plan.sweep_shared = tiles::sweep_shared(schedule, spec, plan.columns);
+    plan.factor_shared = tiles::factor_shared(schedule, spec, edge);
+    plan.sweep_shared = tiles::sweep_shared(schedule, spec, edge, plan.columns);
     return plan;
 }
 
@@ -178,7 +181,8 @@ bool flows(const Spec& spec, const Target& target, const Schedule& schedule) {
 bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule) {
     const std::int64_t most_fused = spec.precision == Precision::f64 ? 88 : 96;  // measured: see docs/performance.md
     const bool pays = spec.block > most_fused || !fits(whole_plan(spec, target), target);
-    return target.backend == Backend::cuda && pays && !can_flow(spec, target, schedule) && fits(tiles_flowing_plan(spec, schedule), target);
+    return target.backend == Backend::cuda && pays && !can_flow(spec, target, schedule) &&
+           fits(tiles_flowing_plan(spec, target, schedule, large_tile), target);
 }
 
 bool teams_up(const Spec& spec, const Target& target, const Schedule& schedule) {
@@ -189,13 +193,8 @@ bool teams_up(const Spec& spec, const Target& target, const Schedule& schedule) 
 
 Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule, std::string_view variant) {
     if (variant == "tile-dataflow" || (variant == "auto" && tiles_flow(spec, target, schedule))) {
-        const auto plan = tiles_flowing_plan(spec, schedule);
-        if (target.backend != Backend::cuda || !fits(plan, target))
-            throw SpecError(
-                fmt::format("variant 'tile-dataflow' needs CUDA and {} bytes of shared memory for n = {}, and {} has {}; give auto",
-                            std::max({plan.factor_shared, plan.sweep_shared, plan.inverse_shared}), spec.block, to_string(target),
-                            shared_limit(target)));
-        return plan;
+        const auto plan = tiles_flowing_plan(spec, target, schedule, large_tile);
+        return fits(plan, target) ? plan : tiles_flowing_plan(spec, target, schedule, small_tile);
     }
     if (variant == "dataflow" && !can_flow(spec, target, schedule))
         throw SpecError(

@@ -33,13 +33,16 @@ std::int64_t tasks(const Schedule& schedule, const Spec& spec, const Each& each)
     return sum;
 }
 
-std::int64_t factor_tasks(const Schedule& schedule, const Spec& spec) {
-    const auto side = per_edge(spec);
+/// Tiles along a block's edge.
+std::int64_t per_edge(const Spec& spec, std::int64_t edge) { return (spec.block + edge - 1) / edge; }
+
+std::int64_t factor_tasks(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
+    const auto side = per_edge(spec, edge);
     return tasks(schedule, spec, [&](const Level& level) { return side * (side + 1) / 2 + panels(level) * side * side; });
 }
 
-std::int64_t sweep_tasks(const Schedule& schedule, const Spec& spec) {
-    return tasks(schedule, spec, [&](const Level&) { return per_edge(spec); });
+std::int64_t sweep_tasks(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
+    return tasks(schedule, spec, [&](const Level&) { return per_edge(spec, edge); });
 }
 
 /// The task and its sources: Work in templates/device/tile_tasks.cuh.
@@ -66,32 +69,37 @@ std::string level_table(const Schedule& schedule) {
 
 }  // namespace
 
-std::int64_t per_edge(const Spec& spec) { return (spec.block + edge - 1) / edge; }
-std::int64_t counts(const Spec& spec) { return 3 * per_edge(spec) + 2; }
-std::int64_t factor_groups(const Schedule& schedule, const Spec& spec) { return std::min(factor_tasks(schedule, spec), most_groups); }
-std::int64_t sweep_groups(const Schedule& schedule, const Spec& spec) { return std::min(sweep_tasks(schedule, spec), most_groups); }
+std::int64_t factor_threads(const Target& target, std::int64_t edge) { return edge / 16 * warp_lanes(target); }
+std::int64_t counts(const Spec& spec, std::int64_t edge) { return 3 * per_edge(spec, edge) + 2; }
+std::int64_t factor_groups(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
+    return std::min(factor_tasks(schedule, spec, edge), most_groups);
+}
+std::int64_t sweep_groups(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
+    return std::min(sweep_tasks(schedule, spec, edge), most_groups);
+}
 
-std::int64_t factor_shared(const Schedule& schedule, const Spec& spec) {
+std::int64_t factor_shared(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
     return work_bytes(schedule) + 32 + 8 * edge + 2 * edge * (edge + 4) * element_bytes(spec.precision);
 }
 
-std::int64_t sweep_shared(const Schedule& schedule, const Spec& spec, std::int64_t columns) {
+std::int64_t sweep_shared(const Schedule& schedule, const Spec& spec, std::int64_t edge, std::int64_t columns) {
     const auto real = element_bytes(spec.precision), row_groups = edge * real / 16;
     return work_bytes(schedule) + columns * (1 + sweep_threads / row_groups) * edge * real;
 }
 
-std::string constants(const Schedule& schedule, const Spec& spec) {
+std::string constants(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
     // Chains side by side: enough to fill the device, few enough for its cache.
-    const auto lines = std::max<std::int64_t>(1024 / (3 * per_edge(spec)), 4);
+    const auto lines = std::max<std::int64_t>(1024 / (3 * per_edge(spec, edge)), 4);
+    const auto stage_columns = spec.precision == Precision::f64 ? 16 : 32;  // of operands that come in one copy; measured
     const std::pair<const char*, std::int64_t> values[] = {
         {"LEVELS", static_cast<std::int64_t>(schedule.levels.size())},
-        {"TASKS", factor_tasks(schedule, spec)},
-        {"TASK_BLOCKS", factor_groups(schedule, spec)},
-        {"SWEEP_TASKS", sweep_tasks(schedule, spec)},
-        {"SWEEP_TASK_BLOCKS", sweep_groups(schedule, spec)},
+        {"TASKS", factor_tasks(schedule, spec, edge)},
+        {"TASK_BLOCKS", factor_groups(schedule, spec, edge)},
+        {"SWEEP_TASKS", sweep_tasks(schedule, spec, edge)},
+        {"SWEEP_TASK_BLOCKS", sweep_groups(schedule, spec, edge)},
         {"SWEEP_THREADS", sweep_threads},
         {"GROUP_LINES", lines},
-        {"STAGES", spec.precision == Precision::f64 ? 4 : 2},  // copies of operands in flight, of 64 columns together; measured
+        {"STAGES", edge / stage_columns},
     };
     std::string text = "\n";
     for (const auto& [name, value] : values) text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");

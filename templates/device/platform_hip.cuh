@@ -7,6 +7,7 @@
 #define TRIFOLD_FUNCTION TRIFOLD_DEVICE
 #define TRIFOLD_PARAMETER const
 #define TRIFOLD_METHOD inline __attribute__((device, always_inline))
+#define TRIFOLD_CONSTANT static __attribute__((constant, unused)) const
 /* The compiler finds by itself how many thread blocks fit; the number of threads is exact. */
 #define TRIFOLD_KERNEL(threads, blocks) extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads)))
 
@@ -88,6 +89,9 @@ TRIFOLD_DEVICE void copy_element_async(T* to, const T* from) {
 TRIFOLD_DEVICE void end_copies() {}
 template <int Pending>
 TRIFOLD_DEVICE void wait_copies() {}
+
+/* Most architectures have no such instruction. */
+TRIFOLD_DEVICE void prefetch(const void*) {}
 
 /* There are no clusters: a block is one of its own. */
 TRIFOLD_DEVICE void cluster_sync() { block_sync(); }

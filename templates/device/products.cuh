@@ -17,9 +17,9 @@ TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* 
     }
 }
 
-/* part[c][q ..] += columns rows, for the q-th product of a lane's results. */
+/* part[c][q ..] += columns rows, for c below tensor_columns and the q-th product of a lane's results. */
 template <int Rows, int Quads>
-TRIFOLD_DEVICE void multiply_part(real (&part)[tensor_columns][Rows][2], int q, const real (&columns)[tensor_columns][Quads], const real (&rows)[Quads]) {
+TRIFOLD_DEVICE void multiply_part(real (*part)[Rows][2], int q, const real (&columns)[tensor_columns][Quads], const real (&rows)[Quads]) {
     real sum[tensor_columns][tensor_vectors][2];
 #pragma unroll
     for (int c = 0; c < tensor_columns; ++c)

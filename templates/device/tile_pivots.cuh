@@ -1,58 +1,67 @@
-/* The diagonal tile of 64 by 64, of which the inverse of the factor is wanted. It stands in shared memory above the identity, of
- * which the elimination of its columns makes X = L^-T. Row r of X is zero left of column r; so of all rows only 64 take part when
- * column tile t, 8 wide, is eliminated: those from the tile's end on.
+/* The diagonal tile, of which the inverse of the factor is wanted. It stands in shared memory above the identity, of which the
+ * elimination of its columns makes X = L^-T. Row r of X is zero left of column r; so of all rows only `edge` take part when column
+ * tile t, 8 wide, is eliminated: those from the tile's end on.
  *
- * One warp has the column tile (column_tile.cuh), a lane one or two of its rows; meanwhile the others bring the columns further right up
+ * One warp has the column tile (column_tile.cuh), a lane up to two of its rows; meanwhile the others bring the columns further right up
  * to date. */
-constexpr int square_leading = 2 * edge + 4, column_tiles = edge / 8, warps = threads / warp_lanes, row_sets = edge / warp_lanes;
-static_assert(warps * 16 == edge, "a warp has 16 of the 64 rows");
+constexpr int square_leading = 2 * edge + 4, column_tiles = edge / 8, row_sets = (edge + warp_lanes - 1) / warp_lanes;
 
 /* Column tile t, by one warp. */
 TRIFOLD_DEVICE void eliminate(real* square, int t, int row, Pivots& pivots, double* diagonal) {
     real* columns = square + t * 8 * square_leading + t * 8;
     real d[8][8], a[row_sets][8];
     load_tile(d, columns, square_leading);
-    real* rows = columns + 8 + thread_index() % warp_lanes;
+    const int lane = thread_index() % warp_lanes;
+    real* rows = columns + 8 + lane;
+    const bool exists = lane < edge; /* a wave may have more lanes than rows */
 #pragma unroll
     for (int s = 0; s < row_sets; ++s)
 #pragma unroll
-        for (int c = 0; c < 8; ++c) a[s][c] = rows[s * warp_lanes + c * square_leading];
+        for (int c = 0; c < 8; ++c) a[s][c] = exists ? rows[s * warp_lanes + c * square_leading] : real(0);
     const Kept kept{diagonal + t * 8, nullptr};
     if (!eliminate_quickly(d, a, static_cast<real>(pivots.floor), kept))
         return eliminate_carefully(square, square_leading, t * 8, t * 8 + 8 + edge, row, pivots, kept);
 #pragma unroll
     for (int s = 0; s < row_sets; ++s)
 #pragma unroll
-        for (int c = 0; c < 8; ++c) rows[s * warp_lanes + c * square_leading] = a[s][c];
+        for (int c = 0; c < 8; ++c)
+            if (exists) rows[s * warp_lanes + c * square_leading] = a[s][c];
 }
 
 /* 16 by 8 elements -= a b' over 8 columns, by one warp. */
 TRIFOLD_DEVICE void subtract_product(real* at, const real* a, const real* b) {
-    const int lane = thread_index() % warp_lanes;
     if constexpr (use_tensor) {
-        double sum[2][2], lines[2][2], others[2];
-        at += lane / 4 + lane % 4 * 2 * square_leading;
+        double sum[tensor_columns][tensor_vectors][2], lines[tensor_columns][2], others[2];
+        const bool exists = result_row(0) < 8; /* the instruction may have more columns */
+        at += tensor_column() + result_row(0) * square_leading;
+        a += tensor_column() + tensor_depth() * square_leading;
+        b += tensor_row() % 8 + tensor_depth() * square_leading;
+        constexpr int each = tensor_vectors * 2;
 #pragma unroll
-        for (int k = 0; k < 4; ++k) sum[k / 2][k % 2] = at[k / 2 * 8 + k % 2 * square_leading];
+        for (int k = 0; k < tensor_columns * each; ++k)
+            sum[k / each][k % each / 2][k % 2] = exists ? at[k / each * 8 + k % each * square_leading] : real(0);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            const int k = lane / 4 + (lane % 4 + 4 * i) * square_leading;
-            lines[0][i] = -a[k], lines[1][i] = -a[k + 8], others[i] = b[k];
+#pragma unroll
+            for (int c = 0; c < tensor_columns; ++c) lines[c][i] = -a[c * 8 + 4 * i * square_leading];
+            others[i] = b[4 * i * square_leading];
         }
-        tensor_multiply<2>(sum[0], sum[1], lines, others);
+        tensor_multiply<2>(sum, lines, others);
 #pragma unroll
-        for (int k = 0; k < 4; ++k) at[k / 2 * 8 + k % 2 * square_leading] = static_cast<real>(sum[k / 2][k % 2]);
+        for (int k = 0; k < tensor_columns * each; ++k)
+            if (exists) at[k / each * 8 + k % each * square_leading] = static_cast<real>(sum[k / each][k % each / 2][k % 2]);
     } else {
-        const int r = lane % 16, c = lane / 16 * 4;
-        real sum[4];
+        constexpr int each = 16 * 8 / warp_lanes;
+        const int lane = thread_index() % warp_lanes, r = lane % 16, c = lane / 16 * each;
+        real sum[each];
 #pragma unroll
-        for (int q = 0; q < 4; ++q) sum[q] = at[r + (c + q) * square_leading];
+        for (int q = 0; q < each; ++q) sum[q] = at[r + (c + q) * square_leading];
 #pragma unroll
         for (int k = 0; k < 8; ++k)
 #pragma unroll
-            for (int q = 0; q < 4; ++q) sum[q] -= a[r + k * square_leading] * b[c + q + k * square_leading];
+            for (int q = 0; q < each; ++q) sum[q] -= a[r + k * square_leading] * b[c + q + k * square_leading];
 #pragma unroll
-        for (int q = 0; q < 4; ++q) at[r + (c + q) * square_leading] = sum[q];
+        for (int q = 0; q < each; ++q) at[r + (c + q) * square_leading] = sum[q];
     }
 }
 
@@ -68,7 +77,7 @@ TRIFOLD_DEVICE void update_right(real* square, int t, int worker, int workers) {
     int band = worker;
 #pragma unroll 1
     for (int s = t + 2; s < column_tiles; ++s) {
-        const int bands = 4 - (s - t - 1) / 2;
+        const int bands = warps - (s - t - 1) / 2;
         for (; band < bands; band += workers) update_band(square, t, s, band);
         band -= bands;
     }

@@ -1,13 +1,16 @@
-/* Products A B' of tiles of 64 by 64 by one thread block of four warps. Operands stand in shared memory column by column,
- * with a leading dimension of 4 modulo 16, and come there in stages by asynchronous copies. */
+/* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands stand in shared memory column by column, with a
+ * leading dimension of 4 modulo 16, and come there in stages by asynchronous copies. */
 constexpr int tile_leading = edge + 4;
 constexpr int stages = TRIFOLD_STAGES, stage_columns = edge / stages; /* copies in flight, and columns of each */
-static_assert(threads == 128 && warp_lanes == 32, "four warps");
+constexpr int warps = threads / warp_lanes;
+static_assert(warps * 16 == edge && warps * warp_lanes == threads, "a warp for every 16 rows");
 
-/* What a lane has of a tile. With tensor instructions a warp has 32 by 32, and a lane 4 rows by 2 columns of each 16 by 16:
- * the instruction's lines are dealt out so that a lane's operands and results are neighbours in memory. Else a warp has 16
- * columns, and a lane vectors of rows by 4 columns. */
-constexpr int part_rows = use_tensor ? 4 : 8 / vector_width, part_columns = 4;
+/* What a lane has of a tile. With tensor instructions a warp has 32 rows by half of the columns, and a lane 4 rows by tensor_columns
+ * of each 16 by 16: the instruction's lines are dealt out so that a lane's operands and results are neighbours in memory. Else a
+ * warp has 16 columns, and a lane vectors of rows by 4 columns. */
+constexpr int lane_lines = 16 / tensor_rows, warp_columns = edge / 2, row_lanes = warp_lanes / 4;
+constexpr int part_rows = use_tensor ? 4 : edge / row_lanes / vector_width;
+constexpr int part_columns = use_tensor ? warp_columns / 16 * tensor_columns : 4;
 
 struct Part {
     real at[part_columns][part_rows][vector_width];
@@ -20,59 +23,63 @@ struct Part {
                 for (int v = 0; v < vector_width; ++v) at[c][q][v] = 0;
     }
     /* Element (part_row(q) + v, part_column(c)) of the tile. */
-    TRIFOLD_METHOD real& value(int c, int q, int v) { return use_tensor ? at[c][q / 2 * 2 + v][q % 2] : at[c][q][v]; }
+    TRIFOLD_METHOD real& value(int c, int q, int v) { return use_tensor && lane_lines == 2 ? at[c][q / 2 * 2 + v][q % 2] : at[c][q][v]; }
 };
+TRIFOLD_DEVICE int warp_row() { return thread_index() / warp_lanes % (edge / 32) * 32; }
+TRIFOLD_DEVICE int warp_column() { return thread_index() / warp_lanes / (edge / 32) * warp_columns; }
 TRIFOLD_DEVICE int part_row(int q) {
-    const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
-    return use_tensor ? warp % 2 * 32 + q / 2 * 16 + lane % 4 * 4 + q % 2 * 2 : (lane % 8 + q * 8) * vector_width;
+    const int lane = thread_index() % warp_lanes;
+    return use_tensor ? warp_row() + q / 2 * 16 + result_row(0) * lane_lines + q % 2 * 2 : (lane % row_lanes + q * row_lanes) * vector_width;
 }
 TRIFOLD_DEVICE int part_column(int c) {
     const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
-    return use_tensor ? warp / 2 * 32 + c / 2 * 16 + lane / 4 * 2 + c % 2 : warp * 16 + lane / 8 * 4 + c;
+    return use_tensor ? warp_column() + c / tensor_columns * 16 + tensor_column() * tensor_columns + c % tensor_columns
+                      : warp * 16 + lane / row_lanes * 4 + c;
+}
+
+/* A lane's neighbours of 16 lines of an operand. */
+template <int Lines>
+TRIFOLD_DEVICE void load_lines(real (&lines)[Lines][4], const real* from) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i, from += 4 * tile_leading) {
+        real v[Lines] = {*from};
+        if constexpr (Lines == vector_width) load_vector(v, from);
+#pragma unroll
+        for (int k = 0; k < Lines; ++k) lines[k][i] = v[k];
+    }
 }
 
 /* part += a b' over `Columns` columns in shared memory. */
 template <int Columns, class P> /* a template, so that only one branch must make sense */
 TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b) {
-    const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
     if constexpr (use_tensor) {
-        const real* x = a + warp % 2 * 32 + lane / 4 * 2 + lane % 4 * tile_leading;
-        const real* y = b + warp / 2 * 32 + lane / 4 * 2 + lane % 4 * tile_leading;
+        constexpr int squares = warp_columns / 16;
+        const real* x = a + warp_row() + tensor_row() * lane_lines + tensor_depth() * tile_leading;
+        const real* y = b + warp_column() + tensor_column() * tensor_columns + tensor_depth() * tile_leading;
 #pragma unroll 1
         for (int k = 0; k < Columns; k += 16, x += 16 * tile_leading, y += 16 * tile_leading) {
-            real columns[2][2][4];
+            real columns[squares][tensor_columns][4];
 #pragma unroll
-            for (int i = 0; i < 4; ++i)
-#pragma unroll
-                for (int c = 0; c < 2; ++c) {
-                    real v[vector_width];
-                    load_vector(v, y + c * 16 + i * 4 * tile_leading);
-                    columns[c][0][i] = v[0], columns[c][1][i] = v[1];
-                }
+            for (int c = 0; c < squares; ++c) load_lines(columns[c], y + c * 16);
 #pragma unroll
             for (int q = 0; q < 2; ++q) {
-                real rows[2][4];
+                real rows[lane_lines][4];
+                load_lines(rows, x + q * 16);
 #pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    real v[vector_width];
-                    load_vector(v, x + q * 16 + i * 4 * tile_leading);
-                    rows[0][i] = v[0], rows[1][i] = v[1];
-                }
+                for (int c = 0; c < squares; ++c)
 #pragma unroll
-                for (int c = 0; c < 2; ++c)
-#pragma unroll
-                    for (int f = 0; f < 2; ++f)
-                        tensor_multiply<4>(part.at[2 * c][2 * q + f], part.at[2 * c + 1][2 * q + f], columns[c], rows[f]);
+                    for (int f = 0; f < lane_lines; ++f) multiply_part(part.at + c * tensor_columns, q * lane_lines + f, columns[c], rows[f]);
             }
         }
     } else {
-        const real* x = a + lane % 8 * vector_width;
-        const real* y = b + warp * 16 + lane / 8 * 4;
+        const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
+        const real* x = a + lane % row_lanes * vector_width;
+        const real* y = b + warp * 16 + lane / row_lanes * 4;
 #pragma unroll 4
         for (int k = 0; k < Columns; ++k) {
             real rows[part_rows][vector_width], columns[4 / vector_width][vector_width];
 #pragma unroll
-            for (int q = 0; q < part_rows; ++q) load_vector(rows[q], x + q * 8 * vector_width + k * tile_leading);
+            for (int q = 0; q < part_rows; ++q) load_vector(rows[q], x + q * row_lanes * vector_width + k * tile_leading);
 #pragma unroll
             for (int q = 0; q < 4 / vector_width; ++q) load_vector(columns[q], y + q * vector_width + k * tile_leading);
 #pragma unroll
@@ -85,7 +92,7 @@ TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b) {
     }
 }
 
-/* Starts the copy of `Columns` columns of 64 rows of a block in the workspace. */
+/* Starts the copy of `Columns` columns of a tile's rows of a block in the workspace. */
 template <int Columns>
 TRIFOLD_DEVICE void fetch_tile(real* to, const real* from) {
     constexpr int vectors = edge / vector_width;

@@ -1,9 +1,10 @@
-/* All levels in one launch, for blocks of several tiles of 64 by 64. A task is one tile: of a front's panel in the factorization,
+/* All levels in one launch, for blocks of several square tiles. A task is one tile: of a front's panel in the factorization,
  * of a right-hand side in the sweeps. It pulls what earlier fronts and the tiles before it contribute, in a fixed order. Thread
  * blocks take tasks from a counter in an order in which every task needs only earlier ones, so some thread block can always go on,
  * however many are resident. What a task has written is announced by the count of finished tiles in its row. */
-constexpr int edge = 64, tiles = padded / edge, level_count = TRIFOLD_LEVELS;
-static_assert(padded % edge == 0 && tile == edge, "whole tiles");
+constexpr int edge = tile, tiles = padded / edge, level_count = TRIFOLD_LEVELS;
+static_assert(padded % edge == 0, "whole tiles");
+static_assert(2 * level_count <= threads, "a thread for each source");
 
 enum class Kind { factor, forward, backward };
 

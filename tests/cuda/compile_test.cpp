@@ -79,6 +79,7 @@ TEST_CASE("NVRTC compiles the largest blocks and the smallest shared memory") {
     check_compiles(*compiler, spec_of(1024, Precision::f64, 1), "sm_75");
     check_compiles(*compiler, spec_of(100, Precision::f64, 1), "sm_90", "tiled");
     check_compiles(*compiler, spec_of(48, Precision::f64, 1), "sm_75");
+    check_compiles(*compiler, spec_of(100, Precision::f64, 1), "sm_75", "tile-dataflow");
     check_compiles(*compiler, spec_of(1024, Precision::f32, 100), "sm_86");
 }
 

@@ -119,4 +119,12 @@ TEST_CASE("tile dataflow solves blocks of several tiles on the emulated GPU") {
     check_solves({.block = 65, .horizon = 2, .batch = 2}, "multi-stage", "tile-dataflow", "cuda:sm_90");
     check_solves({.block = 97, .horizon = 3, .rhs = 3}, "twisted:2", "tile-dataflow", "cuda:sm_120");
     check_solves({.block = 130, .horizon = 1}, "sequential", "tile-dataflow", "cuda:sm_90");
+    check_solves({.block = 37, .horizon = 3}, "multi-stage", "tile-dataflow", "cuda:sm_75");  // smaller tiles, in double precision
+}
+
+TEST_CASE("tile dataflow solves on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"}) {
+        check_solves({.block = 33, .horizon = 5, .rhs = 5, .batch = 2}, "multi-stage", "tile-dataflow", target);
+        check_solves({.block = 70, .horizon = 2}, "sequential", "tile-dataflow", target);
+    }
 }

@@ -165,7 +165,7 @@ TEST_CASE("a launch of tiles has a task for each, which no more thread blocks sh
     CHECK(large.operations.at(Operation::factor)[0].level.chains == 1024);
 }
 
-TEST_CASE("variant tile-dataflow is for CUDA devices with the shared memory, and auto takes it for large blocks") {
+TEST_CASE("auto takes variant tile-dataflow for large blocks where CUDA has the shared memory for the larger tiles") {
     const auto variant_of = [](std::int64_t block, Precision precision, const Target& target, const char* variant) {
         return generate({.block = block, .horizon = 9, .precision = precision}, target, {.schedule = "twisted:3", .variant = variant})
             .variant.name;
@@ -178,8 +178,32 @@ TEST_CASE("variant tile-dataflow is for CUDA devices with the shared memory, and
     CHECK(variant_of(128, Precision::f64, {Backend::cuda, "sm_75"}, "auto") == "tiled");
     CHECK(variant_of(128, Precision::f32, {Backend::cuda, "sm_75"}, "auto") == "tile-dataflow");
     CHECK(variant_of(128, Precision::f64, hip, "auto") == "tiled");
-    CHECK_THROWS_AS(variant_of(128, Precision::f64, {Backend::cuda, "sm_75"}, "tile-dataflow"), SpecError);
-    CHECK_THROWS_AS(variant_of(128, Precision::f64, hip, "tile-dataflow"), SpecError);
+    CHECK(variant_of(128, Precision::f64, {Backend::cuda, "sm_75"}, "tile-dataflow") == "tile-dataflow");
+}
+
+TEST_CASE("tiles are as large as shared memory allows, with a warp for every 16 of their rows") {
+    struct Case {
+        const char* target;
+        Precision precision;
+        int edge, threads;
+    };
+    for (const auto& item : {Case{"cuda:sm_90", Precision::f64, 64, 128}, Case{"cuda:sm_75", Precision::f64, 32, 64},
+                             Case{"cuda:sm_75", Precision::f32, 64, 128}, Case{"hip:gfx942", Precision::f64, 32, 128},
+                             Case{"hip:gfx942", Precision::f32, 64, 256}, Case{"hip:gfx1100", Precision::f64, 32, 64},
+                             Case{"hip:gfx1100", Precision::f32, 64, 128}}) {
+        CAPTURE(item.target);
+        const auto target = parse_target(item.target);
+        const auto limit = target == Target{Backend::cuda, "sm_90"} ? 227 * 1024 : 64 * 1024;
+        for (const std::int64_t block : {1, 33, 1024}) {
+            const Spec spec{.block = block, .horizon = 4096, .precision = item.precision, .rhs = 8, .operations = all_operations()};
+            const auto program = generate(spec, target, {.schedule = "multi-stage", .variant = "tile-dataflow"});
+            CHECK(program.source.find(fmt::format("#define TRIFOLD_TILE {}\n", item.edge)) != std::string::npos);
+            for (const auto& kernel : program.kernels) {
+                CHECK(kernel.shape.shared_bytes <= limit);
+                if (kernel.phase == Phase::factor) CHECK(kernel.shape.threads == item.threads);
+            }
+        }
+    }
 }
 
 TEST_CASE("variant dataflow refuses what it cannot do") {

@@ -94,13 +94,29 @@ class Variable {
 TEST_CASE("Clang in process compiles for every architecture: registers, no spills, matrix instructions") {
     const auto clang = usable(find_clang);
     if (!clang) return;
-    for (const auto& item :
-         {Case{"gfx906", 7, Precision::f64}, Case{"gfx908", 32, Precision::f64}, Case{"gfx90a", 12, Precision::f64, 3},
-          Case{"gfx90a", 32, Precision::f32}, Case{"gfx942", 32, Precision::f64}, Case{"gfx942", 1, Precision::f64},
-          Case{"gfx942", 48, Precision::f64, 8}, Case{"gfx942", 100, Precision::f64}, Case{"gfx1030", 24, Precision::f64},
-          Case{"gfx1100", 12, Precision::f32}, Case{"gfx1201", 72, Precision::f32}, Case{"gfx906", 32, Precision::f64, 1, "dataflow"},
-          Case{"gfx942", 32, Precision::f64, 8, "dataflow"}, Case{"gfx942", 48, Precision::f32, 9, "dataflow"},
-          Case{"gfx1100", 32, Precision::f64, 8, "dataflow"}, Case{"gfx1201", 7, Precision::f32, 1, "dataflow"}})
+    for (const auto& item : {Case{"gfx906", 7, Precision::f64},
+                             Case{"gfx908", 32, Precision::f64},
+                             Case{"gfx90a", 12, Precision::f64, 3},
+                             Case{"gfx90a", 32, Precision::f32},
+                             Case{"gfx942", 32, Precision::f64},
+                             Case{"gfx942", 1, Precision::f64},
+                             Case{"gfx942", 48, Precision::f64, 8},
+                             Case{"gfx942", 100, Precision::f64},
+                             Case{"gfx1030", 24, Precision::f64},
+                             Case{"gfx1100", 12, Precision::f32},
+                             Case{"gfx1201", 72, Precision::f32},
+                             Case{"gfx906", 32, Precision::f64, 1, "dataflow"},
+                             Case{"gfx942", 32, Precision::f64, 8, "dataflow"},
+                             Case{"gfx942", 48, Precision::f32, 9, "dataflow"},
+                             Case{"gfx1100", 32, Precision::f64, 8, "dataflow"},
+                             Case{"gfx1201", 7, Precision::f32, 1, "dataflow"},
+                             Case{"gfx906", 100, Precision::f64, 1, "tile-dataflow"},
+                             Case{"gfx90a", 100, Precision::f64, 3, "tile-dataflow"},
+                             Case{"gfx942", 1024, Precision::f64, 1, "tile-dataflow"},
+                             Case{"gfx942", 100, Precision::f32, 8, "tile-dataflow"},
+                             Case{"gfx1030", 100, Precision::f64, 8, "tile-dataflow"},
+                             Case{"gfx1100", 100, Precision::f32, 1, "tile-dataflow"},
+                             Case{"gfx1201", 33, Precision::f64, 1, "tile-dataflow"}})
         check_compiles(*clang, item);
 }
 
@@ -108,7 +124,7 @@ TEST_CASE("hiprtc compiles for the architectures it knows") {
     const auto hiprtc = usable(find_hiprtc);
     if (!hiprtc) return;
     for (const auto& item : {Case{"gfx906", 5, Precision::f32}, Case{"gfx908", 12, Precision::f64}, Case{"gfx90a", 32, Precision::f64},
-                             Case{"gfx1030", 8, Precision::f64}}) {
+                             Case{"gfx1030", 8, Precision::f64}, Case{"gfx90a", 100, Precision::f64, 1, "tile-dataflow"}}) {
         REQUIRE(hiprtc->compiles({Backend::hip, item.arch}));
         check_compiles(*hiprtc, item);
     }
