@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/error.hpp"
 #include "generator/spec.hpp"
 #include "generator/target.hpp"
 
@@ -15,12 +16,28 @@ struct ProblemData {
     std::vector<double> d, e, b;
 };
 
+/// A matrix whose factors become constants: D [N][n][n], of which the lower triangles count, and E [N-1][n][n], in double. For each
+/// shift those of A + shift I.
+struct Prefactored {
+    std::vector<double> d, e;
+    std::vector<double> shifts = {0};
+};
+
+/// A + shift I is not positive definite, so that there are no factors to export.
+class IndefiniteMatrix : public Error {
+  public:
+    IndefiniteMatrix(const std::string& message, std::int64_t in_block, std::int64_t in_row)
+        : Error(message), block(in_block), row(in_row) {}
+    std::int64_t block, row;  ///< of the pivot that fails, from 0
+};
+
 /// A self-contained C project to make: a solver for one Spec, without Trifold, heap or operating system.
 struct ExportRequest {
-    Spec spec;                        ///< one system, row-major and dense, E the lower coupling
-    Target target;                    ///< of Backend::c99
-    std::string prefix = "btd";       ///< of every name; a C identifier
-    std::optional<ProblemData> data;  ///< baked in for the example; otherwise it makes its own
+    Spec spec;                                    ///< one system, row-major and dense, E the lower coupling
+    Target target;                                ///< of Backend::c99
+    std::string prefix = "btd";                   ///< of every name; a C identifier
+    std::optional<ProblemData> data;              ///< baked in for the example; otherwise it makes its own
+    std::optional<Prefactored> prefactored = {};  ///< factors as constants: a solver that only solves
 };
 
 /// Text of one file of a project, and its name there.
@@ -28,7 +45,7 @@ struct ExportedFile {
     std::string name, text;
 };
 
-/// Pure: same request, same bytes. Throws SpecError.
+/// Pure: same request, same bytes. Throws SpecError, IndefiniteMatrix.
 std::vector<ExportedFile> export_project(const ExportRequest& request);
 
 /// Arithmetic of one call; the same whatever the numbers are, but for a call that fails, which does less.

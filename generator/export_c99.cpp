@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "generator/backend.hpp"
 #include "generator/export_parts.hpp"
@@ -10,6 +11,14 @@ namespace {
 bool is_single(const Spec& spec) { return spec.precision == Precision::f32; }
 std::string_view precision_words(const Spec& spec) { return is_single(spec) ? "single precision" : "double precision"; }
 
+/// What plain C99 rounds, and when that is the same everywhere.
+std::string rounding_comment(const Spec& spec) {
+    return fmt::format(
+        " * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in {}. Compiled without contraction\n"
+        " *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.\n",
+        precision_words(spec));
+}
+
 std::string work_comment(const ExportRequest& request, const ExportFacts& facts) {
     if (machine_of(request.target).has_kernels())
         return fmt::format(
@@ -17,30 +26,42 @@ std::string work_comment(const ExportRequest& request, const ExportFacts& facts)
             " * Rounding: to nearest, in {}; sums run in vectors and fuse, so the last bits are this compiler's and this target's.\n",
             facts.factor_flops, facts.solve_flops, precision_words(request.spec));
     const auto factor = exported_factor_counts(request.spec), solve = exported_solve_counts(request.spec);
+    if (request.prefactored)
+        return fmt::format(
+            " * Work: solve {} flops ({} multiply-subtract, {} multiply). It depends on no number but the sizes: every loop runs a fixed\n"
+            " *   number of times.\n"
+            "{}",
+            facts.solve_flops, solve.multiply_subtract, solve.multiply, rounding_comment(request.spec));
     return fmt::format(
         " * Work: factor {} flops ({} multiply-subtract, {} multiply, {} divide, {} square root);\n"
         " *   solve {} flops ({}, {}, 0, 0). It depends on no number but the sizes: every loop runs a fixed number of times, and only a\n"
         " *   call that fails ends sooner.\n"
-        " * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in {}. Compiled without contraction\n"
-        " *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.\n",
+        "{}",
         facts.factor_flops, factor.multiply_subtract, factor.multiply, factor.divide, factor.square_root, facts.solve_flops,
-        solve.multiply_subtract, solve.multiply, precision_words(request.spec));
+        solve.multiply_subtract, solve.multiply, rounding_comment(request.spec));
+}
+
+std::string memory_comment(const ExportRequest& request, const ExportFacts& facts) {
+    if (request.prefactored)
+        return fmt::format(" * Memory: constants {} bytes, B and X {} each; stack at most {}; nothing else is written.\n",
+                           facts.table_bytes, facts.b_bytes, facts.stack_bytes);
+    return fmt::format(
+        " * Memory: D {} bytes, E {}, B and X {} each; the workspace {} with pointers of 32 bits, {} with 64; stack at most {}.\n",
+        facts.d_bytes, facts.e_bytes, facts.b_bytes, facts.workspace_bytes_32, facts.workspace_bytes_64, facts.stack_bytes);
 }
 
 std::string header_comment(const ExportRequest& request) {
     const auto& spec = request.spec;
     const auto facts = export_facts(request);
     return fmt::format(
-        "/* Factors and solves A X = B, A symmetric positive definite and block tridiagonal: {} blocks of {} by {}, {} right-hand side(s), "
-        "{}.\n"
+        "/* {} A X = B, A symmetric positive definite and block tridiagonal: {} blocks of {} by {}, {} right-hand side(s), {}.\n"
         " * Made by Trifold for {}; do not edit. To make it again:\n"
         " *   {}\n"
         " *\n"
-        " * Memory: D {} bytes, E {}, B and X {} each; the workspace {} with pointers of 32 bits, {} with 64; stack at most {}.\n"
-        "{}"
+        "{}{}"
         " */\n",
-        spec.horizon, spec.block, spec.block, spec.rhs, to_string(spec.precision), to_string(request.target), facts.command, facts.d_bytes,
-        facts.e_bytes, facts.b_bytes, facts.workspace_bytes_32, facts.workspace_bytes_64, facts.stack_bytes, work_comment(request, facts));
+        request.prefactored ? "Solves" : "Factors and solves", spec.horizon, spec.block, spec.block, spec.rhs, to_string(spec.precision),
+        to_string(request.target), facts.command, memory_comment(request, facts), work_comment(request, facts));
 }
 
 std::string sizes(const Spec& spec) {
@@ -49,10 +70,23 @@ std::string sizes(const Spec& spec) {
         "#define BTD_BLOCK {}\n"
         "#define BTD_HORIZON {}\n"
         "#define BTD_RHS {}\n"
-        "/* Blocks of the workspace that hold couplings: N - 1, but one where there is none, because arrays are not empty. */\n"
+        "/* Blocks that hold couplings of factors: N - 1, but one where there is none, because arrays are not empty. */\n"
         "#define BTD_COUPLINGS {}\n\n"
         "typedef {} btd_real;\n\n",
         spec.block, spec.horizon, spec.rhs, std::max<std::int64_t>(spec.horizon - 1, 1), is_single(spec) ? "float" : "double");
+}
+
+std::string shift_list(const Prefactored& a) {
+    return fmt::format(
+        "/* The shifts for which there are factors. */\n"
+        "#define BTD_SHIFTS {}\n"
+        "#define BTD_SHIFT_LIST {{{}}}\n\n",
+        a.shifts.size(), fmt::join(a.shifts, ", "));
+}
+
+std::string_view interface(const ExportRequest& request) {
+    if (request.prefactored) return "c99/api_prefactored.h";
+    return machine_of(request.target).has_kernels() ? "c99/api_kernels.h" : "c99/api.h";
 }
 
 std::string kernel_sizes(const Program& program) { return fmt::format("#define BTD_WORKSPACE_BYTES {}\n\n", program.workspace_bytes); }
@@ -73,13 +107,20 @@ std::string kernel_body(const ExportRequest& request) {
     return fmt::format("{}\n{}\n{}", template_text("c99/outcome.c"), kernel_unit(kernel_program(request)), template_text("c99/kernels.c"));
 }
 
-std::string plain_body(bool single) {
+std::string templates(std::initializer_list<std::string_view> names) {
+    std::string text;
+    for (const auto name : names) text += fmt::format("{}{}", text.empty() ? "" : "\n", template_text(fmt::format("c99/{}.c", name)));
+    return text;
+}
+
+std::string plain_body(const ExportRequest& request) {
+    if (request.prefactored) return templates({"blocks", "outcome", "sweep", "prefactored"});
     return fmt::format(
         "/* May be set likewise: another square root, which must round correctly for the same bits everywhere. */\n"
         "#ifndef BTD_SQRT\n"
         "#define BTD_SQRT(x) {}(x)\n"
-        "#endif\n\n{}\n{}\n{}",
-        single ? "sqrtf" : "sqrt", template_text("c99/blocks.c"), template_text("c99/outcome.c"), template_text("c99/sequential.c"));
+        "#endif\n\n{}",
+        is_single(request.spec) ? "sqrtf" : "sqrt", templates({"blocks", "factor", "outcome", "sweep", "sequential"}));
 }
 
 }  // namespace
@@ -103,9 +144,9 @@ std::string c99_header(const ExportRequest& request) {
                 "#define BTD_RESTRICT restrict\n"
                 "#endif\n\n" +
                 sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_program(request)) : "") +
-                std::string(template_text("c99/status.h")) + "\n" +
-                std::string(template_text(has_kernels ? "c99/api_kernels.h" : "c99/api.h"));
-    if (request.data) text += c99_data_declarations();
+                (request.prefactored ? shift_list(*request.prefactored) : "") + std::string(template_text("c99/status.h")) + "\n" +
+                std::string(template_text(interface(request)));
+    if (request.data || request.prefactored) text += c99_data_declarations(request);
     return text +
            "\n#ifdef __cplusplus\n"
            "}\n"
@@ -133,12 +174,13 @@ std::string c99_source(const ExportRequest& request) {
         "#define BTD_CODE\n"
         "#endif\n\n"
         "#define BTD_LARGEST {}\n\n",
-        has_kernels
-            ? "/* See btd_solver.h. Not C99: GNU C with vector extensions, for GCC 12 and Clang. No recursion, no heap, no library. */\n"
-            : "/* See btd_solver.h. Plain C99, and C++ as well: no recursion, no heap, no library but the square root. */\n",
+        has_kernels ? std::string("/* See btd_solver.h. Not C99: GNU C with vector extensions, for GCC 12 and Clang. No recursion, no "
+                                  "heap, no library. */\n")
+                    : fmt::format("/* See btd_solver.h. Plain C99, and C++ as well: no recursion, no heap, no library{}. */\n",
+                                  request.prefactored ? "" : " but the square root"),
         single ? "FLT_MAX" : "DBL_MAX");
     if (has_kernels) return text + kernel_body(request);
-    return text + plain_body(single);
+    return text + plain_body(request);
 }
 
 }  // namespace trifold

@@ -9,45 +9,55 @@ namespace trifold {
 namespace {
 
 /// Shortest text that reads back as the same number, as a C literal of the precision.
-std::string literal(double value, bool single) {
+std::string literal(double value, Precision precision) {
+    const bool single = precision == Precision::f32;
     auto text = single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
     if (text.find_first_of(".e") == std::string::npos) text += ".0";
     return single ? text + "f" : text;
 }
 
-std::string array(std::string_view name, std::string_view extent, std::span<const double> values, bool single) {
-    auto text = fmt::format("const btd_real btd_data_{}[{}] = {{", name, extent);
-    constexpr std::size_t per_line = 8;
-    for (std::size_t k = 0; k < values.size(); ++k)
-        text += fmt::format("{}{}{}", k % per_line == 0 ? "\n    " : " ", literal(values[k], single), k + 1 < values.size() ? "," : "");
-    text += values.empty() ? "0" : "\n";
-    return text + "};\n";
-}
-
 constexpr std::string_view extents[] = {"BTD_HORIZON * BTD_BLOCK * BTD_BLOCK", "BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK",
                                         "BTD_HORIZON * BTD_BLOCK * BTD_RHS"};
 
-std::string problem(const ExportRequest& request) {
-    return std::string(template_text(request.data ? "c99/example_data.c" : "c99/example_problem.c"));
+/// What the example and the report solve.
+std::string_view problem(const ExportRequest& request) {
+    if (request.prefactored) return template_text("c99/example_matrix.c");
+    return template_text(request.data ? "c99/example_data.c" : "c99/example_problem.c");
+}
+
+/// "solver" or "prefactored": the calls that there are.
+std::string calls(std::string_view program, const ExportRequest& request) {
+    return std::string(template_text(fmt::format("c99/{}_{}.c", program, request.prefactored ? "prefactored" : "solver")));
 }
 
 constexpr std::string_view size_of_x = "enum { SIZE = BTD_HORIZON * BTD_BLOCK * BTD_RHS };\n\n";
 
 }  // namespace
 
-std::string c99_data_declarations() {
-    return fmt::format(
-        "\n/* The problem of btd_data.c. */\n"
-        "extern const btd_real btd_data_d[{}];\n"
-        "extern const btd_real btd_data_e[{}];\n"
-        "extern const btd_real btd_data_b[{}];\n",
-        extents[0], extents[1], extents[2]);
+std::string c99_values(std::span<const double> values, Precision precision) {
+    std::string text = "{";
+    constexpr std::size_t per_line = 8;
+    for (std::size_t k = 0; k < values.size(); ++k)
+        text += fmt::format("{}{}{}", k % per_line == 0 ? "\n    " : " ", literal(values[k], precision), k + 1 < values.size() ? "," : "");
+    return text + (values.empty() ? "0}" : "\n}");
+}
+
+std::string c99_data_declarations(const ExportRequest& request) {
+    std::string text = "\n/* The problem of btd_data.c. */\n";
+    for (std::size_t k = 0; k < (request.prefactored ? 2 : 3); ++k)
+        text += fmt::format("extern const btd_real btd_data_{}[{}];\n", "deb"[k], extents[k]);
+    return text;
 }
 
 std::string c99_data(const ExportRequest& request) {
-    const bool single = request.spec.precision == Precision::f32;
-    return "/* A problem, baked in: see btd_solver.h. */\n#include \"btd_solver.h\"\n\n" + array("d", extents[0], request.data->d, single) +
-           "\n" + array("e", extents[1], request.data->e, single) + "\n" + array("b", extents[2], request.data->b, single);
+    std::string text = "/* A problem, baked in: see btd_solver.h. */\n#include \"btd_solver.h\"\n";
+    const auto add = [&](std::size_t k, std::span<const double> values) {
+        text += fmt::format("\nconst btd_real btd_data_{}[{}] = {};\n", "deb"[k], extents[k], c99_values(values, request.spec.precision));
+    };
+    add(0, request.prefactored ? request.prefactored->d : request.data->d);
+    add(1, request.prefactored ? request.prefactored->e : request.data->e);
+    if (request.data) add(2, request.data->b);
+    return text;
 }
 
 std::string c99_example(const ExportRequest& request) {
@@ -61,28 +71,29 @@ std::string c99_example(const ExportRequest& request) {
         "#include \"btd_solver.h\"\n\n"
         "typedef {} btd_bits;\n"
         "static const double tolerance = {};\n"
-        "{}{}\n{}",
-        single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14", size_of_x, problem(request), template_text("c99/example_main.c"));
+        "{}{}\n{}\n{}",
+        single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14", size_of_x, problem(request), calls("example", request),
+        template_text("c99/example_main.c"));
 }
 
 std::string c99_report(const ExportRequest& request) {
     const auto& machine = machine_of(request.target);
     const auto facts = export_facts(request);
+    const auto factor = request.prefactored ? "" : fmt::format("#define FACTOR_FLOPS {}\n", facts.factor_flops);
     return fmt::format(
-        "/* Counts the instructions of a factorization and of a solve, and prints them as JSON beside their flops: see `make report`. */\n"
+        "/* Counts the instructions of each call, and prints them as JSON beside its flops: see `make report`. */\n"
         "#include <stdint.h>\n"
         "#include <stdio.h>\n"
         "#include <stdlib.h>\n\n"
         "#include \"btd_solver.h\"\n\n"
         "#define TARGET \"{}\"\n"
-        "#define FACTOR_FLOPS {}\n"
-        "#define SOLVE_FLOPS {}\n"
+        "{}#define SOLVE_FLOPS {}\n"
         "#ifndef FLAGS\n"
         "#define FLAGS \"\"\n"
         "#endif\n\n"
-        "{}{}\n{}\n{}",
-        to_string(request.target), facts.factor_flops, facts.solve_flops, size_of_x, problem(request), template_text("c99/report_main.c"),
-        template_text(fmt::format("c99/report_{}.c", machine.report)));
+        "{}{}\n{}\n{}\n{}",
+        to_string(request.target), factor, facts.solve_flops, size_of_x, problem(request), calls("report", request),
+        template_text("c99/report_main.c"), template_text(fmt::format("c99/report_{}.c", machine.report)));
 }
 
 }  // namespace trifold

@@ -18,7 +18,37 @@ Json counts_json(const OperationCounts& counts) {
 Json operations_json(const ExportRequest& request, const ExportFacts& facts) {
     if (machine_of(request.target).has_kernels())
         return {{"factor", {{"nominal_flops", facts.factor_flops}}}, {"solve", {{"nominal_flops", facts.solve_flops}}}};
+    if (request.prefactored) return {{"solve", counts_json(exported_solve_counts(request.spec))}};
     return {{"factor", counts_json(exported_factor_counts(request.spec))}, {"solve", counts_json(exported_solve_counts(request.spec))}};
+}
+
+Json bytes_json(const ExportRequest& request, const ExportFacts& facts) {
+    Json bytes;
+    if (!request.prefactored) bytes = {{"d", facts.d_bytes}, {"e", facts.e_bytes}};
+    bytes["b"] = facts.b_bytes;
+    bytes["x"] = facts.b_bytes;
+    if (request.prefactored) {
+        bytes["constants"] = facts.table_bytes;
+    } else {
+        bytes["workspace_with_32_bit_pointers"] = facts.workspace_bytes_32;
+        bytes["workspace_with_64_bit_pointers"] = facts.workspace_bytes_64;
+    }
+    bytes["stack_at_most"] = facts.stack_bytes;
+    bytes["code_at_most"] = facts.code_bytes;
+    return bytes;
+}
+
+/// What is said of numbers beside rounding.
+Json numerics_json(const ExportRequest& request, Json numerics) {
+    numerics["contraction_of_makefile"] = machine_of(request.target).contract;
+    if (request.prefactored) {
+        numerics["factors"] = "computed in double precision, then rounded";
+        numerics["denormals"] = "used as they are";
+    } else {
+        numerics["pivot"] = "passes if 0 < d <= largest finite";
+        numerics["denormals"] = "used as they are; where the processor flushes them to zero, a pivot that is denormal fails";
+    }
+    return numerics;
 }
 
 Json rounding_json(const Machine& machine) {
@@ -52,34 +82,23 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
     for (const auto& file : files) names.push_back(file.name);
     names.push_back("manifest.json");
     const auto& machine = machine_of(request.target);
-    auto numerics = rounding_json(machine);
-    numerics["contraction_of_makefile"] = machine.contract;
-    numerics["pivot"] = "passes if 0 < d <= largest finite";
-    numerics["denormals"] = "used as they are; where the processor flushes them to zero, a pivot that is denormal fails";
-    const Json manifest{{"command", facts.command},
-                        {"target", to_string(request.target)},
-                        {"prefix", request.prefix},
-                        {"block", spec.block},
-                        {"horizon", spec.horizon},
-                        {"rhs", spec.rhs},
-                        {"precision", to_string(spec.precision)},
-                        {"schedule", "sequential"},
-                        {"files", names},
-                        {"bytes",
-                         {{"d", facts.d_bytes},
-                          {"e", facts.e_bytes},
-                          {"b", facts.b_bytes},
-                          {"x", facts.b_bytes},
-                          {"workspace_with_32_bit_pointers", facts.workspace_bytes_32},
-                          {"workspace_with_64_bit_pointers", facts.workspace_bytes_64},
-                          {"stack_at_most", facts.stack_bytes},
-                          {"code_at_most", facts.code_bytes}}},
-                        {"operations", operations_json(request, facts)},
-                        {"loops_run_at_most", loops_json(spec)},
-                        {"instruction_report", report_json(machine)},
-                        {"recursion", false},
-                        {"heap", false},
-                        {"numerics", numerics}};
+    Json manifest{{"command", facts.command},
+                  {"target", to_string(request.target)},
+                  {"prefix", request.prefix},
+                  {"block", spec.block},
+                  {"horizon", spec.horizon},
+                  {"rhs", spec.rhs},
+                  {"precision", to_string(spec.precision)},
+                  {"schedule", "sequential"},
+                  {"files", names},
+                  {"bytes", bytes_json(request, facts)},
+                  {"operations", operations_json(request, facts)},
+                  {"loops_run_at_most", loops_json(spec)},
+                  {"instruction_report", report_json(machine)},
+                  {"recursion", false},
+                  {"heap", false},
+                  {"numerics", numerics_json(request, rounding_json(machine))}};
+    if (request.prefactored) manifest["shifts"] = request.prefactored->shifts;
     return manifest.dump(2) + "\n";
 }
 

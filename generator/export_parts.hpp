@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,7 @@ const Machine& machine_of(const Target& target);
 struct ExportFacts {
     std::int64_t d_bytes, e_bytes, b_bytes;
     std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of so many bits
+    std::int64_t table_bytes;                             ///< of factors, where these are constants
     std::int64_t stack_bytes, code_bytes;
     std::int64_t factor_flops, solve_flops;  ///< of plain C99 what the code performs, of kernels nominal
     std::string command;                     ///< that makes the project again
@@ -39,7 +41,11 @@ Program kernel_program(const ExportRequest& request);
 /// The C texts, with the templates' prefix btd.
 std::string c99_header(const ExportRequest& request);
 std::string c99_source(const ExportRequest& request);
-std::string c99_data_declarations();
+std::string c99_data_declarations(const ExportRequest& request);
+/// The constants that the request's prefactored matrix becomes. Throws IndefiniteMatrix.
+std::string c99_factors(const ExportRequest& request);
+/// {...}: the shortest texts that read back as the same numbers of that precision.
+std::string c99_values(std::span<const double> values, Precision precision);
 std::string c99_data(const ExportRequest& request);
 std::string c99_example(const ExportRequest& request);
 std::string c99_report(const ExportRequest& request);
@@ -51,6 +57,9 @@ void check_prefix(std::string_view prefix);
 
 /// The text with each @KEY@ replaced by its value.
 std::string filled(std::string_view text, const std::map<std::string, std::string>& values);
+
+/// README, Makefile, CMakeLists.txt, and what the example needs to run.
+std::vector<ExportedFile> build_files(const ExportRequest& request);
 
 std::string export_manifest(const ExportRequest& request, const std::vector<ExportedFile>& files);
 

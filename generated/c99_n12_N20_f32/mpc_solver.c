@@ -29,15 +29,15 @@ typedef char mpc_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 
 typedef mpc_real real;
 
-enum { n = MPC_BLOCK, N = MPC_HORIZON, m = MPC_RHS };
+enum { n = MPC_BLOCK, N = MPC_HORIZON, m = MPC_RHS, BLOCK = n * n };
 
 /* The row or column after k, or k itself where there is none. */
 static inline int partner(int k) { return k + 1 < n ? k + 1 : k; }
 
+/* ---- factorization of a block ---- */
+
 /* The only test of a pivot. It refuses NaN, whatever the sign. */
 static inline int is_pivot(real d) { return d > 0 && d <= MPC_LARGEST; }
-
-/* ---- factorization ---- */
 
 typedef struct {
     real c00, c01, c10, c11;
@@ -132,6 +132,45 @@ MPC_CODE static void factor_coupling(const real* e, const real* l, real* r) {
     }
 }
 
+/* ---- what a call returns ---- */
+
+enum { VECTOR = MPC_BLOCK * MPC_RHS, SIZE = MPC_HORIZON * VECTOR };
+
+static mpc_status outcome(mpc_code code, int block, int row) {
+    mpc_status status;
+    status.code = code;
+    status.block = block;
+    status.row = row;
+    return status;
+}
+
+/* What becomes of X where there is no factor. */
+MPC_CODE static void poison_solution(mpc_real* x) {
+    for (int i = 0; i < SIZE; ++i) {
+        x[i] = (mpc_real)NAN;
+    }
+}
+
+static inline int is_finite(mpc_real x) { return x >= -MPC_LARGEST && x <= MPC_LARGEST; }
+
+/* Names the first element of x that is NaN or infinite. */
+MPC_CODE static mpc_status check_finite(const mpc_real* x) {
+    int sound = 1;
+    int i = 0;
+    for (i = 0; i < SIZE; ++i) {
+        sound &= is_finite(x[i]);
+    }
+    if (sound) {
+        return outcome(MPC_OK, -1, -1);
+    }
+    i = 0;
+    while (is_finite(x[i])) {
+        ++i;
+    }
+    const int block = i / VECTOR;
+    return outcome(MPC_NOT_FINITE, block, (i - block * VECTOR) / MPC_RHS);
+}
+
 /* ---- sweeps: columns of a right-hand side, whose elements are m apart ---- */
 
 typedef struct {
@@ -191,50 +230,20 @@ MPC_CODE static void backward_block(const real* l, const real* a, const real* x_
     }
 }
 
-/* ---- what a call returns ---- */
-
-enum { VECTOR = MPC_BLOCK * MPC_RHS, SIZE = MPC_HORIZON * VECTOR };
-
-static mpc_status outcome(mpc_code code, int block, int row) {
-    mpc_status status;
-    status.code = code;
-    status.block = block;
-    status.row = row;
-    return status;
+/* Over all blocks, one after another: x = A^-1 b, A = L L' with L in `l` and `r`. x may be b. */
+MPC_CODE static mpc_status solve_blocks(const real* l, const real* r, const real* b, real* x) {
+    forward_block(l, l, x, 0, b, x);
+    for (int i = 1; i < N; ++i) {
+        forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
+    }
+    backward_block(l + (N - 1) * BLOCK, l, x, n, x + (N - 1) * VECTOR);
+    for (int i = N - 2; i >= 0; --i) {
+        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, 0, x + i * VECTOR);
+    }
+    return check_finite(x);
 }
-
-/* What becomes of X where there is no factor. */
-MPC_CODE static void poison_solution(mpc_real* x) {
-    for (int i = 0; i < SIZE; ++i) {
-        x[i] = (mpc_real)NAN;
-    }
-}
-
-static inline int is_finite(mpc_real x) { return x >= -MPC_LARGEST && x <= MPC_LARGEST; }
-
-/* Names the first element of x that is NaN or infinite. */
-MPC_CODE static mpc_status check_finite(const mpc_real* x) {
-    int sound = 1;
-    int i = 0;
-    for (i = 0; i < SIZE; ++i) {
-        sound &= is_finite(x[i]);
-    }
-    if (sound) {
-        return outcome(MPC_OK, -1, -1);
-    }
-    i = 0;
-    while (is_finite(x[i])) {
-        ++i;
-    }
-    const int block = i / VECTOR;
-    return outcome(MPC_NOT_FINITE, block, (i - block * VECTOR) / MPC_RHS);
-}
-
-size_t mpc_workspace_size(void) { return sizeof(mpc_workspace); }
 
 /* ---- the whole system, one block after another ---- */
-
-enum { BLOCK = n * n };
 
 /* L over `l`, R over `r`. These may be d and e. */
 MPC_CODE static mpc_status factor_blocks(const real* d, const real* e, real* l, real* r) {
@@ -247,6 +256,8 @@ MPC_CODE static mpc_status factor_blocks(const real* d, const real* e, real* l, 
     }
     return row < 0 ? outcome(MPC_OK, -1, -1) : outcome(MPC_NOT_POSITIVE_DEFINITE, block, row);
 }
+
+size_t mpc_workspace_size(void) { return sizeof(mpc_workspace); }
 
 mpc_workspace* mpc_init(void* memory) {
     mpc_workspace* workspace = NULL;
@@ -275,21 +286,11 @@ MPC_CODE mpc_status mpc_refactor(mpc_workspace* MPC_RESTRICT workspace, real* MP
 }
 
 MPC_CODE mpc_status mpc_solve(const mpc_workspace* workspace, const real* b, real* x) {
-    const real* l = workspace->diagonal;
-    const real* r = workspace->coupling;
-    if (l == NULL) {
+    if (workspace->diagonal == NULL) {
         poison_solution(x);
         return outcome(MPC_NOT_FACTORED, -1, -1);
     }
-    forward_block(l, l, x, 0, b, x);
-    for (int i = 1; i < N; ++i) {
-        forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
-    }
-    backward_block(l + (N - 1) * BLOCK, l, x, n, x + (N - 1) * VECTOR);
-    for (int i = N - 2; i >= 0; --i) {
-        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, 0, x + i * VECTOR);
-    }
-    return check_finite(x);
+    return solve_blocks(workspace->diagonal, workspace->coupling, b, x);
 }
 
 MPC_CODE mpc_status mpc_factor_solve(mpc_workspace* workspace, const real* d, const real* e, const real* b, real* x) {

@@ -25,7 +25,7 @@ extern "C" {
 #define MPC_BLOCK 12
 #define MPC_HORIZON 20
 #define MPC_RHS 1
-/* Blocks of the workspace that hold couplings: N - 1, but one where there is none, because arrays are not empty. */
+/* Blocks that hold couplings of factors: N - 1, but one where there is none, because arrays are not empty. */
 #define MPC_COUPLINGS 19
 
 typedef float mpc_real;
@@ -38,7 +38,9 @@ typedef enum {
     /* X is not finite from this block and row on: B holds NaN or infinity, or the numbers have left the range. */
     MPC_NOT_FINITE = 2,
     /* There is no factor: the last factorization failed, or there was none. */
-    MPC_NOT_FACTORED = 3
+    MPC_NOT_FACTORED = 3,
+    /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
+    MPC_NO_SUCH_SHIFT = 4
 } mpc_code;
 
 typedef struct {

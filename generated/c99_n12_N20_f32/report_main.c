@@ -1,4 +1,4 @@
-/* Counts the instructions of a factorization and of a solve, and prints them as JSON beside their flops: see `make report`. */
+/* Counts the instructions of each call, and prints them as JSON beside its flops: see `make report`. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,39 +45,49 @@ static void make_problem(void) {
     }
 }
 
-/* Instructions of a factorization and of a solve, as JSON: see `make report`. */
 static mpc_workspace workspace;
 static mpc_real x[SIZE];
 
-static void print_call(const char* call, unsigned long instructions, unsigned long flops, const char* after) {
-    printf("  \"%s\": {\"instructions\": %lu, \"flops\": %lu, \"instructions_per_flop\": %.3f}%s\n", call, instructions, flops,
-           (double)instructions / (double)(flops > 0 ? flops : 1), after);
+enum { CALLS = 2 };
+static const char* const names[CALLS] = {"factor", "solve"};
+static const unsigned long flops[CALLS] = {FACTOR_FLOPS, SOLVE_FLOPS};
+
+static void prepare(void) {
+    make_problem();
+    mpc_init(&workspace);
 }
 
-static void print_report(const char* counted_by, unsigned long factor, unsigned long solve) {
+/* Returns whether the call fails. */
+static int run_call(int call) {
+    const mpc_status status = call == 0 ? mpc_factor(&workspace, d, e) : mpc_solve(&workspace, b, x);
+    return status.code != MPC_OK;
+}
+
+/* Prints what has been counted, as JSON. */
+static void print_report(const char* counted_by, const unsigned long* instructions) {
+    int k;
     printf("{\n  \"target\": \"%s\",\n  \"compiler\": \"%s\",\n", TARGET, __VERSION__);
-    printf("  \"flags\": \"%s\",\n  \"counted_by\": \"%s\",\n", FLAGS, counted_by);
-    print_call("factor", factor, FACTOR_FLOPS, ",");
-    print_call("solve", solve, SOLVE_FLOPS, "");
-    printf("}\n");
+    printf("  \"flags\": \"%s\",\n  \"counted_by\": \"%s\"", FLAGS, counted_by);
+    for (k = 0; k < CALLS; ++k) {
+        printf(",\n  \"%s\": {\"instructions\": %lu, \"flops\": %lu, ", names[k], instructions[k], flops[k]);
+        printf("\"instructions_per_flop\": %.3f}", (double)instructions[k] / (double)(flops[k] > 0 ? flops[k] : 1));
+    }
+    printf("\n}\n");
 }
-
-static int run_factor(void) { return mpc_factor(&workspace, d, e).code != MPC_OK; }
-static int run_solve(void) { return mpc_solve(&workspace, b, x).code != MPC_OK; }
 
 /* QEMU runs an instruction in a nanosecond (-icount shift=0), and SysTick counts 25 MHz: a tick is 40 instructions. */
 enum { PER_TICK = 40, ENOUGH = 10000, COUNTER = 0xFFFFFF };
 static volatile uint32_t* const systick = (volatile uint32_t*)0xE000E010U; /* control, reload, current */
 
 /* Of one call, as the mean of as many as make the ticks exact to 1 in 10000; 0 if it fails or overruns the counter. */
-static unsigned long count_call(int (*call)(void)) {
+static unsigned long count_call(int call) {
     unsigned long calls = 0, ticks = 0;
     int failed = 0;
     systick[1] = COUNTER;
     systick[2] = 0;
     systick[0] = 5;
     while (ticks < ENOUGH && !failed) {
-        failed = call();
+        failed = run_call(call);
         ++calls;
         ticks = (0 - systick[2]) & COUNTER;
         failed |= (systick[0] >> 16 & 1) != 0;
@@ -86,15 +96,16 @@ static unsigned long count_call(int (*call)(void)) {
 }
 
 int main(void) {
-    unsigned long factor, solve;
-    make_problem();
-    mpc_init(&workspace);
-    factor = count_call(run_factor);
-    solve = count_call(run_solve);
-    if (factor == 0 || solve == 0) {
-        printf("a call failed, or takes more instructions than SysTick counts\n");
-        return 1;
+    unsigned long instructions[CALLS];
+    int k;
+    prepare();
+    for (k = 0; k < CALLS; ++k) {
+        instructions[k] = count_call(k);
+        if (instructions[k] == 0) {
+            printf("%s fails, or takes more instructions than SysTick counts\n", names[k]);
+            return 1;
+        }
     }
-    print_report("qemu-system-arm -icount shift=0, SysTick", factor, solve);
+    print_report("qemu-system-arm -icount shift=0, SysTick", instructions);
     return 0;
 }

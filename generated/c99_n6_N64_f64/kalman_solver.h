@@ -25,7 +25,7 @@ extern "C" {
 #define KALMAN_BLOCK 6
 #define KALMAN_HORIZON 64
 #define KALMAN_RHS 1
-/* Blocks of the workspace that hold couplings: N - 1, but one where there is none, because arrays are not empty. */
+/* Blocks that hold couplings of factors: N - 1, but one where there is none, because arrays are not empty. */
 #define KALMAN_COUPLINGS 63
 
 typedef double kalman_real;
@@ -38,7 +38,9 @@ typedef enum {
     /* X is not finite from this block and row on: B holds NaN or infinity, or the numbers have left the range. */
     KALMAN_NOT_FINITE = 2,
     /* There is no factor: the last factorization failed, or there was none. */
-    KALMAN_NOT_FACTORED = 3
+    KALMAN_NOT_FACTORED = 3,
+    /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
+    KALMAN_NO_SUCH_SHIFT = 4
 } kalman_code;
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* Counts the instructions of a factorization and of a solve, and prints them as JSON beside their flops: see `make report`. */
+/* Counts the instructions of each call, and prints them as JSON beside its flops: see `make report`. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,34 +45,51 @@ static void make_problem(void) {
     }
 }
 
-/* Instructions of a factorization and of a solve, as JSON: see `make report`. */
 static kalman_workspace workspace;
 static kalman_real x[SIZE];
 
-static void print_call(const char* call, unsigned long instructions, unsigned long flops, const char* after) {
-    printf("  \"%s\": {\"instructions\": %lu, \"flops\": %lu, \"instructions_per_flop\": %.3f}%s\n", call, instructions, flops,
-           (double)instructions / (double)(flops > 0 ? flops : 1), after);
+enum { CALLS = 2 };
+static const char* const names[CALLS] = {"factor", "solve"};
+static const unsigned long flops[CALLS] = {FACTOR_FLOPS, SOLVE_FLOPS};
+
+static void prepare(void) {
+    make_problem();
+    kalman_init(&workspace);
 }
 
-static void print_report(const char* counted_by, unsigned long factor, unsigned long solve) {
+/* Returns whether the call fails. */
+static int run_call(int call) {
+    const kalman_status status = call == 0 ? kalman_factor(&workspace, d, e) : kalman_solve(&workspace, b, x);
+    return status.code != KALMAN_OK;
+}
+
+/* Prints what has been counted, as JSON. */
+static void print_report(const char* counted_by, const unsigned long* instructions) {
+    int k;
     printf("{\n  \"target\": \"%s\",\n  \"compiler\": \"%s\",\n", TARGET, __VERSION__);
-    printf("  \"flags\": \"%s\",\n  \"counted_by\": \"%s\",\n", FLAGS, counted_by);
-    print_call("factor", factor, FACTOR_FLOPS, ",");
-    print_call("solve", solve, SOLVE_FLOPS, "");
-    printf("}\n");
+    printf("  \"flags\": \"%s\",\n  \"counted_by\": \"%s\"", FLAGS, counted_by);
+    for (k = 0; k < CALLS; ++k) {
+        printf(",\n  \"%s\": {\"instructions\": %lu, \"flops\": %lu, ", names[k], instructions[k], flops[k]);
+        printf("\"instructions_per_flop\": %.3f}", (double)instructions[k] / (double)(flops[k] > 0 ? flops[k] : 1));
+    }
+    printf("\n}\n");
 }
-
-static int run_factor(void) { return kalman_factor(&workspace, d, e).code != KALMAN_OK; }
-static int run_solve(void) { return kalman_solve(&workspace, b, x).code != KALMAN_OK; }
 
 /* Callgrind counts while this runs without arguments; they then are what it has counted. */
 int main(int count, char** arguments) {
-    if (count == 3) {
-        const unsigned long factor = strtoul(arguments[1], NULL, 10), solve = strtoul(arguments[2], NULL, 10);
-        print_report("valgrind --tool=callgrind", factor, solve);
-        return factor == 0 || solve == 0;
+    unsigned long instructions[CALLS];
+    int k, good = 1;
+    if (count == CALLS + 1) {
+        for (k = 0; k < CALLS; ++k) {
+            instructions[k] = strtoul(arguments[k + 1], NULL, 10);
+            good &= instructions[k] > 0;
+        }
+        print_report("valgrind --tool=callgrind", instructions);
+        return good ? 0 : 1;
     }
-    make_problem();
-    kalman_init(&workspace);
-    return run_factor() || run_solve();
+    prepare();
+    for (k = 0; k < CALLS; ++k) {
+        good &= !run_call(k);
+    }
+    return good ? 0 : 1;
 }

@@ -36,5 +36,3 @@ BTD_CODE static btd_status check_finite(const btd_real* x) {
     const int block = i / VECTOR;
     return outcome(BTD_NOT_FINITE, block, (i - block * VECTOR) / BTD_RHS);
 }
-
-size_t btd_workspace_size(void) { return sizeof(btd_workspace); }

@@ -2,6 +2,7 @@
 report: report.json
 	cat report.json
 
+calls = @CALLS@
 report_main: report_main.o $(filter-out example_main.o, $(objects))
 	$(CC) $(FLAGS) $(CFLAGS) $(LINK) -o $@ $^ -lm
 

@@ -1,11 +1,18 @@
 /* Callgrind counts while this runs without arguments; they then are what it has counted. */
 int main(int count, char** arguments) {
-    if (count == 3) {
-        const unsigned long factor = strtoul(arguments[1], NULL, 10), solve = strtoul(arguments[2], NULL, 10);
-        print_report("valgrind --tool=callgrind", factor, solve);
-        return factor == 0 || solve == 0;
+    unsigned long instructions[CALLS];
+    int k, good = 1;
+    if (count == CALLS + 1) {
+        for (k = 0; k < CALLS; ++k) {
+            instructions[k] = strtoul(arguments[k + 1], NULL, 10);
+            good &= instructions[k] > 0;
+        }
+        print_report("valgrind --tool=callgrind", instructions);
+        return good ? 0 : 1;
     }
-    make_problem();
-    btd_init(&workspace);
-    return run_factor() || run_solve();
+    prepare();
+    for (k = 0; k < CALLS; ++k) {
+        good &= !run_call(k);
+    }
+    return good ? 0 : 1;
 }

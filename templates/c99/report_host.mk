@@ -1,5 +1,6 @@
 
-report.json: report_main
-	valgrind -q --tool=callgrind --callgrind-out-file=factor.count --toggle-collect=btd_factor ./report_main
-	valgrind -q --tool=callgrind --callgrind-out-file=solve.count --toggle-collect=btd_solve ./report_main
-	./report_main `awk '/^summary:/ { print $$2 }' factor.count solve.count` > $@ || { rm $@; exit 1; }
+report.json: report_main $(calls:%=%.count)
+	./report_main `awk '/^summary:/ { print $$2 }' $(calls:%=%.count)` > $@ || { rm $@; exit 1; }
+
+%.count: report_main
+	valgrind -q --tool=callgrind --callgrind-out-file=$@ --toggle-collect=btd_$* ./report_main

@@ -1,7 +1,5 @@
 /* ---- the whole system, one block after another ---- */
 
-enum { BLOCK = n * n };
-
 /* L over `l`, R over `r`. These may be d and e. */
 BTD_CODE static btd_status factor_blocks(const real* d, const real* e, real* l, real* r) {
     int row = factor_block(d, d, 0, l);
@@ -13,6 +11,8 @@ BTD_CODE static btd_status factor_blocks(const real* d, const real* e, real* l, 
     }
     return row < 0 ? outcome(BTD_OK, -1, -1) : outcome(BTD_NOT_POSITIVE_DEFINITE, block, row);
 }
+
+size_t btd_workspace_size(void) { return sizeof(btd_workspace); }
 
 btd_workspace* btd_init(void* memory) {
     btd_workspace* workspace = NULL;
@@ -41,21 +41,11 @@ BTD_CODE btd_status btd_refactor(btd_workspace* BTD_RESTRICT workspace, real* BT
 }
 
 BTD_CODE btd_status btd_solve(const btd_workspace* workspace, const real* b, real* x) {
-    const real* l = workspace->diagonal;
-    const real* r = workspace->coupling;
-    if (l == NULL) {
+    if (workspace->diagonal == NULL) {
         poison_solution(x);
         return outcome(BTD_NOT_FACTORED, -1, -1);
     }
-    forward_block(l, l, x, 0, b, x);
-    for (int i = 1; i < N; ++i) {
-        forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
-    }
-    backward_block(l + (N - 1) * BLOCK, l, x, n, x + (N - 1) * VECTOR);
-    for (int i = N - 2; i >= 0; --i) {
-        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, 0, x + i * VECTOR);
-    }
-    return check_finite(x);
+    return solve_blocks(workspace->diagonal, workspace->coupling, b, x);
 }
 
 BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const real* d, const real* e, const real* b, real* x) {

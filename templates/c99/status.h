@@ -6,7 +6,9 @@ typedef enum {
     /* X is not finite from this block and row on: B holds NaN or infinity, or the numbers have left the range. */
     BTD_NOT_FINITE = 2,
     /* There is no factor: the last factorization failed, or there was none. */
-    BTD_NOT_FACTORED = 3
+    BTD_NOT_FACTORED = 3,
+    /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
+    BTD_NO_SUCH_SHIFT = 4
 } btd_code;
 
 typedef struct {

@@ -80,6 +80,27 @@ TEST_CASE("export: one block, for which E is empty") {
     CHECK(scratch.read("printed").find("x[0] = 0.0909090909") != std::string::npos);
 }
 
+TEST_CASE("export: a matrix factored ahead, for several shifts") {
+    const Scratch scratch;
+    write_problem(scratch, 1);
+    const auto ran = run_trifold(scratch.path, "export --prefactored D.npy E.npy --shift 0.1,1,10 --precision f32 --prefix admm -o out");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(shell(scratch, "make -s -C out run report > printed") == 0);
+    CHECK(scratch.read("printed").find("instructions_per_flop") != std::string::npos);
+    const auto failed = run_trifold(scratch.path, "export --prefactored D.npy E.npy --shift 1,-5000 -o other");
+    CHECK(failed.status == 1);
+    CHECK(failed.err.find("A + -5000 I is not positive definite: the pivot of block 0, row 0") != std::string::npos);
+    CHECK(!scratch.has("other"));
+    check(scratch, "--prefactored D.npy", "--prefactored");
+    check(scratch, "--prefactored D.npy b.npy", "E must be (3, 3, 3)");
+    check(scratch, "--prefactored D.npy E.npy --shift 1,x", "--shift");
+    check(scratch, "--prefactored D.npy E.npy --shift nan", "shift nan is not finite");
+    check(scratch, "--prefactored D.npy E.npy --block 4", "the matrix to factor has 36 elements of D");
+    check(scratch, "--block 3 --horizon 4 --shift 1", "--shift was given without --prefactored");
+    check(scratch, "--prefactored D.npy E.npy --data D.npy E.npy b.npy", "give one of them");
+}
+
 TEST_CASE("export: bad input") {
     const Scratch scratch;
     write_problem(scratch, 1);

@@ -5,13 +5,14 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "tests/cpu/problem.hpp"
 #include "tests/export/project.hpp"
 
 namespace trifold::test {
 
-enum Code { ok = 0, not_positive_definite = 1, not_finite = 2, not_factored = 3 };
+enum Code { ok = 0, not_positive_definite = 1, not_finite = 2, not_factored = 3, no_such_shift = 4 };
 
 struct Status {
     int code, block, row;
@@ -33,6 +34,26 @@ struct Build {
 };
 inline Build plain(const std::string& compiler = "gcc -O2") { return {"c99:generic", compiler + " -std=c99 -ffp-contract=off"}; }
 
+/// A shared library, loaded into this process.
+class Library {
+  public:
+    explicit Library(const std::filesystem::path& path) : handle_(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+        REQUIRE(handle_ != nullptr);
+    }
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+    ~Library() { ::dlclose(handle_); }
+    template <class Signature>
+    Signature* function(const char* name) const {
+        auto* found = ::dlsym(handle_, name);
+        REQUIRE(found != nullptr);
+        return reinterpret_cast<Signature*>(found);
+    }
+
+  private:
+    void* handle_;
+};
+
 /// An exported solver, compiled by the host's compiler and loaded into this process, with a workspace of the size it asks for.
 template <class Real>
 class Exported {
@@ -42,23 +63,17 @@ class Exported {
         const auto built = project_.run(build.compiler + " -shared -fPIC -o solver.so btd_solver.c -lm");
         INFO(built.out);
         REQUIRE(built.status == 0);
-        library_ = ::dlopen((project_.path() / "solver.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-        REQUIRE(library_ != nullptr);
+        library_.emplace(project_.path() / "solver.so");
         const auto size = function<std::size_t()>("btd_workspace_size")();
         memory_.reset(std::aligned_alloc(64, (size + 63) / 64 * 64));
         workspace_ = function<void*(void*)>("btd_init")(memory_.get());
         REQUIRE(workspace_ == memory_.get());
     }
-    Exported(const Exported&) = delete;
-    Exported& operator=(const Exported&) = delete;
-    ~Exported() { ::dlclose(library_); }
 
     const Spec& spec() const { return request_.spec; }
     template <class Signature>
     Signature* function(const char* name) const {
-        auto* found = ::dlsym(library_, name);
-        REQUIRE(found != nullptr);
-        return reinterpret_cast<Signature*>(found);
+        return library_->function<Signature>(name);
     }
     Status factor(const Real* d, const Real* e) {
         return function<Status(void*, const Real*, const Real*)>("btd_factor")(workspace_, d, e);
@@ -76,7 +91,7 @@ class Exported {
     };
     ExportRequest request_;
     Project project_;
-    void* library_ = nullptr;
+    std::optional<Library> library_;
     std::unique_ptr<void, Free> memory_;
     void* workspace_ = nullptr;
 };

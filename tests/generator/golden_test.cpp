@@ -35,11 +35,19 @@ struct GoldenExport {
     ExportRequest request;
 };
 
-// A model predictive controller of a drone's size, and a Kalman smoother.
+/// Two blocks of two, with ones between them.
+const Prefactored small_matrix{.d = {4, 1, 1, 3, 5, 1, 1, 4}, .e = {1, 0, 0, 1}, .shifts = {0.1, 1}};
+
+// A model predictive controller of a drone's size, a Kalman smoother, and a matrix factored ahead for two shifts.
 const GoldenExport golden_exports[] = {
     {"c99_n12_N20_f32",
      {.spec = {.block = 12, .horizon = 20, .precision = Precision::f32}, .target = {Backend::c99, "cortex-m7"}, .prefix = "mpc"}},
     {"c99_n6_N64_f64", {.spec = {.block = 6, .horizon = 64}, .target = {Backend::c99, "generic"}, .prefix = "kalman"}},
+    {"c99_n2_N2_f32_prefactored",
+     {.spec = {.block = 2, .horizon = 2, .precision = Precision::f32},
+      .target = {Backend::c99, "cortex-m4"},
+      .prefix = "admm",
+      .prefactored = small_matrix}},
 };
 
 std::string read(const std::filesystem::path& path) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "generator/error.hpp"
+#include "runtime/error.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/text.hpp"
@@ -14,7 +15,8 @@ namespace {
 struct Options {
     std::int64_t block = 0, horizon = 0, rhs = 0;  // 0: not given
     std::string precision = "f64", target = "c99:generic", prefix = "btd", output = ".";
-    std::vector<std::string> data;
+    std::vector<std::string> data, prefactored;
+    std::vector<double> shifts;
 };
 
 /// The problem to bake in; the sizes that it gives need not be given.
@@ -30,6 +32,16 @@ ProblemData read_data(const Options& options, Spec& spec) {
     return {std::move(system.d), std::move(system.e), std::move(system.b)};
 }
 
+Prefactored read_prefactored(const Options& options, Spec& spec) {
+    auto system = read_matrix(options.prefactored[0], options.prefactored[1], spec.precision);
+    if (system.batch != 1) throw formats::InputError(fmt::format("the matrix to factor is a batch of {}; give one", system.batch));
+    if (spec.block == 0) spec.block = system.block;
+    if (spec.horizon == 0) spec.horizon = system.horizon;
+    Prefactored result{std::move(system.d), std::move(system.e)};
+    if (!options.shifts.empty()) result.shifts = options.shifts;
+    return result;
+}
+
 ExportRequest request_of(const Options& options) {
     ExportRequest request;
     request.target = parse_target(options.target);
@@ -40,11 +52,23 @@ ExportRequest request_of(const Options& options) {
     spec.rhs = options.rhs == 0 ? 1 : options.rhs;
     spec.precision = parse_precision(options.precision);
     if (!options.data.empty()) request.data = read_data(options, spec);
+    if (!options.prefactored.empty()) request.prefactored = read_prefactored(options, spec);
+    if (options.prefactored.empty() && !options.shifts.empty())
+        throw SpecError("--shift was given without --prefactored; give the matrix whose factors become constants");
     return request;
 }
 
+/// A matrix that has no factors is one that cannot be solved.
+std::vector<ExportedFile> make_files(const ExportRequest& request) {
+    try {
+        return export_project(request);
+    } catch (const IndefiniteMatrix& error) {
+        throw NotPositiveDefinite(error.what(), {{0, error.block, error.row}});
+    }
+}
+
 int run(const Options& options, bool json) {
-    const auto files = export_project(request_of(options));
+    const auto files = make_files(request_of(options));
     const auto directory = formats::make_directory(options.output);
     std::vector<std::vector<std::string>> rows;
     auto names = Json::array();
@@ -73,6 +97,11 @@ Action add_export(CLI::App& app, const bool& json) {
         ->capture_default_str();
     app.add_option("--prefix", options->prefix, "Of every name in the code")->capture_default_str();
     app.add_option("--data", options->data, "A problem to bake in for the example: D.npy E.npy b.npy, or A.mtx b.mtx")->expected(2, 3);
+    app.add_option("--prefactored", options->prefactored,
+                   "D.npy E.npy: a matrix whose factors become constants, for a solver that only solves")
+        ->expected(2);
+    app.add_option("--shift", options->shifts, "With --prefactored: factors of A + shift I for each of these, such as 0.1,1,10")
+        ->delimiter(',');
     app.add_option("-o,--output", options->output, "Directory to write to")->capture_default_str();
     app.footer("The README written beside the code says how to build, run and call it.");
     return [options, &json] { return run(*options, json); };

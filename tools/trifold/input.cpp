@@ -67,6 +67,19 @@ Input read_input(const std::vector<std::string>& files, std::optional<std::int64
     return input;
 }
 
+System read_matrix(const std::string& d, const std::string& e, Precision precision) {
+    const auto read = [](const std::string& name) { return parse_npy(read_file(name), name); };
+    const auto diagonal = read(d), coupling = read(e);
+    Array zero;
+    for (std::size_t k = 0; k + 1 < diagonal.shape.size(); ++k) zero.shape.push_back(diagonal.shape[k]);
+    zero.values.resize(diagonal.shape.empty() || diagonal.shape.back() == 0
+                           ? 0
+                           : diagonal.values.size() / static_cast<std::size_t>(diagonal.shape.back()));
+    auto system = assemble(diagonal, coupling, zero);
+    formats::check_finite(system, precision);
+    return system;
+}
+
 std::string format_solution(const Input& input, const std::vector<double>& x) {
     if (input.kind == Kind::numpy) return format_npy({input.shape, input.precision, x});
     const auto count = static_cast<std::ptrdiff_t>(input.system.rows * input.system.rhs);

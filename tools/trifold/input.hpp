@@ -23,6 +23,9 @@ struct Input {
 /// Throws InputError.
 Input read_input(const std::vector<std::string>& files, std::optional<std::int64_t> block, std::optional<Precision> precision);
 
+/// D and E alone, NumPy arrays; the right-hand side of the system is zero.
+formats::System read_matrix(const std::string& d, const std::string& e, Precision precision);
+
 /// x [batch][N][n][m] as a file of the input's kind, without padding.
 std::string format_solution(const Input& input, const std::vector<double>& x);
 

@@ -1,0 +1,71 @@
+/* ---- sweeps: columns of a right-hand side, whose elements are m apart ---- */
+
+typedef struct {
+    real s0, s1;
+} pair;
+
+/* s - a x for rows r and r1 of a, over the first `count` columns. */
+static inline pair subtract_rows(pair s, const real* a, int r, int r1, const real* x, int count) {
+    for (int k = 0; k < count; ++k) {
+        s.s0 -= a[r * n + k] * x[k * m];
+        s.s1 -= a[r1 * n + k] * x[k * m];
+    }
+    return s;
+}
+
+/* s - a' x for columns r and r1 of a, over the rows from `first` on. */
+static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int first) {
+    for (int k = first; k < n; ++k) {
+        s.s0 -= a[k * n + r] * x[k * m];
+        s.s1 -= a[k * n + r1] * x[k * m];
+    }
+    return s;
+}
+
+/* y = L^-1 (b - a y_before), a being `width` columns wide: n, or 0 for the first block. y may be b. */
+BTD_CODE static void forward_block(const real* l, const real* a, const real* y_before, int width, const real* b, real* y) {
+    for (int c = 0; c < m; ++c) {
+        for (int r = 0; r < n; r += 2) {
+            const int r1 = partner(r);
+            pair s = {b[r * m + c], b[r1 * m + c]};
+            s = subtract_rows(s, a, r, r1, y_before + c, width);
+            s = subtract_rows(s, l, r, r1, y + c, r);
+            s.s0 *= l[r * n + r];
+            y[r * m + c] = s.s0;
+            if (r1 > r) {
+                y[r1 * m + c] = (s.s1 - s.s0 * l[r1 * n + r]) * l[r1 * n + r1];
+            }
+        }
+    }
+}
+
+/* x = L^-T (x - a' x_next), where `first_row` of a is 0, or n for the last block, which has no next. */
+BTD_CODE static void backward_block(const real* l, const real* a, const real* x_next, int first_row, real* x) {
+    for (int c = 0; c < m; ++c) {
+        for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
+            const int r1 = partner(r);
+            pair s = {x[r * m + c], x[r1 * m + c]};
+            s = subtract_columns(s, a, r, r1, x_next + c, first_row);
+            s = subtract_columns(s, l, r, r1, x + c, r1 + 1);
+            if (r1 > r) {
+                s.s1 *= l[r1 * n + r1];
+                x[r1 * m + c] = s.s1;
+                s.s0 -= l[r1 * n + r] * s.s1;
+            }
+            x[r * m + c] = s.s0 * l[r * n + r];
+        }
+    }
+}
+
+/* Over all blocks, one after another: x = A^-1 b, A = L L' with L in `l` and `r`. x may be b. */
+BTD_CODE static btd_status solve_blocks(const real* l, const real* r, const real* b, real* x) {
+    forward_block(l, l, x, 0, b, x);
+    for (int i = 1; i < N; ++i) {
+        forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
+    }
+    backward_block(l + (N - 1) * BLOCK, l, x, n, x + (N - 1) * VECTOR);
+    for (int i = N - 2; i >= 0; --i) {
+        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, 0, x + i * VECTOR);
+    }
+    return check_finite(x);
+}
