@@ -94,8 +94,8 @@ struct Contender {
     std::vector<double> factor_times, factor_solve_times;
 };
 
-/// Rounds of every contender in turn, so that what disturbs one disturbs all. Each is called once before its times count: while the
-/// others run its data leave the caches and its threads go to sleep, which in a steady loop of calls they do not.
+/// Rounds of every contender in turn, so that what disturbs one disturbs all. Each works for a millisecond before its times count: while
+/// the others run its data leave the caches and its threads go to sleep, which in a steady loop of calls they do not.
 void race(std::vector<Contender>& contenders, double seconds, clockid_t clock) {
     const auto time = [&](const std::function<void()>& work, int repeats) {
         const auto start = clock_seconds(clock);
@@ -107,7 +107,8 @@ void race(std::vector<Contender>& contenders, double seconds, clockid_t clock) {
     const auto end = clock_seconds(CLOCK_MONOTONIC) + seconds;
     for (int round = 0; round < 15 || clock_seconds(CLOCK_MONOTONIC) < end; ++round)
         for (auto& contender : contenders) {
-            contender.factor();
+            const auto awake = clock_seconds(CLOCK_MONOTONIC) + 1e-3;
+            while (clock_seconds(CLOCK_MONOTONIC) < awake) contender.factor();
             contender.factor_times.push_back(time(contender.factor, repeats));
             contender.factor_solve_times.push_back(time(contender.factor_solve, repeats));
         }
