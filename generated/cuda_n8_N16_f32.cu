@@ -117,6 +117,7 @@ typedef struct {
 #define TRIFOLD_RIDERS 1
 #define TRIFOLD_LOWER_LEADING 12
 #define TRIFOLD_STACKED_LEADING 20
+#define TRIFOLD_FRONT_ROOM 1
 #define TRIFOLD_SHARED_FACTOR 2240
 #define TRIFOLD_SHARED_SWEEP 496
 #define TRIFOLD_TENSOR 0
@@ -310,7 +311,7 @@ typedef TRIFOLD_REAL real;
  * are stored inverted, so that every triangular solve is a sequence of products. */
 constexpr int block_size = TRIFOLD_BLOCK;
 constexpr int padded = TRIFOLD_PADDED;
-constexpr int tile = TRIFOLD_TILE;
+[[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
 constexpr int vector_width = 16 / static_cast<int>(sizeof(real));
 constexpr int strip = padded < 8 ? padded : 8;  /* columns of a product that one thread takes */
 constexpr int threads = TRIFOLD_THREADS;
@@ -901,6 +902,11 @@ static_assert(padded % strip_columns == 0, "strips are whole, bands may lack the
 constexpr int lower_squares = bands * (bands + 1) / 2, lower_rounds = (lower_squares + warps - 1) / warps;
 static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
 
+/* R of the front to the left and G of the one to the right come into places of their own, or where they find no room, into the
+ * rows of [R; G] before those are needed. */
+constexpr bool has_room = TRIFOLD_FRONT_ROOM;
+constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
+
 /* Named barriers: tile t is there; the warps of the stack have met. */
 constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, barriers = stack_barrier + 1;
 
@@ -913,9 +919,10 @@ struct FrontShared {
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
-    alignas(16) real left[lower_leading * padded];      /* R of the front to the left */
-    alignas(16) real right[lower_leading * padded];     /* G of the front to the right */
+    alignas(16) real pulled[has_room ? 2 * lower_leading * padded : vector_width]; /* R of the front to the left, G of the one to the right */
 };
+TRIFOLD_DEVICE real* left_of(FrontShared& shared) { return has_room ? shared.pulled : shared.stacked; }
+TRIFOLD_DEVICE real* right_of(FrontShared& shared) { return has_room ? shared.pulled + lower_leading * padded : shared.stacked + padded; }
 static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
 
 /* Before the first front of a thread block; its first barrier comes with the claim. */
@@ -981,7 +988,7 @@ TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a
         }
     }
 }
-constexpr int block_quads = padded % 16 == 0 ? 4 : 2;
+constexpr int block_quads = has_room && padded % 16 == 0 ? 4 : 2; /* the largest blocks need the registers */
 
 /* use(value, r, c) for the elements of the patch at (row, column) that lie within a block. */
 template <class Use>
@@ -993,11 +1000,11 @@ TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const 
     }
 }
 
-/* Starts the copy of a block of the workspace, all threads together. */
-TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from) {
+/* Starts the copy of a block of the workspace, by `workers` threads together. */
+TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = thread_index(), int workers = threads) {
     constexpr int vectors = padded / vector_width;
 #pragma unroll 4
-    for (int e = thread_index(); e < vectors * padded; e += threads)
+    for (int e = worker; e < vectors * padded; e += workers)
         copy_async(to + e % vectors * vector_width + e / vectors * leading, from + e * vector_width);
 }
 
@@ -1052,11 +1059,12 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
         const bool last = k + 1 == front.level;
         if (await_fronts(args, Kind::factor, member, front.run, left, right)) fed = true;
-        copy_block(shared.left, lower_leading, next_of(args, member, left));
-        if (right >= 0) copy_block(shared.right, lower_leading, behind_of(args, member, right));
+        const real *const r = left_of(shared), *const g = right_of(shared);
+        copy_block(left_of(shared), pulled_leading, next_of(args, member, left));
+        if (right >= 0) copy_block(right_of(shared), pulled_leading, behind_of(args, member, right));
         if (Riders) update_riders(shared.lower, args, member, left, right);
         end_copies();
-        if (last) {
+        if (last && has_room) {
             if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
             if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left));
             end_copies();
@@ -1068,9 +1076,9 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         each_lower_square(sums, [&](BandSquare& sum, int row, int column) {
             const bool whole = row + 8 < padded;
             const int count = column + 16 <= padded ? square_strips : 1;
-            multiply_band<1, block_quads, strip_columns>(sum.strips, shared.left + row, lower_leading, shared.left + column, lower_leading, whole, count, padded);
+            multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, pulled_leading, r + column, pulled_leading, whole, count, padded);
             if (right >= 0)
-                multiply_band<1, block_quads, strip_columns>(sum.strips, shared.right + row, lower_leading, shared.right + column, lower_leading, whole, count, padded);
+                multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, pulled_leading, g + column, pulled_leading, whole, count, padded);
         });
         if (!last) block_sync();
     }
@@ -1086,8 +1094,20 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
     return fed;
 }
 
+/* R_k and G_j to where they are needed, by the warps of the stack, where they had no place while D took its updates. */
+TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, trifold_int left, trifold_int right) {
+    const int worker = thread_index() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
+    if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right), worker, workers);
+    if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left), worker, workers);
+    end_copies();
+    wait_copies<0>();
+    meet(shared, stack_barrier, workers);
+}
+
 /* -R_k G_k' and -G_j R_j' where R_k and G_j stand, by the warps of the stack: one has all of a band. */
-TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const Front& front) {
+TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const trifold_int distance = trifold_int(1) << (front.level - 1), left = front.block - distance, right = front.block + distance;
+    if (!has_room) fetch_stack(shared, args, member, front, left, right);
 #pragma unroll 1
     for (int unit = thread_index() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
         const bool ahead = unit < bands;
@@ -1095,8 +1115,10 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const Front& front) {
         const int row = unit % bands * 16;
         real* band = shared.stacked + (ahead ? 0 : padded) + row;
         Patch products[strips]{};
-        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, ahead ? shared.right : shared.left, lower_leading, row + 8 < padded,
-                                                     strips, padded);
+        const real* other = ahead ? right_of(shared) : left_of(shared);
+        if (!has_room) other = ahead ? behind_of(args, member, right) : next_of(args, member, left);
+        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, other, has_room ? lower_leading : padded, row + 8 < padded, strips,
+                                                     padded);
         warp_sync();
 #pragma unroll
         for (int strip = 0; strip < strips; ++strip)
@@ -1419,7 +1441,7 @@ TRIFOLD_DEVICE void follow(FrontShared& shared, const trifold_args& args, trifol
     }
 }
 
-/* Factorization of all fronts in one launch, a thread block each, for blocks up to 64 (double) or 96 (single).
+/* Factorization of all fronts in one launch, a thread block each, for blocks up to 88 (double) or 96 (single).
  *
  * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
  * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
@@ -1509,7 +1531,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     const bool fed = load_front<Riders>(shared, args, member, front);
     const bool in_stack = warp >= pivot_warps;
     if (in_stack) {
-        if (front.level > 0) make_couplings(shared, front);
+        if (front.level > 0) make_couplings(shared, args, member, front);
         follow<Riders>(shared, args, member, front);
     } else {
 #pragma unroll 1

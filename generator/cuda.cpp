@@ -137,6 +137,7 @@ std::string emit(const Program& program) {
         {"RIDERS", plan.riders},
         {"LOWER_LEADING", plan.lower_leading},
         {"STACKED_LEADING", plan.stacked_leading},
+        {"FRONT_ROOM", plan.front_room ? 1 : 0},
         {"SHARED_FACTOR", plan.factor_shared},
         {"SHARED_SWEEP", plan.sweep_shared},
         {"TENSOR", spec.precision == Precision::f64 && has_fast_tensor(program.target) ? 1 : 0},

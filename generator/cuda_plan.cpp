@@ -49,7 +49,7 @@ Plan tiled_plan(const Spec& spec) {
 }
 
 /// Blocks beyond this leave no room for a front in a thread block's registers and shared memory.
-std::int64_t dataflow_limit(const Spec& spec) { return spec.precision == Precision::f64 ? 64 : 96; }
+std::int64_t dataflow_limit(const Spec& spec) { return spec.precision == Precision::f64 ? 88 : 96; }
 
 /// Two warps take turns at D's column tiles, of the others a lane has a row of [R; G] (FrontShared in
 /// templates/device/front_dataflow.cuh). A warp of 64 multiplies strips of 16 columns, of which a block has a whole number.
@@ -65,7 +65,12 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     plan.lower_leading = leading_for(plan.padded + plan.riders);
     plan.stacked_leading = leading_for(2 * plan.padded);
     const auto head = 24 + 8 + 16 * 4 + 8 * plan.padded + tiles * 64 * plan.real + plan.padded * plan.real;
-    plan.factor_shared = round_up(head, 16) + (3 * plan.lower_leading + plan.stacked_leading) * plan.padded * plan.real;
+    const auto factor_shared = [&](std::int64_t pulled) {
+        return round_up(head, 16) + ((plan.lower_leading + plan.stacked_leading) * plan.padded + pulled) * plan.real;
+    };
+    plan.factor_shared = factor_shared(2 * plan.lower_leading * plan.padded);
+    plan.front_room = target.backend == Backend::hip || plan.factor_shared <= shared_limit(target);
+    if (!plan.front_room) plan.factor_shared = factor_shared(16 / plan.real);
     return plan;
 }
 

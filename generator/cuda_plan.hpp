@@ -23,6 +23,7 @@ struct Plan {
     std::int64_t parts = 1;                 ///< the columns of a panel are cut in, so that all threads load
     bool stage_factor = false;              ///< sweeps copy the factor to shared memory
     std::int64_t riders = 0, lower_leading = 0, stacked_leading = 0;  ///< right-hand sides in the panel (dataflow, team); dataflow's arrays
+    bool front_room = true;                                           ///< dataflow: for the blocks that a front pulls
     std::int64_t team = 1;                                            ///< lanes that have a system
     std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
 };

@@ -6,7 +6,7 @@ typedef TRIFOLD_REAL real;
  * are stored inverted, so that every triangular solve is a sequence of products. */
 constexpr int block_size = TRIFOLD_BLOCK;
 constexpr int padded = TRIFOLD_PADDED;
-constexpr int tile = TRIFOLD_TILE;
+[[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
 constexpr int vector_width = 16 / static_cast<int>(sizeof(real));
 constexpr int strip = padded < 8 ? padded : 8;  /* columns of a product that one thread takes */
 constexpr int threads = TRIFOLD_THREADS;

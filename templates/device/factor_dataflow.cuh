@@ -1,4 +1,4 @@
-/* Factorization of all fronts in one launch, a thread block each, for blocks up to 64 (double) or 96 (single).
+/* Factorization of all fronts in one launch, a thread block each, for blocks up to 88 (double) or 96 (single).
  *
  * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
  * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
@@ -88,7 +88,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     const bool fed = load_front<Riders>(shared, args, member, front);
     const bool in_stack = warp >= pivot_warps;
     if (in_stack) {
-        if (front.level > 0) make_couplings(shared, front);
+        if (front.level > 0) make_couplings(shared, args, member, front);
         follow<Riders>(shared, args, member, front);
     } else {
 #pragma unroll 1

@@ -12,6 +12,11 @@ static_assert(padded % strip_columns == 0, "strips are whole, bands may lack the
 constexpr int lower_squares = bands * (bands + 1) / 2, lower_rounds = (lower_squares + warps - 1) / warps;
 static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
 
+/* R of the front to the left and G of the one to the right come into places of their own, or where they find no room, into the
+ * rows of [R; G] before those are needed. */
+constexpr bool has_room = TRIFOLD_FRONT_ROOM;
+constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
+
 /* Named barriers: tile t is there; the warps of the stack have met. */
 constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, barriers = stack_barrier + 1;
 
@@ -24,9 +29,10 @@ struct FrontShared {
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
-    alignas(16) real left[lower_leading * padded];      /* R of the front to the left */
-    alignas(16) real right[lower_leading * padded];     /* G of the front to the right */
+    alignas(16) real pulled[has_room ? 2 * lower_leading * padded : vector_width]; /* R of the front to the left, G of the one to the right */
 };
+TRIFOLD_DEVICE real* left_of(FrontShared& shared) { return has_room ? shared.pulled : shared.stacked; }
+TRIFOLD_DEVICE real* right_of(FrontShared& shared) { return has_room ? shared.pulled + lower_leading * padded : shared.stacked + padded; }
 static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
 
 /* Before the first front of a thread block; its first barrier comes with the claim. */
@@ -92,7 +98,7 @@ TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a
         }
     }
 }
-constexpr int block_quads = padded % 16 == 0 ? 4 : 2;
+constexpr int block_quads = has_room && padded % 16 == 0 ? 4 : 2; /* the largest blocks need the registers */
 
 /* use(value, r, c) for the elements of the patch at (row, column) that lie within a block. */
 template <class Use>
@@ -104,10 +110,10 @@ TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const 
     }
 }
 
-/* Starts the copy of a block of the workspace, all threads together. */
-TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from) {
+/* Starts the copy of a block of the workspace, by `workers` threads together. */
+TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = thread_index(), int workers = threads) {
     constexpr int vectors = padded / vector_width;
 #pragma unroll 4
-    for (int e = thread_index(); e < vectors * padded; e += threads)
+    for (int e = worker; e < vectors * padded; e += workers)
         copy_async(to + e % vectors * vector_width + e / vectors * leading, from + e * vector_width);
 }

@@ -49,11 +49,12 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
         const bool last = k + 1 == front.level;
         if (await_fronts(args, Kind::factor, member, front.run, left, right)) fed = true;
-        copy_block(shared.left, lower_leading, next_of(args, member, left));
-        if (right >= 0) copy_block(shared.right, lower_leading, behind_of(args, member, right));
+        const real *const r = left_of(shared), *const g = right_of(shared);
+        copy_block(left_of(shared), pulled_leading, next_of(args, member, left));
+        if (right >= 0) copy_block(right_of(shared), pulled_leading, behind_of(args, member, right));
         if (Riders) update_riders(shared.lower, args, member, left, right);
         end_copies();
-        if (last) {
+        if (last && has_room) {
             if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
             if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left));
             end_copies();
@@ -65,9 +66,9 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         each_lower_square(sums, [&](BandSquare& sum, int row, int column) {
             const bool whole = row + 8 < padded;
             const int count = column + 16 <= padded ? square_strips : 1;
-            multiply_band<1, block_quads, strip_columns>(sum.strips, shared.left + row, lower_leading, shared.left + column, lower_leading, whole, count, padded);
+            multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, pulled_leading, r + column, pulled_leading, whole, count, padded);
             if (right >= 0)
-                multiply_band<1, block_quads, strip_columns>(sum.strips, shared.right + row, lower_leading, shared.right + column, lower_leading, whole, count, padded);
+                multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, pulled_leading, g + column, pulled_leading, whole, count, padded);
         });
         if (!last) block_sync();
     }
@@ -83,8 +84,20 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
     return fed;
 }
 
+/* R_k and G_j to where they are needed, by the warps of the stack, where they had no place while D took its updates. */
+TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, trifold_int left, trifold_int right) {
+    const int worker = thread_index() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
+    if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right), worker, workers);
+    if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left), worker, workers);
+    end_copies();
+    wait_copies<0>();
+    meet(shared, stack_barrier, workers);
+}
+
 /* -R_k G_k' and -G_j R_j' where R_k and G_j stand, by the warps of the stack: one has all of a band. */
-TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const Front& front) {
+TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const trifold_int distance = trifold_int(1) << (front.level - 1), left = front.block - distance, right = front.block + distance;
+    if (!has_room) fetch_stack(shared, args, member, front, left, right);
 #pragma unroll 1
     for (int unit = thread_index() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
         const bool ahead = unit < bands;
@@ -92,8 +105,10 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const Front& front) {
         const int row = unit % bands * 16;
         real* band = shared.stacked + (ahead ? 0 : padded) + row;
         Patch products[strips]{};
-        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, ahead ? shared.right : shared.left, lower_leading, row + 8 < padded,
-                                                     strips, padded);
+        const real* other = ahead ? right_of(shared) : left_of(shared);
+        if (!has_room) other = ahead ? behind_of(args, member, right) : next_of(args, member, left);
+        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, other, has_room ? lower_leading : padded, row + 8 < padded, strips,
+                                                     padded);
         warp_sync();
 #pragma unroll
         for (int strip = 0; strip < strips; ++strip)

@@ -32,7 +32,7 @@ std::int64_t shared_limit(const std::string& arch) {
 }
 
 void check_compiles(const Compiler& compiler, const Spec& spec, const std::string& arch, const std::string& variant = "auto") {
-    const auto* schedule = variant == "team" ? "sequential" : "twisted:3";
+    const auto* schedule = variant == "team" ? "sequential" : variant == "dataflow" ? "multi-stage" : "twisted:3";
     const auto program = generate(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant});
     const auto label = fmt::format("n {} {} m {} {} {}", spec.block, to_string(spec.precision), spec.rhs, arch, program.variant.name);
     CAPTURE(label);
@@ -81,6 +81,14 @@ TEST_CASE("NVRTC compiles the largest blocks and the smallest shared memory") {
     check_compiles(*compiler, spec_of(48, Precision::f64, 1), "sm_75");
     check_compiles(*compiler, spec_of(100, Precision::f64, 1), "sm_75", "tile-dataflow");
     check_compiles(*compiler, spec_of(1024, Precision::f32, 100), "sm_86");
+}
+
+TEST_CASE("NVRTC compiles fronts that flow") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    check_compiles(*compiler, spec_of(32, Precision::f64, 1), "sm_90", "dataflow");
+    check_compiles(*compiler, spec_of(88, Precision::f64, 1), "sm_90", "dataflow");
+    check_compiles(*compiler, spec_of(96, Precision::f32, 3), "sm_80", "dataflow");
 }
 
 TEST_CASE("NVRTC compiles kernels of teams") {
