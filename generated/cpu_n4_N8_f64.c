@@ -353,10 +353,30 @@ INLINE integer at(integer row, integer column) { return row / LANES * STRIP + co
 INLINE integer across(integer row, integer column) { return SQUARE ? row * n + column * LANES : at(row, column); }
 INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
 
+/* GCC reads a row anew for every multiplier unless it cannot know where the register's value is from; and it carries rows from one turn of
+ * a loop to the next, in registers that there are not, unless it cannot know where a pointer points. Clang does neither. */
+#if defined(__clang__) || TRIFOLD_LANES * TRIFOLD_REAL_BYTES < 16
+#define HOLD(row)
+#elif defined(__x86_64__)
+#define HOLD(row) __asm__("" : "+v"(row))
+#elif defined(__aarch64__)
+#define HOLD(row) __asm__("" : "+w"(row))
+#else
+#define HOLD(row)
+#endif
+#if defined(__clang__)
+#define FORGET(pointer)
+#else
+#define FORGET(pointer) __asm__("" : "+r"(pointer))
+#endif
+
 /* c[w * H + h] -= sum over k < count of a(rows h, k) b(w, k). */
 INLINE void multiply_column(const int H, const int W, vec* c, const real* a, const real* b) {
     vec rows[3];
-    UNROLL for (int h = 0; h < H; ++h) rows[h] = load(a + h * STRIP);
+    UNROLL for (int h = 0; h < H; ++h) {
+        rows[h] = load(a + h * STRIP);
+        HOLD(rows[h]);
+    }
     UNROLL for (int w = 0; w < W; ++w) {
         const vec multiplier = spread(b[w]);
         UNROLL for (int h = 0; h < H; ++h) c[w * H + h] -= rows[h] * multiplier;
@@ -372,7 +392,9 @@ INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, c
     }
     integer k = 0;
     for (; k + 4 <= count; k += 4) {
-        UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few && u % 2 ? odd : c, a + (k + u) * LANES, b + (k + u) * LANES);
+        const real* rows = a + k * LANES;
+        FORGET(rows);
+        UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES);
     }
     if (n % 4 != 0 || LANES % 4 != 0)
         ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES);
