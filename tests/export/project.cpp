@@ -24,11 +24,11 @@ Ran shell(const std::string& command) {
     return ran;
 }
 
-Project::Project(const ExportRequest& request) {
+Project::Project(const std::vector<ExportedFile>& files) {
     static int count = 0;
     path_ = fs::temp_directory_path() / fmt::format("trifold-export-test-{}-{}", ::getpid(), ++count);
     fs::create_directories(path_);
-    for (const auto& file : export_project(request)) write(file.name, file.text);
+    for (const auto& file : files) write(file.name, file.text);
 }
 
 Project::~Project() {

@@ -20,7 +20,8 @@ Ran shell(const std::string& command);
 /// An exported project in a directory of its own, removed at the end.
 class Project {
   public:
-    explicit Project(const ExportRequest& request);
+    explicit Project(const ExportRequest& request) : Project(export_project(request)) {}
+    explicit Project(const std::vector<ExportedFile>& files);
     Project(const Project&) = delete;
     Project& operator=(const Project&) = delete;
     ~Project();

@@ -27,6 +27,7 @@ FakeCuda& fake_cuda() {
 
 struct CUctx_st {};
 struct CUmod_st {};
+struct CUevent_st {};
 struct CUfunc_st {
     void (*entry)(trifold_args, trifold_level);
     int shared_limit = 48 * 1024;
@@ -113,6 +114,7 @@ CUresult cuCtxPopCurrent(CUcontext* context) {
     if (stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
     return *context = stack.back(), stack.pop_back(), CUDA_SUCCESS;
 }
+CUresult cuCtxSetCurrent(CUcontext context) { return stack.assign(1, context), CUDA_SUCCESS; }
 CUresult cuCtxGetCurrent(CUcontext* context) { return *context = stack.empty() ? nullptr : stack.back(), CUDA_SUCCESS; }
 CUresult cuCtxGetDevice(CUdevice* device) { return *device = 0, CUDA_SUCCESS; }
 CUresult cuCtxSynchronize() {
@@ -195,6 +197,24 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
     return *status = stream != nullptr && stream->capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
 }
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) { return stream->capturing = true, CUDA_SUCCESS; }
+
+CUresult cuEventCreate(CUevent* event, unsigned) {
+    ENTER;
+    return ++fake_cuda().events, *event = new CUevent_st, CUDA_SUCCESS;
+}
+CUresult cuEventDestroy(CUevent event) {
+    ENTER;
+    return --fake_cuda().events, delete event, CUDA_SUCCESS;
+}
+CUresult cuEventRecord(CUevent, CUstream) {
+    ENTER;
+    return CUDA_SUCCESS;
+}
+CUresult cuEventSynchronize(CUevent) {
+    ENTER;
+    return CUDA_SUCCESS;
+}
+CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) { return *milliseconds = 1, CUDA_SUCCESS; }
 
 CUresult cuGraphCreate(CUgraph* graph, unsigned) {
     ENTER;

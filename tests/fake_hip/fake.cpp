@@ -124,6 +124,16 @@ hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* stat
     return result;
 }
 
+hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
+    return forward(__func__, cuEventCreate, reinterpret_cast<CUevent*>(event), flags);
+}
+hipError_t hipEventDestroy(hipEvent_t event) { return forward(__func__, cuEventDestroy, reinterpret_cast<CUevent>(event)); }
+hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
+    return forward(__func__, cuEventRecord, reinterpret_cast<CUevent>(event), stream_of(stream));
+}
+hipError_t hipEventSynchronize(hipEvent_t event) { return forward(__func__, cuEventSynchronize, reinterpret_cast<CUevent>(event)); }
+hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t, hipEvent_t) { return *milliseconds = 1, hipSuccess; }
+
 hipError_t hipGraphCreate(hipGraph_t* graph, unsigned flags) {
     return forward(__func__, cuGraphCreate, reinterpret_cast<CUgraph*>(graph), flags);
 }

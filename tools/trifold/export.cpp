@@ -5,6 +5,7 @@
 #include "generator/error.hpp"
 #include "runtime/error.hpp"
 #include "tools/formats/file.hpp"
+#include "tools/trifold/export_gpu.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
@@ -17,6 +18,7 @@ struct Options {
     std::string precision = "f64", target = "c99:generic", prefix = "btd", output = ".";
     std::vector<std::string> data, prefactored;
     std::vector<double> shifts;
+    GpuExportOptions gpu;
 };
 
 /// The problem to bake in; the sizes that it gives need not be given.
@@ -42,17 +44,22 @@ Prefactored read_prefactored(const Options& options, Spec& spec) {
     return result;
 }
 
-ExportRequest request_of(const Options& options) {
-    ExportRequest request;
-    request.target = parse_target(options.target);
-    request.prefix = options.prefix;
-    auto& spec = request.spec;
+Spec spec_of(const Options& options) {
+    Spec spec;
     spec.block = options.block;
     spec.horizon = options.horizon;
     spec.rhs = options.rhs == 0 ? 1 : options.rhs;
     spec.precision = parse_precision(options.precision);
-    if (!options.data.empty()) request.data = read_data(options, spec);
-    if (!options.prefactored.empty()) request.prefactored = read_prefactored(options, spec);
+    return spec;
+}
+
+ExportRequest request_of(const Options& options) {
+    ExportRequest request;
+    request.target = parse_target(options.target);
+    request.prefix = options.prefix;
+    request.spec = spec_of(options);
+    if (!options.data.empty()) request.data = read_data(options, request.spec);
+    if (!options.prefactored.empty()) request.prefactored = read_prefactored(options, request.spec);
     if (options.prefactored.empty() && !options.shifts.empty())
         throw SpecError("--shift was given without --prefactored; give the matrix whose factors become constants");
     return request;
@@ -67,8 +74,16 @@ std::vector<ExportedFile> make_files(const ExportRequest& request) {
     }
 }
 
+std::vector<ExportedFile> make_gpu_files(const Options& options) {
+    if (!options.data.empty() || !options.prefactored.empty() || !options.shifts.empty())
+        throw SpecError("--data, --prefactored and --shift are for c99 targets, not for " + options.target + "; leave them out");
+    return options.gpu.project(spec_of(options), options.target, options.prefix);
+}
+
 int run(const Options& options, bool json) {
-    const auto files = make_files(request_of(options));
+    const bool for_gpu = is_gpu_export(options.target);
+    if (!for_gpu) options.gpu.expect_none(options.target);
+    const auto files = for_gpu ? make_gpu_files(options) : make_files(request_of(options));
     const auto directory = formats::make_directory(options.output);
     std::vector<std::vector<std::string>> rows;
     auto names = Json::array();
@@ -89,11 +104,12 @@ int run(const Options& options, bool json) {
 
 Action add_export(CLI::App& app, const bool& json) {
     const auto options = std::make_shared<Options>();
-    app.add_option("--block", options->block, "Block size n, 1 to 64");
+    app.add_option("--block", options->block, "Block size n, 1 to 64; for a GPU to 1024");
     app.add_option("--horizon", options->horizon, "Number of diagonal blocks N");
     app.add_option("--precision", options->precision, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
     app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once; otherwise those of --data, or 1")->check(CLI::PositiveNumber);
-    app.add_option("--target", options->target, "c99:generic, c99:cortex-m4, c99:cortex-m7, c99:neon, c99:avx2 or c99:avx512")
+    app.add_option("--target", options->target,
+                   "c99:generic, c99:cortex-m4, c99:cortex-m7, c99:neon, c99:avx2 or c99:avx512; cuda:sm_87,sm_110,... or hip:gfx942,...")
         ->capture_default_str();
     app.add_option("--prefix", options->prefix, "Of every name in the code")->capture_default_str();
     app.add_option("--data", options->data, "A problem to bake in for the example: D.npy E.npy b.npy, or A.mtx b.mtx")->expected(2, 3);
@@ -103,6 +119,7 @@ Action add_export(CLI::App& app, const bool& json) {
     app.add_option("--shift", options->shifts, "With --prefactored: factors of A + shift I for each of these, such as 0.1,1,10")
         ->delimiter(',');
     app.add_option("-o,--output", options->output, "Directory to write to")->capture_default_str();
+    options->gpu.add_to(app);
     app.footer("The README written beside the code says how to build, run and call it.");
     return [options, &json] { return run(*options, json); };
 }

@@ -1,0 +1,5 @@
+find_path(BTD_INCLUDE hip/hip_runtime_api.h HINTS $ENV{ROCM_PATH}/include /opt/rocm/include)
+find_library(BTD_LIBRARY amdhip64 HINTS $ENV{ROCM_PATH}/lib /opt/rocm/lib)
+find_program(BTD_COMPILER NAMES clang++ clang++-19 HINTS $ENV{ROCM_PATH}/llvm/bin /opt/rocm/llvm/bin)
+set(compile ${BTD_COMPILER} -x hip --cuda-device-only --no-gpu-bundle-output -nogpulib -nogpuinc -std=c++20 -O3 --offload-arch=)
+set(definitions __HIP_PLATFORM_AMD__)

@@ -1,0 +1,47 @@
+#include "tools/trifold/export_gpu.hpp"
+
+#include <fmt/format.h>
+
+#include "generator/error.hpp"
+#include "runtime/binary.hpp"
+#include "runtime/error.hpp"
+
+namespace trifold::command {
+namespace {
+
+KernelImage compiled(const Program& program) try {
+    const auto binary = obtain(program);
+    return {binary.bytes, binary.compiler, binary.kernels};
+} catch (const DeviceError& error) {
+    throw DeviceError(fmt::format("{}; or give --no-binaries, and the project compiles its kernels where it is built", error.what()));
+}
+
+}  // namespace
+
+void GpuExportOptions::add_to(CLI::App& app) {
+    const auto add = [&](CLI::Option* option) { options_.push_back(option->group("For cuda and hip")); };
+    add(app.add_option("--batch", batch_, "Systems solved at once")->capture_default_str());
+    add(app.add_option("--operations", operations_, "What will be called: all, or some of " + to_string(all_operations()))
+            ->capture_default_str());
+    add(app.add_option("--schedule", tuning_.schedule, "As of generate")->capture_default_str());
+    add(app.add_option("--variant", tuning_.variant, "Of the kernels; an unknown name lists them")->capture_default_str());
+    add(app.add_flag("--no-binaries", no_binaries_, "Leave compiling the kernels to the project's Makefile"));
+}
+
+void GpuExportOptions::expect_none(const std::string& target) const {
+    for (const auto* option : options_)
+        if (option->count() > 0)
+            throw SpecError(fmt::format("{} is for targets cuda:... and hip:..., not for {}; leave it out", option->get_name(), target));
+}
+
+std::vector<ExportedFile> GpuExportOptions::project(Spec spec, const std::string& targets, const std::string& prefix) const {
+    spec.batch = batch_;
+    spec.operations = parse_operations(operations_);
+    const GpuExportRequest request{spec, parse_gpu_targets(targets), tuning_, prefix};
+    std::vector<KernelImage> images;
+    for (const auto& program : gpu_export_programs(request))
+        if (!no_binaries_) images.push_back(compiled(program));
+    return export_gpu_project(request, images);
+}
+
+}  // namespace trifold::command
