@@ -8,7 +8,6 @@
 __attribute__((visibility("hidden"), no_sanitize("thread"))) char (*emulated_shared())[] { return static_cast<char(*)[]>(emulator->shared); }
 #define trifold_shared (*emulated_shared())
 
-#define always_inline /* for speed of compiling */
 #define amdgpu_flat_work_group_size(least, most) visibility("default")
 
 TRIFOLD_MACHINE int machine_thread() { return emulator->thread; }
