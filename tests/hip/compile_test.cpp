@@ -58,7 +58,7 @@ void check_resources(const Program& program, const std::vector<KernelResources>&
         CHECK(found.scalar_registers <= 112);
         CHECK(found.code_bytes > 0);
         CHECK(found.shared_bytes == 0);  // all of it is the launch's to give
-        if (program.variant.name != "tiled") CHECK(found.spill_bytes == 0);
+        CHECK(found.spill_bytes == 0);
     }
 }
 
