@@ -324,6 +324,9 @@ static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == stor
                   TRIFOLD_STORAGE_COUPLING == storage && TRIFOLD_STORAGE_VECTOR == static_cast<trifold_int>(padded) * TRIFOLD_RHS,
               "host and device disagree");
 
+/* Kernels of all levels: each kind claims its fronts or tiles from a counter of its own. */
+enum class Kind { factor, forward, backward };
+
 /* A chain and the positions on either side of it, -1 where the path ends. */
 struct Chain {
     trifold_int first, step, length, ahead, behind;
@@ -404,6 +407,10 @@ TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifo
 struct Columns {
     int first, count;
 };
+TRIFOLD_DEVICE Columns columns_from(const trifold_args& args, int first, int most) {
+    const int rest = static_cast<int>(args.columns) - first;
+    return {first, rest < most ? rest : most};
+}
 
 TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
     return member * s.member + block * s.stage + r * s.row + column * s.column;
@@ -475,6 +482,25 @@ TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* 
         for (int c = 0; c < strip; ++c)
 #pragma unroll
             for (int v = 0; v < vector_width; ++v) sum[c][v] += (Sign < 0 ? -x[v] : x[v]) * y[c / vector_width][c % vector_width];
+    }
+}
+
+/* part[c][q] += the product of `Depth` columns of the q-th vector of rows of a, `apart` from one to the next, and row c of b. */
+template <int Depth, int Columns, int Rows>
+TRIFOLD_DEVICE void multiply_strips(real (&part)[Columns][Rows][vector_width], const real* a, int apart, int a_leading, const real* b, int b_leading) {
+#pragma unroll 4
+    for (int k = 0; k < Depth; ++k) {
+        real x[Rows][vector_width], y[Columns / vector_width][vector_width];
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) load_vector(x[q], a + q * apart + k * a_leading);
+#pragma unroll
+        for (int q = 0; q < Columns / vector_width; ++q) load_vector(y[q], b + q * vector_width + k * b_leading);
+#pragma unroll
+        for (int c = 0; c < Columns; ++c)
+#pragma unroll
+            for (int q = 0; q < Rows; ++q)
+#pragma unroll
+                for (int v = 0; v < vector_width; ++v) part[c][q][v] += x[q][v] * y[c / vector_width][c % vector_width];
     }
 }
 
@@ -818,8 +844,6 @@ TRIFOLD_DEVICE void pass_poison(const trifold_args& args, const trifold_level& l
 /* One launch for all levels of the multi-stage schedule: thread blocks claim fronts in the order of their levels and wait for
  * the fronts they need, so that nothing waits for what has not been claimed. The idea of a front is that of H200.md's dataflow
  * prototype; levels hold chains of one front each, and block i = (2 q + 1) 2^l - 1 is front q of level l. */
-
-enum class Kind { factor, forward, backward };
 
 /* A front and where it stands. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left
  * through their R, those to the right through their G. */
@@ -1734,8 +1758,7 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member) 
     wait_copies<0>();
 #pragma unroll 1
     for (int first = 0; first < args.columns; first += columns_at_once) {
-        const int rest = static_cast<int>(args.columns) - first;
-        const Columns columns{first, rest < columns_at_once ? rest : columns_at_once};
+        const Columns columns = columns_from(args, first, columns_at_once);
         gather_running(shared, args, member, front, columns);
         block_sync();
         solve_lower(shared, columns.count);
@@ -1800,8 +1823,7 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member)
     wait_copies<0>();
 #pragma unroll 1
     for (int first = 0; first < args.columns; first += columns_at_once) {
-        const int rest = static_cast<int>(args.columns) - first;
-        const Columns columns{first, rest < columns_at_once ? rest : columns_at_once};
+        const Columns columns = columns_from(args, first, columns_at_once);
         load_rhs(shared.running[0], padded, args.b, args.b_strides, member, front.block, columns);
         if (first == 0) await_fronts(args, Kind::backward, member, front.run, front.next, front.behind);
         load_rhs(shared.solved[0], 2 * padded, args.x, args.x_strides, member, front.next, columns);

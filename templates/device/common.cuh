@@ -19,6 +19,9 @@ static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == stor
                   TRIFOLD_STORAGE_COUPLING == storage && TRIFOLD_STORAGE_VECTOR == static_cast<trifold_int>(padded) * TRIFOLD_RHS,
               "host and device disagree");
 
+/* Kernels of all levels: each kind claims its fronts or tiles from a counter of its own. */
+enum class Kind { factor, forward, backward };
+
 /* A chain and the positions on either side of it, -1 where the path ends. */
 struct Chain {
     trifold_int first, step, length, ahead, behind;
@@ -99,6 +102,10 @@ TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifo
 struct Columns {
     int first, count;
 };
+TRIFOLD_DEVICE Columns columns_from(const trifold_args& args, int first, int most) {
+    const int rest = static_cast<int>(args.columns) - first;
+    return {first, rest < most ? rest : most};
+}
 
 TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
     return member * s.member + block * s.stage + r * s.row + column * s.column;

@@ -2,8 +2,6 @@
  * the fronts they need, so that nothing waits for what has not been claimed. The idea of a front is that of H200.md's dataflow
  * prototype; levels hold chains of one front each, and block i = (2 q + 1) 2^l - 1 is front q of level l. */
 
-enum class Kind { factor, forward, backward };
-
 /* A front and where it stands. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left
  * through their R, those to the right through their G. */
 struct Front {

@@ -17,6 +17,25 @@ TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* 
     }
 }
 
+/* part[c][q] += the product of `Depth` columns of the q-th vector of rows of a, `apart` from one to the next, and row c of b. */
+template <int Depth, int Columns, int Rows>
+TRIFOLD_DEVICE void multiply_strips(real (&part)[Columns][Rows][vector_width], const real* a, int apart, int a_leading, const real* b, int b_leading) {
+#pragma unroll 4
+    for (int k = 0; k < Depth; ++k) {
+        real x[Rows][vector_width], y[Columns / vector_width][vector_width];
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) load_vector(x[q], a + q * apart + k * a_leading);
+#pragma unroll
+        for (int q = 0; q < Columns / vector_width; ++q) load_vector(y[q], b + q * vector_width + k * b_leading);
+#pragma unroll
+        for (int c = 0; c < Columns; ++c)
+#pragma unroll
+            for (int q = 0; q < Rows; ++q)
+#pragma unroll
+                for (int v = 0; v < vector_width; ++v) part[c][q][v] += x[q][v] * y[c / vector_width][c % vector_width];
+    }
+}
+
 /* part[c][q ..] += columns rows, for c below tensor_columns and the q-th product of a lane's results. */
 template <int Rows, int Quads>
 TRIFOLD_DEVICE void multiply_part(real (*part)[Rows][2], int q, const real (&columns)[tensor_columns][Quads], const real (&rows)[Quads]) {

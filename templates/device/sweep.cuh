@@ -280,8 +280,7 @@ TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& l
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     const Chain chain = find_chain(level, number);
     for (int first = 0; first < args.columns; first += columns_at_once) {
-        const int rest = static_cast<int>(args.columns) - first;
-        const Columns columns{first, rest < columns_at_once ? rest : columns_at_once};
+        const Columns columns = columns_from(args, first, columns_at_once);
         if (Forward)
             forward_columns(shared, args, level, chain, member, columns);
         else

@@ -179,8 +179,7 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member) 
     wait_copies<0>();
 #pragma unroll 1
     for (int first = 0; first < args.columns; first += columns_at_once) {
-        const int rest = static_cast<int>(args.columns) - first;
-        const Columns columns{first, rest < columns_at_once ? rest : columns_at_once};
+        const Columns columns = columns_from(args, first, columns_at_once);
         gather_running(shared, args, member, front, columns);
         block_sync();
         solve_lower(shared, columns.count);
@@ -245,8 +244,7 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member)
     wait_copies<0>();
 #pragma unroll 1
     for (int first = 0; first < args.columns; first += columns_at_once) {
-        const int rest = static_cast<int>(args.columns) - first;
-        const Columns columns{first, rest < columns_at_once ? rest : columns_at_once};
+        const Columns columns = columns_from(args, first, columns_at_once);
         load_rhs(shared.running[0], padded, args.b, args.b_strides, member, front.block, columns);
         if (first == 0) await_fronts(args, Kind::backward, member, front.run, front.next, front.behind);
         load_rhs(shared.solved[0], 2 * padded, args.x, args.x_strides, member, front.next, columns);

@@ -136,8 +136,5 @@ template <bool Forward>
 TRIFOLD_DEVICE void sweep_member(const trifold_args& args, const Member& member) {
     SweepShared& shared = shared_of_team<SweepShared>();
 #pragma unroll 1
-    for (int first = 0; first < args.columns; first += riders) {
-        const int rest = static_cast<int>(args.columns) - first;
-        sweep_columns<Forward>(shared, args, member, {first, rest < riders ? rest : riders});
-    }
+    for (int first = 0; first < args.columns; first += riders) sweep_columns<Forward>(shared, args, member, columns_from(args, first, riders));
 }

@@ -72,23 +72,7 @@ TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b) {
             }
         }
     } else {
-        const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
-        const real* x = a + lane % row_lanes * vector_width;
-        const real* y = b + warp * 16 + lane / row_lanes * 4;
-#pragma unroll 4
-        for (int k = 0; k < Columns; ++k) {
-            real rows[part_rows][vector_width], columns[4 / vector_width][vector_width];
-#pragma unroll
-            for (int q = 0; q < part_rows; ++q) load_vector(rows[q], x + q * row_lanes * vector_width + k * tile_leading);
-#pragma unroll
-            for (int q = 0; q < 4 / vector_width; ++q) load_vector(columns[q], y + q * vector_width + k * tile_leading);
-#pragma unroll
-            for (int c = 0; c < part_columns; ++c)
-#pragma unroll
-                for (int q = 0; q < part_rows; ++q)
-#pragma unroll
-                    for (int v = 0; v < vector_width; ++v) part.at[c][q][v] += rows[q][v] * columns[c / vector_width][c % vector_width];
-        }
+        multiply_strips<Columns>(part.at, a + part_row(0), row_lanes * vector_width, tile_leading, b + part_column(0), tile_leading);
     }
 }
 

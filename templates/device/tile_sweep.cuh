@@ -176,10 +176,8 @@ TRIFOLD_DEVICE void sweep_all(const trifold_args& args) {
         if (task.exists) {
             if (Forward) find_sources(shared.work);
 #pragma unroll 1
-            for (int first = 0; first < args.columns; first += columns_at_once) {
-                const int rest = static_cast<int>(args.columns) - first;
-                sweep_tile<Forward>(shared, args, {first, rest < columns_at_once ? rest : columns_at_once});
-            }
+            for (int first = 0; first < args.columns; first += columns_at_once)
+                sweep_tile<Forward>(shared, args, columns_from(args, first, columns_at_once));
             block_sync();
             if (thread_index() == 0)
                 store_release(swept_of(args, task.member, task.block, kind), task.epoch + (Forward ? task.row + 1 : tiles - task.row));

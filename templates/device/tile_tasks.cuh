@@ -6,8 +6,6 @@ constexpr int edge = tile, tiles = padded / edge, level_count = TRIFOLD_LEVELS;
 static_assert(padded % edge == 0, "whole tiles");
 static_assert(2 * level_count <= threads, "a thread for each source");
 
-enum class Kind { factor, forward, backward };
-
 struct Task {
     bool exists;
     bool first;    /* front of its chain */

@@ -55,20 +55,7 @@ TRIFOLD_DEVICE void multiply_chunk(P& part, const real* a, const real* b) {
             }
         }
     } else {
-#pragma unroll 4
-        for (int k = 0; k < chunk; ++k) {
-            real x[part_rows][vector_width], y[part_columns / vector_width][vector_width];
-#pragma unroll
-            for (int q = 0; q < part_rows; ++q) load_vector(x[q], a + part_row(q) + k * a_leading);
-#pragma unroll
-            for (int q = 0; q < part_columns / vector_width; ++q) load_vector(y[q], b + part_column(0) + q * vector_width + k * b_leading);
-#pragma unroll
-            for (int c = 0; c < part_columns; ++c)
-#pragma unroll
-                for (int q = 0; q < part_rows; ++q)
-#pragma unroll
-                    for (int v = 0; v < vector_width; ++v) part.at[c][q][v] += x[q][v] * y[c / vector_width][c % vector_width];
-        }
+        multiply_strips<chunk>(part.at, a + part_row(0), 32 * vector_width, a_leading, b + part_column(0), b_leading);
     }
 }
 
