@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "generator/export.hpp"
+#include "generator/export_gpu.hpp"
 #include "generator/program.hpp"
 
 using namespace trifold;
@@ -50,6 +51,15 @@ const GoldenExport golden_exports[] = {
       .prefactored = small_matrix}},
 };
 
+// The same controller for a Jetson; without compiled kernels, which have no place in a repository.
+GpuExportRequest golden_gpu_export() {
+    GpuExportRequest request;
+    request.spec = {.block = 12, .horizon = 20, .precision = Precision::f32, .operations = export_operations()};
+    request.targets = {{Backend::cuda, "sm_87"}};
+    request.prefix = "mpc";
+    return request;
+}
+
 std::string read(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
@@ -76,13 +86,14 @@ TEST_CASE("golden sources are what the generator makes") {
         check_golden(name, generate(spec, target, tuning).source);
         names.insert(name);
     }
-    for (const auto& [folder, request] : golden_exports) {
-        for (const auto& file : export_project(request)) {
-            const auto name = std::filesystem::path(folder) / file.name;
-            check_golden(name, file.text);
-            names.insert(name.string());
+    const auto check_project = [&](const std::filesystem::path& folder, const std::vector<ExportedFile>& files) {
+        for (const auto& file : files) {
+            check_golden(folder / file.name, file.text);
+            names.insert((folder / file.name).string());
         }
-    }
+    };
+    for (const auto& [folder, request] : golden_exports) check_project(folder, export_project(request));
+    check_project("cuda_n12_N20_f32", export_gpu_project(golden_gpu_export()));
     for (const auto& entry : std::filesystem::recursive_directory_iterator(GOLDEN_DIRECTORY)) {
         if (entry.is_regular_file()) CHECK(names.contains(std::filesystem::relative(entry.path(), GOLDEN_DIRECTORY).string()));
     }

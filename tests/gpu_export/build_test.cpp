@@ -135,6 +135,18 @@ TEST_CASE("gpu export: make and CMake build the example, with kernels that came 
                                          EXPORT_INCLUDE, EXPORT_LIBRARY));
 }
 
+TEST_CASE("gpu export: the project's own rules compile its kernels") {
+    const bool on_cuda = std::string(EXPORT_BACKEND) == "cuda";
+    if (on_cuda && shell("make -v > /dev/null && ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc --version").status != 0) {
+        MESSAGE("skipped: no nvcc");
+        return;
+    }
+    const Project project(export_gpu_project(request_for()));
+    check_runs(project, "make -s btd_kernels_" EXPORT_ARCH ".c CLANG=clang++-19");
+    const auto image = project.read("btd_kernels_" EXPORT_ARCH "." + binary);
+    for (const auto& kernel : gpu_export_programs(request_for()).at(0).kernels) CHECK(image.find(kernel.name) != std::string::npos);
+}
+
 TEST_CASE("gpu export: cppcheck finds nothing") {
     const auto project = project_of(request_for());
     // Nobody calls the interface here, and kernels read the structures.

@@ -1,0 +1,1954 @@
+/* Trifold: factor and solve A X = B, A symmetric positive definite and block tridiagonal.
+ * 20 blocks of 12 by 12, f32, 1 right-hand side(s), up to 1 system(s); target cuda:sm_87; schedule multi-stage; variant dataflow.
+ * Generated; do not edit. Regenerate with:
+ *   trifold generate --block 12 --horizon 20 --precision f32 --rhs 1 --batch 1 --schedule multi-stage --workers 1 --variant dataflow --target cuda:sm_87 --operations factor,solve,factor_solve
+ * Workspace: 101632 bytes, aligned to 256.
+ */
+#define TRIFOLD_BLOCK 12
+#define TRIFOLD_HORIZON 20LL
+#define TRIFOLD_RHS 1
+#define TRIFOLD_BATCH 1LL
+#define TRIFOLD_REAL float
+#define TRIFOLD_REAL_BYTES 4
+#define TRIFOLD_SEPARATORS 10LL
+#define TRIFOLD_SEPARATOR_BASE 1LL
+#define TRIFOLD_SEPARATOR_SCALE 2LL
+#define TRIFOLD_COUPLINGS 14LL
+#define TRIFOLD_D_ROW 12LL
+#define TRIFOLD_D_COLUMN 1LL
+#define TRIFOLD_D_STAGE 144LL
+#define TRIFOLD_D_MEMBER 2880LL
+#define TRIFOLD_E_ROW 12LL
+#define TRIFOLD_E_COLUMN 1LL
+#define TRIFOLD_E_STAGE 144LL
+#define TRIFOLD_E_MEMBER 2736LL
+#define TRIFOLD_STORAGE_FACTOR 256LL
+#define TRIFOLD_STORAGE_PANEL 256LL
+#define TRIFOLD_STORAGE_UPDATE 256LL
+#define TRIFOLD_STORAGE_COUPLING 256LL
+#define TRIFOLD_STORAGE_VECTOR 16LL
+#define TRIFOLD_OFFSET_STATUS 0LL
+#define TRIFOLD_OFFSET_LOG_DETERMINANT 256LL
+#define TRIFOLD_OFFSET_QUADRATIC 512LL
+#define TRIFOLD_OFFSET_FACTOR 768LL
+#define TRIFOLD_OFFSET_NEXT 21248LL
+#define TRIFOLD_OFFSET_BEHIND 41728LL
+#define TRIFOLD_OFFSET_UPDATE 62208LL
+#define TRIFOLD_OFFSET_COUPLING 82688LL
+#define TRIFOLD_OFFSET_RHS_UPDATE 97024LL
+#define TRIFOLD_OFFSET_INVERSE_COUPLING 99584LL
+#define TRIFOLD_OFFSET_FAILURE 99584LL
+#define TRIFOLD_OFFSET_FLOORS 99840LL
+#define TRIFOLD_OFFSET_POISON 100096LL
+#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 100352LL
+#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 100608LL
+#define TRIFOLD_OFFSET_TICKET 100864LL
+#define TRIFOLD_OFFSET_FLAG 101120LL
+#define TRIFOLD_KERNEL_FACTOR btd_factor_n12_f32_sm87_ce7679c1
+#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n12_f32_sm87_ce7679c1
+#define TRIFOLD_KERNEL_FORWARD btd_forward_n12_f32_sm87_ce7679c1
+#define TRIFOLD_KERNEL_BACKWARD btd_backward_n12_f32_sm87_ce7679c1
+#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n12_f32_sm87_ce7679c1
+#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n12_f32_sm87_ce7679c1
+
+/* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
+ * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+#ifndef TRIFOLD_ARGS_H
+#define TRIFOLD_ARGS_H
+
+typedef long long trifold_int;
+
+/* Chain c of a run eliminates the positions first + c * stride + k * step, k = 0 .. length - 1, in that order. */
+typedef struct {
+    trifold_int first, stride, count, length, step;
+} trifold_run;
+
+/* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
+ * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
+typedef struct {
+    trifold_int index;                             /* level number, from 0 */
+    trifold_int base, scale, size;                 /* remaining blocks */
+    trifold_int next_base, next_scale, next_size;  /* remaining blocks of the next level; next_size is 0 at the last one */
+    trifold_int coupling, next_coupling;           /* first block of this and the next level's couplings in their buffer; level 0 reads E */
+    trifold_int chains, runs;                      /* chains of all runs together; runs in use */
+    trifold_run run[3];
+} trifold_level;
+
+/* Strides in elements; element (r, c) of block i of member b stands at b * member + i * stage + r * row + c * column. */
+typedef struct {
+    trifold_int row, column, stage, member;
+} trifold_strides;
+
+/* Outcome of a member's factorization. block is -1 when it succeeded. */
+typedef struct {
+    trifold_int block;  /* first failing block, original order, from 0; -1: none */
+    trifold_int row;    /* failing row within it, from 0 */
+    trifold_int floors; /* pivots raised to the floor */
+} trifold_status;
+
+typedef struct {
+    const void* d;           /* D; strides are constants of the unit */
+    const void* e;           /* E */
+    const void* b;           /* input of a sweep */
+    void* x;                 /* output of a sweep; may be b */
+    trifold_strides b_strides, x_strides;
+    trifold_int columns;     /* right-hand sides of this call, 1 .. TRIFOLD_RHS */
+    trifold_int members;     /* active capacity of this call, 1 .. TRIFOLD_BATCH */
+    const void* diagonal;    /* added to the diagonal, [batch][N][n]; may be null */
+    const void* shift;       /* added to every diagonal entry, [batch]; may be null */
+    const int* active;       /* [batch], 0 skips the member; may be null */
+    double pivot_floor;      /* relative to the largest diagonal entry of the block as loaded; 0: none */
+    void* inverse_diagonal;  /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
+    void* inverse_coupling;  /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
+    void* workspace;         /* factor, slots and results; offsets are constants of the unit */
+} trifold_args;
+
+#endif
+#define TRIFOLD_ARCH 87
+#define TRIFOLD_PADDED 16
+#define TRIFOLD_TILE 8
+#define TRIFOLD_THREADS 96
+#define TRIFOLD_PANEL_LEADING 52
+#define TRIFOLD_SWEEP_COLUMNS 1
+#define TRIFOLD_SWEEP_PARTS 2
+#define TRIFOLD_STAGE_FACTOR 1
+#define TRIFOLD_MEMBERS_PER_GROUP 1
+#define TRIFOLD_TEAM 1
+#define TRIFOLD_RIDERS 1
+#define TRIFOLD_LOWER_LEADING 20
+#define TRIFOLD_STACKED_LEADING 36
+#define TRIFOLD_FRONT_ROOM 1
+#define TRIFOLD_SHARED_FACTOR 6944
+#define TRIFOLD_SHARED_SWEEP 1488
+#define TRIFOLD_TENSOR 0
+#define TRIFOLD_ROW_VECTORS 1
+#define TRIFOLD_THREADS_INVERSE 64
+#define TRIFOLD_SHARED_INVERSE 17664
+#define TRIFOLD_SCRATCH_CHAINS 10
+#define TRIFOLD_OFFSET_SCRATCH 101632
+#define TRIFOLD_FACTOR_BLOCKS 4
+#define TRIFOLD_FACTOR_FORWARD_BLOCKS 3
+#define TRIFOLD_SWEEP_BLOCKS 8
+
+/* Everything that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names; the unit
+ * has one of them. Device code outside these files uses nothing else of a toolkit. */
+#ifndef TRIFOLD_PLATFORM
+#define TRIFOLD_PLATFORM
+#define TRIFOLD_DEVICE static __device__ __forceinline__ __attribute__((unused))
+/* Called, not inlined: kernels that share it share its code, and compile once. Its arguments may be kernel parameters. */
+#define TRIFOLD_FUNCTION static __device__ __noinline__ __attribute__((unused))
+#define TRIFOLD_PARAMETER const __grid_constant__
+#define TRIFOLD_METHOD __device__ __forceinline__
+#define TRIFOLD_CONSTANT static __constant__ const
+/* `blocks` thread blocks must fit a multiprocessor; always said, since ptxas otherwise spills to fit more. */
+#define TRIFOLD_KERNEL(threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks)
+
+constexpr int warp_lanes = 32;
+
+TRIFOLD_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
+TRIFOLD_DEVICE trifold_int group_x() { return blockIdx.x; }
+TRIFOLD_DEVICE trifold_int group_y() { return blockIdx.y; }
+TRIFOLD_DEVICE void block_sync() { __syncthreads(); }
+TRIFOLD_DEVICE void warp_sync() { __syncwarp(); }
+
+/* Barrier `id`, 1 to 15, of `count` threads of the block, whole warps: those that wait, and those that only arrive. The word
+ * of shared memory, zero at first, is for platforms without such barriers; `count` must not change. */
+TRIFOLD_DEVICE void named_sync(unsigned&, int id, int count) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory"); }
+TRIFOLD_DEVICE void named_arrive(unsigned&, int id, int count) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory"); }
+
+extern __shared__ uint4 trifold_shared[];
+TRIFOLD_DEVICE void* shared_memory() { return trifold_shared; }
+
+/* Says that a pointer is to device memory, which a called function cannot see; loads may then pass stores to shared memory. */
+template <class T>
+TRIFOLD_DEVICE T* global_pointer(T* p) {
+    __builtin_assume(__isGlobal(p));
+    return p;
+}
+
+template <class T>
+TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
+    return __shfl_xor_sync(0xffffffffu, value, mask);
+}
+
+template <class T>
+TRIFOLD_DEVICE T shuffle(T value, int lane) {
+    return __shfl_sync(0xffffffffu, value, lane);
+}
+
+/* Between thread blocks: adds one and returns what was there; a flag that publishes what was written before; its reader. */
+TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
+    return static_cast<trifold_int>(atomicAdd(reinterpret_cast<unsigned long long*>(counter), 1ULL));
+}
+TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) {
+    asm volatile("st.release.gpu.global.s64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
+}
+TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
+    trifold_int value;
+    asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
+    return value;
+}
+/* What a thread does between two looks at a flag. */
+TRIFOLD_DEVICE void spin() {}
+
+/* 16 bytes on their way from device to shared memory. They are there for this thread after it has ended a group of copies and
+ * waited until at most `Pending` later groups are under way; for others after a barrier. */
+TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+#else
+    *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
+#endif
+}
+/* The same for one element, of 4 or 8 bytes. */
+template <class T>
+TRIFOLD_DEVICE void copy_element_async(T* to, const T* from) {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "n"(sizeof(T))
+                 : "memory");
+#else
+    *to = *from;
+#endif
+}
+TRIFOLD_DEVICE void end_copies() {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int Pending>
+TRIFOLD_DEVICE void wait_copies() {
+#if TRIFOLD_ARCH >= 80
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+#endif
+}
+
+/* Says that what stands there is needed soon. */
+TRIFOLD_DEVICE void prefetch(const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
+
+/* A barrier of all threads of a cluster of blocks; where there are no clusters, a block is one of its own. */
+TRIFOLD_DEVICE void cluster_sync() {
+#if TRIFOLD_ARCH >= 90
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+    block_sync();
+#endif
+}
+
+/* 16 bytes at once; the address must be a multiple of 16. */
+TRIFOLD_DEVICE void load_vector(double (&to)[2], const double* from) {
+    const double2 v = *reinterpret_cast<const double2*>(from);
+    to[0] = v.x, to[1] = v.y;
+}
+TRIFOLD_DEVICE void load_vector(float (&to)[4], const float* from) {
+    const float4 v = *reinterpret_cast<const float4*>(from);
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+}
+TRIFOLD_DEVICE void store_vector(double* to, const double (&from)[2]) { *reinterpret_cast<double2*>(to) = make_double2(from[0], from[1]); }
+TRIFOLD_DEVICE void store_vector(float* to, const float (&from)[4]) {
+    *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
+}
+
+/* (c0; c1) += columns rows: a warp's product of 16 by 4 Quads and 4 Quads by 8. Operands hold element k = 4 i + lane % 4 at
+ * index i, of lines lane / 4 and lane / 4 + 8; c0 and c1 hold elements 2 (lane % 4) and the next of those lines. */
+template <int Quads>
+TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const double (&columns)[2][Quads], const double (&rows)[Quads]) {
+    static_assert(Quads == 2 || Quads == 4, "shapes of the instruction");
+#if TRIFOLD_ARCH >= 90
+    if constexpr (Quads == 4)
+        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+            : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+            : "d"(columns[0][0]), "d"(columns[1][0]), "d"(columns[0][1]), "d"(columns[1][1]), "d"(columns[0][2]), "d"(columns[1][2]),
+              "d"(columns[0][3]), "d"(columns[1][3]), "d"(rows[0]), "d"(rows[1]), "d"(rows[2]), "d"(rows[3]));
+    else
+        asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+            : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+            : "d"(columns[0][0]), "d"(columns[1][0]), "d"(columns[0][1]), "d"(columns[1][1]), "d"(rows[0]), "d"(rows[1]));
+#elif TRIFOLD_ARCH >= 80
+#pragma unroll
+    for (int i = 0; i < Quads; ++i) {
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c0[0]), "+d"(c0[1]) : "d"(columns[0][i]), "d"(rows[i]));
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c1[0]), "+d"(c1[1]) : "d"(columns[1][i]), "d"(rows[i]));
+    }
+#endif
+}
+
+/* The same product by the names that all platforms have: c += A B' for tensor_rows rows of A and 16 of B, 4 Quads columns each. A
+ * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
+ * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
+constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
+TRIFOLD_DEVICE int tensor_depth() { return thread_index() % 4; }
+TRIFOLD_DEVICE int tensor_row() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_DEVICE int tensor_column() { return thread_index() % warp_lanes / 4; }
+TRIFOLD_DEVICE int result_row(int) { return thread_index() % 4 * 2; }
+template <int Quads>
+TRIFOLD_DEVICE void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
+                                    const double (&rows)[Quads]) {
+    tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
+}
+
+/* 1 / sqrt(d) to the last bit or so, for normal d; about 23 correct bits before correction. */
+TRIFOLD_DEVICE double approximate_rsqrt(double d) {
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
+    return y;
+}
+TRIFOLD_DEVICE float approximate_rsqrt(float d) {
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
+    return y;
+}
+TRIFOLD_DEVICE double not_a_number() { return __longlong_as_double(0x7ff8000000000000LL); }
+TRIFOLD_DEVICE double infinity() { return __longlong_as_double(0x7ff0000000000000LL); }
+TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
+
+#endif
+
+/* Names shared by all kernels: sizes, the geometry of chains, and where things stand in the workspace. */
+typedef TRIFOLD_REAL real;
+
+/* Blocks are padded to `padded` rows and columns on chip and in the workspace: pivots by the identity, everything else
+ * by zeros. Workspace blocks are column-major with that leading dimension. The diagonal tiles of a factor, `tile` wide,
+ * are stored inverted, so that every triangular solve is a sequence of products. */
+constexpr int block_size = TRIFOLD_BLOCK;
+constexpr int padded = TRIFOLD_PADDED;
+[[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
+constexpr int vector_width = 16 / static_cast<int>(sizeof(real));
+constexpr int strip = padded < 8 ? padded : 8;  /* columns of a product that one thread takes */
+constexpr int threads = TRIFOLD_THREADS;
+constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
+constexpr bool use_tensor = TRIFOLD_TENSOR; /* tensor instructions for products in double precision */
+constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
+
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 168, "host and device disagree");
+static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
+                  TRIFOLD_STORAGE_COUPLING == storage && TRIFOLD_STORAGE_VECTOR == static_cast<trifold_int>(padded) * TRIFOLD_RHS,
+              "host and device disagree");
+
+/* Kernels of all levels: each kind claims its fronts or tiles from a counter of its own. */
+enum class Kind { factor, forward, backward };
+
+/* A chain and the positions on either side of it, -1 where the path ends. */
+struct Chain {
+    trifold_int first, step, length, ahead, behind;
+};
+
+TRIFOLD_DEVICE Chain find_chain(const trifold_level& level, trifold_int number) {
+    Chain chain{};
+    bool found = false;
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+        const trifold_run& run = level.run[k];
+        if (!found && number < run.count) {
+            found = true;
+            chain.first = run.first + number * run.stride, chain.step = run.step, chain.length = run.length;
+        }
+        if (!found) number -= run.count;
+    }
+    chain.ahead = chain.first + chain.length * chain.step;
+    chain.behind = chain.first - chain.step;
+    if (chain.ahead >= level.size) chain.ahead = -1;
+    if (chain.behind >= level.size) chain.behind = -1;
+    return chain;
+}
+
+TRIFOLD_DEVICE trifold_int block_at(const trifold_level& level, trifold_int position) { return level.base + level.scale * position; }
+
+template <class T>
+TRIFOLD_DEVICE T* buffer(const trifold_args& args, trifold_int offset) {
+    return global_pointer(reinterpret_cast<T*>(static_cast<char*>(args.workspace) + offset));
+}
+
+TRIFOLD_DEVICE trifold_int block_index(trifold_int member, trifold_int block) { return member * TRIFOLD_HORIZON + block; }
+TRIFOLD_DEVICE real* factor_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<real>(args, TRIFOLD_OFFSET_FACTOR) + block_index(member, block) * storage;
+}
+TRIFOLD_DEVICE real* next_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<real>(args, TRIFOLD_OFFSET_NEXT) + block_index(member, block) * storage;
+}
+TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<real>(args, TRIFOLD_OFFSET_BEHIND) + block_index(member, block) * storage;
+}
+
+/* Side 0 of a separator belongs to the chains at lower positions, side 1 to those at higher ones. */
+TRIFOLD_DEVICE trifold_int slot_index(trifold_int member, trifold_int block, int side) {
+    return (side * TRIFOLD_BATCH + member) * TRIFOLD_SEPARATORS + (block - TRIFOLD_SEPARATOR_BASE) / TRIFOLD_SEPARATOR_SCALE;
+}
+/* Every block but those at the ends of the path is updated from both sides at level 0. */
+TRIFOLD_DEVICE bool has_side(trifold_int block, int side) { return side == 0 ? block > 0 : block < TRIFOLD_HORIZON - 1; }
+TRIFOLD_DEVICE int side_ahead(const Chain& chain) { return chain.step > 0 ? 0 : 1; }
+TRIFOLD_DEVICE int side_behind(const Chain& chain) { return chain.step > 0 ? 1 : 0; }
+
+TRIFOLD_DEVICE real* update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<real>(args, TRIFOLD_OFFSET_UPDATE) + slot_index(member, block, side) * storage;
+}
+TRIFOLD_DEVICE real* rhs_update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + slot_index(member, block, side) * TRIFOLD_STORAGE_VECTOR;
+}
+TRIFOLD_DEVICE int& poison_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<int>(args, TRIFOLD_OFFSET_POISON)[slot_index(member, block, side)];
+}
+TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
+    return member < args.members && (args.active == nullptr || args.active[member] != 0);
+}
+
+/* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
+TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
+    const trifold_int lower = p < q ? p : q;
+    if (level.index == 0) return global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + lower * TRIFOLD_E_STAGE;
+    return buffer<real>(args, TRIFOLD_OFFSET_COUPLING) + (member * TRIFOLD_COUPLINGS + level.coupling + lower) * storage;
+}
+/* The coupling that a chain leaves between the separators on its two sides. */
+TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifold_int member, const Chain& chain) {
+    const trifold_int lower = block_at(level, chain.step > 0 ? chain.behind : chain.ahead);
+    return member * TRIFOLD_COUPLINGS + level.next_coupling + (lower - level.next_base) / level.next_scale;
+}
+
+/* The columns of a call that one pass treats. */
+struct Columns {
+    int first, count;
+};
+TRIFOLD_DEVICE Columns columns_from(const trifold_args& args, int first, int most) {
+    const int rest = static_cast<int>(args.columns) - first;
+    return {first, rest < most ? rest : most};
+}
+
+TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
+    return member * s.member + block * s.stage + r * s.row + column * s.column;
+}
+
+/* The indices of element e of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the
+ * other. A warp then reads whole sectors and writes shared memory of leading dimension 4 modulo 8 without conflicts. */
+struct Place {
+    int u, v;
+};
+TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * strip, e / strip % padded}; }
+
+/* A(p, q) into column-major `to`, zeros in the padding, from the couplings A(higher, lower). */
+TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
+                                  trifold_int q) {
+    const real* from = global_pointer(coupling_at(args, level, member, p, q));
+    constexpr trifold_int pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
+    const bool by_rows = (level.index > 0 || TRIFOLD_E_ROW < TRIFOLD_E_COLUMN) == (p > q);
+    const trifold_int step = level.index > 0 ? padded : pitch;
+    const int du = by_rows ? 1 : leading, dv = by_rows ? leading : 1;
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        to[at.u * du + at.v * dv] = at.u < block_size && at.v < block_size ? from[at.u + at.v * step] : real(0);
+    }
+}
+
+/* What is added to diagonal entry r of a block of D. */
+TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
+    real term = 0;
+    if (args.diagonal != nullptr) term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
+    if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
+    return term;
+}
+
+/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding; `to` may have rubbish above. */
+TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
+    const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+    const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
+    const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
+        real value = r == c ? real(1) : real(0);
+        if (r < block_size && c <= r) {
+            value = from[r * TRIFOLD_D_ROW + c * TRIFOLD_D_COLUMN];
+            if (r == c) value += diagonal_term(args, member, block, r);
+            if (low != nullptr) value -= low[r + c * padded];
+            if (high != nullptr) value -= high[r + c * padded];
+        }
+        if (c <= r) to[r + c * leading] = value;
+    }
+}
+
+/* Products A B' of rows of a panel in shared memory, by tensor instructions in squares of 16 by 16 a warp, or by strips of
+ * vector_width rows and `strip` columns a thread. */
+
+/* sum[k][v] += or -= the product of `depth` columns of rows a .. a + vector_width - 1 and b .. b + strip - 1. */
+template <int Sign>
+TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* a, const real* b, int leading, int depth) {
+#pragma unroll 4
+    for (int k = 0; k < depth; ++k) {
+        real x[vector_width], y[strip / vector_width][vector_width];
+        load_vector(x, a + k * leading);
+#pragma unroll
+        for (int q = 0; q < strip / vector_width; ++q) load_vector(y[q], b + q * vector_width + k * leading);
+#pragma unroll
+        for (int c = 0; c < strip; ++c)
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v) sum[c][v] += (Sign < 0 ? -x[v] : x[v]) * y[c / vector_width][c % vector_width];
+    }
+}
+
+/* part[c][q] += the product of `Depth` columns of the q-th vector of rows of a, `apart` from one to the next, and row c of b. */
+template <int Depth, int Columns, int Rows>
+TRIFOLD_DEVICE void multiply_strips(real (&part)[Columns][Rows][vector_width], const real* a, int apart, int a_leading, const real* b, int b_leading) {
+#pragma unroll 4
+    for (int k = 0; k < Depth; ++k) {
+        real x[Rows][vector_width], y[Columns / vector_width][vector_width];
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) load_vector(x[q], a + q * apart + k * a_leading);
+#pragma unroll
+        for (int q = 0; q < Columns / vector_width; ++q) load_vector(y[q], b + q * vector_width + k * b_leading);
+#pragma unroll
+        for (int c = 0; c < Columns; ++c)
+#pragma unroll
+            for (int q = 0; q < Rows; ++q)
+#pragma unroll
+                for (int v = 0; v < vector_width; ++v) part[c][q][v] += x[q][v] * y[c / vector_width][c % vector_width];
+    }
+}
+
+/* part[c][q ..] += columns rows, for c below tensor_columns and the q-th product of a lane's results. */
+template <int Rows, int Quads>
+TRIFOLD_DEVICE void multiply_part(real (*part)[Rows][2], int q, const real (&columns)[tensor_columns][Quads], const real (&rows)[Quads]) {
+    real sum[tensor_columns][tensor_vectors][2];
+#pragma unroll
+    for (int c = 0; c < tensor_columns; ++c)
+#pragma unroll
+        for (int v = 0; v < tensor_vectors; ++v)
+#pragma unroll
+            for (int k = 0; k < 2; ++k) sum[c][v][k] = part[c][q * tensor_vectors + v][k];
+    tensor_multiply<Quads>(sum, columns, rows);
+#pragma unroll
+    for (int c = 0; c < tensor_columns; ++c)
+#pragma unroll
+        for (int v = 0; v < tensor_vectors; ++v)
+#pragma unroll
+            for (int k = 0; k < 2; ++k) part[c][q * tensor_vectors + v][k] = sum[c][v][k];
+}
+
+/* A warp's square: element (square_row(q) + v, square_column(c)) at [c][q][v]. Halves that do not exist repeat the first,
+ * and nobody looks at their results. */
+constexpr int square_vectors = 16 / tensor_rows * tensor_vectors;
+struct Square {
+    real at[tensor_columns][square_vectors][2];
+};
+TRIFOLD_DEVICE int square_row(int q) { return q / tensor_vectors * tensor_rows + result_row(q % tensor_vectors); }
+TRIFOLD_DEVICE int square_column(int c) { return c * 8 + tensor_column(); }
+/* The first of the 8 rows or columns that exist together. */
+TRIFOLD_DEVICE int first_of_eight(int line) { return line & ~7; }
+
+/* square += A B' over `depth` columns, a multiple of 4, in steps of 4 Quads, zeros beyond. `a` and `b` are the first rows. All
+ * lanes take the same steps, and see that they do. */
+template <int Quads, class S>
+TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, bool two_rows, bool two_columns, int leading, int depth) {
+    a += (two_rows ? tensor_row() : tensor_row() % 8) + tensor_depth() * leading;
+    b += (two_columns ? tensor_column() : tensor_column() % 8) + tensor_depth() * leading;
+    const int next_a = two_rows ? tensor_rows : 0, next_b = two_columns ? 8 : 0;
+#pragma unroll 2
+    for (int k = 0; k < depth; k += 4 * Quads) {
+        real columns[tensor_columns][Quads], rows[16 / tensor_rows][Quads];
+#pragma unroll
+        for (int i = 0; i < Quads; ++i) {
+            const bool inside = k + 4 * i < depth;
+            const int at = (k + 4 * i) * leading;
+#pragma unroll
+            for (int c = 0; c < tensor_columns; ++c) columns[c][i] = inside ? b[at + c * next_b] : real(0);
+#pragma unroll
+            for (int q = 0; q < 16 / tensor_rows; ++q) rows[q][i] = inside ? a[at + q * next_a] : real(0);
+        }
+#pragma unroll
+        for (int q = 0; q < 16 / tensor_rows; ++q) multiply_part(square.at, q, columns, rows[q]);
+    }
+}
+
+/* use(sum, r, c) for every vector of rows r .. in column c of A B', where A and B are `padded` panel rows from a and b on;
+ * the lower part, and perhaps more of the tiles on the diagonal, only where so asked. */
+template <class Use>
+TRIFOLD_DEVICE void multiply_panels(const real* panel, int leading, int a, int b, bool lower, const Use& use) {
+    if constexpr (use_tensor && padded >= 8) {
+        int unit = thread_index() / warp_lanes;
+#pragma unroll 1
+        for (int column = 0; column < padded; column += 16) {
+            const int first = lower ? column : 0, units = (padded - first + 15) / 16;
+#pragma unroll 1
+            for (; unit < units; unit += threads / warp_lanes) {
+                const int row = first + unit * 16;
+                Square square{};
+                multiply_square<4>(square, panel + a + row, panel + b + column, row + 8 < padded, column + 8 < padded, leading, padded);
+#pragma unroll
+                for (int c = 0; c < tensor_columns; ++c)
+#pragma unroll
+                    for (int q = 0; q < square_vectors; ++q)
+                        if (row + first_of_eight(square_row(q)) < padded && column + first_of_eight(square_column(c)) < padded)
+                            use(square.at[c][q], row + square_row(q), column + square_column(c));
+            }
+            unit -= units;
+        }
+    } else {
+        int unit = thread_index();
+#pragma unroll 1
+        for (int column = 0; column < padded; column += strip) {
+            const int first = lower ? column : 0, units = (padded - first) / vector_width;
+#pragma unroll 1
+            for (; unit < units; unit += threads) {
+                real sum[strip][vector_width] = {};
+                const int row = first + unit * vector_width;
+                multiply_rows<1>(sum, panel + a + row, panel + b + column, leading, padded);
+#pragma unroll
+                for (int c = 0; c < strip; ++c) use(sum[c], row, column + c);
+            }
+            unit -= units;
+        }
+    }
+}
+
+/* Columns j .. j + 7 eliminated from everything right of them, but for the next diagonal tile, which the first warp has.
+ * The other warps share the work; `rows` is a multiple of 8. */
+TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, int rows) {
+    if constexpr (use_tensor) {
+        int unit = thread_index() / warp_lanes - 1;
+#pragma unroll 1
+        for (int column = j + 8; column < size; column += 16) {
+            const int units = (rows - column + 15) / 16;
+#pragma unroll 1
+            for (; unit < units; unit += threads / warp_lanes - 1) {
+                const int row = column + unit * 16;
+                Square square{};
+                multiply_square<2>(square, panel + row + j * leading, panel + column + j * leading, row + 8 < rows, column + 8 < size, leading, 8);
+#pragma unroll
+                for (int c = 0; c < tensor_columns; ++c)
+#pragma unroll
+                    for (int q = 0; q < square_vectors; ++q) {
+                        const int r = row + first_of_eight(square_row(q)), s = column + first_of_eight(square_column(c));
+                        if (r >= rows || s >= size || r < s || (r == j + 8 && s == j + 8)) continue;
+                        real v[vector_width];
+                        real* at = panel + row + square_row(q) + (column + square_column(c)) * leading;
+                        load_vector(v, at);
+#pragma unroll
+                        for (int k = 0; k < vector_width; ++k) v[k] -= square.at[c][q][k];
+                        store_vector(at, v);
+                    }
+            }
+            unit -= units;
+        }
+    } else {
+        int unit = thread_index() - warp_lanes;
+#pragma unroll 1
+        for (int column = j + 8; column < size; column += 8) {
+            const int first = column == j + 8 ? column + 8 : column, units = (rows - first) / vector_width;
+#pragma unroll 1
+            for (; unit < units; unit += threads - warp_lanes) {
+                real sum[strip][vector_width];
+                real* at = panel + first + unit * vector_width + column * leading;
+#pragma unroll
+                for (int k = 0; k < strip; ++k) load_vector(sum[k], at + k * leading);
+                multiply_rows<-1>(sum, panel + first + unit * vector_width + j * leading, panel + column + j * leading, leading, 8);
+#pragma unroll
+                for (int k = 0; k < strip; ++k) store_vector(at + k * leading, sum[k]);
+            }
+            unit -= units;
+        }
+    }
+}
+
+/* Factorization of a panel in shared memory: rows 0 .. size - 1 are the pivot block, the rows below it ride along. The
+ * panel is column-major; its leading dimension is 4 modulo 8. Tiles of `w` columns; the diagonal tiles are left inverted. */
+
+/* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
+struct Pivots {
+    double floor;    /* smaller pivots are raised to it; minus infinity: none */
+    double log_sum;  /* sum of the pivots' logarithms */
+    int failed_row;  /* first row whose pivot failed, or -1 */
+    int floors;      /* pivots raised */
+};
+
+constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
+constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-308) : real(1.175494351e-38f);
+
+/* `scaled`, which is y, about 1 / sqrt(x), or a multiple of it, after one correction of third order. */
+TRIFOLD_DEVICE real corrected_rsqrt(real x, real y, real scaled) {
+    const real e = real(1) - (x * y) * y;
+    return scaled + (e * scaled) * (real(0.5) + real(0.375) * e);
+}
+
+/* 1 / sqrt(x) for x so far from the ends of the range that nothing need be scaled; callers test. */
+TRIFOLD_DEVICE real quick_rsqrt(real x) {
+    const real y = approximate_rsqrt(x);
+    return corrected_rsqrt(x, y, y);
+}
+
+/* 1 / sqrt(d) for 0 < d. The hardware flushes subnormal numbers, so these are scaled, by a factor that joins where nothing waits
+ * for it. */
+TRIFOLD_DEVICE real inverse_sqrt(real d) {
+    constexpr real root = sizeof(real) == 8 ? real(0x1p128) : real(0x1p32f);
+    const bool tiny = d < smallest_normal;
+    const real x = tiny ? d * root * root : d;
+    const real y = approximate_rsqrt(x);
+    return corrected_rsqrt(x, y, tiny ? y * root : y);
+}
+
+/* Factors the w by w tile at `at` and leaves the factor's inverse there. Called by one warp; every lane factors the tile
+ * redundantly in registers, which costs less than one shuffle a column. `row` is the tile's first row in the block, of
+ * which the first `rows` are real and the rest padding. */
+template <int w>
+TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, int rows, Pivots& pivots, double* diagonal) {
+    const int lane = thread_index() % warp_lanes;
+    const real floor = static_cast<real>(pivots.floor);
+    real t[w][w], inverse[w];
+#pragma unroll
+    for (int c = 0; c < w; ++c)
+#pragma unroll
+        for (int r = c; r < w; ++r) t[r][c] = at[r + c * leading];
+    int failed = -1, floors = 0;
+#pragma unroll
+    for (int c = 0; c < w; ++c) {
+        real d = t[c][c];
+        if (d < floor && row + c < rows) d = floor, ++floors;
+        const bool passes = d > real(0) && d <= largest;
+        if (!passes && failed < 0) failed = row + c;
+        if (lane == 0) diagonal[row + c] = d;
+        inverse[c] = passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
+#pragma unroll
+        for (int r = c + 1; r < w; ++r) t[r][c] *= inverse[c];
+#pragma unroll
+        for (int k = c + 1; k < w; ++k)
+#pragma unroll
+            for (int r = k; r < w; ++r) t[r][k] -= t[r][c] * t[k][c];
+    }
+    warp_sync();
+    if (lane == 0) {
+        if (failed >= 0 && pivots.failed_row < 0) pivots.failed_row = failed;
+        pivots.floors += floors;
+    }
+    /* Lane c solves for column c of the inverse. */
+    real z[w];
+#pragma unroll
+    for (int r = 0; r < w; ++r) {
+        real sum = r == lane ? real(1) : real(0);
+#pragma unroll
+        for (int k = 0; k < r; ++k) sum -= t[r][k] * z[k];
+        z[r] = sum * inverse[r];
+    }
+    if (lane < w) {
+#pragma unroll
+        for (int r = 0; r < w; ++r) at[r + lane * leading] = z[r];
+    }
+    warp_sync();
+}
+
+/* Rows first .. last of column tile `at` times the transposed inverse of the diagonal tile. A thread takes whole rows. */
+template <int w>
+TRIFOLD_DEVICE void solve_rows(real* panel, int leading, int j, int first, int last) {
+    const real* inverse = panel + j + j * leading;
+#pragma unroll 1
+    for (int r = first + thread_index(); r < last; r += threads) {
+        real* at = panel + r + j * leading;
+        real a[w];
+#pragma unroll
+        for (int c = 0; c < w; ++c) a[c] = at[c * leading];
+#pragma unroll
+        for (int c = w - 1; c >= 0; --c) {
+            real sum = 0;
+#pragma unroll
+            for (int k = 0; k <= c; ++k) sum += a[k] * inverse[c + k * leading];
+            at[c * leading] = sum;
+        }
+    }
+}
+
+/* The same for the diagonal tile at row and column c, by one warp. */
+TRIFOLD_DEVICE void update_tile(real* panel, int leading, int j, int c) {
+#pragma unroll 1
+    for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) {
+        const int r = c + e % 8, s = c + e / 8;
+        real sum = panel[r + s * leading];
+#pragma unroll
+        for (int k = j; k < j + 8; ++k) sum -= panel[r + k * leading] * panel[s + k * leading];
+        panel[r + s * leading] = sum;
+    }
+    warp_sync();
+}
+
+/* The first warp factors the next diagonal tile while the others update the rest, so its latency hides behind theirs.
+ * `rows` is a multiple of vector_width. Starts and ends with the panel visible to all threads. */
+template <int Size, int w>
+TRIFOLD_DEVICE void factor_panel(real* panel, int leading, int rows, int real_rows, int row, Pivots& pivots, double* diagonal) {
+    static_assert(threads > warp_lanes || Size == w, "one warp cannot look ahead");
+#pragma unroll 1
+    for (int j = 0; j < Size; j += w) {
+        if (thread_index() < warp_lanes) {
+            if (Size > w && j > 0) update_tile(panel, leading, j - w, j);
+            factor_tile<w>(panel + j * (leading + 1), leading, row + j, real_rows, pivots, diagonal);
+        } else if (Size > w && j > 0) {
+            update_trailing(panel, leading, j - w, Size, rows);
+        }
+        block_sync();
+        solve_rows<w>(panel, leading, j, j + w, rows);
+        block_sync();
+    }
+}
+
+/* Before a block's pivots: floor from the largest diagonal entry of D as the caller gave it. By the whole thread block. */
+TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifold_int member, trifold_int block) {
+    if (thread_index() >= warp_lanes) return;
+    double floor = -infinity();
+    if (args.pivot_floor > 0) {
+        const real* d = static_cast<const real*>(args.d) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+        double most = -infinity();
+        for (int r = thread_index(); r < block_size; r += warp_lanes) {
+            const double value = static_cast<double>(d[r * (TRIFOLD_D_ROW + TRIFOLD_D_COLUMN)] + diagonal_term(args, member, block, r));
+            if (value > most) most = value;
+        }
+        for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
+            const double other = shuffle_xor(most, mask);
+            if (other > most) most = other;
+        }
+        floor = args.pivot_floor * most;
+    }
+    if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
+}
+
+/* The front's verdict, from the pivots' diagonal; by the whole thread block, after the panel. */
+TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, Pivots& pivots,
+                                  const double* diagonal) {
+    if (thread_index() >= warp_lanes) return;
+    double sum = 0;
+    for (int r = thread_index(); r < block_size; r += warp_lanes) sum += natural_log(diagonal[r]);
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+    if (thread_index() != 0) return;
+    const trifold_int index = block_index(member, block);
+    trifold_int verdict = sound;
+    if (pivots.failed_row >= 0) verdict = (level * TRIFOLD_HORIZON + block) * block_size + pivots.failed_row;
+    if (fed) verdict = fed_by_failure;
+    buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index] = verdict;
+    buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index] = pivots.floors;
+    buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index] = sum;
+}
+
+/* Was the block fed, through its slots, by a front that failed? */
+TRIFOLD_DEVICE bool is_poisoned(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
+    if (level.index == 0) return false;
+    return (has_side(block, 0) && poison_of(args, member, block, 0) != 0) || (has_side(block, 1) && poison_of(args, member, block, 1) != 0);
+}
+
+/* Passes a chain's verdict on to the separators beside it; one thread. */
+TRIFOLD_DEVICE void pass_poison(const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain, bool failed) {
+    const bool add = level.index > 0;
+    if (chain.ahead >= 0) {
+        int& flag = poison_of(args, member, block_at(level, chain.ahead), side_ahead(chain));
+        flag = (add ? flag : 0) | static_cast<int>(failed);
+    }
+    if (chain.behind >= 0) {
+        int& flag = poison_of(args, member, block_at(level, chain.behind), side_behind(chain));
+        flag = (add ? flag : 0) | static_cast<int>(failed);
+    }
+}
+
+/* One launch for all levels of the multi-stage schedule: thread blocks claim fronts in the order of their levels and wait for
+ * the fronts they need, so that nothing waits for what has not been claimed. The idea of a front is that of H200.md's dataflow
+ * prototype; levels hold chains of one front each, and block i = (2 q + 1) 2^l - 1 is front q of level l. */
+
+/* A front and where it stands. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left
+ * through their R, those to the right through their G. */
+struct Front {
+    trifold_int block, next, behind; /* -1 where the path ends */
+    trifold_int run;                 /* counts the launches of this kind of kernel, from 1 */
+    int level;
+};
+
+/* The number-th front to be claimed. */
+TRIFOLD_DEVICE Front find_front(trifold_int number) {
+    Front front{};
+    trifold_int size = TRIFOLD_HORIZON;
+    while (number >= (size + 1) / 2) {
+        number -= (size + 1) / 2;
+        size /= 2;
+        ++front.level;
+    }
+    const trifold_int distance = trifold_int(1) << front.level;
+    front.block = (2 * number + 1) * distance - 1;
+    front.next = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+    front.behind = front.block - distance;
+    if (front.behind < 0) front.behind = -1;
+    return front;
+}
+
+/* Claims a front for the whole thread block; `shared` is a word of its shared memory. Backward sweeps claim from the last level back. */
+TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, Kind kind, trifold_int& shared) {
+    if (thread_index() == 0) shared = claim(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member);
+    block_sync();
+    const trifold_int ticket = shared, number = ticket % TRIFOLD_HORIZON;
+    Front front = find_front(kind == Kind::backward ? TRIFOLD_HORIZON - 1 - number : number);
+    front.run = ticket / TRIFOLD_HORIZON + 1;
+    return front;
+}
+
+TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, Kind kind, trifold_int member, trifold_int block) {
+    return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + (static_cast<int>(kind) * TRIFOLD_BATCH + member) * TRIFOLD_HORIZON + block;
+}
+
+/* One thread: tells that a front is done, and whether it failed. What its warp, or threads it met at a barrier, wrote before is visible. */
+TRIFOLD_DEVICE void release_front(const trifold_args& args, Kind kind, trifold_int member, const Front& front, bool failed) {
+    store_release(flag_of(args, kind, member, front.block), 2 * front.run + static_cast<int>(failed));
+}
+
+/* A warp waits for up to two fronts (-1: none) of the same run. Returns whether one of them failed. */
+TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, Kind kind, trifold_int member, trifold_int run, trifold_int a, trifold_int b) {
+    const int lane = thread_index() % warp_lanes;
+    const trifold_int block = lane == 0 ? a : lane == 1 ? b : -1;
+    int failed = 0;
+    if (block >= 0) {
+        const trifold_int* flag = flag_of(args, kind, member, block);
+        trifold_int value = load_acquire(flag);
+        while (value / 2 != run) {
+            spin();
+            value = load_acquire(flag);
+        }
+        failed = static_cast<int>(value & 1);
+    }
+    warp_sync();
+    return (shuffle(failed, 0) | shuffle(failed, 1)) != 0;
+}
+
+/* What a front leaves for the right-hand sides of its neighbours: side 0 of the one behind, side 1 of the next. */
+TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * TRIFOLD_STORAGE_VECTOR;
+}
+
+/* What a thread block has of its front while it factors it, and products of its rows by warps. */
+constexpr int tiles = padded / 8;
+constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along */
+constexpr int pivot_warps = tiles < 2 ? tiles : 2;
+constexpr int stacked_rows = 2 * padded, stacked_warps = (stacked_rows + warp_lanes - 1) / warp_lanes;
+constexpr int warps = pivot_warps + stacked_warps;
+constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes; /* rows of D a lane has */
+constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_STACKED_LEADING;
+constexpr int strip_columns = use_tensor ? tensor_rows : warp_lanes / 4; /* a warp multiplies bands of 16 rows by strips of these */
+constexpr int bands = (padded + 15) / 16, strips = padded / strip_columns;
+static_assert(padded % strip_columns == 0, "strips are whole, bands may lack their second half");
+constexpr int lower_squares = bands * (bands + 1) / 2, lower_rounds = (lower_squares + warps - 1) / warps;
+static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
+
+/* R of the front to the left and G of the one to the right come into places of their own, or where they find no room, into the
+ * rows of [R; G] before those are needed. */
+constexpr bool has_room = TRIFOLD_FRONT_ROOM;
+constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
+
+/* Named barriers: tile t is there; the warps of the stack have met. */
+constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, barriers = stack_barrier + 1;
+
+struct FrontShared {
+    Pivots pivots;
+    trifold_int ticket;
+    unsigned arrivals[16]; /* at the named barriers */
+    double diagonal[padded];
+    real inverse[tiles][64];                      /* of the diagonal tiles, column-major */
+    alignas(16) real reciprocal[padded];          /* of L's diagonal */
+    alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
+    alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
+    alignas(16) real pulled[has_room ? 2 * lower_leading * padded : vector_width]; /* R of the front to the left, G of the one to the right */
+};
+TRIFOLD_DEVICE real* left_of(FrontShared& shared) { return has_room ? shared.pulled : shared.stacked; }
+TRIFOLD_DEVICE real* right_of(FrontShared& shared) { return has_room ? shared.pulled + lower_leading * padded : shared.stacked + padded; }
+static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
+
+/* Before the first front of a thread block; its first barrier comes with the claim. */
+TRIFOLD_DEVICE void start_barriers() {
+    static_assert(barriers <= 16, "as many as there are");
+    if (thread_index() < 16) static_cast<FrontShared*>(shared_memory())->arrivals[thread_index()] = 0;
+}
+TRIFOLD_DEVICE void meet(FrontShared& shared, int barrier, int count) { named_sync(shared.arrivals[barrier], barrier, count); }
+
+/* A warp's product of a band and a strip, four elements a lane: by tensor instructions as they come, else four rows. */
+struct Patch {
+    real at[tensor_columns][tensor_vectors][2];
+};
+static_assert(tensor_columns * tensor_vectors == 2, "four elements a lane");
+template <class P>
+TRIFOLD_DEVICE auto& element(P& patch, int k) {
+    return patch.at[k / 2 / tensor_vectors][k / 2 % tensor_vectors][k % 2];
+}
+TRIFOLD_DEVICE int patch_row(int k) {
+    return use_tensor ? k / 2 / tensor_vectors * 8 + tensor_column() : thread_index() % 4 * 4 + k;
+}
+TRIFOLD_DEVICE int patch_column(int k) {
+    return use_tensor ? result_row(k / 2 % tensor_vectors) + k % 2 : thread_index() % warp_lanes / 4;
+}
+
+/* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns; strips from `count` on do not exist. A
+ * strip has `Columns` columns, or its results beyond them are of no use. Of a band that is half padding (not `whole`) the first half
+ * is taken twice, and nobody looks at the second. */
+template <int Sign, int Quads, int Columns, int Strips>
+TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole, int count, int depth) {
+    if constexpr (use_tensor) {
+        a += (whole ? tensor_column() : tensor_column() % 8) + tensor_depth() * a_leading, b += tensor_row() % Columns + tensor_depth() * b_leading;
+        const int second = whole ? 8 : 0;
+#pragma unroll 2
+        for (int k = 0; k < depth; k += 4 * Quads) {
+            real lines[tensor_columns][Quads];
+#pragma unroll
+            for (int i = 0; i < Quads; ++i)
+#pragma unroll
+                for (int c = 0; c < tensor_columns; ++c) lines[c][i] = Sign * a[(k + 4 * i) * a_leading + c * second];
+#pragma unroll
+            for (int strip = 0; strip < Strips; ++strip) {
+                if (strip >= count) continue;
+                real others[Quads];
+#pragma unroll
+                for (int i = 0; i < Quads; ++i) others[i] = b[strip * Columns + (k + 4 * i) * b_leading];
+                tensor_multiply<Quads>(patches[strip].at, lines, others);
+            }
+        }
+    } else {
+        a += whole ? thread_index() % 4 * 4 : thread_index() % 2 * 4, b += thread_index() % warp_lanes / 4;
+#pragma unroll 4
+        for (int k = 0; k < depth; ++k) {
+            real line[4];
+#pragma unroll
+            for (int v = 0; v < 4; ++v) line[v] = Sign * a[v + k * a_leading];
+#pragma unroll
+            for (int strip = 0; strip < Strips; ++strip) {
+                const real other = strip < count ? b[strip * Columns + k * b_leading] : real(0);
+#pragma unroll
+                for (int v = 0; v < 4; ++v) element(patches[strip], v) += line[v] * other;
+            }
+        }
+    }
+}
+constexpr int block_quads = has_room && padded % 16 == 0 ? 4 : 2; /* the largest blocks need the registers */
+
+/* use(value, r, c) for the elements of the patch at (row, column) that lie within a block. */
+template <class Use>
+TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const Use& use) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const int r = row + patch_row(k), c = column + patch_column(k);
+        if (padded % 16 == 0 || (r < padded && c < padded)) use(element(patch, k), r, c);
+    }
+}
+
+/* Starts the copy of a block of the workspace, by `workers` threads together. */
+TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = thread_index(), int workers = threads) {
+    constexpr int vectors = padded / vector_width;
+#pragma unroll 4
+    for (int e = worker; e < vectors * padded; e += workers)
+        copy_async(to + e % vectors * vector_width + e / vectors * leading, from + e * vector_width);
+}
+
+/* A front before its panel: D, the couplings and the right-hand sides as it finds them. */
+/* Right-hand sides into the rows below D. */
+TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int block) {
+    for (int e = thread_index(); e < riders * padded; e += threads) {
+        const int c = e / padded, r = e % padded;
+        const trifold_strides& s = args.b_strides;
+        const bool inside = r < block_size && c < args.columns;
+        lower[padded + c + r * lower_leading] =
+            inside ? static_cast<const real*>(args.b)[rhs_at(s, member, block, r, c)] : real(0);
+    }
+}
+TRIFOLD_DEVICE void update_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int left, trifold_int right) {
+    const real* from_left = neighbour_rhs_of(args, member, left, 1);
+    const real* from_right = right < 0 ? nullptr : neighbour_rhs_of(args, member, right, 0);
+    for (int e = thread_index(); e < riders * padded; e += threads) {
+        real* at = lower + padded + e / padded + e % padded * lower_leading;
+        if (e / padded >= args.columns) continue;
+        real value = *at - from_left[e];
+        if (from_right != nullptr) value -= from_right[e];
+        *at = value;
+    }
+}
+
+/* A band by the strips of 16 columns. */
+constexpr int square_strips = 16 / strip_columns;
+struct BandSquare {
+    Patch strips[square_strips];
+};
+/* use(square, row, column) for this warp's squares of the lower part of a block. */
+template <class Use>
+TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[lower_rounds], const Use& use) {
+#pragma unroll
+    for (int round = 0; round < lower_rounds; ++round) {
+        int row = 0, column = thread_index() / warp_lanes + round * warps;
+        while (column > row) column -= ++row;
+        if (row < bands) use(squares[round], row * 16, column * 16);
+    }
+}
+
+/* The updates of D by all fronts eliminated before, and the last pair's operands for the couplings on their way to where they
+ * are needed. Returns whether one of those fronts failed. */
+template <bool Riders>
+TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    BandSquare sums[lower_rounds]{};
+    bool fed = false;
+#pragma unroll 1
+    for (int k = 0; k < front.level; ++k) {
+        const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
+        const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+        const bool last = k + 1 == front.level;
+        if (await_fronts(args, Kind::factor, member, front.run, left, right)) fed = true;
+        const real *const r = left_of(shared), *const g = right_of(shared);
+        copy_block(left_of(shared), pulled_leading, next_of(args, member, left));
+        if (right >= 0) copy_block(right_of(shared), pulled_leading, behind_of(args, member, right));
+        if (Riders) update_riders(shared.lower, args, member, left, right);
+        end_copies();
+        if (last && has_room) {
+            if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
+            if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left));
+            end_copies();
+            wait_copies<1>();
+        } else {
+            wait_copies<0>();
+        }
+        block_sync();
+        each_lower_square(sums, [&](BandSquare& sum, int row, int column) {
+            const bool whole = row + 8 < padded;
+            const int count = column + 16 <= padded ? square_strips : 1;
+            multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, pulled_leading, r + column, pulled_leading, whole, count, padded);
+            if (right >= 0)
+                multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, pulled_leading, g + column, pulled_leading, whole, count, padded);
+        });
+        if (!last) block_sync();
+    }
+    if (front.level > 0)
+        each_lower_square(sums, [&](const BandSquare& sum, int row, int column) {
+#pragma unroll
+            for (int strip = 0; strip < square_strips; ++strip)
+                each_element(sum.strips[strip], row, column + strip * strip_columns, [&](real value, int r, int c) {
+                    if (r >= c) shared.lower[r + c * lower_leading] -= value;
+                });
+        });
+    wait_copies<0>();
+    return fed;
+}
+
+/* R_k and G_j to where they are needed, by the warps of the stack, where they had no place while D took its updates. */
+TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, trifold_int left, trifold_int right) {
+    const int worker = thread_index() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
+    if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right), worker, workers);
+    if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left), worker, workers);
+    end_copies();
+    wait_copies<0>();
+    meet(shared, stack_barrier, workers);
+}
+
+/* -R_k G_k' and -G_j R_j' where R_k and G_j stand, by the warps of the stack: one has all of a band. */
+TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const trifold_int distance = trifold_int(1) << (front.level - 1), left = front.block - distance, right = front.block + distance;
+    if (!has_room) fetch_stack(shared, args, member, front, left, right);
+#pragma unroll 1
+    for (int unit = thread_index() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
+        const bool ahead = unit < bands;
+        if ((ahead ? front.next : front.behind) < 0) continue;
+        const int row = unit % bands * 16;
+        real* band = shared.stacked + (ahead ? 0 : padded) + row;
+        Patch products[strips]{};
+        const real* other = ahead ? right_of(shared) : left_of(shared);
+        if (!has_room) other = ahead ? behind_of(args, member, right) : next_of(args, member, left);
+        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, other, has_room ? lower_leading : padded, row + 8 < padded, strips,
+                                                     padded);
+        warp_sync();
+#pragma unroll
+        for (int strip = 0; strip < strips; ++strip)
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                if (row + patch_row(k) < padded) band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(products[strip], k);
+    }
+    meet(shared, stack_barrier, stacked_warps * warp_lanes);
+}
+
+/* The lower triangle of D, the identity in the padding, on its way. */
+TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
+    const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
+        if (c > r) continue;
+        real* element = to + r + c * lower_leading;
+        if (r < block_size)
+            copy_element_async(element, from + r * TRIFOLD_D_ROW + c * TRIFOLD_D_COLUMN);
+        else
+            *element = r == c ? real(1) : real(0);
+    }
+}
+/* The original coupling A(neighbour, block), zeros in the padding, on its way. */
+TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int neighbour, trifold_int block) {
+    const bool below = neighbour > block; /* then it is E of the block, else the neighbour's transposed */
+    const real* from = global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + (below ? block : neighbour) * TRIFOLD_E_STAGE;
+#pragma unroll 4
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        const int i = TRIFOLD_E_ROW == 1 ? at.u : at.v, j = TRIFOLD_E_ROW == 1 ? at.v : at.u;
+        real* element = to + (below ? i + j * stacked_leading : j + i * stacked_leading);
+        if (i < block_size && j < block_size)
+            copy_element_async(element, from + i * TRIFOLD_E_ROW + j * TRIFOLD_E_COLUMN);
+        else
+            *element = 0;
+    }
+}
+
+/* A neighbour that does not exist is coupled by zeros. */
+TRIFOLD_DEVICE void clear_rows(real* to) {
+    for (int e = thread_index(); e < padded * padded; e += threads) to[e % padded + e / padded * stacked_leading] = 0;
+}
+
+template <bool Riders>
+TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    fetch_diagonal(shared.lower, args, member, front.block);
+    if (front.level == 0) {
+        if (front.next >= 0) fetch_coupling(shared.stacked, args, member, front.next, front.block);
+        if (front.behind >= 0) fetch_coupling(shared.stacked + padded, args, member, front.behind, front.block);
+    }
+    end_copies();
+    if (front.next < 0) clear_rows(shared.stacked);
+    if (front.behind < 0) clear_rows(shared.stacked + padded);
+    if (Riders) load_riders(shared.lower, args, member, front.block);
+    start_pivots(shared.pivots, args, member, front.block);
+    wait_copies<0>();
+    block_sync();
+    if (args.diagonal != nullptr || args.shift != nullptr) {
+        for (int r = thread_index(); r < block_size; r += threads) shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
+        block_sync();
+    }
+    const bool fed = pull_updates<Riders>(shared, args, member, front);
+    block_sync();
+    return fed;
+}
+
+/* Elimination of a column tile, 8 wide, by one warp: the 8 by 8 pivot tile, and rows below it. */
+
+/* Where the eight pivots go, and the reciprocals of their roots; null: nowhere. */
+struct Kept {
+    double* pivots;
+    real* reciprocals;
+    TRIFOLD_METHOD void keep(int c, real pivot, real reciprocal) const {
+        if (pivots != nullptr) pivots[c] = pivot;
+        if (reciprocals != nullptr) reciprocals[c] = reciprocal;
+    }
+};
+
+/* The lower part of the tile at `at`; what is loaded along with it from above the diagonal is not looked at. */
+TRIFOLD_DEVICE void load_tile(real (&d)[8][8], const real* at, int leading) {
+#pragma unroll
+    for (int c = 0; c < 8; ++c)
+#pragma unroll
+        for (int r = c / vector_width * vector_width; r < 8; r += vector_width) {
+            real v[vector_width];
+            load_vector(v, at + r + c * leading);
+#pragma unroll
+            for (int e = 0; e < vector_width; ++e)
+                if (r + e >= c) d[r + e][c] = v[e];
+        }
+}
+
+/* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
+ * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
+ * is above the floor and of a size that the products of three of its like do not overflow. */
+template <int Sets>
+TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, Kept kept) {
+    constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
+    bool stands = true;
+#pragma unroll
+    for (int c = 0; c < 8; c += 2) {
+        const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1];
+        const real det = p * q - b * b;
+        const real scale = quick_rsqrt(p), other = quick_rsqrt(det * p);
+        const real second = other * p, l = b * scale, r = q - l * l;
+        stands = stands && p >= floor && r >= floor && p > least && p < most && r > least && r < most;
+        if (thread_index() % warp_lanes == 0) kept.keep(c, p, scale), kept.keep(c + 1, r, second);
+#pragma unroll
+        for (int k = c + 2; k < 8; ++k) {
+            d[k][c] *= scale;
+            d[k][c + 1] = (d[k][c + 1] - d[k][c] * l) * second;
+        }
+#pragma unroll
+        for (int s = 0; s < Sets; ++s) {
+            a[s][c] *= scale;
+            a[s][c + 1] = (a[s][c + 1] - a[s][c] * l) * second;
+        }
+#pragma unroll
+        for (int k = c + 2; k < 8; ++k) {
+#pragma unroll
+            for (int i = k; i < 8; ++i) d[i][k] = (d[i][k] - d[i][c] * d[k][c]) - d[i][c + 1] * d[k][c + 1];
+#pragma unroll
+            for (int s = 0; s < Sets; ++s) a[s][k] = (a[s][k] - a[s][c] * d[k][c]) - a[s][c + 1] * d[k][c + 1];
+        }
+    }
+    return stands;
+}
+
+/* The same in shared memory, where the tile begins at row and column `first` of `panel` and the rows end before `end`: one pivot at
+ * a time with every test, for tiles with a pivot that is raised or fails, or out of the quick way's range. `row` is the panel's first
+ * row in the block. */
+TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, int end, int row, Pivots& pivots, Kept kept) {
+    const int lane = thread_index() % warp_lanes;
+    const real floor = static_cast<real>(pivots.floor);
+#pragma unroll 1
+    for (int j = first; j < first + 8; ++j) {
+        real* column = panel + j * leading;
+        real pivot = column[j];
+        const bool raised = pivot < floor && row + j < block_size;
+        if (raised) pivot = floor;
+        const bool passes = pivot > real(0) && pivot <= largest;
+        const real scale = passes ? inverse_sqrt(pivot) : static_cast<real>(not_a_number());
+        warp_sync();
+        if (lane == 0) {
+            if (!passes && pivots.failed_row < 0) pivots.failed_row = row + j;
+            pivots.floors += static_cast<int>(raised);
+            column[j] = pivot * scale;
+            kept.keep(j - first, pivot, scale);
+        }
+        for (int r = j + 1 + lane; r < end; r += warp_lanes) column[r] *= scale;
+        warp_sync();
+        for (int r = j + 1 + lane; r < end; r += warp_lanes)
+            for (int k = j + 1; k < first + 8 && k <= r; ++k) panel[r + k * leading] -= column[r] * column[k];
+        warp_sync();
+    }
+}
+
+/* The panel of a front: D factored, R, G and the right-hand sides behind it. */
+/* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait(s)` returns when
+ * L's tile s is there. Rows from `limit` on do not exist. */
+template <int Sets, class Wait>
+TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int limit, const real* lower, int t, const Wait& wait) {
+    const int lane = thread_index() % warp_lanes;
+    real* columns = rows + t * 8 * leading;
+    if constexpr (use_tensor) {
+        if (t > 0) {
+            constexpr int own_bands = Sets * warp_lanes / 16;
+            Patch sums[own_bands][1];
+            /* A strip of 16 columns reaches beyond the tile. */
+            const auto inside = [&](int h, int k) { return h * 16 + patch_row(k) < limit && (strip_columns == 8 || patch_column(k) < 8); };
+#pragma unroll
+            for (int h = 0; h < own_bands; ++h)
+#pragma unroll
+                for (int k = 0; k < 4; ++k) element(sums[h][0], k) = inside(h, k) ? columns[h * 16 + patch_row(k) + patch_column(k) * leading] : real(0);
+#pragma unroll 1
+            for (int s = 0; s < t; ++s) {
+                wait(s);
+#pragma unroll
+                for (int h = 0; h < own_bands; ++h)
+                    if (h * 16 < limit)
+                        multiply_band<-1, 2, 8>(sums[h], rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading, lower_leading,
+                                                h * 16 + 8 < limit, 1, 8);
+            }
+#pragma unroll
+            for (int h = 0; h < own_bands; ++h)
+#pragma unroll
+                for (int k = 0; k < 4; ++k)
+                    if (inside(h, k)) columns[h * 16 + patch_row(k) + patch_column(k) * leading] = element(sums[h][0], k);
+            warp_sync();
+        }
+    }
+#pragma unroll
+    for (int q = 0; q < Sets; ++q)
+#pragma unroll
+        for (int c = 0; c < 8; ++c) a[q][c] = lane + q * warp_lanes < limit ? columns[lane + q * warp_lanes + c * leading] : real(0);
+    if constexpr (!use_tensor) {
+#pragma unroll 1
+        for (int s = 0; s < t; ++s) {
+            wait(s);
+            const real* m = lower + t * 8 + s * 8 * lower_leading;
+#pragma unroll
+            for (int k = 0; k < 8; ++k)
+#pragma unroll
+                for (int q = 0; q < Sets; ++q) {
+                    const real own = rows[(lane + q * warp_lanes < limit ? lane + q * warp_lanes : 0) + (s * 8 + k) * leading];
+#pragma unroll
+                    for (int c = 0; c < 8; c += vector_width) {
+                        real v[vector_width];
+                        load_vector(v, m + k * lower_leading + c);
+#pragma unroll
+                        for (int e = 0; e < vector_width; ++e) a[q][c + e] -= own * v[e];
+                    }
+                }
+        }
+        if (t > 0) {
+#pragma unroll
+            for (int q = 0; q < Sets; ++q)
+                if (lane + q * warp_lanes < limit)
+#pragma unroll
+                    for (int c = 0; c < 8; ++c) columns[lane + q * warp_lanes + c * leading] = a[q][c];
+            warp_sync();
+        }
+    }
+}
+
+TRIFOLD_DEVICE void store_tile_rows(real* tile_columns, const real (&a)[row_sets][8], int t) {
+#pragma unroll
+    for (int q = 0; q < row_sets; ++q) {
+        const int r = thread_index() % warp_lanes + q * warp_lanes;
+        if (r < t * 8 || r >= padded) continue;
+#pragma unroll
+        for (int c = 0; c < 8; ++c) tile_columns[r + c * lower_leading] = a[q][c];
+    }
+}
+
+/* The inverse of tile t's factor, column-major: lane c < 8 solves for column c; and the pivots. */
+TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
+    const int lane = thread_index() % warp_lanes;
+    const real* l = shared.lower + t * 8 * (lower_leading + 1);
+    real z[8];
+#pragma unroll
+    for (int r = 0; r < 8; ++r) {
+        real sum = r == lane ? real(1) : real(0);
+#pragma unroll
+        for (int k = 0; k < r; ++k) sum -= l[r + k * lower_leading] * z[k];
+        z[r] = sum * shared.reciprocal[t * 8 + r];
+    }
+    if (lane < 8) {
+#pragma unroll
+        for (int r = 0; r < 8; ++r) shared.inverse[t][r + lane * 8] = z[r];
+        const real root = l[lane * (lower_leading + 1)];
+        shared.diagonal[t * 8 + lane] = static_cast<double>(root) * static_cast<double>(root);
+    }
+}
+
+/* Threads that meet at tile t's barrier: the warp that has factored it, the one that has the next, and the stack's. */
+TRIFOLD_DEVICE int tile_party(int t) { return (1 + (t + 1 < tiles ? 1 : 0) + stacked_warps) * warp_lanes; }
+
+/* Column tile t of up to 32 rows that follow L: a lane a row. The tiles before it are there; `wait()` returns when L's tile is. */
+template <class Wait>
+TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows, int leading, int limit, int t, const Wait& wait) {
+    const int lane = thread_index() % warp_lanes;
+    update_rows<1>(a, rows, leading, limit, shared.lower, t, [](int) {});
+    wait();
+    real l[8][8];
+    load_tile(l, shared.lower + t * 8 * (lower_leading + 1), lower_leading);
+#pragma unroll
+    for (int c = 0; c < 8; ++c) {
+        a[0][c] *= shared.reciprocal[t * 8 + c];
+#pragma unroll
+        for (int k = c + 1; k < 8; ++k) a[0][k] -= a[0][c] * l[k][c];
+    }
+    if (lane < limit) {
+#pragma unroll
+        for (int c = 0; c < 8; ++c) rows[lane + (t * 8 + c) * leading] = a[0][c];
+    }
+    warp_sync();
+}
+
+/* Column tile t of D by one warp: the rows below it, and the tile itself in every lane. */
+TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
+    real a[row_sets][8];
+    update_rows<row_sets>(a, shared.lower, lower_leading, padded, shared.lower, t, [&](int s) {
+        if (s + 1 == t) meet(shared, tile_barrier + s, tile_party(s));
+    });
+    real* own = shared.lower + t * 8 * lower_leading;
+    real d[8][8];
+    load_tile(d, own + t * 8, lower_leading);
+    const Kept kept{nullptr, shared.reciprocal + t * 8};
+    const bool stands = eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), kept);
+    warp_sync();
+    if (stands)
+        store_tile_rows(own, a, t);
+    else
+        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, kept);
+    warp_sync();
+    named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party(t));
+    invert_tile(shared, t);
+}
+
+/* R and G, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too. */
+template <bool Riders>
+TRIFOLD_DEVICE void follow(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const int first = (thread_index() / warp_lanes - pivot_warps) * warp_lanes, row = first + thread_index() % warp_lanes;
+    real* to = nullptr;
+    if (row < padded && front.next >= 0) to = next_of(args, member, front.block) + row;
+    if (row >= padded && row < 2 * padded && front.behind >= 0) to = behind_of(args, member, front.block) + row - padded;
+#pragma unroll 1
+    for (int t = 0; t < tiles; ++t) {
+        real a[1][8];
+        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barrier + t, tile_party(t)); });
+        if (to != nullptr) {
+#pragma unroll
+            for (int c = 0; c < 8; ++c) to[(t * 8 + c) * padded] = a[0][c];
+        }
+        if (Riders && first == 0) follow_tile(a, shared, shared.lower + padded, lower_leading, riders, t, [] {});
+    }
+}
+
+/* Factorization of all fronts in one launch, a thread block each, for blocks up to 88 (double) or 96 (single).
+ *
+ * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
+ * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
+ * overlap the waiting, nobody writes to another's data, and the sums have one order.
+ *
+ * The panel: two warps take turns at the column tiles of D, their lanes holding the rows, the tile itself redundantly in registers,
+ * two pivots at a time: with a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together.
+ * Right-hand sides ride along as rows below D's. The other warps hold a row of [R; G] a lane and follow a tile behind. */
+/* R and G of a failed front, once more, by the warps of the stack. */
+TRIFOLD_DEVICE void spoil_neighbours(const trifold_args& args, trifold_int member, const Front& front) {
+    const real nan = static_cast<real>(not_a_number());
+    for (int e = thread_index() - pivot_warps * warp_lanes; e < padded * padded; e += stacked_warps * warp_lanes) {
+        if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
+        if (front.behind >= 0) behind_of(args, member, front.block)[e] = nan;
+    }
+}
+
+/* L, its diagonal tiles inverted. */
+TRIFOLD_DEVICE void store_lower(const FrontShared& shared, real* to) {
+#pragma unroll 1
+    for (int e = thread_index(); e < padded * padded; e += threads) {
+        const int r = e % padded, c = e / padded;
+        real value = shared.lower[r + c * lower_leading];
+        if (r / 8 == c / 8) value = shared.inverse[c / 8][r % 8 + c % 8 * 8];
+        if (r >= c / 8 * 8) to[e] = value;
+    }
+}
+
+/* What the neighbours subtract from their right-hand sides: R y and G y; and y itself. */
+TRIFOLD_DEVICE void leave_riders(const FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    constexpr int workers = stacked_warps * warp_lanes;
+    const int first = thread_index() - pivot_warps * warp_lanes;
+#pragma unroll 1
+    for (int e = first; e < 2 * padded * static_cast<int>(args.columns); e += workers) {
+        const int row = e % (2 * padded), c = e / (2 * padded);
+        const bool ahead = row < padded;
+        if ((ahead ? front.next : front.behind) < 0) continue;
+        real sum[4] = {};
+#pragma unroll 4
+        for (int k = 0; k < padded; k += 4)
+#pragma unroll
+            for (int q = 0; q < 4; ++q) sum[q] += shared.stacked[row + (k + q) * stacked_leading] * shared.lower[padded + c + (k + q) * lower_leading];
+        neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + row % padded] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+}
+TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
+    const trifold_strides& s = args.x_strides;
+    for (int e = thread_index(); e < riders * padded; e += threads) {
+        const int c = e / padded, r = e % padded;
+        if (r < block_size && c < args.columns)
+            static_cast<real*>(args.x)[rhs_at(s, member, block, r, c)] = shared.lower[padded + c + r * lower_leading];
+    }
+    for (int c = thread_index(); c < args.columns; c += threads) {
+        double sum = 0;
+        for (int r = 0; r < block_size; ++r) {
+            const double y = static_cast<double>(shared.lower[padded + c + r * lower_leading]);
+            sum += y * y;
+        }
+        buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC)[block_index(member, block) * TRIFOLD_RHS + c] = sum;
+    }
+}
+
+/* A failed front becomes NaN as a whole, so that everything it feeds does. */
+TRIFOLD_DEVICE void spoil(FrontShared& shared) {
+    const real nan = static_cast<real>(not_a_number());
+    for (int e = thread_index(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
+    for (int e = thread_index(); e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
+    for (int e = thread_index(); e < stacked_leading * padded; e += threads) shared.stacked[e] = nan;
+}
+
+/* The warps of the stack let the fronts that wait for this one go on. */
+template <bool Riders>
+TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
+    if (Riders) {
+        meet(shared, stack_barrier, stacked_warps * warp_lanes);
+        leave_riders(shared, args, member, front);
+    }
+    meet(shared, stack_barrier, stacked_warps * warp_lanes);
+    if (thread_index() == pivot_warps * warp_lanes) release_front(args, Kind::factor, member, front, failed);
+}
+
+template <bool Riders>
+TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
+    FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
+    const Front front = claim_front(args, member, Kind::factor, shared.ticket);
+    const int warp = thread_index() / warp_lanes;
+    const bool fed = load_front<Riders>(shared, args, member, front);
+    const bool in_stack = warp >= pivot_warps;
+    if (in_stack) {
+        if (front.level > 0) make_couplings(shared, args, member, front);
+        follow<Riders>(shared, args, member, front);
+    } else {
+#pragma unroll 1
+        for (int t = warp; t < tiles; t += pivot_warps) factor_column_tile(shared, t);
+    }
+    /* The last tile's barrier has shown every failure to the warps of the stack. */
+    if (in_stack && !fed && shared.pivots.failed_row < 0) leave_front<Riders>(shared, args, member, front, false);
+    block_sync();
+    report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
+    if (fed || shared.pivots.failed_row >= 0) {
+        spoil(shared);
+        block_sync();
+        if (in_stack) {
+            spoil_neighbours(args, member, front);
+            leave_front<Riders>(shared, args, member, front, true);
+        }
+    }
+    store_lower(shared, factor_of(args, member, front.block));
+    if (Riders) store_riders(shared, args, member, front.block);
+}
+
+/* Forward and backward sweeps over all fronts in one launch, a thread block each: a front has its factors on chip before it
+ * waits for the fronts it needs, so that only vectors travel on the critical path. */
+constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS;
+constexpr int sweep_threads = 4 * padded, sweep_warps = sweep_threads / warp_lanes;
+constexpr int factor_leading = padded + vector_width;
+constexpr int rows_of_lane = (padded + warp_lanes - 1) / warp_lanes;
+
+struct SweepShared {
+    trifold_int ticket;
+    alignas(16) real factor[factor_leading * padded]; /* L, its diagonal tiles inverted; column-major */
+    real running[columns_at_once][padded];            /* right-hand sides on their way to solutions */
+    real solved[columns_at_once][2 * padded];         /* forward: y; backward: x of the next and behind */
+};
+static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
+
+TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
+    constexpr int vectors = padded / vector_width;
+#pragma unroll 4
+    for (int e = thread_index(); e < vectors * padded; e += sweep_threads)
+        copy_async(shared.factor + e % vectors * vector_width + e / vectors * factor_leading, from + e * vector_width);
+    end_copies();
+}
+
+/* running = L^-1 running, a warp a column. */
+TRIFOLD_DEVICE void solve_lower(SweepShared& shared, int columns) {
+    const int lane = thread_index() % warp_lanes;
+#pragma unroll 1
+    for (int c = thread_index() / warp_lanes; c < columns; c += sweep_warps) {
+        real* b = shared.running[c];
+        real own[rows_of_lane];
+#pragma unroll
+        for (int q = 0; q < rows_of_lane; ++q) own[q] = lane + q * warp_lanes < padded ? b[lane + q * warp_lanes] : real(0);
+#pragma unroll 1
+        for (int j = 0; j < padded; j += 8) {
+            const real* inverse = shared.factor + j + j * factor_leading;
+            real y[2] = {};
+            if (lane < 8) {
+#pragma unroll
+                for (int k = 0; k < 8; ++k) y[k % 2] += k <= lane ? inverse[lane + k * factor_leading] * b[j + k] : real(0);
+            }
+            warp_sync();
+            if (lane < 8) b[j + lane] = y[0] + y[1];
+            warp_sync();
+#pragma unroll
+            for (int q = 0; q < rows_of_lane; ++q) {
+                const int r = lane + q * warp_lanes;
+                if (r < j + 8 || r >= padded) continue;
+                real sum[2] = {};
+#pragma unroll
+                for (int k = 0; k < 8; ++k) sum[k % 2] += shared.factor[r + (j + k) * factor_leading] * b[j + k];
+                own[q] -= sum[0] + sum[1];
+                if (r < j + 16) b[r] = own[q];
+            }
+            warp_sync();
+        }
+    }
+}
+
+/* running = L^-T running, a warp a column. */
+TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns) {
+    const int lane = thread_index() % warp_lanes;
+#pragma unroll 1
+    for (int c = thread_index() / warp_lanes; c < columns; c += sweep_warps) {
+        real* b = shared.running[c];
+        real own[rows_of_lane];
+#pragma unroll
+        for (int q = 0; q < rows_of_lane; ++q) own[q] = lane + q * warp_lanes < padded ? b[lane + q * warp_lanes] : real(0);
+#pragma unroll 1
+        for (int j = padded - 8; j >= 0; j -= 8) {
+            const real* inverse = shared.factor + j + j * factor_leading;
+            real x[2] = {};
+            if (lane < 8) {
+#pragma unroll
+                for (int k = 0; k < 8; ++k) x[k % 2] += k >= lane ? inverse[k + lane * factor_leading] * b[j + k] : real(0);
+            }
+            warp_sync();
+            if (lane < 8) b[j + lane] = x[0] + x[1];
+            warp_sync();
+#pragma unroll
+            for (int q = 0; q < rows_of_lane; ++q) {
+                const int r = lane + q * warp_lanes;
+                if (r >= j) continue;
+                real sum[2] = {};
+#pragma unroll
+                for (int k = 0; k < 8; ++k) sum[k % 2] += shared.factor[j + k + r * factor_leading] * b[j + k];
+                own[q] -= sum[0] + sum[1];
+                if (r >= j - 8) b[r] = own[q];
+            }
+            warp_sync();
+        }
+    }
+}
+
+TRIFOLD_DEVICE void store_solution(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+#pragma unroll 1
+    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) {
+        const int r = e % padded, c = e / padded;
+        if (r < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
+    }
+}
+
+/* The squared norm of the solved block, by column, for b' A^-1 b. */
+TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+    const int lane = thread_index() % warp_lanes;
+    double* to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + block_index(member, block) * TRIFOLD_RHS + columns.first;
+    for (int c = thread_index() / warp_lanes; c < columns.count; c += sweep_warps) {
+        double sum = 0;
+        for (int r = lane; r < block_size; r += warp_lanes) sum += static_cast<double>(shared.running[c][r]) * static_cast<double>(shared.running[c][r]);
+        for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+        if (lane == 0) to[c] = sum;
+    }
+}
+
+/* A row of [R; G] in two threads, each with half of its columns. */
+constexpr int half_depth = padded / 2;
+TRIFOLD_DEVICE void fetch_half_row(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
+    const int row = thread_index() / 2, first = thread_index() % 2 * half_depth;
+    const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
+    const real* from = (ahead ? next_of(args, member, front.block) : behind_of(args, member, front.block)) + row % padded + first * padded;
+#pragma unroll
+    for (int k = 0; k < half_depth; ++k) a[k] = exists ? from[k * padded] : real(0);
+}
+
+/* The right-hand sides of a front as all fronts before it leave them; the first pass waits for these. */
+TRIFOLD_DEVICE void gather_running(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+    constexpr int each = (columns_at_once + 3) / 4;
+    real value[each];
+#pragma unroll
+    for (int q = 0; q < each; ++q) {
+        const int e = thread_index() + q * sweep_threads, r = e % padded, c = e / padded;
+        const bool inside = c < columns.count && r < block_size;
+        value[q] = inside ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, front.block, r, columns.first + c)] : real(0);
+    }
+#pragma unroll 1
+    for (int k = 0; k < front.level; ++k) {
+        const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
+        const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+        if (columns.first == 0) await_fronts(args, Kind::forward, member, front.run, left, right);
+        const real* from_left = neighbour_rhs_of(args, member, left, 1) + columns.first * padded;
+        const real* from_right = neighbour_rhs_of(args, member, right < 0 ? left : right, 0) + columns.first * padded;
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            const int e = thread_index() + q * sweep_threads;
+            if (e >= padded * columns.count) continue;
+            value[q] -= from_left[e];
+            if (right >= 0) value[q] -= from_right[e];
+        }
+    }
+#pragma unroll
+    for (int q = 0; q < each; ++q) {
+        const int e = thread_index() + q * sweep_threads;
+        if (e < padded * columns_at_once) shared.running[e / padded][e % padded] = value[q];
+    }
+}
+
+/* R y and G y, for the neighbours. */
+TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth],
+                                  Columns columns) {
+    const int row = thread_index() / 2, first = thread_index() % 2 * half_depth;
+    const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
+    real* to = neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0) + columns.first * padded + row % padded;
+#pragma unroll 1
+    for (int c = 0; c < columns.count; ++c) {
+        real sum[4] = {};
+#pragma unroll
+        for (int k = 0; k < half_depth; ++k) sum[k % 4] += a[k] * shared.running[c][first + k];
+        real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        total += shuffle_xor(total, 1);
+        if (first == 0 && exists) to[c * padded] = total;
+    }
+}
+
+TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member) {
+    SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
+    const Front front = claim_front(args, member, Kind::forward, shared.ticket);
+    fetch_factor(shared, factor_of(args, member, front.block));
+    real a[half_depth];
+    fetch_half_row(a, args, member, front);
+    wait_copies<0>();
+#pragma unroll 1
+    for (int first = 0; first < args.columns; first += columns_at_once) {
+        const Columns columns = columns_from(args, first, columns_at_once);
+        gather_running(shared, args, member, front, columns);
+        block_sync();
+        solve_lower(shared, columns.count);
+        block_sync();
+        leave_updates(shared, args, member, front, a, columns);
+        if (first + columns_at_once >= args.columns) {
+            block_sync();
+            if (thread_index() == 0) release_front(args, Kind::forward, member, front, false);
+        }
+        store_solution(shared.running, args, member, front.block, columns);
+        store_quadratic(shared, args, member, front.block, columns);
+        block_sync();
+    }
+}
+
+/* A column of [R; G] in four threads, each with every fourth row. */
+TRIFOLD_DEVICE void fetch_quarter_column(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
+    const int column = thread_index() / 4, first = thread_index() % 4;
+    const real* next = next_of(args, member, front.block) + column * padded + first;
+    const real* behind = behind_of(args, member, front.block) + column * padded + first;
+#pragma unroll
+    for (int k = 0; k < half_depth; ++k) {
+        const int r = 4 * k;
+        if (r < padded)
+            a[k] = front.next >= 0 ? next[r] : real(0);
+        else
+            a[k] = front.behind >= 0 ? behind[r - padded] : real(0);
+    }
+}
+
+/* running = the right-hand sides less what the neighbours' solutions take from them. */
+TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth],
+                                        Columns columns) {
+    const int column = thread_index() / 4, first = thread_index() % 4;
+#pragma unroll 1
+    for (int c = 0; c < columns.count; ++c) {
+        real sum[4] = {};
+#pragma unroll
+        for (int k = 0; k < half_depth; ++k) sum[k % 4] += a[k] * shared.solved[c][first + 4 * k];
+        real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        total += shuffle_xor(total, 1);
+        total += shuffle_xor(total, 2);
+        if (first == 0) shared.running[c][column] -= total;
+    }
+}
+
+TRIFOLD_DEVICE void load_rhs(real* to, int leading, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block, Columns columns) {
+#pragma unroll 1
+    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) {
+        const int r = e % padded, c = e / padded;
+        const bool inside = block >= 0 && r < block_size;
+        to[r + c * leading] = inside ? static_cast<const real*>(from)[rhs_at(strides, member, block, r, columns.first + c)] : real(0);
+    }
+}
+
+TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member) {
+    SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
+    const Front front = claim_front(args, member, Kind::backward, shared.ticket);
+    fetch_factor(shared, factor_of(args, member, front.block));
+    real a[half_depth];
+    fetch_quarter_column(a, args, member, front);
+    wait_copies<0>();
+#pragma unroll 1
+    for (int first = 0; first < args.columns; first += columns_at_once) {
+        const Columns columns = columns_from(args, first, columns_at_once);
+        load_rhs(shared.running[0], padded, args.b, args.b_strides, member, front.block, columns);
+        if (first == 0) await_fronts(args, Kind::backward, member, front.run, front.next, front.behind);
+        load_rhs(shared.solved[0], 2 * padded, args.x, args.x_strides, member, front.next, columns);
+        load_rhs(shared.solved[0] + padded, 2 * padded, args.x, args.x_strides, member, front.behind, columns);
+        block_sync();
+        subtract_neighbours(shared, args, member, front, a, columns);
+        block_sync();
+        solve_upper(shared, columns.count);
+        block_sync();
+        store_solution(shared.running, args, member, front.block, columns);
+        block_sync();
+    }
+    if (thread_index() == 0) release_front(args, Kind::backward, member, front, false);
+}
+
+/* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
+struct FinishShared {
+    double sum[threads];
+    trifold_int failure[threads];
+    trifold_int floors[threads];
+};
+
+TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member) {
+    FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
+    const int t = thread_index();
+    double sum = 0;
+    trifold_int failure = sound, floors = 0;
+    for (trifold_int block = t; block < TRIFOLD_HORIZON; block += threads) {
+        const trifold_int index = block_index(member, block);
+        const trifold_int verdict = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index];
+        if (verdict < failure) failure = verdict;
+        floors += buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index];
+        sum += buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index];
+    }
+    shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
+    block_sync();
+    for (int count = threads; count > 1; count = (count + 1) / 2) {
+        const int half = (count + 1) / 2;
+        if (t < count / 2) {
+            shared.sum[t] += shared.sum[t + half];
+            shared.floors[t] += shared.floors[t + half];
+            if (shared.failure[t + half] < shared.failure[t]) shared.failure[t] = shared.failure[t + half];
+        }
+        block_sync();
+    }
+    if (t != 0) return;
+    const bool failed = shared.failure[0] != sound;
+    trifold_status status{-1, 0, shared.floors[0]};
+    if (failed) {
+        status.block = shared.failure[0] / block_size % TRIFOLD_HORIZON;
+        status.row = shared.failure[0] % block_size;
+    }
+    buffer<trifold_status>(args, TRIFOLD_OFFSET_STATUS)[member] = status;
+    buffer<double>(args, TRIFOLD_OFFSET_LOG_DETERMINANT)[member] = failed ? not_a_number() : shared.sum[0];
+}
+
+TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int member) {
+    FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
+    const int t = thread_index();
+    const double* from = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC);
+    for (int column = 0; column < args.columns; ++column) {
+        double sum = 0;
+        for (trifold_int block = t; block < TRIFOLD_HORIZON; block += threads) sum += from[block_index(member, block) * TRIFOLD_RHS + column];
+        shared.sum[t] = sum;
+        block_sync();
+        for (int count = threads; count > 1; count = (count + 1) / 2) {
+            if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
+            block_sync();
+        }
+        if (t == 0) buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[member * TRIFOLD_RHS + column] = shared.sum[0];
+        block_sync();
+    }
+}
+
+/* The kernels of every unit. Grid: chains by groups of members. */
+template <class Use>
+TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
+    const trifold_int first = group_y() * TRIFOLD_MEMBERS_PER_GROUP;
+    for (trifold_int member = first; member < first + TRIFOLD_MEMBERS_PER_GROUP; ++member) {
+        if (is_active(args, member)) use(member);
+        if (TRIFOLD_MEMBERS_PER_GROUP > 1) block_sync();
+    }
+}
+
+#ifdef TRIFOLD_KERNEL_INVERSE
+TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    each_member(args, [&](trifold_int member) { invert_chain(args, level, group_x(), member); });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_FINISH_FACTOR
+TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    each_member(args, [&](trifold_int member) { finish_factor_member(args, member); });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_FINISH_FORWARD
+TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    each_member(args, [&](trifold_int member) { finish_forward_member(args, member); });
+}
+#endif
+
+/* The kernels that treat all levels in one launch. Grid: fronts by groups of members. */
+#ifdef TRIFOLD_KERNEL_FACTOR
+TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    start_barriers();
+    each_member(args, [&](trifold_int member) { factor_front<false>(args, member); });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
+TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    start_barriers();
+    each_member(args, [&](trifold_int member) { factor_front<true>(args, member); });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_FORWARD
+TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    each_member(args, [&](trifold_int member) { forward_front(args, member); });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_BACKWARD
+TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    each_member(args, [&](trifold_int member) { backward_front(args, member); });
+}
+#endif
