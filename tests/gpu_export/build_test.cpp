@@ -144,7 +144,8 @@ TEST_CASE("gpu export: the project's own rules compile its kernels") {
     const Project project(export_gpu_project(request_for()));
     check_runs(project, "make -s btd_kernels_" EXPORT_ARCH ".c CLANG=clang++-19");
     const auto image = project.read("btd_kernels_" EXPORT_ARCH "." + binary);
-    for (const auto& kernel : gpu_export_programs(request_for()).at(0).kernels) CHECK(image.find(kernel.name) != std::string::npos);
+    const auto programs = gpu_export_programs(request_for());
+    for (const auto& kernel : programs[0].kernels) CHECK(image.find(kernel.name) != std::string::npos);
 }
 
 TEST_CASE("gpu export: cppcheck finds nothing") {
