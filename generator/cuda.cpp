@@ -91,8 +91,8 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
                       {Phase::forward, shape(plan.sweep_threads, members, plan.sweep_shared)},
                       {Phase::backward, shape(plan.sweep_threads, members, plan.sweep_shared)},
                       {Phase::inverse, shape(plan.inverse_threads, members, plan.inverse_shared)},
-                      {Phase::finish_factor, shape(plan.threads, members, plan.finish_shared)},
-                      {Phase::finish_forward, shape(plan.threads, members, plan.finish_shared)}};
+                      {Phase::finish_factor, shape(plan.finish_threads, members, plan.finish_shared)},
+                      {Phase::finish_forward, shape(plan.finish_threads, members, plan.finish_shared)}};
     if (plan.variant == "dataflow")
         for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
             variant.shapes.at(phase).all_levels = true;
@@ -144,6 +144,7 @@ std::string emit(const Program& program) {
         {"ROW_VECTORS", plan.row_vectors},
         {"THREADS_INVERSE", plan.inverse_threads},
         {"SHARED_INVERSE", plan.inverse_shared},
+        {"THREADS_FINISH", plan.finish_threads},
         {"SCRATCH_CHAINS", most_chains(program.schedule)},
         {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
         {"FACTOR_BLOCKS", factor_blocks(plan, program.target)},

@@ -117,7 +117,9 @@ void plan_sweeps(Plan& plan, const Spec& spec) {
         plan.sweep_threads = 4 * plan.padded;
         plan.sweep_shared = round_up(16 + ((plan.padded + 16 / plan.real) + 3 * plan.columns) * plan.padded * plan.real, 16);
     }
-    plan.finish_shared = plan.threads * 24;
+    // One thread block of full waves reads what every block of a member left: a few loads a thread, all on their way together.
+    plan.finish_threads = std::min<std::int64_t>(round_up(spec.horizon, 256) / 4, 1024);
+    plan.finish_shared = plan.finish_threads * 24;
     const std::int64_t square = plan.padded <= 32 ? 32 : 64, band = std::max<std::int64_t>(plan.tile, 32);
     const std::int64_t inverse = band * (band + 4), factor = plan.tile == band ? 1 : inverse;
     plan.inverse_threads = square * square / 16;

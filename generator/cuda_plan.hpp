@@ -17,7 +17,7 @@ std::int64_t shared_limit(const Target& target);
 /// Everything a unit's constants follow from.
 struct Plan {
     std::string variant = "fused";
-    std::int64_t real = 8, padded = 0, tile = 0, threads = 0, sweep_threads = 0, inverse_threads = 0;
+    std::int64_t real = 8, padded = 0, tile = 0, threads = 0, sweep_threads = 0, inverse_threads = 0, finish_threads = 0;
     std::int64_t leading = 0, columns = 0;  ///< of the panel in shared memory; right-hand sides a sweep treats at once
     std::int64_t row_vectors = 1;           ///< tiled: 16-byte vectors of rows a thread has
     std::int64_t parts = 1;                 ///< the columns of a panel are cut in, so that all threads load

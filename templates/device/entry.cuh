@@ -15,13 +15,13 @@ TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(TRIFOLD_PARAMETER
 #endif
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
-TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     each_member(args, [&](trifold_int member) { finish_factor_member(args, member); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FINISH_FORWARD
-TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     each_member(args, [&](trifold_int member) { finish_forward_member(args, member); });
 }
 #endif
