@@ -205,6 +205,7 @@ TEST_CASE("bad input: schedules, targets, devices and variants") {
     check(files, "generate --block 4 --horizon 4 --target cuda:sm_1", 2, "sm_1");
     check(files, "generate --block 4 --horizon 4 --target abacus", 2, "abacus");
     check(files, "generate --block 4 --horizon 4 --variant magic", 2, "magic");
+    check(files, "solve A.mtx b.mtx --device cpu --variant magic", 2, "magic");
     check(files, "solve A.mtx b.mtx --device abacus", 2, "abacus");
     check(files, "solve A.mtx b.mtx --device hip", 3, "no HIP device: ");
 }

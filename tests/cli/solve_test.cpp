@@ -49,7 +49,7 @@ TEST_CASE("solve: arrays in, arrays out, with the JSON that is promised") {
     CHECK(ran.err.empty());
     const auto json = ran.json();
     CHECK(keys(json) == std::vector<std::string>{"batch", "block", "cache", "device", "failed", "horizon", "log_determinant", "precision",
-                                                 "relative_residual", "rhs", "schedule", "seconds", "status"});
+                                                 "relative_residual", "rhs", "schedule", "seconds", "status", "variant"});
     CHECK(keys(json["seconds"]) == std::vector<std::string>{"compile", "factor", "generate", "load", "solve"});
     CHECK(json["status"] == "ok");
     CHECK(json["block"] == 6);
@@ -172,6 +172,23 @@ TEST_CASE("solve: every schedule") {
         const auto ran = run_trifold(scratch.path, fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule {}", schedule));
         INFO(schedule, ": ", ran.err);
         CHECK(ran.status == 0);
+    }
+}
+
+TEST_CASE("solve: every variant, also of a matrix that is not positive definite") {
+    const Scratch scratch;
+    auto system = problems::socu({4, 5}, 9);
+    for (const bool sound : {true, false}) {
+        if (!sound) system.d[2 * 16] = -1e6;
+        write_arrays(scratch, system);
+        for (const auto* variant : {"tile", "lanes"}) {
+            const auto ran = run_trifold(
+                scratch.path, fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule multi-stage --variant {}", variant));
+            INFO(variant, ": ", ran.err);
+            CHECK(ran.status == (sound ? 0 : 1));
+            CHECK(ran.json()["variant"] == variant);
+            if (!sound) CHECK(ran.json()["failed"][0]["block"] == 2);
+        }
     }
 }
 

@@ -48,6 +48,7 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     Solver solver(plan);
     Solution solution;
     solution.schedule = plan.program().schedule.name;
+    solution.variant = plan.program().variant.name;
     solution.target = to_string(plan.program().target);
     solution.report = plan.report();
     const auto d = converted<Real>(system.d), e = converted<Real>(system.e), b = converted<Real>(system.b);
@@ -92,7 +93,7 @@ Solution solve(const System& system, const SolveRequest& request) {
 
 void locate_sequentially(const System& system, const SolveRequest& request, std::vector<NotPositiveDefinite::Failure>& failed) {
     auto again = request;
-    again.tuning.schedule = "sequential";
+    again.tuning.schedule = "sequential", again.tuning.variant = "auto";
     again.inverse = false;
     for (const auto& found : solve(members_of(system, failed), again).failed) {
         auto& failure = failed[static_cast<std::size_t>(found.member)];

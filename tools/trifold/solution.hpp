@@ -13,7 +13,7 @@ struct Solution {
     std::vector<double> log_determinant;  ///< by member; NaN for failed ones
     std::vector<NotPositiveDefinite::Failure> failed;
     std::vector<double> inverse_diagonal, inverse_coupling;  ///< when asked for
-    std::string schedule, target;
+    std::string schedule, variant, target;
     PlanReport report;
     double factor_seconds = 0, solve_seconds = 0;
 };

@@ -118,6 +118,7 @@ Json to_json(const Outcome& outcome) {
             {"precision", to_string(input.precision)},
             {"device", solution.target},
             {"schedule", solution.schedule},
+            {"variant", solution.variant},
             {"relative_residual", outcome.residual},  // NaN is written as null
             {"log_determinant", solution.log_determinant},
             {"failed", failed},
@@ -137,6 +138,7 @@ std::string to_text(const Outcome& outcome) {
                             to_string(input.precision), plural(system.rhs, "right-hand side"), plural(system.batch, "system"));
     text += list({{"device", solution.target},
                   {"schedule", solution.schedule},
+                  {"variant", solution.variant},
                   {"kernels", solution.report.cache_hit ? "from the cache"
                                                         : fmt::format("compiled in {}", seconds_text(solution.report.compile_seconds))},
                   {"load", seconds_text(solution.report.load_seconds)},
@@ -176,6 +178,7 @@ Action add_solve(CLI::App& app, const bool& json) {
     app.add_option("--schedule", options->tuning.schedule,
                    "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, recursive:J[:Nstar] or segments:a,b,c")
         ->capture_default_str();
+    app.add_option("--variant", options->tuning.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
     app.add_option("--workers", options->tuning.workers, "CPU threads; those of the machine when it is not given")
         ->check(CLI::Range(1, max_workers));
     app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64, 1e-6 for f32)")
