@@ -157,14 +157,15 @@ std::string emit(const Program& program) {
     const auto add = [&](std::initializer_list<const char*> names) { parts.insert(parts.end(), names.begin(), names.end()); };
     if (plan.variant == "team") add({"team", "factor_team", "sweep_team", "entry_team"});
     if (plan.variant == "fused") add({"factor_fused", "sweep"});
-    if (plan.variant == "tiled") add({"tiles", "factor_tiled", "sweep"});
+    if (plan.variant == "tiled") add({"products_tiled", "factor_tiled", "sweep"});
     if (plan.variant == "dataflow")
         add({"dataflow", "front_dataflow", "load_dataflow", "column_tile", "panel_dataflow", "factor_dataflow", "sweep_dataflow"});
     if (plan.variant == "tile-dataflow") add({"tile_tasks", "tile_products", "column_tile", "tile_pivots", "tile_factor", "tile_sweep"});
     if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
-    const bool tiled = plan.variant == "tile-dataflow";
-    if (plan.variant != "team")
-        add({"finish", "entry", tiled ? "entry_tiles" : plan.variant == "dataflow" ? "entry_dataflow" : "entry_levels"});
+    const auto* entry = plan.variant == "dataflow"        ? "entry_dataflow"
+                        : plan.variant == "tile-dataflow" ? "entry_tile_dataflow"
+                                                          : "entry_levels";
+    if (plan.variant != "team") add({"finish", "entry", entry});
     for (const auto& part : parts) {
         if (part == "tile_tasks") text += tiles::constants(program.schedule, spec, plan.tile);  // a table, in the platform's words
         text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));

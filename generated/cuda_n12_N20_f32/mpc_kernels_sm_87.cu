@@ -124,6 +124,7 @@ typedef struct {
 #define TRIFOLD_ROW_VECTORS 1
 #define TRIFOLD_THREADS_INVERSE 64
 #define TRIFOLD_SHARED_INVERSE 17664
+#define TRIFOLD_THREADS_FINISH 64
 #define TRIFOLD_SCRATCH_CHAINS 10
 #define TRIFOLD_OFFSET_SCRATCH 101632
 #define TRIFOLD_FACTOR_BLOCKS 4
@@ -1840,10 +1841,12 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member)
 }
 
 /* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
+constexpr int finish_threads = TRIFOLD_THREADS_FINISH;
+
 struct FinishShared {
-    double sum[threads];
-    trifold_int failure[threads];
-    trifold_int floors[threads];
+    double sum[finish_threads];
+    trifold_int failure[finish_threads];
+    trifold_int floors[finish_threads];
 };
 
 TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member) {
@@ -1851,7 +1854,8 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
     const int t = thread_index();
     double sum = 0;
     trifold_int failure = sound, floors = 0;
-    for (trifold_int block = t; block < TRIFOLD_HORIZON; block += threads) {
+#pragma unroll 4
+    for (trifold_int block = t; block < TRIFOLD_HORIZON; block += finish_threads) {
         const trifold_int index = block_index(member, block);
         const trifold_int verdict = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index];
         if (verdict < failure) failure = verdict;
@@ -1860,7 +1864,7 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
     }
     shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
     block_sync();
-    for (int count = threads; count > 1; count = (count + 1) / 2) {
+    for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
         const int half = (count + 1) / 2;
         if (t < count / 2) {
             shared.sum[t] += shared.sum[t + half];
@@ -1886,10 +1890,11 @@ TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int 
     const double* from = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC);
     for (int column = 0; column < args.columns; ++column) {
         double sum = 0;
-        for (trifold_int block = t; block < TRIFOLD_HORIZON; block += threads) sum += from[block_index(member, block) * TRIFOLD_RHS + column];
+#pragma unroll 4
+        for (trifold_int block = t; block < TRIFOLD_HORIZON; block += finish_threads) sum += from[block_index(member, block) * TRIFOLD_RHS + column];
         shared.sum[t] = sum;
         block_sync();
-        for (int count = threads; count > 1; count = (count + 1) / 2) {
+        for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
             if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
             block_sync();
         }
@@ -1915,13 +1920,13 @@ TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(TRIFOLD_PARAMETER
 #endif
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
-TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     each_member(args, [&](trifold_int member) { finish_factor_member(args, member); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FINISH_FORWARD
-TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     each_member(args, [&](trifold_int member) { finish_forward_member(args, member); });
 }
 #endif

@@ -193,8 +193,8 @@ static const kernel kernels_sm_87[] = {
     {"btd_factor_forward_n12_f32_sm87_ce7679c1", 96, 6944, 1},
     {"btd_forward_n12_f32_sm87_ce7679c1", 64, 1488, 1},
     {"btd_backward_n12_f32_sm87_ce7679c1", 64, 1488, 1},
-    {"btd_finish_factor_n12_f32_sm87_ce7679c1", 96, 2304, 1},
-    {"btd_finish_forward_n12_f32_sm87_ce7679c1", 96, 2304, 1},
+    {"btd_finish_factor_n12_f32_sm87_ce7679c1", 64, 1536, 1},
+    {"btd_finish_forward_n12_f32_sm87_ce7679c1", 64, 1536, 1},
 };
 static const trifold_level levels_sm_87[] = {
     {0, 0, 1, 20, 1, 2, 10, 0, 0, 20, 1, {{0, 2, 10, 1, 1}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}},
