@@ -69,10 +69,13 @@ std::shared_ptr<void> DeviceTools::allocate(std::int64_t bytes) const {
 
 void DeviceTools::upload(void* to, const void* from, std::int64_t bytes) const {
     if (bytes == 0) return;  // an empty array has no address
-    if (impl_->driver)
-        impl_->driver->call("cuMemcpyHtoD_v2", reinterpret_cast<Address>(to), from, static_cast<std::size_t>(bytes));
-    else
+    if (!impl_->driver) {
         std::memcpy(to, from, static_cast<std::size_t>(bytes));
+        return;
+    }
+    // cuMemcpyHtoD of pageable memory may return before the data arrive, and nothing orders it with a stream that does not block.
+    impl_->driver->call("cuMemcpyHtoDAsync_v2", reinterpret_cast<Address>(to), from, static_cast<std::size_t>(bytes), impl_->stream);
+    synchronize();
 }
 
 void DeviceTools::download(void* to, const void* from, std::int64_t bytes) const {
