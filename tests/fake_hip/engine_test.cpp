@@ -70,30 +70,34 @@ TEST_CASE("the devices found through the driver") {
 }
 
 TEST_CASE("every operation as a graph, from host memory") {
-    const Spec spec{.block = 5, .horizon = 9, .rhs = 2, .batch = 2};
-    const Emulation emulation(spec, tuning("twisted:2"));
-    Problem<double> problem(spec, 3, 4);  // two panels
-    const auto& [d, e, b] = problem.input;
-    auto& x = problem.x;
-    Solver solver(Plan(spec, Device::hip(0), tuning("twisted:2")));
-    FactorOptions<double> fused;
-    SweepOptions sweep;
-    fused.columns = sweep.columns = 3;
-    const auto expect_solution = [&] {
-        CHECK(problem.residual() < 1e-14);
-        x.assign(x.size(), 0);
-    };
-    solver.factor_solve<double>(d, e, b, x, fused);
-    expect_solution();
-    solver.factor<double>(d, e);
-    solver.solve<double>(b, x, sweep);
-    expect_solution();
-    solver.factor_forward<double>(d, e, b, x, fused);
-    solver.backward<double>(x, x, sweep);
-    expect_solution();
-    CHECK_NOTHROW(solver.check());
-    CHECK(fake_cuda().kernel_launches == 0);
-    CHECK(fake_cuda().graph_launches > 0);
+    for (const auto* variant : {"auto", "dataflow", "tile-dataflow"}) {
+        CAPTURE(variant);
+        const Tuning given{.schedule = "multi-stage", .variant = variant};
+        const Spec spec{.block = 5, .horizon = 9, .rhs = 2, .batch = 2};
+        const Emulation emulation(spec, given);
+        Problem<double> problem(spec, 3, 4);  // two panels
+        const auto& [d, e, b] = problem.input;
+        auto& x = problem.x;
+        Solver solver(Plan(spec, Device::hip(0), given));
+        FactorOptions<double> fused;
+        SweepOptions sweep;
+        fused.columns = sweep.columns = 3;
+        const auto expect_solution = [&] {
+            CHECK(problem.residual() < 1e-14);
+            x.assign(x.size(), 0);
+        };
+        solver.factor_solve<double>(d, e, b, x, fused);
+        expect_solution();
+        solver.factor<double>(d, e);
+        solver.solve<double>(b, x, sweep);
+        expect_solution();
+        solver.factor_forward<double>(d, e, b, x, fused);
+        solver.backward<double>(x, x, sweep);
+        expect_solution();
+        CHECK_NOTHROW(solver.check());
+        CHECK(fake_cuda().kernel_launches == 0);
+        CHECK(fake_cuda().graph_launches > 0);
+    }
 }
 
 TEST_CASE("host memory given as device memory, and a device without room") {
