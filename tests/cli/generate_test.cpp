@@ -36,6 +36,27 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
     }
 }
 
+TEST_CASE("generate: binaries for every architecture of HIP, by the compiler that doctor tells, on either route") {
+    const Scratch scratch;
+    for (const std::string environment : {"TRIFOLD_DISABLE=cache,clang", "TRIFOLD_DISABLE=cache,hiprtc"}) {
+        const auto routes = run_trifold(scratch.path, "doctor --json", environment).json()["hip"]["compilers"];
+        REQUIRE(routes.size() == 7);
+        for (const auto& [target, compiler] : routes.items()) {
+            const auto ran =
+                run_trifold(scratch.path,
+                            fmt::format("generate --block 2 --horizon 3 --operations factor --target {} --binaries -o out --json", target),
+                            environment);
+            INFO(environment, " ", target, " ", ran.err);
+            CHECK(ran.status == (compiler == "" ? 3 : 0));
+            if (ran.status != 0) continue;
+            CHECK(ran.json()["compiler"] == compiler);
+            CHECK(scratch.read("out/" + ran.json()["files"]["binary"].get<std::string>())
+                      .starts_with("\x7f"
+                                   "ELF"));
+        }
+    }
+}
+
 TEST_CASE("generate: what is written, and its name") {
     const Scratch scratch;
     const auto ran =
