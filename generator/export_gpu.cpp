@@ -121,6 +121,7 @@ std::map<std::string, std::string> values_of(const GpuExport& project) {
             {"COMMAND", project.command},
             {"OPERATIONS", to_string(spec.operations)},
             {"MISSING", project.images.empty() ? "; not there yet: the build makes them" : ""},
+            {"FACTS", project.images.empty() ? "" : ", and the registers, shared memory, spills and code of each kernel"},
             {"DRIVER", on_hip ? "HIP's module and graph calls (`libamdhip64`)" : "CUDA's driver (`libcuda`)"},
             {"README_BUILD", std::string(template_text(fmt::format("gpu_export/readme_{}.md", project.backend_name())))},
             {"D_BYTES", number(diagonal_extent(spec, spec.batch) * bytes)},

@@ -38,11 +38,12 @@ std::string header_comment(const GpuExport& project) {
         " *\n"
         " * Device memory: D {} bytes, E {}, B and X {} each; the workspace {}.\n"
         "{}"
-        " * Work and launches depend on no number but the sizes. Registers, shared memory and spills of each kernel are in manifest.json.\n"
+        " * Work and launches depend on no number but the sizes; manifest.json has them{}.\n"
         " */\n",
         spec.horizon, spec.block, spec.block, spec.rhs, to_string(spec.precision), spec.batch, targets_text(project.request),
         project.command, diagonal_extent(spec, spec.batch) * bytes, coupling_extent(spec, spec.batch) * bytes,
-        rhs_extent(spec, spec.batch, spec.rhs) * bytes, project.workspace_bytes(), programs_comment(project));
+        rhs_extent(spec, spec.batch, spec.rhs) * bytes, project.workspace_bytes(), programs_comment(project),
+        project.images.empty() ? "" : ", and the registers, shared memory and spills of each kernel");
 }
 
 std::size_t most_launches(const GpuExport& project) {

@@ -4,7 +4,7 @@
  *
  * Device memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 101632.
  *   sm_87: schedule multi-stage, variant dataflow, 6 kernels; flops of a system: factor 173952, solve 24768
- * Work and launches depend on no number but the sizes. Registers, shared memory and spills of each kernel are in manifest.json.
+ * Work and launches depend on no number but the sizes; manifest.json has them.
  */
 #ifndef MPC_SOLVER_H
 #define MPC_SOLVER_H

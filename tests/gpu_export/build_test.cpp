@@ -30,7 +30,7 @@ void check_runs(const Project& project, const std::string& command) {
 
 }  // namespace
 
-TEST_CASE("gpu export: no compiler warns, of C or of C++") {
+TEST_CASE(EXPORT_BACKEND " export: no compiler warns, of C or of C++") {
     const auto project = project_of(request_for());
     const std::string strict = "-Wall -Wextra -Wpedantic -Wconversion -Werror -c -o out.o ";
     for (const std::string compiler :
@@ -39,7 +39,7 @@ TEST_CASE("gpu export: no compiler warns, of C or of C++") {
             check_runs(project, compile(compiler) + strict + file);
 }
 
-TEST_CASE("gpu export: the solver needs the driver and the memory functions, and has no data that is written") {
+TEST_CASE(EXPORT_BACKEND " export: the solver needs the driver and the memory functions, and has no data that is written") {
     const auto project = project_of(request_for());
     const std::regex allowed("(cu|hip)[A-Z].*|mem(set|cpy|cmp)|bcmp|str(len|ncmp)|btd_image_.*");
     for (const std::string compiler : {"gcc -std=c99 -O2 -fno-pie", "clang-19 -std=c99 -O2 -fno-pie"}) {
@@ -58,7 +58,7 @@ TEST_CASE("gpu export: the solver needs the driver and the memory functions, and
     }
 }
 
-TEST_CASE("gpu export: two prefixes link into one program, called from C++") {
+TEST_CASE(EXPORT_BACKEND " export: two prefixes link into one program, called from C++") {
     const auto first = project_of(request_for("one")), second = project_of(request_for("Two", "sequential"));
     first.write("main.cpp",
                 "#include \"one_solver.h\"\n"
@@ -78,7 +78,7 @@ TEST_CASE("gpu export: two prefixes link into one program, called from C++") {
                                   compile("gcc -std=c99"), other, compile("g++"), EXPORT_LIBRARY));
 }
 
-TEST_CASE("gpu export: the host's stack is within what the manifest states") {
+TEST_CASE(EXPORT_BACKEND " export: the host's stack is within what the manifest states") {
     const auto project = project_of(request_for());
     for (const std::string options : {"-Os", "-O2", "-O3"}) {
         check_runs(project, compile("gcc -std=c99 " + options) + "-fstack-usage -c -o out.o btd_solver.c");
@@ -97,7 +97,7 @@ TEST_CASE("gpu export: the host's stack is within what the manifest states") {
     }
 }
 
-TEST_CASE("gpu export: embed.sh and the generator make the same array of a file") {
+TEST_CASE(EXPORT_BACKEND " export: embed.sh and the generator make the same array of a file") {
     for (const std::size_t size : {1, 7, 8, 9, 16, 17, 1000}) {
         auto request = request_for();
         std::string bytes;
@@ -113,7 +113,7 @@ TEST_CASE("gpu export: embed.sh and the generator make the same array of a file"
     }
 }
 
-TEST_CASE("gpu export: make and CMake build the example, with kernels that came along or that they compile") {
+TEST_CASE(EXPORT_BACKEND " export: make and CMake build the example, with kernels that came along or that they compile") {
     const std::string paths =
         fmt::format("INCLUDE='{}' LIBRARY='{} -Wl,--unresolved-symbols=ignore-in-shared-libs'", EXPORT_FLAGS, EXPORT_LIBRARY);
     const auto request = request_for();
@@ -135,7 +135,7 @@ TEST_CASE("gpu export: make and CMake build the example, with kernels that came 
                                          EXPORT_INCLUDE, EXPORT_LIBRARY));
 }
 
-TEST_CASE("gpu export: the project's own rules compile its kernels") {
+TEST_CASE(EXPORT_BACKEND " export: the project's own rules compile its kernels") {
     const bool on_cuda = std::string(EXPORT_BACKEND) == "cuda";
     if (on_cuda && shell("make -v > /dev/null && ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc --version").status != 0) {
         MESSAGE("skipped: no nvcc");
@@ -148,7 +148,7 @@ TEST_CASE("gpu export: the project's own rules compile its kernels") {
     for (const auto& kernel : programs[0].kernels) CHECK(image.find(kernel.name) != std::string::npos);
 }
 
-TEST_CASE("gpu export: cppcheck finds nothing") {
+TEST_CASE(EXPORT_BACKEND " export: cppcheck finds nothing") {
     const auto project = project_of(request_for());
     // Nobody calls the interface here, and kernels read the structures.
     check_runs(project,
@@ -156,13 +156,13 @@ TEST_CASE("gpu export: cppcheck finds nothing") {
                "--error-exitcode=1 btd_solver.c");
 }
 
-TEST_CASE("gpu export: exports with a prefix of three letters are formatted") {
+TEST_CASE(EXPORT_BACKEND " export: exports with a prefix of three letters are formatted") {
     const auto project = project_of(request_for("mpc"));
     check_runs(project,
                "clang-format-19 --dry-run -Werror --style=file:" SOURCE_FOLDER "/.clang-format mpc_solver.h mpc_solver.c example_main.c");
 }
 
-TEST_CASE("gpu export: the manifest has the facts of each Program") {
+TEST_CASE(EXPORT_BACKEND " export: the manifest has the facts of each Program") {
     auto request = request_for();
     const auto programs = gpu_export_programs(request);
     std::vector<KernelImage> images{{"bytes", "a compiler 1.0", {}}};

@@ -21,14 +21,14 @@ int run_example(const GpuExportRequest& request) {
 
 }  // namespace
 
-TEST_CASE("gpu export: the example solves its problem and frees what it made") {
+TEST_CASE(EXPORT_BACKEND " export: the example solves its problem and frees what it made") {
     const Operations usual{Operation::factor, Operation::solve, Operation::factor_solve};
     CHECK(run_example(gpu_request({.block = 3, .horizon = 5, .rhs = 2, .batch = 2, .operations = usual}, "twisted:2")) == 0);
     CHECK(run_example(gpu_request({.block = 4, .horizon = 1, .precision = Precision::f32, .operations = usual}, "sequential")) == 0);
     CHECK(run_example(gpu_request({.block = 2, .horizon = 4, .operations = {Operation::factor, Operation::solve}}, "sequential")) == 0);
 }
 
-TEST_CASE("gpu export: the example notices a solution that is wrong") {
+TEST_CASE(EXPORT_BACKEND " export: the example notices a solution that is wrong") {
     const auto request = gpu_request({.block = 2, .horizon = 3}, "sequential");
     const Scope scope;
     const Library library(request, "btd_solver.c btd_kernels_*.c example_main.c");

@@ -34,7 +34,7 @@ GpuExportRequest changed(Change change) {
 
 }  // namespace
 
-TEST_CASE("gpu export: bad arguments") {
+TEST_CASE(EXPORT_BACKEND " export: bad arguments") {
     Exported solver(gpu_request(small, "sequential"));
     auto with = arguments();
     const double *d = with.d.data(), *e = with.e.data(), *b = with.b.data(), *none = nullptr;
@@ -55,7 +55,7 @@ TEST_CASE("gpu export: bad arguments") {
     CHECK(solver.check() == fine);
 }
 
-TEST_CASE("gpu export: one block has no E") {
+TEST_CASE(EXPORT_BACKEND " export: one block has no E") {
     Exported solver(changed([](auto& request) { request.spec.horizon = 1; }));
     const double d[] = {4, 0, 1, 3, 4, 0, 1, 3}, b[] = {1, 2, 1, 2}, *none = nullptr;
     double x[4] = {};
@@ -64,7 +64,7 @@ TEST_CASE("gpu export: one block has no E") {
     CHECK(x[3] == doctest::Approx(7.0 / 11));
 }
 
-TEST_CASE("gpu export: creation refuses bad memory, and a solver that was not created refuses calls") {
+TEST_CASE(EXPORT_BACKEND " export: creation refuses bad memory, and a solver that was not created refuses calls") {
     Exported solver(gpu_request(small, "sequential"));
     const auto create = solver.library().function<int(void*, void*)>("btd_create");
     auto with = arguments();
@@ -82,7 +82,7 @@ TEST_CASE("gpu export: creation refuses bad memory, and a solver that was not cr
     CHECK(factor_solve(solver, with) == ok);
 }
 
-TEST_CASE("gpu export: a device of another architecture gets no kernels, and of several its own are taken") {
+TEST_CASE(EXPORT_BACKEND " export: a device of another architecture gets no kernels, and of several its own are taken") {
     const std::string other = std::string(EXPORT_BACKEND) == "cuda" ? "sm_87,sm_110" : "gfx942,gfx1030";
     const auto code_on = [&](const std::string& archs) {
         const Scope scope;
@@ -100,7 +100,7 @@ TEST_CASE("gpu export: a device of another architecture gets no kernels, and of 
     CHECK(code_on(other + "," EXPORT_ARCH) == ok);
 }
 
-TEST_CASE("gpu export: a driver that fails is an error that says what it could not do, and leaves nothing behind") {
+TEST_CASE(EXPORT_BACKEND " export: a driver that fails is an error that says what it could not do, and leaves nothing behind") {
     const bool on_hip = std::string(EXPORT_BACKEND) == "hip";
     const auto name = [&](const char* cuda, const char* hip) { return std::string(on_hip ? hip : cuda); };
     Exported solver(gpu_request(small, "sequential"));
@@ -139,7 +139,7 @@ TEST_CASE("gpu export: a driver that fails is an error that says what it could n
     }
 }
 
-TEST_CASE("gpu export: every code has a message of its own") {
+TEST_CASE(EXPORT_BACKEND " export: every code has a message of its own") {
     Exported solver(gpu_request(small, "sequential"));
     std::set<std::string> messages;
     for (const int code : {ok, not_positive_definite, not_factored, bad_argument, no_kernels, not_exported, driver_failed})
@@ -148,7 +148,7 @@ TEST_CASE("gpu export: every code has a message of its own") {
     CHECK(solver.message(99) == "an unknown code");
 }
 
-TEST_CASE("gpu export: requests that cannot be met") {
+TEST_CASE(EXPORT_BACKEND " export: requests that cannot be met") {
     const auto refuse = [](const GpuExportRequest& request, const char* message) {
         CHECK_THROWS_WITH_AS(export_gpu_project(request), doctest::Contains(message), SpecError);
     };
@@ -166,7 +166,7 @@ TEST_CASE("gpu export: requests that cannot be met") {
                          SpecError);
 }
 
-TEST_CASE("gpu export: lists of targets") {
+TEST_CASE(EXPORT_BACKEND " export: lists of targets") {
     CHECK(parse_gpu_targets("cuda:sm_87,sm_110") == std::vector<Target>{{Backend::cuda, "sm_87"}, {Backend::cuda, "sm_110"}});
     CHECK(parse_gpu_targets("hip:gfx942") == std::vector<Target>{{Backend::hip, "gfx942"}});
     CHECK(parse_gpu_targets("cuda:sm_87,cuda:sm_90").size() == 2);

@@ -96,7 +96,7 @@ void check_results(const Case& given) {
 
 }  // namespace
 
-TEST_CASE("gpu export: every operation solves") {
+TEST_CASE(EXPORT_BACKEND " export: every operation solves") {
     for (const auto& given : cases) {
         if (given.spec.precision == Precision::f64)
             check_operations<double>(given);
@@ -105,7 +105,7 @@ TEST_CASE("gpu export: every operation solves") {
     }
 }
 
-TEST_CASE("gpu export: the selected inverse, log determinant and quadratic form") {
+TEST_CASE(EXPORT_BACKEND " export: the selected inverse, log determinant and quadratic form") {
     for (const auto& given : cases) {
         if (given.spec.precision == Precision::f64)
             check_results<double>(given);
@@ -114,7 +114,7 @@ TEST_CASE("gpu export: the selected inverse, log determinant and quadratic form"
     }
 }
 
-TEST_CASE("gpu export: the same arrays are launched as they are, others are put into the graph, and nothing is allocated") {
+TEST_CASE(EXPORT_BACKEND " export: the same arrays are launched as they are, others are put into the graph, and nothing is allocated") {
     Bench<double> bench(cases[0]);
     const auto allocations = fake_cuda().device_allocations;
     CHECK(fake_cuda().graph_launches == 0);
@@ -135,7 +135,7 @@ TEST_CASE("gpu export: the same arrays are launched as they are, others are put 
     CHECK(fake_cuda().device_allocations == allocations);
 }
 
-TEST_CASE("gpu export: fewer systems, masked systems, a shift and a diagonal") {
+TEST_CASE(EXPORT_BACKEND " export: fewer systems, masked systems, a shift and a diagonal") {
     Bench<double> bench(cases[0]);
     const auto& spec = cases[0].spec;
     const auto of_member = bench.problem.x.size() / static_cast<std::size_t>(spec.batch);
@@ -166,7 +166,7 @@ TEST_CASE("gpu export: fewer systems, masked systems, a shift and a diagonal") {
     bench.expect_solution();
 }
 
-TEST_CASE("gpu export: a system that is not positive definite is named, and the others are solved") {
+TEST_CASE(EXPORT_BACKEND " export: a system that is not positive definite is named, and the others are solved") {
     Bench<double> bench(cases[0]);
     const auto& spec = cases[0].spec;
     const auto of_member = bench.problem.x.size() / 3;
@@ -188,7 +188,7 @@ TEST_CASE("gpu export: a system that is not positive definite is named, and the 
     bench.expect_solution();
 }
 
-TEST_CASE("gpu export: a stream under capture gets the kernels one by one") {
+TEST_CASE(EXPORT_BACKEND " export: a stream under capture gets the kernels one by one") {
     Bench<double> bench(cases[0]);
     CUstream stream = nullptr;
     REQUIRE(cuStreamCreate(&stream, 0) == CUDA_SUCCESS);
