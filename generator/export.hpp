@@ -38,6 +38,7 @@ struct ExportRequest {
     std::string prefix = "btd";                   ///< of every name; a C identifier
     std::optional<ProblemData> data;              ///< baked in for the example; otherwise it makes its own
     std::optional<Prefactored> prefactored = {};  ///< factors as constants: a solver that only solves
+    std::string schedule = "sequential";          ///< or partitioned:p or twisted:p, whose chains the caller may run side by side
 };
 
 /// Text of one file of a project, and its name there.
@@ -52,10 +53,11 @@ std::vector<ExportedFile> export_project(const ExportRequest& request);
 struct OperationCounts {
     std::int64_t multiply_subtract = 0;  ///< two roundings, or one where the compiler fuses them
     std::int64_t multiply = 0, divide = 0, square_root = 0;
-    std::int64_t flops() const { return 2 * multiply_subtract + multiply + divide + square_root; }
+    std::int64_t add = 0;  ///< of the sequential schedule none
+    std::int64_t flops() const { return 2 * multiply_subtract + multiply + divide + square_root + add; }
 };
 /// What templates/c99 performs: an odd last row or column counts twice, because it is computed twice.
-OperationCounts exported_factor_counts(const Spec& spec);
-OperationCounts exported_solve_counts(const Spec& spec);
+OperationCounts exported_factor_counts(const ExportRequest& request);
+OperationCounts exported_solve_counts(const ExportRequest& request);
 
 }  // namespace trifold

@@ -25,7 +25,7 @@ std::string work_comment(const ExportRequest& request, const ExportFacts& facts)
             " * Work: factor {} flops, solve {}, nominal: kernels pad blocks to whole vectors. It depends on no number but the sizes.\n"
             " * Rounding: to nearest, in {}; sums run in vectors and fuse, so the last bits are this compiler's and this target's.\n",
             facts.factor_flops, facts.solve_flops, precision_words(request.spec));
-    const auto factor = exported_factor_counts(request.spec), solve = exported_solve_counts(request.spec);
+    const auto factor = exported_factor_counts(request), solve = exported_solve_counts(request);
     if (request.prefactored)
         return fmt::format(
             " * Work: solve {} flops ({} multiply-subtract, {} multiply). It depends on no number but the sizes: every loop runs a fixed\n"
@@ -84,8 +84,41 @@ std::string shift_list(const Prefactored& a) {
         a.shifts.size(), fmt::join(a.shifts, ", "));
 }
 
+std::string chain_count(const ExportRequest& request) {
+    const auto chains = exported_chains(request).size();
+    if (chains == 0) return "";
+    return fmt::format("/* Chains of blocks that do not depend on one another; one block between two. */\n#define BTD_CHAINS {}\n\n",
+                       chains);
+}
+
+std::string table(std::string_view type, std::string_view name, std::string_view extent, const std::vector<std::string>& rows) {
+    return fmt::format("static const {} {}[{}] = {{\n    {},\n}};\n\n", type, name, extent, fmt::join(rows, ",\n    "));
+}
+
+/// The chains of the schedule and the blocks between them, by position.
+std::string chain_tables(const std::vector<ExportedChain>& chains) {
+    std::vector<std::string> rows, separators;
+    const auto last = std::ssize(chains) - 1;
+    for (std::int64_t c = 0; c <= last; ++c) {
+        const auto& [first, length, step] = chains[static_cast<std::size_t>(c)];
+        const auto behind = step > 0 ? c - 1 : -1, ahead = step < 0 ? c - 1 : c < last ? c : -1;
+        rows.push_back(fmt::format("{{{}, {}, {}, {}, {}}}", first, length, step, behind, ahead));
+        if (c < last) separators.push_back(fmt::format("{}", first + length));
+    }
+    return "/* ---- chains: blocks that one task eliminates, between separators ---- */\n\n"
+           "/* Blocks first, first + step, ..., and the separators that the chain starts beside and runs to; -1: none. Every front of a "
+           "chain is\n"
+           " * coupled to the separator behind. */\n"
+           "typedef struct {\n"
+           "    int first, length, step, behind, ahead;\n"
+           "} chain;\n\n"
+           "enum { SEPARATORS = BTD_CHAINS - 1 };\n\n" +
+           table("chain", "chains", "BTD_CHAINS", rows) + "/* Their blocks. */\n" + table("int", "separators", "SEPARATORS", separators);
+}
+
 std::string_view interface(const ExportRequest& request) {
     if (request.prefactored) return "c99/api_prefactored.h";
+    if (!exported_chains(request).empty()) return "c99/api_partitioned.h";
     return machine_of(request.target).has_kernels() ? "c99/api_kernels.h" : "c99/api.h";
 }
 
@@ -114,13 +147,16 @@ std::string templates(std::initializer_list<std::string_view> names) {
 }
 
 std::string plain_body(const ExportRequest& request) {
-    if (request.prefactored) return templates({"blocks", "outcome", "sweep", "prefactored"});
+    if (request.prefactored) return templates({"blocks", "outcome", "sweep", "solve_blocks", "prefactored"});
+    const auto chains = exported_chains(request);
+    const auto system =
+        chains.empty() ? templates({"solve_blocks", "sequential"}) : chain_tables(chains) + templates({"chains", "partitioned"});
     return fmt::format(
         "/* May be set likewise: another square root, which must round correctly for the same bits everywhere. */\n"
         "#ifndef BTD_SQRT\n"
         "#define BTD_SQRT(x) {}(x)\n"
-        "#endif\n\n{}",
-        is_single(request.spec) ? "sqrtf" : "sqrt", templates({"blocks", "factor", "outcome", "sweep", "sequential"}));
+        "#endif\n\n{}\n{}",
+        is_single(request.spec) ? "sqrtf" : "sqrt", templates({"blocks", "factor", "outcome", "sweep"}), system);
 }
 
 }  // namespace
@@ -144,8 +180,8 @@ std::string c99_header(const ExportRequest& request) {
                 "#define BTD_RESTRICT restrict\n"
                 "#endif\n\n" +
                 sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_program(request)) : "") +
-                (request.prefactored ? shift_list(*request.prefactored) : "") + std::string(template_text("c99/status.h")) + "\n" +
-                std::string(template_text(interface(request)));
+                (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) +
+                std::string(template_text("c99/status.h")) + "\n" + std::string(template_text(interface(request)));
     if (request.data || request.prefactored) text += c99_data_declarations(request);
     return text +
            "\n#ifdef __cplusplus\n"

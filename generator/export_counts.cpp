@@ -1,6 +1,6 @@
 #include <functional>
 
-#include "generator/export.hpp"
+#include "generator/export_parts.hpp"
 
 namespace trifold {
 namespace {
@@ -28,9 +28,14 @@ void add_block(OperationCounts& counts, std::int64_t block, std::int64_t width) 
     });
 }
 
-void add_coupling(OperationCounts& counts, std::int64_t block) {
-    for_pairs(block, [&](std::int64_t j, bool full) { add_columns(counts, block, 0, j, full, 0); });
+/// All rows of a panel, whose products run over `width` columns.
+void add_panel(OperationCounts& counts, std::int64_t block, std::int64_t width) {
+    for_pairs(block, [&](std::int64_t j, bool full) { add_columns(counts, block, width, j, full, 0); });
 }
+
+/// Of a block by a block, and of a block by a vector.
+std::int64_t product(std::int64_t block) { return (block + 1) / 2 * ((block + 1) / 2) * 4 * block; }
+std::int64_t vector_product(std::int64_t block) { return (block + 1) / 2 * 2 * block; }
 
 /// One sweep over one block and one right-hand side; `width` columns of the coupling.
 void add_sweep(OperationCounts& counts, std::int64_t block, std::int64_t width, bool backward) {
@@ -46,25 +51,87 @@ OperationCounts& operator+=(OperationCounts& sum, const OperationCounts& part) {
     sum.multiply += part.multiply;
     sum.divide += part.divide;
     sum.square_root += part.square_root;
+    sum.add += part.add;
     return sum;
 }
 
 OperationCounts operator*(std::int64_t times, OperationCounts counts) {
-    for (auto* count : {&counts.multiply_subtract, &counts.multiply, &counts.divide, &counts.square_root}) *count *= times;
+    for (auto* count : {&counts.multiply_subtract, &counts.multiply, &counts.divide, &counts.square_root, &counts.add}) *count *= times;
+    return counts;
+}
+
+/// Where a chain of templates/c99/partitioned.c stands.
+struct Place {
+    bool behind, ahead;
+};
+Place place(const std::vector<ExportedChain>& chains, std::size_t c) {
+    const bool forward = chains[c].step > 0;
+    return {forward && c > 0, !forward || c + 1 < chains.size()};
+}
+
+OperationCounts chain_factor(std::int64_t n, std::int64_t length, const Place& at) {
+    OperationCounts counts;
+    for (std::int64_t k = 0; k < length; ++k) {
+        const auto width = k > 0 ? n : 0;
+        add_block(counts, n, width);
+        if (k + 1 < length || at.ahead) add_panel(counts, n, 0);
+        if (at.behind) {
+            add_panel(counts, n, width);
+            counts.multiply_subtract += product(n);
+        }
+    }
+    counts.multiply_subtract += product(n) * (at.ahead + (at.ahead && at.behind));
+    return counts;
+}
+
+OperationCounts chain_solve(std::int64_t n, std::int64_t length, const Place& at) {
+    OperationCounts counts;
+    for (std::int64_t k = 0; k < length; ++k) {
+        add_sweep(counts, n, k > 0 ? n : 0, false);
+        add_sweep(counts, n, k + 1 < length || at.ahead ? n : 0, true);
+        counts.multiply_subtract += 2 * at.behind * vector_product(n);
+    }
+    counts.multiply_subtract += at.ahead * vector_product(n);
+    return counts;
+}
+
+OperationCounts partitioned_factor(std::int64_t n, const std::vector<ExportedChain>& chains) {
+    OperationCounts counts;
+    for (std::size_t c = 0; c < chains.size(); ++c) counts += chain_factor(n, chains[c].length, place(chains, c));
+    for (std::size_t s = 0; s + 1 < chains.size(); ++s) {
+        counts.add += n * (n + 1);
+        add_block(counts, n, s > 0 ? n : 0);
+        if (s + 2 < chains.size()) add_panel(counts, n, 0);
+    }
+    return counts;
+}
+
+OperationCounts partitioned_solve(std::int64_t n, const std::vector<ExportedChain>& chains) {
+    OperationCounts counts;
+    for (std::size_t c = 0; c < chains.size(); ++c) counts += chain_solve(n, chains[c].length, place(chains, c));
+    for (std::size_t s = 0; s + 1 < chains.size(); ++s) {
+        counts.add += 2 * n;
+        add_sweep(counts, n, s > 0 ? n : 0, false);
+        add_sweep(counts, n, s + 2 < chains.size() ? n : 0, true);
+    }
     return counts;
 }
 
 }  // namespace
 
-OperationCounts exported_factor_counts(const Spec& spec) {
+OperationCounts exported_factor_counts(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    if (const auto chains = exported_chains(request); !chains.empty()) return partitioned_factor(spec.block, chains);
     OperationCounts first, later;
     add_block(first, spec.block, 0);
-    add_coupling(later, spec.block);
+    add_panel(later, spec.block, 0);
     add_block(later, spec.block, spec.block);
     return first += (spec.horizon - 1) * later;
 }
 
-OperationCounts exported_solve_counts(const Spec& spec) {
+OperationCounts exported_solve_counts(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    if (const auto chains = exported_chains(request); !chains.empty()) return spec.rhs * partitioned_solve(spec.block, chains);
     OperationCounts end, inner;
     for (const bool backward : {false, true}) {
         add_sweep(end, spec.block, 0, backward);

@@ -15,6 +15,7 @@ std::string report_rules(const Machine& machine) {
 
 std::string_view dialect(const ExportRequest& request) {
     if (request.prefactored) return "c99/readme_tables.md";
+    if (!exported_chains(request).empty()) return "c99/readme_partitioned.md";
     return machine_of(request.target).has_kernels() ? "c99/readme_kernels.md" : "c99/readme_plain.md";
 }
 
@@ -77,7 +78,9 @@ Values values_of(const ExportRequest& request) {
     values["PURPOSE"] = tables ? "Solves" : "Factors and solves";
     values["FILES"] = tables ? "`btd_solver.h`, `btd_solver.c` and `btd_factors.c`" : "`btd_solver.h` and `btd_solver.c`";
     values["DENORMAL_PIVOTS"] = tables ? "" : ", and refuses a pivot that is denormal";
-    values["DIALECT"] = template_text(dialect(request));
+    values["SCHEDULE"] = request.schedule;
+    values["CHAINS"] = fmt::format("{}", exported_chains(request).size());
+    values["DIALECT"] = filled(template_text(dialect(request)), values);
     values["REPORT"] = filled(report_rules(machine_of(request.target)), values);
     values["USE"] = filled(template_text(tables ? "c99/readme_prefactored.md" : "c99/readme_solver.md"), values);
     return values;

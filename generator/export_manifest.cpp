@@ -8,18 +8,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json counts_json(const OperationCounts& counts) {
-    return {{"flops", counts.flops()},
-            {"multiply_subtract", counts.multiply_subtract},
-            {"multiply", counts.multiply},
-            {"divide", counts.divide},
-            {"square_root", counts.square_root}};
+    Json json{{"flops", counts.flops()},
+              {"multiply_subtract", counts.multiply_subtract},
+              {"multiply", counts.multiply},
+              {"divide", counts.divide},
+              {"square_root", counts.square_root}};
+    if (counts.add > 0) json["add"] = counts.add;
+    return json;
 }
 
 Json operations_json(const ExportRequest& request, const ExportFacts& facts) {
     if (machine_of(request.target).has_kernels())
         return {{"factor", {{"nominal_flops", facts.factor_flops}}}, {"solve", {{"nominal_flops", facts.solve_flops}}}};
-    if (request.prefactored) return {{"solve", counts_json(exported_solve_counts(request.spec))}};
-    return {{"factor", counts_json(exported_factor_counts(request.spec))}, {"solve", counts_json(exported_solve_counts(request.spec))}};
+    if (request.prefactored) return {{"solve", counts_json(exported_solve_counts(request))}};
+    return {{"factor", counts_json(exported_factor_counts(request))}, {"solve", counts_json(exported_solve_counts(request))}};
 }
 
 Json bytes_json(const ExportRequest& request, const ExportFacts& facts) {
@@ -89,7 +91,7 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
                   {"horizon", spec.horizon},
                   {"rhs", spec.rhs},
                   {"precision", to_string(spec.precision)},
-                  {"schedule", "sequential"},
+                  {"schedule", request.schedule},
                   {"files", names},
                   {"bytes", bytes_json(request, facts)},
                   {"operations", operations_json(request, facts)},

@@ -24,6 +24,14 @@ struct Machine {
 };
 const Machine& machine_of(const Target& target);
 
+/// Blocks first, first + step, ... that one task eliminates. Chain c stands between separators c - 1 and c, where there are such; only the
+/// last chain may run backwards.
+struct ExportedChain {
+    std::int64_t first, length, step;
+};
+/// Of the request's schedule, by position; of the sequential one none. Throws SpecError.
+std::vector<ExportedChain> exported_chains(const ExportRequest& request);
+
 /// What the header, the README and the manifest all state.
 struct ExportFacts {
     std::int64_t d_bytes, e_bytes, b_bytes;

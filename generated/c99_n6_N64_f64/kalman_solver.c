@@ -125,10 +125,10 @@ KALMAN_CODE static int factor_block(const real* d, const real* before, int width
     return failed;
 }
 
-/* r = e L^-T */
-KALMAN_CODE static void factor_coupling(const real* e, const real* l, real* r) {
+/* x = (source - before multipliers') L^-T, where the products run over `width` columns: n, or 0 for none. x may be the source. */
+KALMAN_CODE static void solve_panel(const real* source, const real* before, const real* multipliers, int width, const real* l, real* x) {
     for (int j = 0; j < n; j += 2) {
-        solve_columns(e, e, e, 0, l, r, j, 0);
+        solve_columns(source, before, multipliers, width, l, x, j, 0);
     }
 }
 
@@ -250,7 +250,7 @@ KALMAN_CODE static kalman_status factor_blocks(const real* d, const real* e, rea
     int row = factor_block(d, d, 0, l);
     int block = 0;
     while (row < 0 && block + 1 < N) {
-        factor_coupling(e + block * BLOCK, l + block * BLOCK, r + block * BLOCK);
+        solve_panel(e + block * BLOCK, e, e, 0, l + block * BLOCK, r + block * BLOCK);
         row = factor_block(d + (block + 1) * BLOCK, r + block * BLOCK, n, l + (block + 1) * BLOCK);
         ++block;
     }

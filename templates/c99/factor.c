@@ -89,9 +89,9 @@ BTD_CODE static int factor_block(const real* d, const real* before, int width, r
     return failed;
 }
 
-/* r = e L^-T */
-BTD_CODE static void factor_coupling(const real* e, const real* l, real* r) {
+/* x = (source - before multipliers') L^-T, where the products run over `width` columns: n, or 0 for none. x may be the source. */
+BTD_CODE static void solve_panel(const real* source, const real* before, const real* multipliers, int width, const real* l, real* x) {
     for (int j = 0; j < n; j += 2) {
-        solve_columns(e, e, e, 0, l, r, j, 0);
+        solve_columns(source, before, multipliers, width, l, x, j, 0);
     }
 }

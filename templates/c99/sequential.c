@@ -5,7 +5,7 @@ BTD_CODE static btd_status factor_blocks(const real* d, const real* e, real* l, 
     int row = factor_block(d, d, 0, l);
     int block = 0;
     while (row < 0 && block + 1 < N) {
-        factor_coupling(e + block * BLOCK, l + block * BLOCK, r + block * BLOCK);
+        solve_panel(e + block * BLOCK, e, e, 0, l + block * BLOCK, r + block * BLOCK);
         row = factor_block(d + (block + 1) * BLOCK, r + block * BLOCK, n, l + (block + 1) * BLOCK);
         ++block;
     }

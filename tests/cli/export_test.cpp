@@ -114,6 +114,7 @@ TEST_CASE("export: bad input") {
     check(scratch, "--block 1 --horizon 4 --rhs 999999999", "an exported solver has at most 2147483647 of each");
     check(scratch, "--block 4 --horizon 4 --precision f16", "--precision");
     check(scratch, "--block 4 --horizon 4 --target cpu:x86-64-v3", "target 'cpu:x86-64-v3' cannot be exported; give c99:generic");
+    check(scratch, "--block 4 --horizon 4 --schedule recursive:2", "give sequential, partitioned:p or twisted:p");
     check(scratch, "--block 4 --horizon 4 --target c99:cortex-m0", "give one of c99:generic, c99:cortex-m4, c99:cortex-m7");
     for (const std::string prefix : {"''", "9lives", "a-b", "_x", "a/b", "naïve", "abcdefghijklmnopqrstuvwxyzabcdefg"})
         check(scratch, "--block 4 --horizon 4 --prefix " + prefix, "cannot begin the names");

@@ -14,9 +14,18 @@ namespace {
 struct Case {
     std::int64_t block, horizon, rhs;
     Precision precision;
+    const char* schedule = "sequential";
 };
-constexpr Case cases[] = {{1, 1, 1, Precision::f64},  {12, 20, 1, Precision::f32}, {7, 2, 3, Precision::f64},
-                          {33, 5, 1, Precision::f32}, {6, 64, 1, Precision::f64},  {64, 3, 2, Precision::f64}};
+ExportRequest request_of(const Case& c, const std::string& target = "c99:generic", const std::string& prefix = "btd") {
+    return with_schedule(request(c.block, c.horizon, c.precision, c.rhs, target, prefix), c.schedule);
+}
+constexpr Case cases[] = {{1, 1, 1, Precision::f64},
+                          {12, 20, 1, Precision::f32},
+                          {7, 2, 3, Precision::f64},
+                          {33, 5, 1, Precision::f32},
+                          {6, 64, 1, Precision::f64},
+                          {64, 3, 2, Precision::f64},
+                          {7, 20, 2, Precision::f64, "twisted:3"}};
 const std::string cross_compilers[] = {cortex_m4, cortex_m7, "aarch64-linux-gnu-gcc", "riscv64-linux-gnu-gcc"};
 
 void check_runs(const Project& project, const std::string& command) {
@@ -50,8 +59,8 @@ std::int64_t code_bytes(const Project& project, const std::string& object) {
 }  // namespace
 
 TEST_CASE("export: no compiler warns, of C or of C++") {
-    for (const auto& [block, horizon, rhs, precision] : cases) {
-        const Project project(request(block, horizon, precision, rhs));
+    for (const auto& one : cases) {
+        const Project project(request_of(one));
         for (const std::string compiler :
              {"gcc -std=c99", "clang-19 -std=c99", "gcc -std=c17 -O3", "g++ -x c++ -std=c++11", "clang++-19 -x c++ -std=c++20"})
             check_runs(project, compiler + strict + "-o out.o btd_solver.c");
@@ -62,8 +71,8 @@ TEST_CASE("export: no compiler warns, of C or of C++") {
 }
 
 TEST_CASE("export: the solver's object refers to the square root at most, and has no data") {
-    for (const auto& [block, horizon, rhs, precision] : cases) {
-        const Project project(request(block, horizon, precision, rhs));
+    for (const auto& one : cases) {
+        const Project project(request_of(one));
         for (const std::string options : {"gcc -Os", "gcc -O2", "gcc -O3 -fmath-errno", "clang-19 -O2"}) {
             check_runs(project, options + " -std=c99 -c -o out.o btd_solver.c");
             std::istringstream lines(project.run("nm out.o").out);
@@ -110,11 +119,11 @@ TEST_CASE("export: stack and code are within what the manifest states") {
           Build{"c99:cortex-m7", cortex_m7 + " -O2", true}, Build{"c99:cortex-m7", cortex_m7 + " -O3", false},
           Build{"c99:generic", "gcc -Os", true}, Build{"c99:generic", "gcc -O2", true}, Build{"c99:generic", "gcc -O3", false},
           Build{"c99:generic", "aarch64-linux-gnu-gcc -O2", true}, Build{"c99:generic", "riscv64-linux-gnu-gcc -O2", true}})
-        for (const auto& [block, horizon, rhs, precision] : cases) {
-            const Project project(request(block, horizon, precision, rhs, target));
+        for (const auto& one : cases) {
+            const Project project(request_of(one, target));
             check_runs(project, compiler + " -std=c99 -fno-math-errno -fstack-usage -c -o out.o btd_solver.c");
             const auto bytes = project.manifest()["bytes"];
-            INFO(compiler, ", n = ", block, ", ", to_string(precision));
+            INFO(compiler, ", n = ", one.block, ", ", to_string(one.precision));
             CHECK(stack_bytes(project.read("out.su")) <= bytes["stack_at_most"].get<std::int64_t>());
             if (counts_code) CHECK(code_bytes(project, "out.o") <= bytes["code_at_most"].get<std::int64_t>());
             if (counts_code) CHECK(code_bytes(project, "out.o") > 300);
@@ -122,8 +131,8 @@ TEST_CASE("export: stack and code are within what the manifest states") {
 }
 
 TEST_CASE("export: the workspace is as large as the manifest states") {
-    for (const auto& [block, horizon, rhs, precision] : cases) {
-        const Project project(request(block, horizon, precision, rhs));
+    for (const auto& one : cases) {
+        const Project project(request_of(one));
         const auto bytes = project.manifest()["bytes"];
         const auto check = [&](const std::string& compiler, const char* key) {
             project.write("size.c", fmt::format("#include \"btd_solver.h\"\ntypedef char same[sizeof(btd_workspace) == {} ? 1 : -1];\n",
@@ -144,8 +153,9 @@ TEST_CASE("export: kernels compile without warnings, within what the manifest st
                             {"c99:avx512", "gcc -march=x86-64-v4 -mprefer-vector-width=512 -Wno-aggressive-loop-optimizations"},
                             {"c99:neon", "aarch64-linux-gnu-gcc"}};
     for (const auto& [target, compiler] : builds)
-        for (const auto& [block, horizon, rhs, precision] : cases) {
-            const Project project(request(block, horizon, precision, rhs, target));
+        for (const auto& one : cases) {
+            if (std::string_view(one.schedule) != "sequential") continue;  // for plain C alone
+            const Project project(request_of(one, target));
             const auto bytes = project.manifest()["bytes"];
             check_runs(project, compiler + " -std=gnu11 -O2 -Wall -Wextra -Werror -fno-math-errno -fstack-usage -c -o out.o btd_solver.c");
             CHECK(stack_bytes(project.read("out.su")) <= bytes["stack_at_most"].get<std::int64_t>());
@@ -159,8 +169,8 @@ TEST_CASE("export: kernels compile without warnings, within what the manifest st
 }
 
 TEST_CASE("export: cppcheck finds nothing") {
-    for (const auto& [block, horizon, rhs, precision] : cases) {
-        const Project project(request(block, horizon, precision, rhs));
+    for (const auto& one : cases) {
+        const Project project(request_of(one));
         // Nobody calls the interface here.
         check_runs(
             project,
@@ -189,8 +199,8 @@ TEST_CASE("export: the square root and the place of the code can be set") {
 
 TEST_CASE("export: templates and exports with a prefix of three letters are formatted") {
     const std::string format = "clang-format-19 --dry-run -Werror --style=file:" TEST_FOLDER "/../../.clang-format ";
-    for (const auto& [block, horizon, rhs, precision] : cases) {
-        const Project project(request(block, horizon, precision, rhs, "c99:cortex-m7", "mpc"));
+    for (const auto& one : cases) {
+        const Project project(request_of(one, "c99:cortex-m7", "mpc"));
         check_runs(project, format + "mpc_solver.h mpc_solver.c example_main.c report_main.c startup_cortex_m.c");
     }
 }

@@ -13,8 +13,8 @@ const char* const program = R"(
 static btd_workspace workspace;
 static btd_real d[BTD_HORIZON * BTD_BLOCK * BTD_BLOCK], e[BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK], b[BTD_HORIZON * BTD_BLOCK * BTD_RHS];
 static void report(const char* call, const btd_status& status) {
-    std::printf("%s %d %ld %ld %ld %ld\n", call, status.code, counts.subtract, counts.multiply - counts.subtract, counts.divide,
-                counts.square_root);
+    std::printf("%s %d %ld %ld %ld %ld %ld\n", call, status.code, counts.subtract, counts.multiply - counts.subtract, counts.divide,
+                counts.square_root, counts.add);
     counts = {};
 }
 int main() {
@@ -25,36 +25,44 @@ int main() {
         for (int r = 0; r < BTD_BLOCK; ++r) d[(i * BTD_BLOCK + r) * BTD_BLOCK + r] = 2;
     report("factor", btd_factor(&workspace, d, e));
     report("solve", btd_solve(&workspace, b, b));
+#ifndef BTD_CHAINS
     report("refactor", btd_refactor(&workspace, d, e));
+#endif
 }
 )";
 
 std::string expected(const char* call, const nlohmann::json& counts) {
-    const auto number = [&](const char* key) { return std::to_string(counts[key].get<long>()); };
+    const auto number = [&](const char* key) { return std::to_string(counts.value(key, 0L)); };
     return std::string(call) + " 0 " + number("multiply_subtract") + " " + number("multiply") + " " + number("divide") + " " +
-           number("square_root") + "\n";
+           number("square_root") + " " + number("add") + "\n";
+}
+
+void check_counts(const ExportRequest& request) {
+    const bool in_place = request.schedule == "sequential";
+    const Project project(request);
+    auto header = project.read("btd_solver.h");
+    const std::string type = "typedef double btd_real;";
+    const auto at = header.find(type);
+    REQUIRE(at != std::string::npos);
+    header.replace(at, type.size(), "}\n#include \"" TEST_FOLDER "/counting.hpp\"\nextern \"C\" {\ntypedef Counting btd_real;");
+    project.write("btd_solver.h", header);
+    project.write("count.cpp", project.read("btd_solver.c") + program);
+    const auto ran = project.run("g++ -std=c++17 -w '-DBTD_SQRT(x)=counting_root(x)' -o count count.cpp && ./count");
+    const auto operations = project.manifest()["operations"];
+    CAPTURE(request.spec.block);
+    CAPTURE(request.spec.horizon);
+    CAPTURE(request.schedule);
+    CHECK(ran.out == expected("factor", operations["factor"]) + expected("solve", operations["solve"]) +
+                         (in_place ? expected("refactor", operations["factor"]) : ""));
+    const auto& solve = operations["solve"];
+    CHECK(solve["flops"] == 2 * solve["multiply_subtract"].get<long>() + solve["multiply"].get<long>() + solve.value("add", 0L));
 }
 
 }  // namespace
 
 TEST_CASE("export: the manifest's operation counts are those of the code") {
     for (const std::int64_t n : {1, 2, 5, 12, 33})
-        for (const std::int64_t horizon : {1, 2, 7}) {
-            const Project project(request(n, horizon, Precision::f64, n % 3 + 1));
-            auto header = project.read("btd_solver.h");
-            const std::string type = "typedef double btd_real;";
-            const auto at = header.find(type);
-            REQUIRE(at != std::string::npos);
-            header.replace(at, type.size(), "}\n#include \"" TEST_FOLDER "/counting.hpp\"\nextern \"C\" {\ntypedef Counting btd_real;");
-            project.write("btd_solver.h", header);
-            project.write("count.cpp", project.read("btd_solver.c") + program);
-            const auto ran = project.run("g++ -std=c++17 -w '-DBTD_SQRT(x)=counting_root(x)' -o count count.cpp && ./count");
-            const auto operations = project.manifest()["operations"];
-            CAPTURE(n);
-            CAPTURE(horizon);
-            CHECK(ran.out == expected("factor", operations["factor"]) + expected("solve", operations["solve"]) +
-                                 expected("refactor", operations["factor"]));
-            const auto& solve = operations["solve"];
-            CHECK(solve["flops"] == 2 * solve["multiply_subtract"].get<long>() + solve["multiply"].get<long>());
-        }
+        for (const std::int64_t horizon : {1, 2, 7}) check_counts(request(n, horizon, Precision::f64, n % 3 + 1));
+    for (const std::string schedule : {"partitioned:2", "partitioned:4", "twisted:2", "twisted:3"})
+        for (const std::int64_t n : {1, 4, 7}) check_counts(with_schedule(request(n, 13, Precision::f64, n % 3 + 1), schedule));
 }

@@ -3,7 +3,7 @@
 #include <cmath>
 
 struct Counts {
-    long subtract, multiply, divide, square_root;
+    long subtract, multiply, divide, square_root, add;
 };
 inline Counts counts{};
 
@@ -15,6 +15,7 @@ struct Counting {
     Counting& operator*=(const Counting& other) { return ++counts.multiply, value *= other.value, *this; }
     Counting operator-() const { return {-value}; }
 };
+inline Counting operator+(const Counting& left, const Counting& right) { return ++counts.add, Counting(left.value + right.value); }
 inline Counting operator-(Counting left, const Counting& right) { return left -= right; }
 inline Counting operator*(Counting left, const Counting& right) { return left *= right; }
 inline Counting operator/(const Counting& left, const Counting& right) { return ++counts.divide, Counting(left.value / right.value); }

@@ -53,4 +53,9 @@ ExportRequest request(std::int64_t block, std::int64_t horizon, Precision precis
     return result;
 }
 
+ExportRequest with_schedule(ExportRequest request, const std::string& schedule) {
+    request.schedule = schedule;
+    return request;
+}
+
 }  // namespace trifold::test

@@ -39,6 +39,8 @@ class Project {
 ExportRequest request(std::int64_t block, std::int64_t horizon, Precision precision, std::int64_t rhs = 1,
                       const std::string& target = "c99:generic", const std::string& prefix = "btd");
 
+ExportRequest with_schedule(ExportRequest request, const std::string& schedule);
+
 /// The flags every export is compiled with, to objects.
 inline const std::string strict = " -Wall -Wextra -Wpedantic -Wconversion -Werror -ffreestanding -fno-math-errno -c ";
 /// Compilers for the host, and those of the machines that an export may be for.

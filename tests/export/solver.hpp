@@ -29,8 +29,8 @@ constexpr Precision precision_of = sizeof(Real) == 4 ? Precision::f32 : Precisio
 
 /// What is exported, and the command that compiles it.
 struct Build {
-    std::string target, compiler;
-    bool in_place() const { return target == "c99:generic"; }
+    std::string target, compiler, schedule = "sequential";
+    bool in_place() const { return target == "c99:generic" && schedule == "sequential"; }
 };
 inline Build plain(const std::string& compiler = "gcc -O2") { return {"c99:generic", compiler + " -std=c99 -ffp-contract=off"}; }
 
@@ -59,7 +59,7 @@ template <class Real>
 class Exported {
   public:
     Exported(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const Build& build = plain())
-        : request_(request(n, horizon, precision_of<Real>, rhs, build.target)), project_(request_) {
+        : request_(with_schedule(request(n, horizon, precision_of<Real>, rhs, build.target), build.schedule)), project_(request_) {
         const auto built = project_.run(build.compiler + " -shared -fPIC -o solver.so btd_solver.c -lm");
         INFO(built.out);
         REQUIRE(built.status == 0);
@@ -71,6 +71,7 @@ class Exported {
     }
 
     const Spec& spec() const { return request_.spec; }
+    void* workspace() const { return workspace_; }
     template <class Signature>
     Signature* function(const char* name) const {
         return library_->function<Signature>(name);

@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
     std::int64_t block = 0, horizon = 0, rhs = 0;  // 0: not given
-    std::string precision = "f64", target = "c99:generic", prefix = "btd", output = ".";
+    std::string precision = "f64", target = "c99:generic", prefix = "btd", schedule, output = ".";
     std::vector<std::string> data, prefactored;
     std::vector<double> shifts;
     GpuExportOptions gpu;
@@ -57,6 +57,7 @@ ExportRequest request_of(const Options& options) {
     ExportRequest request;
     request.target = parse_target(options.target);
     request.prefix = options.prefix;
+    if (!options.schedule.empty()) request.schedule = options.schedule;
     request.spec = spec_of(options);
     if (!options.data.empty()) request.data = read_data(options, request.spec);
     if (!options.prefactored.empty()) request.prefactored = read_prefactored(options, request.spec);
@@ -77,7 +78,7 @@ std::vector<ExportedFile> make_files(const ExportRequest& request) {
 std::vector<ExportedFile> make_gpu_files(const Options& options) {
     if (!options.data.empty() || !options.prefactored.empty() || !options.shifts.empty())
         throw SpecError("--data, --prefactored and --shift are for c99 targets, not for " + options.target + "; leave them out");
-    return options.gpu.project(spec_of(options), options.target, options.prefix);
+    return options.gpu.project(spec_of(options), options.target, options.prefix, options.schedule);
 }
 
 int run(const Options& options, bool json) {
@@ -118,6 +119,10 @@ Action add_export(CLI::App& app, const bool& json) {
         ->expected(2);
     app.add_option("--shift", options->shifts, "With --prefactored: factors of A + shift I for each of these, such as 0.1,1,10")
         ->delimiter(',');
+    app.add_option(
+        "--schedule", options->schedule,
+        "Of c99 sequential, unless partitioned:p or twisted:p, whose chains a function of yours may run side by side; of a GPU as of "
+        "generate");
     app.add_option("-o,--output", options->output, "Directory to write to")->capture_default_str();
     options->gpu.add_to(app);
     app.footer("The README written beside the code says how to build, run and call it.");

@@ -23,7 +23,6 @@ void GpuExportOptions::add_to(CLI::App& app) {
     add(app.add_option("--batch", batch_, "Systems solved at once")->capture_default_str());
     add(app.add_option("--operations", operations_, "What will be called: all, or some of " + to_string(all_operations()))
             ->capture_default_str());
-    add(app.add_option("--schedule", tuning_.schedule, "As of generate")->capture_default_str());
     add(app.add_option("--variant", tuning_.variant, "Of the kernels; an unknown name lists them")->capture_default_str());
     add(app.add_flag("--no-binaries", no_binaries_, "Leave compiling the kernels to the project's Makefile"));
 }
@@ -34,10 +33,13 @@ void GpuExportOptions::expect_none(const std::string& target) const {
             throw SpecError(fmt::format("{} is for targets cuda:... and hip:..., not for {}; leave it out", option->get_name(), target));
 }
 
-std::vector<ExportedFile> GpuExportOptions::project(Spec spec, const std::string& targets, const std::string& prefix) const {
+std::vector<ExportedFile> GpuExportOptions::project(Spec spec, const std::string& targets, const std::string& prefix,
+                                                    const std::string& schedule) const {
     spec.batch = batch_;
     spec.operations = parse_operations(operations_);
-    const GpuExportRequest request{spec, parse_gpu_targets(targets), tuning_, prefix};
+    auto tuning = tuning_;
+    if (!schedule.empty()) tuning.schedule = schedule;
+    const GpuExportRequest request{spec, parse_gpu_targets(targets), tuning, prefix};
     std::vector<KernelImage> images;
     for (const auto& program : gpu_export_programs(request))
         if (!no_binaries_) images.push_back(compiled(program));

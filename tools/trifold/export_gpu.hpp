@@ -14,8 +14,8 @@ class GpuExportOptions {
     /// Throws SpecError when one of them was given; they mean nothing to `target`.
     void expect_none(const std::string& target) const;
     /// The project for block, horizon, precision and rhs of `spec`, with the kernels compiled or taken from the cache unless that is not
-    /// wanted. Throws SpecError, CompileError, DeviceError.
-    std::vector<ExportedFile> project(Spec spec, const std::string& targets, const std::string& prefix) const;
+    /// wanted. An empty schedule is that of Tuning. Throws SpecError, CompileError, DeviceError.
+    std::vector<ExportedFile> project(Spec spec, const std::string& targets, const std::string& prefix, const std::string& schedule) const;
 
   private:
     std::vector<const CLI::Option*> options_;
