@@ -273,6 +273,37 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
 #endif
 }
 
+/* A number's first eleven digits, which is what the matrix instructions of single precision look at; the next eleven are what is left. */
+TRIFOLD_DEVICE float first_digits(float x) { return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u); }
+TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const float (&a)[4], const float (&b)[2]) {
+#if TRIFOLD_ARCH >= 80
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])),
+          "r"(__float_as_uint(b[1])));
+#endif
+}
+/* In single precision by three products of such digits, small ones first; the product of the last digits is below rounding. They have a
+ * sum of their own, since these instructions do not round their sums but cut them off. */
+template <int Quads>
+TRIFOLD_DEVICE void tensor_multiply(float (&c0)[2], float (&c1)[2], const float (&columns)[2][Quads], const float (&rows)[Quads]) {
+    static_assert(Quads == 2 || Quads == 4, "shapes of the instruction");
+    float sum[4] = {};
+#pragma unroll
+    for (int i = 0; i < Quads; i += 2) {
+        const float a[4] = {columns[0][i], columns[1][i], columns[0][i + 1], columns[1][i + 1]}, b[2] = {rows[i], rows[i + 1]};
+        float first_a[4], last_a[4], first_b[2], last_b[2];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) first_a[k] = first_digits(a[k]), last_a[k] = a[k] - first_a[k];
+#pragma unroll
+        for (int k = 0; k < 2; ++k) first_b[k] = first_digits(b[k]), last_b[k] = b[k] - first_b[k];
+        tensor_multiply(sum, last_a, first_b);
+        tensor_multiply(sum, first_a, last_b);
+        tensor_multiply(sum, first_a, first_b);
+    }
+    c0[0] += sum[0], c0[1] += sum[1], c1[0] += sum[2], c1[1] += sum[3];
+}
+
 /* The same product by the names that all platforms have: c += A B' for tensor_rows rows of A and 16 of B, 4 Quads columns each. A
  * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
  * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
@@ -281,9 +312,8 @@ TRIFOLD_DEVICE int tensor_depth() { return thread_index() % 4; }
 TRIFOLD_DEVICE int tensor_row() { return thread_index() % warp_lanes / 4; }
 TRIFOLD_DEVICE int tensor_column() { return thread_index() % warp_lanes / 4; }
 TRIFOLD_DEVICE int result_row(int) { return thread_index() % 4 * 2; }
-template <int Quads>
-TRIFOLD_DEVICE void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
-                                    const double (&rows)[Quads]) {
+template <int Quads, class T>
+TRIFOLD_DEVICE void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads], const T (&rows)[Quads]) {
     tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }
 
@@ -317,7 +347,7 @@ constexpr int vector_width = 16 / static_cast<int>(sizeof(real));
 constexpr int strip = padded < 8 ? padded : 8;  /* columns of a product that one thread takes */
 constexpr int threads = TRIFOLD_THREADS;
 constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
-constexpr bool use_tensor = TRIFOLD_TENSOR; /* tensor instructions for products in double precision */
+constexpr bool use_tensor = TRIFOLD_TENSOR; /* tensor instructions for products */
 constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
 
 static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 168, "host and device disagree");

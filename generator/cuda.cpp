@@ -13,12 +13,15 @@ namespace {
 
 constexpr std::int64_t most_groups = 65535;  // of a grid's second dimension
 
-/// Double-precision tensor instructions at full rate; other chips have them for compatibility only, or not at all.
+/// Tensor instructions of full precision that are faster than plain ones: of double precision (other chips have them for compatibility
+/// only, or not at all), of single precision by three products on the same chips of NVIDIA's, where a kernel can take them.
 bool has_fast_tensor(const Target& target) {
     if (target.backend == Backend::hip) return target.arch == "gfx90a" || target.arch == "gfx942";
     const auto capability = compute_capability(target);
     return capability == 80 || capability == 90 || capability == 100;
 }
+
+bool splits_single(const Plan& plan, bool on_hip) { return !on_hip && plan.variant == "tile-dataflow"; }
 
 /// Thread blocks a multiprocessor must hold for `registers` to be a thread's bound.
 std::int64_t blocks_for(std::int64_t threads, std::int64_t registers) { return std::min<std::int64_t>(65536 / (threads * registers), 16); }
@@ -140,7 +143,7 @@ std::string emit(const Program& program) {
         {"FRONT_ROOM", plan.front_room ? 1 : 0},
         {"SHARED_FACTOR", plan.factor_shared},
         {"SHARED_SWEEP", plan.sweep_shared},
-        {"TENSOR", spec.precision == Precision::f64 && has_fast_tensor(program.target) ? 1 : 0},
+        {"TENSOR", has_fast_tensor(program.target) && (spec.precision == Precision::f64 || splits_single(plan, on_hip)) ? 1 : 0},
         {"ROW_VECTORS", plan.row_vectors},
         {"THREADS_INVERSE", plan.inverse_threads},
         {"SHARED_INVERSE", plan.inverse_shared},

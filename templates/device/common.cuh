@@ -11,7 +11,7 @@ constexpr int vector_width = 16 / static_cast<int>(sizeof(real));
 constexpr int strip = padded < 8 ? padded : 8;  /* columns of a product that one thread takes */
 constexpr int threads = TRIFOLD_THREADS;
 constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
-constexpr bool use_tensor = TRIFOLD_TENSOR; /* tensor instructions for products in double precision */
+constexpr bool use_tensor = TRIFOLD_TENSOR; /* tensor instructions for products */
 constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
 
 static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 168, "host and device disagree");

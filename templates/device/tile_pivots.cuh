@@ -29,9 +29,10 @@ TRIFOLD_DEVICE void eliminate(real* square, int t, int row, Pivots& pivots, doub
 }
 
 /* 16 by 8 elements -= a b' over 8 columns, by one warp. */
-TRIFOLD_DEVICE void subtract_product(real* at, const real* a, const real* b) {
+template <class T> /* a template, so that only one branch must make sense */
+TRIFOLD_DEVICE void subtract_product(T* at, const T* a, const T* b) {
     if constexpr (use_tensor) {
-        double sum[tensor_columns][tensor_vectors][2], lines[tensor_columns][2], others[2];
+        T sum[tensor_columns][tensor_vectors][2], lines[tensor_columns][2], others[2];
         const bool exists = result_row(0) < 8; /* the instruction may have more columns */
         at += tensor_column() + result_row(0) * square_leading;
         a += tensor_column() + tensor_depth() * square_leading;
@@ -39,7 +40,7 @@ TRIFOLD_DEVICE void subtract_product(real* at, const real* a, const real* b) {
         constexpr int each = tensor_vectors * 2;
 #pragma unroll
         for (int k = 0; k < tensor_columns * each; ++k)
-            sum[k / each][k % each / 2][k % 2] = exists ? at[k / each * 8 + k % each * square_leading] : real(0);
+            sum[k / each][k % each / 2][k % 2] = exists ? at[k / each * 8 + k % each * square_leading] : T(0);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
 #pragma unroll
@@ -49,7 +50,7 @@ TRIFOLD_DEVICE void subtract_product(real* at, const real* a, const real* b) {
         tensor_multiply<2>(sum, lines, others);
 #pragma unroll
         for (int k = 0; k < tensor_columns * each; ++k)
-            if (exists) at[k / each * 8 + k % each * square_leading] = static_cast<real>(sum[k / each][k % each / 2][k % 2]);
+            if (exists) at[k / each * 8 + k % each * square_leading] = sum[k / each][k % each / 2][k % 2];
     } else {
         constexpr int each = 16 * 8 / warp_lanes;
         const int lane = thread_index() % warp_lanes, r = lane % 16, c = lane / 16 * each;

@@ -1,43 +1,45 @@
 /* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands stand in shared memory column by column, with a
- * leading dimension of 4 modulo 16, and come there in stages by asynchronous copies. */
-constexpr int tile_leading = edge + 4;
+ * leading dimension free of bank conflicts, and come there in stages by asynchronous copies. */
+constexpr int tile_leading = edge + 32 / static_cast<int>(sizeof(real));
 constexpr int stages = TRIFOLD_STAGES, stage_columns = edge / stages; /* copies in flight, and columns of each */
 constexpr int warps = threads / warp_lanes;
 static_assert(warps * 16 == edge && warps * warp_lanes == threads, "a warp for every 16 rows");
 
-/* What a lane has of a tile. With tensor instructions a warp has 32 rows by half of the columns, and a lane 4 rows by tensor_columns
- * of each 16 by 16: the instruction's lines are dealt out so that a lane's operands and results are neighbours in memory. Else a
- * warp has 16 columns, and a lane vectors of rows by 4 columns. */
-constexpr int lane_lines = 16 / tensor_rows, warp_columns = edge / 2, row_lanes = warp_lanes / 4;
-constexpr int part_rows = use_tensor ? 4 : edge / row_lanes / vector_width;
+/* What a lane has of a tile: vectors of rows by some columns. With tensor instructions a warp has 32 rows by half of the columns, and
+ * the lines of several instructions are dealt out so that a lane's operands, a vector with a line of each, and its results are
+ * neighbours in memory. Else a warp has 16 columns. */
+constexpr int warp_columns = edge / 2, row_lanes = warp_lanes / 4;
+constexpr int row_lines = tensor_rows == 8 ? vector_width : 1, column_lines = tensor_columns == 2 ? vector_width : 1;
+constexpr int part_rows = use_tensor ? 8 / vector_width : edge / row_lanes / vector_width;
 constexpr int part_columns = use_tensor ? warp_columns / 16 * tensor_columns : 4;
 
 struct Part {
-    real at[part_columns][part_rows][vector_width];
+    static constexpr int depth = use_tensor ? 4 : part_rows, width = use_tensor ? 2 : vector_width;
+    real at[part_columns][depth][width];
     TRIFOLD_METHOD void clear() {
 #pragma unroll
         for (int c = 0; c < part_columns; ++c)
 #pragma unroll
-            for (int q = 0; q < part_rows; ++q)
+            for (int q = 0; q < depth; ++q)
 #pragma unroll
-                for (int v = 0; v < vector_width; ++v) at[c][q][v] = 0;
+                for (int v = 0; v < width; ++v) at[c][q][v] = 0;
     }
     /* Element (part_row(q) + v, part_column(c)) of the tile. */
-    TRIFOLD_METHOD real& value(int c, int q, int v) { return use_tensor && lane_lines == 2 ? at[c][q / 2 * 2 + v][q % 2] : at[c][q][v]; }
+    TRIFOLD_METHOD real& value(int c, int q, int v) { return use_tensor && row_lines > 1 ? at[c][q / 2 * row_lines + v][q % 2] : at[c][q][v]; }
 };
 TRIFOLD_DEVICE int warp_row() { return thread_index() / warp_lanes % (edge / 32) * 32; }
 TRIFOLD_DEVICE int warp_column() { return thread_index() / warp_lanes / (edge / 32) * warp_columns; }
 TRIFOLD_DEVICE int part_row(int q) {
     const int lane = thread_index() % warp_lanes;
-    return use_tensor ? warp_row() + q / 2 * 16 + result_row(0) * lane_lines + q % 2 * 2 : (lane % row_lanes + q * row_lanes) * vector_width;
+    return use_tensor ? warp_row() + (q / 2 * tensor_rows + result_row(0)) * row_lines + q % 2 * vector_width : (lane % row_lanes + q * row_lanes) * vector_width;
 }
 TRIFOLD_DEVICE int part_column(int c) {
     const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
-    return use_tensor ? warp_column() + c / tensor_columns * 16 + tensor_column() * tensor_columns + c % tensor_columns
+    return use_tensor ? warp_column() + (c / column_lines * (16 / tensor_columns) + tensor_column()) * column_lines + c % column_lines
                       : warp * 16 + lane / row_lanes * 4 + c;
 }
 
-/* A lane's neighbours of 16 lines of an operand. */
+/* A lane's neighbours of an operand, 4 columns apart. */
 template <int Lines>
 TRIFOLD_DEVICE void load_lines(real (&lines)[Lines][4], const real* from) {
 #pragma unroll
@@ -54,21 +56,28 @@ template <int Columns, class P> /* a template, so that only one branch must make
 TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b) {
     if constexpr (use_tensor) {
         constexpr int squares = warp_columns / 16;
-        const real* x = a + warp_row() + tensor_row() * lane_lines + tensor_depth() * tile_leading;
-        const real* y = b + warp_column() + tensor_column() * tensor_columns + tensor_depth() * tile_leading;
+        const real* x = a + warp_row() + tensor_row() * row_lines + tensor_depth() * tile_leading;
+        const real* y = b + warp_column() + tensor_column() * column_lines + tensor_depth() * tile_leading;
 #pragma unroll 1
         for (int k = 0; k < Columns; k += 16, x += 16 * tile_leading, y += 16 * tile_leading) {
             real columns[squares][tensor_columns][4];
 #pragma unroll
-            for (int c = 0; c < squares; ++c) load_lines(columns[c], y + c * 16);
+            for (int c = 0; c < part_columns; c += column_lines) {
+                real lines[column_lines][4];
+                load_lines(lines, y + c * (16 / tensor_columns));
 #pragma unroll
-            for (int q = 0; q < 2; ++q) {
-                real rows[lane_lines][4];
-                load_lines(rows, x + q * 16);
+                for (int k = 0; k < column_lines; ++k)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) columns[(c + k) / tensor_columns][(c + k) % tensor_columns][i] = lines[k][i];
+            }
+#pragma unroll
+            for (int q = 0; q < 32 / tensor_rows; q += row_lines) {
+                real rows[row_lines][4];
+                load_lines(rows, x + q * tensor_rows);
 #pragma unroll
                 for (int c = 0; c < squares; ++c)
 #pragma unroll
-                    for (int f = 0; f < lane_lines; ++f) multiply_part(part.at + c * tensor_columns, q * lane_lines + f, columns[c], rows[f]);
+                    for (int f = 0; f < row_lines; ++f) multiply_part(part.at + c * tensor_columns, q + f, columns[c], rows[f]);
             }
         }
     } else {

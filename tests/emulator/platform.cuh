@@ -92,21 +92,21 @@ TRIFOLD_DEVICE double infinity() { return INFINITY; }
 TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
 
 /* m16n8k8 and m16n8k16, or two of m8n8k4: lane l holds elements k = 4 i + l % 4 of lines l / 4 and l / 4 + 8. */
-template <int Quads>
+template <class T, int Quads>
 struct TensorOperands {
-    double columns[2][Quads], rows[Quads];
+    T columns[2][Quads], rows[Quads];
 };
-template <int Quads>
-TRIFOLD_MACHINE void tensor_multiply(double (&c0)[2], double (&c1)[2], const double (&columns)[2][Quads], const double (&rows)[Quads]) {
-    TensorOperands<Quads> mine;
+template <int Quads, class T>
+TRIFOLD_MACHINE void tensor_multiply(T (&c0)[2], T (&c1)[2], const T (&columns)[2][Quads], const T (&rows)[Quads]) {
+    TensorOperands<T, Quads> mine;
     __builtin_memcpy(mine.columns, columns, sizeof columns);
     __builtin_memcpy(mine.rows, rows, sizeof rows);
-    const auto* all = static_cast<const TensorOperands<Quads>*>(emulator->exchange(&mine, sizeof mine, TRIFOLD_HERE));
+    const auto* all = static_cast<const TensorOperands<T, Quads>*>(emulator->exchange(&mine, sizeof mine, TRIFOLD_HERE));
     const int lane = thread_index() % warp_lanes;
     for (int i = 0; i < Quads; ++i)
         for (int t = 0; t < 4; ++t)
             for (int v = 0; v < 2; ++v) {
-                const double row = all[(lane % 4 * 2 + v) * 4 + t].rows[i];
+                const T row = all[(lane % 4 * 2 + v) * 4 + t].rows[i];
                 c0[v] += all[lane / 4 * 4 + t].columns[0][i] * row;
                 c1[v] += all[lane / 4 * 4 + t].columns[1][i] * row;
             }
@@ -117,8 +117,7 @@ TRIFOLD_MACHINE int tensor_depth() { return thread_index() % 4; }
 TRIFOLD_MACHINE int tensor_row() { return thread_index() % warp_lanes / 4; }
 TRIFOLD_MACHINE int tensor_column() { return thread_index() % warp_lanes / 4; }
 TRIFOLD_MACHINE int result_row(int) { return thread_index() % 4 * 2; }
-template <int Quads>
-TRIFOLD_VECTOR void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
-                                    const double (&rows)[Quads]) {
+template <int Quads, class T>
+TRIFOLD_VECTOR void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads], const T (&rows)[Quads]) {
     tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }
