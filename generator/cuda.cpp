@@ -26,16 +26,8 @@ bool splits_single(const Plan& plan, bool on_hip) { return !on_hip && plan.varia
 /// Thread blocks a multiprocessor must hold for `registers` to be a thread's bound.
 std::int64_t blocks_for(std::int64_t threads, std::int64_t registers) { return std::min<std::int64_t>(65536 / (threads * registers), 16); }
 
-/// The same for a front that flows: as many as shared memory holds while a thread keeps its 168 registers, counted by the
-/// four parts of a multiprocessor, each with 16384 registers.
-std::int64_t dataflow_blocks(const Plan& plan) {
-    constexpr std::int64_t warps_a_part = 16384 / (32 * 168);
-    const auto warps = plan.threads / 32;
-    return std::clamp<std::int64_t>(std::min(4 * warps_a_part / warps, 227 * kib / (plan.factor_shared + kib)), 1, 16);
-}
-
 std::int64_t factor_blocks(const Plan& plan, const Target& target) {
-    if (plan.variant == "dataflow") return dataflow_blocks(plan);
+    if (plan.variant == "dataflow") return fronts_together(plan.threads, plan.factor_shared);
     if (plan.variant == "team") return blocks_for(plan.threads, plan.padded <= 8 ? 128 : plan.padded <= 16 ? 168 : 255);
     if (plan.variant == "tile-dataflow")
         return std::clamp<std::int64_t>(shared_limit(target) / (plan.factor_shared + kib), 1, plan.real == 8 ? 3 : 4);
@@ -50,7 +42,7 @@ std::int64_t sweep_registers(const Plan& plan) {
 
 /// With right-hand sides riding along, a front that flows needs more registers.
 std::int64_t forward_blocks(const Plan& plan, const Target& target) {
-    if (plan.variant == "dataflow") return std::max<std::int64_t>(dataflow_blocks(plan) - 1, 1);
+    if (plan.variant == "dataflow") return std::max<std::int64_t>(factor_blocks(plan, target) - 1, 1);
     return plan.variant == "team" ? factor_blocks(plan, target) : 1;
 }
 
@@ -99,7 +91,7 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
     if (plan.variant == "dataflow")
         for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
             variant.shapes.at(phase).all_levels = true;
-    variant.rhs_rides = plan.riders == 0 || spec.rhs <= plan.riders;
+    variant.rhs_rides = plan.riders == 0 || (spec.rhs <= plan.riders && !plan.crowded);
     variant.finishes = plan.variant != "team";
     if (plan.variant == "tile-dataflow") {
         for (const auto phase : {Phase::factor, Phase::forward, Phase::backward}) {

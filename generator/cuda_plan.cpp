@@ -69,8 +69,14 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
         return round_up(head, 16) + ((plan.lower_leading + plan.stacked_leading) * plan.padded + pulled) * plan.real;
     };
     plan.factor_shared = factor_shared(2 * plan.lower_leading * plan.padded);
-    plan.front_room = target.backend == Backend::hip || plan.factor_shared <= shared_limit(target);
-    if (!plan.front_room) plan.factor_shared = factor_shared(16 / plan.real);
+    const auto least_shared = factor_shared(16 / plan.real);
+    const bool is_long = spec.horizon * spec.batch >= 2048;  // N = 512 is faster with room, 4096 without: docs/performance.md
+    if (target.backend == Backend::cuda) {
+        const auto more = fronts_together(plan.threads, least_shared) > fronts_together(plan.threads, plan.factor_shared);
+        plan.crowded = is_long && more && plan.factor_shared <= shared_limit(target);
+        plan.front_room = plan.factor_shared <= shared_limit(target) && !plan.crowded;
+    }
+    if (!plan.front_room) plan.factor_shared = least_shared;
     return plan;
 }
 
@@ -171,6 +177,11 @@ bool can_team(const Spec& spec, const Target& target, const Schedule& schedule) 
 }
 
 }  // namespace
+
+std::int64_t fronts_together(std::int64_t threads, std::int64_t shared) {
+    constexpr std::int64_t warps_a_part = 16384 / (32 * 168);
+    return std::clamp<std::int64_t>(std::min(4 * warps_a_part / (threads / 32), 227 * kib / (shared + kib)), 1, 16);
+}
 
 std::int64_t shared_limit(const Target& target) {
     if (target.backend == Backend::hip) return 64 * kib;

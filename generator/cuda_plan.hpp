@@ -14,6 +14,10 @@ inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return
 /// Dynamic shared memory one thread block can have.
 std::int64_t shared_limit(const Target& target);
 
+/// Variant dataflow: thread blocks on a multiprocessor, as many as shared memory holds while a thread keeps its 168 registers, counted
+/// by the four parts of a multiprocessor, each with 16384 registers.
+std::int64_t fronts_together(std::int64_t threads, std::int64_t shared);
+
 /// Everything a unit's constants follow from.
 struct Plan {
     std::string variant = "fused";
@@ -24,6 +28,7 @@ struct Plan {
     bool stage_factor = false;              ///< sweeps copy the factor to shared memory
     std::int64_t riders = 0, lower_leading = 0, stacked_leading = 0;  ///< right-hand sides in the panel (dataflow, team); dataflow's arrays
     bool front_room = true;                                           ///< dataflow: for the blocks that a front pulls
+    bool crowded = false;                                             ///< dataflow: room given up for more fronts side by side
     std::int64_t team = 1;                                            ///< lanes that have a system
     std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
 };

@@ -206,6 +206,23 @@ TEST_CASE("tiles are as large as shared memory allows, with a warp for every 16 
     }
 }
 
+TEST_CASE("fronts that flow give room up where they do not fit, or more of them do and the horizon is long") {
+    const auto has_room = [](std::int64_t block, std::int64_t horizon, Precision precision, const Target& target) {
+        const auto program = generate({.block = block, .horizon = horizon, .precision = precision}, target,
+                                      {.schedule = "multi-stage", .variant = "dataflow"});
+        const auto rides = std::ranges::any_of(program.kernels, [](const Kernel& kernel) { return kernel.phase == Phase::factor_forward; });
+        const bool room = program.source.find("#define TRIFOLD_FRONT_ROOM 1\n") != std::string::npos;
+        CHECK((rides || !room));
+        return std::pair{room, rides};
+    };
+    CHECK(has_room(64, 512, Precision::f64, cuda) == std::pair{true, true});
+    CHECK(has_room(64, 4096, Precision::f64, cuda) == std::pair{false, false});
+    CHECK(has_room(64, 4096, Precision::f32, cuda) == std::pair{true, true});
+    CHECK(has_room(32, 8192, Precision::f64, cuda) == std::pair{true, true});
+    CHECK(has_room(80, 512, Precision::f64, cuda) == std::pair{false, true});
+    CHECK(has_room(32, 4096, Precision::f64, hip) == std::pair{true, true});
+}
+
 TEST_CASE("variant dataflow refuses what it cannot do") {
     const auto variant_of = [](std::int64_t block, Precision precision, const Target& target, const char* schedule, const char* variant) {
         return generate({.block = block, .horizon = 9, .precision = precision}, target, {.schedule = schedule, .variant = variant})
