@@ -86,6 +86,13 @@ typedef struct {
     trifold_int floors; /* pivots raised to the floor */
 } trifold_status;
 
+/* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
+typedef struct {
+    trifold_int iterations; /* corrections of the first solution; -1: never solved */
+    trifold_int converged;  /* 1, or 0: the solution is NaN */
+    double backward_error;  /* ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms */
+} trifold_refined;
+
 typedef struct {
     const void* d;           /* D; strides are constants of the unit */
     const void* e;           /* E */
@@ -101,6 +108,7 @@ typedef struct {
     void* inverse_diagonal;  /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;  /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
     void* workspace;         /* factor, slots and results; offsets are constants of the unit */
+    trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
 } trifold_args;
 
 #endif
@@ -111,7 +119,7 @@ typedef struct {
 #define TRIFOLD_WIDTH 4
 #define TRIFOLD_FILL 0
 #define TRIFOLD_SCRATCH_BYTES 256
-#define TRIFOLD_SIZEOF_ARGS 168
+#define TRIFOLD_SIZEOF_ARGS 176
 #define TRIFOLD_SIZEOF_LEVEL 208
 #define TRIFOLD_LOW_1 0, 4, 2, 6
 #define TRIFOLD_HIGH_1 1, 5, 3, 7

@@ -86,6 +86,13 @@ typedef struct {
     trifold_int floors; /* pivots raised to the floor */
 } trifold_status;
 
+/* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
+typedef struct {
+    trifold_int iterations; /* corrections of the first solution; -1: never solved */
+    trifold_int converged;  /* 1, or 0: the solution is NaN */
+    double backward_error;  /* ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms */
+} trifold_refined;
+
 typedef struct {
     const void* d;           /* D; strides are constants of the unit */
     const void* e;           /* E */
@@ -101,6 +108,7 @@ typedef struct {
     void* inverse_diagonal;  /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;  /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
     void* workspace;         /* factor, slots and results; offsets are constants of the unit */
+    trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
 } trifold_args;
 
 #endif
@@ -110,7 +118,7 @@ typedef struct {
 #define TRIFOLD_INTERLEAVE 8
 #define TRIFOLD_TILE 3
 #define TRIFOLD_SCRATCH_BYTES 14080
-#define TRIFOLD_SIZEOF_ARGS 168
+#define TRIFOLD_SIZEOF_ARGS 176
 #define TRIFOLD_SIZEOF_LEVEL 208
 #define TRIFOLD_LOW_1 0, 8, 2, 10, 4, 12, 6, 14
 #define TRIFOLD_HIGH_1 1, 9, 3, 11, 5, 13, 7, 15

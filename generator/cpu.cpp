@@ -7,6 +7,7 @@
 #include "generator/backend.hpp"
 #include "generator/cpu_lanes.hpp"
 #include "generator/error.hpp"
+#include "generator/mixed.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -39,12 +40,19 @@ Variant tile_variant(const Spec& spec, const Target& target) {
     return variant;
 }
 
+Variant named_variant(const Spec& spec, const Target& target, const std::string& name) {
+    if (name == "lanes" || (name == "auto" && lanes_pay(spec, target))) return lanes_variant(spec, target);
+    if (name == "auto" || name == "tile") return tile_variant(spec, target);
+    throw SpecError(fmt::format("unknown CPU variant '{}'; give auto, tile or lanes", name));
+}
+
 /// The templates of a variant, in the order they are pasted.
 std::vector<std::string> templates_of(const Program& program) {
     std::vector<std::string> names{"common", "tile", "load", "front", "sweep", "factor"};
     if (program.variant.name == "lanes") names = {"common", "lanes", "lanes_arrays", "lanes_factor", "lanes_sweep", "lanes_inverse"};
     if (program.variant.name == "tile" && has_kernel(program, Phase::inverse)) names.push_back("inverse");
     names.push_back("finish");
+    if (program.spec.precision == Precision::mixed) names.push_back("mixed");
     return names;
 }
 
@@ -72,7 +80,8 @@ std::string shuffles(std::int64_t lanes) {
 }
 
 std::string constants(const Program& program) {
-    const auto& [spec, target] = std::tie(program.spec, program.target);
+    const auto spec = inner_spec(program.spec);
+    const auto& target = program.target;
     std::string text;
     const auto define = [&](std::string_view name, std::int64_t value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
     const bool in_lanes = program.variant.name == "lanes";
@@ -94,10 +103,12 @@ std::string constants(const Program& program) {
 
 /// The templates define every entry point; those that no operation needs become static, and so are not compiled. Or all become static.
 std::string static_kernels(const Program& program, bool all) {
+    std::vector<Phase> pasted(std::begin(phases), std::end(phases));
+    if (program.spec.precision == Precision::mixed) pasted.insert(pasted.end(), std::begin(mixed_phases), std::end(mixed_phases));
+    if (program.variant.name == "tile" && !has_kernel(program, Phase::inverse)) std::erase(pasted, Phase::inverse);
     std::string text;
-    for (const auto phase : phases) {
-        const bool pasted = phase != Phase::inverse || program.variant.name != "tile" || has_kernel(program, phase);
-        if (!pasted || (!all && has_kernel(program, phase))) continue;
+    for (const auto phase : pasted) {
+        if (!all && has_kernel(program, phase)) continue;
         text += fmt::format(
             "static void {}(const trifold_args*, const trifold_level*, trifold_int, trifold_int, void*) __attribute__((unused));\n",
             kernel_macro(phase));
@@ -107,16 +118,19 @@ std::string static_kernels(const Program& program, bool all) {
 
 std::string emit_body(const Program& program, bool all_static) {
     auto text = fmt::format("\n{}{}", constants(program), static_kernels(program, all_static));
-    for (const auto& name : templates_of(program)) text += fmt::format("{}\n", template_text("cpu/" + name + ".c"));
+    for (const auto& name : templates_of(program)) {
+        if (name == "mixed") text += fmt::format("#define TRIFOLD_MIXED_FUNCTION INLINE\n{}\n", template_text("mixed.h"));
+        text += fmt::format("{}\n", template_text("cpu/" + name + ".c"));
+    }
     return text;
 }
 
 }  // namespace
 
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule&) {
-    if (tuning.variant == "lanes" || (tuning.variant == "auto" && lanes_pay(spec, target))) return lanes_variant(spec, target);
-    if (tuning.variant == "auto" || tuning.variant == "tile") return tile_variant(spec, target);
-    throw SpecError(fmt::format("unknown CPU variant '{}'; give auto, tile or lanes", tuning.variant));
+    auto variant = named_variant(spec, target, tuning.variant);
+    for (const auto phase : mixed_phases) variant.shapes[phase] = {};
+    return variant;
 }
 
 std::vector<std::string> compile_options(const Target& target, const Variant& variant) {

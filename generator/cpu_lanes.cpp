@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "generator/error.hpp"
+#include "generator/mixed.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -41,9 +42,10 @@ Variant lanes_variant(const Spec& spec, const Target& target) {
 }
 
 std::string lanes_constants(const Program& program) {
-    const auto lanes = lanes_of(program.spec, program.target);
+    const auto spec = inner_spec(program.spec);
+    const auto lanes = lanes_of(spec, program.target);
     return fmt::format("#define TRIFOLD_LANES {}\n#define TRIFOLD_LEADING {}\n#define TRIFOLD_INTERLEAVE {}\n#define TRIFOLD_TILE {}\n",
-                       lanes, program.spec.block, lanes, tile(program.spec, program.target));
+                       lanes, spec.block, lanes, tile(spec, program.target));
 }
 
 }  // namespace trifold::cpu

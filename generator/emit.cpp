@@ -4,6 +4,7 @@
 
 #include "generator/backend.hpp"
 #include "generator/error.hpp"
+#include "generator/mixed.hpp"
 
 namespace trifold {
 namespace {
@@ -26,7 +27,7 @@ void add_strides(std::vector<Macro>& macros, std::string_view prefix, const Stri
 }
 
 std::vector<Macro> constants(const Program& program) {
-    const auto& spec = program.spec;
+    const auto spec = inner_spec(program.spec);
     const auto& storage = program.variant.storage;
     const bool has_separators = program.schedule.levels.size() > 1;
     const auto number = [](auto value) { return fmt::format("{}", value); };
@@ -95,7 +96,7 @@ std::string emit_prologue(const Program& program) {
         spec.horizon, spec.block, spec.block, to_string(spec.precision), spec.rhs, spec.batch, to_string(program.target),
         program.schedule.name, program.variant.name, regenerate_command(program), program.workspace_bytes, workspace_alignment);
     for (const auto& macro : constants(program)) text += fmt::format("#define {} {}\n", macro.name, macro.value);
-    text += "\n";
+    text += mixed_constants(program) + "\n";
     text += template_text("args.h");
     return text;
 }

@@ -73,6 +73,7 @@ void check_schedule(const ExportRequest& request) {
 void check(const ExportRequest& request) {
     const auto& spec = request.spec;
     validate(spec);
+    if (spec.precision == Precision::mixed) throw SpecError("an exported solver has no mixed precision; give precision f32 or f64");
     validate(request.target);
     machine_of(request.target);
     check_layout(spec);

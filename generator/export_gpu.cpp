@@ -66,6 +66,7 @@ void check_grids(const Program& program) {
 
 void check(const GpuExportRequest& request, const std::vector<KernelImage>& images) {
     validate(request.spec);
+    if (request.spec.precision == Precision::mixed) throw SpecError("an exported solver has no mixed precision; give precision f32 or f64");
     check_layout(request.spec);
     check_operations(request.spec.operations);
     check_sizes(request.spec);

@@ -7,6 +7,7 @@
 #include "generator/backend.hpp"
 #include "generator/export_gpu_parts.hpp"
 #include "generator/export_parts.hpp"
+#include "generator/operands.hpp"
 
 namespace trifold {
 namespace {
@@ -121,7 +122,8 @@ std::string launch_row(const Program& program, Operation operation, const Launch
     const auto after = launch.after.empty() ? std::string("-1") : fmt::format("{}", launch.after.front());
     const auto groups = (launch.level.chains + kernel.shape.chains_per_task - 1) / kernel.shape.chains_per_task;
     return fmt::format("    {{{}, {}, {}, {}, {}}}, /* {}: {} */\n", launch.kernel, levels.index(launch.level), groups, after,
-                       continues_in_x(operation, kernel.phase) ? 1 : 0, to_string(operation), to_string(kernel.phase));
+                       operands_of(program.spec, operation, kernel.phase) == Operands::caller_in_x ? 1 : 0, to_string(operation),
+                       to_string(kernel.phase));
 }
 
 std::string table(std::string_view type, std::string_view name, std::string_view arch, const std::string& rows) {

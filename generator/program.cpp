@@ -10,6 +10,7 @@
 #include "generator/backend.hpp"
 #include "generator/cost.hpp"
 #include "generator/error.hpp"
+#include "generator/mixed.hpp"
 
 namespace trifold {
 namespace {
@@ -90,10 +91,29 @@ bool has_fill(const Schedule& schedule) {
     });
 }
 
+/// The matrix in f64, so that later solutions can be refined whatever becomes of the caller's arrays, and in f32; what an iteration needs.
+void add_mixed(MemoryPlan& plan, const Program& program) {
+    const auto& spec = program.spec;
+    const auto members = program.variant.members, blocks = members * spec.horizon, couplings = members * (spec.horizon - 1);
+    const auto area = spec.block * spec.block, rhs = checked_multiply(spec.block, spec.rhs, "right-hand sides of a block");
+    const auto parts = checked_multiply(blocks, program.variant.row_parts, "rows of the batch");
+    plan.add("refined", members, 1, sizeof(trifold_refined));
+    plan.add("progress", members, 1, sizeof(double));
+    plan.add("running", members, 1, sizeof(int));
+    plan.add("wide_d", blocks, area, sizeof(double));
+    plan.add("wide_e", couplings, area, sizeof(double));
+    plan.add("narrow_d", blocks, area, sizeof(float));
+    plan.add("narrow_e", couplings, area, sizeof(float));
+    plan.add("narrow_x", blocks, rhs, sizeof(float));
+    plan.add("solution", blocks, rhs, sizeof(double));
+    plan.add("row_sum", parts, 1, sizeof(double));
+    plan.add("norms", parts, 3 * spec.rhs, sizeof(double));
+}
+
 MemoryPlan plan_memory(const Program& program) {
     const auto& spec = program.spec;
     const auto& storage = program.variant.storage;
-    const auto real = element_bytes(spec.precision);
+    const auto real = element_bytes(inner_spec(spec).precision);
     const auto members = program.variant.members;
     const auto blocks = checked_multiply(members, spec.horizon, "blocks of the batch");
     const auto slots = checked_multiply(2 * members, separators_of(program.schedule), "separators of the batch");
@@ -118,6 +138,7 @@ MemoryPlan plan_memory(const Program& program) {
     // Kernels that cover all levels: what the fronts (or tasks) are claimed from, and how far each is, for each kind of kernel (or panel).
     plan.add("ticket", all_levels ? 3 * members : 0, 1, sizeof(trifold_int), true);
     plan.add("flag", all_levels ? program.variant.progress : 0, blocks, sizeof(trifold_int), true);
+    if (spec.precision == Precision::mixed) add_mixed(plan, program);
     return plan;
 }
 
@@ -148,6 +169,19 @@ class GraphBuilder {
         trifold_level all{};
         all.chains = 1;
         append(launches_, kernel_index(program_, phase), all, tail_);
+    }
+    /// A kernel over every member, or over all their rows, that later launches wait for.
+    void members(Phase phase, trifold_int round = 0) {
+        trifold_level all{};
+        all.index = round;
+        all.chains = 1;
+        chain(phase, all);
+    }
+    void rows(Phase phase, trifold_int round = 0) {
+        trifold_level all{};
+        all.index = round;
+        all.chains = schedule_.horizon * program_.variant.row_parts;
+        chain(phase, all);
     }
     Launches done() { return std::move(launches_); }
 
@@ -192,17 +226,48 @@ std::vector<Phase> possible_phases(Operation operation, bool rides) {
     return {};
 }
 
-std::vector<Phase> phases_of(Operation operation, const Variant& variant) {
-    auto result = possible_phases(operation, variant.rhs_rides);
+std::vector<Phase> possible_mixed_phases(Operation operation) {
+    std::vector<Phase> result;
+    if (operation != Operation::solve) result = {Phase::narrow, Phase::factor, Phase::finish_factor};
+    if (operation != Operation::factor)
+        result.insert(result.end(), {Phase::residual, Phase::judge, Phase::forward, Phase::backward, Phase::correct, Phase::deliver});
+    return result;
+}
+
+std::vector<Phase> phases_of(const Spec& spec, Operation operation, const Variant& variant) {
+    const bool mixed = spec.precision == Precision::mixed;
+    auto result = mixed ? possible_mixed_phases(operation) : possible_phases(operation, variant.rhs_rides);
     if (!variant.finishes)
         std::erase_if(result, [](Phase phase) { return phase == Phase::finish_factor || phase == Phase::finish_forward; });
     return result;
 }
 
+/// Every round takes the residual of what it has, the first that of x = 0, and corrects by the solution for that. One launch after another.
+Launches build_mixed(const Program& program, Operation operation) {
+    GraphBuilder graph(program);
+    if (operation != Operation::solve) {
+        graph.rows(Phase::narrow);
+        graph.climb(Phase::factor);
+        if (program.variant.finishes) graph.members(Phase::finish_factor);
+    }
+    if (operation == Operation::factor) return graph.done();
+    for (int round = 0; round <= refinement_rounds; ++round) {
+        graph.rows(Phase::residual, round);
+        graph.members(Phase::judge, round);
+        if (round == refinement_rounds) break;
+        graph.climb(Phase::forward);
+        graph.descend(Phase::backward);
+        graph.rows(Phase::correct, round);
+    }
+    graph.rows(Phase::deliver);
+    return graph.done();
+}
+
 /// Up the levels, or down them, or (the finish kernels) a leaf beside them.
 Launches build_operation(const Program& program, Operation operation) {
+    if (program.spec.precision == Precision::mixed) return build_mixed(program, operation);
     GraphBuilder graph(program);
-    for (const auto phase : phases_of(operation, program.variant)) {
+    for (const auto phase : phases_of(program.spec, operation, program.variant)) {
         if (phase == Phase::finish_factor || phase == Phase::finish_forward)
             graph.aside(phase);
         else if (phase == Phase::backward || phase == Phase::inverse)
@@ -213,14 +278,23 @@ Launches build_operation(const Program& program, Operation operation) {
     return graph.done();
 }
 
-/// The phases that the operations need, in the order of `phases`.
-std::vector<Phase> phases_of(const Operations& operations, const Variant& variant) {
+/// The phases that the Spec's operations need, in the order of `phases` and `mixed_phases`.
+std::vector<Phase> phases_of(const Spec& spec, const Variant& variant) {
     std::vector<Phase> result;
-    for (const auto phase : phases) {
-        const auto needs = [&](Operation operation) { return std::ranges::count(phases_of(operation, variant), phase) > 0; };
-        if (std::ranges::any_of(operations, needs)) result.push_back(phase);
-    }
+    const auto add = [&](Phase phase) {
+        const auto needs = [&](Operation operation) { return std::ranges::count(phases_of(spec, operation, variant), phase) > 0; };
+        if (std::ranges::any_of(spec.operations, needs)) result.push_back(phase);
+    };
+    std::ranges::for_each(phases, add);
+    std::ranges::for_each(mixed_phases, add);
     return result;
+}
+
+/// Mixed precision has no sweeps of their own: what they give would have the accuracy of f32.
+Spec without_sweeps(Spec spec) {
+    if (spec.precision != Precision::mixed) return spec;
+    for (const auto operation : {Operation::forward, Operation::backward, Operation::factor_forward}) spec.operations.erase(operation);
+    return spec;
 }
 
 nlohmann::json level_json(const Level& level) {
@@ -233,8 +307,8 @@ nlohmann::json level_json(const Level& level) {
 }  // namespace
 
 std::string_view to_string(Phase phase) {
-    constexpr std::array<std::string_view, 7> names{"factor",  "factor_forward", "forward",       "backward",
-                                                    "inverse", "finish_factor",  "finish_forward"};
+    constexpr std::array<std::string_view, 12> names{"factor",         "factor_forward", "forward",  "backward", "inverse", "finish_factor",
+                                                     "finish_forward", "narrow",         "residual", "judge",    "correct", "deliver"};
     return names.at(static_cast<std::size_t>(phase));
 }
 
@@ -268,23 +342,26 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     if (target.backend == Backend::c99)
         throw SpecError(
             fmt::format("target '{}' has no kernels to generate; run trifold export, or give another target", to_string(target)));
+    if (spec.precision == Precision::mixed && target.backend != Backend::cpu)
+        throw SpecError(fmt::format("precision mixed is for targets of the CPU, not {}; give precision f64", to_string(target)));
     if (tuning.workers < 1) throw SpecError(fmt::format("workers = {} is out of range; give at least 1", tuning.workers));
     Program program;
-    program.spec = spec;
+    program.spec = without_sweeps(spec);
+    const auto inner = inner_spec(program.spec);
     program.target = target;
     program.tuning = tuning;
     program.schedule =
-        tuning.schedule == "auto" ? choose_schedule(spec, target, tuning.workers) : parse_schedule(tuning.schedule, spec.horizon);
+        tuning.schedule == "auto" ? choose_schedule(inner, target, tuning.workers) : parse_schedule(tuning.schedule, spec.horizon);
     const bool on_cpu = target.backend == Backend::cpu;
-    program.variant = (on_cpu ? cpu::choose_variant : cuda::choose_variant)(spec, target, tuning, program.schedule);
+    program.variant = (on_cpu ? cpu::choose_variant : cuda::choose_variant)(inner, target, tuning, program.schedule);
     program.id = identity(program);
-    for (const auto phase : phases_of(spec.operations, program.variant))
+    for (const auto phase : phases_of(program.spec, program.variant))
         program.kernels.push_back({kernel_name(program, phase), phase, program.variant.shapes.at(phase)});
     const auto plan = plan_memory(program);
     program.buffers = plan.buffers;
     program.workspace_bytes =
         checked_add(plan.bytes, checked_multiply(program.variant.scratch_bytes, tuning.workers, "scratch of the workers"), "workspace");
-    for (const auto operation : spec.operations) program.operations[operation] = build_operation(program, operation);
+    for (const auto operation : program.spec.operations) program.operations[operation] = build_operation(program, operation);
     program.options = (on_cpu ? cpu::compile_options : cuda::compile_options)(target, program.variant);
     program.source = (on_cpu ? cpu::emit : cuda::emit)(program);
     return program;

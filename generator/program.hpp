@@ -20,14 +20,26 @@ struct Tuning {
     bool operator==(const Tuning&) const = default;
 };
 
-/// What one kernel does to every chain of a level (or, for the finish kernels, to every member).
-enum class Phase { factor, factor_forward, forward, backward, inverse, finish_factor, finish_forward };
+/// What one kernel does to every chain of a level (or, for the finish kernels, to every member). In mixed precision also: copy a block to
+/// f32; residual of a block; whether a member's is small; correct a block of the solution; hand it over.
+enum class Phase {
+    factor,
+    factor_forward,
+    forward,
+    backward,
+    inverse,
+    finish_factor,
+    finish_forward,
+    narrow,
+    residual,
+    judge,
+    correct,
+    deliver
+};
 inline constexpr Phase phases[] = {Phase::factor,  Phase::factor_forward, Phase::forward,       Phase::backward,
                                    Phase::inverse, Phase::finish_factor,  Phase::finish_forward};
+inline constexpr Phase mixed_phases[] = {Phase::narrow, Phase::residual, Phase::judge, Phase::correct, Phase::deliver};
 std::string_view to_string(Phase phase);
-
-/// Whether the launch is a backward sweep that starts from what a forward sweep of the same operation left in X.
-constexpr bool continues_in_x(Operation operation, Phase phase) { return phase == Phase::backward && operation != Operation::backward; }
 
 /// How the work of a launch is cut into tasks (CPU) or thread blocks (GPU).
 struct Shape {
@@ -50,8 +62,8 @@ struct Kernel {
 /// One kernel over one level, or over all of them (Shape::all_levels: chains are then the fronts, or the groups). Tasks:
 /// ceil(chains / chains_per_task) by ceil(members / members_per_task).
 struct Launch {
-    std::size_t kernel;              ///< index into Program::kernels
-    trifold_level level;             ///< all zero, chains 1, for the finish kernels
+    std::size_t kernel;   ///< index into Program::kernels
+    trifold_level level;  ///< for the finish kernels all zero, chains 1; in mixed_phases index is the round, chains parts of rows
     std::vector<std::size_t> after;  ///< launches of the same operation that must have ended
 };
 
@@ -79,6 +91,7 @@ struct Variant {
     Storage storage;
     std::int64_t scratch_bytes = 0;  ///< per worker (CPU)
     std::int64_t members = 1;        ///< batch capacity, rounded up to what the kernels process at once
+    std::int64_t row_parts = 1;      ///< that a block is cut in by mixed_phases
     std::int64_t progress = 3;       ///< with all_levels: flags or counters of a block that say what is done
     bool rhs_rides = true;           ///< a kernel factors with the forward sweep; otherwise one follows the other
     bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
@@ -92,7 +105,7 @@ struct Program {
     Schedule schedule;
     std::string id;  ///< first 8 hex digits of the SHA-256 of the generator's inputs
     Variant variant;
-    std::vector<Kernel> kernels;  ///< one for each Phase that the Spec's operations need, in the order of `phases`
+    std::vector<Kernel> kernels;  ///< one for each Phase that the Spec's operations need, in the order of `phases`, then `mixed_phases`
     std::vector<Buffer> buffers;
     std::int64_t workspace_bytes = 0;                     ///< all buffers, then tuning.workers times scratch_bytes
     std::map<Operation, std::vector<Launch>> operations;  ///< the Spec's, each a graph of launches

@@ -64,6 +64,17 @@ void check_operations(const Operations& operations) {
                     operations.empty() ? "none" : to_string(operations)));
 }
 
+/// What is computed from the factor alone would have the accuracy of f32. Sweeps are among the usual operations, so generate() leaves
+/// them out; the inverse is there because somebody asked for it.
+void check_mixed(const Spec& spec) {
+    if (spec.precision == Precision::mixed && spec.operations.contains(Operation::inverse))
+        throw SpecError("mixed precision refines solutions, and the selected inverse is none; give precision f64, or leave inverse out");
+    if (spec.precision == Precision::mixed && !spec.operations.contains(Operation::factor) &&
+        !spec.operations.contains(Operation::factor_solve))
+        throw SpecError(fmt::format("mixed precision has the operations factor, solve and factor_solve, not {}; add one that factors",
+                                    to_string(spec.operations)));
+}
+
 }  // namespace
 
 std::string_view to_string(Operation operation) { return operation_names.at(static_cast<std::size_t>(operation)).second; }
@@ -116,12 +127,15 @@ std::int64_t checked_add(std::int64_t a, std::int64_t b, std::string_view what) 
 
 std::int64_t element_bytes(Precision precision) { return precision == Precision::f32 ? 4 : 8; }
 
-std::string_view to_string(Precision precision) { return precision == Precision::f32 ? "f32" : "f64"; }
+std::string_view to_string(Precision precision) {
+    return precision == Precision::f32 ? "f32" : precision == Precision::f64 ? "f64" : "mixed";
+}
 
 Precision parse_precision(std::string_view text) {
     if (text == "f32") return Precision::f32;
     if (text == "f64") return Precision::f64;
-    throw SpecError(fmt::format("unknown precision '{}'; give f32 or f64", text));
+    if (text == "mixed") return Precision::mixed;
+    throw SpecError(fmt::format("unknown precision '{}'; give f32, f64 or mixed", text));
 }
 
 void validate(const Spec& spec) {
@@ -131,6 +145,7 @@ void validate(const Spec& spec) {
     if (spec.rhs < 1) throw SpecError(fmt::format("number of right-hand sides m = {} is out of range; give at least 1", spec.rhs));
     if (spec.batch < 1) throw SpecError(fmt::format("batch capacity {} is out of range; give at least 1", spec.batch));
     check_operations(spec.operations);
+    check_mixed(spec);
     check_layout(spec, spec.d, spec.horizon, "D");
     check_layout(spec, spec.e, spec.horizon - 1, "E");
     const auto bytes = element_bytes(spec.precision);

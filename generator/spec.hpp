@@ -6,7 +6,8 @@
 
 namespace trifold {
 
-enum class Precision { f32, f64 };
+/// `mixed`: arrays in f64, factored in f32, each solution refined to the accuracy of f64.
+enum class Precision { f32, f64, mixed };
 /// Storage order of one n by n block of D and E.
 enum class Order { row_major, column_major };
 /// Which half E holds: `lower`: E_i = A(i+1, i); `upper`: E_i = A(i, i+1).
@@ -60,12 +61,14 @@ struct Strides {
 
 inline constexpr std::int64_t max_block = 1024;
 
-/// Throws SpecError unless every size is in range, every array's extent fits 63 bits, and one of the operations factors.
+/// Throws SpecError unless every size is in range, every array's extent fits 63 bits, one of the operations factors, and mixed precision
+/// has them.
 void validate(const Spec& spec);
 
+/// Of the caller's arrays.
 std::int64_t element_bytes(Precision precision);
 std::string_view to_string(Precision precision);
-/// "f32" or "f64"; throws SpecError on anything else.
+/// "f32", "f64" or "mixed"; throws SpecError on anything else.
 Precision parse_precision(std::string_view text);
 
 /// Strides of D.

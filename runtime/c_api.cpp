@@ -43,6 +43,8 @@ trifold_code guarded(Body body) noexcept try {
     return TRIFOLD_OK;
 } catch (const NotPositiveDefinite& error) {
     return fail(TRIFOLD_NOT_POSITIVE_DEFINITE, error.what());
+} catch (const NotConverged& error) {
+    return fail(TRIFOLD_NOT_CONVERGED, error.what());
 } catch (const SpecError& error) {
     return fail(TRIFOLD_BAD_ARGUMENT, error.what());
 } catch (const DeviceError& error) {
@@ -99,7 +101,7 @@ Spec spec_of(const trifold_spec& given_spec) {
     Spec spec;
     spec.block = s.block;
     spec.horizon = s.horizon;
-    spec.precision = choice<Precision>(s.precision, TRIFOLD_F64, "precision");
+    spec.precision = choice<Precision>(s.precision, TRIFOLD_MIXED, "precision");
     spec.rhs = s.rhs;
     spec.batch = s.batch;
     spec.order = choice<Order>(s.order, TRIFOLD_COLUMN_MAJOR, "order");
@@ -322,6 +324,13 @@ trifold_code trifold_log_determinant(trifold_solver* solver, double* values, std
 }
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
     return guarded([&] { copy_out(given(solver, "the solver").solver.quadratic(), values, capacity, count, std::identity{}); });
+}
+trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, std::int64_t capacity, std::int64_t* count) {
+    return guarded([&] {
+        copy_out(given(solver, "the solver").solver.refinement(), refinements, capacity, count, [](const trifold_refined& refined) {
+            return trifold_refinement{refined.iterations, refined.converged, refined.backward_error};
+        });
+    });
 }
 
 }  // extern "C"

@@ -93,13 +93,6 @@ void check_arrays(const Program& program, const Call& call, const void* workspac
     }
 }
 
-trifold_args args_from_x(const trifold_args& args) {
-    auto result = args;
-    result.b = args.x;
-    result.b_strides = args.x_strides;
-    return result;
-}
-
 trifold_args panel_args(const Spec& spec, const Call& call, std::int64_t first, std::int64_t columns, void* workspace) {
     const auto strides = rhs_strides(spec, call.columns);
     const auto offset = first * strides.column * element_bytes(spec.precision);
@@ -119,6 +112,7 @@ trifold_args panel_args(const Spec& spec, const Call& call, std::int64_t first, 
     args.inverse_diagonal = const_cast<void*>(call[Array::inverse_diagonal]);
     args.inverse_coupling = const_cast<void*>(call[Array::inverse_coupling]);
     args.workspace = workspace;
+    args.first_column = first;
     return args;
 }
 

@@ -53,7 +53,6 @@ void resolve(const Spec& spec, Call& call);
 /// Checks all that can be known of the arrays without reading them. Throws SpecError.
 void check_arrays(const Program& program, const Call& call, const void* workspace);
 /// What the kernels get for the `columns` columns from `first` on.
-trifold_args args_from_x(const trifold_args& args);  ///< the same, reading X as B
 trifold_args panel_args(const Spec& spec, const Call& call, std::int64_t first, std::int64_t columns, void* workspace);
 
 }  // namespace trifold

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "generator/error.hpp"
+#include "generator/operands.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/error.hpp"
 #include "runtime/pool.hpp"
@@ -23,7 +24,7 @@ struct Step {
     Entry entry;
     trifold_level level;
     std::int64_t chain_groups, members_per_task;
-    bool from_x;
+    Operands operands;
 };
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -51,7 +52,7 @@ std::vector<Step> steps_of(const Plan::State& plan, Operation operation) {
         const auto& kernel = plan.program.kernels[launch.kernel];
         steps.push_back({reinterpret_cast<Entry>(plan.functions[launch.kernel]), launch.level,
                          divide_up(launch.level.chains, kernel.shape.chains_per_task), kernel.shape.members_per_task,
-                         continues_in_x(operation, kernel.phase)});
+                         operands_of(plan.program.spec, operation, kernel.phase)});
     }
     return steps;
 }
@@ -69,8 +70,8 @@ class CpuEngine final : public Engine {
     }
 
     void run(Operation operation, const trifold_args& args, Stream) override {
-        const auto from_x = args_from_x(args);
-        for (const auto& step : steps_.at(operation)) launch(step, step.from_x ? from_x : args);
+        const LaunchArgs all(plan_->program.spec, plan_->program.buffers, args);
+        for (const auto& step : steps_.at(operation)) launch(step, all[step.operands]);
     }
 
     void set_executor(Executor executor) override {

@@ -41,4 +41,15 @@ class NotPositiveDefinite : public Error {
     std::vector<Failure> failures;
 };
 
+/// Solver::check found members whose solutions mixed precision could not refine to the accuracy of f64; the others are solved.
+class NotConverged : public Error {
+  public:
+    struct Failure {
+        std::int64_t member, iterations;
+        double backward_error;  ///< of the best solution; NaN when there was none
+    };
+    NotConverged(const std::string& message, std::vector<Failure> all) : Error(message), failures(std::move(all)) {}
+    std::vector<Failure> failures;
+};
+
 }  // namespace trifold

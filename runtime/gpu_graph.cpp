@@ -6,15 +6,16 @@ namespace trifold::gpu {
 namespace {
 
 // args are compared byte by byte, so nothing may be padding.
-static_assert(sizeof(trifold_args) == 21 * 8);
+static_assert(sizeof(trifold_args) == 22 * 8);
 
 unsigned divide_up(std::int64_t a, std::int64_t b) { return static_cast<unsigned>((a + b - 1) / b); }
 
 }  // namespace
 
-Graph::Parameters::Parameters(const Node& of, const trifold_args& args, const trifold_args& from_x)
-    : arguments{const_cast<trifold_args*>(of.from_x ? &from_x : &args), const_cast<trifold_level*>(of.level)},
-      grid{of.function, of.chain_groups, divide_up(args.members, of.members_per_task), of.threads, of.shared_bytes, arguments} {}
+Graph::Parameters::Parameters(const Node& of, const LaunchArgs& all)
+    : arguments{const_cast<trifold_args*>(&all[of.operands]), const_cast<trifold_level*>(of.level)},
+      grid{of.function, of.chain_groups, divide_up(all[of.operands].members, of.members_per_task), of.threads, of.shared_bytes, arguments} {
+}
 
 Graph::Graph(const Driver& driver, const Plan::State& plan, Operation operation, const trifold_args& args)
     : driver_(driver), plan_(plan), operation_(operation), graph_(driver.create_graph()), held_(args) {
@@ -42,21 +43,21 @@ void Graph::add_node(const Launch& launch, const trifold_args& args) {
               static_cast<unsigned>(shape.threads),
               static_cast<unsigned>(shape.shared_bytes),
               shape.members_per_task,
-              continues_in_x(operation_, kernel.phase),
+              operands_of(plan_.program.spec, operation_, kernel.phase),
               nullptr};
     std::vector<void*> after;
     for (const auto index : launch.after) after.push_back(nodes_.at(index).handle);
-    const auto from_x = args_from_x(args);
-    const Parameters parameters(node, args, from_x);
+    const auto all = operands(args);
+    const Parameters parameters(node, all);
     node.handle = driver_.add_kernel(graph_, after, parameters.grid);
     nodes_.push_back(node);
 }
 
 void Graph::update(const trifold_args& args) {
     holds_ = false;
-    const auto from_x = args_from_x(args);
+    const auto all = operands(args);
     for (const auto& node : nodes_) {
-        const Parameters parameters(node, args, from_x);
+        const Parameters parameters(node, all);
         driver_.set_kernel(executable_, node.handle, parameters.grid);
     }
     held_ = args;
@@ -69,9 +70,9 @@ void Graph::launch(const trifold_args& args, void* stream) {
 }
 
 void Graph::enqueue(const trifold_args& args, void* stream) const {
-    const auto from_x = args_from_x(args);
+    const auto all = operands(args);
     for (const auto& node : nodes_) {
-        const Parameters parameters(node, args, from_x);
+        const Parameters parameters(node, all);
         driver_.launch(parameters.grid, stream);
     }
 }

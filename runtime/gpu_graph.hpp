@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "generator/operands.hpp"
 #include "runtime/call.hpp"
 #include "runtime/gpu_driver.hpp"
 #include "runtime/plan_state.hpp"
@@ -28,18 +29,19 @@ class Graph {
         const trifold_level* level;
         unsigned chain_groups, threads, shared_bytes;
         std::int64_t members_per_task;
-        bool from_x;
+        Operands operands;
         void* handle;
     };
-    /// A node's parameters; they point into this, to the level and to args, which must stay.
+    /// A node's parameters; they point into this, to the level and to the args, which must stay.
     struct Parameters {
-        Parameters(const Node& node, const trifold_args& args, const trifold_args& from_x);
+        Parameters(const Node& node, const LaunchArgs& all);
         Parameters(const Parameters&) = delete;
         Parameters& operator=(const Parameters&) = delete;
         void* arguments[2];
         Grid grid;
     };
     void add_node(const Launch& launch, const trifold_args& args);
+    LaunchArgs operands(const trifold_args& args) const { return {plan_.program.spec, plan_.program.buffers, args}; }
     void update(const trifold_args& args);
 
     const Driver& driver_;

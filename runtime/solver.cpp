@@ -59,13 +59,27 @@ void run_on_host(Impl& impl, Call call, std::initializer_list<Placed> arrays) {
     impl.run_on_host(call, sizes);
 }
 
-std::string describe(const std::vector<NotPositiveDefinite::Failure>& failures, std::size_t members) {
-    constexpr std::size_t shown = 8;
-    auto text = fmt::format("{} of {} matrices are not positive definite:", failures.size(), members);
+constexpr std::size_t shown = 8;  // members that a message names
+
+std::string describe(const std::vector<NotPositiveDefinite::Failure>& failures, std::size_t members, Precision precision) {
+    auto text = fmt::format("{} of {} matrices are not positive definite{}:", failures.size(), members,
+                            precision == Precision::mixed ? " in f32" : "");
     for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
         text += fmt::format("{} member {} at block {}, row {}", k == 0 ? "" : ";", failures[k].member, failures[k].block, failures[k].row);
     if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
-    return text + " (counted from 0). Their X is NaN; the other members are solved. Add a shift or a pivot_floor, or correct the matrix.";
+    text += " (counted from 0). Their X is NaN; the other members are solved. Add a shift or a pivot_floor, or correct the matrix";
+    return text + (precision == Precision::mixed ? "; or solve in precision f64, where they may be positive definite." : ".");
+}
+
+std::string describe(const std::vector<NotConverged::Failure>& failures, std::size_t members) {
+    auto text = fmt::format("{} of {} solutions did not converge:", failures.size(), members);
+    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
+        text += fmt::format("{} member {}, backward error {:.1e} after {} iterations", k == 0 ? "" : ";", failures[k].member,
+                            failures[k].backward_error, failures[k].iterations);
+    if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
+    return text +
+           " (counted from 0). Their X is NaN; the other members are solved. They are too ill-conditioned for a factor in f32: solve "
+           "them in precision f64.";
 }
 
 }  // namespace
@@ -150,6 +164,7 @@ void Solver::selected_inverse(std::span<Real> diagonal, std::span<Real> coupling
 void Solver::synchronize() { impl_->synchronize(); }
 std::vector<trifold_status> Solver::status() { return impl_->status(); }
 std::vector<double> Solver::log_determinant() { return impl_->log_determinant(); }
+std::vector<trifold_refined> Solver::refinement() { return impl_->refinement(); }
 std::vector<double> Solver::quadratic() { return impl_->quadratic(); }
 
 void Solver::check() {
@@ -158,7 +173,17 @@ void Solver::check() {
     for (std::size_t k = 0; k < members.size(); ++k) {
         if (members[k].block >= 0) failures.push_back({static_cast<std::int64_t>(k), members[k].block, members[k].row});
     }
-    if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size()), failures);
+    const auto precision = plan().program().spec.precision;
+    if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
+    if (precision != Precision::mixed) return;
+    std::vector<NotConverged::Failure> unrefined;
+    const auto refined = refinement();
+    for (std::size_t k = 0; k < refined.size(); ++k) {
+        const bool never_factored = members[k].floors < 0;
+        if (refined[k].converged == 0 && !never_factored)
+            unrefined.push_back({static_cast<std::int64_t>(k), refined[k].iterations, refined[k].backward_error});
+    }
+    if (!unrefined.empty()) throw NotConverged(describe(unrefined, refined.size()), unrefined);
 }
 
 #define TRIFOLD_INSTANTIATE(Real)                                                                                              \

@@ -43,6 +43,9 @@ using Executor = std::function<void(std::int64_t tasks, const std::function<void
 /// included, check extents and return when the work is done; on a GPU they copy through device memory that the first such
 /// call allocates.
 ///
+/// In mixed precision the arrays are f64; factor() keeps a copy of D and E, the options added, against which solve() refines. X of a member
+/// that does not converge is NaN. A pivot_floor changes the factor, not what is solved.
+///
 /// Outputs may overlap nothing but that X may be B itself. Every call throws SpecError on arguments that do not fit the
 /// Spec, DeviceError or LaunchError when the device fails. Members that were never factored solve to NaN.
 class Solver {
@@ -99,12 +102,16 @@ class Solver {
     /// Synchronizes. One entry for each member that a factor call has covered; block is -1 where the factorization
     /// succeeded, floors is -1 where the active mask has kept it from ever running.
     std::vector<trifold_status> status();
-    /// Synchronizes; throws NotPositiveDefinite naming every failed member.
+    /// Synchronizes; throws NotPositiveDefinite naming every failed member. In mixed precision that is one whose factorization in f32
+    /// failed, which may be positive definite still; and where all have a factor, throws NotConverged naming the members that the last
+    /// solution could not be refined for.
     void check();
-    /// Synchronizes. log det A by member; NaN for a failed member.
+    /// Synchronizes. Mixed precision only, else SpecError: one entry for each member of the last solution; none after factor().
+    std::vector<trifold_refined> refinement();
+    /// Synchronizes. log det A by member; NaN for a failed member. In mixed precision it has the accuracy of f32.
     std::vector<double> log_determinant();
     /// Synchronizes. b' A^-1 b of the last forward sweep, [member][column]; NaN for a failed member. Throws SpecError when that
-    /// sweep had more columns than the Spec's rhs.
+    /// sweep had more columns than the Spec's rhs, and in mixed precision.
     std::vector<double> quadratic();
 
   private:

@@ -49,7 +49,7 @@ Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes) : pla
 
 void Solver::Impl::check_precision(Precision precision) const {
     const auto expected = plan.program().spec.precision;
-    if (precision != expected)
+    if (precision != (expected == Precision::f32 ? Precision::f32 : Precision::f64))
         throw SpecError(fmt::format("the arrays are {} and the Plan is specialized for {}", to_string(precision), to_string(expected)));
 }
 
@@ -69,6 +69,9 @@ void Solver::Impl::prepare(Call& call) const {
 void Solver::Impl::require_planned(Operation operation, const char* why) const {
     const auto& planned = plan.program().spec.operations;
     if (planned.contains(operation)) return;
+    if (plan.program().spec.precision == Precision::mixed && operation != Operation::solve && operation != Operation::factor_solve)
+        throw SpecError(fmt::format("mixed precision has factor, solve and factor_solve, not {}; make a Plan of precision f64 for that",
+                                    to_string(operation)));
     throw SpecError(fmt::format("this Plan has no kernels for {}{}; add it to the Spec's operations, which are {}", to_string(operation),
                                 why, to_string(planned)));
 }
@@ -85,6 +88,7 @@ void Solver::Impl::enqueue(const Call& call, Stream stream) {
         operation = without_factor(operation);
     }
     if (factors(call.operation)) factored = std::max(factored, call.members);
+    refined = sweeps(call.operation) ? call.members : 0;
     if (sweeps_forward(call.operation)) {
         swept_members = call.members;
         swept_columns = call.columns;
@@ -149,6 +153,8 @@ std::vector<double> Solver::Impl::log_determinant() {
 
 std::vector<double> Solver::Impl::quadratic() {
     const auto rhs = plan.program().spec.rhs;
+    if (plan.program().spec.precision == Precision::mixed)
+        throw SpecError("mixed precision has no quadratic; multiply b and x, or make a Plan of precision f64");
     if (swept_members == 0) throw SpecError("quadratic needs a forward sweep; call forward, solve, factor_forward or factor_solve first");
     if (swept_columns > rhs)
         throw SpecError(fmt::format("quadratic holds one panel of {} columns and the last forward sweep had {}; make a Plan with rhs = {}",
@@ -160,6 +166,13 @@ std::vector<double> Solver::Impl::quadratic() {
         result.insert(result.end(), row, row + swept_columns);
     }
     return result;
+}
+
+std::vector<trifold_refined> Solver::Impl::refinement() {
+    if (plan.program().spec.precision != Precision::mixed)
+        throw SpecError(fmt::format("this Plan has precision {} and refines nothing; refinement is for mixed",
+                                    to_string(plan.program().spec.precision)));
+    return read<trifold_refined>("refined", refined);
 }
 
 }  // namespace trifold

@@ -21,12 +21,14 @@ struct Solver::Impl {
     std::vector<trifold_status> status();
     std::vector<double> log_determinant();
     std::vector<double> quadratic();
+    std::vector<trifold_refined> refinement();
     void check_precision(Precision precision) const;
 
     Plan plan;
     std::unique_ptr<Engine> engine;
     std::int64_t factored = 0;                          ///< members that a factor call has covered
     std::int64_t swept_members = 0, swept_columns = 0;  ///< of the last forward sweep
+    std::int64_t refined = 0;                           ///< members that the last solution covered, since they were factored
     std::atomic_flag busy;
 
   private:

@@ -19,8 +19,9 @@ extern "C" {
 typedef enum {
     TRIFOLD_OK = 0,
     TRIFOLD_NOT_POSITIVE_DEFINITE = 10,
-    TRIFOLD_BAD_ARGUMENT = 20, /* SpecError */
-    TRIFOLD_NO_DEVICE = 30,    /* DeviceError: no device, driver, compiler library or device memory */
+    TRIFOLD_NOT_CONVERGED = 11, /* NotConverged: mixed precision */
+    TRIFOLD_BAD_ARGUMENT = 20,  /* SpecError */
+    TRIFOLD_NO_DEVICE = 30,     /* DeviceError: no device, driver, compiler library or device memory */
     TRIFOLD_COMPILE_FAILED = 31,
     TRIFOLD_CACHE_FAILED = 32,
     TRIFOLD_LAUNCH_FAILED = 33,
@@ -33,7 +34,8 @@ const char* trifold_last_error(void);
 /* Version of the library at run time, as TRIFOLD_VERSION_NUMBER. */
 int trifold_version(void);
 
-typedef enum { TRIFOLD_F32 = 0, TRIFOLD_F64 = 1 } trifold_precision;
+/* Mixed: arrays in f64 (the calls that end in _f64), factored in f32, solutions refined to the accuracy of f64. */
+typedef enum { TRIFOLD_F32 = 0, TRIFOLD_F64 = 1, TRIFOLD_MIXED = 2 } trifold_precision;
 typedef enum { TRIFOLD_ROW_MAJOR = 0, TRIFOLD_COLUMN_MAJOR = 1 } trifold_order;
 typedef enum { TRIFOLD_LOWER = 0, TRIFOLD_UPPER = 1 } trifold_coupling;
 typedef enum { TRIFOLD_STAGED = 0, TRIFOLD_STACKED = 1 } trifold_rhs_layout; /* [batch][N][n][m], or (N n) by m column-major a member */
@@ -75,7 +77,7 @@ typedef struct {
 } trifold_tuning;
 void trifold_tuning_init(trifold_tuning* tuning);
 
-/* Of one call. Pointers are of the Spec's precision and live where D does, NULL for none; 0 members or columns: the
+/* Of one call. Pointers are of the arrays' precision and live where D does, NULL for none; 0 members or columns: the
  * Spec's. Sweeps use members, columns and active only. */
 typedef struct {
     size_t size;
@@ -139,7 +141,8 @@ TRIFOLD_DECLARE(double, f64)
 #undef TRIFOLD_DECLARE
 
 trifold_code trifold_synchronize(trifold_solver* solver);
-/* Synchronizes; TRIFOLD_NOT_POSITIVE_DEFINITE when a member failed, all of them named in trifold_last_error(). */
+/* Synchronizes; TRIFOLD_NOT_POSITIVE_DEFINITE when a member failed, all of them named in trifold_last_error(), or, in mixed precision where
+ * none has, TRIFOLD_NOT_CONVERGED when a solution could not be refined. */
 trifold_code trifold_check(trifold_solver* solver);
 
 typedef struct {
@@ -153,6 +156,14 @@ typedef struct {
 trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes, int64_t capacity, int64_t* count);
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
+
+typedef struct {
+    int64_t iterations; /* corrections of the first solution; -1: never solved */
+    int64_t converged;  /* 1, or 0: X is NaN */
+    double backward_error;
+} trifold_refinement;
+/* The same for the last solution in mixed precision; otherwise TRIFOLD_BAD_ARGUMENT. */
+trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, int64_t capacity, int64_t* count);
 
 #ifdef __cplusplus
 }

@@ -33,6 +33,13 @@ typedef struct {
     trifold_int floors; /* pivots raised to the floor */
 } trifold_status;
 
+/* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
+typedef struct {
+    trifold_int iterations; /* corrections of the first solution; -1: never solved */
+    trifold_int converged;  /* 1, or 0: the solution is NaN */
+    double backward_error;  /* ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms */
+} trifold_refined;
+
 typedef struct {
     const void* d;           /* D; strides are constants of the unit */
     const void* e;           /* E */
@@ -48,6 +55,7 @@ typedef struct {
     void* inverse_diagonal;  /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;  /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
     void* workspace;         /* factor, slots and results; offsets are constants of the unit */
+    trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
 } trifold_args;
 
 #endif

@@ -14,7 +14,7 @@ constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
 constexpr bool use_tensor = TRIFOLD_TENSOR; /* tensor instructions for products */
 constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
 
-static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 168, "host and device disagree");
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 176, "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && TRIFOLD_STORAGE_VECTOR == static_cast<trifold_int>(padded) * TRIFOLD_RHS,
               "host and device disagree");

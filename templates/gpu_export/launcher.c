@@ -1,7 +1,7 @@
 /* ---- the solver ---- */
 
 /* Kernels count bytes and take structures by value: both sides must agree on them. */
-typedef char btd_arguments_have_21_words[sizeof(trifold_args) == 21 * 8 ? 1 : -1];
+typedef char btd_arguments_have_22_words[sizeof(trifold_args) == 22 * 8 ? 1 : -1];
 typedef char btd_levels_have_26_words[sizeof(trifold_level) == 26 * 8 ? 1 : -1];
 typedef char btd_outcomes_have_3_words[sizeof(btd_outcome) == sizeof(trifold_status) ? 1 : -1];
 typedef char btd_held_has_no_padding[sizeof(btd_arguments) == 11 * 8 ? 1 : -1];
@@ -54,6 +54,7 @@ static trifold_args kernel_arguments(const btd_solver* solver, const btd_argumen
     args.inverse_diagonal = given->inverse_diagonal;
     args.inverse_coupling = given->inverse_coupling;
     args.workspace = solver->workspace;
+    args.first_column = 0;
     return args;
 }
 

@@ -90,6 +90,33 @@ static int errors(trifold_solver* solver, const trifold_plan* plan) {
     return 0;
 }
 
+/* [4 1; 1 3] and its like three times over, which f32 does not hold to the bit. */
+static int mixed(void) {
+    const double d[] = {4.1, 0, 1.1, 3.1}, b[] = {1, 2};
+    double x[2] = {0, 0}, none = 0;
+    trifold_spec spec;
+    trifold_plan* plan = NULL;
+    trifold_solver* solver = NULL;
+    trifold_refinement refinement = {0, 0, 0};
+    int64_t count = 0;
+    trifold_spec_init(&spec, 2, 1);
+    spec.precision = TRIFOLD_MIXED;
+    EXPECT(trifold_plan_create(&spec, "cpu", NULL, &plan) == TRIFOLD_OK);
+    EXPECT(trifold_solver_create(plan, NULL, 0, &solver) == TRIFOLD_OK);
+    EXPECT(trifold_factor_solve_host_f64(solver, d, NULL, b, x, NULL) == TRIFOLD_OK);
+    EXPECT(fabs(4.1 * x[0] + 1.1 * x[1] - 1) < 1e-15 && fabs(1.1 * x[0] + 3.1 * x[1] - 2) < 1e-15);
+    EXPECT(trifold_refinements(solver, &refinement, 1, &count) == TRIFOLD_OK && count == 1);
+    EXPECT(refinement.converged == 1 && refinement.iterations >= 1 && refinement.backward_error < 1e-15);
+    EXPECT(trifold_check(solver) == TRIFOLD_OK);
+    EXPECT(trifold_quadratic(solver, &none, 1, &count) == TRIFOLD_BAD_ARGUMENT);
+    const double far[] = {1e300, 1e300};
+    EXPECT(trifold_solve_host_f64(solver, far, x, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_check(solver) == TRIFOLD_NOT_CONVERGED && strstr(trifold_last_error(), "f64") != NULL && x[0] != x[0]);
+    trifold_solver_destroy(solver);
+    trifold_plan_destroy(plan);
+    return 0;
+}
+
 int main(void) {
     trifold_spec spec;
     trifold_tuning tuning;
@@ -117,6 +144,7 @@ int main(void) {
     trifold_plan_destroy(plan); /* before its solver */
     if (solves(solver) != 0) return 1;
     trifold_solver_destroy(solver);
+    if (mixed() != 0) return 1;
     printf("done\n");
     return 0;
 }

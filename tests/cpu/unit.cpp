@@ -10,6 +10,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "generator/operands.hpp"
+
 namespace trifold::test {
 namespace {
 
@@ -67,17 +69,13 @@ Unit::Unit(Program program) : program_(std::move(program)), library_(compile_onc
 
 void Unit::run(Operation operation, trifold_args args, const Split& split) const {
     auto* const scratch = scratch_.data() + (-reinterpret_cast<std::uintptr_t>(scratch_.data()) & (workspace_alignment - 1));
+    const LaunchArgs all(program_.spec, program_.buffers, args);
     for (const auto& launch : program_.operations.at(operation)) {
         const auto& kernel = program_.kernels[launch.kernel];
         const auto ceil = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
         const auto tasks = ceil(launch.level.chains, kernel.shape.chains_per_task) * ceil(args.members, kernel.shape.members_per_task);
         const auto pieces = ceil(tasks, split.tasks_per_call);
-        auto launch_args = args;
-        // A backward sweep that follows a forward one starts from its output.
-        if (kernel.phase == Phase::backward && operation != Operation::backward) {
-            launch_args.b = args.x;
-            launch_args.b_strides = args.x_strides;
-        }
+        const auto& launch_args = all[operands_of(program_.spec, operation, kernel.phase)];
         for (std::int64_t k = 0; k < pieces; ++k) {
             const auto piece = split.backwards ? pieces - 1 - k : k;
             const auto first = piece * split.tasks_per_call;

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "generator/operands.hpp"
 #include "tests/emulator/arena.hpp"
 
 namespace trifold::test {
@@ -154,16 +155,12 @@ void EmulatedUnit::run_launches(Operation operation, const trifold_args& args, c
     const auto& launches = program_.operations.at(operation);
     const auto order = choose_order(launches, running);
     const auto before = all_before(launches);
+    const LaunchArgs all(program_.spec, build_ == Build::watched ? spread_ : program_.buffers, args);
     for (const auto k : order) {
         const auto& launch = launches[k];
         const auto& kernel = program_.kernels[launch.kernel];
         const auto groups = [](std::int64_t work, std::int64_t each) { return (work + each - 1) / each; };
-        auto launch_args = args;
-        // A backward sweep that follows a forward one starts from its output.
-        if (kernel.phase == Phase::backward && operation != Operation::backward) {
-            launch_args.b = args.x;
-            launch_args.b_strides = args.x_strides;
-        }
+        const auto& launch_args = all[operands_of(program_.spec, operation, kernel.phase)];
         if (detector != nullptr) detector->begin_launch(k, before[k]);
         const Grid grid{groups(launch.level.chains, kernel.shape.chains_per_task), groups(args.members, kernel.shape.members_per_task),
                         kernel.shape.threads, warp_lanes(program_.target), kernel.shape.shared_bytes};

@@ -158,7 +158,10 @@ TEST_CASE("operations") {
 TEST_CASE("precisions") {
     CHECK(parse_precision("f32") == Precision::f32);
     CHECK(parse_precision("f64") == Precision::f64);
+    CHECK(parse_precision("mixed") == Precision::mixed);
+    CHECK(to_string(Precision::mixed) == "mixed");
     CHECK(element_bytes(Precision::f32) == 4);
     CHECK(element_bytes(Precision::f64) == 8);
+    CHECK(element_bytes(Precision::mixed) == 8);
     for (const auto* text : {"", "f16", "double", "F64", "f64 "}) CHECK_THROWS_AS(parse_precision(text), SpecError);
 }

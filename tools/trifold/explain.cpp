@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/cost.hpp"
 #include "generator/error.hpp"
+#include "generator/mixed.hpp"
 #include "runtime/binary.hpp"
 #include "runtime/error.hpp"
 #include "tools/formats/file.hpp"
@@ -47,8 +50,9 @@ Explanation explain(const Options& options) {
     result.program = generate(spec, options.spec.target(), options.spec.tuning());
     // A GPU runs every chain of a level at the same time, or nearly.
     const auto workers = result.program.target.backend == Backend::cpu ? options.spec.tuning().workers : spec.horizon;
-    result.cost = cost(result.program.schedule, spec, workers);
-    result.modelled_seconds = modelled_seconds(result.program.schedule, spec, result.program.target, workers);
+    const auto factored = inner_spec(spec);
+    result.cost = cost(result.program.schedule, factored, workers);
+    result.modelled_seconds = modelled_seconds(result.program.schedule, factored, result.program.target, workers);
     try {
         const auto binary = obtain(result.program);
         result.compiler = binary.compiler;
@@ -145,8 +149,10 @@ std::string launches_text(const Program& program) {
             const auto& launch = launches[k];
             const auto phase = program.kernels[launch.kernel].phase;
             const bool finish = phase == Phase::finish_factor || phase == Phase::finish_forward;
-            const auto where =
-                finish ? std::string() : fmt::format(" level {}, {}", launch.level.index, plural(launch.level.chains, "chain"));
+            const bool mixed = std::ranges::find(mixed_phases, phase) != std::end(mixed_phases);
+            const auto where = finish  ? std::string()
+                               : mixed ? fmt::format(" round {}", launch.level.index)
+                                       : fmt::format(" level {}, {}", launch.level.index, plural(launch.level.chains, "chain"));
             const auto after = launch.after.empty() ? std::string() : fmt::format(", after {}", launch.after.front());
             text += fmt::format("  {:>4}  {}{}{}\n", k, to_string(phase), where, after);
         }
