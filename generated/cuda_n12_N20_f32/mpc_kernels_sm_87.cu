@@ -86,6 +86,13 @@ typedef struct {
     trifold_int floors; /* pivots raised to the floor */
 } trifold_status;
 
+/* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
+typedef struct {
+    trifold_int iterations; /* corrections of the first solution; -1: never solved */
+    trifold_int converged;  /* 1, or 0: the solution is NaN */
+    double backward_error;  /* ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms */
+} trifold_refined;
+
 typedef struct {
     const void* d;           /* D; strides are constants of the unit */
     const void* e;           /* E */
@@ -101,6 +108,7 @@ typedef struct {
     void* inverse_diagonal;  /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;  /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
     void* workspace;         /* factor, slots and results; offsets are constants of the unit */
+    trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
 } trifold_args;
 
 #endif
@@ -350,7 +358,7 @@ constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
 constexpr bool use_tensor = TRIFOLD_TENSOR; /* tensor instructions for products */
 constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
 
-static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 168, "host and device disagree");
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 176, "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && TRIFOLD_STORAGE_VECTOR == static_cast<trifold_int>(padded) * TRIFOLD_RHS,
               "host and device disagree");

@@ -40,6 +40,13 @@ typedef struct {
     trifold_int floors; /* pivots raised to the floor */
 } trifold_status;
 
+/* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
+typedef struct {
+    trifold_int iterations; /* corrections of the first solution; -1: never solved */
+    trifold_int converged;  /* 1, or 0: the solution is NaN */
+    double backward_error;  /* ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms */
+} trifold_refined;
+
 typedef struct {
     const void* d;           /* D; strides are constants of the unit */
     const void* e;           /* E */
@@ -55,6 +62,7 @@ typedef struct {
     void* inverse_diagonal;  /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;  /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
     void* workspace;         /* factor, slots and results; offsets are constants of the unit */
+    trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
 } trifold_args;
 
 #endif
@@ -224,7 +232,7 @@ static const struct mpc_program programs[] = {
 /* ---- the solver ---- */
 
 /* Kernels count bytes and take structures by value: both sides must agree on them. */
-typedef char mpc_arguments_have_21_words[sizeof(trifold_args) == 21 * 8 ? 1 : -1];
+typedef char mpc_arguments_have_22_words[sizeof(trifold_args) == 22 * 8 ? 1 : -1];
 typedef char mpc_levels_have_26_words[sizeof(trifold_level) == 26 * 8 ? 1 : -1];
 typedef char mpc_outcomes_have_3_words[sizeof(mpc_outcome) == sizeof(trifold_status) ? 1 : -1];
 typedef char mpc_held_has_no_padding[sizeof(mpc_arguments) == 11 * 8 ? 1 : -1];
@@ -277,6 +285,7 @@ static trifold_args kernel_arguments(const mpc_solver* solver, const mpc_argumen
     args.inverse_diagonal = given->inverse_diagonal;
     args.inverse_coupling = given->inverse_coupling;
     args.workspace = solver->workspace;
+    args.first_column = 0;
     return args;
 }
 

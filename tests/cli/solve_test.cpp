@@ -282,3 +282,65 @@ TEST_CASE("solve: pipes are read like files") {
     INFO(ran.err);
     CHECK(ran.status == 0);
 }
+
+namespace {
+
+/// N = 2, n = 1: condition 8e8, and in f32 another matrix by far.
+void make_ill_conditioned(System& system, std::size_t member) {
+    system.d[2 * member] = system.d[2 * member + 1] = 1 + 0.51 * 0x1p-23;
+    system.e[member] = 1 + 0.49 * 0x1p-23;
+}
+
+}  // namespace
+
+TEST_CASE("solve: mixed precision reaches the accuracy of f64 and says in how many iterations") {
+    const Scratch scratch;
+    write_arrays(scratch, problems::make("socu", {6, 20, 3, 2}, 5));
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --precision mixed --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(ran.err.empty());
+    const auto json = ran.json();
+    CHECK(json["precision"] == "mixed");
+    CHECK(json["relative_residual"].get<double>() <= 1e-14);
+    REQUIRE(json["refinement"]["iterations"].size() == 2);
+    for (const auto& iterations : json["refinement"]["iterations"]) CHECK((iterations >= 1 && iterations <= 5));
+    CHECK(json["refinement"]["fell_back"].empty());
+    CHECK(parse_npy(scratch.read("x.npy"), "x").precision == Precision::f64);
+    const auto text = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --precision mixed").out;
+    CHECK(text.find("iteration") != std::string::npos);
+}
+
+TEST_CASE("solve: where mixed precision does not converge, f64 is taken, and said") {
+    const Scratch scratch;
+    auto system = problems::make("socu", {1, 2, 1, 3}, 5);
+    make_ill_conditioned(system, 1);
+    write_arrays(scratch, system);
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --precision mixed --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(ran.err.find("1 of 3 systems, solved in f64 instead: member 1") != std::string::npos);
+    CHECK(ran.json()["refinement"]["fell_back"] == std::vector{1});
+    const auto x = parse_npy(scratch.read("x.npy"), "x");
+    for (const auto residual : relative_residuals(system, x.values)) CHECK(residual <= 1e-14);
+    const auto determinant = system.d[2] * system.d[3] - system.e[1] * system.e[1];
+    CHECK(ran.json()["log_determinant"][1].get<double>() == doctest::Approx(std::log(determinant)).epsilon(1e-6));
+}
+
+TEST_CASE("solve: mixed precision falls back beyond the range of f32, and still names what is not positive definite") {
+    const Scratch scratch;
+    auto system = problems::make("socu", {4, 5, 1, 3}, 5);
+    const auto size = system.d.size() / 3, couplings = system.e.size() / 3;
+    for (std::size_t k = 0; k < size; ++k) system.d[k] *= 1e100;
+    for (std::size_t k = 0; k < couplings; ++k) system.e[k] *= 1e100;
+    system.d[2 * size + 2 * 16 + 5] = -1;  // member 2, block 2, row 1
+    write_arrays(scratch, system);
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --precision mixed --json");
+    CHECK(ran.status == 1);
+    const auto json = ran.json();
+    CHECK(json["refinement"]["fell_back"] == std::vector{0, 2});
+    REQUIRE(json["failed"].size() == 1);
+    CHECK((json["failed"][0]["member"] == 2 && json["failed"][0]["block"] == 2 && json["failed"][0]["row"] == 1));
+    CHECK(json["relative_residual"].get<double>() <= 1e-14);
+    CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --precision mixed --inverse i.npy j.npy").status == 2);
+}

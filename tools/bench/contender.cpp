@@ -23,7 +23,7 @@ Array::Array(const DeviceTools& tools, const std::vector<double>& values, Precis
 }
 
 void Array::upload(const std::vector<double>& values) {
-    if (precision_ == Precision::f64)
+    if (precision_ != Precision::f32)
         tools_.upload(memory_.get(), values.data(), bytes_);
     else
         tools_.upload(memory_.get(), converted<float>(values).data(), bytes_);
@@ -31,7 +31,7 @@ void Array::upload(const std::vector<double>& values) {
 
 std::vector<double> Array::take() {
     std::vector<double> values(count_);
-    if (precision_ == Precision::f64) {
+    if (precision_ != Precision::f32) {
         tools_.download(values.data(), memory_.get(), bytes_);
     } else {
         std::vector<float> single(count_);
@@ -62,6 +62,6 @@ std::vector<Step> Ours::steps_in() {
             {.operation = "factor_solve", .call = [=, this] { solver_.factor_solve(d, e, b, x, stream_); }, .solves = true}};
 }
 
-std::vector<Step> Ours::steps() { return precision_ == Precision::f64 ? steps_in<double>() : steps_in<float>(); }
+std::vector<Step> Ours::steps() { return precision_ != Precision::f32 ? steps_in<double>() : steps_in<float>(); }
 
 }  // namespace trifold::bench

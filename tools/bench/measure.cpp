@@ -125,7 +125,7 @@ class Case {
             result.solver = solver;
             if (result.residual) result.accurate = *result.residual <= tolerance;
             for (const auto operation : spec_.operations)
-                if (to_string(operation) == result.operation) result.work = work(spec_, operation);
+                if (spec_.precision != Precision::mixed && to_string(operation) == result.operation) result.work = work(spec_, operation);
             if (result.work && rates) result.floor_seconds = floor_seconds(*result.work, *rates, spec_.precision);
             finish(result);
             listener_.result(result);
@@ -159,7 +159,7 @@ void measure(const Suite& suite, const Size& size, const Request& request, const
         };
         for (const auto& tuning : request.tunings)
             attempt(our_name, [&] { suite.mode == Mode::compile ? one.run_compile(tuning) : one.run_ours(tuning); });
-        if (suite.mode != Mode::throughput) continue;
+        if (suite.mode != Mode::throughput || precision == Precision::mixed) continue;  // peers have no such thing
         for (const auto& peer : request.peers)
             if (peer.problem.empty() && peer.fits(spec)) attempt(peer.name, [&] { one.run_peer(peer); });
     }

@@ -21,7 +21,7 @@ struct Request {
     Budget budget;
     std::int64_t rhs = 1;
     std::uint64_t seed = 0;
-    std::optional<double> tolerance;  ///< of the relative residual; 1e-14 in f64 and 1e-6 in f32 when it is not given
+    std::optional<double> tolerance;  ///< of the relative residual; 1e-14 in f64 and mixed and 1e-6 in f32 when it is not given
 };
 
 /// One operation of one solver on one case.
@@ -32,7 +32,7 @@ struct Result {
     Statistics seconds;
     std::optional<double> residual;  ///< the worst of all solutions of the solver on this case; none where nothing is solved
     bool accurate = true;
-    std::optional<Work> work;                ///< of factor, solve and factor_solve
+    std::optional<Work> work;                ///< of factor, solve and factor_solve; none in mixed precision
     std::optional<double> floor_seconds;     ///< where the device's rates are known
     std::optional<double> calls_per_second;  ///< latency
 };

@@ -45,6 +45,7 @@ Starts::Starts(const formats::System& system, Precision precision, const std::st
     command_ =
         fmt::format("cd '{}' && CUDA_CACHE_DISABLE=1 TRIFOLD_CACHE_DIR=cache '{}' solve D.npy E.npy b.npy --json --device {} --schedule {}",
                     path_.string(), fs::read_symlink("/proc/self/exe").string(), device, tuning.schedule);
+    if (precision == Precision::mixed) command_ += " --precision mixed";
     if (tuning.workers > 1) command_ += fmt::format(" --workers {}", tuning.workers);
 }
 

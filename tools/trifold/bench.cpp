@@ -234,7 +234,7 @@ Action add_bench(CLI::App& app, const bool& json) {
     const auto options = std::make_shared<Options>();
     app.add_option("suite", options->suites, "One suite or more")->required();
     app.add_option("--device", options->device, "auto, cpu, cuda or cuda:1")->capture_default_str();
-    app.add_option("--precision", options->precision, "f32, f64 or both")->capture_default_str();
+    app.add_option("--precision", options->precision, "f32, f64, both, or mixed")->capture_default_str();
     app.add_option("--size", options->sizes, "In place of the suite's: Nxn or Nxnxbatch, such as 512x32 or 32x12x1024");
     app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once")->capture_default_str();
     app.add_option("--schedule", options->schedules, "One or more, each is measured")->capture_default_str();
@@ -247,7 +247,7 @@ Action add_bench(CLI::App& app, const bool& json) {
         ->capture_default_str();
     app.add_option("--seconds", options->seconds, "Spent on one operation, at least 5 runs (0.2; latency: 10 for each rate)")
         ->check(CLI::PositiveNumber);
-    app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64, 1e-6 for f32)")
+    app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
         ->check(CLI::NonNegativeNumber);
     app.add_option("--seed", options->seed, "Of the random data; by default new data each time");
     app.add_flag("--quick", options->quick, "A 64th of the suite's N, or of a batch's systems, and short runs");

@@ -48,6 +48,8 @@ int run(const Verb& verb) {
         return verb.action();
     } catch (const NotPositiveDefinite& error) {
         return fail(verb, unsolved, error.what());
+    } catch (const NotConverged& error) {
+        return fail(verb, unsolved, error.what());
     } catch (const formats::InputError& error) {
         return fail(verb, bad_input, error.what());
     } catch (const SpecError& error) {

@@ -78,7 +78,7 @@ Action add_problem(CLI::App& app, const bool& json) {
     app.add_option("--rhs", options->sizes.rhs, "Right-hand sides m")->capture_default_str();
     app.add_option("--batch", options->sizes.batch, "Systems; member k has the seed plus k")->capture_default_str();
     app.add_option("--seed", options->seed, "Of the random numbers")->capture_default_str();
-    app.add_option("--precision", options->precision, "f32 or f64")->capture_default_str();
+    app.add_option("--precision", options->precision, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
     app.add_option("--format", options->format, "npy: D.npy E.npy b.npy; mtx: A.mtx b.mtx")
         ->check(CLI::IsMember({"npy", "mtx"}))
         ->capture_default_str();

@@ -42,6 +42,13 @@ std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold_sta
     return failed;
 }
 
+void take_refinement(const std::vector<trifold_refined>& members, Solution& solution) {
+    for (std::size_t k = 0; k < members.size(); ++k) {
+        solution.iterations.push_back(members[k].iterations);
+        if (members[k].converged == 0) solution.fell_back.push_back(static_cast<std::int64_t>(k));
+    }
+}
+
 template <class Real>
 Solution solve_in(const System& system, const SolveRequest& request) {
     const Plan plan(spec_of(system, request), request.device, request.tuning);
@@ -61,6 +68,7 @@ Solution solve_in(const System& system, const SolveRequest& request) {
         seconds_of([&] { solver.solve(std::span<const Real>(b), std::span<Real>(x), SweepOptions{.columns = system.rhs}); });
     solution.log_determinant = solver.log_determinant();
     solution.x = {x.begin(), x.end()};
+    if (request.precision == Precision::mixed) take_refinement(solver.refinement(), solution);
     if (request.inverse) {
         std::vector<Real> diagonal(d.size()), coupling(e.size());
         solver.selected_inverse(std::span<Real>(diagonal), std::span<Real>(coupling));
@@ -70,32 +78,54 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     return solution;
 }
 
-/// The System of these members alone, with one right-hand side that nobody looks at.
-System members_of(const System& system, const std::vector<NotPositiveDefinite::Failure>& members) {
-    System part{system.block, system.horizon, 1, static_cast<std::int64_t>(members.size()), system.rows, {}, {}, {}};
+/// The System of these members alone.
+System members_of(const System& system, const std::vector<std::int64_t>& members) {
+    System part{system.block, system.horizon, system.rhs, static_cast<std::int64_t>(members.size()), system.rows, {}, {}, {}};
     const auto take = [&](const std::vector<double>& from, std::vector<double>& to, std::int64_t member) {
         const auto size = static_cast<std::ptrdiff_t>(from.size()) / system.batch;
         to.insert(to.end(), from.begin() + member * size, from.begin() + (member + 1) * size);
     };
-    for (const auto& failure : members) {
-        take(system.d, part.d, failure.member);
-        take(system.e, part.e, failure.member);
+    for (const auto member : members) {
+        take(system.d, part.d, member);
+        take(system.e, part.e, member);
+        take(system.b, part.b, member);
     }
-    part.b.resize(static_cast<std::size_t>(part.batch * part.horizon * part.block));
     return part;
+}
+
+/// Members that mixed precision gave no solution are solved again in f64.
+void fall_back(const System& system, SolveRequest request, Solution& solution) {
+    request.precision = Precision::f64;
+    request.tuning.variant = "auto";  // one of f32 may not fit
+    const auto again = solve_in<double>(members_of(system, solution.fell_back), request);
+    solution.factor_seconds += again.factor_seconds;
+    solution.solve_seconds += again.solve_seconds;
+    solution.failed = again.failed;
+    for (auto& failure : solution.failed) failure.member = solution.fell_back[static_cast<std::size_t>(failure.member)];
+    const auto size = static_cast<std::ptrdiff_t>(solution.x.size()) / system.batch;
+    for (std::size_t k = 0; k < solution.fell_back.size(); ++k) {
+        const auto member = solution.fell_back[k];
+        std::copy_n(again.x.begin() + static_cast<std::ptrdiff_t>(k) * size, size, solution.x.begin() + member * size);
+        solution.log_determinant[static_cast<std::size_t>(member)] = again.log_determinant[k];
+    }
 }
 
 }  // namespace
 
 Solution solve(const System& system, const SolveRequest& request) {
-    return request.precision == Precision::f32 ? solve_in<float>(system, request) : solve_in<double>(system, request);
+    if (request.precision == Precision::f32) return solve_in<float>(system, request);
+    auto solution = solve_in<double>(system, request);
+    if (!solution.fell_back.empty()) fall_back(system, request, solution);
+    return solution;
 }
 
 void locate_sequentially(const System& system, const SolveRequest& request, std::vector<NotPositiveDefinite::Failure>& failed) {
     auto again = request;
     again.tuning.schedule = "sequential", again.tuning.variant = "auto";
     again.inverse = false;
-    for (const auto& found : solve(members_of(system, failed), again).failed) {
+    std::vector<std::int64_t> members;
+    for (const auto& failure : failed) members.push_back(failure.member);
+    for (const auto& found : solve(members_of(system, members), again).failed) {
         auto& failure = failed[static_cast<std::size_t>(found.member)];
         failure.block = found.block;
         failure.row = found.row;

@@ -12,6 +12,8 @@ struct Solution {
     std::vector<double> x;                ///< [batch][N][n][m]; NaN for failed members
     std::vector<double> log_determinant;  ///< by member; NaN for failed ones
     std::vector<NotPositiveDefinite::Failure> failed;
+    std::vector<std::int64_t> iterations;                    ///< mixed precision: corrections, by member
+    std::vector<std::int64_t> fell_back;                     ///< mixed precision: members that had to be solved in f64
     std::vector<double> inverse_diagonal, inverse_coupling;  ///< when asked for
     std::string schedule, variant, target;
     PlanReport report;
@@ -25,7 +27,8 @@ struct SolveRequest {
     bool inverse = false;
 };
 
-/// Throws the runtime's errors. Members that are not positive definite are in `failed`, as the request's schedule met them.
+/// Throws the runtime's errors. In mixed precision members that do not converge are solved in f64. Members that are not positive definite
+/// are in `failed`, as the request's schedule met them.
 Solution solve(const formats::System& system, const SolveRequest& request);
 
 /// Where a textbook factorization from the first row on fails (LAPACK's info): the failed members again, sequentially.

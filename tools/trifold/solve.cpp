@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -110,25 +112,33 @@ Json to_json(const Outcome& outcome) {
     auto failed = Json::array();
     for (const auto& failure : solution.failed)
         failed.push_back({{"member", failure.member}, {"block", failure.block}, {"row", failure.row}});
-    return {{"status", outcome.status()},
-            {"block", input.system.block},
-            {"horizon", input.system.horizon},
-            {"rhs", input.system.rhs},
-            {"batch", input.system.batch},
-            {"precision", to_string(input.precision)},
-            {"device", solution.target},
-            {"schedule", solution.schedule},
-            {"variant", solution.variant},
-            {"relative_residual", outcome.residual},  // NaN is written as null
-            {"log_determinant", solution.log_determinant},
-            {"failed", failed},
-            {"cache", solution.report.cache_hit ? "hit" : "miss"},
-            {"seconds",
-             {{"generate", solution.report.generate_seconds},
-              {"compile", solution.report.compile_seconds},
-              {"load", solution.report.load_seconds},
-              {"factor", solution.factor_seconds},
-              {"solve", solution.solve_seconds}}}};
+    Json json{{"status", outcome.status()},
+              {"block", input.system.block},
+              {"horizon", input.system.horizon},
+              {"rhs", input.system.rhs},
+              {"batch", input.system.batch},
+              {"precision", to_string(input.precision)},
+              {"device", solution.target},
+              {"schedule", solution.schedule},
+              {"variant", solution.variant},
+              {"relative_residual", outcome.residual},  // NaN is written as null
+              {"log_determinant", solution.log_determinant},
+              {"failed", failed},
+              {"cache", solution.report.cache_hit ? "hit" : "miss"},
+              {"seconds",
+               {{"generate", solution.report.generate_seconds},
+                {"compile", solution.report.compile_seconds},
+                {"load", solution.report.load_seconds},
+                {"factor", solution.factor_seconds},
+                {"solve", solution.solve_seconds}}}};
+    if (input.precision == Precision::mixed) json["refinement"] = {{"iterations", solution.iterations}, {"fell_back", solution.fell_back}};
+    return json;
+}
+
+std::string refinement_text(const Solution& solution) {
+    const auto most = *std::ranges::max_element(solution.iterations);
+    const auto fell_back = static_cast<std::int64_t>(solution.fell_back.size());
+    return plural(most, "iteration") + (fell_back == 0 ? "" : fmt::format(" at most, {} solved in f64", plural(fell_back, "system")));
 }
 
 std::string to_text(const Outcome& outcome) {
@@ -136,17 +146,21 @@ std::string to_text(const Outcome& outcome) {
     const auto& system = input.system;
     auto text = fmt::format("{} of {} by {}, {}, {}, {}\n", plural(system.horizon, "block"), system.block, system.block,
                             to_string(input.precision), plural(system.rhs, "right-hand side"), plural(system.batch, "system"));
-    text += list({{"device", solution.target},
-                  {"schedule", solution.schedule},
-                  {"variant", solution.variant},
-                  {"kernels", solution.report.cache_hit ? "from the cache"
-                                                        : fmt::format("compiled in {}", seconds_text(solution.report.compile_seconds))},
-                  {"load", seconds_text(solution.report.load_seconds)},
-                  {"factor", seconds_text(solution.factor_seconds)},
-                  {"solve", seconds_text(solution.solve_seconds)},
-                  {"relative residual", fmt::format("{:.2e}", outcome.residual)},
-                  {"log determinant", system.batch == 1 ? fmt::format("{:.10g}", solution.log_determinant[0]) : "by member in the JSON"}});
-    return text;
+    const bool mixed = input.precision == Precision::mixed;
+    std::vector<std::pair<std::string, std::string>> items{
+        {"device", solution.target},
+        {"schedule", solution.schedule},
+        {"variant", solution.variant},
+        {"kernels",
+         solution.report.cache_hit ? "from the cache" : fmt::format("compiled in {}", seconds_text(solution.report.compile_seconds))},
+        {"load", seconds_text(solution.report.load_seconds)},
+        {"factor", seconds_text(solution.factor_seconds)},
+        {"solve", seconds_text(solution.solve_seconds)},
+        {"relative residual", fmt::format("{:.2e}", outcome.residual)},
+        {"log determinant",
+         system.batch == 1 ? fmt::format("{:.{}g}", solution.log_determinant[0], mixed ? 6 : 10) : "by member in the JSON"}};
+    if (mixed) items.emplace_back("refinement", refinement_text(solution));
+    return text + list(items);
 }
 
 void warn(const Outcome& outcome) {
@@ -155,6 +169,11 @@ void warn(const Outcome& outcome) {
         fmt::print(stderr,
                    "trifold solve: {} rows are not a multiple of the block size {}; the last block is padded with {} of the identity\n",
                    system.rows, system.block, plural(padding, "row"));
+    if (const auto& members = outcome.solution.fell_back; !members.empty())
+        fmt::print(stderr, "trifold solve: mixed precision did not reach the accuracy of f64 in {} of {}, solved in f64 instead: {} {}{}\n",
+                   members.size(), plural(system.batch, "system"), members.size() == 1 ? "member" : "members",
+                   fmt::join(members.begin(), members.begin() + std::min<std::ptrdiff_t>(std::ssize(members), 8), ", "),
+                   members.size() > 8 ? ", ... (all in the JSON)" : "");
     for (const auto& failure : outcome.solution.failed)
         fmt::print(stderr, "trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
                    failure.block, failure.row);
@@ -174,14 +193,17 @@ Action add_solve(CLI::App& app, const bool& json) {
     app.add_option("-o,--output", options->output, "Where x goes, in the format of the input");
     app.add_option("--block", options->block, "Block size n; inferred when it is not given");
     app.add_option("--device", options->device, "auto, cpu, cuda, cuda:1, hip or hip:1")->capture_default_str();
-    app.add_option("--precision", options->precision, "f32 or f64; that of the arrays, or f64, when it is not given");
+    app.add_option(
+        "--precision", options->precision,
+        "f32, f64, or mixed: factored in f32, refined to the accuracy of f64, and where that fails solved in f64. That of the arrays, "
+        "or f64, when it is not given");
     app.add_option("--schedule", options->tuning.schedule,
                    "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, recursive:J[:Nstar] or segments:a,b,c")
         ->capture_default_str();
     app.add_option("--variant", options->tuning.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
     app.add_option("--workers", options->tuning.workers, "CPU threads; those of the machine when it is not given")
         ->check(CLI::Range(1, max_workers));
-    app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64, 1e-6 for f32)")
+    app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
         ->check(CLI::NonNegativeNumber);
     app.add_option("--inverse", options->inverse,
                    "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")

@@ -14,7 +14,7 @@ void SpecOptions::add_to(CLI::App& app) {
     const auto word = [&](const char* name, std::string& value, const std::vector<std::string>& words, const char* what) {
         app.add_option(name, value, what)->check(CLI::IsMember(words))->capture_default_str();
     };
-    word("--precision", precision_, {"f32", "f64"}, "f32 or f64");
+    word("--precision", precision_, {"f32", "f64", "mixed"}, "f32, f64, or mixed: arrays in f64, factored in f32, solutions refined");
     number("--rhs", spec_.rhs, "Right-hand sides m solved at once");
     number("--batch", spec_.batch, "Systems solved at once");
     app.add_option("--schedule", tuning_.schedule,
