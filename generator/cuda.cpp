@@ -7,6 +7,7 @@
 #include "generator/cuda_plan.hpp"
 #include "generator/cuda_tiles.hpp"
 #include "generator/error.hpp"
+#include "generator/mixed.hpp"
 
 namespace trifold::cuda {
 namespace {
@@ -52,6 +53,16 @@ std::int64_t members_per_group(const Spec& spec, const Plan& plan) {
     return (spec.batch + most_groups * together - 1) / (most_groups * together) * together;
 }
 
+/// Rows of a block that threads of one thread block have, one each, in mixed_phases.
+struct Parts {
+    static constexpr std::int64_t threads = 128, shared = 3 * threads * 8;
+    explicit Parts(std::int64_t block)
+        : count((block + threads - 1) / threads), rows((block + count - 1) / count), together(threads / rows) {}
+    std::int64_t count, rows, together;  ///< parts of a block; rows of a part; parts of one thread block
+};
+
+std::int64_t mixed_members(const Spec& spec) { return (spec.batch + most_groups - 1) / most_groups; }
+
 Shape shape(std::int64_t threads, std::int64_t members, std::int64_t shared) { return {1, members, static_cast<int>(threads), shared}; }
 
 std::int64_t most_chains(const Schedule& schedule) {
@@ -66,6 +77,14 @@ std::int64_t scratch_bytes(const Plan& plan, const Spec& spec, const Schedule& s
     if (!needed || !spec.operations.contains(Operation::inverse)) return 0;
     const auto blocks = checked_multiply(2 * most_chains(schedule), spec.batch, "scratch of the inverse");
     return round_up(checked_multiply(blocks, plan.padded * plan.padded * plan.real, "scratch of the inverse"), workspace_alignment);
+}
+
+std::string mixed_text(const Spec& spec) {
+    const Parts parts(spec.block);
+    return fmt::format(
+        "\n#define TRIFOLD_MIXED_THREADS {}\n#define TRIFOLD_PART_ROWS {}\n#define TRIFOLD_ROW_PARTS {}\n#define TRIFOLD_MIXED_MEMBERS {}\n"
+        "#define TRIFOLD_MIXED_FUNCTION TRIFOLD_DEVICE\n{}\n{}",
+        parts.threads, parts.rows, parts.count, mixed_members(spec), template_text("mixed.h"), template_text("device/mixed.cuh"));
 }
 
 }  // namespace
@@ -91,6 +110,10 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
     if (plan.variant == "dataflow")
         for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
             variant.shapes.at(phase).all_levels = true;
+    const Parts parts(spec.block);
+    variant.row_parts = parts.count;
+    for (const auto phase : mixed_phases)
+        variant.shapes[phase] = {parts.together, mixed_members(spec), static_cast<int>(parts.threads), parts.shared};
     variant.rhs_rides = plan.riders == 0 || (spec.rhs <= plan.riders && !plan.crowded);
     variant.finishes = plan.variant != "team";
     if (plan.variant == "tile-dataflow") {
@@ -114,7 +137,7 @@ std::vector<std::string> compile_options(const Target& target, const Variant&) {
 }
 
 std::string emit(const Program& program) {
-    const auto& spec = program.spec;
+    const auto spec = inner_spec(program.spec);
     const auto plan = make_plan(spec, program.target, program.schedule, program.variant.name);
     const bool on_hip = program.target.backend == Backend::hip;
     auto text = emit_prologue(program);
@@ -165,6 +188,7 @@ std::string emit(const Program& program) {
         if (part == "tile_tasks") text += tiles::constants(program.schedule, spec, plan.tile);  // a table, in the platform's words
         text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));
     }
+    if (program.spec.precision == Precision::mixed) text += mixed_text(program.spec);
     return text;
 }
 

@@ -342,8 +342,6 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     if (target.backend == Backend::c99)
         throw SpecError(
             fmt::format("target '{}' has no kernels to generate; run trifold export, or give another target", to_string(target)));
-    if (spec.precision == Precision::mixed && target.backend != Backend::cpu)
-        throw SpecError(fmt::format("precision mixed is for targets of the CPU, not {}; give precision f64", to_string(target)));
     if (tuning.workers < 1) throw SpecError(fmt::format("workers = {} is out of range; give at least 1", tuning.workers));
     Program program;
     program.spec = without_sweeps(spec);
