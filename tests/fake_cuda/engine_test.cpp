@@ -145,6 +145,28 @@ TEST_CASE("the selected inverse as a graph") {
     CHECK(coupling[8 * 25 + 1] == doctest::Approx(inverse(5, 1)).epsilon(1e-12));
 }
 
+TEST_CASE("mixed precision as a graph: copies, rounds and panels, and what does not converge") {
+    const Spec spec{.block = 5, .horizon = 9, .precision = Precision::mixed, .rhs = 2, .batch = 2};
+    const Emulation emulation(spec, tuning("multi-stage"));
+    Problem<double> problem(spec, 3, 4);  // two panels
+    Solver solver(Plan(spec, Device::cuda(0), tuning("multi-stage")));
+    solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, problem.x, {.columns = 3});
+    CHECK(problem.residual() < 1e-14);
+    problem.x = problem.input.b;
+    problem.input.d.assign(problem.input.d.size(), 0);  // the Solver has a copy
+    solver.solve<double>(problem.x, problem.x, {.columns = 3});
+    CHECK(problem.residual() < 1e-14);
+    CHECK_NOTHROW(solver.check());
+    for (const auto& member : solver.refinement()) CHECK((member.converged == 1 && member.iterations >= 1));
+    CHECK(fake_cuda().kernel_launches == 0);
+    const auto middle = problem.input.b.size() / 2 + 1;  // member 1, the second column
+    for (std::size_t k = middle; k < problem.input.b.size(); k += 3) problem.input.b[k] *= 1e-100;
+    solver.solve<double>(problem.input.b, problem.x, {.columns = 3});
+    CHECK(solver.refinement().at(0).converged == 1);
+    CHECK(solver.refinement().at(1).converged == 0);
+    CHECK_THROWS_AS(solver.check(), NotConverged);
+}
+
 TEST_CASE("new pointers go into the graph, the same ones cost no update; captured streams get plain launches") {
     const Spec spec{.block = 4, .horizon = 7, .batch = 3};
     const Emulation emulation(spec, tuning("twisted:2"));
