@@ -35,8 +35,9 @@ TEST_CASE("export: a project that builds and runs, and the command in it that ma
         run_trifold(scratch.path, "export --block 12 --horizon 20 --precision f32 --target c99:cortex-m7 --prefix mpc -o out/deep --json");
     INFO(ran.err);
     REQUIRE(ran.status == 0);
-    for (const auto& name : ran.json()["files"]) CHECK(scratch.has("out/deep/" + name.get<std::string>()));
-    CHECK(ran.json()["files"].size() == 10);
+    const auto files = ran.json()["files"];
+    for (const auto& name : files) CHECK(scratch.has("out/deep/" + name.get<std::string>()));
+    CHECK(files.size() == 10);
     CHECK(shell(scratch, "make -s -C out/deep example") == 0);
     const auto header = scratch.read("out/deep/mpc_solver.h");
     const auto start = header.find("trifold export");
@@ -44,7 +45,7 @@ TEST_CASE("export: a project that builds and runs, and the command in it that ma
     const auto again = run_trifold(scratch.path, header.substr(start + 8, header.find('\n', start) - start - 8) + " -o again");
     REQUIRE(again.status == 0);
     CHECK(again.out.find("again/mpc_solver.c") != std::string::npos);
-    for (const auto& name : ran.json()["files"])
+    for (const auto& name : files)
         CHECK(scratch.read("again/" + name.get<std::string>()) == scratch.read("out/deep/" + name.get<std::string>()));
     CHECK(header.find(scratch.path.string()) == std::string::npos);
 }
