@@ -69,7 +69,7 @@ TEST_CASE("bad input: usage") {
     check(files, "solve A.mtx b.mtx --workers 0", 2, "--workers");
     check(files, "solve A.mtx b.mtx --workers 99999999", 2, "--workers");
     check(files, "solve A.mtx b.mtx --tolerance -1", 2, "--tolerance");
-    check(files, "solve A.mtx b.mtx --precision f16", 2, "unknown precision 'f16'; give f32 or f64");
+    check(files, "solve A.mtx b.mtx --precision f16", 2, "unknown precision 'f16'; give f32, f64 or mixed");
     check(files, "solve A.mtx b.mtx --inverse one.npy", 2, "--inverse");
     check(files, "cache", 2, "subcommand");
 }

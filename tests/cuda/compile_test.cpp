@@ -103,7 +103,8 @@ TEST_CASE("NVRTC compiles kernels of teams") {
 TEST_CASE("variants that do not fit or do not exist are refused") {
     CHECK_THROWS_AS(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "fused"}), SpecError);
     CHECK_THROWS_AS(generate(spec_of(4, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "lanes"}), SpecError);
-    CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "fused");
+    CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "fused"}).variant.name == "fused");
+    CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "dataflow");
     CHECK(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "tile-dataflow");
     CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_120"}).variant.name == "tile-dataflow");
 }
