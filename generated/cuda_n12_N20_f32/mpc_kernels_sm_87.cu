@@ -197,7 +197,21 @@ TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
     return value;
 }
-/* What a thread does between two looks at a flag. */
+/* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. Two at once stand at a multiple of 16. */
+typedef unsigned long long trifold_word;
+TRIFOLD_DEVICE void store_words(trifold_word* to, const trifold_word (&words)[1]) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(words[0]));
+}
+TRIFOLD_DEVICE void store_words(trifold_word* to, const trifold_word (&words)[2]) {
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(words[0]), "l"(words[1]));
+}
+TRIFOLD_DEVICE void load_words(trifold_word (&words)[1], const trifold_word* from) {
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(words[0]) : "l"(from));
+}
+TRIFOLD_DEVICE void load_words(trifold_word (&words)[2], const trifold_word* from) {
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(from));
+}
+/* What a thread does between two looks at a flag or word. */
 TRIFOLD_DEVICE void spin() {}
 
 /* 16 bytes on their way from device to shared memory. They are there for this thread after it has ended a group of copies and
@@ -949,6 +963,46 @@ TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, Kind kind, trifold_in
 /* What a front leaves for the right-hand sides of its neighbours: side 0 of the one behind, side 1 of the next. */
 TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * TRIFOLD_STORAGE_VECTOR;
+}
+
+/* A number on its way between thread blocks: words with 32 bits of it below the number of the run that wrote them. Whoever finds
+ * its own run's number has the content as well, since a word is never torn: no flag, no fence, no second load. A place is written
+ * once a run, by one kind of kernel, and starts at zero. */
+constexpr int message_words = static_cast<int>(sizeof(real)) / 4;
+struct Message {
+    trifold_word words[message_words];
+};
+TRIFOLD_DEVICE void send(trifold_word* to, real value, trifold_int run) {
+    unsigned content[message_words];
+    __builtin_memcpy(content, &value, sizeof value);
+    Message message;
+#pragma unroll
+    for (int k = 0; k < message_words; ++k) message.words[k] = static_cast<trifold_word>(run) << 32 | content[k];
+    store_words(to, message.words);
+}
+/* The first look may be long before what is needed: several looks are then on their way together. */
+TRIFOLD_DEVICE Message look(const trifold_word* at) {
+    Message message;
+    load_words(message.words, at);
+    return message;
+}
+TRIFOLD_DEVICE bool has_come(const Message& message, trifold_int run) {
+    bool all = true;
+#pragma unroll
+    for (int k = 0; k < message_words; ++k) all = all && message.words[k] >> 32 == static_cast<unsigned>(run);
+    return all;
+}
+TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int run) {
+    while (!has_come(message, run)) {
+        spin();
+        message = look(at);
+    }
+    unsigned content[message_words];
+#pragma unroll
+    for (int k = 0; k < message_words; ++k) content[k] = static_cast<unsigned>(message.words[k]);
+    real value;
+    __builtin_memcpy(&value, content, sizeof value);
+    return value;
 }
 
 /* What a thread block has of its front while it factors it, and products of its rows by warps. */

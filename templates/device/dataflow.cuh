@@ -68,3 +68,43 @@ TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, Kind kind, trifold_in
 TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * TRIFOLD_STORAGE_VECTOR;
 }
+
+/* A number on its way between thread blocks: words with 32 bits of it below the number of the run that wrote them. Whoever finds
+ * its own run's number has the content as well, since a word is never torn: no flag, no fence, no second load. A place is written
+ * once a run, by one kind of kernel, and starts at zero. */
+constexpr int message_words = static_cast<int>(sizeof(real)) / 4;
+struct Message {
+    trifold_word words[message_words];
+};
+TRIFOLD_DEVICE void send(trifold_word* to, real value, trifold_int run) {
+    unsigned content[message_words];
+    __builtin_memcpy(content, &value, sizeof value);
+    Message message;
+#pragma unroll
+    for (int k = 0; k < message_words; ++k) message.words[k] = static_cast<trifold_word>(run) << 32 | content[k];
+    store_words(to, message.words);
+}
+/* The first look may be long before what is needed: several looks are then on their way together. */
+TRIFOLD_DEVICE Message look(const trifold_word* at) {
+    Message message;
+    load_words(message.words, at);
+    return message;
+}
+TRIFOLD_DEVICE bool has_come(const Message& message, trifold_int run) {
+    bool all = true;
+#pragma unroll
+    for (int k = 0; k < message_words; ++k) all = all && message.words[k] >> 32 == static_cast<unsigned>(run);
+    return all;
+}
+TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int run) {
+    while (!has_come(message, run)) {
+        spin();
+        message = look(at);
+    }
+    unsigned content[message_words];
+#pragma unroll
+    for (int k = 0; k < message_words; ++k) content[k] = static_cast<unsigned>(message.words[k]);
+    real value;
+    __builtin_memcpy(&value, content, sizeof value);
+    return value;
+}

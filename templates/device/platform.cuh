@@ -56,7 +56,21 @@ TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
     return value;
 }
-/* What a thread does between two looks at a flag. */
+/* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. Two at once stand at a multiple of 16. */
+typedef unsigned long long trifold_word;
+TRIFOLD_DEVICE void store_words(trifold_word* to, const trifold_word (&words)[1]) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(words[0]));
+}
+TRIFOLD_DEVICE void store_words(trifold_word* to, const trifold_word (&words)[2]) {
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(words[0]), "l"(words[1]));
+}
+TRIFOLD_DEVICE void load_words(trifold_word (&words)[1], const trifold_word* from) {
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(words[0]) : "l"(from));
+}
+TRIFOLD_DEVICE void load_words(trifold_word (&words)[2], const trifold_word* from) {
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(from));
+}
+/* What a thread does between two looks at a flag or word. */
 TRIFOLD_DEVICE void spin() {}
 
 /* 16 bytes on their way from device to shared memory. They are there for this thread after it has ended a group of copies and

@@ -61,7 +61,19 @@ TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) {
 TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     return __hip_atomic_load(flag, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
 }
-/* What a thread does between two looks at a flag: lets others have the pipeline. */
+/* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. */
+typedef unsigned long long trifold_word;
+template <int Count>
+TRIFOLD_DEVICE void store_words(trifold_word* to, const trifold_word (&words)[Count]) {
+#pragma unroll
+    for (int k = 0; k < Count; ++k) __hip_atomic_store(to + k, words[k], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+template <int Count>
+TRIFOLD_DEVICE void load_words(trifold_word (&words)[Count], const trifold_word* from) {
+#pragma unroll
+    for (int k = 0; k < Count; ++k) words[k] = __hip_atomic_load(from + k, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+/* What a thread does between two looks at a flag or word: lets others have the pipeline. */
 TRIFOLD_DEVICE void spin() { __builtin_amdgcn_s_sleep(1); }
 
 /* Barriers of some of the block's waves: `word` counts the waves that have come since the kernel began, so the barrier that a wave

@@ -39,14 +39,14 @@ TRIFOLD_MACHINE T machine_add(T* counter, T value, int order) {
 }
 template <class T>
 TRIFOLD_MACHINE void machine_store(T* flag, T value, int order) {
-    machine_expect(order == __ATOMIC_RELEASE);
-    emulator->store_release(flag, &value, sizeof value, TRIFOLD_HERE);
+    machine_expect(order == __ATOMIC_RELEASE || order == __ATOMIC_RELAXED);
+    (order == __ATOMIC_RELEASE ? emulator->store_release : emulator->store_relaxed)(flag, &value, sizeof value, TRIFOLD_HERE);
 }
 template <class T>
 TRIFOLD_MACHINE T machine_load(const T* flag, int order) {
     T value;
-    machine_expect(order == __ATOMIC_ACQUIRE);
-    emulator->load_acquire(flag, &value, sizeof value, TRIFOLD_HERE);
+    machine_expect(order == __ATOMIC_ACQUIRE || order == __ATOMIC_RELAXED);
+    (order == __ATOMIC_ACQUIRE ? emulator->load_acquire : emulator->load_relaxed)(flag, &value, sizeof value, TRIFOLD_HERE);
     return value;
 }
 #define __HIP_MEMORY_SCOPE_AGENT 0

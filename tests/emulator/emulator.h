@@ -13,6 +13,8 @@ struct Emulator {
     unsigned long long (*claim)(void* counter, int bytes, int releases, const void* here); /* adds one, returns what was there */
     void (*load_acquire)(const void* flag, void* to, int bytes, const void* here);
     void (*store_release)(void* flag, const void* value, int bytes, const void* here);
+    void (*load_relaxed)(const void* word, void* to, int bytes, const void* here); /* atomic, and orders nothing */
+    void (*store_relaxed)(void* word, const void* value, int bytes, const void* here);
     void (*spin)(const void* here);
     void (*copy)(void* to, const void* from, int bytes, const void* here); /* lands at the wait for its group */
     void (*end_copies)();

@@ -200,6 +200,25 @@ TEST_CASE("a plain write of a flag is a race") {
         {.x = 2, .threads = 32}, "race on memory", 2);
 }
 
+TEST_CASE("a word tells of itself and of nothing else; a plain access beside it is a race") {
+    const std::string words = "trifold_word* words = reinterpret_cast<trifold_word*>(memory);\ntrifold_word both[2] = {};\n";
+    for (const auto dialect : {Backend::cuda, Backend::hip}) {
+        const std::string wait = "while (both[0] != 3 || both[1] != 4) { spin(); load_words(both, words + 2 * t); }\n";
+        const auto kernel = [&](const std::string& body) { return SmallKernel(words + body, 32, dialect); };
+        check_fault(kernel("if (block == 0) {\n  both[0] = 3, both[1] = 4;\n  memory[128 + t] = t;\n  store_words(words + 2 * t, both);\n} "
+                           "else {\n  " +
+                           wait + "  memory[64 + t] = planted ? memory[128 + t] : both[1];\n}"),
+                    {.x = 2, .threads = 32}, "race on memory", 2);
+        check_fault(kernel("if (block == 0) { both[0] = 3, both[1] = 4; store_words(words + 2 * t, both); }\n"
+                           "else if (planted) words[2 * t] = 3;\nelse " +
+                           wait),
+                    {.x = 2, .threads = 32}, "race on memory", 2);
+        check_fault(
+            kernel("if (block == 1 && !planted) { both[0] = 3, both[1] = 4; store_words(words + 2 * t, both); }\nif (block == 0) " + wait),
+            {.x = 2, .threads = 32}, "spin on a flag", 2);
+    }
+}
+
 TEST_CASE("a flag that never comes is named, not waited for") {
     check_fault(
         "if (t == 0 && block == 0 && !planted) store_release(&flags[0], trifold_int(1));\nif (t == 0) while (load_acquire(&flags[0]) != 1) "

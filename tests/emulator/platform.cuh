@@ -50,6 +50,17 @@ TRIFOLD_MACHINE T load_acquire(const T* flag) {
     emulator->load_acquire(flag, &value, sizeof value, TRIFOLD_HERE);
     return value;
 }
+typedef unsigned long long trifold_word;
+template <int Count>
+TRIFOLD_MACHINE void store_words(trifold_word* to, const trifold_word (&words)[Count]) {
+    if (reinterpret_cast<unsigned long long>(to) % sizeof words != 0) emulator->fail("an address that is no multiple of 16", TRIFOLD_HERE);
+    for (int k = 0; k < Count; ++k) emulator->store_relaxed(to + k, &words[k], sizeof words[k], TRIFOLD_HERE);
+}
+template <int Count>
+TRIFOLD_MACHINE void load_words(trifold_word (&words)[Count], const trifold_word* from) {
+    if (reinterpret_cast<unsigned long long>(from) % sizeof words != 0) emulator->fail("an address that is no multiple of 16", TRIFOLD_HERE);
+    for (int k = 0; k < Count; ++k) emulator->load_relaxed(from + k, &words[k], sizeof words[k], TRIFOLD_HERE);
+}
 TRIFOLD_MACHINE void spin() { emulator->spin(TRIFOLD_HERE); }
 
 /* Inlined, so that the kernel's line is known. */

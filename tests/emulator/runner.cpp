@@ -74,6 +74,8 @@ class Machine {
     unsigned long long claim(void* counter, int bytes, bool releases, const void* here);
     void load_acquire(const void* flag, void* to, int bytes, const void* here);
     void store_release(void* flag, const void* value, int bytes, const void* here);
+    void load_relaxed(const void* word, void* to, int bytes, const void* here);
+    void store_relaxed(void* word, const void* value, int bytes, const void* here);
     void copy(const Copy& copy);
     void end_copies() { thread().copies.emplace_back(); }
     void wait_copies(int pending);
@@ -226,6 +228,18 @@ void Machine::store_release(void* flag, const void* value, int bytes, const void
     access(flag, bytes, Kind::atomic_write, here);
     if (detector_ != nullptr) detector_->release(flag, block_->number, static_cast<std::uint32_t>(current_));
     std::memcpy(flag, value, static_cast<std::size_t>(bytes));
+    idle_rounds_ = 0;
+}
+
+/// Words of whichever thread comes first; who looks again says spin() between.
+void Machine::load_relaxed(const void* word, void* to, int bytes, const void* here) {
+    access(word, bytes, Kind::atomic_read, here);
+    std::memcpy(to, word, static_cast<std::size_t>(bytes));
+}
+
+void Machine::store_relaxed(void* word, const void* value, int bytes, const void* here) {
+    access(word, bytes, Kind::atomic_write, here);
+    std::memcpy(word, value, static_cast<std::size_t>(bytes));
     idle_rounds_ = 0;
 }
 
@@ -414,6 +428,10 @@ void run_grid(Emulator& emulator, const std::function<void()>& kernel, const Gri
     emulator.load_acquire = [](const void* flag, void* to, int bytes, const void* here) { machine->load_acquire(flag, to, bytes, here); };
     emulator.store_release = [](void* flag, const void* value, int bytes, const void* here) {
         machine->store_release(flag, value, bytes, here);
+    };
+    emulator.load_relaxed = [](const void* word, void* to, int bytes, const void* here) { machine->load_relaxed(word, to, bytes, here); };
+    emulator.store_relaxed = [](void* word, const void* value, int bytes, const void* here) {
+        machine->store_relaxed(word, value, bytes, here);
     };
     emulator.spin = [](const void* here) { machine->pause(Wait::spin, here); };
     emulator.copy = [](void* to, const void* from, int bytes, const void* here) { machine->copy({to, from, bytes, here}); };
