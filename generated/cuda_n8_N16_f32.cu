@@ -211,6 +211,12 @@ TRIFOLD_DEVICE void load_words(trifold_word (&words)[1], const trifold_word* fro
 TRIFOLD_DEVICE void load_words(trifold_word (&words)[2], const trifold_word* from) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(from));
 }
+/* The same bits as another type. */
+template <class To, class From>
+TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
+    static_assert(sizeof(To) == sizeof(From), "as many bits");
+    memcpy(&to, &from, sizeof(To));
+}
 /* What a thread does between two looks at a flag or word. */
 TRIFOLD_DEVICE void spin() {}
 
@@ -974,7 +980,7 @@ struct Message {
 };
 TRIFOLD_DEVICE void send(trifold_word* to, real value, trifold_int run) {
     unsigned content[message_words];
-    __builtin_memcpy(content, &value, sizeof value);
+    copy_bits(content, value);
     Message message;
 #pragma unroll
     for (int k = 0; k < message_words; ++k) message.words[k] = static_cast<trifold_word>(run) << 32 | content[k];
@@ -1001,7 +1007,7 @@ TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int
 #pragma unroll
     for (int k = 0; k < message_words; ++k) content[k] = static_cast<unsigned>(message.words[k]);
     real value;
-    __builtin_memcpy(&value, content, sizeof value);
+    copy_bits(value, content);
     return value;
 }
 

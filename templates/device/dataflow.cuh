@@ -78,7 +78,7 @@ struct Message {
 };
 TRIFOLD_DEVICE void send(trifold_word* to, real value, trifold_int run) {
     unsigned content[message_words];
-    __builtin_memcpy(content, &value, sizeof value);
+    copy_bits(content, value);
     Message message;
 #pragma unroll
     for (int k = 0; k < message_words; ++k) message.words[k] = static_cast<trifold_word>(run) << 32 | content[k];
@@ -105,6 +105,6 @@ TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int
 #pragma unroll
     for (int k = 0; k < message_words; ++k) content[k] = static_cast<unsigned>(message.words[k]);
     real value;
-    __builtin_memcpy(&value, content, sizeof value);
+    copy_bits(value, content);
     return value;
 }

@@ -70,6 +70,12 @@ TRIFOLD_DEVICE void load_words(trifold_word (&words)[1], const trifold_word* fro
 TRIFOLD_DEVICE void load_words(trifold_word (&words)[2], const trifold_word* from) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(from));
 }
+/* The same bits as another type. */
+template <class To, class From>
+TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
+    static_assert(sizeof(To) == sizeof(From), "as many bits");
+    memcpy(&to, &from, sizeof(To));
+}
 /* What a thread does between two looks at a flag or word. */
 TRIFOLD_DEVICE void spin() {}
 

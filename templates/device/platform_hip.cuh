@@ -73,6 +73,12 @@ TRIFOLD_DEVICE void load_words(trifold_word (&words)[Count], const trifold_word*
 #pragma unroll
     for (int k = 0; k < Count; ++k) words[k] = __hip_atomic_load(from + k, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
+/* The same bits as another type. */
+template <class To, class From>
+TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
+    static_assert(sizeof(To) == sizeof(From), "as many bits");
+    __builtin_memcpy(&to, &from, sizeof(To));
+}
 /* What a thread does between two looks at a flag or word: lets others have the pipeline. */
 TRIFOLD_DEVICE void spin() { __builtin_amdgcn_s_sleep(1); }
 

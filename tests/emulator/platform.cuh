@@ -61,6 +61,11 @@ TRIFOLD_MACHINE void load_words(trifold_word (&words)[Count], const trifold_word
     if (reinterpret_cast<unsigned long long>(from) % sizeof words != 0) emulator->fail("an address that is no multiple of 16", TRIFOLD_HERE);
     for (int k = 0; k < Count; ++k) emulator->load_relaxed(from + k, &words[k], sizeof words[k], TRIFOLD_HERE);
 }
+template <class To, class From>
+TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
+    static_assert(sizeof(To) == sizeof(From), "as many bits");
+    __builtin_memcpy(&to, &from, sizeof(To));
+}
 TRIFOLD_MACHINE void spin() { emulator->spin(TRIFOLD_HERE); }
 
 /* Inlined, so that the kernel's line is known. */
