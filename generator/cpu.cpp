@@ -12,8 +12,6 @@
 namespace trifold::cpu {
 namespace {
 
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
-
 /// Elements of one vector: a whole register, or less when a smaller power of two already holds a column.
 std::int64_t lanes(const Spec& spec, const Target& target) {
     const auto widest = vector_bytes(target) / element_bytes(spec.precision);

@@ -10,8 +10,6 @@ namespace {
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
-std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
-
 /// Side of the register tiles: the accumulators fit the registers and the edges are not too thin.
 std::int64_t tile(const Spec& spec, const Target& target) {
     const auto n = spec.block;

@@ -9,8 +9,6 @@ namespace trifold::cuda {
 
 constexpr std::int64_t kib = 1024;
 
-inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 /// Dynamic shared memory one thread block can have.
 std::int64_t shared_limit(const Target& target);
 

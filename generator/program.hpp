@@ -114,6 +114,7 @@ struct Program {
 };
 
 inline constexpr std::int64_t workspace_alignment = 256;
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 /// The whole generator. Pure: same input, same bytes. The target must be resolved. Throws SpecError.
 Program generate(const Spec& spec, const Target& target, const Tuning& tuning = {});

@@ -11,7 +11,7 @@
 namespace trifold {
 namespace {
 
-constexpr std::array<std::string_view, 5> names{"off", "error", "warning", "info", "debug"};
+constexpr std::array<std::string_view, 5> level_names{"off", "error", "warning", "info", "debug"};
 
 struct Setting {
     LogLevel level = LogLevel::warning;
@@ -23,8 +23,8 @@ Setting setting() {
     const auto colon = value.find(':');
     Setting result;
     if (colon != std::string::npos) result.file = value.substr(colon + 1);
-    for (std::size_t k = 0; k < names.size(); ++k) {
-        if (value.substr(0, colon) == names[k]) result.level = static_cast<LogLevel>(k);
+    for (std::size_t k = 0; k < level_names.size(); ++k) {
+        if (value.substr(0, colon) == level_names[k]) result.level = static_cast<LogLevel>(k);
     }
     return result;
 }
@@ -36,7 +36,7 @@ bool logs(LogLevel level) { return level <= setting().level; }
 void log(LogLevel level, std::string_view text) noexcept try {
     const auto [threshold, file] = setting();
     if (level > threshold) return;
-    const auto line = fmt::format("trifold: {}: {}\n", names.at(static_cast<std::size_t>(level)), text);
+    const auto line = fmt::format("trifold: {}: {}\n", level_names.at(static_cast<std::size_t>(level)), text);
     std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "ae");
     if (out == nullptr) out = stderr;
     std::fwrite(line.data(), 1, line.size(), out);

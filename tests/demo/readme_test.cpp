@@ -1,22 +1,11 @@
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <sstream>
 #include <string>
 
-namespace {
-
-std::string read(const std::string& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-}  // namespace
+#include "tests/text.hpp"
 
 TEST_CASE("the README's example is the one that is compiled and run") {
-    const auto example = read(PROJECT_DIRECTORY "/tools/examples/minimal/minimal.cpp");
+    const auto example = read_text(PROJECT_DIRECTORY "/tools/examples/minimal/minimal.cpp");
     REQUIRE(!example.empty());
-    CHECK(read(PROJECT_DIRECTORY "/README.md").find("```cpp\n" + example + "```\n") != std::string::npos);
+    CHECK(read_text(PROJECT_DIRECTORY "/README.md").find("```cpp\n" + example + "```\n") != std::string::npos);
 }

@@ -2,26 +2,18 @@
 
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "generator/error.hpp"
 #include "generator/program.hpp"
+#include "tests/text.hpp"
 
 using namespace trifold;
 
 namespace {
 
 const std::filesystem::path device_templates = std::filesystem::path(TEMPLATE_DIRECTORY) / "device";
-
-std::string read(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
 
 /// Whether a word belongs into a platform header: one of a toolkit's, assembly, a test for a dialect or an architecture.
 bool is_dialect(std::string_view word) {
@@ -56,7 +48,7 @@ TEST_CASE("device templates speak no dialect but through the platform headers") 
     for (const auto& entry : std::filesystem::directory_iterator(device_templates)) {
         const auto name = entry.path().filename().string();
         CAPTURE(name);
-        const auto text = read(entry.path());
+        const auto text = read_text(entry.path());
         const auto found = first_dialect_word(text);
         if (name.starts_with("platform")) {
             CHECK(!found.empty());

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
 
 #include "generator/export.hpp"
 #include "generator/export_gpu.hpp"
 #include "generator/program.hpp"
+#include "tests/text.hpp"
 
 using namespace trifold;
 
@@ -60,13 +60,6 @@ GpuExportRequest golden_gpu_export() {
     return request;
 }
 
-std::string read(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
 void check_golden(const std::filesystem::path& name, const std::string& text) {
     const auto path = std::filesystem::path(GOLDEN_DIRECTORY) / name;
     // Set by tools/golden alone.
@@ -74,7 +67,7 @@ void check_golden(const std::filesystem::path& name, const std::string& text) {
         std::filesystem::create_directories(path.parent_path());
         std::ofstream(path, std::ios::binary) << text;
     }
-    CHECK_MESSAGE(read(path) == text,
+    CHECK_MESSAGE(read_text(path) == text,
                   "generated/" << name.string() << " is not what the generator makes; run tools/golden and read the difference");
 }
 
