@@ -257,16 +257,9 @@ MPC_CODE static mpc_status factor_blocks(const real* d, const real* e, real* l, 
     return row < 0 ? outcome(MPC_OK, -1, -1) : outcome(MPC_NOT_POSITIVE_DEFINITE, block, row);
 }
 
-size_t mpc_workspace_size(void) { return sizeof(mpc_workspace); }
-
-mpc_workspace* mpc_init(void* memory) {
-    mpc_workspace* workspace = NULL;
-    if (memory != NULL && (uintptr_t)memory % MPC_ALIGNMENT == 0) {
-        workspace = (mpc_workspace*)memory;
-        workspace->diagonal = NULL;
-        workspace->coupling = NULL;
-    }
-    return workspace;
+static void reset_workspace(mpc_workspace* workspace) {
+    workspace->diagonal = NULL;
+    workspace->coupling = NULL;
 }
 
 MPC_CODE mpc_status mpc_factor(mpc_workspace* MPC_RESTRICT workspace, const real* MPC_RESTRICT d, const real* MPC_RESTRICT e) {
@@ -293,11 +286,24 @@ MPC_CODE mpc_status mpc_solve(const mpc_workspace* workspace, const real* b, rea
     return solve_blocks(workspace->diagonal, workspace->coupling, b, x);
 }
 
-MPC_CODE mpc_status mpc_factor_solve(mpc_workspace* workspace, const real* d, const real* e, const real* b, real* x) {
+MPC_CODE mpc_status mpc_factor_solve(mpc_workspace* workspace, const mpc_real* d, const mpc_real* e, const mpc_real* b, mpc_real* x) {
     const mpc_status status = mpc_factor(workspace, d, e);
     if (status.code != MPC_OK) {
         poison_solution(x);
         return status;
     }
     return mpc_solve(workspace, b, x);
+}
+
+/* ---- memory ---- */
+
+size_t mpc_workspace_size(void) { return sizeof(mpc_workspace); }
+
+mpc_workspace* mpc_init(void* memory) {
+    mpc_workspace* workspace = NULL;
+    if (memory != NULL && (uintptr_t)memory % MPC_ALIGNMENT == 0) {
+        workspace = (mpc_workspace*)memory;
+        reset_workspace(workspace);
+    }
+    return workspace;
 }

@@ -80,15 +80,15 @@ mpc_workspace* mpc_init(void* memory);
 /* Factors A into the workspace. */
 mpc_status mpc_factor(mpc_workspace* MPC_RESTRICT workspace, const mpc_real* MPC_RESTRICT d, const mpc_real* MPC_RESTRICT e);
 
-/* Factors A in place: L replaces the lower triangles of D, with 1 / L(k, k) on the diagonal, and E L^-T replaces E. The workspace
- * refers to both until the next factorization. A failed call leaves them half done. */
-mpc_status mpc_refactor(mpc_workspace* MPC_RESTRICT workspace, mpc_real* MPC_RESTRICT d, mpc_real* MPC_RESTRICT e);
-
 /* Solves A X = B with the last factor. Where there is none, X becomes NaN. */
 mpc_status mpc_solve(const mpc_workspace* workspace, const mpc_real* b, mpc_real* x);
 
 /* Factors A into the workspace and solves A X = B. Where A is not positive definite, X becomes NaN. */
 mpc_status mpc_factor_solve(mpc_workspace* workspace, const mpc_real* d, const mpc_real* e, const mpc_real* b, mpc_real* x);
+
+/* Factors A in place: L replaces the lower triangles of D, with 1 / L(k, k) on the diagonal, and E L^-T replaces E. The workspace
+ * refers to both until the next factorization. A failed call leaves them half done. */
+mpc_status mpc_refactor(mpc_workspace* MPC_RESTRICT workspace, mpc_real* MPC_RESTRICT d, mpc_real* MPC_RESTRICT e);
 
 #ifdef __cplusplus
 }

@@ -257,16 +257,9 @@ KALMAN_CODE static kalman_status factor_blocks(const real* d, const real* e, rea
     return row < 0 ? outcome(KALMAN_OK, -1, -1) : outcome(KALMAN_NOT_POSITIVE_DEFINITE, block, row);
 }
 
-size_t kalman_workspace_size(void) { return sizeof(kalman_workspace); }
-
-kalman_workspace* kalman_init(void* memory) {
-    kalman_workspace* workspace = NULL;
-    if (memory != NULL && (uintptr_t)memory % KALMAN_ALIGNMENT == 0) {
-        workspace = (kalman_workspace*)memory;
-        workspace->diagonal = NULL;
-        workspace->coupling = NULL;
-    }
-    return workspace;
+static void reset_workspace(kalman_workspace* workspace) {
+    workspace->diagonal = NULL;
+    workspace->coupling = NULL;
 }
 
 KALMAN_CODE kalman_status kalman_factor(kalman_workspace* KALMAN_RESTRICT workspace, const real* KALMAN_RESTRICT d, const real* KALMAN_RESTRICT e) {
@@ -293,11 +286,24 @@ KALMAN_CODE kalman_status kalman_solve(const kalman_workspace* workspace, const 
     return solve_blocks(workspace->diagonal, workspace->coupling, b, x);
 }
 
-KALMAN_CODE kalman_status kalman_factor_solve(kalman_workspace* workspace, const real* d, const real* e, const real* b, real* x) {
+KALMAN_CODE kalman_status kalman_factor_solve(kalman_workspace* workspace, const kalman_real* d, const kalman_real* e, const kalman_real* b, kalman_real* x) {
     const kalman_status status = kalman_factor(workspace, d, e);
     if (status.code != KALMAN_OK) {
         poison_solution(x);
         return status;
     }
     return kalman_solve(workspace, b, x);
+}
+
+/* ---- memory ---- */
+
+size_t kalman_workspace_size(void) { return sizeof(kalman_workspace); }
+
+kalman_workspace* kalman_init(void* memory) {
+    kalman_workspace* workspace = NULL;
+    if (memory != NULL && (uintptr_t)memory % KALMAN_ALIGNMENT == 0) {
+        workspace = (kalman_workspace*)memory;
+        reset_workspace(workspace);
+    }
+    return workspace;
 }

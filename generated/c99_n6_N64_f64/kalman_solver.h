@@ -80,15 +80,15 @@ kalman_workspace* kalman_init(void* memory);
 /* Factors A into the workspace. */
 kalman_status kalman_factor(kalman_workspace* KALMAN_RESTRICT workspace, const kalman_real* KALMAN_RESTRICT d, const kalman_real* KALMAN_RESTRICT e);
 
-/* Factors A in place: L replaces the lower triangles of D, with 1 / L(k, k) on the diagonal, and E L^-T replaces E. The workspace
- * refers to both until the next factorization. A failed call leaves them half done. */
-kalman_status kalman_refactor(kalman_workspace* KALMAN_RESTRICT workspace, kalman_real* KALMAN_RESTRICT d, kalman_real* KALMAN_RESTRICT e);
-
 /* Solves A X = B with the last factor. Where there is none, X becomes NaN. */
 kalman_status kalman_solve(const kalman_workspace* workspace, const kalman_real* b, kalman_real* x);
 
 /* Factors A into the workspace and solves A X = B. Where A is not positive definite, X becomes NaN. */
 kalman_status kalman_factor_solve(kalman_workspace* workspace, const kalman_real* d, const kalman_real* e, const kalman_real* b, kalman_real* x);
+
+/* Factors A in place: L replaces the lower triangles of D, with 1 / L(k, k) on the diagonal, and E L^-T replaces E. The workspace
+ * refers to both until the next factorization. A failed call leaves them half done. */
+kalman_status kalman_refactor(kalman_workspace* KALMAN_RESTRICT workspace, kalman_real* KALMAN_RESTRICT d, kalman_real* KALMAN_RESTRICT e);
 
 #ifdef __cplusplus
 }

@@ -77,6 +77,28 @@ typedef struct {
     void** parameters;
 } grid;
 
+static mpc_node_parameters node_of(const grid* g);
+
+static mpc_result load_module(mpc_module* module, const void* image) { return cuModuleLoadData(module, image); }
+static mpc_result unload_module(mpc_module module) { return cuModuleUnload(module); }
+
+static mpc_result make_graph(mpc_graph_nodes* graph) { return cuGraphCreate(graph, 0); }
+static mpc_result destroy_graph(mpc_graph_nodes graph) { return cuGraphDestroy(graph); }
+
+/* After one node, or after none. */
+static mpc_result add_kernel(mpc_node* node, mpc_graph_nodes graph, const mpc_node* after, const grid* g) {
+    const mpc_node_parameters parameters = node_of(g);
+    return cuGraphAddKernelNode(node, graph, after, after != NULL, &parameters);
+}
+
+static mpc_result set_kernel(mpc_executable executable, mpc_node node, const grid* g) {
+    const mpc_node_parameters parameters = node_of(g);
+    return cuGraphExecKernelNodeSetParams(executable, node, &parameters);
+}
+
+static mpc_result destroy_executable(mpc_executable executable) { return cuGraphExecDestroy(executable); }
+static mpc_result launch_graph(mpc_executable executable, mpc_stream stream) { return cuGraphLaunch(executable, stream); }
+
 static CUdeviceptr address(const void* memory) { return (CUdeviceptr)(uintptr_t)memory; }
 
 /* Whether the current device is of an architecture, such as sm_87. Binaries of a relative of it would not do on Tegra. */
@@ -91,9 +113,6 @@ static mpc_result is_device(const char* arch, int* is) {
     *is = 10 * major + minor == wanted;
     return result;
 }
-
-static mpc_result load_module(mpc_module* module, const void* image) { return cuModuleLoadData(module, image); }
-static mpc_result unload_module(mpc_module module) { return cuModuleUnload(module); }
 
 static mpc_result find_function(mpc_function* function, mpc_module module, const char* name, unsigned shared_bytes) {
     CUresult result = cuModuleGetFunction(function, module, name);
@@ -121,8 +140,8 @@ static mpc_result launch_kernel(const grid* g, mpc_stream stream) {
     return cuLaunchKernel(g->function, g->x, g->y, 1, g->threads, 1, 1, g->shared_bytes, stream, g->parameters, NULL);
 }
 
-static CUDA_KERNEL_NODE_PARAMS node_of(const grid* g) {
-    CUDA_KERNEL_NODE_PARAMS node;
+static mpc_node_parameters node_of(const grid* g) {
+    mpc_node_parameters node;
     memset(&node, 0, sizeof node);
     node.func = g->function;
     node.gridDimX = g->x;
@@ -136,27 +155,11 @@ static CUDA_KERNEL_NODE_PARAMS node_of(const grid* g) {
     return node;
 }
 
-static mpc_result make_graph(mpc_graph_nodes* graph) { return cuGraphCreate(graph, 0); }
-static mpc_result destroy_graph(mpc_graph_nodes graph) { return cuGraphDestroy(graph); }
-
-/* After one node, or after none. */
-static mpc_result add_kernel(mpc_node* node, mpc_graph_nodes graph, const mpc_node* after, const grid* g) {
-    const CUDA_KERNEL_NODE_PARAMS parameters = node_of(g);
-    return cuGraphAddKernelNode(node, graph, after, after != NULL, &parameters);
-}
-
-static mpc_result set_kernel(mpc_executable executable, mpc_node node, const grid* g) {
-    const CUDA_KERNEL_NODE_PARAMS parameters = node_of(g);
-    return cuGraphExecKernelNodeSetParams(executable, node, &parameters);
-}
-
 static mpc_result make_executable(mpc_executable* executable, mpc_graph_nodes graph) {
     CUresult result = cuGraphInstantiateWithFlags(executable, graph, 0);
     if (result == CUDA_SUCCESS) result = cuGraphUpload(*executable, NULL);
     return result;
 }
-static mpc_result destroy_executable(mpc_executable executable) { return cuGraphExecDestroy(executable); }
-static mpc_result launch_graph(mpc_executable executable, mpc_stream stream) { return cuGraphLaunch(executable, stream); }
 
 /* ---- what is launched ---- */
 

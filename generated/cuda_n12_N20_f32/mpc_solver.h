@@ -38,6 +38,7 @@ typedef CUfunction mpc_function;
 typedef CUgraph mpc_graph_nodes;
 typedef CUgraphNode mpc_node;
 typedef CUgraphExec mpc_executable;
+typedef CUDA_KERNEL_NODE_PARAMS mpc_node_parameters;
 
 /* The outcome of a call; the first ones are numbered as in Trifold's C99 exports. */
 typedef enum {

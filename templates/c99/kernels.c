@@ -1,15 +1,6 @@
 /* ---- the interface, over the kernels ---- */
 
-size_t btd_workspace_size(void) { return sizeof(btd_workspace); }
-
-btd_workspace* btd_init(void* memory) {
-    btd_workspace* workspace = NULL;
-    if (memory != NULL && (uintptr_t)memory % BTD_ALIGNMENT == 0) {
-        workspace = (btd_workspace*)memory;
-        workspace->factored = 0;
-    }
-    return workspace;
-}
+static void reset_workspace(btd_workspace* workspace) { workspace->factored = 0; }
 
 /* The arguments of every kernel; a factorization has no b and x. Elements of a block of b are BTD_RHS apart, blocks VECTOR. */
 static trifold_args arguments(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x) {

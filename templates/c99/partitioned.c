@@ -100,17 +100,10 @@ BTD_CODE static btd_status factor_separators(const job* j) {
     return failed < 0 ? outcome(BTD_OK, -1, -1) : outcome(BTD_NOT_POSITIVE_DEFINITE, separators[s - 1], failed);
 }
 
-size_t btd_workspace_size(void) { return sizeof(btd_workspace); }
-
-btd_workspace* btd_init(void* memory) {
-    btd_workspace* workspace = NULL;
-    if (memory != NULL && (uintptr_t)memory % BTD_ALIGNMENT == 0) {
-        workspace = (btd_workspace*)memory;
-        workspace->factored = 0;
-        workspace->parallel_for = NULL;
-        workspace->user = NULL;
-    }
-    return workspace;
+static void reset_workspace(btd_workspace* workspace) {
+    workspace->factored = 0;
+    workspace->parallel_for = NULL;
+    workspace->user = NULL;
 }
 
 void btd_set_parallel_for(btd_workspace* workspace, btd_parallel_for parallel_for, void* user) {
@@ -204,13 +197,4 @@ BTD_CODE btd_status btd_solve(btd_workspace* workspace, const btd_real* b, btd_r
     solve_separators(&j);
     run_chains(&j, backward_chain);
     return check_finite(x);
-}
-
-BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x) {
-    const btd_status status = btd_factor(workspace, d, e);
-    if (status.code != BTD_OK) {
-        poison_solution(x);
-        return status;
-    }
-    return btd_solve(workspace, b, x);
 }

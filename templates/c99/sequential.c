@@ -12,16 +12,9 @@ BTD_CODE static btd_status factor_blocks(const real* d, const real* e, real* l, 
     return row < 0 ? outcome(BTD_OK, -1, -1) : outcome(BTD_NOT_POSITIVE_DEFINITE, block, row);
 }
 
-size_t btd_workspace_size(void) { return sizeof(btd_workspace); }
-
-btd_workspace* btd_init(void* memory) {
-    btd_workspace* workspace = NULL;
-    if (memory != NULL && (uintptr_t)memory % BTD_ALIGNMENT == 0) {
-        workspace = (btd_workspace*)memory;
-        workspace->diagonal = NULL;
-        workspace->coupling = NULL;
-    }
-    return workspace;
+static void reset_workspace(btd_workspace* workspace) {
+    workspace->diagonal = NULL;
+    workspace->coupling = NULL;
 }
 
 BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const real* BTD_RESTRICT d, const real* BTD_RESTRICT e) {
@@ -46,13 +39,4 @@ BTD_CODE btd_status btd_solve(const btd_workspace* workspace, const real* b, rea
         return outcome(BTD_NOT_FACTORED, -1, -1);
     }
     return solve_blocks(workspace->diagonal, workspace->coupling, b, x);
-}
-
-BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const real* d, const real* e, const real* b, real* x) {
-    const btd_status status = btd_factor(workspace, d, e);
-    if (status.code != BTD_OK) {
-        poison_solution(x);
-        return status;
-    }
-    return btd_solve(workspace, b, x);
 }

@@ -1,12 +1,3 @@
-/* ---- the driver ---- */
-
-/* A kernel and its grid: x by y thread blocks. */
-typedef struct {
-    btd_function function;
-    unsigned x, y, threads, shared_bytes;
-    void** parameters;
-} grid;
-
 static CUdeviceptr address(const void* memory) { return (CUdeviceptr)(uintptr_t)memory; }
 
 /* Whether the current device is of an architecture, such as sm_87. Binaries of a relative of it would not do on Tegra. */
@@ -21,9 +12,6 @@ static btd_result is_device(const char* arch, int* is) {
     *is = 10 * major + minor == wanted;
     return result;
 }
-
-static btd_result load_module(btd_module* module, const void* image) { return cuModuleLoadData(module, image); }
-static btd_result unload_module(btd_module module) { return cuModuleUnload(module); }
 
 static btd_result find_function(btd_function* function, btd_module module, const char* name, unsigned shared_bytes) {
     CUresult result = cuModuleGetFunction(function, module, name);
@@ -51,8 +39,8 @@ static btd_result launch_kernel(const grid* g, btd_stream stream) {
     return cuLaunchKernel(g->function, g->x, g->y, 1, g->threads, 1, 1, g->shared_bytes, stream, g->parameters, NULL);
 }
 
-static CUDA_KERNEL_NODE_PARAMS node_of(const grid* g) {
-    CUDA_KERNEL_NODE_PARAMS node;
+static btd_node_parameters node_of(const grid* g) {
+    btd_node_parameters node;
     memset(&node, 0, sizeof node);
     node.func = g->function;
     node.gridDimX = g->x;
@@ -66,24 +54,8 @@ static CUDA_KERNEL_NODE_PARAMS node_of(const grid* g) {
     return node;
 }
 
-static btd_result make_graph(btd_graph_nodes* graph) { return cuGraphCreate(graph, 0); }
-static btd_result destroy_graph(btd_graph_nodes graph) { return cuGraphDestroy(graph); }
-
-/* After one node, or after none. */
-static btd_result add_kernel(btd_node* node, btd_graph_nodes graph, const btd_node* after, const grid* g) {
-    const CUDA_KERNEL_NODE_PARAMS parameters = node_of(g);
-    return cuGraphAddKernelNode(node, graph, after, after != NULL, &parameters);
-}
-
-static btd_result set_kernel(btd_executable executable, btd_node node, const grid* g) {
-    const CUDA_KERNEL_NODE_PARAMS parameters = node_of(g);
-    return cuGraphExecKernelNodeSetParams(executable, node, &parameters);
-}
-
 static btd_result make_executable(btd_executable* executable, btd_graph_nodes graph) {
     CUresult result = cuGraphInstantiateWithFlags(executable, graph, 0);
     if (result == CUDA_SUCCESS) result = cuGraphUpload(*executable, NULL);
     return result;
 }
-static btd_result destroy_executable(btd_executable executable) { return cuGraphExecDestroy(executable); }
-static btd_result launch_graph(btd_executable executable, btd_stream stream) { return cuGraphLaunch(executable, stream); }

@@ -6,3 +6,4 @@ typedef CUfunction btd_function;
 typedef CUgraph btd_graph_nodes;
 typedef CUgraphNode btd_node;
 typedef CUgraphExec btd_executable;
+typedef CUDA_KERNEL_NODE_PARAMS btd_node_parameters;

@@ -1,12 +1,3 @@
-/* ---- the driver ---- */
-
-/* A kernel and its grid: x by y thread blocks. */
-typedef struct {
-    btd_function function;
-    unsigned x, y, threads, shared_bytes;
-    void** parameters;
-} grid;
-
 /* Whether the current device is of an architecture, such as gfx942; the driver appends features to the name. */
 static btd_result is_device(const char* arch, int* is) {
     hipDeviceProp_t properties;
@@ -19,9 +10,6 @@ static btd_result is_device(const char* arch, int* is) {
           (properties.gcnArchName[length] == '\0' || properties.gcnArchName[length] == ':');
     return result;
 }
-
-static btd_result load_module(btd_module* module, const void* image) { return hipModuleLoadData(module, image); }
-static btd_result unload_module(btd_module module) { return hipModuleUnload(module); }
 
 /* All of a device's shared memory is there for every kernel. */
 static btd_result find_function(btd_function* function, btd_module module, const char* name, unsigned shared_bytes) {
@@ -50,8 +38,8 @@ static btd_result launch_kernel(const grid* g, btd_stream stream) {
 }
 
 /* The driver takes a module's function where its documentation speaks of a host function. */
-static hipKernelNodeParams node_of(const grid* g) {
-    hipKernelNodeParams node;
+static btd_node_parameters node_of(const grid* g) {
+    btd_node_parameters node;
     memset((void*)&node, 0, sizeof node);
     node.func = (void*)g->function;
     node.gridDim.x = g->x;
@@ -65,22 +53,6 @@ static hipKernelNodeParams node_of(const grid* g) {
     return node;
 }
 
-static btd_result make_graph(btd_graph_nodes* graph) { return hipGraphCreate(graph, 0); }
-static btd_result destroy_graph(btd_graph_nodes graph) { return hipGraphDestroy(graph); }
-
-/* After one node, or after none. */
-static btd_result add_kernel(btd_node* node, btd_graph_nodes graph, const btd_node* after, const grid* g) {
-    const hipKernelNodeParams parameters = node_of(g);
-    return hipGraphAddKernelNode(node, graph, after, after != NULL, &parameters);
-}
-
-static btd_result set_kernel(btd_executable executable, btd_node node, const grid* g) {
-    const hipKernelNodeParams parameters = node_of(g);
-    return hipGraphExecKernelNodeSetParams(executable, node, &parameters);
-}
-
 static btd_result make_executable(btd_executable* executable, btd_graph_nodes graph) {
     return hipGraphInstantiate(executable, graph, NULL, NULL, 0);
 }
-static btd_result destroy_executable(btd_executable executable) { return hipGraphExecDestroy(executable); }
-static btd_result launch_graph(btd_executable executable, btd_stream stream) { return hipGraphLaunch(executable, stream); }

@@ -6,3 +6,4 @@ typedef hipFunction_t btd_function;
 typedef hipGraph_t btd_graph_nodes;
 typedef hipGraphNode_t btd_node;
 typedef hipGraphExec_t btd_executable;
+typedef hipKernelNodeParams btd_node_parameters;

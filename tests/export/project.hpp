@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/export.hpp"
+#include "generator/export/c99.hpp"
 
 namespace trifold::test {
 

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <set>
 
-#include "generator/export.hpp"
-#include "generator/export_gpu.hpp"
+#include "generator/export/c99.hpp"
+#include "generator/export/gpu.hpp"
 #include "generator/program.hpp"
 #include "tests/text.hpp"
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "generator/export_gpu.hpp"
+#include "generator/export/gpu.hpp"
 #include "runtime/binary.hpp"
 #include "tests/export/project.hpp"
 

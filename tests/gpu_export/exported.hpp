@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "generator/export_gpu.hpp"
+#include "generator/export/gpu.hpp"
 #include "tests/emulator/unit.hpp"
 #include "tests/export/project.hpp"
 #include "tests/fake_cuda/fake.hpp"

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "generator/export.hpp"
+#include "generator/export/c99.hpp"
 #include "runtime/trifold.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/problems/problems.hpp"

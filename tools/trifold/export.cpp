@@ -1,8 +1,7 @@
-#include "generator/export.hpp"
-
 #include <fmt/format.h>
 
 #include "generator/error.hpp"
+#include "generator/export/c99.hpp"
 #include "runtime/error.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/export_gpu.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/export_gpu.hpp"
+#include "generator/export/gpu.hpp"
 
 namespace trifold::command {
 

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "generator/export_parts.hpp"
+#include "generator/export/c99_parts.hpp"
 
 namespace trifold {
 namespace {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "generator/error.hpp"
+#include "generator/export/text.hpp"
 #include "generator/spec.hpp"
 #include "generator/target.hpp"
 
@@ -39,11 +40,6 @@ struct ExportRequest {
     std::optional<ProblemData> data;              ///< baked in for the example; otherwise it makes its own
     std::optional<Prefactored> prefactored = {};  ///< factors as constants: a solver that only solves
     std::string schedule = "sequential";          ///< or partitioned:p or twisted:p, whose chains the caller may run side by side
-};
-
-/// Text of one file of a project, and its name there.
-struct ExportedFile {
-    std::string name, text;
 };
 
 /// Pure: same request, same bytes. Throws SpecError, IndefiniteMatrix.

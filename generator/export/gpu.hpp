@@ -1,5 +1,5 @@
 #pragma once
-#include "generator/export.hpp"
+#include "generator/export/text.hpp"
 #include "generator/program.hpp"
 #include "generator/resources.hpp"
 

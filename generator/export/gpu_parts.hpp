@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/export_gpu.hpp"
+#include "generator/export/gpu.hpp"
 
 namespace trifold {
 

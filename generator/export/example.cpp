@@ -3,7 +3,7 @@
 #include <span>
 
 #include "generator/backend.hpp"
-#include "generator/export_parts.hpp"
+#include "generator/export/c99_parts.hpp"
 
 namespace trifold {
 namespace {

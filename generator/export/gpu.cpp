@@ -1,4 +1,4 @@
-#include "generator/export_gpu.hpp"
+#include "generator/export/gpu.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,8 +8,8 @@
 #include "generator/backend.hpp"
 #include "generator/cost.hpp"
 #include "generator/error.hpp"
-#include "generator/export_gpu_parts.hpp"
-#include "generator/export_parts.hpp"
+#include "generator/export/gpu_parts.hpp"
+#include "generator/export/text.hpp"
 
 namespace trifold {
 namespace {

@@ -1,6 +1,6 @@
 #include <functional>
 
-#include "generator/export_parts.hpp"
+#include "generator/export/c99_parts.hpp"
 
 namespace trifold {
 namespace {

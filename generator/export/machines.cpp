@@ -4,7 +4,7 @@
 #include <array>
 
 #include "generator/error.hpp"
-#include "generator/export_parts.hpp"
+#include "generator/export/c99_parts.hpp"
 
 namespace trifold {
 namespace {

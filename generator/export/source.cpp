@@ -2,7 +2,8 @@
 #include <fmt/ranges.h>
 
 #include "generator/backend.hpp"
-#include "generator/export_parts.hpp"
+#include "generator/export/c99_parts.hpp"
+#include "generator/export/text.hpp"
 #include "generator/program.hpp"
 
 namespace trifold {
@@ -116,10 +117,22 @@ std::string chain_tables(const std::vector<ExportedChain>& chains) {
            table("chain", "chains", "BTD_CHAINS", rows) + "/* Their blocks. */\n" + table("int", "separators", "SEPARATORS", separators);
 }
 
-std::string_view interface(const ExportRequest& request) {
-    if (request.prefactored) return "c99/api_prefactored.h";
-    if (!exported_chains(request).empty()) return "c99/api_partitioned.h";
-    return machine_of(request.target).has_kernels() ? "c99/api_kernels.h" : "c99/api.h";
+/// One after another.
+std::string templates(const std::vector<std::string_view>& names) {
+    std::string text;
+    for (const auto name : names) text += fmt::format("{}{}", text.empty() ? "" : "\n", template_text(fmt::format("c99/{}", name)));
+    return text;
+}
+
+std::string interface(const ExportRequest& request) {
+    if (request.prefactored) return templates({"api_prefactored.h"});
+    const bool has_kernels = machine_of(request.target).has_kernels(), has_chains = !exported_chains(request).empty();
+    const bool in_place = !has_kernels && !has_chains;
+    const auto memory = has_chains ? "workspace_partitioned.h" : has_kernels ? "workspace_kernels.h" : "workspace.h";
+    std::vector<std::string_view> names{memory, "api.h"};
+    if (in_place) names.push_back("api_in_place.h");
+    if (has_chains) names.push_back("api_parallel.h");
+    return filled(templates(names), {{"SOLVED", in_place ? "const btd_workspace" : "btd_workspace"}});
 }
 
 std::string kernel_sizes(const Program& program) { return fmt::format("#define BTD_WORKSPACE_BYTES {}\n\n", program.workspace_bytes); }
@@ -137,26 +150,21 @@ std::string kernel_unit(const Program& program) {
 }
 
 std::string kernel_body(const ExportRequest& request) {
-    return fmt::format("{}\n{}\n{}", template_text("c99/outcome.c"), kernel_unit(kernel_program(request)), template_text("c99/kernels.c"));
-}
-
-std::string templates(std::initializer_list<std::string_view> names) {
-    std::string text;
-    for (const auto name : names) text += fmt::format("{}{}", text.empty() ? "" : "\n", template_text(fmt::format("c99/{}.c", name)));
-    return text;
+    return fmt::format("{}\n{}\n{}", templates({"outcome.c"}), kernel_unit(kernel_program(request)), templates({"kernels.c", "init.c"}));
 }
 
 std::string plain_body(const ExportRequest& request) {
-    if (request.prefactored) return templates({"blocks", "outcome", "sweep", "solve_blocks", "prefactored"});
+    if (request.prefactored) return templates({"blocks.c", "outcome.c", "sweep.c", "solve_blocks.c", "prefactored.c"});
     const auto chains = exported_chains(request);
-    const auto system =
-        chains.empty() ? templates({"solve_blocks", "sequential"}) : chain_tables(chains) + templates({"chains", "partitioned"});
+    const auto sequential = templates({"solve_blocks.c", "sequential.c", "factor_solve.c", "init.c"});
+    const auto partitioned = templates({"chains.c", "partitioned.c", "factor_solve.c", "init.c"});
     return fmt::format(
         "/* May be set likewise: another square root, which must round correctly for the same bits everywhere. */\n"
         "#ifndef BTD_SQRT\n"
         "#define BTD_SQRT(x) {}(x)\n"
         "#endif\n\n{}\n{}",
-        is_single(request.spec) ? "sqrtf" : "sqrt", templates({"blocks", "factor", "outcome", "sweep"}), system);
+        is_single(request.spec) ? "sqrtf" : "sqrt", templates({"blocks.c", "factor.c", "outcome.c", "sweep.c"}),
+        chains.empty() ? sequential : chain_tables(chains) + partitioned);
 }
 
 }  // namespace
@@ -180,8 +188,8 @@ std::string c99_header(const ExportRequest& request) {
                 "#define BTD_RESTRICT restrict\n"
                 "#endif\n\n" +
                 sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_program(request)) : "") +
-                (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) +
-                std::string(template_text("c99/status.h")) + "\n" + std::string(template_text(interface(request)));
+                (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) + templates({"status.h"}) + "\n" +
+                interface(request);
     if (request.data || request.prefactored) text += c99_data_declarations(request);
     return text +
            "\n#ifdef __cplusplus\n"

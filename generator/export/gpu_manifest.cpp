@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generator/cost.hpp"
-#include "generator/export_gpu_parts.hpp"
+#include "generator/export/gpu_parts.hpp"
 
 namespace trifold {
 namespace {

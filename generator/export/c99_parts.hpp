@@ -1,10 +1,9 @@
 #pragma once
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "generator/export.hpp"
+#include "generator/export/c99.hpp"
 #include "generator/program.hpp"
 
 namespace trifold {
@@ -57,14 +56,6 @@ std::string c99_values(std::span<const double> values, Precision precision);
 std::string c99_data(const ExportRequest& request);
 std::string c99_example(const ExportRequest& request);
 std::string c99_report(const ExportRequest& request);
-
-/// Identifiers btd_... and BTD_... get the prefix, the latter in capitals.
-std::string with_prefix(std::string_view text, std::string_view prefix);
-/// Throws SpecError unless names of C code can begin with it.
-void check_prefix(std::string_view prefix);
-
-/// The text with each @KEY@ replaced by its value.
-std::string filled(std::string_view text, const std::map<std::string, std::string>& values);
 
 /// README, Makefile, CMakeLists.txt, and what the example needs to run.
 std::vector<ExportedFile> build_files(const ExportRequest& request);

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "generator/backend.hpp"
-#include "generator/export_gpu_parts.hpp"
-#include "generator/export_parts.hpp"
+#include "generator/export/gpu_parts.hpp"
+#include "generator/export/text.hpp"
 #include "generator/operands.hpp"
 
 namespace trifold {
@@ -204,8 +204,9 @@ std::string gpu_source(const GpuExport& project) {
         "#include \"btd_solver.h\"\n\n"
         "#include <stdint.h>\n"
         "#include <string.h>\n\n"
-        "/* clang-format off */\n{}/* clang-format on */\n\n{}\n{}\n",
-        template_text("args.h"), piece(fmt::format("driver_{}.c", project.backend_name())), piece("tables.c"));
+        "/* clang-format off */\n{}/* clang-format on */\n\n{}\n{}\n{}\n",
+        template_text("args.h"), filled(piece("driver.c"), {{"API", project.backend() == Backend::hip ? "hip" : "cu"}}),
+        piece(fmt::format("driver_{}.c", project.backend_name())), piece("tables.c"));
     const auto& prefix = project.request.prefix;
     return with_prefix(before, prefix) + all_tables(project) + "\n" + with_prefix(piece("launcher.c"), prefix);
 }

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "generator/export_parts.hpp"
+#include "generator/export/c99_parts.hpp"
 
 namespace trifold {
 namespace {

@@ -2,7 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "generator/backend.hpp"
-#include "generator/export_parts.hpp"
+#include "generator/export/c99_parts.hpp"
 
 namespace trifold {
 namespace {

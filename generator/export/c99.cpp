@@ -1,0 +1,104 @@
+#include "generator/export/c99.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "generator/error.hpp"
+#include "generator/export/c99_parts.hpp"
+
+namespace trifold {
+namespace {
+
+void check_layout(const Spec& spec) {
+    Spec plain{.block = spec.block, .horizon = spec.horizon, .precision = spec.precision, .rhs = spec.rhs, .operations = spec.operations};
+    if (spec == plain) return;
+    throw SpecError(
+        "an exported solver takes one system, dense and row-major, with the lower coupling; leave batch, order, coupling and strides out");
+}
+
+void check_data(const ExportRequest& request) {
+    if (!request.data) return;
+    const auto& spec = request.spec;
+    const auto blocks = spec.block * spec.block;
+    const std::array wanted{spec.horizon * blocks, (spec.horizon - 1) * blocks, spec.horizon * spec.block * spec.rhs};
+    const std::array given{std::ssize(request.data->d), std::ssize(request.data->e), std::ssize(request.data->b)};
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+        if (given[k] != wanted[k])
+            throw SpecError(fmt::format("the problem to bake in has {} elements of {}; {} blocks of {} with {} right-hand side(s) have {}",
+                                        given[k], "DEB"[k], spec.horizon, spec.block, spec.rhs, wanted[k]));
+}
+
+void check_prefactored(const ExportRequest& request) {
+    if (!request.prefactored) return;
+    const auto& spec = request.spec;
+    const auto& [d, e, shifts] = *request.prefactored;
+    const auto blocks = spec.block * spec.block;
+    if (request.data) throw SpecError("a problem to bake in and a matrix to factor ahead were given; give one of them");
+    if (machine_of(request.target).has_kernels())
+        throw SpecError(
+            fmt::format("target '{}' stores factors in an order of its own; prefactored, give c99:generic, c99:cortex-m4 or c99:cortex-m7",
+                        to_string(request.target)));
+    if (std::ssize(d) != spec.horizon * blocks || std::ssize(e) != (spec.horizon - 1) * blocks)
+        throw SpecError(fmt::format("the matrix to factor has {} elements of D and {} of E; {} blocks of {} have {} and {}", d.size(),
+                                    e.size(), spec.horizon, spec.block, spec.horizon * blocks, (spec.horizon - 1) * blocks));
+    if (shifts.empty()) throw SpecError("no shift was given; give 0 for the matrix as it is");
+    for (const auto shift : shifts)
+        if (!std::isfinite(shift)) throw SpecError(fmt::format("shift {} is not finite; give finite numbers", shift));
+    if (const auto bytes = export_facts(request).table_bytes; bytes > std::numeric_limits<std::int32_t>::max())
+        throw SpecError(fmt::format("the factors for {} shifts take {} bytes; an exported solver has at most {}", shifts.size(), bytes,
+                                    std::numeric_limits<std::int32_t>::max()));
+}
+
+void check_schedule(const ExportRequest& request) {
+    if (exported_chains(request).empty()) return;
+    if (request.prefactored) throw SpecError("factors as constants are those of the sequential schedule; leave the schedule out");
+    if (machine_of(request.target).has_kernels())
+        throw SpecError(fmt::format("target '{}' runs the sequential schedule; for {} give c99:generic, c99:cortex-m4 or c99:cortex-m7",
+                                    to_string(request.target), request.schedule));
+}
+
+void check(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    validate(spec);
+    if (spec.precision == Precision::mixed) throw SpecError("an exported solver has no mixed precision; give precision f32 or f64");
+    validate(request.target);
+    machine_of(request.target);
+    check_layout(spec);
+    if (spec.block > max_export_block)
+        throw SpecError(fmt::format("block size n = {} is out of range for export; give 1 to {}", spec.block, max_export_block));
+    check_prefix(request.prefix);
+    check_schedule(request);
+    const auto bytes = export_facts(request).workspace_bytes_64;
+    const auto vector = checked_multiply(spec.horizon * spec.block, spec.rhs, "size of B");
+    const auto largest = std::numeric_limits<std::int32_t>::max();
+    if (bytes > largest || vector > largest)
+        throw SpecError(fmt::format("the workspace takes {} bytes and B {} elements; an exported solver has at most {} of each", bytes,
+                                    vector, largest));
+    check_data(request);
+    check_prefactored(request);
+}
+
+}  // namespace
+
+std::vector<ExportedFile> export_project(const ExportRequest& request) {
+    check(request);
+    std::vector<ExportedFile> files{{"btd_solver.h", c99_header(request)}, {"btd_solver.c", c99_source(request)}};
+    if (request.prefactored) files.push_back({"btd_factors.c", c99_factors(request)});
+    if (request.data || request.prefactored) files.push_back({"btd_data.c", c99_data(request)});
+    files.push_back({"example_main.c", c99_example(request)});
+    if (machine_of(request.target).has_report()) files.push_back({"report_main.c", c99_report(request)});
+    std::ranges::move(build_files(request), std::back_inserter(files));
+    for (auto& [name, text] : files) {
+        name = with_prefix(name, request.prefix);
+        text = with_prefix(text, request.prefix);
+    }
+    files.push_back({"manifest.json", export_manifest(request, files)});
+    return files;
+}
+
+}  // namespace trifold

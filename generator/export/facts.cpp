@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "generator/cost.hpp"
+#include "generator/error.hpp"
+#include "generator/export/c99_parts.hpp"
+
+namespace trifold {
+namespace {
+
+/// As socu counts: 7/3 n^3 a block but for the last, and 6 n^2 a right-hand side.
+std::int64_t nominal_factor_flops(const Spec& spec) {
+    return static_cast<std::int64_t>(cost(sequential(spec.horizon), spec, 1).total.flops(spec.block));
+}
+std::int64_t nominal_solve_flops(const Spec& spec) { return 2 * spec.rhs * spec.block * spec.block * (3 * spec.horizon - 2); }
+
+/// Two pointers, reals, and the ints of a status for each chain and of one flag: btd_workspace of templates/c99/api_partitioned.h.
+std::int64_t partitioned_workspace(const Spec& spec, std::int64_t chains, std::int64_t pointer) {
+    const auto bytes = element_bytes(spec.precision), block = spec.block * spec.block;
+    const auto reals =
+        checked_add(checked_multiply(3 * block, spec.horizon, "size of a solver"),
+                    checked_multiply(2 * (chains - 1), block + spec.block * spec.rhs, "size of a solver"), "size of a solver");
+    const auto alignment = std::max(pointer, bytes);
+    return (2 * pointer + checked_multiply(reals, bytes, "size of a solver") + 4 * (3 * chains + 1) + alignment - 1) / alignment *
+           alignment;
+}
+
+}  // namespace
+
+std::vector<ExportedChain> exported_chains(const ExportRequest& request) {
+    if (request.schedule == "sequential") return {};
+    const auto schedule = parse_schedule(request.schedule, request.spec.horizon);
+    if (!request.schedule.starts_with("partitioned:") && !request.schedule.starts_with("twisted:"))
+        throw SpecError(fmt::format("schedule '{}' cannot be exported; give sequential, partitioned:p or twisted:p", request.schedule));
+    if (schedule.levels.size() != 2)
+        throw SpecError(fmt::format("schedule '{}' of {} block(s) is one chain; give sequential", request.schedule, request.spec.horizon));
+    std::vector<ExportedChain> chains;
+    for (const auto& run : schedule.levels[0].runs)
+        for (std::int64_t c = 0; c < run.count; ++c) chains.push_back({run.first + c * run.stride, run.length, run.step});
+    std::ranges::sort(chains, {}, &ExportedChain::first);
+    return chains;
+}
+
+ExportFacts export_facts(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    const auto& machine = machine_of(request.target);
+    const auto bytes = element_bytes(spec.precision);
+    const auto blocks = [&](std::int64_t count) {
+        return checked_multiply(checked_multiply(count, spec.block * spec.block, "size of a solver"), bytes, "size of a solver");
+    };
+    const auto chains = exported_chains(request);
+    const auto workspace = [&](std::int64_t pointer) {
+        constexpr std::int64_t vector = 64;
+        if (machine.has_kernels()) return (kernel_program(request).workspace_bytes / vector + 1) * vector;
+        if (!chains.empty()) return partitioned_workspace(spec, std::ssize(chains), pointer);
+        const auto arrays = checked_add(blocks(spec.horizon), blocks(std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver");
+        const auto alignment = std::max(pointer, bytes);
+        return (2 * pointer + arrays + alignment - 1) / alignment * alignment;
+    };
+    std::string data = request.data ? " --data D.npy E.npy b.npy" : "";
+    if (request.prefactored) data = fmt::format(" --prefactored D.npy E.npy --shift {}", fmt::join(request.prefactored->shifts, ","));
+    if (!chains.empty()) data += fmt::format(" --schedule {}", request.schedule);
+    const auto shifts = request.prefactored ? std::ssize(request.prefactored->shifts) : 0;
+    const std::size_t precision = spec.precision == Precision::f64;
+    return {.d_bytes = blocks(spec.horizon),
+            .e_bytes = blocks(spec.horizon - 1),
+            .b_bytes = rhs_extent(spec, 1, spec.rhs) * bytes,
+            .workspace_bytes_32 = workspace(4),
+            .workspace_bytes_64 = workspace(8),
+            .table_bytes = checked_multiply(shifts, blocks(spec.horizon + std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver"),
+            .stack_bytes = machine.stack_bytes[precision] * (chains.empty() ? 1 : 2),
+            .code_bytes = machine.code_bytes[precision] * (chains.empty() ? 1 : 2),
+            .factor_flops = machine.has_kernels() ? nominal_factor_flops(spec) : exported_factor_counts(request).flops(),
+            .solve_flops = machine.has_kernels() ? nominal_solve_flops(spec) : exported_solve_counts(request).flops(),
+            .command = fmt::format("trifold export --block {} --horizon {} --precision {} --rhs {} --target {} --prefix {}{}", spec.block,
+                                   spec.horizon, to_string(spec.precision), spec.rhs, to_string(request.target), request.prefix, data)};
+}
+
+}  // namespace trifold
