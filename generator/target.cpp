@@ -17,12 +17,12 @@ struct CpuArch {
     int vector_bytes;
 };
 // psABI levels rather than CPU names: every compiler knows them, and a cached binary serves every machine of the level.
-constexpr std::array cpu_archs{CpuArch{"native", 0},     CpuArch{"x86-64", 16},    CpuArch{"x86-64-v2", 16},
-                               CpuArch{"x86-64-v3", 32}, CpuArch{"x86-64-v4", 64}, CpuArch{"armv8-a", 16}};
+constexpr std::array cpu_archs{CpuArch{"native", 0},     CpuArch{"x86-64", 16},  CpuArch{"x86-64-v2", 16}, CpuArch{"x86-64-v3", 32},
+                               CpuArch{"x86-64-v4", 64}, CpuArch{"armv8-a", 16}, CpuArch{"rv64gcv", 16}};
 constexpr std::array cuda_archs{"sm_75", "sm_80",  "sm_86",  "sm_87",  "sm_88",  "sm_89",
                                 "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"};
 constexpr std::array hip_archs{"gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"};
-constexpr std::array c99_archs{"generic", "cortex-m4", "cortex-m7", "neon", "avx2", "avx512"};
+constexpr std::array c99_archs{"generic", "cortex-m4", "cortex-m7", "neon", "avx2", "avx512", "rvv"};
 
 /// Throws SpecError unless the backend has the architecture.
 Target find_arch(Backend backend, std::string_view text, std::string_view arch, std::span<const char* const> known) {

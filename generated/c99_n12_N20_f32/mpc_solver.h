@@ -2,10 +2,10 @@
  * Made by Trifold for c99:cortex-m7; do not edit. To make it again:
  *   trifold export --block 12 --horizon 20 --precision f32 --rhs 1 --target c99:cortex-m7 --prefix mpc
  *
- * Memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 22472 with pointers of 32 bits, 22480 with 64; stack at most 512.
+ * Memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 22472 with pointers of 32 bits, 22480 with 64; stack at most 640.
  * Work: factor 81640 flops (38552 multiply-subtract, 4056 multiply, 240 divide, 240 square root);
- *   solve 16704 flops (8112, 480, 0, 0). It depends on no number but the sizes: every loop runs a fixed number of times, and only a
- *   call that fails ends sooner.
+ *   solve 16704 flops (8112 multiply-subtract, 480 multiply, 0 add).
+ *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in single precision. Compiled without contraction
  *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.
  */
@@ -33,7 +33,7 @@ typedef float mpc_real;
 /* The outcome of a call. `block` and `row` count from 0 and are -1 where the outcome concerns none. */
 typedef enum {
     MPC_OK = 0,
-    /* A is not positive definite: the pivot of this block and row is not in (0, largest finite]. So end NaN and infinity in D or E too. */
+    /* A is not positive definite: the pivot of this block and row is not in @PIVOTS@. So end NaN and infinity in D or E too. */
     MPC_NOT_POSITIVE_DEFINITE = 1,
     /* X is not finite from this block and row on: B holds NaN or infinity, or the numbers have left the range. */
     MPC_NOT_FINITE = 2,
@@ -55,7 +55,7 @@ typedef struct {
     /* The factors, in the arrays below or, after _refactor, in the caller's. Null: none. */
     const mpc_real* diagonal;
     const mpc_real* coupling;
-    /* L, of which the lower triangles are used, with 1 / L(k, k) on the diagonal; and R = E L^-T. */
+    /* L, with 1 / L(k, k) on the diagonal, of which the lower triangles are used; and E L^-T. */
     mpc_real own_diagonal[MPC_HORIZON * MPC_BLOCK * MPC_BLOCK];
     mpc_real own_coupling[MPC_COUPLINGS * MPC_BLOCK * MPC_BLOCK];
 } mpc_workspace;
@@ -86,8 +86,8 @@ mpc_status mpc_solve(const mpc_workspace* workspace, const mpc_real* b, mpc_real
 /* Factors A into the workspace and solves A X = B. Where A is not positive definite, X becomes NaN. */
 mpc_status mpc_factor_solve(mpc_workspace* workspace, const mpc_real* d, const mpc_real* e, const mpc_real* b, mpc_real* x);
 
-/* Factors A in place: L replaces the lower triangles of D, with 1 / L(k, k) on the diagonal, and E L^-T replaces E. The workspace
- * refers to both until the next factorization. A failed call leaves them half done. */
+/* Factors A in place: the lower triangles of D become L, with 1 / L(k, k) on the diagonal,
+ * and E becomes E L^-T. The workspace refers to both until the next factorization. A failed call leaves them half done. */
 mpc_status mpc_refactor(mpc_workspace* MPC_RESTRICT workspace, mpc_real* MPC_RESTRICT d, mpc_real* MPC_RESTRICT e);
 
 #ifdef __cplusplus

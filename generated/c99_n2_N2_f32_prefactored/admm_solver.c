@@ -41,13 +41,6 @@ static admm_status outcome(admm_code code, int block, int row) {
     return status;
 }
 
-/* What becomes of X where there is no factor. */
-ADMM_CODE static void poison_solution(admm_real* x) {
-    for (int i = 0; i < SIZE; ++i) {
-        x[i] = (admm_real)NAN;
-    }
-}
-
 static inline int is_finite(admm_real x) { return x >= -ADMM_LARGEST && x <= ADMM_LARGEST; }
 
 /* Names the first element of x that is NaN or infinite. */
@@ -66,6 +59,21 @@ ADMM_CODE static admm_status check_finite(const admm_real* x) {
     }
     const int block = i / VECTOR;
     return outcome(ADMM_NOT_FINITE, block, (i - block * VECTOR) / ADMM_RHS);
+}
+
+/* What becomes of X where there is no factor. */
+ADMM_CODE static void poison_solution(admm_real* x) {
+    for (int i = 0; i < SIZE; ++i) {
+        x[i] = (admm_real)NAN;
+    }
+}
+
+/* ---- where a row of the backward sweep starts, x = L^-T y, and how it ends ---- */
+
+static inline real start_row(real y) { return y; }
+static inline real end_row(real y, real sum, real reciprocal) {
+    (void)y;
+    return sum * reciprocal;
 }
 
 /* ---- sweeps: columns of a right-hand side, whose elements are m apart ---- */
@@ -114,15 +122,15 @@ ADMM_CODE static void backward_block(const real* l, const real* a, const real* x
     for (int c = 0; c < m; ++c) {
         for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
             const int r1 = partner(r);
-            pair s = {x[r * m + c], x[r1 * m + c]};
+            pair s = {start_row(x[r * m + c]), start_row(x[r1 * m + c])};
             s = subtract_columns(s, a, r, r1, x_next + c, first_row);
             s = subtract_columns(s, l, r, r1, x + c, r1 + 1);
             if (r1 > r) {
-                s.s1 *= l[r1 * n + r1];
+                s.s1 = end_row(x[r1 * m + c], s.s1, l[r1 * n + r1]);
                 x[r1 * m + c] = s.s1;
                 s.s0 -= l[r1 * n + r] * s.s1;
             }
-            x[r * m + c] = s.s0 * l[r * n + r];
+            x[r * m + c] = end_row(x[r * m + c], s.s0, l[r * n + r]);
         }
     }
 }

@@ -2,7 +2,7 @@
  * Made by Trifold for c99:cortex-m4; do not edit. To make it again:
  *   trifold export --block 2 --horizon 2 --precision f32 --rhs 1 --target c99:cortex-m4 --prefix admm --prefactored D.npy E.npy --shift 0.1,1
  *
- * Memory: constants 96 bytes, B and X 16 each; stack at most 512; nothing else is written.
+ * Memory: constants 96 bytes, B and X 16 each; stack at most 640; nothing else is written.
  * Work: solve 32 flops (12 multiply-subtract, 8 multiply). It depends on no number but the sizes: every loop runs a fixed
  *   number of times.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in single precision. Compiled without contraction
@@ -36,7 +36,7 @@ typedef float admm_real;
 /* The outcome of a call. `block` and `row` count from 0 and are -1 where the outcome concerns none. */
 typedef enum {
     ADMM_OK = 0,
-    /* A is not positive definite: the pivot of this block and row is not in (0, largest finite]. So end NaN and infinity in D or E too. */
+    /* A is not positive definite: the pivot of this block and row is not in @PIVOTS@. So end NaN and infinity in D or E too. */
     ADMM_NOT_POSITIVE_DEFINITE = 1,
     /* X is not finite from this block and row on: B holds NaN or infinity, or the numbers have left the range. */
     ADMM_NOT_FINITE = 2,

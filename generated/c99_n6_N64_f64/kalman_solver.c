@@ -36,19 +36,12 @@ static inline int partner(int k) { return k + 1 < n ? k + 1 : k; }
 
 /* ---- factorization of a block ---- */
 
-/* The only test of a pivot. It refuses NaN, whatever the sign. */
-static inline int is_pivot(real d) { return d > 0 && d <= KALMAN_LARGEST; }
-
 typedef struct {
     real c00, c01, c10, c11;
 } tile;
 
-/* c - a b' for rows r, r1 of a and j, j1 of b, over their first `count` columns. */
-static inline tile subtract_products(tile c, const real* a, int r, int r1, const real* b, int j, int j1, int count) {
-    const real* a0 = a + r * n;
-    const real* a1 = a + r1 * n;
-    const real* b0 = b + j * n;
-    const real* b1 = b + j1 * n;
+/* c - (a0, a1) (b0, b1)' for rows of `count` columns. */
+static inline tile subtract_products(tile c, const real* a0, const real* a1, const real* b0, const real* b1, int count) {
     for (int k = 0; k < count; ++k) {
         c.c00 -= a0[k] * b0[k];
         c.c01 -= a0[k] * b1[k];
@@ -58,45 +51,36 @@ static inline tile subtract_products(tile c, const real* a, int r, int r1, const
     return c;
 }
 
-/* The same for a tile on the diagonal of a a', whose c01 nobody needs. */
-static inline tile subtract_squares(tile c, const real* a, int r, int r1, int count) {
-    const real* a0 = a + r * n;
-    const real* a1 = a + r1 * n;
+/* The same for a tile on the diagonal, whose c01 nobody needs. */
+static inline tile subtract_corner(tile c, const real* a0, const real* a1, const real* b0, const real* b1, int count) {
     for (int k = 0; k < count; ++k) {
-        c.c00 -= a0[k] * a0[k];
-        c.c10 -= a1[k] * a0[k];
-        c.c11 -= a1[k] * a1[k];
+        c.c00 -= a0[k] * b0[k];
+        c.c10 -= a1[k] * b0[k];
+        c.c11 -= a1[k] * b1[k];
     }
     return c;
 }
 
-/* Rows `first` to n - 1 of a panel at columns j and j1 (potrf below the pivots, trsm): x = (source - before multipliers') L^-T,
- * where the products run over `width` columns: n, or 0 for none. x may be the source. */
-KALMAN_CODE static void solve_columns(const real* source, const real* before, const real* multipliers, int width, const real* l, real* x,
-                                   int j, int first) {
-    const int j1 = partner(j);
-    for (int r = first; r < n; r += 2) {
-        const int r1 = partner(r);
-        tile c = {source[r * n + j], source[r * n + j1], source[r1 * n + j], source[r1 * n + j1]};
-        c = subtract_products(c, before, r, r1, multipliers, j, j1, width);
-        c = subtract_products(c, x, r, r1, l, j, j1, j);
-        c.c00 *= l[j * n + j];
-        c.c10 *= l[j * n + j];
-        x[r * n + j] = c.c00;
-        x[r1 * n + j] = c.c10;
-        if (j1 > j) {
-            x[r * n + j1] = (c.c01 - c.c00 * l[j1 * n + j]) * l[j1 * n + j1];
-            x[r1 * n + j1] = (c.c11 - c.c10 * l[j1 * n + j]) * l[j1 * n + j1];
-        }
-    }
+/* ---- L L': L, with 1 / L(k, k) on the diagonal ---- */
+
+/* The only test of a pivot. It refuses NaN, whatever the sign. */
+static inline int is_pivot(real d) { return d > 0 && d <= KALMAN_LARGEST; }
+
+/* Rows that columns j and j1 are multiplied with: of the coupling to the block before, and of L. */
+typedef struct {
+    const real *before0, *before1, *own0, *own1;
+} rows;
+
+static inline void take_rows(rows* t, const real* before, int width, const real* l, int j) {
+    (void)width;
+    t->before0 = before + j * n;
+    t->before1 = before + partner(j) * n;
+    t->own0 = l + j * n;
+    t->own1 = l + partner(j) * n;
 }
 
-/* Pivots j and j1 of d - before before'. Returns the row that fails, or -1. */
-KALMAN_CODE static int factor_pivots(const real* d, const real* before, int width, real* l, int j) {
-    const int j1 = partner(j);
-    tile c = {d[j * n + j], 0, d[j1 * n + j], d[j1 * n + j1]};
-    c = subtract_squares(c, before, j, j1, width);
-    c = subtract_squares(c, l, j, j1, j);
+/* Pivots j and j1. Returns the row that fails, or -1. */
+static inline int take_pivots(tile c, real* l, int j, int j1) {
     if (!is_pivot(c.c00)) {
         return j;
     }
@@ -113,13 +97,56 @@ KALMAN_CODE static int factor_pivots(const real* d, const real* before, int widt
     return -1;
 }
 
-/* L L' = d - before before', `before` being `width` columns wide: n, or 0 for the first block. Returns the row that fails, or -1. */
+/* Rows of columns j and j1 from what their products leave. */
+static inline tile finish_columns(tile c, const real* l, int j, int j1) {
+    c.c00 *= l[j * n + j];
+    c.c10 *= l[j * n + j];
+    if (j1 > j) {
+        c.c01 = (c.c01 - c.c00 * l[j1 * n + j]) * l[j1 * n + j1];
+        c.c11 = (c.c11 - c.c10 * l[j1 * n + j]) * l[j1 * n + j1];
+    }
+    return c;
+}
+
+/* Rows `first` to n - 1 of a panel at columns j and j1 (potrf below the pivots, trsm): what x and `before` have to do with the rows t is
+ * subtracted from the source; the products with `before` run over `width` columns: n, or 0 for none. x may be the source. */
+KALMAN_CODE static void solve_columns(const real* source, const real* before, int width, const rows* t, const real* l, real* x, int j,
+                                   int first) {
+    const int j1 = partner(j);
+    for (int r = first; r < n; r += 2) {
+        const int r1 = partner(r);
+        tile c = {source[r * n + j], source[r * n + j1], source[r1 * n + j], source[r1 * n + j1]};
+        c = subtract_products(c, before + r * n, before + r1 * n, t->before0, t->before1, width);
+        c = subtract_products(c, x + r * n, x + r1 * n, t->own0, t->own1, j);
+        c = finish_columns(c, l, j, j1);
+        x[r * n + j] = c.c00;
+        x[r1 * n + j] = c.c10;
+        if (j1 > j) {
+            x[r * n + j1] = c.c01;
+            x[r1 * n + j1] = c.c11;
+        }
+    }
+}
+
+/* Pivots j and j1 of d less the products with the rows t. Returns the row that fails, or -1. */
+KALMAN_CODE static int factor_pivots(const real* d, const real* before, int width, const rows* t, real* l, int j) {
+    const int j1 = partner(j);
+    tile c = {d[j * n + j], 0, d[j1 * n + j], d[j1 * n + j1]};
+    c = subtract_corner(c, before + j * n, before + j1 * n, t->before0, t->before1, width);
+    c = subtract_corner(c, l + j * n, l + j1 * n, t->own0, t->own1, j);
+    return take_pivots(c, l, j, j1);
+}
+
+/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row that fails,
+ * or -1. */
 KALMAN_CODE static int factor_block(const real* d, const real* before, int width, real* l) {
     int failed = -1;
     for (int j = 0; j < n && failed < 0; j += 2) {
-        failed = factor_pivots(d, before, width, l, j);
+        rows t;
+        take_rows(&t, before, width, l, j);
+        failed = factor_pivots(d, before, width, &t, l, j);
         if (failed < 0) {
-            solve_columns(d, before, before, width, l, l, j, j + 2);
+            solve_columns(d, before, width, &t, l, l, j, j + 2);
         }
     }
     return failed;
@@ -128,7 +155,9 @@ KALMAN_CODE static int factor_block(const real* d, const real* before, int width
 /* x = (source - before multipliers') L^-T, where the products run over `width` columns: n, or 0 for none. x may be the source. */
 KALMAN_CODE static void solve_panel(const real* source, const real* before, const real* multipliers, int width, const real* l, real* x) {
     for (int j = 0; j < n; j += 2) {
-        solve_columns(source, before, multipliers, width, l, x, j, 0);
+        rows t;
+        take_rows(&t, multipliers, width, l, j);
+        solve_columns(source, before, width, &t, l, x, j, 0);
     }
 }
 
@@ -142,13 +171,6 @@ static kalman_status outcome(kalman_code code, int block, int row) {
     status.block = block;
     status.row = row;
     return status;
-}
-
-/* What becomes of X where there is no factor. */
-KALMAN_CODE static void poison_solution(kalman_real* x) {
-    for (int i = 0; i < SIZE; ++i) {
-        x[i] = (kalman_real)NAN;
-    }
 }
 
 static inline int is_finite(kalman_real x) { return x >= -KALMAN_LARGEST && x <= KALMAN_LARGEST; }
@@ -169,6 +191,21 @@ KALMAN_CODE static kalman_status check_finite(const kalman_real* x) {
     }
     const int block = i / VECTOR;
     return outcome(KALMAN_NOT_FINITE, block, (i - block * VECTOR) / KALMAN_RHS);
+}
+
+/* What becomes of X where there is no factor. */
+KALMAN_CODE static void poison_solution(kalman_real* x) {
+    for (int i = 0; i < SIZE; ++i) {
+        x[i] = (kalman_real)NAN;
+    }
+}
+
+/* ---- where a row of the backward sweep starts, x = L^-T y, and how it ends ---- */
+
+static inline real start_row(real y) { return y; }
+static inline real end_row(real y, real sum, real reciprocal) {
+    (void)y;
+    return sum * reciprocal;
 }
 
 /* ---- sweeps: columns of a right-hand side, whose elements are m apart ---- */
@@ -217,15 +254,15 @@ KALMAN_CODE static void backward_block(const real* l, const real* a, const real*
     for (int c = 0; c < m; ++c) {
         for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
             const int r1 = partner(r);
-            pair s = {x[r * m + c], x[r1 * m + c]};
+            pair s = {start_row(x[r * m + c]), start_row(x[r1 * m + c])};
             s = subtract_columns(s, a, r, r1, x_next + c, first_row);
             s = subtract_columns(s, l, r, r1, x + c, r1 + 1);
             if (r1 > r) {
-                s.s1 *= l[r1 * n + r1];
+                s.s1 = end_row(x[r1 * m + c], s.s1, l[r1 * n + r1]);
                 x[r1 * m + c] = s.s1;
                 s.s0 -= l[r1 * n + r] * s.s1;
             }
-            x[r * m + c] = s.s0 * l[r * n + r];
+            x[r * m + c] = end_row(x[r * m + c], s.s0, l[r * n + r]);
         }
     }
 }

@@ -4,8 +4,8 @@
  *
  * Memory: D 18432 bytes, E 18144, B and X 3072 each; the workspace 36584 with pointers of 32 bits, 36592 with 64; stack at most 1280.
  * Work: factor 35692 flops (15848 multiply-subtract, 3228 multiply, 384 divide, 384 square root);
- *   solve 13680 flops (6456, 768, 0, 0). It depends on no number but the sizes: every loop runs a fixed number of times, and only a
- *   call that fails ends sooner.
+ *   solve 13680 flops (6456 multiply-subtract, 768 multiply, 0 add).
+ *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in double precision. Compiled without contraction
  *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.
  */
@@ -33,7 +33,7 @@ typedef double kalman_real;
 /* The outcome of a call. `block` and `row` count from 0 and are -1 where the outcome concerns none. */
 typedef enum {
     KALMAN_OK = 0,
-    /* A is not positive definite: the pivot of this block and row is not in (0, largest finite]. So end NaN and infinity in D or E too. */
+    /* A is not positive definite: the pivot of this block and row is not in @PIVOTS@. So end NaN and infinity in D or E too. */
     KALMAN_NOT_POSITIVE_DEFINITE = 1,
     /* X is not finite from this block and row on: B holds NaN or infinity, or the numbers have left the range. */
     KALMAN_NOT_FINITE = 2,
@@ -55,7 +55,7 @@ typedef struct {
     /* The factors, in the arrays below or, after _refactor, in the caller's. Null: none. */
     const kalman_real* diagonal;
     const kalman_real* coupling;
-    /* L, of which the lower triangles are used, with 1 / L(k, k) on the diagonal; and R = E L^-T. */
+    /* L, with 1 / L(k, k) on the diagonal, of which the lower triangles are used; and E L^-T. */
     kalman_real own_diagonal[KALMAN_HORIZON * KALMAN_BLOCK * KALMAN_BLOCK];
     kalman_real own_coupling[KALMAN_COUPLINGS * KALMAN_BLOCK * KALMAN_BLOCK];
 } kalman_workspace;
@@ -86,8 +86,8 @@ kalman_status kalman_solve(const kalman_workspace* workspace, const kalman_real*
 /* Factors A into the workspace and solves A X = B. Where A is not positive definite, X becomes NaN. */
 kalman_status kalman_factor_solve(kalman_workspace* workspace, const kalman_real* d, const kalman_real* e, const kalman_real* b, kalman_real* x);
 
-/* Factors A in place: L replaces the lower triangles of D, with 1 / L(k, k) on the diagonal, and E L^-T replaces E. The workspace
- * refers to both until the next factorization. A failed call leaves them half done. */
+/* Factors A in place: the lower triangles of D become L, with 1 / L(k, k) on the diagonal,
+ * and E becomes E L^-T. The workspace refers to both until the next factorization. A failed call leaves them half done. */
 kalman_status kalman_refactor(kalman_workspace* KALMAN_RESTRICT workspace, kalman_real* KALMAN_RESTRICT d, kalman_real* KALMAN_RESTRICT e);
 
 #ifdef __cplusplus

@@ -62,6 +62,22 @@ void check_schedule(const ExportRequest& request) {
                                     to_string(request.target), request.schedule));
 }
 
+void check_factorization(const ExportRequest& request) {
+    if (request.factorization == Factorization::llt) return;
+    if (request.prefactored) throw SpecError("factors as constants take no square root; leave the factorization out");
+    if (machine_of(request.target).has_kernels() || !exported_chains(request).empty())
+        throw SpecError(fmt::format("factorization ldlt is of plain C and the sequential schedule; target '{}' with schedule {} has llt",
+                                    to_string(request.target), request.schedule));
+}
+
+void check_corrections(const ExportRequest& request) {
+    if (request.corrections < 0 || request.corrections > max_corrections)
+        throw SpecError(
+            fmt::format("{} corrections of a refined solution are out of range; give 0 to {}", request.corrections, max_corrections));
+    if (request.corrections > 0 && request.prefactored)
+        throw SpecError("factors as constants leave nothing of A to compute residuals with; leave the refinement out");
+}
+
 void check(const ExportRequest& request) {
     const auto& spec = request.spec;
     validate(spec);
@@ -73,6 +89,8 @@ void check(const ExportRequest& request) {
         throw SpecError(fmt::format("block size n = {} is out of range for export; give 1 to {}", spec.block, max_export_block));
     check_prefix(request.prefix);
     check_schedule(request);
+    check_factorization(request);
+    check_corrections(request);
     const auto bytes = export_facts(request).workspace_bytes_64;
     const auto vector = checked_multiply(spec.horizon * spec.block, spec.rhs, "size of B");
     const auto largest = std::numeric_limits<std::int32_t>::max();
@@ -85,9 +103,18 @@ void check(const ExportRequest& request) {
 
 }  // namespace
 
+std::string_view to_string(Factorization factorization) { return factorization == Factorization::llt ? "llt" : "ldlt"; }
+
+Factorization parse_factorization(std::string_view text) {
+    for (const auto one : {Factorization::llt, Factorization::ldlt})
+        if (text == to_string(one)) return one;
+    throw SpecError(fmt::format("unknown factorization '{}'; give llt or ldlt", text));
+}
+
 std::vector<ExportedFile> export_project(const ExportRequest& request) {
     check(request);
     std::vector<ExportedFile> files{{"btd_solver.h", c99_header(request)}, {"btd_solver.c", c99_source(request)}};
+    if (request.corrections > 0) files.push_back({"btd_refine.c", c99_refine(request)});
     if (request.prefactored) files.push_back({"btd_factors.c", c99_factors(request)});
     if (request.data || request.prefactored) files.push_back({"btd_data.c", c99_data(request)});
     files.push_back({"example_main.c", c99_example(request)});

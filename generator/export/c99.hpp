@@ -32,6 +32,12 @@ class IndefiniteMatrix : public Error {
     std::int64_t block, row;  ///< of the pivot that fails, from 0
 };
 
+/// A = L L', or A = L P L' with P the pivots and ones on L's diagonal, which takes no square roots.
+enum class Factorization { llt, ldlt };
+std::string_view to_string(Factorization factorization);
+/// "llt" or "ldlt"; throws SpecError on anything else.
+Factorization parse_factorization(std::string_view text);
+
 /// A self-contained C project to make: a solver for one Spec, without Trifold, heap or operating system.
 struct ExportRequest {
     Spec spec;                                    ///< one system, row-major and dense, E the lower coupling
@@ -40,7 +46,10 @@ struct ExportRequest {
     std::optional<ProblemData> data;              ///< baked in for the example; otherwise it makes its own
     std::optional<Prefactored> prefactored = {};  ///< factors as constants: a solver that only solves
     std::string schedule = "sequential";          ///< or partitioned:p or twisted:p, whose chains the caller may run side by side
+    Factorization factorization = Factorization::llt;
+    std::int64_t corrections = 0;  ///< of a solution that is refined; 0: there is no call that refines
 };
+inline constexpr std::int64_t max_corrections = 10;
 
 /// Pure: same request, same bytes. Throws SpecError, IndefiniteMatrix.
 std::vector<ExportedFile> export_project(const ExportRequest& request);
@@ -55,5 +64,7 @@ struct OperationCounts {
 /// What templates/c99 performs: an odd last row or column counts twice, because it is computed twice.
 OperationCounts exported_factor_counts(const ExportRequest& request);
 OperationCounts exported_solve_counts(const ExportRequest& request);
+/// Of one correction of a refined solution, beside the solve: residual and sum; with fused products or without.
+std::int64_t correction_flops(const ExportRequest& request, bool fused);
 
 }  // namespace trifold

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,12 +43,17 @@ struct ExportFacts {
 };
 ExportFacts export_facts(const ExportRequest& request);
 
+bool has_square_roots(const ExportRequest& request);
+/// Values for templates: what a factor holds, and which pivots pass.
+std::map<std::string, std::string> factor_words(const ExportRequest& request);
+
 /// The kernels of the CPU target that does the work where there is one, for one chain of all blocks.
 Program kernel_program(const ExportRequest& request);
 
 /// The C texts, with the templates' prefix btd.
 std::string c99_header(const ExportRequest& request);
 std::string c99_source(const ExportRequest& request);
+std::string c99_refine(const ExportRequest& request);
 std::string c99_data_declarations(const ExportRequest& request);
 /// The constants that the request's prefactored matrix becomes. Throws IndefiniteMatrix.
 std::string c99_factors(const ExportRequest& request);

@@ -10,27 +10,35 @@ void for_pairs(std::int64_t block, const std::function<void(std::int64_t, bool)>
     for (std::int64_t first = 0; first < block; first += 2) count(first, first + 1 < block);
 }
 
-/// solve_columns of templates/c99/blocks.c: tiles of rows from `first` on, columns j and its partner.
-void add_columns(OperationCounts& counts, std::int64_t block, std::int64_t width, std::int64_t j, bool full, std::int64_t first) {
+/// solve_columns of templates/c99/panel.c: tiles of rows from `first` on, columns j and its partner.
+void add_columns(OperationCounts& counts, std::int64_t block, std::int64_t width, std::int64_t j, bool full, std::int64_t first,
+                 bool ldlt) {
     for (auto r = first; r < block; r += 2) {
         counts.multiply_subtract += 4 * (width + j) + (full ? 2 : 0);
-        counts.multiply += full ? 4 : 2;
+        counts.multiply += ldlt ? full : full ? 4 : 2;
     }
 }
 
-void add_block(OperationCounts& counts, std::int64_t block, std::int64_t width) {
+/// take_rows of templates/c99/ldlt.c.
+void add_rows(OperationCounts& counts, std::int64_t width, std::int64_t j, bool ldlt) { counts.multiply += ldlt ? 2 * (width + j) : 0; }
+
+void add_block(OperationCounts& counts, std::int64_t block, std::int64_t width, bool ldlt = false) {
     for_pairs(block, [&](std::int64_t j, bool full) {
+        add_rows(counts, width, j, ldlt);
         counts.multiply_subtract += 3 * (width + j) + (full ? 1 : 0);
         counts.multiply += full ? 1 : 0;
         counts.divide += full ? 2 : 1;
-        counts.square_root += full ? 2 : 1;
-        add_columns(counts, block, width, j, full, j + 2);
+        if (!ldlt) counts.square_root += full ? 2 : 1;
+        add_columns(counts, block, width, j, full, j + 2, ldlt);
     });
 }
 
 /// All rows of a panel, whose products run over `width` columns.
-void add_panel(OperationCounts& counts, std::int64_t block, std::int64_t width) {
-    for_pairs(block, [&](std::int64_t j, bool full) { add_columns(counts, block, width, j, full, 0); });
+void add_panel(OperationCounts& counts, std::int64_t block, std::int64_t width, bool ldlt = false) {
+    for_pairs(block, [&](std::int64_t j, bool full) {
+        add_rows(counts, width, j, ldlt);
+        add_columns(counts, block, width, j, full, 0, ldlt);
+    });
 }
 
 /// Of a block by a block, and of a block by a vector.
@@ -38,11 +46,12 @@ std::int64_t product(std::int64_t block) { return (block + 1) / 2 * ((block + 1)
 std::int64_t vector_product(std::int64_t block) { return (block + 1) / 2 * 2 * block; }
 
 /// One sweep over one block and one right-hand side; `width` columns of the coupling.
-void add_sweep(OperationCounts& counts, std::int64_t block, std::int64_t width, bool backward) {
+void add_sweep(OperationCounts& counts, std::int64_t block, std::int64_t width, bool backward, bool ldlt = false) {
     for_pairs(block, [&](std::int64_t r, bool full) {
         const auto solved = backward ? block - 1 - (full ? r + 1 : r) : r;
         counts.multiply_subtract += 2 * (width + solved) + (full ? 1 : 0);
         counts.multiply += full ? 2 : 1;
+        if (ldlt && backward) counts.add += full ? 2 : 1;
     });
 }
 
@@ -122,22 +131,31 @@ OperationCounts partitioned_solve(std::int64_t n, const std::vector<ExportedChai
 OperationCounts exported_factor_counts(const ExportRequest& request) {
     const auto& spec = request.spec;
     if (const auto chains = exported_chains(request); !chains.empty()) return partitioned_factor(spec.block, chains);
+    const bool ldlt = request.factorization == Factorization::ldlt;
     OperationCounts first, later;
-    add_block(first, spec.block, 0);
-    add_panel(later, spec.block, 0);
-    add_block(later, spec.block, spec.block);
+    add_block(first, spec.block, 0, ldlt);
+    add_panel(later, spec.block, 0, ldlt);
+    add_block(later, spec.block, spec.block, ldlt);
     return first += (spec.horizon - 1) * later;
 }
 
 OperationCounts exported_solve_counts(const ExportRequest& request) {
     const auto& spec = request.spec;
     if (const auto chains = exported_chains(request); !chains.empty()) return spec.rhs * partitioned_solve(spec.block, chains);
+    const bool ldlt = request.factorization == Factorization::ldlt;
     OperationCounts end, inner;
     for (const bool backward : {false, true}) {
-        add_sweep(end, spec.block, 0, backward);
-        add_sweep(inner, spec.block, spec.block, backward);
+        add_sweep(end, spec.block, 0, backward, ldlt);
+        add_sweep(inner, spec.block, spec.block, backward, ldlt);
     }
     return spec.rhs * (end += (spec.horizon - 1) * inner);
+}
+
+std::int64_t correction_flops(const ExportRequest& request, bool fused) {
+    const auto block = request.spec.block, horizon = request.spec.horizon;
+    const auto products = block * block * (3 * horizon - 2);
+    // A product and its error take 3 flops or 17, a sum and its error 6, and what both lose 2 more.
+    return request.spec.rhs * (products * (fused ? 11 : 25) + 2 * horizon * block);
 }
 
 }  // namespace trifold

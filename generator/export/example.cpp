@@ -72,7 +72,8 @@ std::string c99_example(const ExportRequest& request) {
         "typedef {} btd_bits;\n"
         "static const double tolerance = {};\n"
         "{}{}\n{}\n{}",
-        single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14", size_of_x, problem(request), calls("example", request),
+        single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14", size_of_x, problem(request),
+        request.corrections > 0 ? std::string(template_text("c99/example_refined.c")) : calls("example", request),
         template_text("c99/example_main.c"));
 }
 

@@ -62,7 +62,12 @@ ExportFacts export_facts(const ExportRequest& request) {
     std::string data = request.data ? " --data D.npy E.npy b.npy" : "";
     if (request.prefactored) data = fmt::format(" --prefactored D.npy E.npy --shift {}", fmt::join(request.prefactored->shifts, ","));
     if (!chains.empty()) data += fmt::format(" --schedule {}", request.schedule);
+    if (request.factorization != Factorization::llt) data += fmt::format(" --factorization {}", to_string(request.factorization));
+    if (request.corrections > 0) data += fmt::format(" --refine {}", request.corrections);
     const auto shifts = request.prefactored ? std::ssize(request.prefactored->shifts) : 0;
+    // Of ldlt.c's rows a compiler may have three in one frame.
+    const auto row_bytes = request.factorization == Factorization::ldlt ? 12 * spec.block * bytes + 512 : 0;
+    const bool refines = request.corrections > 0;
     const std::size_t precision = spec.precision == Precision::f64;
     return {.d_bytes = blocks(spec.horizon),
             .e_bytes = blocks(spec.horizon - 1),
@@ -70,12 +75,20 @@ ExportFacts export_facts(const ExportRequest& request) {
             .workspace_bytes_32 = workspace(4),
             .workspace_bytes_64 = workspace(8),
             .table_bytes = checked_multiply(shifts, blocks(spec.horizon + std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver"),
-            .stack_bytes = machine.stack_bytes[precision] * (chains.empty() ? 1 : 2),
-            .code_bytes = machine.code_bytes[precision] * (chains.empty() ? 1 : 2),
+            .stack_bytes = machine.stack_bytes[precision] * (chains.empty() ? 1 : 2) + row_bytes + (refines ? 320 : 0),
+            .code_bytes = machine.code_bytes[precision] * (chains.empty() ? 1 : 2) + (refines ? 2048 : 0),
             .factor_flops = machine.has_kernels() ? nominal_factor_flops(spec) : exported_factor_counts(request).flops(),
             .solve_flops = machine.has_kernels() ? nominal_solve_flops(spec) : exported_solve_counts(request).flops(),
             .command = fmt::format("trifold export --block {} --horizon {} --precision {} --rhs {} --target {} --prefix {}{}", spec.block,
                                    spec.horizon, to_string(spec.precision), spec.rhs, to_string(request.target), request.prefix, data)};
+}
+
+bool has_square_roots(const ExportRequest& request) { return !request.prefactored && request.factorization == Factorization::llt; }
+
+std::map<std::string, std::string> factor_words(const ExportRequest& request) {
+    if (request.factorization == Factorization::ldlt)
+        return {{"FACTORS", "L P, with 1 / P on the diagonal, A = L P L'"}, {"PIVOTS", "(1 / largest finite, largest finite]"}};
+    return {{"FACTORS", "L, with 1 / L(k, k) on the diagonal"}, {"PIVOTS", "(0, largest finite]"}};
 }
 
 }  // namespace trifold

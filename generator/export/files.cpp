@@ -47,6 +47,7 @@ Values how_to_build(const ExportRequest& request) {
     const bool bare = machine.is_cortex_m();
     std::string sources = "btd_solver.c", objects = "example_main.o btd_solver.o";
     const auto add = [&](const std::string& name) { sources += " " + name + ".c", objects += " " + name + ".o"; };
+    if (request.corrections > 0) add("btd_refine");
     if (request.prefactored) add("btd_factors");
     if (request.prefactored || request.data) add("btd_data");
     if (bare) objects += " startup_cortex_m.o";
@@ -70,16 +71,34 @@ Values how_to_build(const ExportRequest& request) {
             {"ARCHITECTURE", machine.has_kernels() ? std::string(machine.flags.substr(machine.flags.find(' '))) : ""}};
 }
 
+Values refine_values(const ExportRequest& request) {
+    const auto flops = [&](bool fused) { return fmt::format("{}", correction_flops(request, fused)); };
+    return {{"CORRECTIONS", fmt::format("{}", request.corrections)},
+            {"FUSED_FLOPS", flops(true)},
+            {"SPLIT_FLOPS", flops(false)},
+            {"B_BYTES", fmt::format("{}", export_facts(request).b_bytes)}};
+}
+
 Values values_of(const ExportRequest& request) {
     auto values = sizes_and_costs(request);
     values.merge(how_to_build(request));
     const bool tables = request.prefactored.has_value();
     if (tables) values["SHIFTS"] = fmt::format("{}", fmt::join(request.prefactored->shifts, ", "));
     values["PURPOSE"] = tables ? "Solves" : "Factors and solves";
-    values["FILES"] = tables ? "`btd_solver.h`, `btd_solver.c` and `btd_factors.c`" : "`btd_solver.h` and `btd_solver.c`";
+    values["FILES"] = tables                    ? "`btd_solver.h`, `btd_solver.c` and `btd_factors.c`"
+                      : request.corrections > 0 ? "`btd_solver.h`, `btd_solver.c` and `btd_refine.c`"
+                                                : "`btd_solver.h` and `btd_solver.c`";
     values["DENORMAL_PIVOTS"] = tables ? "" : ", and refuses a pivot that is denormal";
     values["SCHEDULE"] = request.schedule;
     values["CHAINS"] = fmt::format("{}", exported_chains(request).size());
+    values.merge(factor_words(request));
+    values["SQUARE_ROOT"] =
+        has_square_roots(request) ? " but the square root, which `BTD_SQRT(x)` on the compiler's command line replaces" : "";
+    const bool refines = request.corrections > 0;
+    values["REFINE_RULE"] = refines ? "\n# Its sums rely on each rounding.\nbtd_refine.o: override CONTRACT = off\n" : "";
+    values["REFINE_OPTIONS"] =
+        refines ? "    set_source_files_properties(btd_refine.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)\n" : "";
+    values["REFINE"] = refines ? filled(template_text("c99/readme_refine.md"), refine_values(request)) : "";
     values["DIALECT"] = filled(template_text(dialect(request)), values);
     values["REPORT"] = filled(report_rules(machine_of(request.target)), values);
     values["USE"] = filled(template_text(tables ? "c99/readme_prefactored.md" : "c99/readme_solver.md"), values);

@@ -31,7 +31,7 @@ constexpr std::array machines{Machine{.arch = "generic",
                                       .run = qemu_m4,
                                       .size = "arm-none-eabi-size",
                                       .contract = "fast",
-                                      .stack_bytes = {512, 1024},
+                                      .stack_bytes = {640, 1024},
                                       .code_bytes = {4096, 4096},
                                       .report = "cortex_m"},
                               Machine{.arch = "cortex-m7",
@@ -41,7 +41,7 @@ constexpr std::array machines{Machine{.arch = "generic",
                                       .run = qemu_m7,
                                       .size = "arm-none-eabi-size",
                                       .contract = "fast",
-                                      .stack_bytes = {512, 768},
+                                      .stack_bytes = {640, 768},
                                       .code_bytes = {4096, 4096},
                                       .report = "cortex_m"},
                               Machine{.arch = "neon",
@@ -53,7 +53,8 @@ constexpr std::array machines{Machine{.arch = "generic",
                                       .contract = "fast",
                                       .stack_bytes = {4096, 4096},
                                       .code_bytes = {32768, 32768},
-                                      .kernels = "armv8-a"},
+                                      .kernels = "armv8-a",
+                                      .report = "qemu"},
                               Machine{.arch = "avx2",
                                       .compiler = "cc",
                                       .flags = "-std=gnu11 -march=x86-64-v3",
@@ -70,16 +71,27 @@ constexpr std::array machines{Machine{.arch = "generic",
                                       .contract = "fast",
                                       .stack_bytes = {9216, 9216},
                                       .code_bytes = {61440, 61440},
-                                      .kernels = "x86-64-v4"}};
+                                      .kernels = "x86-64-v4"},
+                              Machine{.arch = "rvv",
+                                      .compiler = "clang-19 --target=riscv64-linux-gnu",
+                                      .flags = "-std=gnu11 -march=rv64gcv",
+                                      .link = " -static",
+                                      .run = "qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=128",
+                                      .size = "riscv64-linux-gnu-size",
+                                      .contract = "fast",
+                                      .stack_bytes = {4096, 4096},
+                                      .code_bytes = {32768, 32768},
+                                      .kernels = "rv64gcv",
+                                      .report = "qemu"}};
 
 }  // namespace
 
 const Machine& machine_of(const Target& target) {
     const auto* found = std::ranges::find(machines, target.arch, &Machine::arch);
     if (target.backend != Backend::c99 || found == machines.end())
-        throw SpecError(
-            fmt::format("target '{}' cannot be exported; give c99:generic, c99:cortex-m4, c99:cortex-m7, c99:neon, c99:avx2 or c99:avx512",
-                        to_string(target)));
+        throw SpecError(fmt::format(
+            "target '{}' cannot be exported; give c99:generic, c99:cortex-m4, c99:cortex-m7, c99:neon, c99:avx2, c99:avx512 or c99:rvv",
+            to_string(target)));
     return *found;
 }
 

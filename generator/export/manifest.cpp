@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "generator/export/c99_parts.hpp"
@@ -47,7 +49,7 @@ Json numerics_json(const ExportRequest& request, Json numerics) {
         numerics["factors"] = "computed in double precision, then rounded";
         numerics["denormals"] = "used as they are";
     } else {
-        numerics["pivot"] = "passes if 0 < d <= largest finite";
+        numerics["pivot"] = fmt::format("passes if in {}", factor_words(request).at("PIVOTS"));
         numerics["denormals"] = "used as they are; where the processor flushes them to zero, a pivot that is denormal fails";
     }
     return numerics;
@@ -92,6 +94,7 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
                   {"rhs", spec.rhs},
                   {"precision", to_string(spec.precision)},
                   {"schedule", request.schedule},
+                  {"factorization", to_string(request.factorization)},
                   {"files", names},
                   {"bytes", bytes_json(request, facts)},
                   {"operations", operations_json(request, facts)},
@@ -100,6 +103,11 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
                   {"recursion", false},
                   {"heap", false},
                   {"numerics", numerics_json(request, rounding_json(machine))}};
+    if (request.corrections > 0)
+        manifest["refinement"] = {{"corrections", request.corrections},
+                                  {"flops_of_a_correction_beside_a_solve", correction_flops(request, false)},
+                                  {"with_fused_products", correction_flops(request, true)},
+                                  {"bytes_of_residual", facts.b_bytes}};
     if (request.prefactored) manifest["shifts"] = request.prefactored->shifts;
     return manifest.dump(2) + "\n";
 }

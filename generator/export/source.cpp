@@ -20,12 +20,19 @@ std::string rounding_comment(const Spec& spec) {
         precision_words(spec));
 }
 
+std::string refine_comment(const ExportRequest& request) {
+    if (request.corrections == 0) return "";
+    return fmt::format(" *   A correction: a solve, and {} flops with fused products, {} without.\n", correction_flops(request, true),
+                       correction_flops(request, false));
+}
+
 std::string work_comment(const ExportRequest& request, const ExportFacts& facts) {
     if (machine_of(request.target).has_kernels())
         return fmt::format(
             " * Work: factor {} flops, solve {}, nominal: kernels pad blocks to whole vectors. It depends on no number but the sizes.\n"
+            "{}"
             " * Rounding: to nearest, in {}; sums run in vectors and fuse, so the last bits are this compiler's and this target's.\n",
-            facts.factor_flops, facts.solve_flops, precision_words(request.spec));
+            facts.factor_flops, facts.solve_flops, refine_comment(request), precision_words(request.spec));
     const auto factor = exported_factor_counts(request), solve = exported_solve_counts(request);
     if (request.prefactored)
         return fmt::format(
@@ -35,11 +42,12 @@ std::string work_comment(const ExportRequest& request, const ExportFacts& facts)
             facts.solve_flops, solve.multiply_subtract, solve.multiply, rounding_comment(request.spec));
     return fmt::format(
         " * Work: factor {} flops ({} multiply-subtract, {} multiply, {} divide, {} square root);\n"
-        " *   solve {} flops ({}, {}, 0, 0). It depends on no number but the sizes: every loop runs a fixed number of times, and only a\n"
-        " *   call that fails ends sooner.\n"
+        " *   solve {} flops ({} multiply-subtract, {} multiply, {} add).\n"
+        "{}"
+        " *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.\n"
         "{}",
         facts.factor_flops, factor.multiply_subtract, factor.multiply, factor.divide, factor.square_root, facts.solve_flops,
-        solve.multiply_subtract, solve.multiply, rounding_comment(request.spec));
+        solve.multiply_subtract, solve.multiply, solve.add, refine_comment(request), rounding_comment(request.spec));
 }
 
 std::string memory_comment(const ExportRequest& request, const ExportFacts& facts) {
@@ -132,7 +140,11 @@ std::string interface(const ExportRequest& request) {
     std::vector<std::string_view> names{memory, "api.h"};
     if (in_place) names.push_back("api_in_place.h");
     if (has_chains) names.push_back("api_parallel.h");
-    return filled(templates(names), {{"SOLVED", in_place ? "const btd_workspace" : "btd_workspace"}});
+    if (request.corrections > 0) names.push_back("api_refine.h");
+    auto values = factor_words(request);
+    values["CORRECTIONS"] = fmt::format("{}", request.corrections);
+    values["SOLVED"] = in_place ? "const btd_workspace" : "btd_workspace";
+    return filled(templates(names), values);
 }
 
 std::string kernel_sizes(const Program& program) { return fmt::format("#define BTD_WORKSPACE_BYTES {}\n\n", program.workspace_bytes); }
@@ -150,21 +162,49 @@ std::string kernel_unit(const Program& program) {
 }
 
 std::string kernel_body(const ExportRequest& request) {
-    return fmt::format("{}\n{}\n{}", templates({"outcome.c"}), kernel_unit(kernel_program(request)), templates({"kernels.c", "init.c"}));
+    return fmt::format("{}\n{}\n{}", templates({"outcome.c", "poison.c"}), kernel_unit(kernel_program(request)),
+                       templates({"kernels.c", "init.c"}));
 }
 
 std::string plain_body(const ExportRequest& request) {
-    if (request.prefactored) return templates({"blocks.c", "outcome.c", "sweep.c", "solve_blocks.c", "prefactored.c"});
+    if (request.prefactored)
+        return templates({"blocks.c", "outcome.c", "poison.c", "sweep_llt.c", "sweep.c", "solve_blocks.c", "prefactored.c"});
     const auto chains = exported_chains(request);
     const auto sequential = templates({"solve_blocks.c", "sequential.c", "factor_solve.c", "init.c"});
     const auto partitioned = templates({"chains.c", "partitioned.c", "factor_solve.c", "init.c"});
+    const auto system = chains.empty() ? sequential : chain_tables(chains) + partitioned;
+    if (request.factorization == Factorization::ldlt)
+        return templates({"blocks.c", "factor.c", "ldlt.c", "panel.c", "outcome.c", "poison.c", "sweep_ldlt.c", "sweep.c"}) + "\n" + system;
     return fmt::format(
         "/* May be set likewise: another square root, which must round correctly for the same bits everywhere. */\n"
         "#ifndef BTD_SQRT\n"
         "#define BTD_SQRT(x) {}(x)\n"
         "#endif\n\n{}\n{}",
-        is_single(request.spec) ? "sqrtf" : "sqrt", templates({"blocks.c", "factor.c", "outcome.c", "sweep.c"}),
-        chains.empty() ? sequential : chain_tables(chains) + partitioned);
+        is_single(request.spec) ? "sqrtf" : "sqrt",
+        templates({"blocks.c", "factor.c", "llt.c", "panel.c", "outcome.c", "poison.c", "sweep_llt.c", "sweep.c"}), system);
+}
+
+constexpr std::string_view own_header = "#include \"btd_solver.h\"\n\n";
+constexpr std::string_view system_headers =
+    "#include <float.h>\n"
+    "#include <math.h>\n"
+    "#include <stdint.h>\n\n";
+
+/// Above the functions of each source file.
+std::string prologue(const Spec& spec) {
+    return fmt::format(
+        "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)\n"
+        "#error \"compile without -ffast-math and -ffinite-math-only: the tests of the pivots and of X rely on NaN and infinity\"\n"
+        "#endif\n\n"
+        "/* Indices are ints. */\n"
+        "typedef char btd_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];\n\n"
+        "/* What stands before the functions; it may be set on the compiler's command line, to an attribute that puts them into fast "
+        "memory. */\n"
+        "#ifndef BTD_CODE\n"
+        "#define BTD_CODE\n"
+        "#endif\n\n"
+        "#define BTD_LARGEST {}\n\n",
+        is_single(spec) ? "FLT_MAX" : "DBL_MAX");
 }
 
 }  // namespace
@@ -199,32 +239,26 @@ std::string c99_header(const ExportRequest& request) {
 }
 
 std::string c99_source(const ExportRequest& request) {
-    const bool single = is_single(request.spec);
     const bool has_kernels = machine_of(request.target).has_kernels();
-    const auto text = fmt::format(
-        "{}"
-        "#include \"btd_solver.h\"\n\n"
-        "#include <float.h>\n"
-        "#include <math.h>\n"
-        "#include <stdint.h>\n\n"
-        "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)\n"
-        "#error \"compile without -ffast-math and -ffinite-math-only: the tests of the pivots and of X rely on NaN and infinity\"\n"
-        "#endif\n\n"
-        "/* Indices are ints. */\n"
-        "typedef char btd_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];\n\n"
-        "/* What stands before the functions; it may be set on the compiler's command line, to an attribute that puts them into fast "
-        "memory. */\n"
-        "#ifndef BTD_CODE\n"
-        "#define BTD_CODE\n"
-        "#endif\n\n"
-        "#define BTD_LARGEST {}\n\n",
-        has_kernels ? std::string("/* See btd_solver.h. Not C99: GNU C with vector extensions, for GCC 12 and Clang. No recursion, no "
-                                  "heap, no library. */\n")
-                    : fmt::format("/* See btd_solver.h. Plain C99, and C++ as well: no recursion, no heap, no library{}. */\n",
-                                  request.prefactored ? "" : " but the square root"),
-        single ? "FLT_MAX" : "DBL_MAX");
-    if (has_kernels) return text + kernel_body(request);
-    return text + plain_body(request);
+    const auto what = has_kernels
+                          ? std::string(
+                                "/* See btd_solver.h. Not C99: GNU C with vector extensions, for GCC 12 and Clang. No recursion, no "
+                                "heap, no library. */\n")
+                          : fmt::format("/* See btd_solver.h. Plain C99, and C++ as well: no recursion, no heap, no library{}. */\n",
+                                        has_square_roots(request) ? " but the square root" : "");
+    return fmt::format("{}{}{}{}{}", what, own_header, system_headers, prologue(request.spec),
+                       has_kernels ? kernel_body(request) : plain_body(request));
+}
+
+std::string c99_refine(const ExportRequest& request) {
+    const bool single = is_single(request.spec);
+    return fmt::format(
+        "/* See btd_solver.h. Compile with -ffp-contract=off, as the Makefile does: sums rely on each rounding. */\n"
+        "{}{}{}{}",
+        system_headers, own_header, prologue(request.spec),
+        filled(templates({"outcome.c", "refine.c"}), {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
+                                                      {"FMA", single ? "fmaf" : "fma"},
+                                                      {"SPLIT", single ? "4097.0F" : "134217729.0"}}));
 }
 
 }  // namespace trifold

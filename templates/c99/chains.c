@@ -25,7 +25,7 @@ BTD_CODE static void subtract_product(real* c, const real* a, const real* b) {
         for (int j = 0; j < n; j += 2) {
             const int j1 = partner(j);
             tile t = {c[r * n + j], c[r * n + j1], c[r1 * n + j], c[r1 * n + j1]};
-            t = subtract_products(t, a, r, r1, b, j, j1, n);
+            t = subtract_products(t, a + r * n, a + r1 * n, b + j * n, b + j1 * n, n);
             c[r * n + j] = t.c00;
             c[r * n + j1] = t.c01;
             c[r1 * n + j] = t.c10;

@@ -10,13 +10,6 @@ static btd_status outcome(btd_code code, int block, int row) {
     return status;
 }
 
-/* What becomes of X where there is no factor. */
-BTD_CODE static void poison_solution(btd_real* x) {
-    for (int i = 0; i < SIZE; ++i) {
-        x[i] = (btd_real)NAN;
-    }
-}
-
 static inline int is_finite(btd_real x) { return x >= -BTD_LARGEST && x <= BTD_LARGEST; }
 
 /* Names the first element of x that is NaN or infinite. */

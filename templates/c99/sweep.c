@@ -44,15 +44,15 @@ BTD_CODE static void backward_block(const real* l, const real* a, const real* x_
     for (int c = 0; c < m; ++c) {
         for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
             const int r1 = partner(r);
-            pair s = {x[r * m + c], x[r1 * m + c]};
+            pair s = {start_row(x[r * m + c]), start_row(x[r1 * m + c])};
             s = subtract_columns(s, a, r, r1, x_next + c, first_row);
             s = subtract_columns(s, l, r, r1, x + c, r1 + 1);
             if (r1 > r) {
-                s.s1 *= l[r1 * n + r1];
+                s.s1 = end_row(x[r1 * m + c], s.s1, l[r1 * n + r1]);
                 x[r1 * m + c] = s.s1;
                 s.s0 -= l[r1 * n + r] * s.s1;
             }
-            x[r * m + c] = s.s0 * l[r * n + r];
+            x[r * m + c] = end_row(x[r * m + c], s.s0, l[r * n + r]);
         }
     }
 }

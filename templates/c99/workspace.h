@@ -4,7 +4,7 @@ typedef struct {
     /* The factors, in the arrays below or, after _refactor, in the caller's. Null: none. */
     const btd_real* diagonal;
     const btd_real* coupling;
-    /* L, of which the lower triangles are used, with 1 / L(k, k) on the diagonal; and R = E L^-T. */
+    /* @FACTORS@, of which the lower triangles are used; and E L^-T. */
     btd_real own_diagonal[BTD_HORIZON * BTD_BLOCK * BTD_BLOCK];
     btd_real own_coupling[BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK];
 } btd_workspace;

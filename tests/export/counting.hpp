@@ -12,6 +12,7 @@ struct Counting {
     Counting(double number) : value(number) {}
     double value;
     Counting& operator-=(const Counting& other) { return ++counts.subtract, value -= other.value, *this; }
+    Counting& operator+=(const Counting& other) { return ++counts.add, value += other.value, *this; }
     Counting& operator*=(const Counting& other) { return ++counts.multiply, value *= other.value, *this; }
     Counting operator-() const { return {-value}; }
 };

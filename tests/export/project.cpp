@@ -58,4 +58,14 @@ ExportRequest with_schedule(ExportRequest request, const std::string& schedule) 
     return request;
 }
 
+ExportRequest with_ldlt(ExportRequest request) {
+    request.factorization = Factorization::ldlt;
+    return request;
+}
+
+ExportRequest with_corrections(ExportRequest request, std::int64_t corrections) {
+    request.corrections = corrections;
+    return request;
+}
+
 }  // namespace trifold::test

@@ -40,6 +40,8 @@ ExportRequest request(std::int64_t block, std::int64_t horizon, Precision precis
                       const std::string& target = "c99:generic", const std::string& prefix = "btd");
 
 ExportRequest with_schedule(ExportRequest request, const std::string& schedule);
+ExportRequest with_ldlt(ExportRequest request);
+ExportRequest with_corrections(ExportRequest request, std::int64_t corrections);
 
 /// The flags every export is compiled with, to objects.
 inline const std::string strict = " -Wall -Wextra -Wpedantic -Wconversion -Werror -ffreestanding -fno-math-errno -c ";

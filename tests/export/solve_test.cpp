@@ -19,10 +19,22 @@ bool same_bits(const std::vector<Real>& left, const std::vector<Real>& right) {
     return left.size() == right.size() && (left.empty() || std::memcmp(left.data(), right.data(), left.size() * sizeof(Real)) == 0);
 }
 
-/// The lower triangles of `d` hold L with reciprocals on the diagonal, E holds the couplings of L; the upper triangles are as they were.
+Build ldlt(const std::string& compiler = "gcc -O2") {
+    auto build = plain(compiler);
+    build.factorization = Factorization::ldlt;
+    return build;
+}
+
+/// L, or L P with 1 / P on the diagonal.
+Matrix expected_factor(const System& system, Factorization factorization) {
+    Matrix l = system.dense().llt().matrixL();
+    if (factorization == Factorization::ldlt) l *= l.diagonal().eval().asDiagonal();
+    return l;
+}
+
+/// The lower triangles of `d` hold a factor with reciprocals on the diagonal, E holds its couplings; the upper triangles are as they were.
 template <class Real>
-void check_factor(const Spec& spec, const System& system, const Arrays<Real>& before, const Arrays<Real>& after) {
-    const Matrix l = system.dense().llt().matrixL();
+void check_factor(const Spec& spec, const Matrix& l, const Arrays<Real>& before, const Arrays<Real>& after) {
     const auto n = spec.block;
     double worst = 0;
     for (std::int64_t i = 0; i < spec.horizon; ++i)
@@ -57,7 +69,7 @@ void check_solves(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const 
     auto overwritten = user;
     if (build.in_place()) {
         CHECK(solver.refactor(overwritten.d.data(), overwritten.e.data()) == fine);
-        check_factor(solver.spec(), system, user, overwritten);
+        check_factor(solver.spec(), expected_factor(system, build.factorization), user, overwritten);
     }
     CHECK(solver.solve(in_place.data(), in_place.data()) == fine);
     CHECK(same_bits(x, in_place));
@@ -121,6 +133,11 @@ TEST_CASE("export: every block size solves") {
     }
 }
 
+TEST_CASE("export: every block size solves without square roots") {
+    for (const std::int64_t n : {1, 2, 3, 7, 12, 33}) check_solves<double>(n, n == 1 ? 1 : 5, n % 3 == 0 ? 3 : 1, ldlt());
+    for (const std::int64_t n : {4, 13, 64}) check_solves<float>(n, 4, n % 4 == 0 ? 2 : 1, ldlt("gcc -O3 -march=native"));
+}
+
 TEST_CASE("export: short, long and prime horizons solve") {
     for (const std::int64_t horizon : {1, 2, 3, 31, 101}) {
         check_solves<double>(3, horizon, 1, plain("clang-19 -O2"));
@@ -132,6 +149,8 @@ TEST_CASE("export: a pivot that fails is named, X is NaN, and the next call work
     check_failures<double>(5, 7, plain());
     check_failures<float>(1, 1, plain());
     check_failures<float>(8, 2, plain());
+    check_failures<double>(5, 7, ldlt());
+    check_failures<float>(8, 2, ldlt());
     for (const auto& build : kernel_builds()) check_failures<double>(5, 7, build);
 }
 
@@ -185,6 +204,14 @@ TEST_CASE("export: pivots at the ends of the range pass") {
             CHECK(x == doctest::Approx(0.25).epsilon(1e-5));
         }
     }
+}
+
+TEST_CASE("export: without square roots a pivot's reciprocal has to be finite") {
+    Exported<float> solver(1, 1, 1, ldlt());
+    const float largest = std::numeric_limits<float>::max(), smallest = std::nextafter(1 / largest, 1.0f);
+    for (const float d : {largest, smallest}) CHECK(solver.factor(&d, nullptr) == fine);
+    for (const float d : {1 / largest, std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::infinity()})
+        CHECK(solver.factor(&d, nullptr) == Status{not_positive_definite, 0, 0});
 }
 
 TEST_CASE("export: memory that is null or not aligned makes no workspace") {

@@ -30,6 +30,8 @@ constexpr Precision precision_of = sizeof(Real) == 4 ? Precision::f32 : Precisio
 /// What is exported, and the command that compiles it.
 struct Build {
     std::string target, compiler, schedule = "sequential";
+    Factorization factorization = Factorization::llt;
+    std::int64_t corrections = 0;
     bool in_place() const { return target == "c99:generic" && schedule == "sequential"; }
 };
 inline Build plain(const std::string& compiler = "gcc -O2") { return {"c99:generic", compiler + " -std=c99 -ffp-contract=off"}; }
@@ -59,8 +61,9 @@ template <class Real>
 class Exported {
   public:
     Exported(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const Build& build = plain())
-        : request_(with_schedule(request(n, horizon, precision_of<Real>, rhs, build.target), build.schedule)), project_(request_) {
-        const auto built = project_.run(build.compiler + " -shared -fPIC -o solver.so btd_solver.c -lm");
+        : request_(request_of(n, horizon, rhs, build)), project_(request_) {
+        const std::string refined = build.corrections > 0 ? " btd_refine.c" : "";
+        const auto built = project_.run(build.compiler + " -shared -fPIC -o solver.so btd_solver.c" + refined + " -lm");
         INFO(built.out);
         REQUIRE(built.status == 0);
         library_.emplace(project_.path() / "solver.so");
@@ -86,7 +89,18 @@ class Exported {
         return function<Signature>("btd_factor_solve")(workspace_, a.d.data(), a.e.data(), a.b.data(), x);
     }
 
+    Status solve_refined(const Arrays<Real>& a, Real* x) {
+        std::vector<Real> residual(a.b.size());
+        using Signature = Status(void*, const Real*, const Real*, const Real*, Real*, Real*);
+        return function<Signature>("btd_solve_refined")(workspace_, a.d.data(), a.e.data(), a.b.data(), x, residual.data());
+    }
+
   private:
+    static ExportRequest request_of(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const Build& build) {
+        auto result = with_schedule(request(n, horizon, precision_of<Real>, rhs, build.target), build.schedule);
+        result.factorization = build.factorization;
+        return with_corrections(result, build.corrections);
+    }
     struct Free {
         void operator()(void* memory) const { std::free(memory); }
     };

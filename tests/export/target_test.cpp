@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "tests/export/project.hpp"
 
 using namespace trifold;
@@ -20,11 +22,24 @@ std::string checksum(const Ran& ran) {
     return ran.out.substr(at + words.size(), 8);
 }
 
-std::string make(const std::string& target, const Spec& spec, const std::string& arguments) {
-    const Project project(request(spec.block, spec.horizon, spec.precision, spec.rhs, target));
+using Change = std::function<ExportRequest(ExportRequest)>;
+
+std::string make(const std::string& target, const Spec& spec, const std::string& arguments, const Change& change = std::identity()) {
+    const Project project(change(request(spec.block, spec.horizon, spec.precision, spec.rhs, target)));
     CAPTURE(target);
     CAPTURE(arguments);
     return checksum(project.run("make -s run CFLAGS='-O2 -Werror' " + arguments));
+}
+
+void check_bits(const Spec& spec, const Change& change = std::identity()) {
+    CAPTURE(spec.block);
+    const auto here = make("c99:generic", spec, "", change);
+    CHECK(here.find_first_not_of("0123456789abcdef") == std::string::npos);
+    CHECK(make("c99:generic", spec, "CC=clang-19", change) == here);
+    CHECK(make("c99:generic", spec, "CC=aarch64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-aarch64", change) == here);
+    CHECK(make("c99:generic", spec, "CC=riscv64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-riscv64", change) == here);
+    CHECK(make("c99:cortex-m4", spec, "CONTRACT=off", change) == here);
+    CHECK(make("c99:cortex-m7", spec, "CONTRACT=off", change) == here);
 }
 
 }  // namespace
@@ -32,24 +47,21 @@ std::string make(const std::string& target, const Spec& spec, const std::string&
 TEST_CASE("export: X has the same bits on x86-64, aarch64, riscv64, Cortex-M4 and Cortex-M7 without contraction") {
     for (const auto& spec : {Spec{.block = 12, .horizon = 20, .precision = Precision::f32}, Spec{.block = 6, .horizon = 64},
                              Spec{.block = 7, .horizon = 11, .rhs = 3},
-                             Spec{.block = 33, .horizon = 2, .precision = Precision::f32, .rhs = 2}, Spec{.block = 1, .horizon = 1}}) {
-        CAPTURE(spec.block);
-        const auto here = make("c99:generic", spec, "");
-        CHECK(here.find_first_not_of("0123456789abcdef") == std::string::npos);
-        CHECK(make("c99:generic", spec, "CC=clang-19") == here);
-        CHECK(make("c99:generic", spec, "CC=aarch64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-aarch64") == here);
-        CHECK(make("c99:generic", spec, "CC=riscv64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-riscv64") == here);
-        CHECK(make("c99:cortex-m4", spec, "CONTRACT=off") == here);
-        CHECK(make("c99:cortex-m7", spec, "CONTRACT=off") == here);
-    }
+                             Spec{.block = 33, .horizon = 2, .precision = Precision::f32, .rhs = 2}, Spec{.block = 1, .horizon = 1}})
+        check_bits(spec);
+    check_bits({.block = 7, .horizon = 20, .precision = Precision::f32},
+               [](const ExportRequest& request) { return with_corrections(with_ldlt(request), 2); });
 }
 
 TEST_CASE("export: the example runs as the Makefile has it") {
     const Spec spec{.block = 12, .horizon = 20, .precision = Precision::f32};
-    for (const std::string target : {"c99:cortex-m4", "c99:cortex-m7", "c99:neon"}) make(target, spec, "");
+    for (const std::string target : {"c99:cortex-m4", "c99:cortex-m7", "c99:neon", "c99:rvv"}) make(target, spec, "");
     if (__builtin_cpu_supports("avx2")) make("c99:avx2", spec, "");
-    make("c99:neon", {.block = 7, .horizon = 11, .rhs = 3}, "");
-    make("c99:neon", {.block = 1, .horizon = 1}, "");
+    for (const std::string target : {"c99:neon", "c99:rvv"}) {
+        make(target, {.block = 7, .horizon = 11, .rhs = 3}, "");
+        make(target, {.block = 1, .horizon = 1}, "");
+    }
+    make("c99:rvv", spec, "RUN='qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=256'");
 }
 
 TEST_CASE("export: a failure on a Cortex-M ends the emulator") {

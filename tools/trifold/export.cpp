@@ -14,7 +14,8 @@ namespace {
 
 struct Options {
     std::int64_t block = 0, horizon = 0, rhs = 0;  // 0: not given
-    std::string precision = "f64", target = "c99:generic", prefix = "btd", schedule, output = ".";
+    std::string precision = "f64", target = "c99:generic", prefix = "btd", schedule, factorization = "llt", output = ".";
+    std::int64_t corrections = 0;
     std::vector<std::string> data, prefactored;
     std::vector<double> shifts;
     GpuExportOptions gpu;
@@ -57,6 +58,8 @@ ExportRequest request_of(const Options& options) {
     request.target = parse_target(options.target);
     request.prefix = options.prefix;
     if (!options.schedule.empty()) request.schedule = options.schedule;
+    request.factorization = parse_factorization(options.factorization);
+    request.corrections = options.corrections;
     request.spec = spec_of(options);
     if (!options.data.empty()) request.data = read_data(options, request.spec);
     if (!options.prefactored.empty()) request.prefactored = read_prefactored(options, request.spec);
@@ -75,8 +78,10 @@ std::vector<ExportedFile> make_files(const ExportRequest& request) {
 }
 
 std::vector<ExportedFile> make_gpu_files(const Options& options) {
-    if (!options.data.empty() || !options.prefactored.empty() || !options.shifts.empty())
-        throw SpecError("--data, --prefactored and --shift are for c99 targets, not for " + options.target + "; leave them out");
+    if (!options.data.empty() || !options.prefactored.empty() || !options.shifts.empty() || options.corrections > 0 ||
+        options.factorization != "llt")
+        throw SpecError("--data, --prefactored, --shift, --factorization and --refine are for c99 targets, not for " + options.target +
+                        "; leave them out");
     return options.gpu.project(spec_of(options), options.target, options.prefix, options.schedule);
 }
 
@@ -108,8 +113,9 @@ Action add_export(CLI::App& app, const bool& json) {
     app.add_option("--horizon", options->horizon, "Number of diagonal blocks N");
     app.add_option("--precision", options->precision, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
     app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once; otherwise those of --data, or 1")->check(CLI::PositiveNumber);
-    app.add_option("--target", options->target,
-                   "c99:generic, c99:cortex-m4, c99:cortex-m7, c99:neon, c99:avx2 or c99:avx512; cuda:sm_87,sm_110,... or hip:gfx942,...")
+    app.add_option(
+           "--target", options->target,
+           "c99:generic, c99:cortex-m4, c99:cortex-m7, c99:neon, c99:avx2, c99:avx512 or c99:rvv; cuda:sm_87,sm_110,... or hip:gfx942,...")
         ->capture_default_str();
     app.add_option("--prefix", options->prefix, "Of every name in the code")->capture_default_str();
     app.add_option("--data", options->data, "A problem to bake in for the example: D.npy E.npy b.npy, or A.mtx b.mtx")->expected(2, 3);
@@ -122,6 +128,12 @@ Action add_export(CLI::App& app, const bool& json) {
         "--schedule", options->schedule,
         "Of c99 sequential, unless partitioned:p or twisted:p, whose chains a function of yours may run side by side; of a GPU as of "
         "generate");
+    app.add_option("--factorization", options->factorization, "Of c99: llt, or ldlt, which takes no square roots")
+        ->check(CLI::IsMember({"llt", "ldlt"}))
+        ->capture_default_str();
+    app.add_option("--refine", options->corrections,
+                   "Of c99: a call that solves and then corrects X so many times, residuals in twice the precision")
+        ->check(CLI::Range(std::int64_t{0}, max_corrections));
     app.add_option("-o,--output", options->output, "Directory to write to")->capture_default_str();
     options->gpu.add_to(app);
     app.footer("The README written beside the code says how to build, run and call it.");
