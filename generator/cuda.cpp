@@ -29,7 +29,7 @@ std::int64_t blocks_for(std::int64_t threads, std::int64_t registers) { return s
 
 std::int64_t factor_blocks(const Plan& plan, const Target& target) {
     if (plan.variant == "dataflow") return fronts_together(plan.threads, plan.factor_shared);
-    if (plan.variant == "team") return blocks_for(plan.threads, plan.padded <= 8 ? 128 : plan.padded <= 16 ? 168 : 255);
+    if (plan.variant == "team") return blocks_for(plan.threads, plan.padded <= 4 ? 128 : plan.padded <= 8 ? 168 : 255);
     if (plan.variant == "tile-dataflow")
         return std::clamp<std::int64_t>(shared_limit(target) / (plan.factor_shared + kib), 1, plan.real == 8 ? 3 : 4);
     return blocks_for(plan.threads, plan.padded <= 16 ? 255 : 168);  // with fewer registers the smallest fused fronts spill
@@ -49,9 +49,12 @@ std::int64_t forward_blocks(const Plan& plan, const Target& target) {
 
 /// Members that a thread block treats; teams treat theirs side by side.
 std::int64_t members_per_group(const Spec& spec, const Plan& plan) {
-    const auto together = plan.team > 1 ? plan.threads / plan.team : 1;
+    const auto together = plan.members_together;
     return (spec.batch + most_groups * together - 1) / (most_groups * together) * together;
 }
+
+/// Chains of a member that a thread block has side by side.
+std::int64_t chains_together(const Plan& plan) { return plan.variant == "team" ? plan.threads / plan.team / plan.members_together : 1; }
 
 /// Rows of a block that threads of one thread block have, one each, in mixed_phases.
 struct Parts {
@@ -107,9 +110,10 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
                       {Phase::inverse, shape(plan.inverse_threads, members, plan.inverse_shared)},
                       {Phase::finish_factor, shape(plan.finish_threads, members, plan.finish_shared)},
                       {Phase::finish_forward, shape(plan.finish_threads, members, plan.finish_shared)}};
-    if (plan.variant == "dataflow")
-        for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
-            variant.shapes.at(phase).all_levels = true;
+    for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward}) {
+        variant.shapes.at(phase).all_levels = plan.variant == "dataflow";
+        variant.shapes.at(phase).chains_per_task = chains_together(plan);
+    }
     const Parts parts(spec.block);
     variant.row_parts = parts.count;
     for (const auto phase : mixed_phases)
@@ -152,6 +156,8 @@ std::string emit(const Program& program) {
         {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},
         {"MEMBERS_PER_GROUP", members_per_group(spec, plan)},
         {"TEAM", plan.team},
+        {"PANELS", plan.panels},
+        {"CHAINS_PER_GROUP", chains_together(plan)},
         {"RIDERS", plan.riders},
         {"LOWER_LEADING", plan.lower_leading},
         {"STACKED_LEADING", plan.stacked_leading},
@@ -173,7 +179,7 @@ std::string emit(const Program& program) {
         text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");
     std::vector<std::string> parts{on_hip ? "platform_hip" : "platform", "common", "products", "panel"};
     const auto add = [&](std::initializer_list<const char*> names) { parts.insert(parts.end(), names.begin(), names.end()); };
-    if (plan.variant == "team") add({"team", "factor_team", "sweep_team", "entry_team"});
+    if (plan.variant == "team") add({"team", "factor_team", "sweep_team"});
     if (plan.variant == "fused") add({"factor_fused", "sweep"});
     if (plan.variant == "tiled") add({"products_tiled", "factor_tiled", "sweep"});
     if (plan.variant == "dataflow")
@@ -182,8 +188,10 @@ std::string emit(const Program& program) {
     if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
     const auto* entry = plan.variant == "dataflow"        ? "entry_dataflow"
                         : plan.variant == "tile-dataflow" ? "entry_tile_dataflow"
+                        : plan.variant == "team"          ? "entry_team"
                                                           : "entry_levels";
-    if (plan.variant != "team") add({"finish", "entry", entry});
+    if (plan.variant != "team") add({"finish"});
+    add({"entry", entry});
     for (const auto& part : parts) {
         if (part == "tile_tasks") text += tiles::constants(program.schedule, spec, plan.tile);  // a table, in the platform's words
         text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));

@@ -80,12 +80,22 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     return plan;
 }
 
-/// Larger blocks leave a lane too few registers for its rows of the panel.
-constexpr std::int64_t team_limit = 24;
-constexpr std::int64_t least_team_batch = 64;  // fewer systems are better off with a thread block each
+/// InverseShared in templates/device/inverse_tiles.cuh.
+void plan_inverse(Plan& plan) {
+    const std::int64_t square = plan.padded <= 32 ? 32 : 64, band = std::max<std::int64_t>(plan.tile, 32);
+    const std::int64_t inverse = band * (band + 4), factor = plan.tile == band ? 1 : inverse;
+    plan.inverse_threads = square * square / 16;
+    plan.inverse_shared = ((32 + band) * (square + 1) + factor + inverse) * plan.real;
+}
 
-/// A system a team of lanes (FactorShared and SweepShared in templates/device/factor_team.cuh and sweep_team.cuh).
-Plan team_plan(const Spec& spec, const Target& target) {
+/// Larger blocks leave a lane too few registers for its rows of the panels.
+std::int64_t team_limit(const Schedule& schedule) { return has_fill(schedule) ? 16 : 24; }
+
+/// From one team's shared memory to the next one's: `pitch` in templates/device/team.cuh.
+std::int64_t team_pitch(std::int64_t bytes, std::int64_t lane_bytes) { return round_up(bytes, 128) + lane_bytes % 128; }
+
+/// A chain a team of lanes (FactorShared and SweepShared in templates/device/factor_team.cuh and sweep_team.cuh).
+Plan team_plan(const Spec& spec, const Target& target, const Schedule& schedule) {
     Plan plan;
     plan.variant = "team";
     plan.real = element_bytes(spec.precision);
@@ -93,17 +103,26 @@ Plan team_plan(const Spec& spec, const Target& target) {
     plan.padded = round_up(spec.block, vector);
     plan.tile = 1;
     plan.riders = plan.columns = std::min<std::int64_t>(spec.rhs, spec.precision == Precision::f64 ? 4 : 8);
-    plan.team = 4;
-    while (plan.team < std::min<std::int64_t>(2 * plan.padded, 32)) plan.team *= 2;
-    const auto square = plan.padded * (plan.padded | 1), vectors = plan.riders * plan.padded;
-    const auto factor = round_up((2 * plan.padded * plan.padded + 2 * (2 * square + vectors) + 2 * vectors) * plan.real, 16);
-    const auto sweep = (2 * (2 * plan.padded * (plan.padded + vector) + vectors) + 2 * vectors) * plan.real;
+    plan.panels = has_fill(schedule) ? 3 : 2;
+    plan.team = 2;
+    while (plan.team < plan.padded) plan.team *= 2;
+    const bool has_slots = schedule.levels.size() > 1;
+    const auto area = plan.padded * plan.padded, square = round_up(plan.padded * (plan.padded | 1), vector),
+               vectors = plan.riders * plan.padded;
+    const std::int64_t depth = has_slots ? 1 : 2, rhs = vectors + 2 * (has_slots ? vectors : vector);
+    const auto factor = (plan.panels - 1) * area + depth * (2 * (has_slots ? area : vector) + rhs + 2 * square) + vectors;
+    const auto sweep = depth * (plan.panels * plan.padded * (plan.padded + vector) + rhs) + 2 * vectors;
+    const auto lane_bytes = plan.team * plan.real;
+    const auto factor_pitch = team_pitch(factor * plan.real, lane_bytes), sweep_pitch = team_pitch(sweep * plan.real, lane_bytes);
     plan.threads = 2 * warp_lanes(target);
-    while (plan.threads > warp_lanes(target) && plan.threads / plan.team * std::max(factor, sweep) > shared_limit(target))
+    while (plan.threads > warp_lanes(target) && plan.threads / plan.team * std::max(factor_pitch, sweep_pitch) > shared_limit(target))
         plan.threads /= 2;
+    const auto teams = plan.threads / plan.team;
+    while (2 * plan.members_together <= std::min(spec.batch, teams)) plan.members_together *= 2;
     plan.sweep_threads = plan.threads;
-    plan.factor_shared = plan.threads / plan.team * factor;
-    plan.sweep_shared = plan.threads / plan.team * sweep;
+    plan.factor_shared = teams * factor_pitch;
+    plan.sweep_shared = teams * sweep_pitch;
+    plan_inverse(plan);
     return plan;
 }
 
@@ -126,10 +145,7 @@ void plan_sweeps(Plan& plan, const Spec& spec) {
     // One thread block of full waves reads what every block of a member left: a few loads a thread, all on their way together.
     plan.finish_threads = std::min<std::int64_t>(round_up(spec.horizon, 256) / 4, 1024);
     plan.finish_shared = plan.finish_threads * 24;
-    const std::int64_t square = plan.padded <= 32 ? 32 : 64, band = std::max<std::int64_t>(plan.tile, 32);
-    const std::int64_t inverse = band * (band + 4), factor = plan.tile == band ? 1 : inverse;
-    plan.inverse_threads = square * square / 16;
-    plan.inverse_shared = ((32 + band) * (square + 1) + factor + inverse) * plan.real;
+    plan_inverse(plan);
 }
 
 bool fits(const Plan& plan, const Target& target) {
@@ -172,8 +188,7 @@ Plan tiles_flowing_plan(const Spec& spec, const Target& target, const Schedule& 
 }
 
 bool can_team(const Spec& spec, const Target& target, const Schedule& schedule) {
-    return spec.block <= team_limit && schedule.levels == sequential(schedule.horizon).levels &&
-           !spec.operations.contains(Operation::inverse) && fits(team_plan(spec, target), target);
+    return spec.block <= team_limit(schedule) && fits(team_plan(spec, target, schedule), target);
 }
 
 }  // namespace
@@ -204,8 +219,9 @@ bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule
 }
 
 bool teams_up(const Spec& spec, const Target& target, const Schedule& schedule) {
-    constexpr std::int64_t measured_limit = 16;  // beyond, a lane has two rows, and less is known
-    return target.backend == Backend::cuda && spec.block <= measured_limit && spec.batch >= least_team_batch &&
+    constexpr std::int64_t measured_limit = 16, least_batch = 64;  // fewer systems are better off with a thread block each
+    return target.backend == Backend::cuda && spec.block <= measured_limit && spec.batch >= least_batch &&
+           !spec.operations.contains(Operation::inverse) && schedule.levels == sequential(schedule.horizon).levels &&
            can_team(spec, target, schedule);
 }
 
@@ -220,11 +236,9 @@ Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule,
                         "{}, {}; give auto",
                         dataflow_limit(spec), spec.block, schedule.name, to_string(target)));
     if (variant == "team" && !can_team(spec, target, schedule))
-        throw SpecError(fmt::format(
-            "variant 'team' is for the schedule sequential, blocks up to {} and all operations but the selected inverse, not for "
-            "n = {}, {}, {}, operations {}; give auto",
-            team_limit, spec.block, schedule.name, to_string(target), to_string(spec.operations)));
-    if (variant == "team" || (variant == "auto" && teams_up(spec, target, schedule))) return team_plan(spec, target);
+        throw SpecError(fmt::format("variant 'team' is for blocks up to {} with schedule {}, not for n = {}; give auto",
+                                    team_limit(schedule), schedule.name, spec.block));
+    if (variant == "team" || (variant == "auto" && teams_up(spec, target, schedule))) return team_plan(spec, target, schedule);
     if (variant == "dataflow" || (variant == "auto" && flows(spec, target, schedule))) return flowing_plan(spec, target);
     auto plan = whole_plan(spec, target);
     const bool possible = fits(plan, target);

@@ -27,7 +27,8 @@ struct Plan {
     std::int64_t riders = 0, lower_leading = 0, stacked_leading = 0;  ///< right-hand sides in the panel (dataflow, team); dataflow's arrays
     bool front_room = true;                                           ///< dataflow: for the blocks that a front pulls
     bool crowded = false;                                             ///< dataflow: room given up for more fronts side by side
-    std::int64_t team = 1;                                            ///< lanes that have a system
+    std::int64_t team = 1, panels = 3;  ///< team: lanes that have a chain; panels of a front: L, R and, with fill, G
+    std::int64_t members_together = 1;  ///< team: whose chains a thread block has side by side
     std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
 };
 

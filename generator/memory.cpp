@@ -17,15 +17,6 @@ std::int64_t couplings_of(const Schedule& schedule) {
     return sum;
 }
 
-bool has_fill(const Schedule& schedule) {
-    return std::ranges::any_of(schedule.levels, [](const Level& level) {
-        return std::ranges::any_of(level.runs, [&](const Run& run) {
-            const auto behind_of_last = run.first + (run.count - 1) * run.stride - run.step;
-            return behind_of_last >= 0 && behind_of_last < level.size;
-        });
-    });
-}
-
 /// The matrix in f64, so that later solutions can be refined whatever becomes of the caller's arrays, and in f32; what an iteration needs.
 void add_mixed(MemoryPlan& plan, const Program& program) {
     const auto& spec = program.spec;

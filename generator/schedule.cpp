@@ -194,6 +194,15 @@ Schedule parse_schedule(std::string_view text, std::int64_t horizon) {
                     text));
 }
 
+bool has_fill(const Schedule& schedule) {
+    return std::ranges::any_of(schedule.levels, [](const Level& level) {
+        return std::ranges::any_of(level.runs, [&](const Run& run) {
+            const auto behind_of_last = run.first + (run.count - 1) * run.stride - run.step;
+            return behind_of_last >= 0 && behind_of_last < level.size;
+        });
+    });
+}
+
 std::vector<Front> chain_fronts(const Level& level, const Run& run, std::int64_t chain) {
     const auto block_or_none = [&](std::int64_t position) { return position < 0 || position >= level.size ? -1 : level.block(position); };
     const auto first = run.first + chain * run.stride;

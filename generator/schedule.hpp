@@ -61,6 +61,9 @@ Schedule twisted(std::int64_t horizon, std::int64_t chains);
 /// `auto` is not a schedule: see choose_schedule. Throws SpecError.
 Schedule parse_schedule(std::string_view text, std::int64_t horizon);
 
+/// Whether a chain anywhere has a separator behind it, to which all its fronts are coupled.
+bool has_fill(const Schedule& schedule);
+
 /// The fronts of one chain, in the order it eliminates them.
 std::vector<Front> chain_fronts(const Level& level, const Run& run, std::int64_t chain);
 

@@ -2,23 +2,32 @@
 constexpr int stage_leading = padded | 1; /* odd, so that lanes read rows without bank conflicts */
 
 struct FactorShared {
-    alignas(16) real panel[padded][panel_rows]; /* columns of [L; R], L's diagonal inverted */
+    alignas(16) real panel[panels - 1][padded][padded]; /* L by columns; then the rows of R and of G */
     struct {
-        real d[padded * stage_leading], e[padded * stage_leading]; /* in the order of the caller's arrays */
-        real b[riders * padded];
-    } stage[2];                   /* of a block and the next */
-    real solved[riders * padded]; /* y */
-    real carried[riders * padded]; /* -R y, for the next block */
+        alignas(16) real slot[2][has_slots ? padded * padded : vector_width]; /* updates of the diagonal block, column-major */
+        RhsStage rhs;
+        alignas(16) real d[padded * stage_leading], e[padded * stage_leading]; /* in the order they are stored in */
+    } stage[depth];
+    alignas(16) real solved[riders * padded]; /* y */
 };
-static_assert(sizeof(FactorShared) * teams == TRIFOLD_SHARED_FACTOR, "host and device disagree");
+static_assert(pitch<FactorShared> * teams == TRIFOLD_SHARED_FACTOR, "host and device disagree");
 
-/* What a team knows of its member. */
+/* What a team knows of its chain and of those below. */
 struct Verdict {
-    trifold_int block = -1; /* of the first pivot that failed, and its row */
-    int row = 0, floors = 0;
-    double product = 1; /* of the pivots of this lane's rows, times 2^(600 scales) */
+    trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
+    int floors = 0;              /* of this lane's row, and its part of what chains below found; likewise the logarithms */
+    double log_sum = 0;
+    double product = 1; /* of the pivots of this lane's row, times 2^(600 scales) */
     int scales = 0;
     double squares[riders] = {};
+};
+
+/* What a front leaves to the next one of its chain, or the chain to its separators: of this lane's row of them. */
+struct Carry {
+    real next[padded] = {};   /* R R' */
+    real across[padded] = {}; /* G of the next front: -G R' */
+    real behind[padded] = {}; /* the sum of G G' */
+    real y[panels][riders] = {}; /* -R y, the sum of -G y */
 };
 
 /* Numbers far from one are scaled, so that products of them neither overflow nor vanish. */
@@ -33,61 +42,62 @@ TRIFOLD_DEVICE double tame(double value, int& scales) {
     return value;
 }
 
-/* D's lower triangle, the coupling to the next block and the right-hand sides on their way; padding is the identity, or zeros. */
+constexpr trifold_int d_pitch = TRIFOLD_D_ROW > TRIFOLD_D_COLUMN ? TRIFOLD_D_ROW : TRIFOLD_D_COLUMN;
+constexpr trifold_int e_pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
+
+/* Does the contiguous index of the stored coupling of positions p and q run along the rows of A(p, q)? */
+TRIFOLD_DEVICE bool rows_contiguous(const trifold_level& level, trifold_int p, trifold_int q) {
+    return (level.index > 0 || TRIFOLD_E_ROW == 1) == (p > q);
+}
+
+/* D's lower triangle, the coupling to the next block, the updates of the chains below and the right-hand sides on their way; padding is the identity, or
+ * zeros. */
 template <bool Riders>
-TRIFOLD_DEVICE void fetch_block(FactorShared& shared, const trifold_args& args, const Member& member, trifold_int block) {
-    if (member.exists && block < TRIFOLD_HORIZON) {
-        auto& to = shared.stage[block % 2];
-        const real* d = global_pointer(static_cast<const real*>(args.d)) + member.index * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
-        const real* e = global_pointer(static_cast<const real*>(args.e)) + member.index * TRIFOLD_E_MEMBER + block * TRIFOLD_E_STAGE;
-        const bool has_next = block + 1 < TRIFOLD_HORIZON;
+TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, trifold_int k) {
+    if (k < task.chain.length) {
+        auto& to = shared.stage[k % depth];
+        const trifold_int position = position_of(task.chain, k), block = block_at(level, position);
+        const real* d = global_pointer(static_cast<const real*>(args.d)) + task.member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+        const real* e = global_pointer(coupling_at(args, level, task.member, position, position + task.chain.step));
+        const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
+        const bool coupled = has_next(task.chain, k);
 #pragma unroll 4
-        for (int k = team_lane(); k < padded * padded; k += team) {
-            const int u = k % padded, v = k / padded, at = u + v * stage_leading;
-            const int r = TRIFOLD_D_ROW == 1 ? u : v, c = TRIFOLD_D_ROW == 1 ? v : u;
-            const int i = TRIFOLD_E_ROW == 1 ? u : v, j = TRIFOLD_E_ROW == 1 ? v : u;
-            const bool inside = u < block_size && v < block_size;
-            if (inside && c <= r) copy_element_async(to.d + at, d + r * TRIFOLD_D_ROW + c * TRIFOLD_D_COLUMN);
-            if (!inside) to.d[at] = u == v ? real(1) : real(0), to.e[at] = 0;
-            if (inside && has_next) copy_element_async(to.e + at, e + i * TRIFOLD_E_ROW + j * TRIFOLD_E_COLUMN);
+        for (int at = team_lane(); at < padded * padded; at += team) {
+            const int u = at % padded, v = at / padded, place = u + v * stage_leading;
+            const bool inside = u < block_size && v < block_size, lower = TRIFOLD_D_ROW == 1 ? v <= u : u <= v;
+            if (inside && lower) copy_element_async(to.d + place, d + u + v * d_pitch);
+            if (!inside) to.d[place] = u == v ? real(1) : real(0), to.e[place] = 0;
+            if (inside && coupled) copy_element_async(to.e + place, e + u + v * pitch_of_e);
         }
-        if (Riders) fetch_columns(to.b, args.b, args.b_strides, member, block, {0, static_cast<int>(args.columns)});
+        if (has_slots && level.index > 0) {
+#pragma unroll
+            for (int side = 0; side < 2; ++side)
+                if (has_side(block, side))
+                    for (int at = team_lane() * vector_width; at < padded * padded; at += team * vector_width)
+                        copy_async(to.slot[side] + at, update_of(args, task.member, block, side) + at);
+        }
+        if (Riders) fetch_running(to.rhs, args, level, task.member, block, {0, static_cast<int>(args.columns)});
     }
     end_copies();
 }
 
-/* D -= R R' with the R that the block before has left in the panel; a lane has squares of 2 by 2 of the lower part. */
-TRIFOLD_DEVICE void update_diagonal(FactorShared& shared, real* d) {
-    constexpr int pairs = padded / 2, squares = pairs * (pairs + 1) / 2;
-#pragma unroll 1
-    for (int square = team_lane(); square < squares; square += team) {
-        int p = 0, q = square;
-        while (q > p) q -= ++p;
-        real sum[2][2] = {};
-#pragma unroll 4
-        for (int k = 0; k < padded; ++k) {
-            const real* column = shared.panel[k] + padded;
-            const real a[2] = {column[2 * p], column[2 * p + 1]}, b[2] = {column[2 * q], column[2 * q + 1]};
+/* This lane's row of the first front's coupling to the separator behind the chain. */
+TRIFOLD_DEVICE void load_behind(Carry& carry, const trifold_args& args, const trifold_level& level, const Task& task) {
+    const Chain& chain = task.chain;
+    if (!has_fill || chain.behind < 0 || chain.length == 0 || team_lane() >= block_size) return;
+    const real* from = global_pointer(coupling_at(args, level, task.member, chain.behind, chain.first));
+    const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
+    const bool along = rows_contiguous(level, chain.behind, chain.first);
+    from += along ? team_lane() : team_lane() * pitch_of_e;
 #pragma unroll
-            for (int e = 0; e < 4; ++e) sum[e / 2][e % 2] += a[e / 2] * b[e % 2];
-        }
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int r = 2 * p + e / 2, c = 2 * q + e % 2;
-            if (r >= c) d[TRIFOLD_D_ROW == 1 ? r + c * stage_leading : c + r * stage_leading] -= sum[e / 2][e % 2];
-        }
-    }
+    for (int c = 0; c < block_size; ++c) carry.across[c] = from[along ? c * pitch_of_e : c];
 }
 
-/* What smaller pivots of the block are raised to, from D as the caller gave it. */
-TRIFOLD_DEVICE real find_floor(const real* d, const trifold_args& args, const Member& member, trifold_int block) {
+/* What smaller pivots of the block are raised to, from this row's diagonal entry as the caller gave it. */
+TRIFOLD_DEVICE real find_floor(real diagonal, const trifold_args& args) {
     if (!(args.pivot_floor > 0)) return static_cast<real>(-infinity());
-    double most = -infinity();
-    if (member.exists)
-        for (int r = team_lane(); r < block_size; r += team) {
-            const double value = static_cast<double>(d[r * (stage_leading + 1)] + diagonal_term(args, member.index, block, r));
-            if (value > most) most = value;
-        }
+    double most = team_lane() < block_size ? static_cast<double>(diagonal) : -infinity();
+    if (!(most > -infinity())) most = -infinity();
     for (int mask = team / 2; mask > 0; mask /= 2) {
         const double other = shuffle_xor(most, mask);
         if (other > most) most = other;
@@ -95,155 +105,245 @@ TRIFOLD_DEVICE real find_floor(const real* d, const trifold_args& args, const Me
     return static_cast<real>(args.pivot_floor * most);
 }
 
-/* This lane's rows of the panel, from the stage. */
-TRIFOLD_DEVICE void load_rows(real (&a)[row_sets][padded], const FactorShared& shared, const trifold_args& args, const Member& member, trifold_int block) {
-    const auto& stage = shared.stage[block % 2];
-    const bool has_next = block + 1 < TRIFOLD_HORIZON, has_term = args.diagonal != nullptr || args.shift != nullptr;
+/* This lane's row of every panel, and the pivots' floor. Where there is no front, the identity: that changes nothing that a team knows. */
+TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], const FactorShared& shared, const Carry& carry, const trifold_args& args,
+                              const trifold_level& level, const Task& task, trifold_int k) {
+    const auto& stage = shared.stage[k % depth];
+    const int row = team_lane();
+    const bool exists = k < task.chain.length && row < padded;
+    const trifold_int position = position_of(task.chain, k), block = block_at(level, position);
+    const bool coupled = exists && has_next(task.chain, k), along = rows_contiguous(level, position + task.chain.step, position);
+    const bool low = has_slots && exists && level.index > 0 && has_side(block, 0);
+    const bool high = has_slots && exists && level.index > 0 && has_side(block, 1);
+    const int at = exists ? row : 0, step = along ? stage_leading : 1;
+    const real* e = stage.e + (along ? at : at * stage_leading);
+    real term = 0, diagonal = 0;
+    if (exists && row < block_size && (args.diagonal != nullptr || args.shift != nullptr)) term = diagonal_term(args, task.member, block, row);
 #pragma unroll
-    for (int s = 0; s < row_sets; ++s) {
-        const int row = row_of(s), r = row < padded ? row : row - padded;
-        const bool in_pivot = row < padded, exists = in_pivot || (has_next && row < panel_rows);
-        const int step = (in_pivot ? TRIFOLD_D_ROW == 1 : TRIFOLD_E_ROW == 1) ? stage_leading : 1;
-        const real* from = (in_pivot ? stage.d : stage.e) + (exists ? r * (step == 1 ? stage_leading : 1) : 0);
-        real term = 0;
-        if (has_term && in_pivot && row < block_size && member.exists) term = diagonal_term(args, member.index, block, row);
-#pragma unroll
-        for (int k = 0; k < padded; ++k) {
-            a[s][k] = exists && (!in_pivot || k <= row) ? from[k * step] : real(0);
-            if (k == row) a[s][k] += term;
-        }
+    for (int c = 0; c < padded; ++c) {
+        real value = row == c ? real(1) : real(0);
+        if (exists && c <= row) value = stage.d[TRIFOLD_D_ROW == 1 ? at + c * stage_leading : c + at * stage_leading];
+        if (c == row) value += term, diagonal = value;
+        if (low && c <= row) value -= stage.slot[0][at + c * padded];
+        if (high && c <= row) value -= stage.slot[1][at + c * padded];
+        a[0][c] = value - carry.next[c];
+        a[1][c] = coupled ? e[c * step] : real(0);
+        if constexpr (has_fill) a[2][c] = carry.across[c];
     }
+    const real floor = find_floor(diagonal, args);
+    return k < task.chain.length ? floor : static_cast<real>(-infinity());
 }
 
 /* 1 / sqrt of a pivot, and what becomes of it. Nearly all pivots pass the first test, after which nothing waits for the others. */
-TRIFOLD_DEVICE real scale_of(real& d, real floor, bool in_block, trifold_int block, int row, Verdict& verdict) {
+TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, Verdict& verdict) {
     constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
     if (d >= floor && d > real(1) / most && d < most) return quick_rsqrt(d);
-    if (d < floor && in_block) d = floor, ++verdict.floors;
+    if (d < floor && row < block_size) {
+        d = floor;
+        if (row == team_lane()) ++verdict.floors;
+    }
     const bool passes = d > real(0) && d <= largest;
-    if (!passes && verdict.block < 0) verdict.block = block, verdict.row = row;
+    if (!passes && verdict.failure == sound) verdict.failure = failure + row;
     return passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
 }
 
-/* The panel, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows and, on those of R, become -R y. */
+/* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, and -R y, -G y. `failure` is the number that a
+ * failure of the first row has. */
 template <bool Riders>
-TRIFOLD_DEVICE void factor_rows(real (&a)[row_sets][padded], real (&y)[row_sets][riders], FactorShared& shared, real floor, trifold_int block,
+TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real floor, trifold_int failure,
                                 Verdict& verdict) {
-    real pivots[row_sets];
-#pragma unroll
-    for (int s = 0; s < row_sets; ++s) pivots[s] = 1;
-    real next[row_sets]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
-#pragma unroll
-    for (int s = 0; s < row_sets; ++s) next[s] = a[s][0];
+    const int row = team_lane();
+    real pivot = 1, next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
 #pragma unroll
     for (int j = 0; j < padded; ++j) {
-        real own[row_sets], d = value_of_row(next, j);
-        const real scale = scale_of(d, floor, j < block_size, block, j, verdict);
+        real own[panels], d = value_of_lane(next, j);
+        const real scale = scale_of(d, floor, j, failure, verdict);
+        if (row == j) pivot = d;
 #pragma unroll
-        for (int s = 0; s < row_sets; ++s) {
-            const int row = row_of(s);
-            if (row == j) pivots[s] = d;
-            own[s] = row > j ? a[s][j] * scale : real(0);
-            if (j + 1 < padded) next[s] = a[s][j + 1] - own[s] * own[s];
-            a[s][j] = row == j ? scale : own[s];
-            if (row < panel_rows) shared.panel[j][row] = a[s][j];
-            if (Riders && row == j) {
+        for (int p = 0; p < panels; ++p) own[p] = p > 0 || row > j ? a[p][j] * scale : real(0);
+        if (j + 1 < padded) next = a[0][j + 1] - own[0] * own[0];
+        if (row < padded) shared.panel[0][j][row] = own[0];
+        if (Riders && row == j) {
 #pragma unroll
-                for (int c = 0; c < riders; ++c) {
-                    y[s][c] *= scale;
-                    shared.solved[c * padded + j] = y[s][c];
-                }
+            for (int c = 0; c < riders; ++c) {
+                y[0][c] *= scale;
+                shared.solved[c * padded + j] = y[0][c];
             }
         }
+#pragma unroll
+        for (int p = 0; p < panels; ++p) a[p][j] = own[p];
+        if (row == j) a[0][j] = scale;
         warp_sync();
 #pragma unroll
-        for (int k = j + 1; k < padded; ++k) {
-            const real other = shared.panel[j][k];
+        for (int c = j + 1; c < padded; ++c) {
+            const real other = shared.panel[0][j][c];
 #pragma unroll
-            for (int s = 0; s < row_sets; ++s) a[s][k] -= own[s] * other;
+            for (int p = 0; p < panels; ++p) a[p][c] -= own[p] * other;
         }
         if (Riders) {
 #pragma unroll
             for (int c = 0; c < riders; ++c)
 #pragma unroll
-                for (int s = 0; s < row_sets; ++s) y[s][c] -= own[s] * shared.solved[c * padded + j];
+                for (int p = 0; p < panels; ++p) y[p][c] -= own[p] * shared.solved[c * padded + j];
         }
     }
-#pragma unroll
-    for (int s = 0; s < row_sets; ++s)
-        if (row_of(s) < block_size) {
-            verdict.product *= tame(static_cast<double>(pivots[s]), verdict.scales);
-            verdict.product = tame(verdict.product, verdict.scales);
-        }
+    if (row < block_size) {
+        verdict.product *= tame(static_cast<double>(pivot), verdict.scales);
+        verdict.product = tame(verdict.product, verdict.scales);
+    }
 }
 
-/* L, its diagonal inverted, and R; y to X, and what the next block takes of it. */
+/* L, its diagonal inverted, R and G; y to X. */
 template <bool Riders>
-TRIFOLD_DEVICE void store_rows(const real (&a)[row_sets][padded], const real (&y)[row_sets][riders], FactorShared& shared, const trifold_args& args,
-                               const Member& member, trifold_int block, Verdict& verdict) {
+TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[panels][riders], const trifold_args& args, trifold_int member,
+                               trifold_int block, Verdict& verdict) {
+    const int row = team_lane();
+    if (row >= padded) return;
 #pragma unroll
-    for (int s = 0; s < row_sets; ++s) {
-        const int row = row_of(s), r = row < padded ? row : row - padded;
-        if (row >= panel_rows) continue;
-        if (member.exists) {
-            real* to = (row < padded ? factor_of(args, member.index, block) : next_of(args, member.index, block)) + r;
+    for (int p = 0; p < panels; ++p) {
+        real* to = (p == 0 ? factor_of(args, member, block) : p == 1 ? next_of(args, member, block) : behind_of(args, member, block)) + row;
 #pragma unroll
-            for (int k = 0; k < padded; ++k) to[k * padded] = a[s][k];
-        }
-        if constexpr (Riders) {
+        for (int c = 0; c < padded; ++c) to[c * padded] = a[p][c];
+    }
+    if (!Riders || row >= block_size) return;
 #pragma unroll
-            for (int c = 0; c < riders; ++c) {
-                if (row >= padded) shared.carried[c * padded + r] = y[s][c];
-                if (row >= block_size) continue;
-                verdict.squares[c] += static_cast<double>(y[s][c]) * static_cast<double>(y[s][c]);
-                if (member.exists && c < args.columns) static_cast<real*>(args.x)[rhs_at(args.x_strides, member.index, block, row, c)] = y[s][c];
+    for (int c = 0; c < riders; ++c) {
+        verdict.squares[c] += static_cast<double>(y[0][c]) * static_cast<double>(y[0][c]);
+        if (c < args.columns) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, c)] = y[0][c];
+    }
+}
+
+/* Products of this lane's rows of R and G with everybody's. */
+TRIFOLD_DEVICE void multiply_rows(Carry& carry, const real (&a)[panels][padded], FactorShared& shared) {
+    const int row = team_lane();
+    if (row < padded) {
+#pragma unroll
+        for (int p = 1; p < panels; ++p)
+#pragma unroll
+            for (int c = 0; c < padded; c += vector_width) {
+                real v[vector_width];
+#pragma unroll
+                for (int k = 0; k < vector_width; ++k) v[k] = a[p][c + k];
+                store_vector(&shared.panel[p - 1][row][c], v);
+            }
+    }
+    warp_sync();
+#pragma unroll
+    for (int c = 0; c < padded; ++c) {
+        real next = 0, across = 0;
+#pragma unroll
+        for (int k = 0; k < padded; k += vector_width) {
+            real r[vector_width], g[vector_width];
+            load_vector(r, &shared.panel[0][c][k]);
+            if constexpr (has_fill) load_vector(g, &shared.panel[1][c][k]);
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v) {
+                next += a[1][k + v] * r[v];
+                if constexpr (has_fill) across -= a[2][k + v] * r[v], carry.behind[c] += a[2][k + v] * g[v];
             }
         }
+        carry.next[c] = next;
+        if constexpr (has_fill) carry.across[c] = across;
     }
 }
 
-TRIFOLD_DEVICE void store_verdict(const trifold_args& args, const Member& member, const Verdict& verdict) {
+/* The chain's updates of the separators beside it, and the coupling it leaves between them. */
+TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, const trifold_level& level, const Task& task) {
+    const Chain& chain = task.chain;
+    const int row = team_lane();
+    const bool add = level.index > 0;
+    if (!has_slots || row >= padded) return;
+    if (chain.ahead >= 0) {
+        real* to = update_of(args, task.member, block_at(level, chain.ahead), side_ahead(chain)) + row;
+#pragma unroll
+        for (int c = 0; c < padded; ++c) to[c * padded] = (add ? to[c * padded] : real(0)) + carry.next[c];
+    }
+    if constexpr (has_fill) {
+        if (chain.behind < 0) return;
+        real* to = update_of(args, task.member, block_at(level, chain.behind), side_behind(chain)) + row;
+#pragma unroll
+        for (int c = 0; c < padded; ++c) to[c * padded] = (add ? to[c * padded] : real(0)) + carry.behind[c];
+        if (chain.ahead < 0) return;
+        real* coupling = buffer<real>(args, TRIFOLD_OFFSET_COUPLING) + next_coupling_index(level, task.member, chain) * storage;
+        const bool up = chain.step > 0; /* the separator behind is the lower one then, and its row a column */
+#pragma unroll
+        for (int c = 0; c < padded; ++c) coupling[up ? c + row * padded : row + c * padded] = carry.across[c];
+    }
+}
+
+TRIFOLD_DEVICE void gather_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
+    each_slot_below(level, task, [&](trifold_int slot) {
+        const trifold_int failure = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[slot];
+        if (failure < verdict.failure) verdict.failure = failure;
+        verdict.floors += buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[slot];
+        verdict.log_sum += buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[slot];
+    });
+    if (!has_slots || level.index == 0) return;
+#pragma unroll
+    for (int mask = team / 2; mask > 0; mask /= 2) {
+        const trifold_int other = shuffle_xor(verdict.failure, mask);
+        if (other < verdict.failure) verdict.failure = other;
+    }
+}
+
+TRIFOLD_DEVICE void leave_verdict(const Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
     constexpr double log_scale = 600 * 0.693147180559945309417;
-    const double sum = sum_of_team(natural_log(verdict.product) + verdict.scales * log_scale);
-    if (!member.exists || team_lane() != 0) return;
-    const bool failed = verdict.block >= 0;
-    buffer<trifold_status>(args, TRIFOLD_OFFSET_STATUS)[member.index] = {static_cast<int>(verdict.block), verdict.row, verdict.floors};
-    buffer<double>(args, TRIFOLD_OFFSET_LOG_DETERMINANT)[member.index] = failed ? not_a_number() : sum;
+    const double log_sum = sum_of_team(verdict.log_sum + natural_log(verdict.product) + verdict.scales * log_scale);
+    const int floors = static_cast<int>(sum_of_team(verdict.floors));
+    const bool add = level.index > 0, failed = verdict.failure != sound;
+    each_slot_above(level, task, [&](trifold_int slot, bool sums) {
+        trifold_int& failure = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[slot];
+        failure = add && failure < verdict.failure ? failure : verdict.failure;
+        int& raised = buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[slot];
+        raised = (add ? raised : 0) + (sums ? floors : 0);
+        double& sum = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[slot];
+        sum = (add ? sum : 0) + (sums ? log_sum : 0);
+    });
+    if (!is_whole(task.chain) || team_lane() != 0) return;
+    trifold_status status{-1, 0, floors};
+    if (failed) status.block = verdict.failure / block_size % TRIFOLD_HORIZON, status.row = verdict.failure % block_size;
+    buffer<trifold_status>(args, TRIFOLD_OFFSET_STATUS)[task.member] = status;
+    buffer<double>(args, TRIFOLD_OFFSET_LOG_DETERMINANT)[task.member] = failed ? not_a_number() : log_sum;
 }
 
 template <bool Riders>
-TRIFOLD_DEVICE void factor_member(const trifold_args& args, const Member& member) {
+TRIFOLD_DEVICE void factor_chain(const trifold_args& args, const trifold_level& level, const Task& task) {
     FactorShared& shared = shared_of_team<FactorShared>();
-    Verdict verdict;
-    fetch_block<Riders>(shared, args, member, 0);
-    fetch_block<Riders>(shared, args, member, 1);
-#pragma unroll 1
-    for (trifold_int block = 0; block < TRIFOLD_HORIZON; ++block) {
-        auto& stage = shared.stage[block % 2];
-        wait_copies<1>();
-        warp_sync();
-        const real floor = find_floor(stage.d, args, member, block);
-        if (block > 0) {
-            if (args.pivot_floor > 0) warp_sync();
-            update_diagonal(shared, stage.d);
-            warp_sync();
-        }
-        real a[row_sets][padded], y[row_sets][riders];
-        load_rows(a, shared, args, member, block);
+    const Columns columns{0, static_cast<int>(args.columns)};
 #pragma unroll
-        for (int s = 0; s < row_sets; ++s)
+    for (int k = 0; k < depth; ++k) fetch_front<Riders>(shared, args, level, task, k);
+    Verdict verdict;
+    gather_verdict(verdict, args, level, task);
+    if (Riders) gather_quadratic(verdict.squares, args, level, task, columns);
+    Carry carry;
+    load_behind(carry, args, level, task);
+#pragma unroll 1
+    for (trifold_int k = 0; k < task.steps; ++k) {
+        const trifold_int block = block_at(level, position_of(task.chain, k));
+        wait_copies<depth - 1>();
+        warp_sync();
+        real a[panels][padded];
+        const real floor = load_rows(a, shared, carry, args, level, task, k);
+        if (Riders) {
 #pragma unroll
             for (int c = 0; c < riders; ++c) {
-                const int row = row_of(s), at = c * padded + row;
-                y[s][c] = Riders && row < padded ? stage.b[at] + (block > 0 ? shared.carried[at] : real(0)) : real(0);
+                carry.y[0][c] = carry.y[1][c];
+                if (team_lane() < padded) carry.y[0][c] += running_value(shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
+                carry.y[1][c] = 0;
             }
+        }
         warp_sync();
-        fetch_block<Riders>(shared, args, member, block + 2);
-        factor_rows<Riders>(a, y, shared, floor, block, verdict);
-        store_rows<Riders>(a, y, shared, args, member, block, verdict);
+        fetch_front<Riders>(shared, args, level, task, k + depth);
+        factor_rows<Riders>(a, carry.y, shared, floor, (level.index * TRIFOLD_HORIZON + block) * block_size, verdict);
+        if (k < task.chain.length) store_rows<Riders>(a, carry.y, args, task.member, block, verdict);
+        multiply_rows(carry, a, shared);
+        if (k + 1 != task.chain.length) continue;
+        leave_chain(carry, args, level, task);
+        if (Riders) leave_rhs(carry.y, args, level, task, columns);
+        carry = {};
     }
     wait_copies<0>();
-    store_verdict(args, member, verdict);
-    if (Riders) store_quadratic(verdict.squares, args, member, {0, static_cast<int>(args.columns)});
+    leave_verdict(verdict, args, level, task);
+    if (Riders) leave_quadratic(verdict.squares, args, level, task, columns);
     warp_sync();
 }

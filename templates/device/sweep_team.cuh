@@ -1,140 +1,167 @@
-/* Sweeps by teams: a lane has a row of [L; R] on the way forward, a column of L or of R on the way back. */
+/* Sweeps by teams: a lane has its row of L, R and G on the way forward, its column of each on the way back. */
 constexpr int block_leading = padded + vector_width;
 
 struct SweepShared {
     struct {
-        alignas(16) real factor[padded * block_leading], next[padded * block_leading]; /* column-major */
-        alignas(16) real b[riders * padded];
-    } stage[2]; /* of a block and the one after it on the way */
-    alignas(16) real solved[riders * padded];
-    alignas(16) real carried[riders * padded]; /* what the next block subtracts */
+        alignas(16) real panel[panels][padded * block_leading]; /* column-major */
+        RhsStage rhs;
+    } stage[depth];
+    alignas(16) real beside[2][riders * padded]; /* on the way back: the solutions of the next block and of that behind the chain */
 };
-static_assert(sizeof(SweepShared) * teams == TRIFOLD_SHARED_SWEEP, "host and device disagree");
+static_assert(pitch<SweepShared> * teams == TRIFOLD_SHARED_SWEEP, "host and device disagree");
 
-/* The order of a sweep's blocks: the number-th of them, or none. */
+/* The order of a sweep's fronts: the number-th of them, or none. */
 template <bool Forward>
-TRIFOLD_DEVICE trifold_int block_number(trifold_int number) {
-    if (number >= TRIFOLD_HORIZON) return -1;
-    return Forward ? number : TRIFOLD_HORIZON - 1 - number;
+TRIFOLD_DEVICE trifold_int front_number(const Chain& chain, trifold_int number) {
+    if (number >= chain.length) return -1;
+    return Forward ? number : chain.length - 1 - number;
 }
 
 template <bool Forward>
-TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args, const Member& member, trifold_int number, Columns columns) {
-    const trifold_int block = block_number<Forward>(number);
-    if (member.exists && block >= 0) {
-        auto& to = shared.stage[number % 2];
-        const real* factor = factor_of(args, member.index, block);
-        const real* next = next_of(args, member.index, block);
+TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, trifold_int number,
+                                  Columns columns) {
+    const trifold_int k = front_number<Forward>(task.chain, number);
+    if (k >= 0) {
+        auto& to = shared.stage[number % depth];
+        const trifold_int block = block_at(level, position_of(task.chain, k));
         constexpr int vectors = padded / vector_width;
+#pragma unroll
+        for (int p = 0; p < panels; ++p) {
+            const real* from = p == 0   ? factor_of(args, task.member, block)
+                               : p == 1 ? next_of(args, task.member, block)
+                                        : behind_of(args, task.member, block);
 #pragma unroll 2
-        for (int e = team_lane(); e < vectors * padded; e += team) {
-            const int at = e % vectors * vector_width + e / vectors * block_leading;
-            copy_async(to.factor + at, factor + e * vector_width);
-            copy_async(to.next + at, next + e * vector_width);
+            for (int e = team_lane(); e < vectors * padded; e += team)
+                copy_async(to.panel[p] + e % vectors * vector_width + e / vectors * block_leading, from + e * vector_width);
         }
-        fetch_columns(to.b, args.b, args.b_strides, member, block, columns);
+        if (Forward)
+            fetch_running(to.rhs, args, level, task.member, block, columns);
+        else
+            fetch_columns(to.rhs.b, args.b, args.b_strides, task.member, block, columns);
     }
     end_copies();
 }
 
-/* Rows of [L; R], or columns of L and of R. */
+/* This lane's row of every panel, or column. */
 template <bool Forward>
-TRIFOLD_DEVICE void load_lines(real (&a)[row_sets][padded], const SweepShared& shared, trifold_int number) {
-    const auto& stage = shared.stage[number % 2];
+TRIFOLD_DEVICE void load_lines(real (&a)[panels][padded], const SweepShared& shared, trifold_int number) {
+    const int line = team_lane() < padded ? team_lane() : 0;
 #pragma unroll
-    for (int s = 0; s < row_sets; ++s) {
-        const int row = row_of(s), line = row < padded ? row : row < panel_rows ? row - padded : 0;
-        const real* from = (row < padded ? stage.factor : stage.next) + (Forward ? line : line * block_leading);
+    for (int p = 0; p < panels; ++p) {
+        const real* from = shared.stage[number % depth].panel[p] + (Forward ? line : line * block_leading);
 #pragma unroll
-        for (int k = 0; k < padded; ++k) a[s][k] = from[Forward ? k * block_leading : k];
+        for (int k = 0; k < padded; ++k) a[p][k] = from[Forward ? k * block_leading : k];
     }
 }
 
-/* Substitution: lanes of the pivot's rows turn y into the solution; those of R, on the way forward, into -R y. */
+/* Substitution: y turns into the solution; on the way forward, -R y and -G y come with it. */
 template <bool Forward>
-TRIFOLD_DEVICE void substitute(const real (&a)[row_sets][padded], real (&y)[row_sets][riders]) {
+TRIFOLD_DEVICE void substitute(const real (&a)[panels][padded], real (&y)[panels][riders]) {
+    const int row = team_lane();
 #pragma unroll
     for (int step = 0; step < padded; ++step) {
         const int j = Forward ? step : padded - 1 - step;
 #pragma unroll
         for (int c = 0; c < riders; ++c) {
-            real own[row_sets];
+            const real solved = value_of_lane(y[0][c] * a[0][j], j);
+            const bool after = Forward ? row > j : row < j;
+            y[0][c] = row == j ? solved : after ? y[0][c] - a[0][j] * solved : y[0][c];
+            if (!Forward) continue;
 #pragma unroll
-            for (int s = 0; s < row_sets; ++s) own[s] = y[s][c] * a[s][j];
-            const real solved = value_of_row(own, j);
-#pragma unroll
-            for (int s = 0; s < row_sets; ++s) {
-                const int row = row_of(s);
-                const bool after = Forward ? row > j : row < j;
-                y[s][c] = row == j ? solved : after ? y[s][c] - a[s][j] * solved : y[s][c];
-            }
+            for (int p = 1; p < panels; ++p) y[p][c] -= a[p][j] * solved;
         }
     }
 }
 
-/* On the way back: R' x of the block before it on the way, to where the pivot's rows find it. */
-TRIFOLD_DEVICE void carry_back(const real (&a)[row_sets][padded], SweepShared& shared) {
+/* On the way back: b less R' x of the next block and G' x of that behind the chain. */
+TRIFOLD_DEVICE void subtract_beside(const real (&a)[panels][padded], real (&y)[panels][riders], const SweepShared& shared) {
 #pragma unroll
-    for (int s = 0; s < row_sets; ++s) {
-        const int row = row_of(s);
-        if (row < padded || row >= panel_rows) continue;
+    for (int c = 0; c < riders; ++c)
 #pragma unroll
-        for (int c = 0; c < riders; ++c) {
+        for (int p = 1; p < panels; ++p) {
             real sum[2] = {};
 #pragma unroll
-            for (int k = 0; k < padded; ++k) sum[k % 2] += a[s][k] * shared.solved[c * padded + k];
-            shared.carried[c * padded + row - padded] = -(sum[0] + sum[1]);
+            for (int k = 0; k < padded; ++k) sum[k % 2] += a[p][k] * shared.beside[p - 1][c * padded + k];
+            y[0][c] -= sum[0] + sum[1];
+        }
+}
+
+/* The solutions of the blocks beside the chain. */
+TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, Columns columns) {
+    const int row = team_lane();
+    if (row >= padded) return;
+#pragma unroll
+    for (int p = 0; p < panels - 1; ++p) {
+        const trifold_int at = p == 0 ? task.chain.ahead : task.chain.behind;
+        const bool exists = task.chain.length > 0 && at >= 0 && row < block_size;
+#pragma unroll
+        for (int c = 0; c < riders; ++c) {
+            real value = 0;
+            if (exists && c < columns.count)
+                value = static_cast<const real*>(args.x)[rhs_at(args.x_strides, task.member, block_at(level, at), row, columns.first + c)];
+            shared.beside[p][c * padded + row] = value;
         }
     }
+}
+
+TRIFOLD_DEVICE void store_solution(const real (&y)[riders], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+    if (team_lane() >= block_size) return;
+#pragma unroll
+    for (int c = 0; c < riders; ++c)
+        if (c < columns.count) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, team_lane(), columns.first + c)] = y[c];
 }
 
 template <bool Forward>
-TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args, const Member& member, Columns columns) {
+TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, Columns columns) {
+    const int row = team_lane();
     double squares[riders] = {};
-    fetch_factors<Forward>(shared, args, member, 0, columns);
-    fetch_factors<Forward>(shared, args, member, 1, columns);
+#pragma unroll
+    for (int number = 0; number < depth; ++number) fetch_factors<Forward>(shared, args, level, task, number, columns);
+    if (Forward)
+        gather_quadratic(squares, args, level, task, columns);
+    else
+        load_beside(shared, args, level, task, columns);
+    real y[panels][riders] = {};
 #pragma unroll 1
-    for (trifold_int number = 0; number < TRIFOLD_HORIZON; ++number) {
-        const trifold_int block = block_number<Forward>(number);
-        wait_copies<1>();
+    for (trifold_int number = 0; number < task.steps; ++number) {
+        const trifold_int k = front_number<Forward>(task.chain, number);
+        const trifold_int block = block_at(level, position_of(task.chain, k));
+        wait_copies<depth - 1>();
         warp_sync();
-        real a[row_sets][padded], y[row_sets][riders];
+        real a[panels][padded];
         load_lines<Forward>(a, shared, number);
-        if (!Forward && number > 0) {
-            carry_back(a, shared);
-            warp_sync();
+        const RhsStage& rhs = shared.stage[number % depth].rhs;
+#pragma unroll
+        for (int c = 0; c < riders; ++c) {
+            const int at = c * padded + (row < padded ? row : 0);
+            y[0][c] = Forward ? y[1][c] + running_value(rhs, level, block, at) : rhs.b[at];
+            y[1][c] = 0;
         }
-#pragma unroll
-        for (int s = 0; s < row_sets; ++s)
-#pragma unroll
-            for (int c = 0; c < riders; ++c) {
-                const int row = row_of(s), at = c * padded + row;
-                y[s][c] = row < padded ? shared.stage[number % 2].b[at] + (number > 0 ? shared.carried[at] : real(0)) : real(0);
-            }
+        if (!Forward) subtract_beside(a, y, shared);
         warp_sync();
-        fetch_factors<Forward>(shared, args, member, number + 2, columns);
+        fetch_factors<Forward>(shared, args, level, task, number + depth, columns);
         substitute<Forward>(a, y);
+        if (!Forward && row < padded) {
 #pragma unroll
-        for (int s = 0; s < row_sets; ++s)
+            for (int c = 0; c < riders; ++c) shared.beside[0][c * padded + row] = y[0][c];
+        }
+        if (k < 0) continue;
+        store_solution(y[0], args, task.member, block, columns);
+        if (!Forward) continue;
 #pragma unroll
-            for (int c = 0; c < riders; ++c) {
-                const int row = row_of(s);
-                if (Forward && row >= padded && row < panel_rows) shared.carried[c * padded + row - padded] = y[s][c];
-                if (!Forward && row < padded) shared.solved[c * padded + row] = y[s][c];
-                if (row >= block_size) continue;
-                if (Forward) squares[c] += static_cast<double>(y[s][c]) * static_cast<double>(y[s][c]);
-                if (member.exists && c < columns.count)
-                    static_cast<real*>(args.x)[rhs_at(args.x_strides, member.index, block, row, columns.first + c)] = y[s][c];
-            }
+        for (int c = 0; c < riders; ++c)
+            if (row < block_size) squares[c] += static_cast<double>(y[0][c]) * static_cast<double>(y[0][c]);
+        if (k + 1 == task.chain.length) leave_rhs(y, args, level, task, columns);
     }
     wait_copies<0>();
     warp_sync();
-    if (Forward) store_quadratic(squares, args, member, columns);
+    if (Forward) leave_quadratic(squares, args, level, task, columns);
 }
 
 template <bool Forward>
-TRIFOLD_DEVICE void sweep_member(const trifold_args& args, const Member& member) {
+TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, const Task& task) {
     SweepShared& shared = shared_of_team<SweepShared>();
 #pragma unroll 1
-    for (int first = 0; first < args.columns; first += riders) sweep_columns<Forward>(shared, args, member, columns_from(args, first, riders));
+    for (int first = 0; first < args.columns; first += riders)
+        sweep_columns<Forward>(shared, args, level, task, columns_from(args, first, riders));
 }

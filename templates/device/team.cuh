@@ -1,17 +1,27 @@
-/* Batches of many small systems (variant team): a team of lanes has a system from its first block to its last, the order with the least
- * flops. A lane has a row of the panel [L; R] in registers, or one row in every set of `team` rows; what others need of it goes through shared memory.
- * Nothing but barriers of a warp, so that a warp may hold several teams, and a thread block many. */
+/* Chains of small blocks (variant team): a team of lanes has a chain, be it a whole system of a batch, from its first front to its last. A lane
+ * has a row of L, of R and, in schedules with fill, of G in registers; what others need of it goes through shared memory. Nothing but barriers
+ * of a warp, so that a warp may hold several teams, and a thread block many. */
 constexpr int team = TRIFOLD_TEAM, teams = threads / team;
 constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides treated at once */
-constexpr int panel_rows = 2 * padded, row_sets = (panel_rows + team - 1) / team;
-static_assert(tile == 1 && warp_lanes % team == 0 && threads % warp_lanes == 0 && padded % vector_width == 0, "host and device disagree");
+constexpr int panels = TRIFOLD_PANELS; /* of a front: L, R and perhaps G */
+constexpr bool has_fill = panels > 2, has_slots = TRIFOLD_SEPARATORS > 0;
+constexpr int depth = has_slots ? 1 : 2; /* fronts on their way; where there are many chains, other teams work meanwhile */
+static_assert(tile == 1 && warp_lanes % team == 0 && threads % warp_lanes == 0 && padded <= team && padded % vector_width == 0,
+              "host and device disagree");
 
+/* Bytes from one team's shared memory to the next one's, such that the lanes of a warp have banks of their own. */
+template <class Shared>
+constexpr int pitch = (static_cast<int>(sizeof(Shared)) + 127) / 128 * 128 + team * static_cast<int>(sizeof(real)) % 128;
+template <class Shared>
+TRIFOLD_DEVICE Shared& shared_of_team() {
+    return *reinterpret_cast<Shared*>(static_cast<char*>(shared_memory()) + thread_index() / team * pitch<Shared>);
+}
+
+/* A lane's place in its team, which is its row. */
 TRIFOLD_DEVICE int team_lane() { return thread_index() % team; }
-TRIFOLD_DEVICE int row_of(int set) { return team_lane() + set * team; }
-
-/* The number that `row` of the panel has in `values`, one a set. */
-TRIFOLD_DEVICE real value_of_row(const real (&values)[row_sets], int row) {
-    return shuffle(values[row / team], thread_index() % warp_lanes / team * team + row % team);
+template <class T>
+TRIFOLD_DEVICE T value_of_lane(T value, int lane) {
+    return shuffle(value, thread_index() % warp_lanes / team * team + lane);
 }
 TRIFOLD_DEVICE double sum_of_team(double value) {
 #pragma unroll
@@ -19,41 +29,127 @@ TRIFOLD_DEVICE double sum_of_team(double value) {
     return value;
 }
 
-/* A member, and whether there is one: the teams of a warp go together. */
-struct Member {
-    trifold_int index;
-    bool exists;
+/* A chain of a member, of length 0 where there is none; the teams of a warp go together, so that it has the steps of their longest. */
+struct Task {
+    Chain chain;
+    trifold_int member, steps;
 };
+TRIFOLD_DEVICE Task find_task(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
+    Task task{find_chain(level, number), member, 0};
+    if (number >= level.chains || !is_active(args, member)) task.chain.length = 0;
+    task.steps = task.chain.length;
+#pragma unroll
+    for (int mask = warp_lanes / 2; mask >= team; mask /= 2) {
+        const trifold_int other = shuffle_xor(task.steps, mask);
+        if (other > task.steps) task.steps = other;
+    }
+    return task;
+}
 template <class Use>
-TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
-    const trifold_int first = group_y() * TRIFOLD_MEMBERS_PER_GROUP + thread_index() / team;
+TRIFOLD_DEVICE void each_chain(const trifold_args& args, const trifold_level& level, const Use& use) {
+    constexpr int chains = TRIFOLD_CHAINS_PER_GROUP;
+    const int place = thread_index() / team;
+    const trifold_int number = group_x() * chains + place % chains, first = group_y() * TRIFOLD_MEMBERS_PER_GROUP + place / chains;
 #pragma unroll 1
-    for (trifold_int k = 0; k < TRIFOLD_MEMBERS_PER_GROUP; k += teams) use(Member{first + k, is_active(args, first + k)});
+    for (trifold_int k = 0; k < TRIFOLD_MEMBERS_PER_GROUP; k += teams / chains) use(find_task(args, level, number, first + k));
 }
 
-template <class Shared>
-TRIFOLD_DEVICE Shared& shared_of_team() {
-    return static_cast<Shared*>(shared_memory())[thread_index() / team];
+TRIFOLD_DEVICE trifold_int position_of(const Chain& chain, trifold_int k) { return chain.first + k * chain.step; }
+TRIFOLD_DEVICE bool has_next(const Chain& chain, trifold_int k) { return k + 1 < chain.length || chain.ahead >= 0; }
+
+/* What chains found, beside their updates, goes up from slot to slot to the chain that is the last level. First: the slots of a chain's blocks, dealt to
+ * the lanes. */
+template <class Use>
+TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task, const Use& use) {
+    if (!has_slots || level.index == 0) return;
+#pragma unroll 1
+    for (trifold_int e = team_lane(); e < 2 * task.chain.length; e += team) {
+        const trifold_int block = block_at(level, position_of(task.chain, e / 2));
+        if (has_side(block, e % 2)) use(slot_index(task.member, block, e % 2));
+    }
+}
+/* Then the slots of the separators beside a chain: sums go to the first of them only. By one lane. */
+template <class Use>
+TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task, const Use& use) {
+    const Chain& chain = task.chain;
+    if (!has_slots || chain.length == 0 || team_lane() != 0) return;
+    if (chain.ahead >= 0) use(slot_index(task.member, block_at(level, chain.ahead), side_ahead(chain)), true);
+    if (chain.behind >= 0) use(slot_index(task.member, block_at(level, chain.behind), side_behind(chain)), chain.ahead < 0);
+}
+TRIFOLD_DEVICE bool is_whole(const Chain& chain) { return chain.length > 0 && chain.ahead < 0 && chain.behind < 0; }
+
+/* Sums of squares, by column, for b' A^-1 b: a lane's part, begun with what the chains below found. */
+TRIFOLD_DEVICE void gather_quadratic(double (&squares)[riders], const trifold_args& args, const trifold_level& level, const Task& task,
+                                     Columns columns) {
+    each_slot_below(level, task, [&](trifold_int slot) {
+        const double* from = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + slot * TRIFOLD_RHS + columns.first;
+#pragma unroll
+        for (int c = 0; c < riders; ++c)
+            if (c < columns.count) squares[c] += from[c];
+    });
+}
+TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifold_args& args, const trifold_level& level, const Task& task,
+                                    Columns columns) {
+#pragma unroll
+    for (int c = 0; c < riders; ++c) {
+        const double sum = sum_of_team(squares[c]);
+        if (c >= columns.count) continue;
+        each_slot_above(level, task, [&](trifold_int slot, bool sums) {
+            double& to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC)[slot * TRIFOLD_RHS + columns.first + c];
+            to = (level.index > 0 ? to : 0) + (sums ? sum : 0);
+        });
+        if (is_whole(task.chain) && team_lane() == 0)
+            buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[task.member * TRIFOLD_RHS + columns.first + c] = sum;
+    }
 }
 
 /* Right-hand sides of a block, or what a sweep has made of them, on their way. */
-TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_strides& strides, const Member& member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block, Columns columns) {
 #pragma unroll 1
     for (int e = team_lane(); e < padded * riders; e += team) {
         const int r = e % padded, c = e / padded;
         if (r < block_size && c < columns.count)
-            copy_element_async(to + e, static_cast<const real*>(from) + rhs_at(strides, member.index, block, r, columns.first + c));
+            copy_element_async(to + e, static_cast<const real*>(from) + rhs_at(strides, member, block, r, columns.first + c));
         else
             to[e] = 0;
     }
 }
 
-/* The lanes' parts of sums of squares, by column, for b' A^-1 b. */
-TRIFOLD_DEVICE void store_quadratic(const double (&squares)[riders], const trifold_args& args, const Member& member, Columns columns) {
+/* The right-hand sides of a block on their way up: the caller's and, above level 0, the updates of the chains beside it. */
+struct RhsStage {
+    alignas(16) real b[riders * padded];
+    alignas(16) real slot[2][has_slots ? riders * padded : vector_width];
+};
+TRIFOLD_DEVICE void fetch_running(RhsStage& to, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block,
+                                  Columns columns) {
+    fetch_columns(to.b, args.b, args.b_strides, member, block, columns);
+    if (!has_slots || level.index == 0) return;
 #pragma unroll
-    for (int c = 0; c < riders; ++c) {
-        const double sum = sum_of_team(squares[c]);
-        if (member.exists && team_lane() == 0 && c < columns.count)
-            buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[member.index * TRIFOLD_RHS + columns.first + c] = sum;
+    for (int side = 0; side < 2; ++side)
+        if (has_side(block, side)) fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
+}
+TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& level, trifold_int block, int at) {
+    real value = from.b[at];
+    if (has_slots && level.index > 0) {
+        if (has_side(block, 0)) value -= from.slot[0][at];
+        if (has_side(block, 1)) value -= from.slot[1][at];
+    }
+    return value;
+}
+
+/* What a chain leaves of its right-hand sides: y are -R y and -G y of this lane's row. */
+TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& args, const trifold_level& level, const Task& task, Columns columns) {
+    const Chain& chain = task.chain;
+#pragma unroll
+    for (int p = 1; p < panels; ++p) {
+        const trifold_int at = p == 1 ? chain.ahead : chain.behind;
+        if (at < 0 || team_lane() >= padded) continue;
+        real* to = rhs_update_of(args, task.member, block_at(level, at), p == 1 ? side_ahead(chain) : side_behind(chain)) + team_lane();
+#pragma unroll
+        for (int c = 0; c < riders; ++c)
+            if (c < columns.count) {
+                real& slot = to[(columns.first + c) * padded];
+                slot = (level.index > 0 ? slot : real(0)) - y[p][c];
+            }
     }
 }

@@ -31,8 +31,9 @@ std::int64_t shared_limit(const std::string& arch) {
     return 99 * 1024;
 }
 
-void check_compiles(const Compiler& compiler, const Spec& spec, const std::string& arch, const std::string& variant = "auto") {
-    const auto* schedule = variant == "team" ? "sequential" : variant == "dataflow" ? "multi-stage" : "twisted:3";
+void check_compiles(const Compiler& compiler, const Spec& spec, const std::string& arch, const std::string& variant = "auto",
+                    std::string schedule = "twisted:3") {
+    if (variant == "dataflow") schedule = "multi-stage";
     const auto program = generate(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant});
     const auto label = fmt::format("n {} {} m {} {} {}", spec.block, to_string(spec.precision), spec.rhs, arch, program.variant.name);
     CAPTURE(label);
@@ -97,7 +98,17 @@ TEST_CASE("NVRTC compiles kernels of teams") {
     for (const std::int64_t n : {1, 12, 16, 24})
         for (const auto precision : {Precision::f64, Precision::f32})
             check_compiles(*compiler, {.block = n, .horizon = 20, .precision = precision, .rhs = n, .batch = 100},
-                           n == 1 ? "sm_75" : "sm_90", "team");
+                           n == 1 ? "sm_75" : "sm_90", "team", "sequential");
+}
+
+TEST_CASE("NVRTC compiles teams that have chains") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    check_compiles(*compiler, {.block = 1, .horizon = 20}, "sm_80", "team");
+    check_compiles(*compiler, {.block = 4, .horizon = 20}, "sm_120", "team");
+    for (const std::int64_t n : {4, 8, 16})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            check_compiles(*compiler, {.block = n, .horizon = 20, .precision = precision}, "sm_90", "team", "recursive:2");
 }
 
 TEST_CASE("variants that do not fit or do not exist are refused") {

@@ -49,7 +49,7 @@ Options parse(int argc, char** argv) {
         std::exit(app.exit(error) == 0 ? 0 : 2);
     }
     spec.precision = parse_precision(options.precision);
-    spec.operations = options.tuning.variant == "team" ? usual_operations() : all_operations();
+    spec.operations = all_operations();
     return options;
 }
 

@@ -17,7 +17,7 @@ Running next_running() {
 }
 
 void check_solves(Spec spec, const std::string& schedule, const std::string& variant, const std::string& target) {
-    spec.operations = variant == "team" ? usual_operations() : all_operations();
+    spec.operations = all_operations();
     for (const auto precision : {Precision::f64, Precision::f32}) {
         spec.precision = precision;
         const auto running = next_running();
@@ -82,6 +82,25 @@ TEST_CASE("teams solve batches on the emulated GPU") {
         check_solves({.block = n, .horizon = 5, .rhs = n % 3 == 1 ? 9 : 2, .batch = n < 8 ? 19 : 3}, "sequential", "team", "cuda:sm_90");
     for (const std::int64_t horizon : {1, 2, 3, 8})
         check_solves({.block = 6, .horizon = horizon, .batch = 5}, "sequential", "team", "cuda:sm_75");
+}
+
+TEST_CASE("teams have chains of every schedule on the emulated GPU") {
+    for (const std::string schedule :
+         {"single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2", "recursive:8"})
+        check_solves({.block = 3, .horizon = 13, .rhs = 5, .batch = 2}, schedule, "team", "cuda:sm_90");
+    int k = 0;
+    for (const std::int64_t n : {1, 2, 4, 7, 8, 12, 16})
+        check_solves({.block = n, .horizon = 11, .rhs = 1 + k % 2}, k++ % 2 == 0 ? "recursive:2" : "twisted:3", "team", "cuda:sm_90");
+    for (const std::int64_t horizon : {1, 2, 3, 31, 32, 33})
+        check_solves({.block = 4, .horizon = horizon}, "recursive:3", "team", "cuda:sm_75");
+    check_solves({.block = 4, .horizon = 9, .batch = 19}, "recursive:2", "team", "cuda:sm_90");  // chains beside members
+}
+
+TEST_CASE("teams have chains on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906"}) {
+        check_solves({.block = 5, .horizon = 9, .rhs = 3, .batch = 3}, "recursive:2", "team", target);
+        check_solves({.block = 8, .horizon = 7}, "twisted:3", "team", target);
+    }
 }
 
 TEST_CASE("teams solve batches on emulated GPUs of AMD's") {

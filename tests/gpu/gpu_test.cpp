@@ -182,6 +182,9 @@ TEST_CASE("gpu: batches by teams") {
     if (!gpu) return;
     for (const std::int64_t n : {1, 7, 12, 24})
         check_both(*gpu, {.block = n, .horizon = 9, .rhs = n == 7 ? 9 : 3, .batch = 37}, "sequential", "team", false);
+    for (const std::int64_t n : {1, 3, 4, 8, 16})
+        check_both(*gpu, {.block = n, .horizon = 101, .rhs = n == 4 ? 9 : 1, .batch = n == 3 ? 5 : 1}, n == 8 ? "twisted:7" : "recursive:3",
+                   "team");
 }
 
 TEST_CASE("gpu: horizons, long and short") {
