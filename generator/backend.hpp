@@ -20,7 +20,7 @@ namespace cuda {
 bool flows(const Spec& spec, const Target& target, const Schedule& schedule);
 /// Whether `auto` cuts blocks in tiles, all levels in one launch.
 bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule);
-/// Whether such a batch goes to teams of lanes, if it is left to `auto`.
+/// Whether such chains go to teams of lanes, if it is left to `auto`.
 bool teams_up(const Spec& spec, const Target& target, const Schedule& schedule);
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule);
 std::vector<std::string> compile_options(const Target& target, const Variant& variant);

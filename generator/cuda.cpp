@@ -27,9 +27,19 @@ bool splits_single(const Plan& plan, bool on_hip) { return !on_hip && plan.varia
 /// Thread blocks a multiprocessor must hold for `registers` to be a thread's bound.
 std::int64_t blocks_for(std::int64_t threads, std::int64_t registers) { return std::min<std::int64_t>(65536 / (threads * registers), 16); }
 
+/// Bound of the registers that a lane of a team has for so many words of rows; registers come in steps, as whole warps share a quarter of a
+/// multiprocessor's. The steps are those at which nothing spills.
+std::int64_t team_registers(std::int64_t words, std::int64_t most_of_128, std::int64_t most_of_168) {
+    return words <= most_of_128 ? 128 : words <= most_of_168 ? 168 : 255;
+}
+
+/// Words of a lane's rows of the panels, and of their products while it factors.
+std::int64_t panel_words(const Plan& plan) { return plan.panels * plan.padded * plan.real / 4; }
+std::int64_t factor_words(const Plan& plan) { return (plan.panels > 2 ? 6 : 3) * plan.padded * plan.real / 4; }
+
 std::int64_t factor_blocks(const Plan& plan, const Target& target) {
     if (plan.variant == "dataflow") return fronts_together(plan.threads, plan.factor_shared);
-    if (plan.variant == "team") return blocks_for(plan.threads, plan.padded <= 4 ? 128 : plan.padded <= 8 ? 168 : 255);
+    if (plan.variant == "team") return blocks_for(plan.threads, team_registers(factor_words(plan), 48, 96));
     if (plan.variant == "tile-dataflow")
         return std::clamp<std::int64_t>(shared_limit(target) / (plan.factor_shared + kib), 1, plan.real == 8 ? 3 : 4);
     return blocks_for(plan.threads, plan.padded <= 16 ? 255 : 168);  // with fewer registers the smallest fused fronts spill
@@ -38,13 +48,14 @@ std::int64_t factor_blocks(const Plan& plan, const Target& target) {
 /// Registers that a thread of a sweep keeps.
 std::int64_t sweep_registers(const Plan& plan) {
     if (plan.variant == "tile-dataflow") return plan.columns == 1 ? 80 : 128;
-    return plan.variant == "dataflow" || plan.variant == "team" ? 128 : 255;
+    if (plan.variant == "team") return team_registers(panel_words(plan), 32, 64);
+    return plan.variant == "dataflow" ? 128 : 255;
 }
 
 /// With right-hand sides riding along, a front that flows needs more registers.
 std::int64_t forward_blocks(const Plan& plan, const Target& target) {
     if (plan.variant == "dataflow") return std::max<std::int64_t>(factor_blocks(plan, target) - 1, 1);
-    return plan.variant == "team" ? factor_blocks(plan, target) : 1;
+    return plan.variant == "team" ? blocks_for(plan.threads, team_registers(factor_words(plan), 40, 48)) : 1;
 }
 
 /// Members that a thread block treats; teams treat theirs side by side.

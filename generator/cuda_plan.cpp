@@ -112,8 +112,9 @@ Plan team_plan(const Spec& spec, const Target& target, const Schedule& schedule)
     const std::int64_t depth = has_slots ? 1 : 2, rhs = vectors + 2 * (has_slots ? vectors : vector);
     const auto factor = (plan.panels - 1) * area + depth * (2 * (has_slots ? area : vector) + rhs + 2 * square) + vectors;
     const auto sweep = depth * (plan.panels * plan.padded * (plan.padded + vector) + rhs) + 2 * vectors;
-    const auto lane_bytes = plan.team * plan.real;
-    const auto factor_pitch = team_pitch(factor * plan.real, lane_bytes), sweep_pitch = team_pitch(sweep * plan.real, lane_bytes);
+    const auto lane_bytes = plan.team * plan.real, task = std::int64_t{64};
+    const auto factor_pitch = team_pitch(task + factor * plan.real, lane_bytes),
+               sweep_pitch = team_pitch(task + sweep * plan.real, lane_bytes);
     plan.threads = 2 * warp_lanes(target);
     while (plan.threads > warp_lanes(target) && plan.threads / plan.team * std::max(factor_pitch, sweep_pitch) > shared_limit(target))
         plan.threads /= 2;
@@ -219,10 +220,11 @@ bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule
 }
 
 bool teams_up(const Spec& spec, const Target& target, const Schedule& schedule) {
-    constexpr std::int64_t measured_limit = 16, least_batch = 64;  // fewer systems are better off with a thread block each
-    return target.backend == Backend::cuda && spec.block <= measured_limit && spec.batch >= least_batch &&
-           !spec.operations.contains(Operation::inverse) && schedule.levels == sequential(schedule.horizon).levels &&
-           can_team(spec, target, schedule);
+    constexpr std::int64_t measured_limit = 16, least_batch = 64, least_horizon = 16384;  // fewer are better off with thread blocks
+    const bool many_systems = spec.batch >= least_batch && schedule.levels == sequential(schedule.horizon).levels;
+    const bool many_chains = spec.horizon >= least_horizon && !flows(spec, target, schedule);
+    return target.backend == Backend::cuda && spec.block <= measured_limit && (many_systems || many_chains) &&
+           !spec.operations.contains(Operation::inverse) && can_team(spec, target, schedule);
 }
 
 Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule, std::string_view variant) {

@@ -107,12 +107,17 @@ double gpu_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec)
     return seconds;
 }
 
-/// Teams of lanes: a system after another, or all their blocks through the memory. Fitted to batches of n = 12.
-double team_seconds(const Cost& cost, const Spec& spec) {
-    const auto system = static_cast<double>(spec.horizon) * (1e-6 + static_cast<double>(spec.block) * 0.2e-6);
-    double bytes = 0;
-    for (const auto& level : cost.levels) bytes += static_cast<double>(level.bytes);
-    return std::max(system, bytes * static_cast<double>(spec.batch) / (0.6 * gpu_bytes_per_second));
+/// Teams of lanes: a level's longest chain, or all its blocks through the memory; fill leaves room for fewer teams. Fitted to batches of
+/// n = 4 to 16 and to horizons of 131072 and 262144 blocks of n = 1 to 16.
+double team_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec) {
+    constexpr double level_seconds = 3e-6;  // launch, and what a chain finds below and leaves above
+    const double front_seconds = 1e-6 + static_cast<double>(spec.block) * 0.14e-6;
+    const double bytes_per_second = (has_fill(schedule) ? 0.4 : 0.6) * gpu_bytes_per_second;
+    double seconds = 0;
+    for (std::size_t k = 0; k < cost.levels.size(); ++k)
+        seconds += level_seconds + std::max(static_cast<double>(schedule.levels[k].longest()) * front_seconds,
+                                            static_cast<double>(cost.levels[k].bytes * spec.batch) / bytes_per_second);
+    return seconds;
 }
 
 /// The simplest orders first: a later one has to be faster.
@@ -140,7 +145,7 @@ double modelled_seconds(const Schedule& schedule, const Spec& spec, const Target
     const auto counted = cost(schedule, spec, workers);
     if (target.backend == Backend::cpu) return cpu_seconds(counted, spec, target, workers);
     if (cuda::tiles_flow(spec, target, schedule)) return tile_seconds(schedule, counted, spec);
-    if (cuda::teams_up(spec, target, schedule)) return team_seconds(counted, spec);
+    if (cuda::teams_up(spec, target, schedule)) return team_seconds(schedule, counted, spec);
     const auto by_level = gpu_seconds(schedule, counted, spec);
     return cuda::flows(spec, target, schedule) ? std::min(by_level, flow_seconds(schedule, spec)) : by_level;
 }

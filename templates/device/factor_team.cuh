@@ -2,6 +2,7 @@
 constexpr int stage_leading = padded | 1; /* odd, so that lanes read rows without bank conflicts */
 
 struct FactorShared {
+    Task task;
     alignas(16) real panel[panels - 1][padded][padded]; /* L by columns; then the rows of R and of G */
     struct {
         alignas(16) real slot[2][has_slots ? padded * padded : vector_width]; /* updates of the diagonal block, column-major */
@@ -12,11 +13,10 @@ struct FactorShared {
 };
 static_assert(pitch<FactorShared> * teams == TRIFOLD_SHARED_FACTOR, "host and device disagree");
 
-/* What a team knows of its chain and of those below. */
+/* What a lane knows of its chain. */
 struct Verdict {
     trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
-    int floors = 0;              /* of this lane's row, and its part of what chains below found; likewise the logarithms */
-    double log_sum = 0;
+    int floors = 0;              /* pivots of this lane's row that were raised */
     double product = 1; /* of the pivots of this lane's row, times 2^(600 scales) */
     int scales = 0;
     double squares[riders] = {};
@@ -61,7 +61,7 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
         const real* e = global_pointer(coupling_at(args, level, task.member, position, position + task.chain.step));
         const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
         const bool coupled = has_next(task.chain, k);
-#pragma unroll 4
+#pragma unroll 1
         for (int at = team_lane(); at < padded * padded; at += team) {
             const int u = at % padded, v = at / padded, place = u + v * stage_leading;
             const bool inside = u < block_size && v < block_size, lower = TRIFOLD_D_ROW == 1 ? v <= u : u <= v;
@@ -73,6 +73,7 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
 #pragma unroll
             for (int side = 0; side < 2; ++side)
                 if (has_side(block, side))
+#pragma unroll 1
                     for (int at = team_lane() * vector_width; at < padded * padded; at += team * vector_width)
                         copy_async(to.slot[side] + at, update_of(args, task.member, block, side) + at);
         }
@@ -84,7 +85,7 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
 /* This lane's row of the first front's coupling to the separator behind the chain. */
 TRIFOLD_DEVICE void load_behind(Carry& carry, const trifold_args& args, const trifold_level& level, const Task& task) {
     const Chain& chain = task.chain;
-    if (!has_fill || chain.behind < 0 || chain.length == 0 || team_lane() >= block_size) return;
+    if (chain.behind < 0 || chain.length == 0 || team_lane() >= block_size) return;
     const real* from = global_pointer(coupling_at(args, level, task.member, chain.behind, chain.first));
     const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
     const bool along = rows_contiguous(level, chain.behind, chain.first);
@@ -205,11 +206,12 @@ TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[
 #pragma unroll
         for (int c = 0; c < padded; ++c) to[c * padded] = a[p][c];
     }
-    if (!Riders || row >= block_size) return;
+    if (Riders && row < block_size) {
 #pragma unroll
-    for (int c = 0; c < riders; ++c) {
-        verdict.squares[c] += static_cast<double>(y[0][c]) * static_cast<double>(y[0][c]);
-        if (c < args.columns) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, c)] = y[0][c];
+        for (int c = 0; c < riders; ++c) {
+            verdict.squares[c] += static_cast<double>(y[0][c]) * static_cast<double>(y[0][c]);
+            if (c < args.columns) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, c)] = y[0][c];
+        }
     }
 }
 
@@ -252,7 +254,7 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
     const Chain& chain = task.chain;
     const int row = team_lane();
     const bool add = level.index > 0;
-    if (!has_slots || row >= padded) return;
+    if (row >= padded) return;
     if (chain.ahead >= 0) {
         real* to = update_of(args, task.member, block_at(level, chain.ahead), side_ahead(chain)) + row;
 #pragma unroll
@@ -271,25 +273,25 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
     }
 }
 
-TRIFOLD_DEVICE void gather_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
-    each_slot_below(level, task, [&](trifold_int slot) {
-        const trifold_int failure = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[slot];
-        if (failure < verdict.failure) verdict.failure = failure;
-        verdict.floors += buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[slot];
-        verdict.log_sum += buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[slot];
-    });
-    if (!has_slots || level.index == 0) return;
+/* With what chains below found, to the slots of the separators beside, or as the verdict on the member. A failure of an earlier level has the smaller
+ * number. */
+TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
+    constexpr double log_scale = 600 * 0.693147180559945309417;
+    double log_sum = natural_log(verdict.product) + verdict.scales * log_scale;
+    if (has_slots)
+        each_slot_below(level, task, [&](trifold_int slot) {
+            const trifold_int failure = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[slot];
+            if (failure < verdict.failure) verdict.failure = failure;
+            verdict.floors += buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[slot];
+            log_sum += buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[slot];
+        });
+    log_sum = sum_of_team(log_sum);
+    const int floors = static_cast<int>(sum_of_team(verdict.floors));
 #pragma unroll
     for (int mask = team / 2; mask > 0; mask /= 2) {
         const trifold_int other = shuffle_xor(verdict.failure, mask);
         if (other < verdict.failure) verdict.failure = other;
     }
-}
-
-TRIFOLD_DEVICE void leave_verdict(const Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
-    constexpr double log_scale = 600 * 0.693147180559945309417;
-    const double log_sum = sum_of_team(verdict.log_sum + natural_log(verdict.product) + verdict.scales * log_scale);
-    const int floors = static_cast<int>(sum_of_team(verdict.floors));
     const bool add = level.index > 0, failed = verdict.failure != sound;
     each_slot_above(level, task, [&](trifold_int slot, bool sums) {
         trifold_int& failure = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[slot];
@@ -307,16 +309,15 @@ TRIFOLD_DEVICE void leave_verdict(const Verdict& verdict, const trifold_args& ar
 }
 
 template <bool Riders>
-TRIFOLD_DEVICE void factor_chain(const trifold_args& args, const trifold_level& level, const Task& task) {
-    FactorShared& shared = shared_of_team<FactorShared>();
+TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args, const trifold_level& level) {
+    const Task& task = shared.task;
     const Columns columns{0, static_cast<int>(args.columns)};
 #pragma unroll
     for (int k = 0; k < depth; ++k) fetch_front<Riders>(shared, args, level, task, k);
     Verdict verdict;
-    gather_verdict(verdict, args, level, task);
-    if (Riders) gather_quadratic(verdict.squares, args, level, task, columns);
+    if (has_slots && Riders) gather_quadratic(verdict.squares, args, level, task, columns);
     Carry carry;
-    load_behind(carry, args, level, task);
+    if (has_fill) load_behind(carry, args, level, task);
 #pragma unroll 1
     for (trifold_int k = 0; k < task.steps; ++k) {
         const trifold_int block = block_at(level, position_of(task.chain, k));
@@ -338,12 +339,11 @@ TRIFOLD_DEVICE void factor_chain(const trifold_args& args, const trifold_level& 
         if (k < task.chain.length) store_rows<Riders>(a, carry.y, args, task.member, block, verdict);
         multiply_rows(carry, a, shared);
         if (k + 1 != task.chain.length) continue;
-        leave_chain(carry, args, level, task);
-        if (Riders) leave_rhs(carry.y, args, level, task, columns);
+        if (has_slots) leave_chain(carry, args, level, task);
+        if (has_slots && Riders) leave_rhs(carry.y, args, level, task, columns);
         carry = {};
     }
     wait_copies<0>();
     leave_verdict(verdict, args, level, task);
     if (Riders) leave_quadratic(verdict.squares, args, level, task, columns);
-    warp_sync();
 }

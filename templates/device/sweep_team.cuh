@@ -2,6 +2,7 @@
 constexpr int block_leading = padded + vector_width;
 
 struct SweepShared {
+    Task task;
     struct {
         alignas(16) real panel[panels][padded * block_leading]; /* column-major */
         RhsStage rhs;
@@ -66,9 +67,10 @@ TRIFOLD_DEVICE void substitute(const real (&a)[panels][padded], real (&y)[panels
             const real solved = value_of_lane(y[0][c] * a[0][j], j);
             const bool after = Forward ? row > j : row < j;
             y[0][c] = row == j ? solved : after ? y[0][c] - a[0][j] * solved : y[0][c];
-            if (!Forward) continue;
+            if (Forward) {
 #pragma unroll
-            for (int p = 1; p < panels; ++p) y[p][c] -= a[p][j] * solved;
+                for (int p = 1; p < panels; ++p) y[p][c] -= a[p][j] * solved;
+            }
         }
     }
 }
@@ -112,15 +114,14 @@ TRIFOLD_DEVICE void store_solution(const real (&y)[riders], const trifold_args& 
 }
 
 template <bool Forward>
-TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, Columns columns) {
+TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, Columns columns) {
+    const Task& task = shared.task;
     const int row = team_lane();
     double squares[riders] = {};
 #pragma unroll
     for (int number = 0; number < depth; ++number) fetch_factors<Forward>(shared, args, level, task, number, columns);
-    if (Forward)
-        gather_quadratic(squares, args, level, task, columns);
-    else
-        load_beside(shared, args, level, task, columns);
+    if (Forward && has_slots) gather_quadratic(squares, args, level, task, columns);
+    if (!Forward) load_beside(shared, args, level, task, columns);
     real y[panels][riders] = {};
 #pragma unroll 1
     for (trifold_int number = 0; number < task.steps; ++number) {
@@ -147,11 +148,11 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
         }
         if (k < 0) continue;
         store_solution(y[0], args, task.member, block, columns);
-        if (!Forward) continue;
+        if (Forward && row < block_size) {
 #pragma unroll
-        for (int c = 0; c < riders; ++c)
-            if (row < block_size) squares[c] += static_cast<double>(y[0][c]) * static_cast<double>(y[0][c]);
-        if (k + 1 == task.chain.length) leave_rhs(y, args, level, task, columns);
+            for (int c = 0; c < riders; ++c) squares[c] += static_cast<double>(y[0][c]) * static_cast<double>(y[0][c]);
+        }
+        if (Forward && has_slots && k + 1 == task.chain.length) leave_rhs(y, args, level, task, columns);
     }
     wait_copies<0>();
     warp_sync();
@@ -159,9 +160,8 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 }
 
 template <bool Forward>
-TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, const Task& task) {
-    SweepShared& shared = shared_of_team<SweepShared>();
+TRIFOLD_DEVICE void sweep_chain(SweepShared& shared, const trifold_args& args, const trifold_level& level) {
 #pragma unroll 1
     for (int first = 0; first < args.columns; first += riders)
-        sweep_columns<Forward>(shared, args, level, task, columns_from(args, first, riders));
+        sweep_columns<Forward>(shared, args, level, columns_from(args, first, riders));
 }

@@ -29,7 +29,8 @@ TRIFOLD_DEVICE double sum_of_team(double value) {
     return value;
 }
 
-/* A chain of a member, of length 0 where there is none; the teams of a warp go together, so that it has the steps of their longest. */
+/* A chain of a member, of length 0 where there is none; the teams of a warp go together, so that it has the steps of their longest. It stands in shared memory,
+ * since rows need the registers. */
 struct Task {
     Chain chain;
     trifold_int member, steps;
@@ -45,13 +46,20 @@ TRIFOLD_DEVICE Task find_task(const trifold_args& args, const trifold_level& lev
     }
     return task;
 }
-template <class Use>
+template <class Shared, class Use>
 TRIFOLD_DEVICE void each_chain(const trifold_args& args, const trifold_level& level, const Use& use) {
     constexpr int chains = TRIFOLD_CHAINS_PER_GROUP;
     const int place = thread_index() / team;
     const trifold_int number = group_x() * chains + place % chains, first = group_y() * TRIFOLD_MEMBERS_PER_GROUP + place / chains;
+    Shared& shared = shared_of_team<Shared>();
 #pragma unroll 1
-    for (trifold_int k = 0; k < TRIFOLD_MEMBERS_PER_GROUP; k += teams / chains) use(find_task(args, level, number, first + k));
+    for (trifold_int k = 0; k < TRIFOLD_MEMBERS_PER_GROUP; k += teams / chains) {
+        const Task task = find_task(args, level, number, first + k);
+        if (team_lane() == 0) shared.task = task;
+        warp_sync();
+        use(shared);
+        warp_sync();
+    }
 }
 
 TRIFOLD_DEVICE trifold_int position_of(const Chain& chain, trifold_int k) { return chain.first + k * chain.step; }
@@ -61,7 +69,7 @@ TRIFOLD_DEVICE bool has_next(const Chain& chain, trifold_int k) { return k + 1 <
  * the lanes. */
 template <class Use>
 TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task, const Use& use) {
-    if (!has_slots || level.index == 0) return;
+    if (level.index == 0) return;
 #pragma unroll 1
     for (trifold_int e = team_lane(); e < 2 * task.chain.length; e += team) {
         const trifold_int block = block_at(level, position_of(task.chain, e / 2));
@@ -72,7 +80,7 @@ TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task
 template <class Use>
 TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task, const Use& use) {
     const Chain& chain = task.chain;
-    if (!has_slots || chain.length == 0 || team_lane() != 0) return;
+    if (chain.length == 0 || team_lane() != 0) return;
     if (chain.ahead >= 0) use(slot_index(task.member, block_at(level, chain.ahead), side_ahead(chain)), true);
     if (chain.behind >= 0) use(slot_index(task.member, block_at(level, chain.behind), side_behind(chain)), chain.ahead < 0);
 }
@@ -123,10 +131,11 @@ struct RhsStage {
 TRIFOLD_DEVICE void fetch_running(RhsStage& to, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block,
                                   Columns columns) {
     fetch_columns(to.b, args.b, args.b_strides, member, block, columns);
-    if (!has_slots || level.index == 0) return;
+    if (has_slots && level.index > 0) {
 #pragma unroll
-    for (int side = 0; side < 2; ++side)
-        if (has_side(block, side)) fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
+        for (int side = 0; side < 2; ++side)
+            if (has_side(block, side)) fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
+    }
 }
 TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& level, trifold_int block, int at) {
     real value = from.b[at];

@@ -151,6 +151,20 @@ TEST_CASE("teams: auto takes them for batches of small systems, several to a thr
                          doctest::Contains("24"), SpecError);
 }
 
+TEST_CASE("teams: auto takes them for long horizons of small blocks, with many chains") {
+    for (const std::int64_t n : {1, 4, 8, 16}) {
+        const auto program = generate({.block = n, .horizon = 262144}, cuda);
+        CHECK(program.variant.name == "team");
+        CHECK(program.schedule.levels[0].chains() > 10000);
+        const auto& shape = program.kernels[0].shape;
+        CHECK(shape.chains_per_task > 1);
+        CHECK(shape.members_per_task == 1);
+    }
+    CHECK(generate({.block = 4, .horizon = 512}, cuda).variant.name == "dataflow");
+    CHECK(generate({.block = 17, .horizon = 262144}, cuda).variant.name != "team");
+    CHECK(generate({.block = 4, .horizon = 262144}, hip).variant.name != "team");
+}
+
 TEST_CASE("a launch of tiles has a task for each, which no more thread blocks share") {
     const Spec spec{.block = 130, .horizon = 5, .batch = 2};
     const auto program = generate(spec, cuda, {.schedule = "multi-stage", .variant = "tile-dataflow"});
