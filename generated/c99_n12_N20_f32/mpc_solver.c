@@ -299,19 +299,11 @@ static void reset_workspace(mpc_workspace* workspace) {
     workspace->coupling = NULL;
 }
 
-MPC_CODE mpc_status mpc_factor(mpc_workspace* MPC_RESTRICT workspace, const real* MPC_RESTRICT d, const real* MPC_RESTRICT e) {
-    const mpc_status status = factor_blocks(d, e, workspace->own_diagonal, workspace->own_coupling);
+/* The workspace refers to a factor that is whole. */
+static mpc_status keep(mpc_workspace* workspace, mpc_status status, const real* l, const real* r) {
     const int good = status.code == MPC_OK;
-    workspace->diagonal = good ? workspace->own_diagonal : NULL;
-    workspace->coupling = good ? workspace->own_coupling : NULL;
-    return status;
-}
-
-MPC_CODE mpc_status mpc_refactor(mpc_workspace* MPC_RESTRICT workspace, real* MPC_RESTRICT d, real* MPC_RESTRICT e) {
-    const mpc_status status = factor_blocks(d, e, d, e);
-    const int good = status.code == MPC_OK;
-    workspace->diagonal = good ? d : NULL;
-    workspace->coupling = good ? e : NULL;
+    workspace->diagonal = good ? l : NULL;
+    workspace->coupling = good ? r : NULL;
     return status;
 }
 
@@ -321,6 +313,16 @@ MPC_CODE mpc_status mpc_solve(const mpc_workspace* workspace, const real* b, rea
         return outcome(MPC_NOT_FACTORED, -1, -1);
     }
     return solve_blocks(workspace->diagonal, workspace->coupling, b, x);
+}
+
+MPC_CODE mpc_status mpc_factor(mpc_workspace* MPC_RESTRICT workspace, const real* MPC_RESTRICT d, const real* MPC_RESTRICT e) {
+    real* l = workspace->own_diagonal;
+    real* r = workspace->own_coupling;
+    return keep(workspace, factor_blocks(d, e, l, r), l, r);
+}
+
+MPC_CODE mpc_status mpc_refactor(mpc_workspace* MPC_RESTRICT workspace, real* MPC_RESTRICT d, real* MPC_RESTRICT e) {
+    return keep(workspace, factor_blocks(d, e, d, e), d, e);
 }
 
 MPC_CODE mpc_status mpc_factor_solve(mpc_workspace* workspace, const mpc_real* d, const mpc_real* e, const mpc_real* b, mpc_real* x) {

@@ -27,6 +27,11 @@ extern "C" {
 #define MPC_RHS 1
 /* Blocks that hold couplings of factors: N - 1, but one where there is none, because arrays are not empty. */
 #define MPC_COUPLINGS 19
+/* In D, index of element (r, c) of block i; in E, of the block that couples block i (columns) to block i + 1 (rows); and their sizes. */
+#define MPC_D(i, r, c) ((i) * 144 + (r) * 12 + (c) * 1)
+#define MPC_D_SIZE 2880
+#define MPC_E(i, r, c) ((i) * 144 + (r) * 12 + (c) * 1)
+#define MPC_E_SIZE 2736
 
 typedef float mpc_real;
 
@@ -74,8 +79,8 @@ size_t mpc_workspace_size(void);
  * aligned. */
 mpc_workspace* mpc_init(void* memory);
 
-/* Arrays of all calls: D [N][n][n], of which the lower triangles are read; E [N-1][n][n], block i couples block i (columns) to
- * block i + 1 (rows); B and X [N][n][m]. Row-major, without gaps. They do not overlap, but X may be B. */
+/* Arrays of all calls: D, N blocks of n by n, of which the lower triangles are read; E, N - 1 blocks, block i couples block i (columns) to
+ * block i + 1 (rows); both with the indices above. B and X [N][n][m], row-major, without gaps. They do not overlap, but X may be B. */
 
 /* Factors A into the workspace. */
 mpc_status mpc_factor(mpc_workspace* MPC_RESTRICT workspace, const mpc_real* MPC_RESTRICT d, const mpc_real* MPC_RESTRICT e);

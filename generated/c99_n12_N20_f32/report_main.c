@@ -16,8 +16,8 @@ enum { SIZE = MPC_HORIZON * MPC_BLOCK * MPC_RHS };
 
 /* A made-up problem of the solver's size: A has random entries and a dominant diagonal. All numbers are small multiples of 1/16, so that
  * every machine makes the same ones, exactly. */
-static mpc_real d[MPC_HORIZON * MPC_BLOCK * MPC_BLOCK];
-static mpc_real e[MPC_COUPLINGS * MPC_BLOCK * MPC_BLOCK];
+static mpc_real d[MPC_D_SIZE];
+static mpc_real e[MPC_E_SIZE];
 static mpc_real b[SIZE];
 
 static mpc_real random_number(void) {
@@ -31,14 +31,18 @@ static void make_problem(void) {
     for (i = 0; i < MPC_HORIZON; ++i) {
         for (r = 0; r < MPC_BLOCK; ++r) {
             for (c = 0; c < r; ++c) {
-                d[(i * MPC_BLOCK + r) * MPC_BLOCK + c] = random_number();
-                d[(i * MPC_BLOCK + c) * MPC_BLOCK + r] = d[(i * MPC_BLOCK + r) * MPC_BLOCK + c];
+                d[MPC_D(i, r, c)] = random_number();
+                d[MPC_D(i, c, r)] = d[MPC_D(i, r, c)];
             }
-            d[(i * MPC_BLOCK + r) * MPC_BLOCK + r] = 3 * MPC_BLOCK + 1;
+            d[MPC_D(i, r, r)] = 3 * MPC_BLOCK + 1;
         }
     }
-    for (i = 0; i < (MPC_HORIZON - 1) * MPC_BLOCK * MPC_BLOCK; ++i) {
-        e[i] = random_number();
+    for (i = 0; i + 1 < MPC_HORIZON; ++i) {
+        for (r = 0; r < MPC_BLOCK; ++r) {
+            for (c = 0; c < MPC_BLOCK; ++c) {
+                e[MPC_E(i, r, c)] = random_number();
+            }
+        }
     }
     for (i = 0; i < SIZE; ++i) {
         b[i] = random_number();

@@ -26,6 +26,11 @@ extern "C" {
 #define ADMM_RHS 1
 /* Blocks that hold couplings of factors: N - 1, but one where there is none, because arrays are not empty. */
 #define ADMM_COUPLINGS 1
+/* In D, index of element (r, c) of block i; in E, of the block that couples block i (columns) to block i + 1 (rows); and their sizes. */
+#define ADMM_D(i, r, c) ((i) * 4 + (r) * 2 + (c) * 1)
+#define ADMM_D_SIZE 8
+#define ADMM_E(i, r, c) ((i) * 4 + (r) * 2 + (c) * 1)
+#define ADMM_E_SIZE 4
 
 typedef float admm_real;
 
@@ -62,8 +67,8 @@ extern const admm_real admm_factor_coupling[ADMM_SHIFTS][ADMM_COUPLINGS * ADMM_B
 admm_status admm_solve(int shift, const admm_real* b, admm_real* x);
 
 /* The problem of admm_data.c. */
-extern const admm_real admm_data_d[ADMM_HORIZON * ADMM_BLOCK * ADMM_BLOCK];
-extern const admm_real admm_data_e[ADMM_COUPLINGS * ADMM_BLOCK * ADMM_BLOCK];
+extern const admm_real admm_data_d[ADMM_D_SIZE];
+extern const admm_real admm_data_e[ADMM_E_SIZE];
 
 #ifdef __cplusplus
 }

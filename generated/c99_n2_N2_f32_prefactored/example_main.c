@@ -38,16 +38,16 @@ static double multiply_row(double shift, int i, int r, int c, double* sum) {
     int k;
     for (k = 0; k < ADMM_BLOCK; ++k) {
         const int row = r > k ? r : k, column = r > k ? k : r; /* the lower triangle counts */
-        const double a = (double)d[(i * ADMM_BLOCK + row) * ADMM_BLOCK + column] + (r == k ? shift : 0);
+        const double a = (double)d[ADMM_D(i, row, column)] + (r == k ? shift : 0);
         value += a * (double)x[(i * ADMM_BLOCK + k) * ADMM_RHS + c];
         *sum += fabs(a);
         if (i > 0) {
-            const double before = (double)e[((i - 1) * ADMM_BLOCK + r) * ADMM_BLOCK + k];
+            const double before = (double)e[ADMM_E(i - 1, r, k)];
             value += before * (double)x[((i - 1) * ADMM_BLOCK + k) * ADMM_RHS + c];
             *sum += fabs(before);
         }
         if (i + 1 < ADMM_HORIZON) {
-            const double after = (double)e[(i * ADMM_BLOCK + k) * ADMM_BLOCK + r];
+            const double after = (double)e[ADMM_E(i, k, r)];
             value += after * (double)x[((i + 1) * ADMM_BLOCK + k) * ADMM_RHS + c];
             *sum += fabs(after);
         }

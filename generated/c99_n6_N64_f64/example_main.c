@@ -12,8 +12,8 @@ enum { SIZE = KALMAN_HORIZON * KALMAN_BLOCK * KALMAN_RHS };
 
 /* A made-up problem of the solver's size: A has random entries and a dominant diagonal. All numbers are small multiples of 1/16, so that
  * every machine makes the same ones, exactly. */
-static kalman_real d[KALMAN_HORIZON * KALMAN_BLOCK * KALMAN_BLOCK];
-static kalman_real e[KALMAN_COUPLINGS * KALMAN_BLOCK * KALMAN_BLOCK];
+static kalman_real d[KALMAN_D_SIZE];
+static kalman_real e[KALMAN_E_SIZE];
 static kalman_real b[SIZE];
 
 static kalman_real random_number(void) {
@@ -27,14 +27,18 @@ static void make_problem(void) {
     for (i = 0; i < KALMAN_HORIZON; ++i) {
         for (r = 0; r < KALMAN_BLOCK; ++r) {
             for (c = 0; c < r; ++c) {
-                d[(i * KALMAN_BLOCK + r) * KALMAN_BLOCK + c] = random_number();
-                d[(i * KALMAN_BLOCK + c) * KALMAN_BLOCK + r] = d[(i * KALMAN_BLOCK + r) * KALMAN_BLOCK + c];
+                d[KALMAN_D(i, r, c)] = random_number();
+                d[KALMAN_D(i, c, r)] = d[KALMAN_D(i, r, c)];
             }
-            d[(i * KALMAN_BLOCK + r) * KALMAN_BLOCK + r] = 3 * KALMAN_BLOCK + 1;
+            d[KALMAN_D(i, r, r)] = 3 * KALMAN_BLOCK + 1;
         }
     }
-    for (i = 0; i < (KALMAN_HORIZON - 1) * KALMAN_BLOCK * KALMAN_BLOCK; ++i) {
-        e[i] = random_number();
+    for (i = 0; i + 1 < KALMAN_HORIZON; ++i) {
+        for (r = 0; r < KALMAN_BLOCK; ++r) {
+            for (c = 0; c < KALMAN_BLOCK; ++c) {
+                e[KALMAN_E(i, r, c)] = random_number();
+            }
+        }
     }
     for (i = 0; i < SIZE; ++i) {
         b[i] = random_number();
@@ -59,16 +63,16 @@ static double multiply_row(double shift, int i, int r, int c, double* sum) {
     int k;
     for (k = 0; k < KALMAN_BLOCK; ++k) {
         const int row = r > k ? r : k, column = r > k ? k : r; /* the lower triangle counts */
-        const double a = (double)d[(i * KALMAN_BLOCK + row) * KALMAN_BLOCK + column] + (r == k ? shift : 0);
+        const double a = (double)d[KALMAN_D(i, row, column)] + (r == k ? shift : 0);
         value += a * (double)x[(i * KALMAN_BLOCK + k) * KALMAN_RHS + c];
         *sum += fabs(a);
         if (i > 0) {
-            const double before = (double)e[((i - 1) * KALMAN_BLOCK + r) * KALMAN_BLOCK + k];
+            const double before = (double)e[KALMAN_E(i - 1, r, k)];
             value += before * (double)x[((i - 1) * KALMAN_BLOCK + k) * KALMAN_RHS + c];
             *sum += fabs(before);
         }
         if (i + 1 < KALMAN_HORIZON) {
-            const double after = (double)e[(i * KALMAN_BLOCK + k) * KALMAN_BLOCK + r];
+            const double after = (double)e[KALMAN_E(i, k, r)];
             value += after * (double)x[((i + 1) * KALMAN_BLOCK + k) * KALMAN_RHS + c];
             *sum += fabs(after);
         }

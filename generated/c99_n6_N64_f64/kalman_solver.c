@@ -299,19 +299,11 @@ static void reset_workspace(kalman_workspace* workspace) {
     workspace->coupling = NULL;
 }
 
-KALMAN_CODE kalman_status kalman_factor(kalman_workspace* KALMAN_RESTRICT workspace, const real* KALMAN_RESTRICT d, const real* KALMAN_RESTRICT e) {
-    const kalman_status status = factor_blocks(d, e, workspace->own_diagonal, workspace->own_coupling);
+/* The workspace refers to a factor that is whole. */
+static kalman_status keep(kalman_workspace* workspace, kalman_status status, const real* l, const real* r) {
     const int good = status.code == KALMAN_OK;
-    workspace->diagonal = good ? workspace->own_diagonal : NULL;
-    workspace->coupling = good ? workspace->own_coupling : NULL;
-    return status;
-}
-
-KALMAN_CODE kalman_status kalman_refactor(kalman_workspace* KALMAN_RESTRICT workspace, real* KALMAN_RESTRICT d, real* KALMAN_RESTRICT e) {
-    const kalman_status status = factor_blocks(d, e, d, e);
-    const int good = status.code == KALMAN_OK;
-    workspace->diagonal = good ? d : NULL;
-    workspace->coupling = good ? e : NULL;
+    workspace->diagonal = good ? l : NULL;
+    workspace->coupling = good ? r : NULL;
     return status;
 }
 
@@ -321,6 +313,16 @@ KALMAN_CODE kalman_status kalman_solve(const kalman_workspace* workspace, const 
         return outcome(KALMAN_NOT_FACTORED, -1, -1);
     }
     return solve_blocks(workspace->diagonal, workspace->coupling, b, x);
+}
+
+KALMAN_CODE kalman_status kalman_factor(kalman_workspace* KALMAN_RESTRICT workspace, const real* KALMAN_RESTRICT d, const real* KALMAN_RESTRICT e) {
+    real* l = workspace->own_diagonal;
+    real* r = workspace->own_coupling;
+    return keep(workspace, factor_blocks(d, e, l, r), l, r);
+}
+
+KALMAN_CODE kalman_status kalman_refactor(kalman_workspace* KALMAN_RESTRICT workspace, real* KALMAN_RESTRICT d, real* KALMAN_RESTRICT e) {
+    return keep(workspace, factor_blocks(d, e, d, e), d, e);
 }
 
 KALMAN_CODE kalman_status kalman_factor_solve(kalman_workspace* workspace, const kalman_real* d, const kalman_real* e, const kalman_real* b, kalman_real* x) {

@@ -27,6 +27,11 @@ extern "C" {
 #define KALMAN_RHS 1
 /* Blocks that hold couplings of factors: N - 1, but one where there is none, because arrays are not empty. */
 #define KALMAN_COUPLINGS 63
+/* In D, index of element (r, c) of block i; in E, of the block that couples block i (columns) to block i + 1 (rows); and their sizes. */
+#define KALMAN_D(i, r, c) ((i) * 36 + (r) * 6 + (c) * 1)
+#define KALMAN_D_SIZE 2304
+#define KALMAN_E(i, r, c) ((i) * 36 + (r) * 6 + (c) * 1)
+#define KALMAN_E_SIZE 2268
 
 typedef double kalman_real;
 
@@ -74,8 +79,8 @@ size_t kalman_workspace_size(void);
  * aligned. */
 kalman_workspace* kalman_init(void* memory);
 
-/* Arrays of all calls: D [N][n][n], of which the lower triangles are read; E [N-1][n][n], block i couples block i (columns) to
- * block i + 1 (rows); B and X [N][n][m]. Row-major, without gaps. They do not overlap, but X may be B. */
+/* Arrays of all calls: D, N blocks of n by n, of which the lower triangles are read; E, N - 1 blocks, block i couples block i (columns) to
+ * block i + 1 (rows); both with the indices above. B and X [N][n][m], row-major, without gaps. They do not overlap, but X may be B. */
 
 /* Factors A into the workspace. */
 kalman_status kalman_factor(kalman_workspace* KALMAN_RESTRICT workspace, const kalman_real* KALMAN_RESTRICT d, const kalman_real* KALMAN_RESTRICT e);

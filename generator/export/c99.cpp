@@ -14,11 +14,19 @@
 namespace trifold {
 namespace {
 
-void check_layout(const Spec& spec) {
-    Spec plain{.block = spec.block, .horizon = spec.horizon, .precision = spec.precision, .rhs = spec.rhs, .operations = spec.operations};
-    if (spec == plain) return;
-    throw SpecError(
-        "an exported solver takes one system, dense and row-major, with the lower coupling; leave batch, order, coupling and strides out");
+void check_layout(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    if (spec.batch != 1 || spec.rhs_layout != RhsLayout::staged || spec.d.member != dense || spec.e.member != dense)
+        throw SpecError("an exported solver takes one system, B and X [N][n][m]; leave batch, the layout of B and strides of members out");
+    if (is_dense(spec)) return;
+    if (request.prefactored) throw SpecError("factors as constants leave no D and E to call with; leave order, coupling and strides out");
+    if (!exported_chains(request).empty())
+        throw SpecError(
+            fmt::format("schedule {} takes row-major D and E without gaps, E the lower coupling; leave order, coupling and "
+                        "strides out, or give sequential",
+                        request.schedule));
+    const bool gaps = spec.d != BlockLayout{} || spec.e != BlockLayout{};
+    if (request.data && gaps) throw SpecError("a problem is baked in without gaps; leave strides out");
 }
 
 void check_data(const ExportRequest& request) {
@@ -84,7 +92,7 @@ void check(const ExportRequest& request) {
     if (spec.precision == Precision::mixed) throw SpecError("an exported solver has no mixed precision; give precision f32 or f64");
     validate(request.target);
     machine_of(request.target);
-    check_layout(spec);
+    check_layout(request);
     if (spec.block > max_export_block)
         throw SpecError(fmt::format("block size n = {} is out of range for export; give 1 to {}", spec.block, max_export_block));
     check_prefix(request.prefix);

@@ -40,7 +40,7 @@ Factorization parse_factorization(std::string_view text);
 
 /// A self-contained C project to make: a solver for one Spec, without Trifold, heap or operating system.
 struct ExportRequest {
-    Spec spec;                                    ///< one system, row-major and dense, E the lower coupling
+    Spec spec;                                    ///< one system; layouts of D and E other than the default for the sequential schedule
     Target target;                                ///< of Backend::c99
     std::string prefix = "btd";                   ///< of every name; a C identifier
     std::optional<ProblemData> data;              ///< baked in for the example; otherwise it makes its own

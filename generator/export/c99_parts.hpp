@@ -43,6 +43,8 @@ struct ExportFacts {
 };
 ExportFacts export_facts(const ExportRequest& request);
 
+/// Whether D and E are row-major without gaps, E the lower coupling: only then is there a factorization in place.
+bool is_dense(const Spec& spec);
 bool has_square_roots(const ExportRequest& request);
 /// Values for templates: what a factor holds, and which pivots pass.
 std::map<std::string, std::string> factor_words(const ExportRequest& request);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <span>
+#include <vector>
 
 #include "generator/backend.hpp"
 #include "generator/export/c99_parts.hpp"
@@ -16,8 +17,17 @@ std::string literal(double value, Precision precision) {
     return single ? text + "f" : text;
 }
 
-constexpr std::string_view extents[] = {"BTD_HORIZON * BTD_BLOCK * BTD_BLOCK", "BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK",
-                                        "BTD_HORIZON * BTD_BLOCK * BTD_RHS"};
+constexpr std::string_view extents[] = {"BTD_D_SIZE", "BTD_E_SIZE", "BTD_HORIZON * BTD_BLOCK * BTD_RHS"};
+
+/// Dense, row-major blocks as the caller's array holds them.
+std::vector<double> placed(std::span<const double> blocks, std::int64_t n, const Strides& strides) {
+    std::vector<double> result(blocks.size());
+    for (std::int64_t k = 0; k < std::ssize(blocks); ++k) {
+        const auto i = k / (n * n), r = k / n % n, c = k % n;
+        result[static_cast<std::size_t>(i * strides.stage + r * strides.row + c * strides.column)] = blocks[static_cast<std::size_t>(k)];
+    }
+    return result;
+}
 
 /// What the example and the report solve.
 std::string_view problem(const ExportRequest& request) {
@@ -54,8 +64,9 @@ std::string c99_data(const ExportRequest& request) {
     const auto add = [&](std::size_t k, std::span<const double> values) {
         text += fmt::format("\nconst btd_real btd_data_{}[{}] = {};\n", "deb"[k], extents[k], c99_values(values, request.spec.precision));
     };
-    add(0, request.prefactored ? request.prefactored->d : request.data->d);
-    add(1, request.prefactored ? request.prefactored->e : request.data->e);
+    const auto& spec = request.spec;
+    add(0, placed(request.prefactored ? request.prefactored->d : request.data->d, spec.block, diagonal_strides(spec)));
+    add(1, placed(request.prefactored ? request.prefactored->e : request.data->e, spec.block, coupling_strides(spec)));
     if (request.data) add(2, request.data->b);
     return text;
 }

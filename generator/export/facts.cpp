@@ -27,6 +27,18 @@ std::int64_t partitioned_workspace(const Spec& spec, std::int64_t chains, std::i
            alignment;
 }
 
+/// What differs from the defaults.
+std::string layout_options(const Spec& spec) {
+    std::string text;
+    if (spec.order == Order::column_major) text += " --order column-major";
+    if (spec.coupling == Coupling::upper) text += " --coupling upper";
+    for (const auto& [letter, layout] : {std::pair{'d', spec.d}, std::pair{'e', spec.e}}) {
+        if (layout.leading != dense) text += fmt::format(" --{}-leading {}", letter, layout.leading);
+        if (layout.stage != dense) text += fmt::format(" --{}-stage {}", letter, layout.stage);
+    }
+    return text;
+}
+
 }  // namespace
 
 std::vector<ExportedChain> exported_chains(const ExportRequest& request) {
@@ -63,14 +75,15 @@ ExportFacts export_facts(const ExportRequest& request) {
     if (request.prefactored) data = fmt::format(" --prefactored D.npy E.npy --shift {}", fmt::join(request.prefactored->shifts, ","));
     if (!chains.empty()) data += fmt::format(" --schedule {}", request.schedule);
     if (request.factorization != Factorization::llt) data += fmt::format(" --factorization {}", to_string(request.factorization));
+    data += layout_options(spec);
     if (request.corrections > 0) data += fmt::format(" --refine {}", request.corrections);
     const auto shifts = request.prefactored ? std::ssize(request.prefactored->shifts) : 0;
     // Of ldlt.c's rows a compiler may have three in one frame.
     const auto row_bytes = request.factorization == Factorization::ldlt ? 12 * spec.block * bytes + 512 : 0;
     const bool refines = request.corrections > 0;
     const std::size_t precision = spec.precision == Precision::f64;
-    return {.d_bytes = blocks(spec.horizon),
-            .e_bytes = blocks(spec.horizon - 1),
+    return {.d_bytes = diagonal_extent(spec, 1) * bytes,
+            .e_bytes = coupling_extent(spec, 1) * bytes,
             .b_bytes = rhs_extent(spec, 1, spec.rhs) * bytes,
             .workspace_bytes_32 = workspace(4),
             .workspace_bytes_64 = workspace(8),
@@ -81,6 +94,10 @@ ExportFacts export_facts(const ExportRequest& request) {
             .solve_flops = machine.has_kernels() ? nominal_solve_flops(spec) : exported_solve_counts(request).flops(),
             .command = fmt::format("trifold export --block {} --horizon {} --precision {} --rhs {} --target {} --prefix {}{}", spec.block,
                                    spec.horizon, to_string(spec.precision), spec.rhs, to_string(request.target), request.prefix, data)};
+}
+
+bool is_dense(const Spec& spec) {
+    return spec.order == Order::row_major && spec.coupling == Coupling::lower && spec.d == BlockLayout{} && spec.e == BlockLayout{};
 }
 
 bool has_square_roots(const ExportRequest& request) { return !request.prefactored && request.factorization == Factorization::llt; }

@@ -93,6 +93,8 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
                   {"horizon", spec.horizon},
                   {"rhs", spec.rhs},
                   {"precision", to_string(spec.precision)},
+                  {"order", request.spec.order == Order::row_major ? "row-major" : "column-major"},
+                  {"coupling", request.spec.coupling == Coupling::lower ? "lower" : "upper"},
                   {"schedule", request.schedule},
                   {"factorization", to_string(request.factorization)},
                   {"files", names},

@@ -73,6 +73,11 @@ std::string header_comment(const ExportRequest& request) {
         to_string(request.target), facts.command, memory_comment(request, facts), work_comment(request, facts));
 }
 
+std::string index_macro(std::string_view name, const Strides& strides, std::int64_t extent) {
+    return fmt::format("#define BTD_{0}(i, r, c) ((i) * {1} + (r) * {2} + (c) * {3})\n#define BTD_{0}_SIZE {4}\n", name, strides.stage,
+                       strides.row, strides.column, std::max<std::int64_t>(extent, 1));
+}
+
 std::string sizes(const Spec& spec) {
     return fmt::format(
         "/* n, N and m. */\n"
@@ -80,9 +85,14 @@ std::string sizes(const Spec& spec) {
         "#define BTD_HORIZON {}\n"
         "#define BTD_RHS {}\n"
         "/* Blocks that hold couplings of factors: N - 1, but one where there is none, because arrays are not empty. */\n"
-        "#define BTD_COUPLINGS {}\n\n"
+        "#define BTD_COUPLINGS {}\n"
+        "/* In D, index of element (r, c) of block i; in E, of the block that couples block i (columns) to block i + 1 (rows); and their "
+        "sizes. */\n"
+        "{}{}\n"
         "typedef {} btd_real;\n\n",
-        spec.block, spec.horizon, spec.rhs, std::max<std::int64_t>(spec.horizon - 1, 1), is_single(spec) ? "float" : "double");
+        spec.block, spec.horizon, spec.rhs, std::max<std::int64_t>(spec.horizon - 1, 1),
+        index_macro("D", diagonal_strides(spec), diagonal_extent(spec, 1)),
+        index_macro("E", coupling_strides(spec), coupling_extent(spec, 1)), is_single(spec) ? "float" : "double");
 }
 
 std::string shift_list(const Prefactored& a) {
@@ -135,15 +145,15 @@ std::string templates(const std::vector<std::string_view>& names) {
 std::string interface(const ExportRequest& request) {
     if (request.prefactored) return templates({"api_prefactored.h"});
     const bool has_kernels = machine_of(request.target).has_kernels(), has_chains = !exported_chains(request).empty();
-    const bool in_place = !has_kernels && !has_chains;
+    const bool const_solve = !has_kernels && !has_chains;
     const auto memory = has_chains ? "workspace_partitioned.h" : has_kernels ? "workspace_kernels.h" : "workspace.h";
     std::vector<std::string_view> names{memory, "api.h"};
-    if (in_place) names.push_back("api_in_place.h");
+    if (const_solve && is_dense(request.spec)) names.push_back("api_in_place.h");
     if (has_chains) names.push_back("api_parallel.h");
     if (request.corrections > 0) names.push_back("api_refine.h");
     auto values = factor_words(request);
     values["CORRECTIONS"] = fmt::format("{}", request.corrections);
-    values["SOLVED"] = in_place ? "const btd_workspace" : "btd_workspace";
+    values["SOLVED"] = const_solve ? "const btd_workspace" : "btd_workspace";
     return filled(templates(names), values);
 }
 
@@ -170,7 +180,8 @@ std::string plain_body(const ExportRequest& request) {
     if (request.prefactored)
         return templates({"blocks.c", "outcome.c", "poison.c", "sweep_llt.c", "sweep.c", "solve_blocks.c", "prefactored.c"});
     const auto chains = exported_chains(request);
-    const auto sequential = templates({"solve_blocks.c", "sequential.c", "factor_solve.c", "init.c"});
+    const auto factor = is_dense(request.spec) ? "in_place.c" : "layout.c";
+    const auto sequential = templates({"solve_blocks.c", "sequential.c", factor, "factor_solve.c", "init.c"});
     const auto partitioned = templates({"chains.c", "partitioned.c", "factor_solve.c", "init.c"});
     const auto system = chains.empty() ? sequential : chain_tables(chains) + partitioned;
     if (request.factorization == Factorization::ldlt)

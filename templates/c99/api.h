@@ -12,8 +12,8 @@ size_t btd_workspace_size(void);
  * aligned. */
 btd_workspace* btd_init(void* memory);
 
-/* Arrays of all calls: D [N][n][n], of which the lower triangles are read; E [N-1][n][n], block i couples block i (columns) to
- * block i + 1 (rows); B and X [N][n][m]. Row-major, without gaps. They do not overlap, but X may be B. */
+/* Arrays of all calls: D, N blocks of n by n, of which the lower triangles are read; E, N - 1 blocks, block i couples block i (columns) to
+ * block i + 1 (rows); both with the indices above. B and X [N][n][m], row-major, without gaps. They do not overlap, but X may be B. */
 
 /* Factors A into the workspace. */
 btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const btd_real* BTD_RESTRICT d, const btd_real* BTD_RESTRICT e);

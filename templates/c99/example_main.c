@@ -4,16 +4,16 @@ static double multiply_row(double shift, int i, int r, int c, double* sum) {
     int k;
     for (k = 0; k < BTD_BLOCK; ++k) {
         const int row = r > k ? r : k, column = r > k ? k : r; /* the lower triangle counts */
-        const double a = (double)d[(i * BTD_BLOCK + row) * BTD_BLOCK + column] + (r == k ? shift : 0);
+        const double a = (double)d[BTD_D(i, row, column)] + (r == k ? shift : 0);
         value += a * (double)x[(i * BTD_BLOCK + k) * BTD_RHS + c];
         *sum += fabs(a);
         if (i > 0) {
-            const double before = (double)e[((i - 1) * BTD_BLOCK + r) * BTD_BLOCK + k];
+            const double before = (double)e[BTD_E(i - 1, r, k)];
             value += before * (double)x[((i - 1) * BTD_BLOCK + k) * BTD_RHS + c];
             *sum += fabs(before);
         }
         if (i + 1 < BTD_HORIZON) {
-            const double after = (double)e[(i * BTD_BLOCK + k) * BTD_BLOCK + r];
+            const double after = (double)e[BTD_E(i, k, r)];
             value += after * (double)x[((i + 1) * BTD_BLOCK + k) * BTD_RHS + c];
             *sum += fabs(after);
         }

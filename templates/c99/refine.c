@@ -47,12 +47,12 @@ BTD_CODE static real residual_of(const real* d, const real* e, const real* b, co
     exact_sum s = {b[(i * n + r) * m + c], 0};
     for (int k = 0; k < n; ++k) {
         const int row = r > k ? r : k, column = r > k ? k : r; /* the lower triangle counts */
-        s = subtract_exactly(s, d[(i * n + row) * n + column], x[(i * n + k) * m + c]);
+        s = subtract_exactly(s, d[BTD_D(i, row, column)], x[(i * n + k) * m + c]);
         if (i > 0) {
-            s = subtract_exactly(s, e[((i - 1) * n + r) * n + k], x[((i - 1) * n + k) * m + c]);
+            s = subtract_exactly(s, e[BTD_E(i - 1, r, k)], x[((i - 1) * n + k) * m + c]);
         }
         if (i + 1 < N) {
-            s = subtract_exactly(s, e[(i * n + k) * n + r], x[((i + 1) * n + k) * m + c]);
+            s = subtract_exactly(s, e[BTD_E(i, k, r)], x[((i + 1) * n + k) * m + c]);
         }
     }
     return s.sum + s.lost;

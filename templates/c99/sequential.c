@@ -17,19 +17,11 @@ static void reset_workspace(btd_workspace* workspace) {
     workspace->coupling = NULL;
 }
 
-BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const real* BTD_RESTRICT d, const real* BTD_RESTRICT e) {
-    const btd_status status = factor_blocks(d, e, workspace->own_diagonal, workspace->own_coupling);
+/* The workspace refers to a factor that is whole. */
+static btd_status keep(btd_workspace* workspace, btd_status status, const real* l, const real* r) {
     const int good = status.code == BTD_OK;
-    workspace->diagonal = good ? workspace->own_diagonal : NULL;
-    workspace->coupling = good ? workspace->own_coupling : NULL;
-    return status;
-}
-
-BTD_CODE btd_status btd_refactor(btd_workspace* BTD_RESTRICT workspace, real* BTD_RESTRICT d, real* BTD_RESTRICT e) {
-    const btd_status status = factor_blocks(d, e, d, e);
-    const int good = status.code == BTD_OK;
-    workspace->diagonal = good ? d : NULL;
-    workspace->coupling = good ? e : NULL;
+    workspace->diagonal = good ? l : NULL;
+    workspace->coupling = good ? r : NULL;
     return status;
 }
 

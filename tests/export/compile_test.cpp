@@ -34,7 +34,6 @@ constexpr Case cases[] = {{1, 1, 1, Precision::f64},
                           {7, 20, 2, Precision::f64, "twisted:3"},
                           {12, 20, 1, Precision::f32, "sequential", Factorization::ldlt, 2},
                           {64, 3, 2, Precision::f64, "sequential", Factorization::ldlt, 1}};
-const std::string cross_compilers[] = {cortex_m4, cortex_m7, "aarch64-linux-gnu-gcc", "riscv64-linux-gnu-gcc"};
 
 void check_runs(const Project& project, const std::string& command) {
     const auto ran = project.run(command);
@@ -66,14 +65,13 @@ std::int64_t code_bytes(const Project& project, const std::string& object) {
 
 }  // namespace
 
-TEST_CASE("export: no compiler warns, of C or of C++") {
+TEST_CASE("export: neither GCC nor Clang warns, of C or of C++") {
     for (const auto& one : cases) {
         const Project project(request_of(one));
         for (const std::string compiler :
-             {"gcc -std=c99", "clang-19 -std=c99", "gcc -std=c17 -O3", "g++ -x c++ -std=c++11", "clang++-19 -x c++ -std=c++20"})
+             {"clang-19 -std=c99", "gcc -std=c17 -O3", "g++ -x c++ -std=c++11", "clang++-19 -x c++ -std=c++20"})
             for (const std::string source : {"btd_solver.c", "btd_refine.c"})
                 if (source == "btd_solver.c" || one.corrections > 0) check_runs(project, compiler + strict + "-o out.o " + source);
-        for (const auto& compiler : cross_compilers) check_runs(project, compiler + " -std=c99" + strict + "-o out.o btd_solver.c");
         for (const std::string compiler : {"gcc", "clang-19"})
             check_runs(project, compiler + " -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Werror -c example_main.c report_main.c");
     }
@@ -117,7 +115,7 @@ TEST_CASE("export: two prefixes link into one program, called from C++") {
                            other, other));
 }
 
-TEST_CASE("export: stack and code are within what the manifest states") {
+TEST_CASE("export: GCC for every machine warns of nothing, and stack and code are within what the manifest states") {
     struct Build {
         std::string target, compiler;
         bool counts_code;
@@ -130,7 +128,7 @@ TEST_CASE("export: stack and code are within what the manifest states") {
           Build{"c99:generic", "aarch64-linux-gnu-gcc -O2", true}, Build{"c99:generic", "riscv64-linux-gnu-gcc -O2", true}})
         for (const auto& one : cases) {
             const Project project(request_of(one, target));
-            check_runs(project, compiler + " -std=c99 -fno-math-errno -fstack-usage -c btd_solver.c" + one.refine_source());
+            check_runs(project, compiler + " -std=c99" + strict + "-fstack-usage btd_solver.c" + one.refine_source());
             const auto bytes = project.manifest()["bytes"];
             INFO(compiler, ", n = ", one.block, ", ", to_string(one.precision));
             CHECK(stack_bytes(project.run("cat *.su").out) <= bytes["stack_at_most"].get<std::int64_t>());

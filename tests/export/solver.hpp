@@ -32,7 +32,11 @@ struct Build {
     std::string target, compiler, schedule = "sequential";
     Factorization factorization = Factorization::llt;
     std::int64_t corrections = 0;
-    bool in_place() const { return target == "c99:generic" && schedule == "sequential"; }
+    Order order = Order::row_major;
+    Coupling coupling = Coupling::lower;
+    BlockLayout d = {}, e = {};
+    bool has_layout() const { return order != Order::row_major || coupling != Coupling::lower || d != BlockLayout{} || e != BlockLayout{}; }
+    bool in_place() const { return target == "c99:generic" && schedule == "sequential" && !has_layout(); }
 };
 inline Build plain(const std::string& compiler = "gcc -O2") { return {"c99:generic", compiler + " -std=c99 -ffp-contract=off"}; }
 
@@ -99,6 +103,10 @@ class Exported {
     static ExportRequest request_of(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const Build& build) {
         auto result = with_schedule(request(n, horizon, precision_of<Real>, rhs, build.target), build.schedule);
         result.factorization = build.factorization;
+        result.spec.order = build.order;
+        result.spec.coupling = build.coupling;
+        result.spec.d = build.d;
+        result.spec.e = build.e;
         return with_corrections(result, build.corrections);
     }
     struct Free {

@@ -39,7 +39,8 @@ struct GoldenExport {
 /// Two blocks of two, with ones between them.
 const Prefactored small_matrix{.d = {4, 1, 1, 3, 5, 1, 1, 4}, .e = {1, 0, 0, 1}, .shifts = {0.1, 1}};
 
-// A model predictive controller of a drone's size, a Kalman smoother, and a matrix factored ahead for two shifts.
+// A model predictive controller of a drone's size, a Kalman smoother, a matrix factored ahead for two shifts, and three chains for three
+// cores.
 const GoldenExport golden_exports[] = {
     {"c99_n12_N20_f32",
      {.spec = {.block = 12, .horizon = 20, .precision = Precision::f32}, .target = {Backend::c99, "cortex-m7"}, .prefix = "mpc"}},
@@ -49,6 +50,8 @@ const GoldenExport golden_exports[] = {
       .target = {Backend::c99, "cortex-m4"},
       .prefix = "admm",
       .prefactored = small_matrix}},
+    {"c99_n4_N11_f64_partitioned",
+     {.spec = {.block = 4, .horizon = 11}, .target = {Backend::c99, "generic"}, .prefix = "estimator", .schedule = "partitioned:3"}},
 };
 
 // The same controller for a Jetson; without compiled kernels, which have no place in a repository.

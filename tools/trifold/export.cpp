@@ -6,6 +6,7 @@
 #include "tools/formats/file.hpp"
 #include "tools/trifold/export_gpu.hpp"
 #include "tools/trifold/input.hpp"
+#include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 
@@ -18,6 +19,7 @@ struct Options {
     std::int64_t corrections = 0;
     std::vector<std::string> data, prefactored;
     std::vector<double> shifts;
+    LayoutOptions layout;
     GpuExportOptions gpu;
 };
 
@@ -50,6 +52,7 @@ Spec spec_of(const Options& options) {
     spec.horizon = options.horizon;
     spec.rhs = options.rhs == 0 ? 1 : options.rhs;
     spec.precision = parse_precision(options.precision);
+    options.layout.apply(spec);
     return spec;
 }
 
@@ -135,6 +138,7 @@ Action add_export(CLI::App& app, const bool& json) {
                    "Of c99: a call that solves and then corrects X so many times, residuals in twice the precision")
         ->check(CLI::Range(std::int64_t{0}, max_corrections));
     app.add_option("-o,--output", options->output, "Directory to write to")->capture_default_str();
+    options->layout.add_to(app);
     options->gpu.add_to(app);
     app.footer("The README written beside the code says how to build, run and call it.");
     return [options, &json] { return run(*options, json); };

@@ -5,6 +5,31 @@
 
 namespace trifold::command {
 
+void LayoutOptions::add_to(CLI::App& app) {
+    const auto word = [&](const char* name, std::string& value, const std::vector<std::string>& words, const char* what) {
+        app.add_option(name, value, what)->check(CLI::IsMember(words))->capture_default_str();
+    };
+    word("--order", order_, {"row-major", "column-major"}, "Storage of one block");
+    word("--coupling", coupling_, {"lower", "upper"}, "Half that E holds: lower, A(i+1, i), or upper, A(i, i+1)");
+    word("--rhs-layout", rhs_layout_, {"staged", "column-major"}, "staged: [batch][N][n][m]; column-major: (N n) by m");
+    for (const auto& [letter, layout] : {std::pair{"d", &d_}, std::pair{"e", &e_}}) {
+        const auto option = [&, prefix = std::string("--") + letter](const char* name, std::int64_t& value, const char* what) {
+            app.add_option(prefix + name, value, what)->group("Strides in elements (-1: dense)")->capture_default_str();
+        };
+        option("-leading", layout->leading, "Leading dimension of a block");
+        option("-stage", layout->stage, "From one stage to the next; 0: one block for all");
+        option("-member", layout->member, "From one member to the next; 0: shared by all");
+    }
+}
+
+void LayoutOptions::apply(Spec& spec) const {
+    spec.order = order_ == "row-major" ? Order::row_major : Order::column_major;
+    spec.coupling = coupling_ == "lower" ? Coupling::lower : Coupling::upper;
+    spec.rhs_layout = rhs_layout_ == "staged" ? RhsLayout::staged : RhsLayout::column_major;
+    spec.d = d_;
+    spec.e = e_;
+}
+
 void SpecOptions::add_to(CLI::App& app) {
     const auto number = [&](const char* name, std::int64_t& value, const char* what) {
         app.add_option(name, value, what)->capture_default_str();
@@ -26,25 +51,13 @@ void SpecOptions::add_to(CLI::App& app) {
     app.add_option("--variant", tuning_.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
     app.add_option("--target", target_, "cpu:native, cpu:x86-64-v3, cuda:native, cuda:sm_90, hip:native, hip:gfx942, ...")
         ->capture_default_str();
-    word("--order", order_, {"row-major", "column-major"}, "Storage of one block");
-    word("--coupling", coupling_, {"lower", "upper"}, "Half that E holds: lower, A(i+1, i), or upper, A(i, i+1)");
-    word("--rhs-layout", rhs_layout_, {"staged", "column-major"}, "staged: [batch][N][n][m]; column-major: (N n) by m");
-    for (const auto& [letter, layout] : {std::pair{"d", &spec_.d}, std::pair{"e", &spec_.e}}) {
-        const auto option = [&, prefix = std::string("--") + letter](const char* name, std::int64_t& value, const char* what) {
-            app.add_option(prefix + name, value, what)->group("Strides in elements (-1: dense)")->capture_default_str();
-        };
-        option("-leading", layout->leading, "Leading dimension of a block");
-        option("-stage", layout->stage, "From one stage to the next; 0: one block for all");
-        option("-member", layout->member, "From one member to the next; 0: shared by all");
-    }
+    layout_.add_to(app);
 }
 
 Spec SpecOptions::spec() const {
     auto spec = spec_;
     spec.precision = parse_precision(precision_);
-    spec.order = order_ == "row-major" ? Order::row_major : Order::column_major;
-    spec.coupling = coupling_ == "lower" ? Coupling::lower : Coupling::upper;
-    spec.rhs_layout = rhs_layout_ == "staged" ? RhsLayout::staged : RhsLayout::column_major;
+    layout_.apply(spec);
     spec.operations = operations();
     validate(spec);
     return spec;

@@ -6,6 +6,17 @@
 
 namespace trifold::command {
 
+/// Placement of the caller's arrays as command-line options.
+class LayoutOptions {
+  public:
+    void add_to(CLI::App& app);
+    void apply(Spec& spec) const;
+
+  private:
+    std::string order_ = "row-major", coupling_ = "lower", rhs_layout_ = "staged";
+    BlockLayout d_, e_;
+};
+
 /// The inputs of the generator as command-line options. The options' names and defaults are also what generated sources
 /// state as the command that regenerates them.
 class SpecOptions {
@@ -22,9 +33,9 @@ class SpecOptions {
 
   private:
     Spec spec_;
-    std::string precision_ = "f64", order_ = "row-major", coupling_ = "lower", rhs_layout_ = "staged", target_ = "cpu:native",
-                operations_ = to_string(usual_operations());
+    std::string precision_ = "f64", target_ = "cpu:native", operations_ = to_string(usual_operations());
     Tuning tuning_;
+    LayoutOptions layout_;
 };
 
 }  // namespace trifold::command
