@@ -2,7 +2,7 @@
  * Made by Trifold for c99:cortex-m7; do not edit. To make it again:
  *   trifold export --block 12 --horizon 20 --precision f32 --rhs 1 --target c99:cortex-m7 --prefix mpc
  *
- * Memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 22472 with pointers of 32 bits, 22480 with 64; stack at most 640.
+ * Memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 22472 with pointers of 32 bits, 22480 with 64; stack at most 768.
  * Work: factor 81640 flops (38552 multiply-subtract, 4056 multiply, 240 divide, 240 square root);
  *   solve 16704 flops (8112 multiply-subtract, 480 multiply, 0 add).
  *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.

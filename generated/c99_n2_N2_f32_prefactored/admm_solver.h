@@ -2,7 +2,7 @@
  * Made by Trifold for c99:cortex-m4; do not edit. To make it again:
  *   trifold export --block 2 --horizon 2 --precision f32 --rhs 1 --target c99:cortex-m4 --prefix admm --prefactored D.npy E.npy --shift 0.1,1
  *
- * Memory: constants 96 bytes, B and X 16 each; stack at most 640; nothing else is written.
+ * Memory: constants 96 bytes, B and X 16 each; stack at most 768; nothing else is written.
  * Work: solve 32 flops (12 multiply-subtract, 8 multiply). It depends on no number but the sizes: every loop runs a fixed
  *   number of times.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in single precision. Compiled without contraction
