@@ -49,6 +49,7 @@ std::int64_t factor_blocks(const Plan& plan, const Target& target) {
 std::int64_t sweep_registers(const Plan& plan) {
     if (plan.variant == "tile-dataflow") return plan.columns == 1 ? 80 : 128;
     if (plan.variant == "team") return team_registers(panel_words(plan), 32, 64);
+    if (plan.variant == "dataflow" && plan.padded <= 32 && plan.columns == 1) return plan.real == 4 ? 80 : plan.is_long ? 96 : 128;
     return plan.variant == "dataflow" ? 128 : 255;
 }
 
@@ -121,6 +122,7 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
                       {Phase::inverse, shape(plan.inverse_threads, members, plan.inverse_shared)},
                       {Phase::finish_factor, shape(plan.finish_threads, members, plan.finish_shared)},
                       {Phase::finish_forward, shape(plan.finish_threads, members, plan.finish_shared)}};
+    if (plan.variant == "dataflow") variant.words = plan.real / 4;
     for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward}) {
         variant.shapes.at(phase).all_levels = plan.variant == "dataflow";
         variant.shapes.at(phase).chains_per_task = chains_together(plan);

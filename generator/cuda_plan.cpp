@@ -70,10 +70,10 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     };
     plan.factor_shared = factor_shared(2 * plan.lower_leading * plan.padded);
     const auto least_shared = factor_shared(16 / plan.real);
-    const bool is_long = spec.horizon * spec.batch >= 2048;  // N = 512 is faster with room, 4096 without: docs/performance.md
+    plan.is_long = spec.horizon * spec.batch >= 2048;  // N = 512 is faster with room, 4096 without: docs/performance.md
     if (target.backend == Backend::cuda) {
         const auto more = fronts_together(plan.threads, least_shared) > fronts_together(plan.threads, plan.factor_shared);
-        plan.crowded = is_long && more && plan.factor_shared <= shared_limit(target);
+        plan.crowded = plan.is_long && more && plan.factor_shared <= shared_limit(target);
         plan.front_room = plan.factor_shared <= shared_limit(target) && !plan.crowded;
     }
     if (!plan.front_room) plan.factor_shared = least_shared;
@@ -141,7 +141,7 @@ void plan_sweeps(Plan& plan, const Spec& spec) {
     plan.sweep_threads = plan.threads;
     if (plan.variant == "dataflow") {  // SweepShared in templates/device/sweep_dataflow.cuh
         plan.sweep_threads = 4 * plan.padded;
-        plan.sweep_shared = round_up(16 + ((plan.padded + 16 / plan.real) + 3 * plan.columns) * plan.padded * plan.real, 16);
+        plan.sweep_shared = round_up(16 + ((plan.padded + 4) + 3 * plan.columns) * plan.padded * plan.real, 16);
     }
     // One thread block of full waves reads what every block of a member left: a few loads a thread, all on their way together.
     plan.finish_threads = std::min<std::int64_t>(round_up(spec.horizon, 256) / 4, 1024);

@@ -26,6 +26,7 @@ struct Plan {
     bool stage_factor = false;              ///< sweeps copy the factor to shared memory
     std::int64_t riders = 0, lower_leading = 0, stacked_leading = 0;  ///< right-hand sides in the panel (dataflow, team); dataflow's arrays
     bool front_room = true;                                           ///< dataflow: for the blocks that a front pulls
+    bool is_long = false;                                             ///< dataflow: more fronts than a device has room for
     bool crowded = false;                                             ///< dataflow: room given up for more fronts side by side
     std::int64_t team = 1, panels = 3;  ///< team: lanes that have a chain; panels of a front: L, R and, with fill, G
     std::int64_t members_together = 1;  ///< team: whose chains a thread block has side by side

@@ -73,6 +73,12 @@ MemoryPlan plan_memory(const Program& program) {
     // Kernels that cover all levels: what the fronts (or tasks) are claimed from, and how far each is, for each kind of kernel (or panel).
     plan.add("ticket", all_levels ? 3 * members : 0, 1, sizeof(trifold_int), true);
     plan.add("flag", all_levels ? program.variant.progress : 0, blocks, sizeof(trifold_int), true);
+    // What the sweeps' fronts send each other, stamped with the number of the run.
+    const auto words = checked_multiply(storage.vector, program.variant.words, "words of a block's right-hand sides");
+    if (words > 0) {
+        plan.add("update_words", checked_multiply(2, blocks, "words of the batch"), words, sizeof(std::uint64_t), true);
+        plan.add("solution_words", blocks, words, sizeof(std::uint64_t), true);
+    }
     if (spec.precision == Precision::mixed) add_mixed(plan, program);
     return plan;
 }

@@ -224,11 +224,13 @@ static const launch launches_sm_87[] = {
 };
 static const region zeroed_sm_87[] = {
     {100864, 24}, /* ticket */
-    {101120, 480}, /* flag */
+    {101120, 160}, /* flag */
+    {101376, 5120}, /* update_words */
+    {106496, 2560}, /* solution_words */
 };
 
 static const struct mpc_program programs[] = {
-    {"sm_87", mpc_image_sm_87, 6, 2, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 2, 2, 2, 5, 5, 9, 9}, 0, 256, 512},
+    {"sm_87", mpc_image_sm_87, 6, 4, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 2, 2, 2, 5, 5, 9, 9}, 0, 256, 512},
 };
 /* clang-format on */
 

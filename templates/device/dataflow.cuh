@@ -96,15 +96,18 @@ TRIFOLD_DEVICE bool has_come(const Message& message, trifold_int run) {
     for (int k = 0; k < message_words; ++k) all = all && message.words[k] >> 32 == static_cast<unsigned>(run);
     return all;
 }
-TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int run) {
-    while (!has_come(message, run)) {
-        spin();
-        message = look(at);
-    }
+TRIFOLD_DEVICE real content_of(const Message& message) {
     unsigned content[message_words];
 #pragma unroll
     for (int k = 0; k < message_words; ++k) content[k] = static_cast<unsigned>(message.words[k]);
     real value;
     copy_bits(value, content);
     return value;
+}
+TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int run) {
+    while (!has_come(message, run)) {
+        spin();
+        message = look(at);
+    }
+    return content_of(message);
 }

@@ -1,17 +1,40 @@
 /* Forward and backward sweeps over all fronts in one launch, a thread block each: a front has its factors on chip before it
- * waits for the fronts it needs, so that only vectors travel on the critical path. */
+ * waits for the numbers it needs, which travel as messages, so that only vectors are on the critical path, and between the arrival
+ * of one and the departure of the next stand two products of a matrix and a vector. */
 constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS;
 constexpr int sweep_threads = 4 * padded, sweep_warps = sweep_threads / warp_lanes;
-constexpr int factor_leading = padded + vector_width;
-constexpr int rows_of_lane = (padded + warp_lanes - 1) / warp_lanes;
+constexpr int factor_leading = padded + 4;              /* 4 modulo 8: free of bank conflicts by rows and by columns */
+
+/* Columns of the diagonal tiles whose inverses a front makes and uses: wide ones shorten the way from arrival to departure, but pay
+ * only where a front waits, so not at the first level, nor at others with more fronts than a device has room for. */
+constexpr int wide = padded < 32 ? padded : 32, narrow = padded < 16 ? padded : 16;
+TRIFOLD_DEVICE bool will_wait(const Front& front) {
+    return front.level > 0 && (TRIFOLD_HORIZON * TRIFOLD_BATCH >> front.level) <= 1024;
+}
 
 struct SweepShared {
     trifold_int ticket;
-    alignas(16) real factor[factor_leading * padded]; /* L, its diagonal tiles inverted; column-major */
+    alignas(16) real factor[factor_leading * padded]; /* L, column-major, its diagonal tiles of 8 inverted; above it wider inverses */
     real running[columns_at_once][padded];            /* right-hand sides on their way to solutions */
-    real solved[columns_at_once][2 * padded];         /* forward: y; backward: x of the next and behind */
+    real solved[columns_at_once][2 * padded];         /* forward: y; backward: x of the next and behind, then of the front */
 };
 static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
+
+/* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next; and its x. */
+TRIFOLD_DEVICE trifold_word* update_words(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
+    return buffer<trifold_word>(args, TRIFOLD_OFFSET_UPDATE_WORDS) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * words;
+}
+TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
+    return buffer<trifold_word>(args, TRIFOLD_OFFSET_SOLUTION_WORDS) + block_index(member, block) * words;
+}
+
+/* What a call's passes treat; where the Spec has one column the compiler knows that there is one pass. */
+TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return TRIFOLD_RHS == 1 ? 1 : static_cast<int>(args.columns); }
+TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
+    return columns_at_once == 1 ? Columns{first, 1} : columns_from(args, first, columns_at_once);
+}
 
 TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
     constexpr int vectors = padded / vector_width;
@@ -21,77 +44,123 @@ TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
     end_copies();
 }
 
-/* running = L^-1 running, a warp a column. */
+/* L below the diagonal. W, the inverse of a wider diagonal tile, takes the place above it by its transpose, so that L stays. */
+TRIFOLD_DEVICE real& lower_at(SweepShared& shared, int r, int c) { return shared.factor[r + c * factor_leading]; }
+TRIFOLD_DEVICE real& inverse_at(SweepShared& shared, int r, int c) { return shared.factor[c + r * factor_leading]; }
+
+/* The inverses of tiles of `Width` columns from those of 8. A warp has eight columns of W, each tile from those
+ * above it: W_ij = -W_ii (sum over k = j .. i - 1 of L_ik W_kj). */
+template <int Width>
+TRIFOLD_DEVICE void widen_inverses(SweepShared& shared) {
+    constexpr int each = 64 / warp_lanes;
+    const int lane = thread_index() % warp_lanes, r = lane % 8;
+#pragma unroll 1
+    for (int j = thread_index() / warp_lanes * 8; j < padded; j += sweep_warps * 8) {
+        const int end = j / Width * Width + Width < padded ? j / Width * Width + Width : padded;
+        for (int c = lane / 8; c < r; c += warp_lanes / 8) inverse_at(shared, j + r, j + c) = lower_at(shared, j + r, j + c);
+        warp_sync();
+#pragma unroll 1
+        for (int i = j + 8; i < end; i += 8) {
+            real sum[each] = {};
+#pragma unroll 1
+            for (int k = j; k < i; k += 8)
+#pragma unroll 4
+                for (int t = 0; t < 8; ++t)
+#pragma unroll
+                    for (int q = 0; q < each; ++q) {
+                        const int c = lane / 8 + q * (warp_lanes / 8);
+                        if (k > j || t >= c) sum[q] += lower_at(shared, i + r, k + t) * inverse_at(shared, k + t, j + c);
+                    }
+#pragma unroll
+            for (int q = 0; q < each; ++q) inverse_at(shared, i + r, j + lane / 8 + q * (warp_lanes / 8)) = sum[q];
+            warp_sync();
+#pragma unroll
+            for (int q = 0; q < each; ++q) {
+                sum[q] = 0;
+#pragma unroll
+                for (int t = 0; t < 8; ++t)
+                    if (t <= r) sum[q] -= lower_at(shared, i + r, i + t) * inverse_at(shared, i + t, j + lane / 8 + q * (warp_lanes / 8));
+            }
+            warp_sync();
+#pragma unroll
+            for (int q = 0; q < each; ++q) inverse_at(shared, i + r, j + lane / 8 + q * (warp_lanes / 8)) = sum[q];
+            warp_sync();
+        }
+    }
+}
+
+/* The sum of term(k), k = 0 .. Width - 1, by four threads side by side. */
+template <int Width, class Term>
+TRIFOLD_DEVICE real sum_of_four(const Term& term) {
+    const int part = thread_index() % 4;
+    real sum[2] = {};
+#pragma unroll
+    for (int k = 0; k < Width / 4; ++k) sum[k % 2] += term(4 * k + part);
+    real total = sum[0] + sum[1];
+    total += shuffle_xor(total, 1);
+    return total + shuffle_xor(total, 2);
+}
+
+/* solved = L^-1 running, a tile after the other; a row in four threads. */
+template <int Width>
 TRIFOLD_DEVICE void solve_lower(SweepShared& shared, int columns) {
-    const int lane = thread_index() % warp_lanes;
+    const int row = thread_index() / 4;
+    const bool writes = thread_index() % 4 == 0;
 #pragma unroll 1
-    for (int c = thread_index() / warp_lanes; c < columns; c += sweep_warps) {
-        real* b = shared.running[c];
-        real own[rows_of_lane];
-#pragma unroll
-        for (int q = 0; q < rows_of_lane; ++q) own[q] = lane + q * warp_lanes < padded ? b[lane + q * warp_lanes] : real(0);
+    for (int j = 0; j < padded; j += Width) {
+        if (row >= j && row < j + Width) {
 #pragma unroll 1
-        for (int j = 0; j < padded; j += 8) {
-            const real* inverse = shared.factor + j + j * factor_leading;
-            real y[2] = {};
-            if (lane < 8) {
-#pragma unroll
-                for (int k = 0; k < 8; ++k) y[k % 2] += k <= lane ? inverse[lane + k * factor_leading] * b[j + k] : real(0);
+            for (int c = 0; c < columns; ++c) {
+                const real* b = shared.running[c] + j;
+                const real y = sum_of_four<Width>([&](int k) { return j + k <= row ? inverse_at(shared, row, j + k) * b[k] : real(0); });
+                if (writes) shared.solved[c][row] = y;
             }
-            warp_sync();
-            if (lane < 8) b[j + lane] = y[0] + y[1];
-            warp_sync();
-#pragma unroll
-            for (int q = 0; q < rows_of_lane; ++q) {
-                const int r = lane + q * warp_lanes;
-                if (r < j + 8 || r >= padded) continue;
-                real sum[2] = {};
-#pragma unroll
-                for (int k = 0; k < 8; ++k) sum[k % 2] += shared.factor[r + (j + k) * factor_leading] * b[j + k];
-                own[q] -= sum[0] + sum[1];
-                if (r < j + 16) b[r] = own[q];
-            }
-            warp_sync();
         }
+        block_sync();
+        if (j + Width >= padded) return;
+        if (row >= j + Width) {
+#pragma unroll 1
+            for (int c = 0; c < columns; ++c) {
+                const real* y = shared.solved[c] + j;
+                const real taken = sum_of_four<Width>([&](int k) { return lower_at(shared, row, j + k) * y[k]; });
+                if (writes) shared.running[c][row] -= taken;
+            }
+        }
+        block_sync();
     }
 }
 
-/* running = L^-T running, a warp a column. */
-TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns) {
-    const int lane = thread_index() % warp_lanes;
+/* x = L^-T running, a tile after the other from the last; a row in four threads, of which one delivers it: deliver(c, row, x). */
+template <int Width, class Deliver>
+TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns, const Deliver& deliver) {
+    const int row = thread_index() / 4;
+    const bool writes = thread_index() % 4 == 0;
+    const auto inside = [](int r) { return padded % Width == 0 || r < padded; };
 #pragma unroll 1
-    for (int c = thread_index() / warp_lanes; c < columns; c += sweep_warps) {
-        real* b = shared.running[c];
-        real own[rows_of_lane];
-#pragma unroll
-        for (int q = 0; q < rows_of_lane; ++q) own[q] = lane + q * warp_lanes < padded ? b[lane + q * warp_lanes] : real(0);
+    for (int j = (padded - 1) / Width * Width; j >= 0; j -= Width) {
+        if (row >= j && row < j + Width) {
 #pragma unroll 1
-        for (int j = padded - 8; j >= 0; j -= 8) {
-            const real* inverse = shared.factor + j + j * factor_leading;
-            real x[2] = {};
-            if (lane < 8) {
-#pragma unroll
-                for (int k = 0; k < 8; ++k) x[k % 2] += k >= lane ? inverse[k + lane * factor_leading] * b[j + k] : real(0);
+            for (int c = 0; c < columns; ++c) {
+                const real* b = shared.running[c] + j;
+                const real x = sum_of_four<Width>([&](int k) { return j + k >= row && inside(j + k) ? inverse_at(shared, j + k, row) * b[k] : real(0); });
+                if (writes) deliver(c, row, x);
+                if (writes && j > 0) shared.solved[c][row] = x;
             }
-            warp_sync();
-            if (lane < 8) b[j + lane] = x[0] + x[1];
-            warp_sync();
-#pragma unroll
-            for (int q = 0; q < rows_of_lane; ++q) {
-                const int r = lane + q * warp_lanes;
-                if (r >= j) continue;
-                real sum[2] = {};
-#pragma unroll
-                for (int k = 0; k < 8; ++k) sum[k % 2] += shared.factor[j + k + r * factor_leading] * b[j + k];
-                own[q] -= sum[0] + sum[1];
-                if (r >= j - 8) b[r] = own[q];
-            }
-            warp_sync();
         }
+        block_sync();
+        if (row < j) {
+#pragma unroll 1
+            for (int c = 0; c < columns; ++c) {
+                const real* x = shared.solved[c] + j;
+                const real taken = sum_of_four<Width>([&](int k) { return inside(j + k) ? lower_at(shared, j + k, row) * x[k] : real(0); });
+                if (writes) shared.running[c][row] -= taken;
+            }
+        }
+        if (j > 0) block_sync();
     }
 }
 
-TRIFOLD_DEVICE void store_solution(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
 #pragma unroll 1
     for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) {
         const int r = e % padded, c = e / padded;
@@ -105,68 +174,101 @@ TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_arg
     double* to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + block_index(member, block) * TRIFOLD_RHS + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += sweep_warps) {
         double sum = 0;
-        for (int r = lane; r < block_size; r += warp_lanes) sum += static_cast<double>(shared.running[c][r]) * static_cast<double>(shared.running[c][r]);
+        for (int r = lane; r < block_size; r += warp_lanes) sum += static_cast<double>(shared.solved[c][r]) * static_cast<double>(shared.solved[c][r]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = sum;
+    }
+}
+
+/* Right-hand sides as the caller has them. */
+TRIFOLD_DEVICE void load_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+#pragma unroll 1
+    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) {
+        const int r = e % padded, c = e / padded;
+        shared.running[c][r] = r < block_size ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, block, r, columns.first + c)] : real(0);
     }
 }
 
 /* A row of [R; G] in two threads, each with half of its columns. */
 constexpr int half_depth = padded / 2;
 TRIFOLD_DEVICE void fetch_half_row(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
-    const int row = thread_index() / 2, first = thread_index() % 2 * half_depth;
+    const int row = thread_index() / 2, half = thread_index() % 2 * half_depth;
     const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
-    const real* from = (ahead ? next_of(args, member, front.block) : behind_of(args, member, front.block)) + row % padded + first * padded;
+    const real* from = (ahead ? next_of(args, member, front.block) : behind_of(args, member, front.block)) + row % padded + half * padded;
 #pragma unroll
     for (int k = 0; k < half_depth; ++k) a[k] = exists ? from[k * padded] : real(0);
 }
 
-/* The right-hand sides of a front as all fronts before it leave them; the first pass waits for these. */
-TRIFOLD_DEVICE void gather_running(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+/* Subtracts what all fronts before this one take from its right-hand sides. Both sides' are looked at together, since they come
+ * together, and by no more threads than need them: those that look keep others from memory. */
+TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
     constexpr int each = (columns_at_once + 3) / 4;
-    real value[each];
-#pragma unroll
-    for (int q = 0; q < each; ++q) {
-        const int e = thread_index() + q * sweep_threads, r = e % padded, c = e / padded;
-        const bool inside = c < columns.count && r < block_size;
-        value[q] = inside ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, front.block, r, columns.first + c)] : real(0);
-    }
+    const auto element = [](int q) { return thread_index() + q * sweep_threads; };
+    const auto inside = [&](int q) { return element(q) < padded * columns.count; };
+    real taken[each] = {};
 #pragma unroll 1
     for (int k = 0; k < front.level; ++k) {
-        const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
-        const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
-        if (columns.first == 0) await_fronts(args, Kind::forward, member, front.run, left, right);
-        const real* from_left = neighbour_rhs_of(args, member, left, 1) + columns.first * padded;
-        const real* from_right = neighbour_rhs_of(args, member, right < 0 ? left : right, 0) + columns.first * padded;
+        const trifold_int distance = trifold_int(1) << k, first = front.block - distance, second = front.block + distance;
+        const bool both = second < TRIFOLD_HORIZON;
+        const trifold_word* from_left = update_words(args, member, first, 1) + columns.first * padded * message_words;
+        const trifold_word* from_right = both ? update_words(args, member, second, 0) + columns.first * padded * message_words : from_left;
+        Message left[each], right[each];
+        bool all = false;
+        while (!all) {
+            all = true;
+#pragma unroll
+            for (int q = 0; q < each; ++q) {
+                if (!inside(q)) continue;
+                left[q] = look(from_left + element(q) * message_words), right[q] = look(from_right + element(q) * message_words);
+                all = all && has_come(left[q], front.run) && has_come(right[q], front.run);
+            }
+            if (!all) spin();
+        }
 #pragma unroll
         for (int q = 0; q < each; ++q) {
-            const int e = thread_index() + q * sweep_threads;
-            if (e >= padded * columns.count) continue;
-            value[q] -= from_left[e];
-            if (right >= 0) value[q] -= from_right[e];
+            if (!inside(q)) continue;
+            taken[q] += content_of(left[q]);
+            if (both) taken[q] += content_of(right[q]);
         }
     }
 #pragma unroll
-    for (int q = 0; q < each; ++q) {
-        const int e = thread_index() + q * sweep_threads;
-        if (e < padded * columns_at_once) shared.running[e / padded][e % padded] = value[q];
-    }
+    for (int q = 0; q < each; ++q)
+        if (inside(q)) shared.running[element(q) / padded][element(q) % padded] -= taken[q];
 }
 
 /* R y and G y, for the neighbours. */
 TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth],
                                   Columns columns) {
-    const int row = thread_index() / 2, first = thread_index() % 2 * half_depth;
+    const int row = thread_index() / 2, half = thread_index() % 2 * half_depth;
     const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
-    real* to = neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0) + columns.first * padded + row % padded;
+    trifold_word* to = update_words(args, member, front.block, ahead ? 1 : 0) + (columns.first * padded + row % padded) * message_words;
 #pragma unroll 1
     for (int c = 0; c < columns.count; ++c) {
-        real sum[4] = {};
+        real sum[2] = {};
 #pragma unroll
-        for (int k = 0; k < half_depth; ++k) sum[k % 4] += a[k] * shared.running[c][first + k];
-        real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        for (int k = 0; k < half_depth; ++k) sum[k % 2] += a[k] * shared.solved[c][half + k];
+        real total = sum[0] + sum[1];
         total += shuffle_xor(total, 1);
-        if (first == 0 && exists) to[c * padded] = total;
+        if (thread_index() % 2 == 0 && exists) send(to + c * padded * message_words, total, front.run);
+    }
+}
+
+template <int Width>
+TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth]) {
+    widen_inverses<Width>(shared);
+#pragma unroll 1
+    for (int first = 0; first < columns_of(args); first += columns_at_once) {
+        const Columns columns = pass_from(args, first);
+        if (first > 0) {
+            load_running(shared, args, member, front.block, columns);
+            block_sync();
+        }
+        gather_updates(shared, args, member, front, columns);
+        block_sync();
+        solve_lower<Width>(shared, columns.count);
+        leave_updates(shared, args, member, front, a, columns);
+        store_solution(shared.solved, args, member, front.block, columns);
+        store_quadratic(shared, args, member, front.block, columns);
     }
 }
 
@@ -176,23 +278,13 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member) 
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_half_row(a, args, member, front);
+    load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
-#pragma unroll 1
-    for (int first = 0; first < args.columns; first += columns_at_once) {
-        const Columns columns = columns_from(args, first, columns_at_once);
-        gather_running(shared, args, member, front, columns);
-        block_sync();
-        solve_lower(shared, columns.count);
-        block_sync();
-        leave_updates(shared, args, member, front, a, columns);
-        if (first + columns_at_once >= args.columns) {
-            block_sync();
-            if (thread_index() == 0) release_front(args, Kind::forward, member, front, false);
-        }
-        store_solution(shared.running, args, member, front.block, columns);
-        store_quadratic(shared, args, member, front.block, columns);
-        block_sync();
-    }
+    block_sync();
+    if (will_wait(front))
+        sweep_forward<wide>(shared, args, member, front, a);
+    else
+        sweep_forward<narrow>(shared, args, member, front, a);
 }
 
 /* A column of [R; G] in four threads, each with every fourth row. */
@@ -211,27 +303,62 @@ TRIFOLD_DEVICE void fetch_quarter_column(real (&a)[half_depth], const trifold_ar
 }
 
 /* running = the right-hand sides less what the neighbours' solutions take from them. */
-TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth],
-                                        Columns columns) {
-    const int column = thread_index() / 4, first = thread_index() % 4;
+TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const real (&a)[half_depth], int columns) {
 #pragma unroll 1
-    for (int c = 0; c < columns.count; ++c) {
+    for (int c = 0; c < columns; ++c) {
         real sum[4] = {};
 #pragma unroll
-        for (int k = 0; k < half_depth; ++k) sum[k % 4] += a[k] * shared.solved[c][first + 4 * k];
+        for (int k = 0; k < half_depth; ++k) sum[k % 4] += a[k] * shared.solved[c][thread_index() % 4 + 4 * k];
         real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
         total += shuffle_xor(total, 1);
         total += shuffle_xor(total, 2);
-        if (first == 0) shared.running[c][column] -= total;
+        if (thread_index() % 4 == 0) shared.running[c][thread_index() / 4] -= total;
     }
 }
 
-TRIFOLD_DEVICE void load_rhs(real* to, int leading, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block, Columns columns) {
+/* x of the next and behind; zeros where there is none. */
+TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+    constexpr int together = columns_at_once == 1 ? 1 : 2;
+    const auto place = [&](int e) -> const trifold_word* {
+        const trifold_int block = e / padded % 2 == 0 ? front.next : front.behind;
+        if (e >= 2 * padded * columns.count || block < 0) return nullptr;
+        return solution_words(args, member, block) + ((columns.first + e / (2 * padded)) * padded + e % padded) * message_words;
+    };
 #pragma unroll 1
-    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) {
-        const int r = e % padded, c = e / padded;
-        const bool inside = block >= 0 && r < block_size;
-        to[r + c * leading] = inside ? static_cast<const real*>(from)[rhs_at(strides, member, block, r, columns.first + c)] : real(0);
+    for (int first = thread_index(); first < 2 * padded * columns.count; first += together * sweep_threads) {
+        const trifold_word* from[together];
+        Message messages[together];
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            from[q] = place(first + q * sweep_threads);
+            if (from[q] != nullptr) messages[q] = look(from[q]);
+        }
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const int e = first + q * sweep_threads;
+            if (e >= 2 * padded * columns.count) continue;
+            shared.solved[e / (2 * padded)][e % (2 * padded)] = from[q] == nullptr ? real(0) : receive(messages[q], from[q], front.run);
+        }
+    }
+}
+
+template <int Width>
+TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth]) {
+    trifold_word* words = solution_words(args, member, front.block);
+    widen_inverses<Width>(shared);
+#pragma unroll 1
+    for (int first = 0; first < columns_of(args); first += columns_at_once) {
+        const Columns columns = pass_from(args, first);
+        if (first > 0) load_running(shared, args, member, front.block, columns);
+        gather_neighbours(shared, args, member, front, columns);
+        block_sync();
+        subtract_neighbours(shared, a, columns.count);
+        block_sync();
+        solve_upper<Width>(shared, columns.count, [&](int c, int row, real x) {
+            const int column = first + c;
+            send(words + (column * padded + row) * message_words, x, front.run);
+            if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, column)] = x;
+        });
     }
 }
 
@@ -241,21 +368,11 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member)
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_quarter_column(a, args, member, front);
+    load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
-#pragma unroll 1
-    for (int first = 0; first < args.columns; first += columns_at_once) {
-        const Columns columns = columns_from(args, first, columns_at_once);
-        load_rhs(shared.running[0], padded, args.b, args.b_strides, member, front.block, columns);
-        if (first == 0) await_fronts(args, Kind::backward, member, front.run, front.next, front.behind);
-        load_rhs(shared.solved[0], 2 * padded, args.x, args.x_strides, member, front.next, columns);
-        load_rhs(shared.solved[0] + padded, 2 * padded, args.x, args.x_strides, member, front.behind, columns);
-        block_sync();
-        subtract_neighbours(shared, args, member, front, a, columns);
-        block_sync();
-        solve_upper(shared, columns.count);
-        block_sync();
-        store_solution(shared.running, args, member, front.block, columns);
-        block_sync();
-    }
-    if (thread_index() == 0) release_front(args, Kind::backward, member, front, false);
+    block_sync();
+    if (will_wait(front))
+        sweep_backward<wide>(shared, args, member, front, a);
+    else
+        sweep_backward<narrow>(shared, args, member, front, a);
 }

@@ -120,7 +120,11 @@ TEST_CASE("a launch of all levels has a task for every front, and starts from ti
     CHECK(buffer(program, "ticket").zeroed);
     CHECK(buffer(program, "ticket").bytes == 3 * 2 * 8);
     CHECK(buffer(program, "flag").zeroed);
-    CHECK(buffer(program, "flag").bytes == 3 * 2 * 9 * 8);
+    CHECK(buffer(program, "flag").bytes == 2 * 9 * 8);
+    CHECK(buffer(program, "update_words").zeroed);
+    CHECK(buffer(program, "update_words").bytes == 2 * 2 * 9 * 16 * 16);
+    CHECK(buffer(program, "solution_words").zeroed);
+    CHECK(buffer(program, "solution_words").bytes == 2 * 9 * 16 * 16);
     CHECK(!buffer(program, "factor").zeroed);
     const auto fused = generate({.block = 12, .horizon = 9}, {Backend::cuda, "sm_90"}, {.schedule = "multi-stage", .variant = "fused"});
     CHECK(buffer(fused, "flag").bytes == 0);
