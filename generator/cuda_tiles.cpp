@@ -84,7 +84,7 @@ std::int64_t factor_shared(const Schedule& schedule, const Spec& spec, std::int6
 
 std::int64_t sweep_shared(const Schedule& schedule, const Spec& spec, std::int64_t edge, std::int64_t columns) {
     const auto real = element_bytes(spec.precision), row_groups = edge * real / 16;
-    return work_bytes(schedule) + columns * (1 + sweep_threads / row_groups) * edge * real;
+    return work_bytes(schedule) + edge * edge * real + columns * (1 + sweep_threads / row_groups) * edge * real;
 }
 
 std::string constants(const Schedule& schedule, const Spec& spec, std::int64_t edge) {

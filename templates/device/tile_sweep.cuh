@@ -11,16 +11,18 @@ struct Piece {
 };
 TRIFOLD_DEVICE int piece_row() { return thread_index() % row_groups * vector_width; }
 TRIFOLD_DEVICE int piece_column() { return thread_index() / row_groups * piece_columns; }
-TRIFOLD_DEVICE void load_piece(Piece& piece, const real* tile_at) {
+TRIFOLD_DEVICE void load_piece(Piece& piece, const real* tile_at, int leading) {
 #pragma unroll
-    for (int k = 0; k < piece_columns; ++k) load_vector(piece.at[k], tile_at + piece_row() + (piece_column() + k) * padded);
+    for (int k = 0; k < piece_columns; ++k) load_vector(piece.at[k], tile_at + piece_row() + (piece_column() + k) * leading);
 }
 
 struct SweepShared {
     Work work;
-    alignas(16) real vector[columns_at_once][edge];                  /* what a triangle is applied to, then what comes of it */
+    alignas(16) real inverse[edge * edge];          /* of the diagonal tile's factor */
+    alignas(16) real vector[columns_at_once][edge]; /* what a triangle is applied to, then what comes of it */
     real partial[columns_at_once][column_groups][edge];
 };
+static_assert(columns_at_once * edge <= sweep_threads, "a thread for each result");
 static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
 
 TRIFOLD_DEVICE real* result_of(const trifold_args& args, trifold_int member, trifold_int block, int first) {
@@ -71,8 +73,8 @@ struct Sums {
                 }
         }
         block_sync();
-        for (int e = thread_index(); e < edge * active; e += sweep_threads) {
-            const int r = e % edge, c = e / edge;
+        if (thread_index() < edge * active) {
+            const int r = thread_index() % edge, c = thread_index() / edge;
             real sum = shared.partial[c][0][r];
             if (Forward)
                 for (int k = 1; k < column_groups; ++k) sum += shared.partial[c][k][r];
@@ -94,7 +96,7 @@ TRIFOLD_DEVICE void add_forward(Sums<true>& sums, const trifold_args& args, cons
 #pragma unroll 1
         for (int k = 0; k < source.columns / edge; ++k) {
             Piece piece;
-            load_piece(piece, panel + static_cast<trifold_int>(k) * edge * padded);
+            load_piece(piece, panel + static_cast<trifold_int>(k) * edge * padded, padded);
             if (k >= ready) ready = static_cast<int>(wait_for(count, count, task.epoch + k + 1) - task.epoch);
             sums.add(piece, results + k * edge, padded, columns.count);
         }
@@ -111,7 +113,7 @@ TRIFOLD_DEVICE void add_backward(Sums<false>& sums, const trifold_args& args, co
 #pragma unroll 1
     for (int k = tiles - 1; k >= first; --k) {
         Piece piece;
-        load_piece(piece, panel + k * edge);
+        load_piece(piece, panel + k * edge, padded);
         if (tiles - 1 - k >= ready) ready = static_cast<int>(wait_for(count, count, task.epoch + tiles - k) - task.epoch);
         sums.add(piece, results + k * edge, padded, columns.count);
     }
@@ -143,19 +145,30 @@ TRIFOLD_DEVICE void add_quadratic(const SweepShared& shared, const trifold_args&
     }
 }
 
+/* Starts the copy of what the last step needs, so that it is there when the last source comes. */
+TRIFOLD_DEVICE void fetch_inverse(SweepShared& shared, const trifold_args& args) {
+    const Task& task = shared.work.task;
+    const real* from = factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.row) * edge * (padded + 1);
+#pragma unroll
+    for (int k = 0; k < piece_columns; ++k)
+        copy_async(shared.inverse + piece_row() + (piece_column() + k) * edge, from + piece_row() + (piece_column() + k) * padded);
+    end_copies();
+}
+
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Columns columns) {
     const Task& task = shared.work.task;
     const int row = task.row * edge;
+    const int own_row = row + thread_index() % edge, own_column = columns.first + thread_index() / edge;
+    real b = 0; /* of this thread's result */
+    if (own_row < block_size && thread_index() < edge * columns.count)
+        b = static_cast<const real*>(args.b)[rhs_at(args.b_strides, task.member, task.block, own_row, own_column)];
     Sums<Forward> sums{};
     add_all(sums, shared.work, args, columns);
-    sums.finish(shared, columns.count, [&](real sum, int r, int c) {
-        const bool inside = row + r < block_size;
-        const real b = inside ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, task.member, task.block, row + r, columns.first + c)] : real(0);
-        shared.vector[c][r] = b - sum;
-    });
+    wait_copies<0>();
+    sums.finish(shared, columns.count, [&](real sum, int r, int c) { shared.vector[c][r] = b - sum; });
     Piece inverse;
-    load_piece(inverse, factor_of(args, task.member, task.block) + static_cast<trifold_int>(row) * (padded + 1));
+    load_piece(inverse, shared.inverse, edge);
     sums = {};
     sums.add(inverse, shared.vector[0], edge, columns.count);
     sums.finish(shared, columns.count, [&](real sum, int r, int c) {
@@ -174,6 +187,7 @@ TRIFOLD_DEVICE void sweep_all(const trifold_args& args) {
 #pragma unroll 1
     while (claim_task(shared.work, args, kind)) {
         if (task.exists) {
+            fetch_inverse(shared, args);
             if (Forward) find_sources(shared.work);
 #pragma unroll 1
             for (int first = 0; first < args.columns; first += columns_at_once)
