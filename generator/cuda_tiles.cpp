@@ -22,13 +22,28 @@ std::int64_t panels(const Level& level) {
     return most;
 }
 
-/// Tasks when each front of a level has `each(level)` tiles; those of chains shorter than the longest are counted too.
+/// Chains of one front, where the level has longer ones: those are claimed in turn, these spread between them.
+struct Singles {
+    std::int64_t first = 0, count = 0;  ///< numbers of chains
+};
+
+Singles singles(const Level& level) {
+    std::int64_t first = 0;
+    for (const auto& run : level.runs) {
+        if (run.length == 1 && level.longest() > 1) return {first, run.count};
+        first += run.count;
+    }
+    return {};
+}
+
+/// Tasks when each front of a level has `each(level)` tiles; those that chains shorter than the longest lack are counted too.
 template <class Each>
 std::int64_t tasks(const Schedule& schedule, const Spec& spec, const Each& each) {
     std::int64_t sum = 0;
     for (const auto& level : schedule.levels) {
-        const auto lines = checked_multiply(level.chains(), spec.batch, "tiles");
-        sum = checked_add(sum, checked_multiply(checked_multiply(level.longest(), lines, "tiles"), each(level), "tiles"), "tiles");
+        const auto single = singles(level).count;
+        const auto fronts = checked_add(checked_multiply(level.longest(), level.chains() - single, "tiles"), single, "tiles");
+        sum = checked_add(sum, checked_multiply(checked_multiply(fronts, spec.batch, "tiles"), each(level), "tiles"), "tiles");
     }
     return sum;
 }
@@ -51,7 +66,7 @@ std::int64_t work_bytes(const Schedule& schedule) { return 80 + 32 * (2 * static
 std::string level_table(const Schedule& schedule) {
     std::string text = fmt::format(
         "\nstruct TaskLevel {{\n    trifold_level level;\n    int longest, panels; /* fronts of a chain; blocks beside the pivot block "
-        "*/\n}};\n"
+        "*/\n    trifold_int first_single, singles; /* chains of one front beside longer ones */\n}};\n"
         "TRIFOLD_CONSTANT TaskLevel task_levels[{}] = {{\n",
         schedule.levels.size());
     for (std::size_t k = 0; k < schedule.levels.size(); ++k) {
@@ -60,9 +75,11 @@ std::string level_table(const Schedule& schedule) {
         for (const auto& run : level.run)
             runs +=
                 fmt::format("{}{{{}, {}, {}, {}, {}}}", runs.empty() ? "" : ", ", run.first, run.stride, run.count, run.length, run.step);
-        text += fmt::format("    {{{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}}, {}, {}}},\n", level.index, level.base,
-                            level.scale, level.size, level.next_base, level.next_scale, level.next_size, level.coupling,
-                            level.next_coupling, level.chains, level.runs, runs, schedule.levels[k].longest(), panels(schedule.levels[k]));
+        const auto [first_single, single] = singles(schedule.levels[k]);
+        text +=
+            fmt::format("    {{{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}}, {}, {}, {}, {}}},\n", level.index, level.base,
+                        level.scale, level.size, level.next_base, level.next_scale, level.next_size, level.coupling, level.next_coupling,
+                        level.chains, level.runs, runs, schedule.levels[k].longest(), panels(schedule.levels[k]), first_single, single);
     }
     return text + "};\n";
 }

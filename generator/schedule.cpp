@@ -53,25 +53,36 @@ Level separators(const Level& level, std::int64_t first, std::int64_t pitch) {
     return {level.block(first), level.scale * pitch, left, {}};
 }
 
-Schedule build_segments(std::string name, std::int64_t horizon, const std::function<std::int64_t(const Level&)>& length_of,
-                        bool separator_at_end) {
-    check_horizon(horizon);
-    Schedule schedule{std::move(name), horizon, {}};
-    Level remaining{0, 1, horizon, {}};
+/// Levels of segments for the blocks that remain.
+void append_segments(Schedule& schedule, Level remaining, const std::function<std::int64_t(const Level&)>& length_of,
+                     bool separator_at_end) {
     while (remaining.size > 0) {
         const auto length = std::min(length_of(remaining), remaining.size);
         schedule.levels.push_back(cut(remaining, length, separator_at_end));
         remaining = separators(schedule.levels.back(), length, length + 1);
     }
+}
+
+Schedule build_segments(std::string name, std::int64_t horizon, const std::function<std::int64_t(const Level&)>& length_of,
+                        bool separator_at_end) {
+    check_horizon(horizon);
+    Schedule schedule{std::move(name), horizon, {}};
+    append_segments(schedule, {0, 1, horizon, {}}, length_of, separator_at_end);
     return schedule;
 }
 
-/// `inner` chains between two end chains, then the separators. An end chain of length 0 does not exist.
-Schedule two_levels(std::string name, std::int64_t horizon, std::int64_t head, std::int64_t inner, std::int64_t count, std::int64_t tail) {
-    Level level{0, 1, horizon, {}};
-    level.runs.push_back({0, head + 1, 1, head, forward});
+/// `count` chains of `inner` blocks between two end chains, single separators between all of them. An end chain of length 0 does not exist.
+Level between_ends(const Level& remaining, std::int64_t head, std::int64_t inner, std::int64_t count, std::int64_t tail) {
+    auto level = remaining;
+    level.runs = {{0, head + 1, 1, head, forward}};
     if (count > 0) level.runs.push_back({head + 1, inner + 1, count, inner, forward});
-    if (tail > 0) level.runs.push_back({horizon - 1, tail + 1, 1, tail, backward});
+    if (tail > 0) level.runs.push_back({level.size - 1, tail + 1, 1, tail, backward});
+    return level;
+}
+
+/// The same, then one chain of the separators.
+Schedule two_levels(std::string name, std::int64_t horizon, std::int64_t head, std::int64_t inner, std::int64_t count, std::int64_t tail) {
+    const auto level = between_ends({0, 1, horizon, {}}, head, inner, count, tail);
     Schedule schedule{std::move(name), horizon, {level}};
     const auto rest = separators(level, head, inner + 1);
     if (rest.size > 0) schedule.levels.push_back(whole(rest));
@@ -91,6 +102,22 @@ std::int64_t inner_length(std::int64_t fronts, std::int64_t ends, std::int64_t i
     const auto down = std::max<std::int64_t>(exact, 1), up = down + 1;
     const bool up_fits = fronts - inner_chains * up >= ends;
     return up_fits && longest(up) < longest(down) ? up : down;
+}
+
+/// Segments of length 1 (socu Alg. 4 and 6), at the first level between two end chains of `ends` blocks: these carry no fill and so save
+/// flops.
+Schedule flanked(std::int64_t horizon, std::int64_t ends) {
+    check_horizon(horizon);
+    check_positive(ends, "length L of the end chains");
+    Schedule schedule{fmt::format("flanked:{}", ends), horizon, {}};
+    Level remaining{0, 1, horizon, {}};
+    if (ends > 1 && horizon > 2) {
+        const auto head = std::min(ends, (horizon - 1) / 2), tail = horizon % 2 == 0 ? head - 1 : head;
+        schedule.levels.push_back(between_ends(remaining, head, 1, (horizon - head - tail - 1) / 2, tail));
+        remaining = separators(schedule.levels.back(), head, 2);
+    }
+    append_segments(schedule, remaining, [](const Level&) { return std::int64_t{1}; }, true);
+    return schedule;
 }
 
 std::int64_t parse_count(std::string_view text, std::string_view whole_text) {
@@ -183,6 +210,7 @@ Schedule parse_schedule(std::string_view text, std::int64_t horizon) {
     }
     if (name == "partitioned" && !bare) return partitioned(horizon, parse_count(rest, text));
     if (name == "twisted" && !bare) return twisted(horizon, parse_count(rest, text));
+    if (name == "flanked" && !bare) return flanked(horizon, parse_count(rest, text));
     if (name == "segments" && !bare) return segments(horizon, parse_list(rest, ',', text));
     if (name == "recursive" && !bare) {
         const auto values = parse_list(rest, ':', text);
@@ -190,7 +218,7 @@ Schedule parse_schedule(std::string_view text, std::int64_t horizon) {
     }
     throw SpecError(
         fmt::format("unknown schedule '{}'; give auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, "
-                    "recursive:J[:Nstar] or segments:a,b,c",
+                    "flanked:L, recursive:J[:Nstar] or segments:a,b,c",
                     text));
 }
 

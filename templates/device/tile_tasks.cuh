@@ -55,11 +55,53 @@ TRIFOLD_DEVICE trifold_int wait_for(const trifold_int* a, const trifold_int* b, 
     }
 }
 
-/* Front k of the chains of a level that are in line `line`: chains by members. */
-TRIFOLD_DEVICE void place_task(Task& task, int index, trifold_int k, trifold_int line) {
-    const trifold_level& level = task_levels[index].level;
-    const Chain chain = find_chain(level, line % level.chains);
-    task.level = index, task.member = static_cast<int>(line / level.chains), task.first = k == 0;
+/* The fronts of a level come in turns: turn k has front k of every chain, but chains of one front beside longer ones are spread over
+ * all turns. How many of them, and how many fronts in all, are claimed before a turn. */
+TRIFOLD_DEVICE trifold_int singles_before(const TaskLevel& level, trifold_int turn) {
+    return level.singles == 0 ? 0 : level.singles * TRIFOLD_BATCH * turn / level.longest;
+}
+TRIFOLD_DEVICE trifold_int fronts_before(const TaskLevel& level, trifold_int turn) {
+    return (level.level.chains - level.singles) * TRIFOLD_BATCH * turn + singles_before(level, turn);
+}
+
+/* A turn of a level: its fronts, and which of their tasks is meant. */
+struct Turn {
+    int level;
+    trifold_int turn, fronts, rest;
+};
+
+/* The turn of the number-th task, where each front of a level has each(level) tasks. */
+template <class Each>
+TRIFOLD_DEVICE Turn find_turn(trifold_int number, const Each& each) {
+    Turn found{};
+    for (;; ++found.level) {
+        const TaskLevel& level = task_levels[found.level];
+        const trifold_int all = fronts_before(level, level.longest), tasks = each(level);
+        if (number >= all * tasks) {
+            number -= all * tasks;
+            continue;
+        }
+        const trifold_int front = number / tasks;
+        found.turn = front * level.longest / all;
+        while (fronts_before(level, found.turn) > front) --found.turn;
+        while (fronts_before(level, found.turn + 1) <= front) ++found.turn;
+        const trifold_int before = fronts_before(level, found.turn);
+        found.fronts = fronts_before(level, found.turn + 1) - before;
+        found.rest = number - before * tasks;
+        return found;
+    }
+}
+
+/* A task of a turn's front `line`: chains by members, single fronts last. */
+TRIFOLD_DEVICE void place_task(Task& task, const Turn& turn, trifold_int line) {
+    const TaskLevel& entry = task_levels[turn.level];
+    const trifold_level& level = entry.level;
+    const trifold_int longer = level.chains - entry.singles;
+    const bool single = line >= longer * TRIFOLD_BATCH;
+    if (single) line += singles_before(entry, turn.turn) - longer * TRIFOLD_BATCH;
+    const trifold_int k = single ? 0 : turn.turn, chains = single ? entry.singles : longer, number = line % chains;
+    const Chain chain = find_chain(level, number + (single ? entry.first_single : number < entry.first_single ? 0 : entry.singles));
+    task.level = turn.level, task.member = static_cast<int>(line / chains), task.first = k == 0;
     task.position = chain.first + k * chain.step;
     task.block = block_at(level, task.position);
     task.step = level.scale * chain.step;
@@ -68,28 +110,19 @@ TRIFOLD_DEVICE void place_task(Task& task, int index, trifold_int k, trifold_int
     task.exists = k < chain.length;
 }
 
-/* The number-th task of the factorization: level by level, front by front of its chains; of these some go side by side, column by
- * column of their tiles. */
+/* The number-th task of the factorization: level by level, turn by turn; of a turn's fronts some go side by side, column by column of
+ * their tiles. */
 TRIFOLD_FUNCTION void find_factor_task(Task& task, trifold_int number) {
     constexpr trifold_int together = TRIFOLD_GROUP_LINES;
-    int index = 0;
-    trifold_int each = 0, lines = 0;
-    for (;; ++index) {
-        each = tiles * (tiles + 1) / 2 + task_levels[index].panels * tiles * tiles;
-        lines = task_levels[index].level.chains * TRIFOLD_BATCH;
-        const trifold_int all = task_levels[index].longest * lines * each;
-        if (number < all) break;
-        number -= all;
-    }
-    const int panels = task_levels[index].panels;
-    const trifold_int k = number / (lines * each);
-    number -= k * lines * each;
-    const trifold_int group = number / (together * each), left = lines - group * together;
-    int rest = static_cast<int>(number - group * together * each);
+    const auto tasks_of = [](const TaskLevel& level) { return tiles * (tiles + 1) / 2 + level.panels * tiles * tiles; };
+    const Turn turn = find_turn(number, tasks_of);
+    const int panels = task_levels[turn.level].panels, each = tasks_of(task_levels[turn.level]);
+    const trifold_int group = turn.rest / (together * each), left = turn.fronts - group * together;
+    int rest = static_cast<int>(turn.rest - group * together * each);
     const int width = left < together ? static_cast<int>(left) : static_cast<int>(together);
     int column = 0;
     while (rest >= width * (tiles - column + panels * tiles)) rest -= width * (tiles - column + panels * tiles), ++column;
-    place_task(task, index, k, group * together + rest % width);
+    place_task(task, turn, group * together + rest % width);
     const int in_column = rest / width, below = in_column - (tiles - column);
     task.column = column;
     task.panel = below < 0 ? 0 : 1 + below / tiles;
@@ -98,20 +131,12 @@ TRIFOLD_FUNCTION void find_factor_task(Task& task, trifold_int number) {
     if (task.panel != 0 && (task.panel == 1 ? task.next : task.behind) < 0) task.exists = false;
 }
 
-/* The number-th task of a forward sweep: level by level, front by front of all chains, tile by tile. */
+/* The number-th task of a forward sweep: level by level, turn by turn, tile by tile of all its fronts. */
 TRIFOLD_FUNCTION void find_sweep_task(Task& task, trifold_int number) {
-    int index = 0;
-    trifold_int lines = 0;
-    for (;; ++index) {
-        lines = task_levels[index].level.chains * TRIFOLD_BATCH;
-        const trifold_int all = task_levels[index].longest * lines * tiles;
-        if (number < all) break;
-        number -= all;
-    }
-    const trifold_int k = number / (lines * tiles), rest = number % (lines * tiles);
-    place_task(task, index, k, rest % lines);
+    const Turn turn = find_turn(number, [](const TaskLevel&) { return tiles; });
+    place_task(task, turn, turn.rest % turn.fronts);
     task.panel = 0;
-    task.row = task.column = static_cast<int>(rest / lines);
+    task.row = task.column = static_cast<int>(turn.rest / turn.fronts);
 }
 
 /* The next task for the whole thread block; false when none is left. */

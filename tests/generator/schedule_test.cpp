@@ -166,6 +166,26 @@ TEST_CASE("twisted end chains run toward the middle and carry no fill") {
     }
 }
 
+TEST_CASE("flanked end chains carry no fill, and everything else is chains of one") {
+    for (const std::int64_t horizon : {5, 16, 57, 100, 256}) {
+        for (const std::int64_t ends : {2, 5, 20}) {
+            CAPTURE(horizon);
+            CAPTURE(ends);
+            const auto levels = parse_schedule(fmt::format("flanked:{}", ends), horizon).levels;
+            CHECK(levels[0].longest() == std::min(ends, (horizon - 1) / 2));
+            const auto chains = chains_of(levels[0]);
+            CHECK(chains.front().front().pivot == 0);
+            CHECK(chains.back().front().pivot == horizon - 1);
+            CHECK(chains.front().size() - chains.back().size() == (horizon % 2 == 0 ? 1U : 0U));
+            for (const auto& chain : {chains.front(), chains.back()})
+                for (const auto& front : chain) CHECK(front.behind == -1);
+            for (std::size_t k = 1; k + 1 < chains.size(); ++k) CHECK(chains[k].size() == 1);
+            for (std::size_t k = 1; k < levels.size(); ++k) CHECK(levels[k].longest() == 1);
+        }
+    }
+    CHECK(parse_schedule("flanked:1", 57).levels == multi_stage(57).levels);
+}
+
 TEST_CASE("recursive segments leave no separator at the end of the path") {
     for (std::int64_t horizon = 2; horizon <= 131; ++horizon) {
         for (const std::int64_t length : {1, 2, 3, 7}) {
@@ -239,6 +259,9 @@ TEST_CASE("bad schedules are refused with what was given") {
                              "Sequential",
                              " sequential",
                              "multi-stage:1",
+                             "flanked",
+                             "flanked:0",
+                             "flanked:2:3",
                              "single-stage:"}) {
         CAPTURE(text);
         CHECK_THROWS_AS(parse_schedule(text, 10), SpecError);
