@@ -51,6 +51,16 @@ Plan tiled_plan(const Spec& spec) {
 /// Blocks beyond this leave no room for a front in a thread block's registers and shared memory.
 std::int64_t dataflow_limit(const Spec& spec) { return spec.precision == Precision::f64 ? 88 : 96; }
 
+/// Fronts send [R; G] as messages, twice its bytes, from the level on where there are few of them: time then is latency.
+/// Long horizons are slower with the larger code (docs/performance.md).
+void plan_messages(Plan& plan, const Spec& spec, const Target& target) {
+    constexpr std::int64_t most_fronts = 512;  // at the level that begins and all later ones
+    if (target.backend != Backend::cuda || !plan.front_room || plan.padded > 32 || plan.is_long) return;
+    while (spec.batch * (spec.horizon >> plan.message_level) > most_fronts) ++plan.message_level;
+    plan.message_fronts = spec.horizon >> plan.message_level;
+    if (plan.message_fronts < 2) plan.message_level = plan.message_fronts = 0;
+}
+
 /// Two warps take turns at D's column tiles, of the others a lane has a row of [R; G] (FrontShared in
 /// templates/device/front_dataflow.cuh). A warp of 64 multiplies strips of 16 columns, of which a block has a whole number.
 Plan dataflow_plan(const Spec& spec, const Target& target) {
@@ -77,6 +87,7 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
         plan.front_room = plan.factor_shared <= shared_limit(target) && !plan.crowded;
     }
     if (!plan.front_room) plan.factor_shared = least_shared;
+    plan_messages(plan, spec, target);
     return plan;
 }
 

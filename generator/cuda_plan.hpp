@@ -25,6 +25,7 @@ struct Plan {
     std::int64_t parts = 1;                 ///< the columns of a panel are cut in, so that all threads load
     bool stage_factor = false;              ///< sweeps copy the factor to shared memory
     std::int64_t riders = 0, lower_leading = 0, stacked_leading = 0;  ///< right-hand sides in the panel (dataflow, team); dataflow's arrays
+    std::int64_t message_level = 0, message_fronts = 0;               ///< dataflow: fronts that send messages, from this level on
     bool front_room = true;                                           ///< dataflow: for the blocks that a front pulls
     bool is_long = false;                                             ///< dataflow: more fronts than a device has room for
     bool crowded = false;                                             ///< dataflow: room given up for more fronts side by side

@@ -94,6 +94,7 @@ struct Variant {
     std::int64_t row_parts = 1;      ///< that a block is cut in by mixed_phases
     std::int64_t progress = 1;       ///< with all_levels: flags or counters of a block that say what is done
     std::int64_t words = 0;          ///< of 8 bytes that carry an element of a sweep's vectors from front to front; 0: none do
+    std::int64_t message_words = 0;  ///< of a member: what fronts of a factorization send to one another beside their flags
     bool rhs_rides = true;           ///< a kernel factors with the forward sweep; otherwise one follows the other
     bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
 };

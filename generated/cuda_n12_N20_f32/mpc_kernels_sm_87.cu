@@ -2,7 +2,7 @@
  * 20 blocks of 12 by 12, f32, 1 right-hand side(s), up to 1 system(s); target cuda:sm_87; schedule multi-stage; variant dataflow.
  * Generated; do not edit. Regenerate with:
  *   trifold generate --block 12 --horizon 20 --precision f32 --rhs 1 --batch 1 --schedule multi-stage --workers 1 --variant dataflow --target cuda:sm_87 --operations factor,solve,factor_solve
- * Workspace: 109056 bytes, aligned to 256.
+ * Workspace: 196096 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 12
 #define TRIFOLD_HORIZON 20LL
@@ -46,6 +46,7 @@
 #define TRIFOLD_OFFSET_FLAG 101120LL
 #define TRIFOLD_OFFSET_UPDATE_WORDS 101376LL
 #define TRIFOLD_OFFSET_SOLUTION_WORDS 106496LL
+#define TRIFOLD_OFFSET_MESSAGE 109056LL
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n12_f32_sm87_ce7679c1
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n12_f32_sm87_ce7679c1
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n12_f32_sm87_ce7679c1
@@ -130,6 +131,8 @@ typedef struct {
 #define TRIFOLD_LOWER_LEADING 20
 #define TRIFOLD_STACKED_LEADING 36
 #define TRIFOLD_FRONT_ROOM 1
+#define TRIFOLD_MESSAGE_LEVEL 0
+#define TRIFOLD_MESSAGE_FRONTS 20
 #define TRIFOLD_SHARED_FACTOR 6944
 #define TRIFOLD_SHARED_SWEEP 1488
 #define TRIFOLD_TENSOR 0
@@ -138,7 +141,7 @@ typedef struct {
 #define TRIFOLD_SHARED_INVERSE 17664
 #define TRIFOLD_THREADS_FINISH 64
 #define TRIFOLD_SCRATCH_CHAINS 10
-#define TRIFOLD_OFFSET_SCRATCH 109056
+#define TRIFOLD_OFFSET_SCRATCH 196096
 #define TRIFOLD_FACTOR_BLOCKS 4
 #define TRIFOLD_FACTOR_FORWARD_BLOCKS 3
 #define TRIFOLD_SWEEP_BLOCKS 12
@@ -1037,8 +1040,8 @@ static_assert(threads == warps * warp_lanes && padded >= 8, "host and device dis
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;
 constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 
-/* Named barriers: tile t is there; the warps of the stack have met. */
-constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, barriers = stack_barrier + 1;
+/* Named barriers: tile t is there for the stack; the warps of the stack have met; a tile is there for the next, even ones and odd ones. */
+constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, pivot_barrier = stack_barrier + 1, barriers = pivot_barrier + 2;
 
 struct FrontShared {
     Pivots pivots;
@@ -1106,14 +1109,14 @@ TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a
         a += whole ? thread_index() % 4 * 4 : thread_index() % 2 * 4, b += thread_index() % warp_lanes / 4;
 #pragma unroll 4
         for (int k = 0; k < depth; ++k) {
-            real line[4];
+            real line[4 / vector_width][vector_width];
 #pragma unroll
-            for (int v = 0; v < 4; ++v) line[v] = Sign * a[v + k * a_leading];
+            for (int v = 0; v < 4 / vector_width; ++v) load_vector(line[v], a + v * vector_width + k * a_leading);
 #pragma unroll
             for (int strip = 0; strip < Strips; ++strip) {
-                const real other = strip < count ? b[strip * Columns + k * b_leading] : real(0);
+                const real other = strip < count ? Sign * b[strip * Columns + k * b_leading] : real(0);
 #pragma unroll
-                for (int v = 0; v < 4; ++v) element(patches[strip], v) += line[v] * other;
+                for (int v = 0; v < 4; ++v) element(patches[strip], v) += line[v / vector_width][v % vector_width] * other;
             }
         }
     }
@@ -1136,6 +1139,178 @@ TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int work
 #pragma unroll 4
     for (int e = worker; e < vectors * padded; e += workers)
         copy_async(to + e % vectors * vector_width + e / vectors * leading, from + e * vector_width);
+}
+
+/* [R; G] by messages, column tile after column tile as it is made, to the front of the next level, which takes its updates in the
+ * same steps: when the last tile comes, products of depth 8 are all that stands before the first pivot. Flags still tell the other
+ * fronts, and what failed. */
+constexpr bool has_messages = TRIFOLD_MESSAGE_FRONTS > 0;
+constexpr int message_level = TRIFOLD_MESSAGE_LEVEL; /* fronts from this level on send */
+TRIFOLD_DEVICE bool sends_messages(const Front& front) { return has_messages && front.level >= message_level; }
+TRIFOLD_DEVICE bool gets_messages(const Front& front) { return has_messages && front.level > message_level; }
+
+/* The last fronts that update this one; the right one may not exist. */
+TRIFOLD_DEVICE trifold_int left_child(const Front& front) { return front.block - (trifold_int(1) << (front.level - 1)); }
+TRIFOLD_DEVICE trifold_int right_child(const Front& front) {
+    const trifold_int right = front.block + (trifold_int(1) << (front.level - 1));
+    return right < TRIFOLD_HORIZON ? right : -1;
+}
+
+/* Element (row, column) of a front's [R; G], or from column `padded` on, of the product with its right-hand sides. */
+TRIFOLD_DEVICE trifold_word* message_of(const trifold_args& args, trifold_int member, trifold_int block, int row, int column) {
+    const trifold_int front = member * TRIFOLD_MESSAGE_FRONTS + ((block + 1) >> message_level) - 1;
+    return buffer<trifold_word>(args, TRIFOLD_OFFSET_MESSAGE) + ((front * (padded + riders) + column) * stacked_rows + row) * message_words;
+}
+
+/* What a thread receives of both children: a row of [R; G], and of every column tile some columns. Where nothing is to come it looks
+ * at what is sure to. */
+constexpr int row_threads = threads / stacked_rows >= 4 ? 4 : 2, row_columns = 8 / row_threads;
+struct Inbox {
+    const trifold_word *left, *right;
+    real *left_to, *right_to; /* null: nothing comes */
+    int left_leading, right_leading;
+};
+TRIFOLD_DEVICE Inbox inbox_of(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const trifold_int left = left_child(front), right = right_child(front);
+    const int row = thread_index() % stacked_rows, column = thread_index() / stacked_rows % row_threads;
+    const bool mine = thread_index() < row_threads * stacked_rows, is_r = row < padded;
+    const bool has_left = mine && (is_r || front.behind >= 0), has_right = mine && right >= 0 && (!is_r || front.next >= 0);
+    Inbox inbox{};
+    inbox.left = message_of(args, member, left, has_left ? row : 0, column);
+    inbox.right = has_right ? message_of(args, member, right, row, column) : inbox.left;
+    inbox.left_leading = is_r ? pulled_leading : stacked_leading, inbox.right_leading = is_r ? stacked_leading : pulled_leading;
+    if (has_left) inbox.left_to = (is_r ? left_of(shared) : shared.stacked) + row + column * inbox.left_leading;
+    if (has_right) inbox.right_to = (is_r ? shared.stacked + row : right_of(shared) + row - padded) + column * inbox.right_leading;
+    return inbox;
+}
+
+/* Column tile t, to where the products look for it. */
+TRIFOLD_DEVICE void receive_tile(const Inbox& inbox, int t, trifold_int run) {
+    constexpr int apart = row_threads * stacked_rows * message_words;
+    const int first = t * 8 * stacked_rows * message_words;
+    Message left[row_columns], right[row_columns];
+    for (bool come = false; !come;) {
+#pragma unroll
+        for (int k = 0; k < row_columns; ++k) left[k] = look(inbox.left + first + k * apart), right[k] = look(inbox.right + first + k * apart);
+        come = true;
+#pragma unroll
+        for (int k = 0; k < row_columns; ++k) come = has_come(left[k], run) && has_come(right[k], run) && come;
+        if (!come) spin();
+    }
+    if (inbox.left_to != nullptr)
+#pragma unroll
+        for (int k = 0; k < row_columns; ++k) inbox.left_to[(t * 8 + k * row_threads) * inbox.left_leading] = content_of(left[k]);
+    if (inbox.right_to != nullptr)
+#pragma unroll
+        for (int k = 0; k < row_columns; ++k) inbox.right_to[(t * 8 + k * row_threads) * inbox.right_leading] = content_of(right[k]);
+}
+
+/* What does not exist is zero. */
+TRIFOLD_DEVICE void clear_right(FrontShared& shared) {
+    for (int e = thread_index(); e < padded * padded; e += threads) right_of(shared)[e % padded + e / padded * pulled_leading] = 0;
+}
+
+/* D's columns that a pivots' warp will factor, so that these warps need not meet: a tile of the first band, two of the second. A strip
+ * that does not exist repeats the first, and is not stored. */
+constexpr int pivot_columns = pivot_warps * 8;
+struct PivotShare {
+    Patch first[1], second[2];
+};
+template <class Use>
+TRIFOLD_DEVICE void each_pivot(PivotShare& share, FrontShared& shared, const Use& use) {
+    const int column = thread_index() / warp_lanes * 8;
+    const auto each = [&](Patch& patch, int row, int c) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (c < padded && row + patch_row(k) < padded)
+                use(element(patch, k), shared.lower[row + patch_row(k) + (c + patch_column(k)) * lower_leading]);
+    };
+    each(share.first[0], 0, column);
+    if constexpr (bands > 1) each(share.second[0], 16, column), each(share.second[1], 16, column + pivot_columns);
+}
+TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
+    const real* own = columns + thread_index() / warp_lanes * 8;
+    multiply_band<-1, 2, strip_columns>(share.first, columns, pulled_leading, own, pulled_leading, 8 < padded, 1, 8);
+    if constexpr (bands > 1) {
+        constexpr bool whole = padded % 16 == 0;
+        if (whole || own == columns)
+            multiply_band<-1, 2, pivot_columns>(share.second, columns + 16, pulled_leading, own, pulled_leading, whole, 2, 8);
+        else
+            multiply_band<-1, 2, pivot_columns>(share.second, columns + 16, pulled_leading, own, pulled_leading, whole, 1, 8);
+    }
+}
+
+/* Two bands of the couplings. */
+struct StackShare {
+    const real* other;
+    real* band; /* where the first factor stands and the product will */
+    bool whole;
+    Patch sums[strips];
+};
+TRIFOLD_DEVICE StackShare stack_share(FrontShared& shared, int band) {
+    const int unit = 2 * (thread_index() / warp_lanes - pivot_warps) + band, row = unit % bands * 16;
+    const bool ahead = unit < bands;
+    return {ahead ? right_of(shared) : left_of(shared), shared.stacked + (ahead ? 0 : padded) + row, row + 8 < padded, {}};
+}
+TRIFOLD_DEVICE void multiply_stack(StackShare& share, int t) {
+    multiply_band<-1, 2, strip_columns>(share.sums, share.band + t * 8 * stacked_leading, stacked_leading, share.other + t * 8 * pulled_leading, pulled_leading,
+                                        share.whole, strips, 8);
+}
+TRIFOLD_DEVICE void store_stack(const StackShare& share) {
+#pragma unroll
+    for (int strip = 0; strip < strips; ++strip)
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (padded % 16 == 0 || share.whole || patch_row(k) < 8)
+                share.band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(share.sums[strip], k);
+}
+
+/* The updates of D and the couplings by the last pair. The pivots' warps have what they need, and the stack's have met. */
+TRIFOLD_DEVICE void receive_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    static_assert(!has_messages || (has_room && bands <= 2 && bands == stacked_warps && strip_columns == 8), "two bands a warp");
+    const bool in_stack = thread_index() >= pivot_warps * warp_lanes;
+    const Inbox inbox = inbox_of(shared, args, member, front);
+    if (right_child(front) < 0) clear_right(shared);
+    PivotShare pivots{};
+    StackShare first = stack_share(shared, 0), second = stack_share(shared, 1);
+    if (!in_stack) each_pivot(pivots, shared, [](real& value, const real& at) { value = at; });
+#pragma unroll 1
+    for (int t = 0; t < tiles; ++t) {
+        receive_tile(inbox, t, front.run);
+        block_sync();
+        if (in_stack) {
+            multiply_stack(first, t);
+            multiply_stack(second, t);
+        } else {
+            multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
+            multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
+        }
+    }
+    warp_sync();
+    if (in_stack) {
+        store_stack(first);
+        store_stack(second);
+        meet(shared, stack_barrier, stacked_warps * warp_lanes);
+    } else {
+        each_pivot(pivots, shared, [](real value, real& at) { at = value; });
+        warp_sync();
+    }
+}
+
+/* What the last pair takes from the right-hand sides, by one warp. */
+TRIFOLD_DEVICE void receive_riders(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const trifold_int left = left_child(front), right = right_child(front);
+#pragma unroll 1
+    for (int e = thread_index() % warp_lanes; e < padded * static_cast<int>(args.columns); e += warp_lanes) {
+        const int r = e % padded, c = e / padded;
+        const trifold_word *from_left = message_of(args, member, left, r, padded + c), *from_right = message_of(args, member, right < 0 ? left : right, padded + r, padded + c);
+        const Message by_left = look(from_left), by_right = look(from_right);
+        real* at = shared.lower + padded + c + r * lower_leading;
+        real value = *at - receive(by_left, from_left, front.run);
+        if (right >= 0) value -= receive(by_right, from_right, front.run);
+        *at = value;
+    }
+    warp_sync();
 }
 
 /* A front before its panel: D, the couplings and the right-hand sides as it finds them. */
@@ -1177,14 +1352,15 @@ TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[lower_rounds], const
     }
 }
 
-/* The updates of D by all fronts eliminated before, and the last pair's operands for the couplings on their way to where they
- * are needed. Returns whether one of those fronts failed. */
+/* The updates of D by the fronts eliminated before whose flags tell, and if the last pair is among them, its operands for the
+ * couplings on their way to where they are needed. Returns whether one of those fronts failed. */
 template <bool Riders>
 TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     BandSquare sums[lower_rounds]{};
     bool fed = false;
+    const int pairs = front.level - static_cast<int>(gets_messages(front));
 #pragma unroll 1
-    for (int k = 0; k < front.level; ++k) {
+    for (int k = 0; k < pairs; ++k) {
         const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
         const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
         const bool last = k + 1 == front.level;
@@ -1212,7 +1388,7 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         });
         if (!last) block_sync();
     }
-    if (front.level > 0)
+    if (pairs > 0)
         each_lower_square(sums, [&](const BandSquare& sum, int row, int column) {
 #pragma unroll
             for (int strip = 0; strip < square_strips; ++strip)
@@ -1344,20 +1520,27 @@ TRIFOLD_DEVICE void load_tile(real (&d)[8][8], const real* at, int leading) {
         }
 }
 
+/* Whether 0 < x < limit, by the first halves of their bits alone in double precision: not all of x near the limit pass. */
+TRIFOLD_DEVICE bool is_below(real x, real limit) {
+    unsigned x_bits[sizeof(real) / 4], limit_bits[sizeof(real) / 4];
+    copy_bits(x_bits, x), copy_bits(limit_bits, limit);
+    return x_bits[sizeof(real) / 4 - 1] < limit_bits[sizeof(real) / 4 - 1];
+}
+
 /* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
  * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
  * is above the floor and of a size that the products of three of its like do not overflow. */
 template <int Sets>
 TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, Kept kept) {
     constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
+    const real lowest = floor > least ? floor : least;
     bool stands = true;
 #pragma unroll
     for (int c = 0; c < 8; c += 2) {
         const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1];
-        const real det = p * q - b * b;
-        const real scale = quick_rsqrt(p), other = quick_rsqrt(det * p);
-        const real second = other * p, l = b * scale, r = q - l * l;
-        stands = stands && p >= floor && r >= floor && p > least && p < most && r > least && r < most;
+        const real minor = p * (p * q - b * b), guess = approximate_rsqrt(minor);
+        const real scale = quick_rsqrt(p), second = corrected_rsqrt(minor, guess, guess * p), l = b * scale, r = q - l * l;
+        stands = stands && p >= lowest && r >= lowest && is_below(p, most) && is_below(r, most);
         if (thread_index() % warp_lanes == 0) kept.keep(c, p, scale), kept.keep(c + 1, r, second);
 #pragma unroll
         for (int k = c + 2; k < 8; ++k) {
@@ -1411,9 +1594,9 @@ TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, i
 
 /* The panel of a front: D factored, R, G and the right-hand sides behind it. */
 /* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait(s)` returns when
- * L's tile s is there. Rows from `limit` on do not exist. */
+ * L's tile s is there. Rows from `limit` on do not exist; those before `begin` are of no use. */
 template <int Sets, class Wait>
-TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int limit, const real* lower, int t, const Wait& wait) {
+TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int begin, int limit, const real* lower, int t, const Wait& wait) {
     const int lane = thread_index() % warp_lanes;
     real* columns = rows + t * 8 * leading;
     if constexpr (use_tensor) {
@@ -1431,7 +1614,7 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
                 wait(s);
 #pragma unroll
                 for (int h = 0; h < own_bands; ++h)
-                    if (h * 16 < limit)
+                    if (h * 16 < limit && begin < h * 16 + 16)
                         multiply_band<-1, 2, 8>(sums[h], rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading, lower_leading,
                                                 h * 16 + 8 < limit, 1, 8);
             }
@@ -1507,14 +1690,15 @@ TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
     }
 }
 
-/* Threads that meet at tile t's barrier: the warp that has factored it, the one that has the next, and the stack's. */
-TRIFOLD_DEVICE int tile_party(int t) { return (1 + (t + 1 < tiles ? 1 : 0) + stacked_warps) * warp_lanes; }
+/* Threads that meet at a tile's barrier: the warp that has factored it and the stack's; the pivots' warps meet at theirs, so that they
+ * need not wait for a stack that is late. */
+constexpr int tile_party = (1 + stacked_warps) * warp_lanes, pivot_party = 2 * warp_lanes;
 
 /* Column tile t of up to 32 rows that follow L: a lane a row. The tiles before it are there; `wait()` returns when L's tile is. */
 template <class Wait>
 TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows, int leading, int limit, int t, const Wait& wait) {
     const int lane = thread_index() % warp_lanes;
-    update_rows<1>(a, rows, leading, limit, shared.lower, t, [](int) {});
+    update_rows<1>(a, rows, leading, 0, limit, shared.lower, t, [](int) {});
     wait();
     real l[8][8];
     load_tile(l, shared.lower + t * 8 * (lower_leading + 1), lower_leading);
@@ -1534,8 +1718,8 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 /* Column tile t of D by one warp: the rows below it, and the tile itself in every lane. */
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
-    update_rows<row_sets>(a, shared.lower, lower_leading, padded, shared.lower, t, [&](int s) {
-        if (s + 1 == t) meet(shared, tile_barrier + s, tile_party(s));
+    update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t, [&](int s) {
+        if (s + 1 == t) meet(shared, pivot_barrier + s % 2, pivot_party);
     });
     real* own = shared.lower + t * 8 * lower_leading;
     real d[8][8];
@@ -1548,26 +1732,43 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     else
         eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, kept);
     warp_sync();
-    named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party(t));
+    if (t + 1 < tiles) named_arrive(shared.arrivals[pivot_barrier + t % 2], pivot_barrier + t % 2, pivot_party);
+    named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party);
     invert_tile(shared, t);
 }
 
-/* R and G, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too. */
+/* R and G, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too, and where other fronts
+ * wait for R and G, after these. */
 template <bool Riders>
 TRIFOLD_DEVICE void follow(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     const int first = (thread_index() / warp_lanes - pivot_warps) * warp_lanes, row = first + thread_index() % warp_lanes;
     real* to = nullptr;
     if (row < padded && front.next >= 0) to = next_of(args, member, front.block) + row;
     if (row >= padded && row < 2 * padded && front.behind >= 0) to = behind_of(args, member, front.block) + row - padded;
+    const bool sends = sends_messages(front);
+    trifold_word* const messages = to != nullptr && sends ? message_of(args, member, front.block, row, 0) : nullptr;
+    const auto solve_riders = [&](int t) {
+        real a[1][8];
+        follow_tile(a, shared, shared.lower + padded, lower_leading, riders, t, [] {});
+    };
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
         real a[1][8];
-        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barrier + t, tile_party(t)); });
+        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barrier + t, tile_party); });
+        if (messages != nullptr) {
+#pragma unroll
+            for (int c = 0; c < 8; ++c) send(messages + (t * 8 + c) * stacked_rows * message_words, a[0][c], front.run);
+        }
         if (to != nullptr) {
 #pragma unroll
             for (int c = 0; c < 8; ++c) to[(t * 8 + c) * padded] = a[0][c];
         }
-        if (Riders && first == 0) follow_tile(a, shared, shared.lower + padded, lower_leading, riders, t, [] {});
+        if (Riders && first == 0 && !sends) solve_riders(t);
+    }
+    if (Riders && first == 0 && sends) {
+        if (gets_messages(front)) receive_riders(shared, args, member, front);
+#pragma unroll 1
+        for (int t = 0; t < tiles; ++t) solve_riders(t);
     }
 }
 
@@ -1614,7 +1815,9 @@ TRIFOLD_DEVICE void leave_riders(const FrontShared& shared, const trifold_args& 
         for (int k = 0; k < padded; k += 4)
 #pragma unroll
             for (int q = 0; q < 4; ++q) sum[q] += shared.stacked[row + (k + q) * stacked_leading] * shared.lower[padded + c + (k + q) * lower_leading];
-        neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + row % padded] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        const real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        if (sends_messages(front)) send(message_of(args, member, front.block, row, padded + c), total, front.run);
+        neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + row % padded] = total;
     }
 }
 TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
@@ -1658,10 +1861,11 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
     const int warp = thread_index() / warp_lanes;
-    const bool fed = load_front<Riders>(shared, args, member, front);
-    const bool in_stack = warp >= pivot_warps;
+    bool fed = load_front<Riders>(shared, args, member, front);
+    const bool in_stack = warp >= pivot_warps, by_messages = gets_messages(front);
+    if (by_messages) receive_updates(shared, args, member, front);
     if (in_stack) {
-        if (front.level > 0) make_couplings(shared, args, member, front);
+        if (front.level > 0 && !by_messages) make_couplings(shared, args, member, front);
         follow<Riders>(shared, args, member, front);
     } else {
 #pragma unroll 1
@@ -1670,6 +1874,10 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     /* The last tile's barrier has shown every failure to the warps of the stack. */
     if (in_stack && !fed && shared.pivots.failed_row < 0) leave_front<Riders>(shared, args, member, front, false);
     block_sync();
+    /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */
+    if (by_messages && shared.pivots.failed_row >= 0 &&
+        await_fronts(args, Kind::factor, member, front.run, left_child(front), right_child(front)))
+        fed = true;
     report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
     if (fed || shared.pivots.failed_row >= 0) {
         spoil(shared);

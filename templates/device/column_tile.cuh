@@ -24,20 +24,27 @@ TRIFOLD_DEVICE void load_tile(real (&d)[8][8], const real* at, int leading) {
         }
 }
 
+/* Whether 0 < x < limit, by the first halves of their bits alone in double precision: not all of x near the limit pass. */
+TRIFOLD_DEVICE bool is_below(real x, real limit) {
+    unsigned x_bits[sizeof(real) / 4], limit_bits[sizeof(real) / 4];
+    copy_bits(x_bits, x), copy_bits(limit_bits, limit);
+    return x_bits[sizeof(real) / 4 - 1] < limit_bits[sizeof(real) / 4 - 1];
+}
+
 /* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
  * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
  * is above the floor and of a size that the products of three of its like do not overflow. */
 template <int Sets>
 TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, Kept kept) {
     constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
+    const real lowest = floor > least ? floor : least;
     bool stands = true;
 #pragma unroll
     for (int c = 0; c < 8; c += 2) {
         const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1];
-        const real det = p * q - b * b;
-        const real scale = quick_rsqrt(p), other = quick_rsqrt(det * p);
-        const real second = other * p, l = b * scale, r = q - l * l;
-        stands = stands && p >= floor && r >= floor && p > least && p < most && r > least && r < most;
+        const real minor = p * (p * q - b * b), guess = approximate_rsqrt(minor);
+        const real scale = quick_rsqrt(p), second = corrected_rsqrt(minor, guess, guess * p), l = b * scale, r = q - l * l;
+        stands = stands && p >= lowest && r >= lowest && is_below(p, most) && is_below(r, most);
         if (thread_index() % warp_lanes == 0) kept.keep(c, p, scale), kept.keep(c + 1, r, second);
 #pragma unroll
         for (int k = c + 2; k < 8; ++k) {

@@ -41,7 +41,9 @@ TRIFOLD_DEVICE void leave_riders(const FrontShared& shared, const trifold_args& 
         for (int k = 0; k < padded; k += 4)
 #pragma unroll
             for (int q = 0; q < 4; ++q) sum[q] += shared.stacked[row + (k + q) * stacked_leading] * shared.lower[padded + c + (k + q) * lower_leading];
-        neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + row % padded] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        const real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        if (sends_messages(front)) send(message_of(args, member, front.block, row, padded + c), total, front.run);
+        neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + row % padded] = total;
     }
 }
 TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
@@ -85,10 +87,11 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
     const int warp = thread_index() / warp_lanes;
-    const bool fed = load_front<Riders>(shared, args, member, front);
-    const bool in_stack = warp >= pivot_warps;
+    bool fed = load_front<Riders>(shared, args, member, front);
+    const bool in_stack = warp >= pivot_warps, by_messages = gets_messages(front);
+    if (by_messages) receive_updates(shared, args, member, front);
     if (in_stack) {
-        if (front.level > 0) make_couplings(shared, args, member, front);
+        if (front.level > 0 && !by_messages) make_couplings(shared, args, member, front);
         follow<Riders>(shared, args, member, front);
     } else {
 #pragma unroll 1
@@ -97,6 +100,10 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     /* The last tile's barrier has shown every failure to the warps of the stack. */
     if (in_stack && !fed && shared.pivots.failed_row < 0) leave_front<Riders>(shared, args, member, front, false);
     block_sync();
+    /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */
+    if (by_messages && shared.pivots.failed_row >= 0 &&
+        await_fronts(args, Kind::factor, member, front.run, left_child(front), right_child(front)))
+        fed = true;
     report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
     if (fed || shared.pivots.failed_row >= 0) {
         spoil(shared);

@@ -17,8 +17,8 @@ static_assert(threads == warps * warp_lanes && padded >= 8, "host and device dis
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;
 constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 
-/* Named barriers: tile t is there; the warps of the stack have met. */
-constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, barriers = stack_barrier + 1;
+/* Named barriers: tile t is there for the stack; the warps of the stack have met; a tile is there for the next, even ones and odd ones. */
+constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, pivot_barrier = stack_barrier + 1, barriers = pivot_barrier + 2;
 
 struct FrontShared {
     Pivots pivots;
@@ -86,14 +86,14 @@ TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a
         a += whole ? thread_index() % 4 * 4 : thread_index() % 2 * 4, b += thread_index() % warp_lanes / 4;
 #pragma unroll 4
         for (int k = 0; k < depth; ++k) {
-            real line[4];
+            real line[4 / vector_width][vector_width];
 #pragma unroll
-            for (int v = 0; v < 4; ++v) line[v] = Sign * a[v + k * a_leading];
+            for (int v = 0; v < 4 / vector_width; ++v) load_vector(line[v], a + v * vector_width + k * a_leading);
 #pragma unroll
             for (int strip = 0; strip < Strips; ++strip) {
-                const real other = strip < count ? b[strip * Columns + k * b_leading] : real(0);
+                const real other = strip < count ? Sign * b[strip * Columns + k * b_leading] : real(0);
 #pragma unroll
-                for (int v = 0; v < 4; ++v) element(patches[strip], v) += line[v] * other;
+                for (int v = 0; v < 4; ++v) element(patches[strip], v) += line[v / vector_width][v % vector_width] * other;
             }
         }
     }

@@ -37,14 +37,15 @@ TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[lower_rounds], const
     }
 }
 
-/* The updates of D by all fronts eliminated before, and the last pair's operands for the couplings on their way to where they
- * are needed. Returns whether one of those fronts failed. */
+/* The updates of D by the fronts eliminated before whose flags tell, and if the last pair is among them, its operands for the
+ * couplings on their way to where they are needed. Returns whether one of those fronts failed. */
 template <bool Riders>
 TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     BandSquare sums[lower_rounds]{};
     bool fed = false;
+    const int pairs = front.level - static_cast<int>(gets_messages(front));
 #pragma unroll 1
-    for (int k = 0; k < front.level; ++k) {
+    for (int k = 0; k < pairs; ++k) {
         const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
         const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
         const bool last = k + 1 == front.level;
@@ -72,7 +73,7 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         });
         if (!last) block_sync();
     }
-    if (front.level > 0)
+    if (pairs > 0)
         each_lower_square(sums, [&](const BandSquare& sum, int row, int column) {
 #pragma unroll
             for (int strip = 0; strip < square_strips; ++strip)

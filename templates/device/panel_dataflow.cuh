@@ -1,8 +1,8 @@
 /* The panel of a front: D factored, R, G and the right-hand sides behind it. */
 /* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait(s)` returns when
- * L's tile s is there. Rows from `limit` on do not exist. */
+ * L's tile s is there. Rows from `limit` on do not exist; those before `begin` are of no use. */
 template <int Sets, class Wait>
-TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int limit, const real* lower, int t, const Wait& wait) {
+TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int begin, int limit, const real* lower, int t, const Wait& wait) {
     const int lane = thread_index() % warp_lanes;
     real* columns = rows + t * 8 * leading;
     if constexpr (use_tensor) {
@@ -20,7 +20,7 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
                 wait(s);
 #pragma unroll
                 for (int h = 0; h < own_bands; ++h)
-                    if (h * 16 < limit)
+                    if (h * 16 < limit && begin < h * 16 + 16)
                         multiply_band<-1, 2, 8>(sums[h], rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading, lower_leading,
                                                 h * 16 + 8 < limit, 1, 8);
             }
@@ -96,14 +96,15 @@ TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
     }
 }
 
-/* Threads that meet at tile t's barrier: the warp that has factored it, the one that has the next, and the stack's. */
-TRIFOLD_DEVICE int tile_party(int t) { return (1 + (t + 1 < tiles ? 1 : 0) + stacked_warps) * warp_lanes; }
+/* Threads that meet at a tile's barrier: the warp that has factored it and the stack's; the pivots' warps meet at theirs, so that they
+ * need not wait for a stack that is late. */
+constexpr int tile_party = (1 + stacked_warps) * warp_lanes, pivot_party = 2 * warp_lanes;
 
 /* Column tile t of up to 32 rows that follow L: a lane a row. The tiles before it are there; `wait()` returns when L's tile is. */
 template <class Wait>
 TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows, int leading, int limit, int t, const Wait& wait) {
     const int lane = thread_index() % warp_lanes;
-    update_rows<1>(a, rows, leading, limit, shared.lower, t, [](int) {});
+    update_rows<1>(a, rows, leading, 0, limit, shared.lower, t, [](int) {});
     wait();
     real l[8][8];
     load_tile(l, shared.lower + t * 8 * (lower_leading + 1), lower_leading);
@@ -123,8 +124,8 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 /* Column tile t of D by one warp: the rows below it, and the tile itself in every lane. */
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
-    update_rows<row_sets>(a, shared.lower, lower_leading, padded, shared.lower, t, [&](int s) {
-        if (s + 1 == t) meet(shared, tile_barrier + s, tile_party(s));
+    update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t, [&](int s) {
+        if (s + 1 == t) meet(shared, pivot_barrier + s % 2, pivot_party);
     });
     real* own = shared.lower + t * 8 * lower_leading;
     real d[8][8];
@@ -137,25 +138,42 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     else
         eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, kept);
     warp_sync();
-    named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party(t));
+    if (t + 1 < tiles) named_arrive(shared.arrivals[pivot_barrier + t % 2], pivot_barrier + t % 2, pivot_party);
+    named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party);
     invert_tile(shared, t);
 }
 
-/* R and G, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too. */
+/* R and G, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too, and where other fronts
+ * wait for R and G, after these. */
 template <bool Riders>
 TRIFOLD_DEVICE void follow(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     const int first = (thread_index() / warp_lanes - pivot_warps) * warp_lanes, row = first + thread_index() % warp_lanes;
     real* to = nullptr;
     if (row < padded && front.next >= 0) to = next_of(args, member, front.block) + row;
     if (row >= padded && row < 2 * padded && front.behind >= 0) to = behind_of(args, member, front.block) + row - padded;
+    const bool sends = sends_messages(front);
+    trifold_word* const messages = to != nullptr && sends ? message_of(args, member, front.block, row, 0) : nullptr;
+    const auto solve_riders = [&](int t) {
+        real a[1][8];
+        follow_tile(a, shared, shared.lower + padded, lower_leading, riders, t, [] {});
+    };
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
         real a[1][8];
-        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barrier + t, tile_party(t)); });
+        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barrier + t, tile_party); });
+        if (messages != nullptr) {
+#pragma unroll
+            for (int c = 0; c < 8; ++c) send(messages + (t * 8 + c) * stacked_rows * message_words, a[0][c], front.run);
+        }
         if (to != nullptr) {
 #pragma unroll
             for (int c = 0; c < 8; ++c) to[(t * 8 + c) * padded] = a[0][c];
         }
-        if (Riders && first == 0) follow_tile(a, shared, shared.lower + padded, lower_leading, riders, t, [] {});
+        if (Riders && first == 0 && !sends) solve_riders(t);
+    }
+    if (Riders && first == 0 && sends) {
+        if (gets_messages(front)) receive_riders(shared, args, member, front);
+#pragma unroll 1
+        for (int t = 0; t < tiles; ++t) solve_riders(t);
     }
 }

@@ -75,6 +75,26 @@ TEST_CASE("emulated: a failed member is named, all of it is NaN, and the others 
     }
 }
 
+TEST_CASE("emulated: what waits for the messages of a failed front is NaN, whichever column tile failed") {
+    Case test({.block = 20, .horizon = 11}, "multi-stage", "dataflow", 8);
+    REQUIRE(buffer(test.unit.program(), "message").bytes > 0);
+    for (const std::int64_t row : {0, 9, 19})
+        for (const std::int64_t block : {0, 5, 10}) {
+            CAPTURE(row);
+            CAPTURE(block);
+            const auto sound = std::exchange(test.d(0, block, row, row), -1e6);
+            test.unit.run(Operation::factor_solve, test.args());
+            test.d(0, block, row, row) = sound;
+            CHECK(test.status(0).block == block);
+            CHECK(test.status(0).row == row);
+            CHECK(test.solution(0).array().isNaN().all());
+        }
+    test.unit.run(Operation::factor_solve, test.args());
+    CHECK(test.status(0).block == -1);
+    CHECK(test.solves(0));
+    for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
+}
+
 TEST_CASE("emulated: a failed row is found in every tile of a block") {
     for (const auto& [target, edge] : {std::pair{"cuda:sm_90", 64}, std::pair{"hip:gfx942", 32}}) {
         Case test({.block = edge + 6, .horizon = 2}, "multi-stage", "tile-dataflow", 4, target);

@@ -16,7 +16,13 @@ Running next_running() {
     return {orders[count % 3], count, 1 + static_cast<int>(count % 4)};
 }
 
-void check_solves(Spec spec, const std::string& schedule, const std::string& variant, const std::string& target) {
+/// What a test changes in a unit before it is compiled.
+struct Replacement {
+    std::string from, to;
+};
+
+void check_solves(Spec spec, const std::string& schedule, const std::string& variant, const std::string& target,
+                  const std::vector<Replacement>& replacements = {}) {
     spec.operations = all_operations();
     for (const auto precision : {Precision::f64, Precision::f32}) {
         spec.precision = precision;
@@ -24,7 +30,13 @@ void check_solves(Spec spec, const std::string& schedule, const std::string& var
         const auto label = fmt::format("n {} N {} m {} {} {} {} {} order {} seed {} alive {}", spec.block, spec.horizon, spec.rhs, schedule,
                                        variant, target, to_string(precision), static_cast<int>(running.order), running.seed, running.alive);
         CAPTURE(label);
-        const EmulatedUnit unit(generate(spec, parse_target(target), {.schedule = schedule, .variant = variant}));
+        auto program = generate(spec, parse_target(target), {.schedule = schedule, .variant = variant});
+        for (const auto& [from, to] : replacements) {
+            const auto at = program.source.find(from);
+            REQUIRE(at != std::string::npos);
+            program.source.replace(at, from.size(), to);
+        }
+        const EmulatedUnit unit(std::move(program));
         for (const auto& [name, error] : errors_of(unit, running)) {
             CAPTURE(name);
             CHECK(error <= 1);
@@ -128,6 +140,13 @@ TEST_CASE("dataflow kernels of every block size solve on the emulated GPU") {
 TEST_CASE("dataflow kernels of every horizon solve on the emulated GPU") {
     for (const std::int64_t horizon : {1, 2, 3, 4, 7, 8, 9, 17})
         check_solves({.block = 5, .horizon = horizon, .rhs = 3, .batch = 2}, "multi-stage", "dataflow", "cuda:sm_90");
+}
+
+TEST_CASE("dataflow kernels of long horizons, which send messages from a later level on, solve on the emulated GPU") {
+    for (const auto& [block, level] : {std::pair{9, 1}, std::pair{3, 2}})
+        check_solves({.block = block, .horizon = 11, .rhs = 2, .batch = 2}, "multi-stage", "dataflow", "cuda:sm_90",
+                     {{"#define TRIFOLD_MESSAGE_LEVEL 0\n", fmt::format("#define TRIFOLD_MESSAGE_LEVEL {}\n", level)},
+                      {"#define TRIFOLD_MESSAGE_FRONTS 11\n", fmt::format("#define TRIFOLD_MESSAGE_FRONTS {}\n", 11 >> level)}});
 }
 
 TEST_CASE("tile dataflow solves by every schedule on the emulated GPU") {

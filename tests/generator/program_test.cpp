@@ -130,6 +130,31 @@ TEST_CASE("a launch of all levels has a task for every front, and starts from ti
     CHECK(buffer(fused, "flag").bytes == 0);
 }
 
+TEST_CASE("variant dataflow: fronts send messages from the level on where 512 remain, of blocks up to 32 on CUDA") {
+    const auto macros_of = [](const Spec& spec, const Target& target) {
+        const auto program = generate(spec, target, {.schedule = "multi-stage", .variant = "dataflow"});
+        const auto value = [&](const std::string& name) {
+            const auto define = "#define TRIFOLD_MESSAGE_" + name + " ";
+            const auto at = program.source.find(define);
+            REQUIRE(at != std::string::npos);
+            return std::stoll(program.source.substr(at + define.size()));
+        };
+        const auto fronts = value("FRONTS");
+        const std::int64_t padded = (spec.block + 7) / 8 * 8, words = spec.precision == Precision::f64 ? 2 : 1;
+        CHECK(buffer(program, "message").bytes == spec.batch * fronts * 2 * padded * (padded + spec.rhs) * words * 8);
+        CHECK(buffer(program, "message").zeroed);
+        return std::pair{value("LEVEL"), fronts};
+    };
+    CHECK(macros_of({.block = 32, .horizon = 512}, cuda) == std::pair{0LL, 512LL});
+    CHECK(macros_of({.block = 32, .horizon = 515, .precision = Precision::f32, .rhs = 3}, cuda) == std::pair{1LL, 257LL});
+    CHECK(macros_of({.block = 5, .horizon = 2047}, cuda) == std::pair{2LL, 511LL});
+    CHECK(macros_of({.block = 5, .horizon = 9, .batch = 120}, cuda) == std::pair{1LL, 4LL});
+    CHECK(macros_of({.block = 5, .horizon = 9, .batch = 228}, cuda) == std::pair{0LL, 0LL});
+    CHECK(macros_of({.block = 5, .horizon = 1}, cuda) == std::pair{0LL, 0LL});
+    CHECK(macros_of({.block = 33, .horizon = 64}, cuda) == std::pair{0LL, 0LL});
+    CHECK(macros_of({.block = 16, .horizon = 64}, {Backend::hip, "gfx942"}) == std::pair{0LL, 0LL});
+}
+
 TEST_CASE("teams: auto takes them for batches of small systems, several to a thread block, and they need no kernels that finish") {
     const Spec spec{.block = 12, .horizon = 32, .batch = 16384};
     const auto program = generate(spec, cuda);
