@@ -59,6 +59,19 @@ class Case {
         report(peer.name, results, [](Result&) {});
     }
 
+    /// The least that a call can be, at the same rates: its tail is that of the driver and the host.
+    void run_alone() {
+        const auto memory = tools_.allocate(16);
+        auto* bytes = static_cast<char*>(memory.get());
+        std::vector<Result> results;
+        for (const auto rate : request_.calls_per_second) {
+            results.push_back(
+                timed("8-byte copy", time_calls(tools_, [&] { tools_.copy(bytes, bytes + 8, 8); }, 1 / rate, request_.budget)));
+            results.back().calls_per_second = rate;
+        }
+        report("no solver", results, [](Result&) {});
+    }
+
     void run_compile(const Tuning& tuning) {
         const auto variant = generate(spec_, request_.device.target(), {tuning.schedule, "auto", tuning.workers}).variant.name;
         const Starts starts(system_, spec_.precision, request_.device_name, tuning);
@@ -159,6 +172,7 @@ void measure(const Suite& suite, const Size& size, const Request& request, const
         };
         for (const auto& tuning : request.tunings)
             attempt(our_name, [&] { suite.mode == Mode::compile ? one.run_compile(tuning) : one.run_ours(tuning); });
+        if (suite.mode == Mode::latency && precision == request.precisions.front()) attempt("no solver", [&] { one.run_alone(); });
         if (suite.mode != Mode::throughput || precision == Precision::mixed) continue;  // peers have no such thing
         for (const auto& peer : request.peers)
             if (peer.problem.empty() && peer.fits(spec)) attempt(peer.name, [&] { one.run_peer(peer); });

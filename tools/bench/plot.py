@@ -131,7 +131,8 @@ def draw_operation(panel, operation, results, published, axis):
 
 def draw_latency(panel, results):
     for result in results:
-        label = f"{size_text(size(result))} {result['precision']}, {result['calls_per_second']:g}/s"
+        alone = result["solver"] == "no solver"
+        label = f"{result['operation'] if alone else size_text(size(result)) + ' ' + result['precision']}, {result['calls_per_second']:g}/s"
         panel.plot(list(QUANTILES), [result["seconds"][key] * 1e6 for key in QUANTILES.values()], marker="o", markersize=3.5, label=label)
     panel.set_title("factor_solve, by the host's clock")
     panel.set_yscale("log")
