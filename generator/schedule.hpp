@@ -57,7 +57,7 @@ Schedule partitioned(std::int64_t horizon, std::int64_t chains);
 /// The same with the last chain running backwards, so that neither end chain carries fill.
 Schedule twisted(std::int64_t horizon, std::int64_t chains);
 
-/// Parses sequential | single-stage | multi-stage | partitioned:p | twisted:p | recursive:J[:Nstar] | segments:a,b,c.
+/// Parses sequential | single-stage | multi-stage | partitioned:p | twisted:p | flanked:L | recursive:J[:Nstar] | segments:a,b,c.
 /// `auto` is not a schedule: see choose_schedule. Throws SpecError.
 Schedule parse_schedule(std::string_view text, std::int64_t horizon);
 

@@ -17,8 +17,6 @@ constexpr std::array operations{Operation::factor,         Operation::forward,  
 
 std::string piece(std::string_view name) { return std::string(template_text(fmt::format("gpu_export/{}", name))); }
 
-bool is_single(const Spec& spec) { return spec.precision == Precision::f32; }
-
 std::string programs_comment(const GpuExport& project) {
     std::string text;
     for (const auto& program : project.programs)

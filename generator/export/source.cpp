@@ -9,7 +9,6 @@
 namespace trifold {
 namespace {
 
-bool is_single(const Spec& spec) { return spec.precision == Precision::f32; }
 std::string_view precision_words(const Spec& spec) { return is_single(spec) ? "single precision" : "double precision"; }
 
 /// What plain C99 rounds, and when that is the same everywhere.

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "generator/spec.hpp"
+
 namespace trifold {
 
 /// Text of one file of a project, and its name there.
@@ -14,6 +16,8 @@ struct ExportedFile {
 std::string with_prefix(std::string_view text, std::string_view prefix);
 /// Throws SpecError unless names of C code can begin with it.
 void check_prefix(std::string_view prefix);
+
+inline bool is_single(const Spec& spec) { return spec.precision == Precision::f32; }
 
 /// The text with each @KEY@ replaced by its value.
 std::string filled(std::string_view text, const std::map<std::string, std::string>& values);
