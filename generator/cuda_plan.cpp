@@ -52,10 +52,11 @@ Plan tiled_plan(const Spec& spec) {
 std::int64_t dataflow_limit(const Spec& spec) { return spec.precision == Precision::f64 ? 88 : 96; }
 
 /// Fronts send [R; G] as messages, twice its bytes, from the level on where there are few of them: time then is latency.
-/// Long horizons are slower with the larger code (docs/performance.md).
+/// Long horizons are slower with the larger code (docs/performance-cuda.md).
 void plan_messages(Plan& plan, const Spec& spec, const Target& target) {
     constexpr std::int64_t most_fronts = 512;  // at the level that begins and all later ones
     if (target.backend != Backend::cuda || !plan.front_room || plan.padded > 32 || plan.is_long) return;
+    if (plan.real == 8 && compute_capability(target) < 90) return;  // smaller matrix instructions: registers spill
     while (spec.batch * (spec.horizon >> plan.message_level) > most_fronts) ++plan.message_level;
     plan.message_fronts = spec.horizon >> plan.message_level;
     if (plan.message_fronts < 2) plan.message_level = plan.message_fronts = 0;
@@ -80,7 +81,7 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     };
     plan.factor_shared = factor_shared(2 * plan.lower_leading * plan.padded);
     const auto least_shared = factor_shared(16 / plan.real);
-    plan.is_long = spec.horizon * spec.batch >= 2048;  // N = 512 is faster with room, 4096 without: docs/performance.md
+    plan.is_long = spec.horizon * spec.batch >= 2048;  // N = 512 is faster with room, 4096 without: docs/performance-cuda.md
     if (target.backend == Backend::cuda) {
         const auto more = fronts_together(plan.threads, least_shared) > fronts_together(plan.threads, plan.factor_shared);
         plan.crowded = plan.is_long && more && plan.factor_shared <= shared_limit(target);
@@ -224,7 +225,7 @@ bool flows(const Spec& spec, const Target& target, const Schedule& schedule) {
 }
 
 bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule) {
-    const std::int64_t most_fused = spec.precision == Precision::f64 ? 88 : 96;  // measured: see docs/performance.md
+    const std::int64_t most_fused = spec.precision == Precision::f64 ? 88 : 96;  // measured: see docs/performance-cuda.md
     const bool pays = spec.block > most_fused || !fits(whole_plan(spec, target), target);
     return target.backend == Backend::cuda && pays && !can_flow(spec, target, schedule) &&
            fits(tiles_flowing_plan(spec, target, schedule, large_tile), target);
