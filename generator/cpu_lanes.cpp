@@ -21,7 +21,7 @@ std::int64_t tile(const Spec& spec, const Target& target) {
 }  // namespace
 
 bool lanes_pay(const Spec& spec, const Target& target) {
-    constexpr std::int64_t widest_row = 96;  // bytes; measured: see docs/performance.md
+    constexpr std::int64_t widest_row = 96;  // bytes; measured: see docs/performance-cpu.md
     return spec.batch >= lanes_of(spec, target) && spec.block * element_bytes(spec.precision) <= widest_row;
 }
 

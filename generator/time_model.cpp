@@ -17,7 +17,7 @@ constexpr double cpu_front_seconds = 20e-9;  // loop and call overhead of one fr
 constexpr double cpu_level_seconds = 50e-9;  // one more pass over the launch list
 constexpr double cpu_fork_seconds = 1.5e-6;  // waking spinning workers and waiting for the last
 
-// An NVIDIA H200 (docs/performance.md has the measurements). Other architectures rank schedules alike.
+// An NVIDIA H200 (docs/performance-cuda.md has the measurements). Other architectures rank schedules alike.
 constexpr std::int64_t multiprocessors = 132;
 constexpr std::int64_t shared_bytes = std::int64_t{227} * 1024, blocks_per_multiprocessor = 8;
 constexpr double gpu_level_seconds = 1.04e-6;  // one more graph node of 132 thread blocks
