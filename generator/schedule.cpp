@@ -104,22 +104,6 @@ std::int64_t inner_length(std::int64_t fronts, std::int64_t ends, std::int64_t i
     return up_fits && longest(up) < longest(down) ? up : down;
 }
 
-/// Segments of length 1 (socu Alg. 4 and 6), at the first level between two end chains of `ends` blocks: these carry no fill and so save
-/// flops.
-Schedule flanked(std::int64_t horizon, std::int64_t ends) {
-    check_horizon(horizon);
-    check_positive(ends, "length L of the end chains");
-    Schedule schedule{fmt::format("flanked:{}", ends), horizon, {}};
-    Level remaining{0, 1, horizon, {}};
-    if (ends > 1 && horizon > 2) {
-        const auto head = std::min(ends, (horizon - 1) / 2), tail = horizon % 2 == 0 ? head - 1 : head;
-        schedule.levels.push_back(between_ends(remaining, head, 1, (horizon - head - tail - 1) / 2, tail));
-        remaining = separators(schedule.levels.back(), head, 2);
-    }
-    append_segments(schedule, remaining, [](const Level&) { return std::int64_t{1}; }, true);
-    return schedule;
-}
-
 std::int64_t parse_count(std::string_view text, std::string_view whole_text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -196,6 +180,20 @@ Schedule twisted(std::int64_t horizon, std::int64_t chains) {
     return two_levels(fmt::format("twisted:{}", chains), horizon, (ends + 1) / 2, inner, chains - 2, ends / 2);
 }
 
+Schedule flanked(std::int64_t horizon, std::int64_t ends) {
+    check_horizon(horizon);
+    check_positive(ends, "length L of the end chains");
+    Schedule schedule{fmt::format("flanked:{}", ends), horizon, {}};
+    Level remaining{0, 1, horizon, {}};
+    if (ends > 1 && horizon > 2) {
+        const auto head = std::min(ends, (horizon - 1) / 2), tail = horizon % 2 == 0 ? head - 1 : head;
+        schedule.levels.push_back(between_ends(remaining, head, 1, (horizon - head - tail - 1) / 2, tail));
+        remaining = separators(schedule.levels.back(), head, 2);
+    }
+    append_segments(schedule, remaining, [](const Level&) { return std::int64_t{1}; }, true);
+    return schedule;
+}
+
 Schedule parse_schedule(std::string_view text, std::int64_t horizon) {
     const auto colon = text.find(':');
     const auto name = text.substr(0, colon);
@@ -216,10 +214,7 @@ Schedule parse_schedule(std::string_view text, std::int64_t horizon) {
         const auto values = parse_list(rest, ':', text);
         if (values.size() <= 2) return recursive(horizon, values[0], values.size() == 2 ? values[1] : values[0]);
     }
-    throw SpecError(
-        fmt::format("unknown schedule '{}'; give auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, "
-                    "flanked:L, recursive:J[:Nstar] or segments:a,b,c",
-                    text));
+    throw SpecError(fmt::format("unknown schedule '{}'; give {}", text, schedule_names));
 }
 
 bool has_fill(const Schedule& schedule) {

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -136,8 +134,7 @@ std::vector<Schedule> candidates(const Spec& spec, const Target& target, std::in
     result.push_back(partitioned(horizon, most_chains));
     result.push_back(multi_stage(horizon));
     if (target.backend == Backend::cuda && cuda::tiles_flow(spec, target, result.back()))
-        for (std::int64_t ends = 4; ends <= horizon / 4; ends += ends / 2)
-            result.push_back(parse_schedule(fmt::format("flanked:{}", ends), horizon));
+        for (std::int64_t ends = 4; ends <= horizon / 4; ends += ends / 2) result.push_back(flanked(horizon, ends));
     for (std::int64_t length = 1; length < horizon; length += std::max<std::int64_t>(1, length / 4)) {
         result.push_back(recursive(horizon, length, length));
     }

@@ -946,22 +946,22 @@ TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, K
     return front;
 }
 
-TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, Kind kind, trifold_int member, trifold_int block) {
-    return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + (static_cast<int>(kind) * TRIFOLD_BATCH + member) * TRIFOLD_HORIZON + block;
+TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + member * TRIFOLD_HORIZON + block;
 }
 
 /* One thread: tells that a front is done, and whether it failed. What its warp, or threads it met at a barrier, wrote before is visible. */
-TRIFOLD_DEVICE void release_front(const trifold_args& args, Kind kind, trifold_int member, const Front& front, bool failed) {
-    store_release(flag_of(args, kind, member, front.block), 2 * front.run + static_cast<int>(failed));
+TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, const Front& front, bool failed) {
+    store_release(flag_of(args, member, front.block), 2 * front.run + static_cast<int>(failed));
 }
 
 /* A warp waits for up to two fronts (-1: none) of the same run. Returns whether one of them failed. */
-TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, Kind kind, trifold_int member, trifold_int run, trifold_int a, trifold_int b) {
+TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, trifold_int member, trifold_int run, trifold_int a, trifold_int b) {
     const int lane = thread_index() % warp_lanes;
     const trifold_int block = lane == 0 ? a : lane == 1 ? b : -1;
     int failed = 0;
     if (block >= 0) {
-        const trifold_int* flag = flag_of(args, kind, member, block);
+        const trifold_int* flag = flag_of(args, member, block);
         trifold_int value = load_acquire(flag);
         while (value / 2 != run) {
             spin();
@@ -1303,7 +1303,8 @@ TRIFOLD_DEVICE void receive_riders(FrontShared& shared, const trifold_args& args
 #pragma unroll 1
     for (int e = thread_index() % warp_lanes; e < padded * static_cast<int>(args.columns); e += warp_lanes) {
         const int r = e % padded, c = e / padded;
-        const trifold_word *from_left = message_of(args, member, left, r, padded + c), *from_right = message_of(args, member, right < 0 ? left : right, padded + r, padded + c);
+        const trifold_word* from_left = message_of(args, member, left, r, padded + c);
+        const trifold_word* from_right = message_of(args, member, right < 0 ? left : right, padded + r, padded + c);
         const Message by_left = look(from_left), by_right = look(from_right);
         real* at = shared.lower + padded + c + r * lower_leading;
         real value = *at - receive(by_left, from_left, front.run);
@@ -1364,7 +1365,7 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
         const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
         const bool last = k + 1 == front.level;
-        if (await_fronts(args, Kind::factor, member, front.run, left, right)) fed = true;
+        if (await_fronts(args, member, front.run, left, right)) fed = true;
         const real *const r = left_of(shared), *const g = right_of(shared);
         copy_block(left_of(shared), pulled_leading, next_of(args, member, left));
         if (right >= 0) copy_block(right_of(shared), pulled_leading, behind_of(args, member, right));
@@ -1853,7 +1854,7 @@ TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, t
         leave_riders(shared, args, member, front);
     }
     meet(shared, stack_barrier, stacked_warps * warp_lanes);
-    if (thread_index() == pivot_warps * warp_lanes) release_front(args, Kind::factor, member, front, failed);
+    if (thread_index() == pivot_warps * warp_lanes) release_front(args, member, front, failed);
 }
 
 template <bool Riders>
@@ -1876,7 +1877,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     block_sync();
     /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */
     if (by_messages && shared.pivots.failed_row >= 0 &&
-        await_fronts(args, Kind::factor, member, front.run, left_child(front), right_child(front)))
+        await_fronts(args, member, front.run, left_child(front), right_child(front)))
         fed = true;
     report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
     if (fed || shared.pivots.failed_row >= 0) {

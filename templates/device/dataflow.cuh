@@ -37,22 +37,22 @@ TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, K
     return front;
 }
 
-TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, Kind kind, trifold_int member, trifold_int block) {
-    return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + (static_cast<int>(kind) * TRIFOLD_BATCH + member) * TRIFOLD_HORIZON + block;
+TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + member * TRIFOLD_HORIZON + block;
 }
 
 /* One thread: tells that a front is done, and whether it failed. What its warp, or threads it met at a barrier, wrote before is visible. */
-TRIFOLD_DEVICE void release_front(const trifold_args& args, Kind kind, trifold_int member, const Front& front, bool failed) {
-    store_release(flag_of(args, kind, member, front.block), 2 * front.run + static_cast<int>(failed));
+TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, const Front& front, bool failed) {
+    store_release(flag_of(args, member, front.block), 2 * front.run + static_cast<int>(failed));
 }
 
 /* A warp waits for up to two fronts (-1: none) of the same run. Returns whether one of them failed. */
-TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, Kind kind, trifold_int member, trifold_int run, trifold_int a, trifold_int b) {
+TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, trifold_int member, trifold_int run, trifold_int a, trifold_int b) {
     const int lane = thread_index() % warp_lanes;
     const trifold_int block = lane == 0 ? a : lane == 1 ? b : -1;
     int failed = 0;
     if (block >= 0) {
-        const trifold_int* flag = flag_of(args, kind, member, block);
+        const trifold_int* flag = flag_of(args, member, block);
         trifold_int value = load_acquire(flag);
         while (value / 2 != run) {
             spin();

@@ -79,7 +79,7 @@ TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, t
         leave_riders(shared, args, member, front);
     }
     meet(shared, stack_barrier, stacked_warps * warp_lanes);
-    if (thread_index() == pivot_warps * warp_lanes) release_front(args, Kind::factor, member, front, failed);
+    if (thread_index() == pivot_warps * warp_lanes) release_front(args, member, front, failed);
 }
 
 template <bool Riders>
@@ -102,7 +102,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     block_sync();
     /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */
     if (by_messages && shared.pivots.failed_row >= 0 &&
-        await_fronts(args, Kind::factor, member, front.run, left_child(front), right_child(front)))
+        await_fronts(args, member, front.run, left_child(front), right_child(front)))
         fed = true;
     report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
     if (fed || shared.pivots.failed_row >= 0) {

@@ -49,7 +49,7 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
         const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
         const bool last = k + 1 == front.level;
-        if (await_fronts(args, Kind::factor, member, front.run, left, right)) fed = true;
+        if (await_fronts(args, member, front.run, left, right)) fed = true;
         const real *const r = left_of(shared), *const g = right_of(shared);
         copy_block(left_of(shared), pulled_leading, next_of(args, member, left));
         if (right >= 0) copy_block(right_of(shared), pulled_leading, behind_of(args, member, right));

@@ -160,7 +160,8 @@ TRIFOLD_DEVICE void receive_riders(FrontShared& shared, const trifold_args& args
 #pragma unroll 1
     for (int e = thread_index() % warp_lanes; e < padded * static_cast<int>(args.columns); e += warp_lanes) {
         const int r = e % padded, c = e / padded;
-        const trifold_word *from_left = message_of(args, member, left, r, padded + c), *from_right = message_of(args, member, right < 0 ? left : right, padded + r, padded + c);
+        const trifold_word* from_left = message_of(args, member, left, r, padded + c);
+        const trifold_word* from_right = message_of(args, member, right < 0 ? left : right, padded + r, padded + c);
         const Message by_left = look(from_left), by_right = look(from_right);
         real* at = shared.lower + padded + c + r * lower_leading;
         real value = *at - receive(by_left, from_left, front.run);

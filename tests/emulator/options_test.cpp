@@ -51,6 +51,18 @@ struct Case {
     std::vector<double> x;
 };
 
+/// A pivot that is negative for one run is named, and all of X is NaN.
+void check_failure(Case& test, std::int64_t block, std::int64_t row) {
+    CAPTURE(block);
+    CAPTURE(row);
+    const auto sound = std::exchange(test.d(0, block, row, row), -1e6);
+    test.unit.run(Operation::factor_solve, test.args());
+    test.d(0, block, row, row) = sound;
+    CHECK(test.status(0).block == block);
+    CHECK(test.status(0).row == row);
+    CHECK(test.solution(0).array().isNaN().all());
+}
+
 }  // namespace
 
 TEST_CASE("emulated: a failed member is named, all of it is NaN, and the others are solved") {
@@ -79,16 +91,7 @@ TEST_CASE("emulated: what waits for the messages of a failed front is NaN, which
     Case test({.block = 20, .horizon = 11}, "multi-stage", "dataflow", 8);
     REQUIRE(buffer(test.unit.program(), "message").bytes > 0);
     for (const std::int64_t row : {0, 9, 19})
-        for (const std::int64_t block : {0, 5, 10}) {
-            CAPTURE(row);
-            CAPTURE(block);
-            const auto sound = std::exchange(test.d(0, block, row, row), -1e6);
-            test.unit.run(Operation::factor_solve, test.args());
-            test.d(0, block, row, row) = sound;
-            CHECK(test.status(0).block == block);
-            CHECK(test.status(0).row == row);
-            CHECK(test.solution(0).array().isNaN().all());
-        }
+        for (const std::int64_t block : {0, 5, 10}) check_failure(test, block, row);
     test.unit.run(Operation::factor_solve, test.args());
     CHECK(test.status(0).block == -1);
     CHECK(test.solves(0));
@@ -101,14 +104,7 @@ TEST_CASE("emulated: a failed row is found in every tile of a block") {
         for (const std::int64_t row : {0, edge - 1, edge, edge + 5})
             for (const std::int64_t block : {0, 1}) {
                 CAPTURE(target);
-                CAPTURE(row);
-                CAPTURE(block);
-                const auto sound = std::exchange(test.d(0, block, row, row), -1e6);
-                test.unit.run(Operation::factor_solve, test.args());
-                test.d(0, block, row, row) = sound;
-                CHECK(test.status(0).block == block);
-                CHECK(test.status(0).row == row);
-                CHECK(test.solution(0).array().isNaN().all());
+                check_failure(test, block, row);
             }
         test.unit.run(Operation::factor_solve, test.args());
         CHECK(test.status(0).block == -1);

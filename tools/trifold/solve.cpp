@@ -197,10 +197,7 @@ Action add_solve(CLI::App& app, const bool& json) {
         "--precision", options->precision,
         "f32, f64, or mixed: factored in f32, refined to the accuracy of f64, and where that fails solved in f64. That of the arrays, "
         "or f64, when it is not given");
-    app.add_option(
-           "--schedule", options->tuning.schedule,
-           "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, flanked:L, recursive:J[:Nstar] or segments:a,b,c")
-        ->capture_default_str();
+    app.add_option("--schedule", options->tuning.schedule, schedule_names)->capture_default_str();
     app.add_option("--variant", options->tuning.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
     app.add_option("--workers", options->tuning.workers, "CPU threads; those of the machine when it is not given")
         ->check(CLI::Range(1, max_workers));

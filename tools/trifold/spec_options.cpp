@@ -42,10 +42,7 @@ void SpecOptions::add_to(CLI::App& app) {
     word("--precision", precision_, {"f32", "f64", "mixed"}, "f32, f64, or mixed: arrays in f64, factored in f32, solutions refined");
     number("--rhs", spec_.rhs, "Right-hand sides m solved at once");
     number("--batch", spec_.batch, "Systems solved at once");
-    app.add_option(
-           "--schedule", tuning_.schedule,
-           "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, flanked:L, recursive:J[:Nstar] or segments:a,b,c")
-        ->capture_default_str();
+    app.add_option("--schedule", tuning_.schedule, schedule_names)->capture_default_str();
     app.add_option("--operations", operations_, "What will be called: all, or some of " + to_string(all_operations()))
         ->capture_default_str();
     app.add_option("--workers", tuning_.workers, "CPU threads a call may use")->capture_default_str();
