@@ -135,7 +135,7 @@ std::vector<std::string> compile_options(const Target& target, const Variant& va
     std::vector<std::string> options{"-std=gnu11", "-march=" + target.arch, "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"};
     // Register tiles are vectors already: looking for more of them doubles the time to compile, and the kernels get no faster.
     if (variant.name == "tile") {
-        options.insert(options.end(), {"-O2", "-fno-tree-vectorize", "-fno-tree-slp-vectorize"});
+        options.insert(options.end(), {"-O2", "-fno-unroll-loops", "-fno-tree-vectorize", "-fno-tree-slp-vectorize"});
     } else {
         options.push_back("-O3");
     }

@@ -168,6 +168,9 @@ INLINE real diagonal_term(const trifold_args* args, integer member, integer bloc
     return sum;
 }
 
+/* Right-hand sides of this call: known where the Spec has one, which spares loops that the compiler would prepare for more. */
+INLINE integer columns_of(const trifold_args* args) { return TRIFOLD_RHS == 1 ? 1 : args->columns; }
+
 INLINE int is_active(const trifold_args* args, integer member) { return !args->active || args->active[member] != 0; }
 
 /* ---- results of one front ---- */

@@ -58,13 +58,13 @@ static void factor_chain(const trifold_args* args, const trifold_level* level, i
             real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);
             forward_front(args, level, member, block, f.previous_next, previous_y, y);
             if (TRIFOLD_FILL && f.behind)
-                update_rhs(rhs_update_of(args, side_behind(c), member, block_at(level, c->behind)), args->columns, f.behind, y,
+                update_rhs(rhs_update_of(args, side_behind(c), member, block_at(level, c->behind)), columns_of(args), f.behind, y,
                            add_to_slot(level, k));
         }
     }
     finish_chain(args, level, member, c, &f);
     if (with_rhs && c->ahead >= 0)
-        update_rhs(rhs_update_of(args, side_ahead(c), member, block_at(level, c->ahead)), args->columns, f.next,
+        update_rhs(rhs_update_of(args, side_ahead(c), member, block_at(level, c->ahead)), columns_of(args), f.next,
                    rhs_scratch(scratch, ~c->length & 1), add_to_slot(level, 0));
     if (c->ahead >= 0) mark_poison(args, side_ahead(c), member, block_at(level, c->ahead), level->index, fed_by_failed);
     if (c->behind >= 0) mark_poison(args, side_behind(c), member, block_at(level, c->behind), level->index, fed_by_failed);

@@ -17,7 +17,7 @@ COLD void finish_factor(const trifold_args* args, integer member) {
 
 COLD void finish_forward(const trifold_args* args, integer member) {
     double* quadratic = (double*)workspace_at(args, TRIFOLD_OFFSET_QUADRATIC) + member * TRIFOLD_RHS;
-    for (integer column = 0; column < args->columns; ++column) {
+    for (integer column = 0; column < columns_of(args); ++column) {
         double sum = 0;
         ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
         quadratic[column] = sum;

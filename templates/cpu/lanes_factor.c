@@ -134,7 +134,7 @@ INLINE int gathers_rows(integer step) { return (TRIFOLD_E_ROW == 1 && TRIFOLD_E_
 
 /* Right-hand sides of a block less the separator's updates. */
 NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
-    gather_rhs(out, (const real*)args->b, args->b_strides, args->columns, g, block);
+    gather_rhs(out, (const real*)args->b, args->b_strides, columns_of(args), g, block);
     for (int side = 0; updated && side < 2; ++side) {
         if (!has_slot(block, side)) continue;
         const vec* slot = (const vec*)rhs_update_of(args, side, g->group, block);
@@ -144,8 +144,8 @@ NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, i
 
 /* y = L^-1 b of a front goes out, with its squares. */
 NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
-    scatter_rhs((real*)args->x, args->x_strides, args->columns, y, g, block);
-    for (integer c = 0; c < args->columns; ++c) {
+    scatter_rhs((real*)args->x, args->x_strides, columns_of(args), y, g, block);
+    for (integer c = 0; c < columns_of(args); ++c) {
         vec sum = {};
         for (integer r = 0; r < n; ++r) sum += y[r * m + c] * y[r * m + c];
         for (int lane = 0; lane < LANES; ++lane)

@@ -58,18 +58,18 @@ _Static_assert(sizeof(backward_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 static void backward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
     backward_scratch* s = (backward_scratch*)scratch;
     const vec* next = 0;
-    if (c.behind >= 0) gather_rhs(s->behind, (const real*)args->x, args->x_strides, args->columns, g, block_at(level, c.behind));
+    if (c.behind >= 0) gather_rhs(s->behind, (const real*)args->x, args->x_strides, columns_of(args), g, block_at(level, c.behind));
     if (c.ahead >= 0) {
-        gather_rhs(s->ahead, (const real*)args->x, args->x_strides, args->columns, g, block_at(level, c.ahead));
+        gather_rhs(s->ahead, (const real*)args->x, args->x_strides, columns_of(args), g, block_at(level, c.ahead));
         next = s->ahead;
     }
     for (integer k = c.length; k-- > 0;) {
         const integer block = block_at(level, c.first + k * c.step);
         vec* x = s->x[k % 2];
-        gather_rhs(s->y, (const real*)args->b, args->b_strides, args->columns, g, block);
+        gather_rhs(s->y, (const real*)args->b, args->b_strides, columns_of(args), g, block);
         solve_back(x, s->y, next, next ? (const vec*)next_of(args, g->group, block) : 0, s->behind,
                    c.behind >= 0 ? (const vec*)behind_of(args, g->group, block) : 0, (const vec*)factor_of(args, g->group, block));
-        scatter_rhs((real*)args->x, args->x_strides, args->columns, x, g, block);
+        scatter_rhs((real*)args->x, args->x_strides, columns_of(args), x, g, block);
         next = x;
     }
 }

@@ -122,7 +122,7 @@ static void take_residual(const trifold_args* args, integer member, integer bloc
 static void judge_member(const trifold_args* args, integer member, integer round) {
     double a = 0, worst = 0;
     for (integer block = 0; block < TRIFOLD_HORIZON; ++block) raise(&a, *doubles_at(args, TRIFOLD_OFFSET_ROW_SUM, front_index(member, block)));
-    for (integer column = 0; column < args->columns; ++column) {
+    for (integer column = 0; column < columns_of(args); ++column) {
         double largest[3] = {0, 0, 0};
         for (integer block = 0; block < TRIFOLD_HORIZON; ++block) {
             const double* norms = doubles_at(args, TRIFOLD_OFFSET_NORMS, (front_index(member, block) * TRIFOLD_RHS + column) * 3);
@@ -176,18 +176,18 @@ BLOCK_KERNEL(TRIFOLD_KERNEL_NARROW, narrow_block(args, member, block))
 
 INLINE void take_residuals(const trifold_args* args, integer member, integer block, integer round) {
     if (!is_running(args, member, round)) return;
-    for (integer column = 0; column < args->columns; ++column) take_residual(args, member, block, column, round);
+    for (integer column = 0; column < columns_of(args); ++column) take_residual(args, member, block, column, round);
 }
 BLOCK_KERNEL(TRIFOLD_KERNEL_RESIDUAL, take_residuals(args, member, block, level->index))
 
 INLINE void correct_block(const trifold_args* args, integer member, integer block) {
     if (!is_active(args, member) || !*running_of(args, member)) return;
-    for (integer column = 0; column < args->columns; ++column) correct_column(args, member, block, column);
+    for (integer column = 0; column < columns_of(args); ++column) correct_column(args, member, block, column);
 }
 BLOCK_KERNEL(TRIFOLD_KERNEL_CORRECT, correct_block(args, member, block))
 
 INLINE void deliver_block(const trifold_args* args, integer member, integer block) {
-    for (integer column = 0; column < args->columns && is_active(args, member); ++column) deliver_column(args, member, block, column);
+    for (integer column = 0; column < columns_of(args) && is_active(args, member); ++column) deliver_column(args, member, block, column);
 }
 BLOCK_KERNEL(TRIFOLD_KERNEL_DELIVER, deliver_block(args, member, block))
 
