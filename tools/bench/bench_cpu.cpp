@@ -1,10 +1,13 @@
 // The CPU backend against the same sweep written with OpenBLAS calls, against itself on two threads, and batched.
 #include <fmt/format.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -90,8 +93,9 @@ Spec make_spec(const Options& options, std::int64_t n, std::int64_t batch) {
 
 /// One contender: two operations and their times, the least and the median.
 struct Contender {
+    std::string name;
     std::function<void()> factor, factor_solve;
-    std::vector<double> factor_times, factor_solve_times;
+    std::vector<double> factor_times{}, factor_solve_times{};
 };
 
 /// Rounds of every contender in turn, so that what disturbs one disturbs all. Each works for a millisecond before its times count: while
@@ -121,62 +125,101 @@ double median(std::vector<double> times) {
 }
 
 Contender ours(Solver& solver, Problem& problem) {
-    return {[&] { solver.factor(problem.d.data(), problem.e.data()); },
-            [&] { solver.factor_solve(problem.d.data(), problem.e.data(), problem.b.data(), problem.x.data()); },
-            {},
-            {}};
+    return {"trifold", [&] { solver.factor(problem.d.data(), problem.e.data()); },
+            [&] { solver.factor_solve(problem.d.data(), problem.e.data(), problem.b.data(), problem.x.data()); }};
 }
 
-/// The rival is OpenBLAS, or one thread where we have several, or one system at a time where we have a batch.
-nlohmann::json measure(const Options& options, std::int64_t n) {
+/// The systems of the problem one after another, each through the solver that `pick` has for it.
+Contender one_at_a_time(std::string name, const Problem& problem, std::vector<double>& x, std::function<Solver&(std::int64_t)> pick) {
+    const auto rows = problem.horizon * problem.n, couplings = (problem.horizon - 1) * problem.n * problem.n;
+    return {std::move(name),
+            [&problem, pick, rows, couplings] {
+                for (std::int64_t m = 0; m < problem.members; ++m)
+                    pick(m).factor(problem.d.data() + m * rows * problem.n, problem.e.data() + m * couplings);
+            },
+            [&problem, &x, pick, rows, couplings] {
+                for (std::int64_t m = 0; m < problem.members; ++m)
+                    pick(m).factor_solve(problem.d.data() + m * rows * problem.n, problem.e.data() + m * couplings,
+                                         problem.b.data() + m * rows, x.data() + m * rows);
+            }};
+}
+
+Contender openblas(bench::OpenblasSweep& sweep, const Problem& problem, std::vector<double>& x) {
+    return {"OpenBLAS", [&] { sweep.factor(problem.d, problem.e); },
+            [&] {
+                sweep.factor(problem.d, problem.e);
+                sweep.solve(problem.b, x);
+            }};
+}
+
+nlohmann::json result(const Options& options, const Problem& problem, const Program& program, const Contender& us, const Contender& rival) {
+    const auto factor = least(us.factor_times), both = least(us.factor_solve_times), n = static_cast<double>(problem.n);
+    return {{"block", problem.n},
+            {"horizon", problem.horizon},
+            {"batch", problem.members},
+            {"threads", options.threads},
+            {"schedule", program.schedule.name},
+            {"variant", program.variant.name},
+            {"rival", rival.name},
+            {"factor_seconds", factor},
+            {"factor_solve_seconds", both},
+            {"rival_factor_seconds", least(rival.factor_times)},
+            {"rival_factor_solve_seconds", least(rival.factor_solve_times)},
+            {"factor_ratio", least(rival.factor_times) / factor},
+            {"factor_solve_ratio", least(rival.factor_solve_times) / both},
+            {"median_factor_ratio", median(rival.factor_times) / median(us.factor_times)},
+            {"median_factor_solve_ratio", median(rival.factor_solve_times) / median(us.factor_solve_times)},
+            {"gflops", 7.0 / 3 * n * n * n * static_cast<double>(problem.horizon * problem.members) / factor * 1e-9},
+            {"relative_residual", problem.residual(options.order == "column")}};
+}
+
+/// The rival is OpenBLAS, or one thread where we have several. A batch has two, of its systems one at a time: each with a factor of its
+/// own, which is what a batch leaves behind; and all with the same, which stays in the nearest caches and is lost with the next system.
+std::vector<nlohmann::json> measure(const Options& options, std::int64_t n) {
     Problem problem(options, n);
     const Plan plan(make_spec(options, n, problem.members), Device::cpu(), {options.schedule, options.variant, options.threads});
-    Solver solver(plan);
-    std::vector<Contender> contenders{ours(solver, problem)};
     const Plan single(make_spec(options, n, 1), Device::cpu(), {"auto", "auto", 1});
-    Solver alone(single);
+    Solver solver(plan), alone(single);
+    std::deque<Solver> own;
+    for (std::int64_t m = 0; m < options.batch; ++m) own.emplace_back(single);
     bench::OpenblasSweep sweep(n, options.horizon);
     std::vector<double> rival_x(problem.x.size());
-    const auto each = [&, rows = options.horizon * n](const auto& work) {
-        for (std::int64_t m = 0; m < problem.members; ++m)
-            work(problem.d.data() + m * rows * n, problem.e.data() + m * (options.horizon - 1) * n * n, problem.b.data() + m * rows,
-                 rival_x.data() + m * rows);
-    };
-    if (options.threads > 1 || options.batch > 0) {
-        contenders.push_back({[&] { each([&](auto* d, auto* e, auto*, auto*) { alone.factor(d, e); }); },
-                              [&] { each([&](auto* d, auto* e, auto* b, auto* x) { alone.factor_solve(d, e, b, x); }); },
-                              {},
-                              {}});
-    } else {
-        contenders.push_back({[&] { sweep.factor(problem.d, problem.e); },
-                              [&] {
-                                  sweep.factor(problem.d, problem.e);
-                                  sweep.solve(problem.b, rival_x);
-                              },
-                              {},
-                              {}});
-    }
+    std::vector<Contender> contenders{ours(solver, problem)};
+    if (options.batch > 0)
+        contenders.push_back(
+            one_at_a_time("own factors", problem, rival_x, [&](std::int64_t m) -> Solver& { return own[static_cast<std::size_t>(m)]; }));
+    if (options.batch > 0 || options.threads > 1)
+        contenders.push_back(one_at_a_time(options.batch > 0 ? "one factor" : "one thread", problem, rival_x,
+                                           [&](std::int64_t) -> Solver& { return alone; }));
+    else
+        contenders.push_back(openblas(sweep, problem, rival_x));
     // On one thread its own clock keeps most of what else runs here out of the times.
     race(contenders, options.seconds, options.threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
     solver.check();
-    const auto factor = least(contenders[0].factor_times), both = least(contenders[0].factor_solve_times);
-    return {
-        {"block", n},
-        {"horizon", options.horizon},
-        {"batch", problem.members},
-        {"threads", options.threads},
-        {"schedule", plan.program().schedule.name},
-        {"variant", plan.program().variant.name},
-        {"factor_seconds", factor},
-        {"factor_solve_seconds", both},
-        {"rival_factor_seconds", least(contenders[1].factor_times)},
-        {"rival_factor_solve_seconds", least(contenders[1].factor_solve_times)},
-        {"factor_ratio", least(contenders[1].factor_times) / factor},
-        {"factor_solve_ratio", least(contenders[1].factor_solve_times) / both},
-        {"median_factor_ratio", median(contenders[1].factor_times) / median(contenders[0].factor_times)},
-        {"median_factor_solve_ratio", median(contenders[1].factor_solve_times) / median(contenders[0].factor_solve_times)},
-        {"gflops", 7.0 / 3 * std::pow(static_cast<double>(n), 3) * static_cast<double>(options.horizon * problem.members) / factor * 1e-9},
-        {"relative_residual", problem.residual(options.order == "column")}};
+    std::vector<nlohmann::json> results;
+    for (std::size_t k = 1; k < contenders.size(); ++k)
+        results.push_back(result(options, problem, plan.program(), contenders[0], contenders[k]));
+    return results;
+}
+
+void print(const nlohmann::json& r) {
+    const auto value = [&](const char* key) { return r.at(key).get<double>(); };
+    const auto text = [&](const char* key) { return r.at(key).get<std::string>(); };
+    fmt::print("{:5} {:11.2f} {:11.2f} {:11.2f} {:11.2f} {:6.2f} {:6.2f} {:7.2f} {:7.2f} {:7.1f} {:9.1e}  {}; {}, {}\n",
+               r.at("block").get<std::int64_t>(), value("factor_seconds") * 1e6, value("rival_factor_seconds") * 1e6,
+               value("factor_solve_seconds") * 1e6, value("rival_factor_solve_seconds") * 1e6, value("factor_ratio"),
+               value("factor_solve_ratio"), value("median_factor_ratio"), value("median_factor_solve_ratio"), value("gflops"),
+               value("relative_residual"), text("rival"), text("schedule"), text("variant"));
+    std::fflush(stdout);
+}
+
+/// OpenBLAS starts a thread for each core when it is loaded, wanted or not, and they spin where our second thread should run. This is the
+/// switch it has, so the program starts again with it.
+void keep_openblas_to_one_thread(char** argv) {
+    if (std::getenv("OPENBLAS_NUM_THREADS") != nullptr) return;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    execv("/proc/self/exe", argv);
+    throw Error("cannot start again with OPENBLAS_NUM_THREADS=1; set it");
 }
 
 }  // namespace
@@ -195,27 +238,19 @@ int main(int argc, char** argv) try {
     app.add_option("--seconds", options.seconds, "spent on one block size");
     app.add_option("--json", options.json, "write the results to this file");
     CLI11_PARSE(app, argc, argv);
-    const bool against_blas = options.threads == 1 && options.batch == 0;
-    fmt::print("{}, rival: {}; microseconds, the least of interleaved rounds; ratios of these and of the medians\n", Device::cpu().name(),
-               against_blas          ? "OpenBLAS sweep, " + bench::OpenblasSweep::core() + " kernels"
-               : options.threads > 1 ? "one thread"
-                                     : "one system at a time");
+    keep_openblas_to_one_thread(argv);
+    fmt::print("{}; OpenBLAS has {} kernels; microseconds, the least of interleaved rounds; ratios of these and of the medians\n",
+               Device::cpu().name(), bench::OpenblasSweep::core());
     fmt::print("{:>5} {:>11} {:>11} {:>11} {:>11} {:>6} {:>6} {:>7} {:>7} {:>7} {:>9}  {}\n", "n", "factor", "rival", "fact+solve", "rival",
-               "factor", "both", "med", "med", "GFLOP/s", "residual", "schedule, variant");
+               "factor", "both", "med", "med", "GFLOP/s", "residual", "rival; schedule, variant");
     auto results = nlohmann::json::array();
-    for (const auto n : options.blocks) {
-        const auto r = measure(options, n);
-        const auto value = [&](const char* key) { return r.at(key).get<double>(); };
-        fmt::print("{:5} {:11.2f} {:11.2f} {:11.2f} {:11.2f} {:6.2f} {:6.2f} {:7.2f} {:7.2f} {:7.1f} {:9.1e}  {}, {}\n", n,
-                   value("factor_seconds") * 1e6, value("rival_factor_seconds") * 1e6, value("factor_solve_seconds") * 1e6,
-                   value("rival_factor_solve_seconds") * 1e6, value("factor_ratio"), value("factor_solve_ratio"),
-                   value("median_factor_ratio"), value("median_factor_solve_ratio"), value("gflops"), value("relative_residual"),
-                   r.at("schedule").get<std::string>(), r.at("variant").get<std::string>());
-        std::fflush(stdout);
-        results.push_back(r);
-        if (!(value("relative_residual") <= 1e-14))
-            throw Error(fmt::format("n = {}: the relative residual is {}", n, value("relative_residual")));
-    }
+    for (const auto n : options.blocks)
+        for (const auto& r : measure(options, n)) {
+            print(r);
+            results.push_back(r);
+            const auto residual = r.at("relative_residual").get<double>();
+            if (!(residual <= 1e-14)) throw Error(fmt::format("n = {}: the relative residual is {}", n, residual));
+        }
     if (!options.json.empty()) std::ofstream(options.json) << results.dump(2) << '\n';
     return 0;
 } catch (const std::exception& error) {
