@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "generator/error.hpp"
 #include "generator/operands.hpp"
@@ -27,6 +28,7 @@ struct Step {
     Operands operands;
 };
 
+constexpr std::int64_t pieces_per_worker = 4;
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 struct Free {
@@ -62,6 +64,7 @@ class CpuEngine final : public Engine {
     CpuEngine(std::shared_ptr<const Plan::State> plan, void* workspace) : plan_(std::move(plan)), workers_(plan_->program.tuning.workers) {
         const auto& program = plan_->program;
         for (const auto operation : program.spec.operations) steps_[operation] = steps_of(*plan_, operation);
+        for (const auto& kernel : program.kernels) group_ = std::max(group_, kernel.shape.members_per_task);
         if (workspace == nullptr) own_ = allocate(program.workspace_bytes);
         workspace_ = workspace == nullptr ? own_.get() : workspace;
         std::memset(workspace_, 0xff, static_cast<std::size_t>(program.workspace_bytes));
@@ -71,7 +74,12 @@ class CpuEngine final : public Engine {
 
     void run(Operation operation, const trifold_args& args, Stream) override {
         const LaunchArgs all(plan_->program.spec, plan_->program.buffers, args);
-        for (const auto& step : steps_.at(operation)) launch(step, all[step.operands]);
+        const auto& steps = steps_.at(operation);
+        const auto groups = divide_up(args.members, group_);
+        args_ = &all;
+        by_members_ = workers_ == 1 || groups >= pieces_per_worker * workers_;
+        if (by_members_) return share(steps, groups);
+        for (const auto& step : steps) share({&step, 1}, step.chain_groups * divide_up(args.members, step.members_per_task));
     }
 
     void set_executor(Executor executor) override {
@@ -91,17 +99,14 @@ class CpuEngine final : public Engine {
     void download(void*, const void*, std::int64_t) override {}
 
   private:
-    void launch(const Step& step, const trifold_args& args) {
-        const auto tasks = step.chain_groups * divide_up(args.members, step.members_per_task);
-        if (tasks == 1 || workers_ == 1) {
-            step.entry(&args, &step.level, 0, tasks, scratch_);
-            return;
-        }
+    /// Shares out one launch by its tasks; or, where members alone keep the workers busy, all launches by groups of members: a group's
+    /// factor is then still in the nearest caches when it is swept.
+    void share(std::span<const Step> steps, std::int64_t units) {
+        steps_in_progress_ = steps;
+        units_ = units;
+        if (units == 1 || workers_ == 1) return run_units(0, units, 0);
         // A few pieces a worker, so that one that is held up costs little.
-        pieces_ = std::min<std::int64_t>({tasks, std::int64_t{4} * workers_, Pool::max_pieces});
-        step_ = &step;
-        args_ = &args;
-        tasks_ = tasks;
+        pieces_ = std::min<std::int64_t>({units, pieces_per_worker * workers_, Pool::max_pieces});
         if (pool_)
             pool_->run(
                 pieces_, [](void* self, std::int64_t piece, int worker) { static_cast<CpuEngine*>(self)->run_piece(piece, worker); }, this);
@@ -110,11 +115,26 @@ class CpuEngine final : public Engine {
     }
 
     void run_piece(std::int64_t piece, int worker) {
-        // Not piece * tasks / pieces, which could overflow.
-        const auto each = tasks_ / pieces_, extra = tasks_ % pieces_;
+        // Not piece * units / pieces, which could overflow.
+        const auto each = units_ / pieces_, extra = units_ % pieces_;
         const auto first = piece * each + std::min(piece, extra);
-        step_->entry(args_, &step_->level, first, first + each + (piece < extra ? 1 : 0),
-                     scratch_ + worker * plan_->program.variant.scratch_bytes);
+        run_units(first, first + each + (piece < extra ? 1 : 0), worker);
+    }
+
+    void run_units(std::int64_t first, std::int64_t last, int worker) {
+        if (!by_members_) return run_tasks(steps_in_progress_[0], first, last, worker);
+        for (auto group = first; group < last; ++group)
+            for (const auto& step : steps_in_progress_) {
+                const std::int64_t members = (*args_)[step.operands].members;
+                const auto task = [&](std::int64_t member) {
+                    return step.chain_groups * divide_up(std::min(member, members), step.members_per_task);
+                };
+                run_tasks(step, task(group * group_), task((group + 1) * group_), worker);
+            }
+    }
+
+    void run_tasks(const Step& step, std::int64_t first, std::int64_t last, int worker) {
+        step.entry(&(*args_)[step.operands], &step.level, first, last, scratch_ + worker * plan_->program.variant.scratch_bytes);
     }
 
     void run_on_executor() {
@@ -138,10 +158,12 @@ class CpuEngine final : public Engine {
     std::unique_ptr<void, Free> own_;
     char* scratch_ = nullptr;
     std::map<Operation, std::vector<Step>> steps_;
-    // The launch in progress.
-    const Step* step_ = nullptr;
-    const trifold_args* args_ = nullptr;
-    std::int64_t tasks_ = 0, pieces_ = 0;
+    std::int64_t group_ = 1;  // members that share a task
+    // What is in progress.
+    std::span<const Step> steps_in_progress_;
+    const LaunchArgs* args_ = nullptr;
+    bool by_members_ = false;
+    std::int64_t units_ = 0, pieces_ = 0;  // units are groups of members, or tasks
     std::atomic<std::int64_t> ended_{0};
     Executor executor_;
     std::function<void(std::int64_t, int)> run_piece_;

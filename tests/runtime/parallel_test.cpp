@@ -114,6 +114,36 @@ TEST_CASE("the same bits with 1, 2 and 3 workers under a pinned schedule") {
     CHECK(same_bits(results[0], results[2]));
 }
 
+TEST_CASE("a batch that is walked by members has the bits of its systems alone") {
+    for (const std::string variant : {"tile", "lanes"}) {
+        CAPTURE(variant);
+        const Spec spec{.block = 5, .horizon = 9, .batch = 101, .operations = all_operations()};
+        Problem<double> problem(spec, 1, 5);
+        const auto& [d, e, b] = problem.input;
+        const auto solve = [&](std::int64_t batch, int workers, std::int64_t first) {
+            auto part = spec;
+            part.batch = batch;
+            auto pinned = tuning("partitioned:3", workers);
+            pinned.variant = variant;
+            Solver solver(Plan(part, Device::cpu(), pinned));
+            std::vector<double> x(static_cast<std::size_t>(batch * 45)), s(x.size() * 5), t(static_cast<std::size_t>(batch * 8 * 25));
+            solver.factor_solve(d.data() + first * 9 * 25, e.data() + first * 8 * 25, b.data() + first * 45, x.data());
+            solver.selected_inverse(s.data(), t.data());
+            x.insert(x.end(), s.begin(), s.end());
+            return x;
+        };
+        const auto together = solve(101, 1, 0);
+        CHECK(same_bits(together, solve(101, 3, 0)));
+        std::copy_n(together.begin(), problem.x.size(), problem.x.begin());
+        CHECK(problem.residual() < 1e-14);
+        for (const std::int64_t member : {0, 7, 8, 100}) {
+            const auto alone = solve(1, 1, member);
+            CHECK(std::memcmp(alone.data(), together.data() + member * 45, 45 * sizeof(double)) == 0);
+            CHECK(std::memcmp(alone.data() + 45, together.data() + 101 * 45 + member * 225, 225 * sizeof(double)) == 0);
+        }
+    }
+}
+
 TEST_CASE("one Plan, many Solvers on many threads") {
     const Spec spec{.block = 5, .horizon = 20, .batch = 2};
     const Plan plan(spec, Device::cpu(), tuning("twisted:2", 2));
