@@ -503,110 +503,102 @@ COLD lanes find_lanes(const trifold_args* args, integer group) {
     return g;
 }
 
-#if TRIFOLD_LANES == 2
-#define EVEN_PLACES 0, 2
-#define ODD_PLACES 1, 3
-#define LOW_PAIRS 0, 2
-#define HIGH_PAIRS 1, 3
-#elif TRIFOLD_LANES == 4
-#define EVEN_PLACES 0, 2, 4, 6
-#define ODD_PLACES 1, 3, 5, 7
-#define LOW_PAIRS 0, 4, 1, 5
-#define HIGH_PAIRS 2, 6, 3, 7
+/* The user's arrays are read in pieces of 16 bytes, which all vectors have at the same price; whole vectors would take shuffles across them. */
+enum { PIECE = 16 / TRIFOLD_REAL_BYTES };
+typedef real piece __attribute__((vector_size(16), aligned(TRIFOLD_REAL_BYTES), may_alias));
+
+#define TO_4 0, 1, 2, 3
+#define TO_8 TO_4, 4, 5, 6, 7
+#define TO_16 TO_8, 8, 9, 10, 11, 12, 13, 14, 15
+#if TRIFOLD_LANES == 4
+#define TO_LANES TO_4
 #elif TRIFOLD_LANES == 8
-#define EVEN_PLACES 0, 2, 4, 6, 8, 10, 12, 14
-#define ODD_PLACES 1, 3, 5, 7, 9, 11, 13, 15
-#define LOW_PAIRS 0, 8, 1, 9, 2, 10, 3, 11
-#define HIGH_PAIRS 4, 12, 5, 13, 6, 14, 7, 15
+#define TO_LANES TO_8
+#define TO_HALF TO_4
 #elif TRIFOLD_LANES == 16
-#define EVEN_PLACES 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
-#define ODD_PLACES 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
-#define LOW_PAIRS 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define HIGH_PAIRS 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define TO_LANES TO_16
+#define TO_HALF TO_8
 #endif
 
-/* The largest power of two up to `count` and LANES. */
-INLINE int chunk(integer count) {
-    int width = 1;
-    while (width * 2 <= LANES && width * 2 <= count) width *= 2;
-    return width;
+/* The pieces at `offset` of the lanes i, i + PIECE, i + 2 PIECE .. side by side. */
+INLINE vec join_pieces(const real* const base[LANES], int i, integer offset) {
+#define AT(k) (*(const piece*)(base[i + (k) * PIECE] + offset))
+#if TRIFOLD_LANES * TRIFOLD_REAL_BYTES == 16
+    return AT(0);
+#elif TRIFOLD_LANES * TRIFOLD_REAL_BYTES == 32
+    return __builtin_shufflevector(AT(0), AT(1), TO_LANES);
+#else
+    return __builtin_shufflevector(__builtin_shufflevector(AT(0), AT(1), TO_HALF), __builtin_shufflevector(AT(2), AT(3), TO_HALF), TO_LANES);
+#endif
+#undef AT
 }
 
-/* `width` consecutive elements of every lane's array, a power of two: out[e * stride] takes element e of all lanes. A step
- * parts even from odd places of the vectors laid end to end: it moves one bit of the element above the bits of the lane. */
-INLINE void gather_chunk(vec* out, integer stride, const real* const base[LANES], integer offset, int width) {
-    const int pieces = LANES / width;
-    vec v[LANES];
-    UNROLL for (int i = 0; i < width; ++i) {
-        union { vec all; real at[LANES]; } row;
-        UNROLL for (int piece = 0; piece < pieces; ++piece)
-            __builtin_memcpy(row.at + piece * width, base[i * pieces + piece] + offset, sizeof(real) * (unsigned)width);
-        v[i] = row.all;
-    }
-    UNROLL for (int step = 1; step < width; step *= 2) {
-        vec old[LANES];
-        UNROLL for (int i = 0; i < width; ++i) old[i] = v[i];
-        UNROLL for (int i = 0; i < width / 2; ++i) {
-            v[i] = __builtin_shufflevector(old[2 * i], old[2 * i + 1], EVEN_PLACES);
-            v[i + width / 2] = __builtin_shufflevector(old[2 * i], old[2 * i + 1], ODD_PLACES);
-        }
-    }
-    UNROLL for (int i = 0; i < width; ++i) out[i * stride] = v[i];
+/* Every PIECE by PIECE matrix of v, transposed. */
+#define PIECE_STEP(v, w)                                                    UNROLL for (int i = 0; i < PIECE; ++i) if (w < PIECE && !(i & w)) {         const vec low = LOW(w, v[i], v[(i + w) % PIECE]);                       v[(i + w) % PIECE] = HIGH(w, v[i], v[(i + w) % PIECE]);                 v[i] = low;                                                         }
+
+/* PIECE consecutive elements of every lane's array: out[e * stride] takes element e of all lanes. */
+INLINE void gather_piece(vec* out, integer stride, const real* const base[LANES], integer offset) {
+    vec v[PIECE];
+    UNROLL for (int i = 0; i < PIECE; ++i) v[i] = join_pieces(base, i, offset);
+    STEPS(PIECE_STEP, v)
+    UNROLL for (int i = 0; i < PIECE; ++i) out[i * stride] = v[i];
+}
+INLINE vec gather_element(const real* const base[LANES], integer offset) {
+    vec v = {};
+    UNROLL for (int lane = 0; lane < LANES; ++lane) v[lane] = base[lane][offset];
+    return v;
 }
 
 /* The way back, to active lanes only. */
-INLINE void scatter_chunk(real* const base[LANES], integer offset, const vec* in, integer stride, const lanes* g, int width) {
-    const int pieces = LANES / width;
-    vec v[LANES];
-    UNROLL for (int i = 0; i < width; ++i) v[i] = in[i * stride];
-    UNROLL for (int step = 1; step < width; step *= 2) {
-        vec old[LANES];
-        UNROLL for (int i = 0; i < width; ++i) old[i] = v[i];
-        UNROLL for (int i = 0; i < width / 2; ++i) {
-            v[2 * i] = __builtin_shufflevector(old[i], old[i + width / 2], LOW_PAIRS);
-            v[2 * i + 1] = __builtin_shufflevector(old[i], old[i + width / 2], HIGH_PAIRS);
-        }
-    }
-    UNROLL for (int i = 0; i < width; ++i) {
-        union { vec all; real at[LANES]; } row = {v[i]};
-        UNROLL for (int piece = 0; piece < pieces; ++piece) {
-            const int lane = i * pieces + piece;
-            if (g->active[lane]) __builtin_memcpy(base[lane] + offset, row.at + piece * width, sizeof(real) * (unsigned)width);
-        }
+INLINE void scatter_piece(real* const base[LANES], integer offset, const vec* in, integer stride, const lanes* g) {
+    vec v[PIECE];
+    UNROLL for (int i = 0; i < PIECE; ++i) v[i] = in[i * stride];
+    STEPS(PIECE_STEP, v)
+    UNROLL for (int i = 0; i < PIECE; ++i) {
+        union { vec all; piece at[LANES / PIECE]; } row = {v[i]};
+        UNROLL for (int k = 0; k < LANES / PIECE; ++k)
+            if (g->active[i + k * PIECE]) *(piece*)(base[i + k * PIECE] + offset) = row.at[k];
     }
 }
-
-/* `count` (a constant) consecutive elements, the last chunk overlapping the one before it. */
-INLINE void gather_run(vec* out, integer stride, const real* const base[LANES], integer offset, integer count) {
-    const int width = chunk(count);
-    for (integer k = 0; k + width <= count; k += width) gather_chunk(out + k * stride, stride, base, offset + k, width);
-    if (count % width) gather_chunk(out + (count - width) * stride, stride, base, offset + count - width, width);
-}
-INLINE void scatter_run(real* const base[LANES], integer offset, const vec* in, integer stride, const lanes* g, integer count) {
-    const int width = chunk(count);
-    for (integer k = 0; k + width <= count; k += width) scatter_chunk(base, offset + k, in + k * stride, stride, g, width);
-    if (count % width) scatter_chunk(base, offset + count - width, in + (count - width) * stride, stride, g, width);
+INLINE void scatter_element(real* const base[LANES], integer offset, vec v, const lanes* g) {
+    UNROLL for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane]) base[lane][offset] = v[lane];
 }
 
-/* A block of constant strides, kept in the order of its memory. */
-INLINE view gather_block(vec* out, const real* const base[LANES], integer row, integer column) {
-    if ((row == n && column == 1) || (row == 1 && column == n)) gather_run(out, 1, base, 0, AREA);
-    else if (column == 1) for (integer r = 0; r < n; ++r) gather_run(out + r * n, 1, base, r * row, n);
-    else if (row == 1) for (integer c = 0; c < n; ++c) gather_run(out + c * n, 1, base, c * column, n);
-    else for (integer r = 0; r < n; ++r) for (integer c = 0; c < n; ++c) gather_chunk(out + r * n + c, 1, base, r * row + c * column, 1);
+/* At least the elements first .. end - 1 of `count`, all three constants or not, the last piece moved back to end with them. */
+INLINE void gather_run(vec* out, const real* const base[LANES], integer offset, integer first, integer end, const integer count) {
+    if (count < PIECE)
+        for (integer k = first; k < end; ++k) out[k] = gather_element(base, offset + k);
+    else
+        for (integer k = first; k < end; k += PIECE) {
+            const integer from = smaller(k, count - PIECE);
+            gather_piece(out + from, 1, base, offset + from);
+        }
+}
+INLINE void scatter_run(real* const base[LANES], const vec* in, const lanes* g, const integer count) {
+    if (count < PIECE)
+        for (integer k = 0; k < count; ++k) scatter_element(base, k, in[k], g);
+    else
+        for (integer k = 0; k < count; k += PIECE) {
+            const integer from = smaller(k, count - PIECE);
+            scatter_piece(base, from, in + from, 1, g);
+        }
+}
+
+/* A block of constant strides, kept in the order of its memory; where `lower`, at least its lower triangle. */
+INLINE view gather_block(vec* out, const real* const base[LANES], integer row, integer column, const int lower) {
+    const int dense = (row == n && column == 1) || (row == 1 && column == n);
+    if (dense && !lower) gather_run(out, base, 0, 0, AREA, AREA);
+    else if (column == 1) for (integer r = 0; r < n; ++r) gather_run(out + r * n, base, r * row, 0, lower ? r + 1 : n, n);
+    else if (row == 1) for (integer c = 0; c < n; ++c) gather_run(out + c * n, base, c * column, lower ? c : 0, n, n);
+    else for (integer r = 0; r < n; ++r) for (integer c = 0; c < n; ++c) out[r * n + c] = gather_element(base, r * row + c * column);
     return row == 1 && column != 1 ? (view){out, 1, n} : stored(out);
 }
-NOINLINE view gather_d(vec* out, const trifold_args* args, const lanes* g, integer block) {
-    const real* base[LANES];
-    for (int lane = 0; lane < LANES; ++lane) base[lane] = d_of(args, g->member[lane], block);
-    return gather_block(out, base, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN);
-}
-/* A(block + 1, block) */
-NOINLINE view gather_e(vec* out, const trifold_args* args, const lanes* g, integer block) {
-    const real* base[LANES];
-    for (int lane = 0; lane < LANES; ++lane) base[lane] = e_of(args, g->member[lane], block);
-    return gather_block(out, base, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN);
-}
+
+/* Where every lane is active the lanes' arrays are a constant distance apart, and addresses cost nothing. */
+#define GATHER(NAME, FIRST, MEMBER, ROW, COLUMN, LOWER)                                                               COLD view NAME##_some(vec* out, const real* first, const lanes* g) {                                                  const real* base[LANES];                                                                                          for (int lane = 0; lane < LANES; ++lane) base[lane] = first + (g->member[lane] - g->member[0]) * (MEMBER);         return gather_block(out, base, ROW, COLUMN, LOWER);                                                           }                                                                                                                 NOINLINE view NAME##_all(vec* out, const real* first) {                                                               const real* base[LANES];                                                                                          UNROLL for (int lane = 0; lane < LANES; ++lane) base[lane] = first + lane * (MEMBER);                             return gather_block(out, base, ROW, COLUMN, LOWER);                                                           }                                                                                                                 INLINE view NAME(vec* out, const trifold_args* args, const lanes* g, integer block) {                                 const real* first = FIRST(args, g->member[0], block);                                                             return g->all ? NAME##_all(out, first) : NAME##_some(out, first, g);                                          }
+GATHER(gather_d, d_of, TRIFOLD_D_MEMBER, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN, 1)
+GATHER(gather_e, e_of, TRIFOLD_E_MEMBER, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN, 0) /* A(block + 1, block) */
 
 /* Right-hand sides of a block at base, n by m row-major; columns the call does not have are zero. */
 INLINE int is_dense(trifold_strides s, integer columns) { return columns == m && s.row == m && (m == 1 || s.column == 1); }
@@ -614,23 +606,23 @@ INLINE int is_dense(trifold_strides s, integer columns) { return columns == m &&
 COLD void gather_strided(vec* out, const real* const base[LANES], trifold_strides s, integer columns) {
     for (integer k = 0; k < n * m; ++k) out[k] = (vec){};
     for (integer c = 0; c < columns; ++c)
-        for (integer r = 0; r < n; ++r) gather_chunk(out + r * m + c, 1, base, r * s.row + c * s.column, 1);
+        for (integer r = 0; r < n; ++r) out[r * m + c] = gather_element(base, r * s.row + c * s.column);
 }
 NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
     const real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (is_dense(s, columns)) gather_run(out, 1, base, 0, n * m);
+    if (is_dense(s, columns)) gather_run(out, base, 0, 0, n * m, n * m);
     else gather_strided(out, base, s, columns);
 }
 
 COLD void scatter_strided(real* const base[LANES], trifold_strides s, integer columns, const vec* in, const lanes* g) {
     for (integer c = 0; c < columns; ++c)
-        for (integer r = 0; r < n; ++r) scatter_chunk(base, r * s.row + c * s.column, in + r * m + c, 1, g, 1);
+        for (integer r = 0; r < n; ++r) scatter_element(base, r * s.row + c * s.column, in[r * m + c], g);
 }
 NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (is_dense(s, columns)) scatter_run(base, 0, in, 1, g, n * m);
+    if (is_dense(s, columns)) scatter_run(base, in, g, n * m);
     else scatter_strided(base, s, columns, in, g);
 }
 
@@ -980,14 +972,14 @@ _Static_assert(sizeof(inverse_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 NOINLINE void gather_inverse(vec* out, const trifold_args* args, const lanes* g, integer block) {
     const real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
-    gather_run(out, 1, base, 0, AREA);
+    gather_run(out, base, 0, 0, AREA, AREA);
 }
 NOINLINE void scatter_inverse(const trifold_args* args, const lanes* g, integer block, vec* s) {
     for (integer i = 0; i < n; ++i)
         for (integer j = 0; j < i; ++j) s[j * n + i] = s[i * n + j];
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
-    scatter_run(base, 0, s, 1, g, AREA);
+    scatter_run(base, s, g, AREA);
 }
 
 /* S(to, from) of neighbouring positions: to the caller at level 0, else to where the level below finds it. */
@@ -1006,7 +998,7 @@ NOINLINE void put_coupling(const trifold_args* args, const trifold_level* level,
     }
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_neighbour_of(args, g->member[lane], block_at(level, low));
-    scatter_run(base, 0, s, 1, g, AREA);
+    scatter_run(base, s, g, AREA);
 }
 
 /* S(behind, ahead) of a chain's two separators, which are neighbours at the next level. */

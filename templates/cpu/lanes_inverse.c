@@ -14,14 +14,14 @@ _Static_assert(sizeof(inverse_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 NOINLINE void gather_inverse(vec* out, const trifold_args* args, const lanes* g, integer block) {
     const real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
-    gather_run(out, 1, base, 0, AREA);
+    gather_run(out, base, 0, 0, AREA, AREA);
 }
 NOINLINE void scatter_inverse(const trifold_args* args, const lanes* g, integer block, vec* s) {
     for (integer i = 0; i < n; ++i)
         for (integer j = 0; j < i; ++j) s[j * n + i] = s[i * n + j];
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
-    scatter_run(base, 0, s, 1, g, AREA);
+    scatter_run(base, s, g, AREA);
 }
 
 /* S(to, from) of neighbouring positions: to the caller at level 0, else to where the level below finds it. */
@@ -40,7 +40,7 @@ NOINLINE void put_coupling(const trifold_args* args, const trifold_level* level,
     }
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_neighbour_of(args, g->member[lane], block_at(level, low));
-    scatter_run(base, 0, s, 1, g, AREA);
+    scatter_run(base, s, g, AREA);
 }
 
 /* S(behind, ahead) of a chain's two separators, which are neighbours at the next level. */
