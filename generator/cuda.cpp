@@ -132,7 +132,7 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
     variant.row_parts = parts.count;
     for (const auto phase : mixed_phases)
         variant.shapes[phase] = {parts.together, mixed_members(spec), static_cast<int>(parts.threads), parts.shared};
-    variant.rhs_rides = plan.riders == 0 || (spec.rhs <= plan.riders && !plan.crowded);
+    variant.rhs_rides = plan.riders == 0 || (spec.rhs <= plan.riders && plan.rides);
     variant.finishes = plan.variant != "team";
     if (plan.variant == "tile-dataflow") {
         for (const auto phase : {Phase::factor, Phase::forward, Phase::backward}) {

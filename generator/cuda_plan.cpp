@@ -81,11 +81,12 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     };
     plan.factor_shared = factor_shared(2 * plan.lower_leading * plan.padded);
     const auto least_shared = factor_shared(16 / plan.real);
-    plan.is_long = spec.horizon * spec.batch >= 2048;  // N = 512 is faster with room, 4096 without: docs/performance-cuda.md
+    const auto fronts = spec.horizon * spec.batch;
+    plan.is_long = fronts >= 2048;  // N = 512 is faster with room, 4096 without: docs/performance-cuda.md
+    plan.rides = fronts < 1024 && plan.padded <= (plan.real == 8 ? 64 : 16);  // else a sweep by itself is faster: as well
     if (target.backend == Backend::cuda) {
         const auto more = fronts_together(plan.threads, least_shared) > fronts_together(plan.threads, plan.factor_shared);
-        plan.crowded = plan.is_long && more && plan.factor_shared <= shared_limit(target);
-        plan.front_room = plan.factor_shared <= shared_limit(target) && !plan.crowded;
+        plan.front_room = plan.factor_shared <= shared_limit(target) && !(plan.is_long && more);
     }
     if (!plan.front_room) plan.factor_shared = least_shared;
     plan_messages(plan, spec, target);
