@@ -180,14 +180,17 @@ Schedule twisted(std::int64_t horizon, std::int64_t chains) {
     return two_levels(fmt::format("twisted:{}", chains), horizon, (ends + 1) / 2, inner, chains - 2, ends / 2);
 }
 
-Schedule flanked(std::int64_t horizon, std::int64_t ends) {
+Schedule flanked(std::int64_t horizon, const std::vector<std::int64_t>& ends) {
     check_horizon(horizon);
-    check_positive(ends, "length L of the end chains");
-    Schedule schedule{fmt::format("flanked:{}", ends), horizon, {}};
+    if (ends.empty()) throw SpecError("the list of lengths of end chains is empty; give at least one");
+    Schedule schedule{fmt::format("flanked:{}", fmt::join(ends, ",")), horizon, {}};
     Level remaining{0, 1, horizon, {}};
-    if (ends > 1 && horizon > 2) {
-        const auto head = std::min(ends, (horizon - 1) / 2), tail = horizon % 2 == 0 ? head - 1 : head;
-        schedule.levels.push_back(between_ends(remaining, head, 1, (horizon - head - tail - 1) / 2, tail));
+    for (const auto most : ends) {
+        check_positive(most, "length L of the end chains");
+        if (remaining.size <= 2) break;
+        const auto head = std::min(most, (remaining.size - 1) / 2), tail = remaining.size % 2 == 0 ? head - 1 : head;
+        schedule.levels.push_back(most == 1 ? cut(remaining, 1, true)
+                                            : between_ends(remaining, head, 1, (remaining.size - head - tail - 1) / 2, tail));
         remaining = separators(schedule.levels.back(), head, 2);
     }
     append_segments(schedule, remaining, [](const Level&) { return std::int64_t{1}; }, true);
@@ -208,7 +211,7 @@ Schedule parse_schedule(std::string_view text, std::int64_t horizon) {
     }
     if (name == "partitioned" && !bare) return partitioned(horizon, parse_count(rest, text));
     if (name == "twisted" && !bare) return twisted(horizon, parse_count(rest, text));
-    if (name == "flanked" && !bare) return flanked(horizon, parse_count(rest, text));
+    if (name == "flanked" && !bare) return flanked(horizon, parse_list(rest, ',', text));
     if (name == "segments" && !bare) return segments(horizon, parse_list(rest, ',', text));
     if (name == "recursive" && !bare) {
         const auto values = parse_list(rest, ':', text);

@@ -57,15 +57,15 @@ Schedule partitioned(std::int64_t horizon, std::int64_t chains);
 /// The same with the last chain running backwards, so that neither end chain carries fill.
 Schedule twisted(std::int64_t horizon, std::int64_t chains);
 
-/// Segments of length 1 (socu Alg. 4 and 6), at the first level between two end chains of up to `ends` blocks: these carry no fill and so
-/// save flops.
-Schedule flanked(std::int64_t horizon, std::int64_t ends);
+/// Segments of length 1 (socu Alg. 4 and 6), at level k between two end chains of up to ends[k] blocks, which carry no fill and so save
+/// flops; without them at the levels after the last of these.
+Schedule flanked(std::int64_t horizon, const std::vector<std::int64_t>& ends);
 
 /// What messages and help list.
 inline constexpr const char* schedule_names =
-    "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, flanked:L, recursive:J[:Nstar] or segments:a,b,c";
+    "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, flanked:a,b,c, recursive:J[:Nstar] or segments:a,b,c";
 
-/// Parses sequential | single-stage | multi-stage | partitioned:p | twisted:p | flanked:L | recursive:J[:Nstar] | segments:a,b,c.
+/// Parses sequential | single-stage | multi-stage | partitioned:p | twisted:p | flanked:a,b,c | recursive:J[:Nstar] | segments:a,b,c.
 /// `auto` is not a schedule: see choose_schedule. Throws SpecError.
 Schedule parse_schedule(std::string_view text, std::int64_t horizon);
 

@@ -69,21 +69,33 @@ double flow_seconds(const Schedule& schedule, const Spec& spec) {
     return std::max(depth, fronts * (1e-6 + n * 0.13e-6) / multiprocessors);
 }
 
-/// Tiles of 64 by 64 (variant tile-dataflow), factorization and solve: a level's products and tasks through all multiprocessors, beside its
-/// chain of tile columns; and the columns once more in both sweeps. Fitted at n = 96 to 1024.
+/// Tiles of 64 by 64 (variant tile-dataflow), factorization and solve. A level's products and tasks go through all multiprocessors, beside
+/// its chain of tile columns: either hides most of the other, but less where there are only longer chains. Both sweeps read the factors,
+/// beside all levels' tile columns. Fitted at n = 128 to 1024.
 double tile_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec) {
-    const bool single = spec.precision == Precision::f32;
-    const double flops_per_second = single ? 31e12 : 26.5e12, task_seconds = 25e-9, column_seconds = 35e-6, swept_seconds = 11e-6;
+    struct Rates {
+        double flops_per_second, task_seconds, column_seconds;
+        double power;    ///< 1: nothing is hidden, infinity: all of the shorter of the two
+        double chained;  ///< factor of a level with longer chains: thread blocks wait for them, and have fewer sources to wait for
+    };
+    const auto rates = spec.precision == Precision::f32 ? Rates{47e12, 27e-9, 24e-6, 2.2, 1.02} : Rates{30e12, 33e-9, 31e-6, 4, 0.98};
     const auto columns = (spec.block + 63) / 64, padded = columns * 64;
     const auto batch = static_cast<double>(spec.batch);
-    double seconds = 0;
+    double seconds = 0, swept = 0, fronts = 0;
     for (std::size_t k = 0; k < cost.levels.size(); ++k) {
+        const auto& level = schedule.levels[k];
         const auto tasks = static_cast<double>(cost.levels[k].fronts * (columns * (columns + 1) / 2 + 2 * columns * columns));
-        const auto work = batch * (flops(cost.levels[k].counts.thirds(), padded) / flops_per_second + tasks * task_seconds);
-        const auto path = static_cast<double>(schedule.levels[k].longest() * columns);
-        seconds += std::hypot(work, path * column_seconds) + path * swept_seconds;
+        const auto work = batch * (flops(cost.levels[k].counts.thirds(), padded) / rates.flops_per_second + tasks * rates.task_seconds);
+        const auto path = static_cast<double>(level.longest() * columns);
+        const bool chained = level.longest() > 1;
+        const bool alone = chained && std::ranges::none_of(level.runs, [](const Run& run) { return run.length == 1; });
+        const double power = alone ? 2 : rates.power, column_seconds = alone ? 35e-6 : rates.column_seconds;
+        seconds += (chained ? rates.chained : 1) * std::pow(std::pow(work, power) + std::pow(path * column_seconds, power), 1 / power);
+        swept += path * (alone ? 11e-6 : 5e-6);
+        fronts += batch * static_cast<double>(cost.levels[k].fronts);
     }
-    return seconds;
+    const auto bytes = 2 * 2.5 * static_cast<double>(padded * padded * element_bytes(spec.precision)) * fronts;
+    return seconds + std::hypot(bytes / gpu_bytes_per_second, swept);
 }
 
 /// One thread block a chain. A level takes as long as its waves of chains, or as its arithmetic, or as its traffic.
@@ -120,6 +132,13 @@ double team_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec
     return seconds;
 }
 
+/// Lengths of end chains, half as long from one level to the next.
+std::vector<std::int64_t> halved(std::int64_t longest) {
+    std::vector<std::int64_t> lengths;
+    for (; longest > 1; longest /= 2) lengths.push_back(longest);
+    return lengths;
+}
+
 /// The simplest orders first: a later one has to be faster.
 std::vector<Schedule> candidates(const Spec& spec, const Target& target, std::int64_t workers) {
     const auto horizon = spec.horizon;
@@ -133,8 +152,9 @@ std::vector<Schedule> candidates(const Spec& spec, const Target& target, std::in
     result.push_back(twisted(horizon, most_chains));
     result.push_back(partitioned(horizon, most_chains));
     result.push_back(multi_stage(horizon));
-    if (target.backend == Backend::cuda && cuda::tiles_flow(spec, target, result.back()))
-        for (std::int64_t ends = 4; ends <= horizon / 4; ends += ends / 2) result.push_back(flanked(horizon, ends));
+    // End chains of smaller blocks gained nothing (docs/performance-cuda.md).
+    if (target.backend == Backend::cuda && spec.block >= 256 && cuda::tiles_flow(spec, target, result.back()))
+        for (std::int64_t ends = 4; ends <= horizon / 4; ends += ends / 4) result.push_back(flanked(horizon, halved(ends)));
     for (std::int64_t length = 1; length < horizon; length += std::max<std::int64_t>(1, length / 4)) {
         result.push_back(recursive(horizon, length, length));
     }

@@ -168,22 +168,29 @@ TEST_CASE("twisted end chains run toward the middle and carry no fill") {
 
 TEST_CASE("flanked end chains carry no fill, and everything else is chains of one") {
     for (const std::int64_t horizon : {5, 16, 57, 100, 256}) {
-        for (const std::int64_t ends : {2, 5, 20}) {
+        for (const std::vector<std::int64_t>& ends : {std::vector<std::int64_t>{2}, {5}, {20}, {8, 4, 2}, {1, 3}, {3, 1, 2}}) {
             CAPTURE(horizon);
             CAPTURE(ends);
-            const auto levels = parse_schedule(fmt::format("flanked:{}", ends), horizon).levels;
-            CHECK(levels[0].longest() == std::min(ends, (horizon - 1) / 2));
-            const auto chains = chains_of(levels[0]);
-            CHECK(chains.front().front().pivot == 0);
-            CHECK(chains.back().front().pivot == horizon - 1);
-            CHECK(chains.front().size() - chains.back().size() == (horizon % 2 == 0 ? 1U : 0U));
-            for (const auto& chain : {chains.front(), chains.back()})
-                for (const auto& front : chain) CHECK(front.behind == -1);
-            for (std::size_t k = 1; k + 1 < chains.size(); ++k) CHECK(chains[k].size() == 1);
-            for (std::size_t k = 1; k < levels.size(); ++k) CHECK(levels[k].longest() == 1);
+            const auto levels = parse_schedule(fmt::format("flanked:{}", fmt::join(ends, ",")), horizon).levels;
+            for (std::size_t k = 0; k < levels.size(); ++k) {
+                const auto& level = levels[k];
+                if (k >= ends.size() || ends[k] == 1 || level.size <= 2) {
+                    CHECK(level.longest() == 1);
+                    continue;
+                }
+                CHECK(level.longest() == std::min(ends[k], (level.size - 1) / 2));
+                const auto chains = chains_of(level);
+                CHECK(chains.front().front().pivot == level.block(0));
+                CHECK(chains.back().front().pivot == level.block(level.size - 1));
+                CHECK(chains.front().size() - chains.back().size() == (level.size % 2 == 0 ? 1U : 0U));
+                for (const auto& chain : {chains.front(), chains.back()})
+                    for (const auto& front : chain) CHECK(front.behind == -1);
+                for (std::size_t c = 1; c + 1 < chains.size(); ++c) CHECK(chains[c].size() == 1);
+            }
         }
     }
     CHECK(parse_schedule("flanked:1", 57).levels == multi_stage(57).levels);
+    CHECK(parse_schedule("flanked:1,1,1", 57).levels == multi_stage(57).levels);
 }
 
 TEST_CASE("recursive segments leave no separator at the end of the path") {
@@ -262,6 +269,8 @@ TEST_CASE("bad schedules are refused with what was given") {
                              "flanked",
                              "flanked:0",
                              "flanked:2:3",
+                             "flanked:2,",
+                             "flanked:2,0",
                              "single-stage:"}) {
         CAPTURE(text);
         CHECK_THROWS_AS(parse_schedule(text, 10), SpecError);
@@ -271,6 +280,8 @@ TEST_CASE("bad schedules are refused with what was given") {
         for (const auto& text : schedule_texts()) CHECK_THROWS_AS(parse_schedule(text, horizon), SpecError);
     }
     CHECK_THROWS_AS(segments(10, {}), SpecError);
+    CHECK_THROWS_AS(flanked(10, {}), SpecError);
+    CHECK_THROWS_AS(flanked(10, {2, -1}), SpecError);
     CHECK_THROWS_AS(segments(10, {2, -1}), SpecError);
     CHECK_THROWS_AS(partitioned(10, 0), SpecError);
     CHECK_THROWS_AS(recursive(10, 2, 0), SpecError);

@@ -8,10 +8,10 @@
 
 /// Texts of every named order, with parameters below, at and beyond what small horizons can hold.
 inline std::vector<std::string> schedule_texts() {
-    std::vector<std::string> texts{"sequential",    "single-stage",   "multi-stage",   "recursive:1",      "recursive:2",
-                                   "recursive:2:5", "recursive:3",    "recursive:7:1", "recursive:8:20",   "recursive:200:3",
-                                   "segments:2",    "segments:8,4,2", "segments:1,1",  "segments:3,1,7,1", "segments:500",
-                                   "flanked:1",     "flanked:2",      "flanked:7",     "flanked:300"};
+    std::vector<std::string> texts{"sequential",   "single-stage",     "multi-stage",    "recursive:1",     "recursive:2", "recursive:2:5",
+                                   "recursive:3",  "recursive:7:1",    "recursive:8:20", "recursive:200:3", "segments:2",  "segments:8,4,2",
+                                   "segments:1,1", "segments:3,1,7,1", "segments:500",   "flanked:1",       "flanked:2",   "flanked:7",
+                                   "flanked:300",  "flanked:8,4,2",    "flanked:1,3",    "flanked:300,2"};
     for (const int chains : {1, 2, 3, 4, 5, 8, 13, 100}) {
         texts.push_back(fmt::format("partitioned:{}", chains));
         texts.push_back(fmt::format("twisted:{}", chains));
