@@ -70,6 +70,9 @@ TRIFOLD_DEVICE void subtract_from_original(Part& part, const trifold_args& args,
     }
 }
 
+/* Is the tile on the diagonal? All its sources are then products of a tile with itself, which is fetched once. */
+TRIFOLD_DEVICE bool is_pivots(const Task& task) { return task.panel == 0 && task.row == task.column; }
+
 /* Walks over the columns of all sources, one stage after another. */
 struct Cursor {
     int source = 0, repeat = 0, column = 0, ready = 0;
@@ -96,7 +99,7 @@ TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifol
                                             task.epoch);
     }
     fetch_tile<stage_columns>(to, cursor.a);
-    fetch_tile<stage_columns>(to + stage_columns * tile_leading, cursor.b);
+    if (!is_pivots(task)) fetch_tile<stage_columns>(to + stage_columns * tile_leading, cursor.b);
     cursor.a += stage_columns * padded, cursor.b += stage_columns * padded;
     cursor.column += stage_columns;
     if (cursor.column == source.columns) cursor.column = 0, ++cursor.repeat;
@@ -106,6 +109,8 @@ TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifol
 /* part += all products. Ends with shared memory free. */
 TRIFOLD_DEVICE void add_sources(Part& part, TileShared& shared, const trifold_args& args) {
     constexpr int size = 2 * stage_columns * tile_leading;
+    const bool pivots = is_pivots(shared.work.task), idle = pivots && use_tensor && warp_row() + 32 <= warp_column(); /* above the diagonal */
+    const int other = pivots ? 0 : stage_columns * tile_leading;
     Cursor cursor;
     int started = 0;
 #pragma unroll 1
@@ -120,7 +125,7 @@ TRIFOLD_DEVICE void add_sources(Part& part, TileShared& shared, const trifold_ar
         if (fetch_stage(cursor, shared, args, shared.memory + (s + stages - 1) % stages * size)) ++started;
         end_copies();
         const real* stage = shared.memory + s % stages * size;
-        multiply_tiles<stage_columns>(part, stage, stage + stage_columns * tile_leading);
+        if (!idle) multiply_tiles<stage_columns>(part, stage, stage + other);
     }
     wait_copies<0>();
     block_sync();
@@ -186,12 +191,12 @@ TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_ar
     real* inverse = shared.memory + edge * tile_leading;
     const trifold_int* pivot = progress_of(args, task.member, task.block, 0, task.column);
     wait_together(shared, pivot, pivot, task.epoch + task.column + 1);
-    fetch_tile<edge>(inverse, factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.column) * edge * (padded + 1));
+    fetch_tile<edge, use_tensor>(inverse, factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.column) * edge * (padded + 1));
     end_copies();
     wait_copies<0>();
     block_sync();
     part.clear();
-    multiply_tiles<edge>(part, shared.memory, inverse);
+    multiply_tiles<edge, true>(part, shared.memory, inverse);
     store_tile(panel_of(args, task.member, task.block, task.panel) + task.row * edge + static_cast<trifold_int>(task.column) * edge * padded, padded, part);
 }
 
@@ -207,7 +212,7 @@ TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
             part.clear();
             add_sources(part, shared, args);
             subtract_from_original(part, args, task);
-            const bool pivots = task.panel == 0 && task.row == task.column;
+            const bool pivots = is_pivots(task);
             store_tile(shared.memory, pivots ? square_leading : tile_leading, part);
             if (pivots)
                 factor_diagonal(shared, args);

@@ -51,15 +51,15 @@ TRIFOLD_DEVICE void load_lines(real (&lines)[Lines][4], const real* from) {
     }
 }
 
-/* part += a b' over `Columns` columns in shared memory. */
-template <int Columns, class P> /* a template, so that only one branch must make sense */
+/* part += a b' over `Columns` columns in shared memory. `Lower`: b is square and zero above its diagonal. */
+template <int Columns, bool Lower = false, class P> /* a template, so that only one branch must make sense */
 TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b) {
     if constexpr (use_tensor) {
         constexpr int squares = warp_columns / 16;
         const real* x = a + warp_row() + tensor_row() * row_lines + tensor_depth() * tile_leading;
         const real* y = b + warp_column() + tensor_column() * column_lines + tensor_depth() * tile_leading;
 #pragma unroll 1
-        for (int k = 0; k < Columns; k += 16, x += 16 * tile_leading, y += 16 * tile_leading) {
+        for (int k = 0; k < (Lower ? warp_column() + warp_columns : Columns); k += 16, x += 16 * tile_leading, y += 16 * tile_leading) {
             real columns[squares][tensor_columns][4];
 #pragma unroll
             for (int c = 0; c < part_columns; c += column_lines) {
@@ -85,14 +85,14 @@ TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b) {
     }
 }
 
-/* Starts the copy of `Columns` columns of a tile's rows of a block in the workspace. */
-template <int Columns>
+/* Starts the copy of `Columns` columns of a tile's rows of a block in the workspace; `Lower`: but for the upper right quarter. */
+template <int Columns, bool Lower = false>
 TRIFOLD_DEVICE void fetch_tile(real* to, const real* from) {
     constexpr int vectors = edge / vector_width;
 #pragma unroll
     for (int u = 0; u < vectors * Columns / threads; ++u) {
         const int e = thread_index() + u * threads, r = e % vectors * vector_width, c = e / vectors;
-        copy_async(to + r + c * tile_leading, from + r + c * padded);
+        if (!Lower || r >= warp_columns || c < warp_columns) copy_async(to + r + c * tile_leading, from + r + c * padded);
     }
 }
 
