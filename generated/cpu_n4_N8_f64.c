@@ -118,6 +118,7 @@ typedef struct {
 #define TRIFOLD_LEADING 4
 #define TRIFOLD_INTERLEAVE 1
 #define TRIFOLD_WIDTH 4
+#define TRIFOLD_FETCH 0
 #define TRIFOLD_FILL 0
 #define TRIFOLD_SCRATCH_BYTES 256
 #define TRIFOLD_SIZEOF_ARGS 176
@@ -511,10 +512,10 @@ INLINE void solve_tile(const int H, const int W, vec* c, const real* unit, const
     }
 }
 
-/* Large blocks come from far away: while a tile is worked on, one that comes later is fetched to where it is worked on. */
+/* Large blocks come from far away: while a tile is worked on, one that comes later is fetched, and with TRIFOLD_FETCH 2 what it is written to. */
 INLINE void fetch_ahead(const int H, const int W, const panel* p, integer strip, integer j) {
     enum { LINE = 64 / sizeof(vec) };
-    if (n < 24 || W < WIDTH || !p->start.source) return;
+    if (!TRIFOLD_FETCH || W < WIDTH || !p->start.source) return;
     const real *source = p->start.source + p->start.ahead, *target = p->target + p->ahead + strip * STRIP + j * LANES;
     const integer row = strip * LANES, leading = p->start.leading;
     UNROLL for (int i = 0; i < H * (DIRECT == 1 ? WIDTH : LANES); ++i) {
@@ -523,7 +524,7 @@ INLINE void fetch_ahead(const int H, const int W, const panel* p, integer strip,
         else if (i % H % LINE == 0)
             __builtin_prefetch(source + (j + i / H) * leading + row + i % H * LANES, 0, 3);
     }
-    UNROLL for (int h = 0; h < H; ++h) {
+    UNROLL for (int h = 0; TRIFOLD_FETCH > 1 && h < H; ++h) {
         UNROLL for (int w = 0; w < WIDTH; w += LINE) __builtin_prefetch(target + h * STRIP + w * LANES, 1, 3);
     }
 }

@@ -26,6 +26,15 @@ std::int64_t tile_width(const Spec& spec, const Target& target) {
     return std::min<std::int64_t>(lanes(spec, target), has_32_registers ? 8 : 4);
 }
 
+/// What tiles fetch ahead: nothing, what later ones read, or (2) also what they write. With AVX-512 the processor's own streams do better
+/// at some sizes; which ones was measured, see docs/performance-cpu.md.
+std::int64_t fetch(const Spec& spec, const Target& target) {
+    const auto n = spec.block;
+    if (n < 24) return 0;
+    if (target.arch != "x86-64-v4") return 2;
+    return n == 24 || (n >= 48 && n <= 64) ? 0 : 1;
+}
+
 /// One member and one chain a task, each block a set of register tiles.
 Variant tile_variant(const Spec& spec, const Target& target) {
     const auto n = spec.block, ld = leading(spec, target);
@@ -90,6 +99,7 @@ std::string constants(const Program& program) {
         define("LEADING", leading(spec, target));
         define("INTERLEAVE", 1);
         define("WIDTH", tile_width(spec, target));
+        define("FETCH", fetch(spec, target));
         define("FILL", buffer(program, "behind").bytes > 0 ? 1 : 0);
     }
     define("SCRATCH_BYTES", program.variant.scratch_bytes);
