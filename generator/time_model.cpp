@@ -91,7 +91,7 @@ double tile_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec
         const bool alone = chained && std::ranges::none_of(level.runs, [](const Run& run) { return run.length == 1; });
         const double power = alone ? 2 : rates.power, column_seconds = alone ? 35e-6 : rates.column_seconds;
         seconds += (chained ? rates.chained : 1) * std::pow(std::pow(work, power) + std::pow(path * column_seconds, power), 1 / power);
-        swept += path * (alone ? 11e-6 : 5e-6);
+        swept += path * (alone ? 11e-6 : 4.5e-6);
         fronts += batch * static_cast<double>(cost.levels[k].fronts);
     }
     const auto bytes = 2 * 2.5 * static_cast<double>(padded * padded * element_bytes(spec.precision)) * fronts;
@@ -154,7 +154,8 @@ std::vector<Schedule> candidates(const Spec& spec, const Target& target, std::in
     result.push_back(multi_stage(horizon));
     // End chains of smaller blocks gained nothing (docs/performance-cuda.md).
     if (target.backend == Backend::cuda && spec.block >= 256 && cuda::tiles_flow(spec, target, result.back()))
-        for (std::int64_t ends = 4; ends <= horizon / 4; ends += ends / 4) result.push_back(flanked(horizon, halved(ends)));
+        for (std::int64_t ends = 4; ends <= horizon / 6; ends *= 2)
+            for (const auto longest : {ends, ends + ends / 2}) result.push_back(flanked(horizon, halved(longest)));
     for (std::int64_t length = 1; length < horizon; length += std::max<std::int64_t>(1, length / 4)) {
         result.push_back(recursive(horizon, length, length));
     }
