@@ -127,7 +127,7 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
         variant.shapes.at(phase).all_levels = plan.variant == "dataflow";
         variant.shapes.at(phase).chains_per_task = chains_together(plan);
     }
-    variant.message_words = plan.message_fronts * 2 * plan.padded * (plan.padded + plan.riders) * (plan.real / 4);
+    variant.message_words = plan.message_fronts * 2 * plan.padded * (plan.padded + plan.riders) * plan.real / 8;
     const Parts parts(spec.block);
     variant.row_parts = parts.count;
     for (const auto phase : mixed_phases)
@@ -176,11 +176,13 @@ std::string emit(const Program& program) {
         {"LOWER_LEADING", plan.lower_leading},
         {"STACKED_LEADING", plan.stacked_leading},
         {"FRONT_ROOM", plan.front_room ? 1 : 0},
+        {"STACK_IN_REGISTERS", plan.in_registers ? 1 : 0},
         {"MESSAGE_LEVEL", plan.message_level},
         {"MESSAGE_FRONTS", plan.message_fronts},
         {"SHARED_FACTOR", plan.factor_shared},
         {"SHARED_SWEEP", plan.sweep_shared},
-        {"TENSOR", has_fast_tensor(program.target) && (spec.precision == Precision::f64 || splits_single(plan, on_hip)) ? 1 : 0},
+        {"TENSOR",
+         has_fast_tensor(program.target) && (spec.precision == Precision::f64 || plan.in_registers || splits_single(plan, on_hip)) ? 1 : 0},
         {"ROW_VECTORS", plan.row_vectors},
         {"THREADS_INVERSE", plan.inverse_threads},
         {"SHARED_INVERSE", plan.inverse_shared},
@@ -199,8 +201,8 @@ std::string emit(const Program& program) {
     if (plan.variant == "fused") add({"factor_fused", "sweep"});
     if (plan.variant == "tiled") add({"products_tiled", "factor_tiled", "sweep"});
     if (plan.variant == "dataflow")
-        add({"dataflow", "front_dataflow", "message_dataflow", "load_dataflow", "column_tile", "panel_dataflow", "factor_dataflow",
-             "sweep_dataflow"});
+        add({"dataflow", "front_dataflow", "message_dataflow", "load_dataflow", "column_tile", "panel_dataflow", "stack_dataflow",
+             "factor_dataflow", "sweep_dataflow"});
     if (plan.variant == "tile-dataflow") add({"tile_tasks", "tile_products", "column_tile", "tile_pivots", "tile_factor", "tile_sweep"});
     if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
     const auto* entry = plan.variant == "dataflow"        ? "entry_dataflow"

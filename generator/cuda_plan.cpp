@@ -51,12 +51,19 @@ Plan tiled_plan(const Spec& spec) {
 /// Blocks beyond this leave no room for a front in a thread block's registers and shared memory.
 std::int64_t dataflow_limit(const Spec& spec) { return spec.precision == Precision::f64 ? 88 : 96; }
 
-/// Fronts send [R; G] as messages, twice its bytes, from the level on where there are few of them: time then is latency.
+/// Whether the stack's warps have [R; G] in registers (templates/device/stack_dataflow.cuh): for blocks of up to two bands of 16 rows a
+/// warp, where matrix instructions of double precision are fast and eight deep.
+bool keeps_stack(const Plan& plan, const Target& target) {
+    if (target.backend != Backend::cuda || plan.padded > 32) return false;
+    const auto capability = compute_capability(target);
+    return capability == 90 || capability == 100;
+}
+
+/// Fronts send [R; G] as messages from the level on where there are few of them: time then is latency.
 /// Long horizons are slower with the larger code (docs/performance-cuda.md).
-void plan_messages(Plan& plan, const Spec& spec, const Target& target) {
+void plan_messages(Plan& plan, const Spec& spec) {
     constexpr std::int64_t most_fronts = 512;  // at the level that begins and all later ones
-    if (target.backend != Backend::cuda || !plan.front_room || plan.padded > 32 || plan.is_long) return;
-    if (plan.real == 8 && compute_capability(target) < 90) return;  // smaller matrix instructions: registers spill
+    if (!plan.in_registers || plan.is_long) return;
     while (spec.batch * (spec.horizon >> plan.message_level) > most_fronts) ++plan.message_level;
     plan.message_fronts = spec.horizon >> plan.message_level;
     if (plan.message_fronts < 2) plan.message_level = plan.message_fronts = 0;
@@ -83,13 +90,14 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     const auto least_shared = factor_shared(16 / plan.real);
     const auto fronts = spec.horizon * spec.batch;
     plan.is_long = fronts >= 2048;  // N = 512 is faster with room, 4096 without: docs/performance-cuda.md
-    plan.rides = fronts < 1024 && plan.padded <= (plan.real == 8 ? 64 : 16);  // else a sweep by itself is faster: as well
     if (target.backend == Backend::cuda) {
         const auto more = fronts_together(plan.threads, least_shared) > fronts_together(plan.threads, plan.factor_shared);
         plan.front_room = plan.factor_shared <= shared_limit(target) && !(plan.is_long && more);
     }
     if (!plan.front_room) plan.factor_shared = least_shared;
-    plan_messages(plan, spec, target);
+    plan.in_registers = plan.front_room && keeps_stack(plan, target);
+    plan.rides = fronts < 1024 && plan.padded <= (plan.real == 8 ? 64 : plan.in_registers ? 32 : 16);  // else a sweep by itself is faster
+    plan_messages(plan, spec);
     return plan;
 }
 

@@ -29,6 +29,7 @@ struct Plan {
     bool front_room = true;                                           ///< dataflow: for the blocks that a front pulls
     bool is_long = false;                                             ///< dataflow: more fronts than a device has room for
     bool rides = true;                                                ///< dataflow: a forward sweep with the factorization
+    bool in_registers = false;                                        ///< dataflow: [R; G], by tensor instructions of double precision
     std::int64_t team = 1, panels = 3;  ///< team: lanes that have a chain; panels of a front: L, R and, with fill, G
     std::int64_t members_together = 1;  ///< team: whose chains a thread block has side by side
     std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;

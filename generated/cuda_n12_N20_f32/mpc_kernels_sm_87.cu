@@ -2,7 +2,7 @@
  * 20 blocks of 12 by 12, f32, 1 right-hand side(s), up to 1 system(s); target cuda:sm_87; schedule multi-stage; variant dataflow.
  * Generated; do not edit. Regenerate with:
  *   trifold generate --block 12 --horizon 20 --precision f32 --rhs 1 --batch 1 --schedule multi-stage --workers 1 --variant dataflow --target cuda:sm_87 --operations factor,solve,factor_solve
- * Workspace: 196096 bytes, aligned to 256.
+ * Workspace: 109056 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 12
 #define TRIFOLD_HORIZON 20LL
@@ -131,8 +131,9 @@ typedef struct {
 #define TRIFOLD_LOWER_LEADING 20
 #define TRIFOLD_STACKED_LEADING 36
 #define TRIFOLD_FRONT_ROOM 1
+#define TRIFOLD_STACK_IN_REGISTERS 0
 #define TRIFOLD_MESSAGE_LEVEL 0
-#define TRIFOLD_MESSAGE_FRONTS 20
+#define TRIFOLD_MESSAGE_FRONTS 0
 #define TRIFOLD_SHARED_FACTOR 6944
 #define TRIFOLD_SHARED_SWEEP 1488
 #define TRIFOLD_TENSOR 0
@@ -141,7 +142,7 @@ typedef struct {
 #define TRIFOLD_SHARED_INVERSE 17664
 #define TRIFOLD_THREADS_FINISH 64
 #define TRIFOLD_SCRATCH_CHAINS 10
-#define TRIFOLD_OFFSET_SCRATCH 196096
+#define TRIFOLD_OFFSET_SCRATCH 109056
 #define TRIFOLD_FACTOR_BLOCKS 4
 #define TRIFOLD_FACTOR_FORWARD_BLOCKS 3
 #define TRIFOLD_SWEEP_BLOCKS 12
@@ -217,6 +218,19 @@ TRIFOLD_DEVICE void load_words(trifold_word (&words)[1], const trifold_word* fro
 }
 TRIFOLD_DEVICE void load_words(trifold_word (&words)[2], const trifold_word* from) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(from));
+}
+/* One of as many bytes as a number has. */
+TRIFOLD_DEVICE void store_word(trifold_word* to, trifold_word word) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word)); }
+TRIFOLD_DEVICE void store_word(unsigned* to, unsigned word) { asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word)); }
+TRIFOLD_DEVICE trifold_word load_word(const trifold_word* from) {
+    trifold_word word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from));
+    return word;
+}
+TRIFOLD_DEVICE unsigned load_word(const unsigned* from) {
+    unsigned word;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from));
+    return word;
 }
 /* The same bits as another type. */
 template <class To, class From>
@@ -343,6 +357,7 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c0)[2], float (&c1)[2], const float 
  * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
  * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
 constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
+[[maybe_unused]] constexpr bool results_are_operands = true; /* those of a strip of 8 are A's of the next product, its columns at k in the order 0 2 4 6 1 3 5 7 */
 TRIFOLD_DEVICE int tensor_depth() { return thread_index() % 4; }
 TRIFOLD_DEVICE int tensor_row() { return thread_index() % warp_lanes / 4; }
 TRIFOLD_DEVICE int tensor_column() { return thread_index() % warp_lanes / 4; }
@@ -1035,6 +1050,19 @@ static_assert(padded % strip_columns == 0, "strips are whole, bands may lack the
 constexpr int lower_squares = bands * (bands + 1) / 2, lower_rounds = (lower_squares + warps - 1) / warps;
 static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
 
+/* [R; G] in the stack's registers, where results of tensor instructions are operands of others as they stand; in single precision too
+ * these are sums in double precision, made by the same instructions. Else a lane has a row. */
+constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS;
+template <bool Wide>
+struct ProductOf {
+    typedef double type;
+};
+template <>
+struct ProductOf<false> {
+    typedef real type;
+};
+typedef ProductOf<in_registers>::type product;
+
 /* R of the front to the left and G of the one to the right come into places of their own, or where they find no room, into the
  * rows of [R; G] before those are needed. */
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;
@@ -1048,7 +1076,7 @@ struct FrontShared {
     trifold_int ticket;
     unsigned arrivals[16]; /* at the named barriers */
     double diagonal[padded];
-    real inverse[tiles][64];                      /* of the diagonal tiles, column-major */
+    alignas(16) real inverse[tiles][64];          /* of L's diagonal tiles, row-major; before, the identity, faster to load there than to make */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
@@ -1067,7 +1095,7 @@ TRIFOLD_DEVICE void meet(FrontShared& shared, int barrier, int count) { named_sy
 
 /* A warp's product of a band and a strip, four elements a lane: by tensor instructions as they come, else four rows. */
 struct Patch {
-    real at[tensor_columns][tensor_vectors][2];
+    product at[tensor_columns][tensor_vectors][2];
 };
 static_assert(tensor_columns * tensor_vectors == 2, "four elements a lane");
 template <class P>
@@ -1091,17 +1119,17 @@ TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a
         const int second = whole ? 8 : 0;
 #pragma unroll 2
         for (int k = 0; k < depth; k += 4 * Quads) {
-            real lines[tensor_columns][Quads];
+            product lines[tensor_columns][Quads];
 #pragma unroll
             for (int i = 0; i < Quads; ++i)
 #pragma unroll
-                for (int c = 0; c < tensor_columns; ++c) lines[c][i] = Sign * a[(k + 4 * i) * a_leading + c * second];
+                for (int c = 0; c < tensor_columns; ++c) lines[c][i] = static_cast<product>(Sign * a[(k + 4 * i) * a_leading + c * second]);
 #pragma unroll
             for (int strip = 0; strip < Strips; ++strip) {
                 if (strip >= count) continue;
-                real others[Quads];
+                product others[Quads];
 #pragma unroll
-                for (int i = 0; i < Quads; ++i) others[i] = b[strip * Columns + (k + 4 * i) * b_leading];
+                for (int i = 0; i < Quads; ++i) others[i] = static_cast<product>(b[strip * Columns + (k + 4 * i) * b_leading]);
                 tensor_multiply<Quads>(patches[strip].at, lines, others);
             }
         }
@@ -1129,14 +1157,17 @@ TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const 
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         const int r = row + patch_row(k), c = column + patch_column(k);
-        if (padded % 16 == 0 || (r < padded && c < padded)) use(element(patch, k), r, c);
+        if (padded % 16 == 0 || (r < padded && c < padded)) use(static_cast<real>(element(patch, k)), r, c);
     }
 }
+
+/* Copies that a thread starts together: more, where their addresses take no registers that the stack needs. */
+constexpr int fetches_together = in_registers ? 1 : 4, copies_together = in_registers ? 2 : 4;
 
 /* Starts the copy of a block of the workspace, by `workers` threads together. */
 TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = thread_index(), int workers = threads) {
     constexpr int vectors = padded / vector_width;
-#pragma unroll 4
+#pragma unroll copies_together
     for (int e = worker; e < vectors * padded; e += workers)
         copy_async(to + e % vectors * vector_width + e / vectors * leading, from + e * vector_width);
 }
@@ -1156,53 +1187,104 @@ TRIFOLD_DEVICE trifold_int right_child(const Front& front) {
     return right < TRIFOLD_HORIZON ? right : -1;
 }
 
-/* Element (row, column) of a front's [R; G], or from column `padded` on, of the product with its right-hand sides. */
-TRIFOLD_DEVICE trifold_word* message_of(const trifold_args& args, trifold_int member, trifold_int block, int row, int column) {
-    const trifold_int front = member * TRIFOLD_MESSAGE_FRONTS + ((block + 1) >> message_level) - 1;
-    return buffer<trifold_word>(args, TRIFOLD_OFFSET_MESSAGE) + ((front * (padded + riders) + column) * stacked_rows + row) * message_words;
+/* A message is a number's bits in a word of their size, and zero as long as nothing has come. The number zero is sent as minus zero. Who has
+ * taken it clears it for the next run, so one thread alone looks at it. */
+template <int Bytes>
+struct MailOf {
+    typedef trifold_word type;
+};
+template <>
+struct MailOf<4> {
+    typedef unsigned type;
+};
+typedef MailOf<sizeof(real)>::type Mail;
+TRIFOLD_DEVICE void post(Mail* to, real value) {
+    Mail bits;
+    copy_bits(bits, value);
+    store_word(to, bits == 0 ? Mail(1) << (sizeof(Mail) * 8 - 1) : bits);
+}
+TRIFOLD_DEVICE real content_of(Mail mail) {
+    real value;
+    copy_bits(value, mail);
+    return value;
 }
 
-/* What a thread receives of both children: a row of [R; G], and of every column tile some columns. Where nothing is to come it looks
- * at what is sure to. */
+/* Element (row, column) of a front's [R; G], or from column `padded` on, of the product with its right-hand sides. */
+TRIFOLD_DEVICE Mail* message_of(const trifold_args& args, trifold_int member, trifold_int block, int row, int column) {
+    const trifold_int front = member * TRIFOLD_MESSAGE_FRONTS + ((block + 1) >> message_level) - 1;
+    return buffer<Mail>(args, TRIFOLD_OFFSET_MESSAGE) + (front * (padded + riders) + column) * stacked_rows + row;
+}
+
+/* What a thread receives of both children: a row of [R; G], and of every column tile some columns. */
 constexpr int row_threads = threads / stacked_rows >= 4 ? 4 : 2, row_columns = 8 / row_threads;
 struct Inbox {
-    const trifold_word *left, *right;
-    real *left_to, *right_to; /* null: nothing comes */
+    Mail *left, *right; /* null: nothing comes */
+    real *left_to, *right_to;
     int left_leading, right_leading;
 };
 TRIFOLD_DEVICE Inbox inbox_of(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const trifold_int left = left_child(front), right = right_child(front);
+    const trifold_int right = right_child(front);
     const int row = thread_index() % stacked_rows, column = thread_index() / stacked_rows % row_threads;
     const bool mine = thread_index() < row_threads * stacked_rows, is_r = row < padded;
-    const bool has_left = mine && (is_r || front.behind >= 0), has_right = mine && right >= 0 && (!is_r || front.next >= 0);
     Inbox inbox{};
-    inbox.left = message_of(args, member, left, has_left ? row : 0, column);
-    inbox.right = has_right ? message_of(args, member, right, row, column) : inbox.left;
+    if (mine && (is_r || front.behind >= 0)) inbox.left = message_of(args, member, left_child(front), row, column);
+    if (mine && right >= 0 && (!is_r || front.next >= 0)) inbox.right = message_of(args, member, right, row, column);
     inbox.left_leading = is_r ? pulled_leading : stacked_leading, inbox.right_leading = is_r ? stacked_leading : pulled_leading;
-    if (has_left) inbox.left_to = (is_r ? left_of(shared) : shared.stacked) + row + column * inbox.left_leading;
-    if (has_right) inbox.right_to = (is_r ? shared.stacked + row : right_of(shared) + row - padded) + column * inbox.right_leading;
+    inbox.left_to = (is_r ? left_of(shared) : shared.stacked) + row + column * inbox.left_leading;
+    inbox.right_to = (is_r ? shared.stacked + row : right_of(shared) + row - padded) + column * inbox.right_leading;
     return inbox;
 }
 
-/* Column tile t, to where the products look for it. */
-TRIFOLD_DEVICE void receive_tile(const Inbox& inbox, int t, trifold_int run) {
-    constexpr int apart = row_threads * stacked_rows * message_words;
-    const int first = t * 8 * stacked_rows * message_words;
-    Message left[row_columns], right[row_columns];
-    for (bool come = false; !come;) {
+/* Looks at a row's columns of a tile. */
+struct Looks {
+    Mail at[row_columns];
+};
+constexpr int column_step = row_threads * stacked_rows, tile_step = 8 * stacked_rows;
+TRIFOLD_DEVICE void look_at(Looks& looks, const Mail* from) {
 #pragma unroll
-        for (int k = 0; k < row_columns; ++k) left[k] = look(inbox.left + first + k * apart), right[k] = look(inbox.right + first + k * apart);
-        come = true;
+    for (int k = 0; k < row_columns; ++k) looks.at[k] = from == nullptr ? Mail(1) : load_word(from + k * column_step);
+}
+TRIFOLD_DEVICE bool have_come(const Looks& looks) {
+    bool come = true;
 #pragma unroll
-        for (int k = 0; k < row_columns; ++k) come = has_come(left[k], run) && has_come(right[k], run) && come;
-        if (!come) spin();
+    for (int k = 0; k < row_columns; ++k) come = looks.at[k] != 0 && come;
+    return come;
+}
+TRIFOLD_DEVICE void store_looks(real* to, int leading, const Looks& looks) {
+#pragma unroll
+    for (int k = 0; k < row_columns; ++k) to[k * row_threads * leading] = content_of(looks.at[k]);
+}
+TRIFOLD_DEVICE void clear(Mail* from) {
+#pragma unroll
+    for (int k = 0; k < row_columns; ++k) store_word(from + k * column_step, Mail(0));
+}
+
+/* Column tile after column tile to where the products look for it, then use(t). The next tile is looked at before the products. */
+template <class Use>
+TRIFOLD_DEVICE void receive_tiles(Inbox inbox, const Use& use) {
+    Looks left, right;
+    look_at(left, inbox.left), look_at(right, inbox.right);
+#pragma unroll 1
+    for (int t = 0; t < tiles; ++t) {
+        while (!(have_come(left) && have_come(right))) {
+            spin();
+            look_at(left, inbox.left), look_at(right, inbox.right);
+        }
+        if (inbox.left != nullptr) {
+            store_looks(inbox.left_to, inbox.left_leading, left);
+            clear(inbox.left);
+            inbox.left += tile_step, inbox.left_to += 8 * inbox.left_leading;
+        }
+        if (inbox.right != nullptr) {
+            store_looks(inbox.right_to, inbox.right_leading, right);
+            clear(inbox.right);
+            inbox.right += tile_step, inbox.right_to += 8 * inbox.right_leading;
+        }
+        if (t + 1 < tiles) look_at(left, inbox.left), look_at(right, inbox.right);
+        block_sync();
+        use(t);
     }
-    if (inbox.left_to != nullptr)
-#pragma unroll
-        for (int k = 0; k < row_columns; ++k) inbox.left_to[(t * 8 + k * row_threads) * inbox.left_leading] = content_of(left[k]);
-    if (inbox.right_to != nullptr)
-#pragma unroll
-        for (int k = 0; k < row_columns; ++k) inbox.right_to[(t * 8 + k * row_threads) * inbox.right_leading] = content_of(right[k]);
+    warp_sync();
 }
 
 /* What does not exist is zero. */
@@ -1240,78 +1322,33 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
     }
 }
 
-/* Two bands of the couplings. */
-struct StackShare {
-    const real* other;
-    real* band; /* where the first factor stands and the product will */
-    bool whole;
-    Patch sums[strips];
-};
-TRIFOLD_DEVICE StackShare stack_share(FrontShared& shared, int band) {
-    const int unit = 2 * (thread_index() / warp_lanes - pivot_warps) + band, row = unit % bands * 16;
-    const bool ahead = unit < bands;
-    return {ahead ? right_of(shared) : left_of(shared), shared.stacked + (ahead ? 0 : padded) + row, row + 8 < padded, {}};
-}
-TRIFOLD_DEVICE void multiply_stack(StackShare& share, int t) {
-    multiply_band<-1, 2, strip_columns>(share.sums, share.band + t * 8 * stacked_leading, stacked_leading, share.other + t * 8 * pulled_leading, pulled_leading,
-                                        share.whole, strips, 8);
-}
-TRIFOLD_DEVICE void store_stack(const StackShare& share) {
-#pragma unroll
-    for (int strip = 0; strip < strips; ++strip)
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            if (padded % 16 == 0 || share.whole || patch_row(k) < 8)
-                share.band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(share.sums[strip], k);
-}
-
-/* The updates of D and the couplings by the last pair. The pivots' warps have what they need, and the stack's have met. */
-TRIFOLD_DEVICE void receive_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    static_assert(!has_messages || (has_room && bands <= 2 && bands == stacked_warps && strip_columns == 8), "two bands a warp");
-    const bool in_stack = thread_index() >= pivot_warps * warp_lanes;
-    const Inbox inbox = inbox_of(shared, args, member, front);
-    if (right_child(front) < 0) clear_right(shared);
+/* D when the last pair has updated it, by the pivots' warps: each has what it needs. */
+TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
-    StackShare first = stack_share(shared, 0), second = stack_share(shared, 1);
-    if (!in_stack) each_pivot(pivots, shared, [](real& value, const real& at) { value = at; });
-#pragma unroll 1
-    for (int t = 0; t < tiles; ++t) {
-        receive_tile(inbox, t, front.run);
-        block_sync();
-        if (in_stack) {
-            multiply_stack(first, t);
-            multiply_stack(second, t);
-        } else {
-            multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
-            multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
-        }
-    }
+    each_pivot(pivots, shared, [](product& value, const real& at) { value = static_cast<product>(at); });
+    receive_tiles(inbox_of(shared, args, member, front), [&](int t) {
+        multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
+        multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
+    });
+    each_pivot(pivots, shared, [](product value, real& at) { at = static_cast<real>(value); });
     warp_sync();
-    if (in_stack) {
-        store_stack(first);
-        store_stack(second);
-        meet(shared, stack_barrier, stacked_warps * warp_lanes);
-    } else {
-        each_pivot(pivots, shared, [](real value, real& at) { at = value; });
-        warp_sync();
-    }
 }
 
-/* What the last pair takes from the right-hand sides, by one warp. */
-TRIFOLD_DEVICE void receive_riders(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const trifold_int left = left_child(front), right = right_child(front);
-#pragma unroll 1
-    for (int e = thread_index() % warp_lanes; e < padded * static_cast<int>(args.columns); e += warp_lanes) {
-        const int r = e % padded, c = e / padded;
-        const trifold_word* from_left = message_of(args, member, left, r, padded + c);
-        const trifold_word* from_right = message_of(args, member, right < 0 ? left : right, padded + r, padded + c);
-        const Message by_left = look(from_left), by_right = look(from_right);
-        real* at = shared.lower + padded + c + r * lower_leading;
-        real value = *at - receive(by_left, from_left, front.run);
-        if (right >= 0) value -= receive(by_right, from_right, front.run);
-        *at = value;
+/* What the last pair takes from row r of right-hand side c. */
+TRIFOLD_DEVICE real receive_rider(const trifold_args& args, trifold_int member, const Front& front, int r, int c) {
+    const trifold_int right = right_child(front);
+    Mail* const from_left = message_of(args, member, left_child(front), r, padded + c);
+    Mail* const from_right = right < 0 ? nullptr : message_of(args, member, right, padded + r, padded + c);
+    Mail by_left = load_word(from_left), by_right = right < 0 ? Mail(1) : load_word(from_right);
+    while (by_left == 0 || by_right == 0) {
+        spin();
+        by_left = load_word(from_left);
+        if (right >= 0) by_right = load_word(from_right);
     }
-    warp_sync();
+    store_word(from_left, Mail(0));
+    if (right < 0) return content_of(by_left);
+    store_word(from_right, Mail(0));
+    return content_of(by_left) + content_of(by_right);
 }
 
 /* A front before its panel: D, the couplings and the right-hand sides as it finds them. */
@@ -1439,7 +1476,7 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
 /* The lower triangle of D, the identity in the padding, on its way. */
 TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
     const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
-#pragma unroll 4
+#pragma unroll fetches_together
     for (int e = thread_index(); e < padded * padded; e += threads) {
         const Place at = place(e);
         const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
@@ -1455,7 +1492,7 @@ TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_i
 TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int neighbour, trifold_int block) {
     const bool below = neighbour > block; /* then it is E of the block, else the neighbour's transposed */
     const real* from = global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + (below ? block : neighbour) * TRIFOLD_E_STAGE;
-#pragma unroll 4
+#pragma unroll fetches_together
     for (int e = thread_index(); e < padded * padded; e += threads) {
         const Place at = place(e);
         const int i = TRIFOLD_E_ROW == 1 ? at.u : at.v, j = TRIFOLD_E_ROW == 1 ? at.v : at.u;
@@ -1623,7 +1660,7 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
             for (int h = 0; h < own_bands; ++h)
 #pragma unroll
                 for (int k = 0; k < 4; ++k)
-                    if (inside(h, k)) columns[h * 16 + patch_row(k) + patch_column(k) * leading] = element(sums[h][0], k);
+                    if (inside(h, k)) columns[h * 16 + patch_row(k) + patch_column(k) * leading] = static_cast<real>(element(sums[h][0], k));
             warp_sync();
         }
     }
@@ -1661,17 +1698,20 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
     }
 }
 
-TRIFOLD_DEVICE void store_tile_rows(real* tile_columns, const real (&a)[row_sets][8], int t) {
+/* The lanes that had the tile's own rows have the inverse's columns. */
+TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_sets][8], int t) {
 #pragma unroll
     for (int q = 0; q < row_sets; ++q) {
         const int r = thread_index() % warp_lanes + q * warp_lanes;
-        if (r < t * 8 || r >= padded) continue;
+        if (r >= padded || (!in_registers && r < t * 8)) continue; /* nobody looks above the tile */
+        real* to = r / 8 == t ? shared.inverse[t] + r % 8 : shared.lower + r + t * 8 * lower_leading;
+        const int leading = r / 8 == t ? 8 : lower_leading;
 #pragma unroll
-        for (int c = 0; c < 8; ++c) tile_columns[r + c * lower_leading] = a[q][c];
+        for (int c = 0; c < 8; ++c) to[c * leading] = a[q][c];
     }
 }
 
-/* The inverse of tile t's factor, column-major: lane c < 8 solves for column c; and the pivots. */
+/* The inverse of tile t's factor where that stands in shared memory: lane c < 8 solves for column c. */
 TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
     const int lane = thread_index() % warp_lanes;
     const real* l = shared.lower + t * 8 * (lower_leading + 1);
@@ -1685,9 +1725,7 @@ TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
     }
     if (lane < 8) {
 #pragma unroll
-        for (int r = 0; r < 8; ++r) shared.inverse[t][r + lane * 8] = z[r];
-        const real root = l[lane * (lower_leading + 1)];
-        shared.diagonal[t * 8 + lane] = static_cast<double>(root) * static_cast<double>(root);
+        for (int r = 0; r < 8; ++r) shared.inverse[t][r * 8 + lane] = z[r];
     }
 }
 
@@ -1701,13 +1739,18 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
     const int lane = thread_index() % warp_lanes;
     update_rows<1>(a, rows, leading, 0, limit, shared.lower, t, [](int) {});
     wait();
-    real l[8][8];
-    load_tile(l, shared.lower + t * 8 * (lower_leading + 1), lower_leading);
 #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-        a[0][c] *= shared.reciprocal[t * 8 + c];
+    for (int c = 7; c >= 0; --c) {
+        real sum = 0;
 #pragma unroll
-        for (int k = c + 1; k < 8; ++k) a[0][k] -= a[0][c] * l[k][c];
+        for (int k = 0; k <= c; k += vector_width) {
+            real v[vector_width];
+            load_vector(v, shared.inverse[t] + c * 8 + k);
+#pragma unroll
+            for (int e = 0; e < vector_width; ++e)
+                if (k + e <= c) sum += a[0][k + e] * v[e];
+        }
+        a[0][c] = sum;
     }
     if (lane < limit) {
 #pragma unroll
@@ -1716,7 +1759,8 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
     warp_sync();
 }
 
-/* Column tile t of D by one warp: the rows below it, and the tile itself in every lane. */
+/* Column tile t of D by one warp: the rows below it, the tile itself in every lane, and the inverse of its factor, which is what the
+ * elimination makes of the identity: that needs no row of its own, but those of the tile. */
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
     update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t, [&](int s) {
@@ -1725,52 +1769,224 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real* own = shared.lower + t * 8 * lower_leading;
     real d[8][8];
     load_tile(d, own + t * 8, lower_leading);
-    const Kept kept{nullptr, shared.reciprocal + t * 8};
-    const bool stands = eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), kept);
-    warp_sync();
-    if (stands)
-        store_tile_rows(own, a, t);
-    else
-        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, kept);
+    const int lane = thread_index() % warp_lanes;
+#pragma unroll
+    for (int q = 0; q < row_sets; ++q)
+#pragma unroll
+        for (int c = 0; c < 8; ++c)
+            if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = in_registers ? shared.inverse[t][c * 8 + lane % 8] : lane % 8 == c ? real(1) : real(0);
+    double* const pivots = shared.diagonal + t * 8;
+    if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {pivots, nullptr})) {
+        store_tile_rows(shared, a, t);
+    } else {
+        warp_sync();
+        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {pivots, shared.reciprocal + t * 8});
+        invert_tile(shared, t);
+    }
     warp_sync();
     if (t + 1 < tiles) named_arrive(shared.arrivals[pivot_barrier + t % 2], pivot_barrier + t % 2, pivot_party);
     named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party);
-    invert_tile(shared, t);
 }
 
-/* R and G, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too, and where other fronts
- * wait for R and G, after these. */
+/* Column tile t of the right-hand sides, by one warp. */
+TRIFOLD_DEVICE void solve_riders(FrontShared& shared, int t) {
+    real a[1][8];
+    follow_tile(a, shared, shared.lower + padded, lower_leading, riders, t, [] {});
+}
+
+/* R and G a lane a row, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too. */
 template <bool Riders>
-TRIFOLD_DEVICE void follow(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE void solve_rows(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     const int first = (thread_index() / warp_lanes - pivot_warps) * warp_lanes, row = first + thread_index() % warp_lanes;
     real* to = nullptr;
     if (row < padded && front.next >= 0) to = next_of(args, member, front.block) + row;
     if (row >= padded && row < 2 * padded && front.behind >= 0) to = behind_of(args, member, front.block) + row - padded;
-    const bool sends = sends_messages(front);
-    trifold_word* const messages = to != nullptr && sends ? message_of(args, member, front.block, row, 0) : nullptr;
-    const auto solve_riders = [&](int t) {
-        real a[1][8];
-        follow_tile(a, shared, shared.lower + padded, lower_leading, riders, t, [] {});
-    };
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
         real a[1][8];
         follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barrier + t, tile_party); });
-        if (messages != nullptr) {
-#pragma unroll
-            for (int c = 0; c < 8; ++c) send(messages + (t * 8 + c) * stacked_rows * message_words, a[0][c], front.run);
-        }
         if (to != nullptr) {
 #pragma unroll
             for (int c = 0; c < 8; ++c) to[(t * 8 + c) * padded] = a[0][c];
         }
-        if (Riders && first == 0 && !sends) solve_riders(t);
+        if (Riders && first == 0) solve_riders(shared, t);
     }
-    if (Riders && first == 0 && sends) {
-        if (gets_messages(front)) receive_riders(shared, args, member, front);
+}
+
+/* [R; G] in registers: a warp of the stack has two bands of 16 rows, a patch a column tile. Results of products are operands of the next
+ * as they stand, so that shared memory is only where L is found, and no more than two products are between the pivots and R and G. */
+struct Band {
+    bool ahead, whole; /* of R; not half padding */
+    int row;           /* within R or G */
+    Patch columns[tiles];
+};
+struct Stack {
+    Band bands[2];
+};
+static_assert(!in_registers || (use_tensor && results_are_operands && has_room && bands == stacked_warps && strip_columns == 8), "two bands a warp");
+
+TRIFOLD_DEVICE Stack empty_stack() {
+    Stack stack{};
+#pragma unroll
+    for (int band = 0; band < 2; ++band) {
+        const int unit = 2 * (thread_index() / warp_lanes - pivot_warps) + band;
+        stack.bands[band].ahead = unit < bands;
+        stack.bands[band].row = unit % bands * 16;
+        stack.bands[band].whole = stack.bands[band].row + 8 < padded;
+    }
+    return stack;
+}
+TRIFOLD_DEVICE bool exists(const Band& band, const Front& front) { return (band.ahead ? front.next : front.behind) >= 0; }
+
+/* Where this lane's elements of a band go, from its first one's place on; null: nowhere. */
+struct Outbox {
+    Mail* mail;
+    real* to;
+};
+TRIFOLD_DEVICE Outbox outbox_of(const Band& band, const trifold_args& args, trifold_int member, const Front& front) {
+    if (!exists(band, front)) return {};
+    const int row = band.row + patch_row(0), column = patch_column(0);
+    real* to = band.ahead ? next_of(args, member, front.block) : behind_of(args, member, front.block);
+    Mail* mail = sends_messages(front) ? message_of(args, member, front.block, band.ahead ? row : padded + row, column) : nullptr;
+    return {mail, to + row + column * padded};
+}
+
+/* use(value, row, column) for its elements of column tile t that are no padding, rows and columns from the first one's place on. */
+template <class Use>
+TRIFOLD_DEVICE void each_of(const Band& band, int t, const Use& use) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+        if (k < 2 || band.whole) use(static_cast<real>(element(band.columns[t], k)), k / 2 * 8, t * 8 + k % 2);
+}
+
+/* The original couplings. */
+TRIFOLD_DEVICE void load_stack(Stack& stack, const FrontShared& shared) {
+#pragma unroll
+    for (Band& band : stack.bands)
+#pragma unroll
+        for (int t = 0; t < tiles; ++t)
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                element(band.columns[t], k) = static_cast<product>(
+                    shared.stacked[(band.ahead ? 0 : padded) + band.row + patch_row(k) % (band.whole ? 16 : 8) + (t * 8 + patch_column(k)) * stacked_leading]);
+}
+
+/* -R_k G_k' and -G_j R_j', of their columns from `first` on. */
+TRIFOLD_DEVICE void multiply_stack(Stack& stack, FrontShared& shared, int first, int depth) {
+#pragma unroll
+    for (Band& band : stack.bands) {
+        const real* own = shared.stacked + (band.ahead ? 0 : padded) + band.row + first * stacked_leading;
+        const real* other = (band.ahead ? right_of(shared) : left_of(shared)) + first * pulled_leading;
+        multiply_band<-1, 2, strip_columns>(band.columns, own, stacked_leading, other, pulled_leading, band.whole, strips, depth);
+    }
+}
+
+/* The couplings when the last pair has updated them. */
+TRIFOLD_DEVICE void start_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    if (front.level == 0)
+        load_stack(stack, shared);
+    else if (gets_messages(front))
+        receive_tiles(inbox_of(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
+    else
+        multiply_stack(stack, shared, 0, padded);
+}
+
+/* sum += Sign times a times eight rows, transposed. */
+template <int Sign, class P> /* a template, since other platforms cannot */
+TRIFOLD_DEVICE void multiply_patch(P& sum, const P& a, const product (&b)[2]) {
+    product lines[tensor_columns][2], others[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int c = 0; c < tensor_columns; ++c) lines[c][i] = a.at[c][0][i];
+        others[i] = Sign * b[i];
+    }
+    tensor_multiply<2>(sum.at, lines, others);
+}
+TRIFOLD_DEVICE void load_operand(product (&b)[2], const real* at, int row_step, int column_step) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) b[i] = static_cast<product>(at[tensor_row() * row_step + (result_row(0) + i) * column_step]);
+}
+
+/* Right-hand sides by the warps of the stack in turn, a lane a row. */
+TRIFOLD_DEVICE void ride(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    static_assert(!in_registers || padded <= warp_lanes, "a lane a row");
+    const int lane = thread_index() % warp_lanes, row = lane % padded;
+    const bool owns = lane < padded;
 #pragma unroll 1
-        for (int t = 0; t < tiles; ++t) solve_riders(t);
+    for (int c = thread_index() / warp_lanes - pivot_warps; c < args.columns; c += stacked_warps) {
+        real* const at = shared.lower + padded + c + row * lower_leading;
+        real value = *at;
+        if (owns && gets_messages(front)) value -= receive_rider(args, member, front, row, c);
+        warp_sync();
+#pragma unroll
+        for (int t = 0; t < tiles; ++t) {
+            const bool mine = row / 8 == t;
+            real sum = 0;
+#pragma unroll
+            for (int k = 0; k < 8; ++k) sum += shared.inverse[t][row % 8 * 8 + k] * shuffle(value, t * 8 + k);
+            if (mine) value = sum;
+            sum = 0;
+#pragma unroll
+            for (int k = 0; k < 8; ++k) sum += shared.lower[row + (t * 8 + k) * lower_leading] * shuffle(value, t * 8 + k);
+            if (row >= t * 8 + 8) value -= sum;
+        }
+        warp_sync();
+        if (owns) *at = value;
     }
+}
+
+/* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. Then the right-hand sides
+ * have their turn: their lag does not add up from level to level. */
+template <bool Riders>
+TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const Outbox out[2] = {outbox_of(stack.bands[0], args, member, front), outbox_of(stack.bands[1], args, member, front)};
+#pragma unroll
+    for (int t = 0; t < tiles; ++t) {
+        meet(shared, tile_barrier + t, tile_party);
+        product b[2];
+        load_operand(b, shared.inverse[t], 8, 1);
+#pragma unroll
+        for (Band& band : stack.bands) {
+            Patch solved{};
+            multiply_patch<1>(solved, band.columns[t], b);
+            band.columns[t] = solved;
+        }
+#pragma unroll
+        for (int band = 0; band < 2; ++band)
+            if (out[band].mail != nullptr)
+                each_of(stack.bands[band], t, [&](real value, int r, int c) { post(out[band].mail + r + c * stacked_rows, value); });
+#pragma unroll
+        for (int s = t + 1; s < tiles; ++s) {
+            load_operand(b, shared.lower + s * 8 + t * 8 * lower_leading, 1, lower_leading);
+#pragma unroll
+            for (Band& band : stack.bands) multiply_patch<-1>(band.columns[s], band.columns[t], b);
+        }
+#pragma unroll
+        for (int band = 0; band < 2; ++band)
+            if (out[band].to != nullptr) each_of(stack.bands[band], t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
+    }
+    if (Riders) ride(shared, args, member, front);
+}
+
+/* use(value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y. */
+template <class Use>
+TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Use& use) {
+#pragma unroll 1
+    for (int c = 0; c < args.columns; ++c)
+#pragma unroll
+        for (const Band& band : stack.bands) {
+            real sum[2] = {};
+#pragma unroll
+            for (int t = 0; t < tiles; ++t)
+#pragma unroll
+                for (int k = 0; k < 4; ++k)
+                    sum[k / 2] += static_cast<real>(element(band.columns[t], k)) * shared.lower[padded + c + (t * 8 + patch_column(k)) * lower_leading];
+#pragma unroll
+            for (int i = 0; i < 2; ++i) sum[i] += shuffle_xor(sum[i], 1), sum[i] += shuffle_xor(sum[i], 2);
+            if (tensor_depth() < 2 && (band.whole || tensor_depth() == 0))
+                use(band.ahead, tensor_depth() == 0 ? sum[0] : sum[1], band.row + tensor_row() + tensor_depth() * 8, c);
+        }
 }
 
 /* Factorization of all fronts in one launch, a thread block each, for blocks up to 88 (double) or 96 (single).
@@ -1781,44 +1997,33 @@ TRIFOLD_DEVICE void follow(FrontShared& shared, const trifold_args& args, trifol
  *
  * The panel: two warps take turns at the column tiles of D, their lanes holding the rows, the tile itself redundantly in registers,
  * two pivots at a time: with a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together.
- * Right-hand sides ride along as rows below D's. The other warps hold a row of [R; G] a lane and follow a tile behind. */
-/* R and G of a failed front, once more, by the warps of the stack. */
-TRIFOLD_DEVICE void spoil_neighbours(const trifold_args& args, trifold_int member, const Front& front) {
-    const real nan = static_cast<real>(not_a_number());
-    for (int e = thread_index() - pivot_warps * warp_lanes; e < padded * padded; e += stacked_warps * warp_lanes) {
-        if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
-        if (front.behind >= 0) behind_of(args, member, front.block)[e] = nan;
-    }
-}
-
+ * Right-hand sides ride along as rows below D's. The other warps, the stack's, follow a tile behind with [R; G]: a
+ * row a lane (panel_dataflow), or bands of 16 rows in registers (stack_dataflow). */
 /* L, its diagonal tiles inverted. */
 TRIFOLD_DEVICE void store_lower(const FrontShared& shared, real* to) {
 #pragma unroll 1
     for (int e = thread_index(); e < padded * padded; e += threads) {
         const int r = e % padded, c = e / padded;
         real value = shared.lower[r + c * lower_leading];
-        if (r / 8 == c / 8) value = shared.inverse[c / 8][r % 8 + c % 8 * 8];
+        if (r / 8 == c / 8) value = shared.inverse[c / 8][r % 8 * 8 + c % 8];
         if (r >= c / 8 * 8) to[e] = value;
     }
 }
 
-/* What the neighbours subtract from their right-hand sides: R y and G y; and y itself. */
-TRIFOLD_DEVICE void leave_riders(const FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+/* use(ahead, value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y; a lane has a row. */
+template <class Use>
+TRIFOLD_DEVICE void each_rider(const FrontShared& shared, const trifold_args& args, const Use& use) {
     constexpr int workers = stacked_warps * warp_lanes;
     const int first = thread_index() - pivot_warps * warp_lanes;
 #pragma unroll 1
     for (int e = first; e < 2 * padded * static_cast<int>(args.columns); e += workers) {
         const int row = e % (2 * padded), c = e / (2 * padded);
-        const bool ahead = row < padded;
-        if ((ahead ? front.next : front.behind) < 0) continue;
         real sum[4] = {};
 #pragma unroll 4
         for (int k = 0; k < padded; k += 4)
 #pragma unroll
             for (int q = 0; q < 4; ++q) sum[q] += shared.stacked[row + (k + q) * stacked_leading] * shared.lower[padded + c + (k + q) * lower_leading];
-        const real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-        if (sends_messages(front)) send(message_of(args, member, front.block, row, padded + c), total, front.run);
-        neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + row % padded] = total;
+        use(row < padded, (sum[0] + sum[1]) + (sum[2] + sum[3]), row % padded, c);
     }
 }
 TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
@@ -1828,66 +2033,103 @@ TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& 
         if (r < block_size && c < args.columns)
             static_cast<real*>(args.x)[rhs_at(s, member, block, r, c)] = shared.lower[padded + c + r * lower_leading];
     }
-    for (int c = thread_index(); c < args.columns; c += threads) {
+    for (int c = thread_index() / warp_lanes; c < args.columns; c += warps) {
         double sum = 0;
-        for (int r = 0; r < block_size; ++r) {
+        for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) {
             const double y = static_cast<double>(shared.lower[padded + c + r * lower_leading]);
             sum += y * y;
         }
-        buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC)[block_index(member, block) * TRIFOLD_RHS + c] = sum;
+        for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+        if (thread_index() % warp_lanes == 0) buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC)[block_index(member, block) * TRIFOLD_RHS + c] = sum;
     }
 }
-
-/* A failed front becomes NaN as a whole, so that everything it feeds does. */
-TRIFOLD_DEVICE void spoil(FrontShared& shared) {
-    const real nan = static_cast<real>(not_a_number());
-    for (int e = thread_index(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
-    for (int e = thread_index(); e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
-    for (int e = thread_index(); e < stacked_leading * padded; e += threads) shared.stacked[e] = nan;
+/* ... and where they look for it. */
+TRIFOLD_DEVICE void leave_rider(const trifold_args& args, trifold_int member, const Front& front, bool ahead, real value, int r, int c) {
+    if ((ahead ? front.next : front.behind) < 0) return;
+    if (sends_messages(front)) post(message_of(args, member, front.block, ahead ? r : padded + r, padded + c), value);
+    neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + r] = value;
 }
 
 /* The warps of the stack let the fronts that wait for this one go on. */
-template <bool Riders>
 TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
-    if (Riders) {
-        meet(shared, stack_barrier, stacked_warps * warp_lanes);
-        leave_riders(shared, args, member, front);
-    }
     meet(shared, stack_barrier, stacked_warps * warp_lanes);
     if (thread_index() == pivot_warps * warp_lanes) release_front(args, member, front, failed);
+}
+
+/* A failed front becomes NaN as a whole, so that everything it feeds does; R and G once more, by the warps of the stack. */
+template <bool Riders>
+TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    constexpr int first = pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
+    const real nan = static_cast<real>(not_a_number());
+    for (int e = thread_index(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
+    for (int e = thread_index(); e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
+    block_sync();
+    if (thread_index() < first) return;
+    for (int e = thread_index() - first; e < padded * padded; e += workers) {
+        if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
+        if (front.behind >= 0) behind_of(args, member, front.block)[e] = nan;
+    }
+    if (Riders)
+        for (int e = thread_index() - first; e < stacked_rows * args.columns; e += workers)
+            leave_rider(args, member, front, e % stacked_rows < padded, nan, e % padded, e / stacked_rows);
+    leave_front(shared, args, member, front, true);
+}
+
+/* The couplings and what becomes of them, by the warps of the stack. The last tile's barrier has shown them every failure. */
+template <bool Riders>
+TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed) {
+    const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
+    if constexpr (in_registers) {
+        Stack stack = empty_stack();
+        start_stack(stack, shared, args, member, front);
+        solve_stack<Riders>(stack, shared, args, member, front);
+        if (fed || shared.pivots.failed_row >= 0) return;
+        if (Riders) {
+            meet(shared, stack_barrier, stacked_warps * warp_lanes);
+            each_rider(stack, shared, args, leave);
+        }
+    } else {
+        if (front.level > 0) make_couplings(shared, args, member, front);
+        solve_rows<Riders>(shared, args, member, front);
+        if (fed || shared.pivots.failed_row >= 0) return;
+        if (Riders) {
+            meet(shared, stack_barrier, stacked_warps * warp_lanes);
+            each_rider(shared, args, leave);
+        }
+    }
+    leave_front(shared, args, member, front, false);
+}
+
+/* D, by the pivots' warps. */
+TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const int warp = thread_index() / warp_lanes;
+    if (in_registers)
+#pragma unroll 1
+        for (int t = warp; t < tiles; t += pivot_warps)
+            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) shared.inverse[t][e] = e % 8 == e / 8 ? real(1) : real(0);
+    warp_sync();
+    if (gets_messages(front)) receive_pivots(shared, args, member, front);
+#pragma unroll 1
+    for (int t = warp; t < tiles; t += pivot_warps) factor_column_tile(shared, t);
 }
 
 template <bool Riders>
 TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
-    const int warp = thread_index() / warp_lanes;
     bool fed = load_front<Riders>(shared, args, member, front);
-    const bool in_stack = warp >= pivot_warps, by_messages = gets_messages(front);
-    if (by_messages) receive_updates(shared, args, member, front);
-    if (in_stack) {
-        if (front.level > 0 && !by_messages) make_couplings(shared, args, member, front);
-        follow<Riders>(shared, args, member, front);
-    } else {
-#pragma unroll 1
-        for (int t = warp; t < tiles; t += pivot_warps) factor_column_tile(shared, t);
-    }
-    /* The last tile's barrier has shown every failure to the warps of the stack. */
-    if (in_stack && !fed && shared.pivots.failed_row < 0) leave_front<Riders>(shared, args, member, front, false);
+    if (gets_messages(front) && right_child(front) < 0) clear_right(shared);
+    if (thread_index() >= pivot_warps * warp_lanes)
+        eliminate_stack<Riders>(shared, args, member, front, fed);
+    else
+        eliminate_pivots(shared, args, member, front);
     block_sync();
     /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */
-    if (by_messages && shared.pivots.failed_row >= 0 &&
+    if (gets_messages(front) && shared.pivots.failed_row >= 0 &&
         await_fronts(args, member, front.run, left_child(front), right_child(front)))
         fed = true;
     report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
-    if (fed || shared.pivots.failed_row >= 0) {
-        spoil(shared);
-        block_sync();
-        if (in_stack) {
-            spoil_neighbours(args, member, front);
-            leave_front<Riders>(shared, args, member, front, true);
-        }
-    }
+    if (fed || shared.pivots.failed_row >= 0) spoil<Riders>(shared, args, member, front);
     store_lower(shared, factor_of(args, member, front.block));
     if (Riders) store_riders(shared, args, member, front.block);
 }

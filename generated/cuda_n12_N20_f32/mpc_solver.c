@@ -227,11 +227,10 @@ static const region zeroed_sm_87[] = {
     {101120, 160}, /* flag */
     {101376, 5120}, /* update_words */
     {106496, 2560}, /* solution_words */
-    {109056, 87040}, /* message */
 };
 
 static const struct mpc_program programs[] = {
-    {"sm_87", mpc_image_sm_87, 6, 5, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 2, 2, 2, 5, 5, 9, 9}, 0, 256, 512},
+    {"sm_87", mpc_image_sm_87, 6, 4, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 2, 2, 2, 5, 5, 9, 9}, 0, 256, 512},
 };
 /* clang-format on */
 

@@ -2,7 +2,7 @@
  * f32, up to 1 system(s) at once. Made by Trifold for cuda:sm_87; do not edit. To make it again:
  *   trifold export --block 12 --horizon 20 --precision f32 --target cuda:sm_87 --prefix mpc --no-binaries
  *
- * Device memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 196096.
+ * Device memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 109056.
  *   sm_87: schedule multi-stage, variant dataflow, 6 kernels; flops of a system: factor 173952, solve 24768
  * Work and launches depend on no number but the sizes; manifest.json has them.
  */
@@ -21,7 +21,7 @@ extern "C" {
 #define MPC_HORIZON 20
 #define MPC_RHS 1
 #define MPC_BATCH 1
-#define MPC_WORKSPACE_BYTES ((size_t)196096)
+#define MPC_WORKSPACE_BYTES ((size_t)109056)
 #define MPC_ALIGNMENT 256
 /* Of the graphs: operations there may be, the most launches of one, and kernels. */
 #define MPC_OPERATIONS 7

@@ -12,6 +12,19 @@ static_assert(padded % strip_columns == 0, "strips are whole, bands may lack the
 constexpr int lower_squares = bands * (bands + 1) / 2, lower_rounds = (lower_squares + warps - 1) / warps;
 static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
 
+/* [R; G] in the stack's registers, where results of tensor instructions are operands of others as they stand; in single precision too
+ * these are sums in double precision, made by the same instructions. Else a lane has a row. */
+constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS;
+template <bool Wide>
+struct ProductOf {
+    typedef double type;
+};
+template <>
+struct ProductOf<false> {
+    typedef real type;
+};
+typedef ProductOf<in_registers>::type product;
+
 /* R of the front to the left and G of the one to the right come into places of their own, or where they find no room, into the
  * rows of [R; G] before those are needed. */
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;
@@ -25,7 +38,7 @@ struct FrontShared {
     trifold_int ticket;
     unsigned arrivals[16]; /* at the named barriers */
     double diagonal[padded];
-    real inverse[tiles][64];                      /* of the diagonal tiles, column-major */
+    alignas(16) real inverse[tiles][64];          /* of L's diagonal tiles, row-major; before, the identity, faster to load there than to make */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
@@ -44,7 +57,7 @@ TRIFOLD_DEVICE void meet(FrontShared& shared, int barrier, int count) { named_sy
 
 /* A warp's product of a band and a strip, four elements a lane: by tensor instructions as they come, else four rows. */
 struct Patch {
-    real at[tensor_columns][tensor_vectors][2];
+    product at[tensor_columns][tensor_vectors][2];
 };
 static_assert(tensor_columns * tensor_vectors == 2, "four elements a lane");
 template <class P>
@@ -68,17 +81,17 @@ TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a
         const int second = whole ? 8 : 0;
 #pragma unroll 2
         for (int k = 0; k < depth; k += 4 * Quads) {
-            real lines[tensor_columns][Quads];
+            product lines[tensor_columns][Quads];
 #pragma unroll
             for (int i = 0; i < Quads; ++i)
 #pragma unroll
-                for (int c = 0; c < tensor_columns; ++c) lines[c][i] = Sign * a[(k + 4 * i) * a_leading + c * second];
+                for (int c = 0; c < tensor_columns; ++c) lines[c][i] = static_cast<product>(Sign * a[(k + 4 * i) * a_leading + c * second]);
 #pragma unroll
             for (int strip = 0; strip < Strips; ++strip) {
                 if (strip >= count) continue;
-                real others[Quads];
+                product others[Quads];
 #pragma unroll
-                for (int i = 0; i < Quads; ++i) others[i] = b[strip * Columns + (k + 4 * i) * b_leading];
+                for (int i = 0; i < Quads; ++i) others[i] = static_cast<product>(b[strip * Columns + (k + 4 * i) * b_leading]);
                 tensor_multiply<Quads>(patches[strip].at, lines, others);
             }
         }
@@ -106,14 +119,17 @@ TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const 
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         const int r = row + patch_row(k), c = column + patch_column(k);
-        if (padded % 16 == 0 || (r < padded && c < padded)) use(element(patch, k), r, c);
+        if (padded % 16 == 0 || (r < padded && c < padded)) use(static_cast<real>(element(patch, k)), r, c);
     }
 }
+
+/* Copies that a thread starts together: more, where their addresses take no registers that the stack needs. */
+constexpr int fetches_together = in_registers ? 1 : 4, copies_together = in_registers ? 2 : 4;
 
 /* Starts the copy of a block of the workspace, by `workers` threads together. */
 TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = thread_index(), int workers = threads) {
     constexpr int vectors = padded / vector_width;
-#pragma unroll 4
+#pragma unroll copies_together
     for (int e = worker; e < vectors * padded; e += workers)
         copy_async(to + e % vectors * vector_width + e / vectors * leading, from + e * vector_width);
 }

@@ -123,7 +123,7 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
 /* The lower triangle of D, the identity in the padding, on its way. */
 TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
     const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
-#pragma unroll 4
+#pragma unroll fetches_together
     for (int e = thread_index(); e < padded * padded; e += threads) {
         const Place at = place(e);
         const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
@@ -139,7 +139,7 @@ TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_i
 TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int neighbour, trifold_int block) {
     const bool below = neighbour > block; /* then it is E of the block, else the neighbour's transposed */
     const real* from = global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + (below ? block : neighbour) * TRIFOLD_E_STAGE;
-#pragma unroll 4
+#pragma unroll fetches_together
     for (int e = thread_index(); e < padded * padded; e += threads) {
         const Place at = place(e);
         const int i = TRIFOLD_E_ROW == 1 ? at.u : at.v, j = TRIFOLD_E_ROW == 1 ? at.v : at.u;

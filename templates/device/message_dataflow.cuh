@@ -13,53 +13,104 @@ TRIFOLD_DEVICE trifold_int right_child(const Front& front) {
     return right < TRIFOLD_HORIZON ? right : -1;
 }
 
-/* Element (row, column) of a front's [R; G], or from column `padded` on, of the product with its right-hand sides. */
-TRIFOLD_DEVICE trifold_word* message_of(const trifold_args& args, trifold_int member, trifold_int block, int row, int column) {
-    const trifold_int front = member * TRIFOLD_MESSAGE_FRONTS + ((block + 1) >> message_level) - 1;
-    return buffer<trifold_word>(args, TRIFOLD_OFFSET_MESSAGE) + ((front * (padded + riders) + column) * stacked_rows + row) * message_words;
+/* A message is a number's bits in a word of their size, and zero as long as nothing has come. The number zero is sent as minus zero. Who has
+ * taken it clears it for the next run, so one thread alone looks at it. */
+template <int Bytes>
+struct MailOf {
+    typedef trifold_word type;
+};
+template <>
+struct MailOf<4> {
+    typedef unsigned type;
+};
+typedef MailOf<sizeof(real)>::type Mail;
+TRIFOLD_DEVICE void post(Mail* to, real value) {
+    Mail bits;
+    copy_bits(bits, value);
+    store_word(to, bits == 0 ? Mail(1) << (sizeof(Mail) * 8 - 1) : bits);
+}
+TRIFOLD_DEVICE real content_of(Mail mail) {
+    real value;
+    copy_bits(value, mail);
+    return value;
 }
 
-/* What a thread receives of both children: a row of [R; G], and of every column tile some columns. Where nothing is to come it looks
- * at what is sure to. */
+/* Element (row, column) of a front's [R; G], or from column `padded` on, of the product with its right-hand sides. */
+TRIFOLD_DEVICE Mail* message_of(const trifold_args& args, trifold_int member, trifold_int block, int row, int column) {
+    const trifold_int front = member * TRIFOLD_MESSAGE_FRONTS + ((block + 1) >> message_level) - 1;
+    return buffer<Mail>(args, TRIFOLD_OFFSET_MESSAGE) + (front * (padded + riders) + column) * stacked_rows + row;
+}
+
+/* What a thread receives of both children: a row of [R; G], and of every column tile some columns. */
 constexpr int row_threads = threads / stacked_rows >= 4 ? 4 : 2, row_columns = 8 / row_threads;
 struct Inbox {
-    const trifold_word *left, *right;
-    real *left_to, *right_to; /* null: nothing comes */
+    Mail *left, *right; /* null: nothing comes */
+    real *left_to, *right_to;
     int left_leading, right_leading;
 };
 TRIFOLD_DEVICE Inbox inbox_of(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const trifold_int left = left_child(front), right = right_child(front);
+    const trifold_int right = right_child(front);
     const int row = thread_index() % stacked_rows, column = thread_index() / stacked_rows % row_threads;
     const bool mine = thread_index() < row_threads * stacked_rows, is_r = row < padded;
-    const bool has_left = mine && (is_r || front.behind >= 0), has_right = mine && right >= 0 && (!is_r || front.next >= 0);
     Inbox inbox{};
-    inbox.left = message_of(args, member, left, has_left ? row : 0, column);
-    inbox.right = has_right ? message_of(args, member, right, row, column) : inbox.left;
+    if (mine && (is_r || front.behind >= 0)) inbox.left = message_of(args, member, left_child(front), row, column);
+    if (mine && right >= 0 && (!is_r || front.next >= 0)) inbox.right = message_of(args, member, right, row, column);
     inbox.left_leading = is_r ? pulled_leading : stacked_leading, inbox.right_leading = is_r ? stacked_leading : pulled_leading;
-    if (has_left) inbox.left_to = (is_r ? left_of(shared) : shared.stacked) + row + column * inbox.left_leading;
-    if (has_right) inbox.right_to = (is_r ? shared.stacked + row : right_of(shared) + row - padded) + column * inbox.right_leading;
+    inbox.left_to = (is_r ? left_of(shared) : shared.stacked) + row + column * inbox.left_leading;
+    inbox.right_to = (is_r ? shared.stacked + row : right_of(shared) + row - padded) + column * inbox.right_leading;
     return inbox;
 }
 
-/* Column tile t, to where the products look for it. */
-TRIFOLD_DEVICE void receive_tile(const Inbox& inbox, int t, trifold_int run) {
-    constexpr int apart = row_threads * stacked_rows * message_words;
-    const int first = t * 8 * stacked_rows * message_words;
-    Message left[row_columns], right[row_columns];
-    for (bool come = false; !come;) {
+/* Looks at a row's columns of a tile. */
+struct Looks {
+    Mail at[row_columns];
+};
+constexpr int column_step = row_threads * stacked_rows, tile_step = 8 * stacked_rows;
+TRIFOLD_DEVICE void look_at(Looks& looks, const Mail* from) {
 #pragma unroll
-        for (int k = 0; k < row_columns; ++k) left[k] = look(inbox.left + first + k * apart), right[k] = look(inbox.right + first + k * apart);
-        come = true;
+    for (int k = 0; k < row_columns; ++k) looks.at[k] = from == nullptr ? Mail(1) : load_word(from + k * column_step);
+}
+TRIFOLD_DEVICE bool have_come(const Looks& looks) {
+    bool come = true;
 #pragma unroll
-        for (int k = 0; k < row_columns; ++k) come = has_come(left[k], run) && has_come(right[k], run) && come;
-        if (!come) spin();
+    for (int k = 0; k < row_columns; ++k) come = looks.at[k] != 0 && come;
+    return come;
+}
+TRIFOLD_DEVICE void store_looks(real* to, int leading, const Looks& looks) {
+#pragma unroll
+    for (int k = 0; k < row_columns; ++k) to[k * row_threads * leading] = content_of(looks.at[k]);
+}
+TRIFOLD_DEVICE void clear(Mail* from) {
+#pragma unroll
+    for (int k = 0; k < row_columns; ++k) store_word(from + k * column_step, Mail(0));
+}
+
+/* Column tile after column tile to where the products look for it, then use(t). The next tile is looked at before the products. */
+template <class Use>
+TRIFOLD_DEVICE void receive_tiles(Inbox inbox, const Use& use) {
+    Looks left, right;
+    look_at(left, inbox.left), look_at(right, inbox.right);
+#pragma unroll 1
+    for (int t = 0; t < tiles; ++t) {
+        while (!(have_come(left) && have_come(right))) {
+            spin();
+            look_at(left, inbox.left), look_at(right, inbox.right);
+        }
+        if (inbox.left != nullptr) {
+            store_looks(inbox.left_to, inbox.left_leading, left);
+            clear(inbox.left);
+            inbox.left += tile_step, inbox.left_to += 8 * inbox.left_leading;
+        }
+        if (inbox.right != nullptr) {
+            store_looks(inbox.right_to, inbox.right_leading, right);
+            clear(inbox.right);
+            inbox.right += tile_step, inbox.right_to += 8 * inbox.right_leading;
+        }
+        if (t + 1 < tiles) look_at(left, inbox.left), look_at(right, inbox.right);
+        block_sync();
+        use(t);
     }
-    if (inbox.left_to != nullptr)
-#pragma unroll
-        for (int k = 0; k < row_columns; ++k) inbox.left_to[(t * 8 + k * row_threads) * inbox.left_leading] = content_of(left[k]);
-    if (inbox.right_to != nullptr)
-#pragma unroll
-        for (int k = 0; k < row_columns; ++k) inbox.right_to[(t * 8 + k * row_threads) * inbox.right_leading] = content_of(right[k]);
+    warp_sync();
 }
 
 /* What does not exist is zero. */
@@ -97,76 +148,31 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
     }
 }
 
-/* Two bands of the couplings. */
-struct StackShare {
-    const real* other;
-    real* band; /* where the first factor stands and the product will */
-    bool whole;
-    Patch sums[strips];
-};
-TRIFOLD_DEVICE StackShare stack_share(FrontShared& shared, int band) {
-    const int unit = 2 * (thread_index() / warp_lanes - pivot_warps) + band, row = unit % bands * 16;
-    const bool ahead = unit < bands;
-    return {ahead ? right_of(shared) : left_of(shared), shared.stacked + (ahead ? 0 : padded) + row, row + 8 < padded, {}};
-}
-TRIFOLD_DEVICE void multiply_stack(StackShare& share, int t) {
-    multiply_band<-1, 2, strip_columns>(share.sums, share.band + t * 8 * stacked_leading, stacked_leading, share.other + t * 8 * pulled_leading, pulled_leading,
-                                        share.whole, strips, 8);
-}
-TRIFOLD_DEVICE void store_stack(const StackShare& share) {
-#pragma unroll
-    for (int strip = 0; strip < strips; ++strip)
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            if (padded % 16 == 0 || share.whole || patch_row(k) < 8)
-                share.band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(share.sums[strip], k);
-}
-
-/* The updates of D and the couplings by the last pair. The pivots' warps have what they need, and the stack's have met. */
-TRIFOLD_DEVICE void receive_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    static_assert(!has_messages || (has_room && bands <= 2 && bands == stacked_warps && strip_columns == 8), "two bands a warp");
-    const bool in_stack = thread_index() >= pivot_warps * warp_lanes;
-    const Inbox inbox = inbox_of(shared, args, member, front);
-    if (right_child(front) < 0) clear_right(shared);
+/* D when the last pair has updated it, by the pivots' warps: each has what it needs. */
+TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
-    StackShare first = stack_share(shared, 0), second = stack_share(shared, 1);
-    if (!in_stack) each_pivot(pivots, shared, [](real& value, const real& at) { value = at; });
-#pragma unroll 1
-    for (int t = 0; t < tiles; ++t) {
-        receive_tile(inbox, t, front.run);
-        block_sync();
-        if (in_stack) {
-            multiply_stack(first, t);
-            multiply_stack(second, t);
-        } else {
-            multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
-            multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
-        }
-    }
+    each_pivot(pivots, shared, [](product& value, const real& at) { value = static_cast<product>(at); });
+    receive_tiles(inbox_of(shared, args, member, front), [&](int t) {
+        multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
+        multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
+    });
+    each_pivot(pivots, shared, [](product value, real& at) { at = static_cast<real>(value); });
     warp_sync();
-    if (in_stack) {
-        store_stack(first);
-        store_stack(second);
-        meet(shared, stack_barrier, stacked_warps * warp_lanes);
-    } else {
-        each_pivot(pivots, shared, [](real value, real& at) { at = value; });
-        warp_sync();
-    }
 }
 
-/* What the last pair takes from the right-hand sides, by one warp. */
-TRIFOLD_DEVICE void receive_riders(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const trifold_int left = left_child(front), right = right_child(front);
-#pragma unroll 1
-    for (int e = thread_index() % warp_lanes; e < padded * static_cast<int>(args.columns); e += warp_lanes) {
-        const int r = e % padded, c = e / padded;
-        const trifold_word* from_left = message_of(args, member, left, r, padded + c);
-        const trifold_word* from_right = message_of(args, member, right < 0 ? left : right, padded + r, padded + c);
-        const Message by_left = look(from_left), by_right = look(from_right);
-        real* at = shared.lower + padded + c + r * lower_leading;
-        real value = *at - receive(by_left, from_left, front.run);
-        if (right >= 0) value -= receive(by_right, from_right, front.run);
-        *at = value;
+/* What the last pair takes from row r of right-hand side c. */
+TRIFOLD_DEVICE real receive_rider(const trifold_args& args, trifold_int member, const Front& front, int r, int c) {
+    const trifold_int right = right_child(front);
+    Mail* const from_left = message_of(args, member, left_child(front), r, padded + c);
+    Mail* const from_right = right < 0 ? nullptr : message_of(args, member, right, padded + r, padded + c);
+    Mail by_left = load_word(from_left), by_right = right < 0 ? Mail(1) : load_word(from_right);
+    while (by_left == 0 || by_right == 0) {
+        spin();
+        by_left = load_word(from_left);
+        if (right >= 0) by_right = load_word(from_right);
     }
-    warp_sync();
+    store_word(from_left, Mail(0));
+    if (right < 0) return content_of(by_left);
+    store_word(from_right, Mail(0));
+    return content_of(by_left) + content_of(by_right);
 }

@@ -28,7 +28,7 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
             for (int h = 0; h < own_bands; ++h)
 #pragma unroll
                 for (int k = 0; k < 4; ++k)
-                    if (inside(h, k)) columns[h * 16 + patch_row(k) + patch_column(k) * leading] = element(sums[h][0], k);
+                    if (inside(h, k)) columns[h * 16 + patch_row(k) + patch_column(k) * leading] = static_cast<real>(element(sums[h][0], k));
             warp_sync();
         }
     }
@@ -66,17 +66,20 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
     }
 }
 
-TRIFOLD_DEVICE void store_tile_rows(real* tile_columns, const real (&a)[row_sets][8], int t) {
+/* The lanes that had the tile's own rows have the inverse's columns. */
+TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_sets][8], int t) {
 #pragma unroll
     for (int q = 0; q < row_sets; ++q) {
         const int r = thread_index() % warp_lanes + q * warp_lanes;
-        if (r < t * 8 || r >= padded) continue;
+        if (r >= padded || (!in_registers && r < t * 8)) continue; /* nobody looks above the tile */
+        real* to = r / 8 == t ? shared.inverse[t] + r % 8 : shared.lower + r + t * 8 * lower_leading;
+        const int leading = r / 8 == t ? 8 : lower_leading;
 #pragma unroll
-        for (int c = 0; c < 8; ++c) tile_columns[r + c * lower_leading] = a[q][c];
+        for (int c = 0; c < 8; ++c) to[c * leading] = a[q][c];
     }
 }
 
-/* The inverse of tile t's factor, column-major: lane c < 8 solves for column c; and the pivots. */
+/* The inverse of tile t's factor where that stands in shared memory: lane c < 8 solves for column c. */
 TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
     const int lane = thread_index() % warp_lanes;
     const real* l = shared.lower + t * 8 * (lower_leading + 1);
@@ -90,9 +93,7 @@ TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
     }
     if (lane < 8) {
 #pragma unroll
-        for (int r = 0; r < 8; ++r) shared.inverse[t][r + lane * 8] = z[r];
-        const real root = l[lane * (lower_leading + 1)];
-        shared.diagonal[t * 8 + lane] = static_cast<double>(root) * static_cast<double>(root);
+        for (int r = 0; r < 8; ++r) shared.inverse[t][r * 8 + lane] = z[r];
     }
 }
 
@@ -106,13 +107,18 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
     const int lane = thread_index() % warp_lanes;
     update_rows<1>(a, rows, leading, 0, limit, shared.lower, t, [](int) {});
     wait();
-    real l[8][8];
-    load_tile(l, shared.lower + t * 8 * (lower_leading + 1), lower_leading);
 #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-        a[0][c] *= shared.reciprocal[t * 8 + c];
+    for (int c = 7; c >= 0; --c) {
+        real sum = 0;
 #pragma unroll
-        for (int k = c + 1; k < 8; ++k) a[0][k] -= a[0][c] * l[k][c];
+        for (int k = 0; k <= c; k += vector_width) {
+            real v[vector_width];
+            load_vector(v, shared.inverse[t] + c * 8 + k);
+#pragma unroll
+            for (int e = 0; e < vector_width; ++e)
+                if (k + e <= c) sum += a[0][k + e] * v[e];
+        }
+        a[0][c] = sum;
     }
     if (lane < limit) {
 #pragma unroll
@@ -121,7 +127,8 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
     warp_sync();
 }
 
-/* Column tile t of D by one warp: the rows below it, and the tile itself in every lane. */
+/* Column tile t of D by one warp: the rows below it, the tile itself in every lane, and the inverse of its factor, which is what the
+ * elimination makes of the identity: that needs no row of its own, but those of the tile. */
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
     update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t, [&](int s) {
@@ -130,50 +137,46 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real* own = shared.lower + t * 8 * lower_leading;
     real d[8][8];
     load_tile(d, own + t * 8, lower_leading);
-    const Kept kept{nullptr, shared.reciprocal + t * 8};
-    const bool stands = eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), kept);
-    warp_sync();
-    if (stands)
-        store_tile_rows(own, a, t);
-    else
-        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, kept);
+    const int lane = thread_index() % warp_lanes;
+#pragma unroll
+    for (int q = 0; q < row_sets; ++q)
+#pragma unroll
+        for (int c = 0; c < 8; ++c)
+            if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = in_registers ? shared.inverse[t][c * 8 + lane % 8] : lane % 8 == c ? real(1) : real(0);
+    double* const pivots = shared.diagonal + t * 8;
+    if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {pivots, nullptr})) {
+        store_tile_rows(shared, a, t);
+    } else {
+        warp_sync();
+        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {pivots, shared.reciprocal + t * 8});
+        invert_tile(shared, t);
+    }
     warp_sync();
     if (t + 1 < tiles) named_arrive(shared.arrivals[pivot_barrier + t % 2], pivot_barrier + t % 2, pivot_party);
     named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party);
-    invert_tile(shared, t);
 }
 
-/* R and G, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too, and where other fronts
- * wait for R and G, after these. */
+/* Column tile t of the right-hand sides, by one warp. */
+TRIFOLD_DEVICE void solve_riders(FrontShared& shared, int t) {
+    real a[1][8];
+    follow_tile(a, shared, shared.lower + padded, lower_leading, riders, t, [] {});
+}
+
+/* R and G a lane a row, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too. */
 template <bool Riders>
-TRIFOLD_DEVICE void follow(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE void solve_rows(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     const int first = (thread_index() / warp_lanes - pivot_warps) * warp_lanes, row = first + thread_index() % warp_lanes;
     real* to = nullptr;
     if (row < padded && front.next >= 0) to = next_of(args, member, front.block) + row;
     if (row >= padded && row < 2 * padded && front.behind >= 0) to = behind_of(args, member, front.block) + row - padded;
-    const bool sends = sends_messages(front);
-    trifold_word* const messages = to != nullptr && sends ? message_of(args, member, front.block, row, 0) : nullptr;
-    const auto solve_riders = [&](int t) {
-        real a[1][8];
-        follow_tile(a, shared, shared.lower + padded, lower_leading, riders, t, [] {});
-    };
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
         real a[1][8];
         follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barrier + t, tile_party); });
-        if (messages != nullptr) {
-#pragma unroll
-            for (int c = 0; c < 8; ++c) send(messages + (t * 8 + c) * stacked_rows * message_words, a[0][c], front.run);
-        }
         if (to != nullptr) {
 #pragma unroll
             for (int c = 0; c < 8; ++c) to[(t * 8 + c) * padded] = a[0][c];
         }
-        if (Riders && first == 0 && !sends) solve_riders(t);
-    }
-    if (Riders && first == 0 && sends) {
-        if (gets_messages(front)) receive_riders(shared, args, member, front);
-#pragma unroll 1
-        for (int t = 0; t < tiles; ++t) solve_riders(t);
+        if (Riders && first == 0) solve_riders(shared, t);
     }
 }

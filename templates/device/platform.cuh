@@ -70,6 +70,19 @@ TRIFOLD_DEVICE void load_words(trifold_word (&words)[1], const trifold_word* fro
 TRIFOLD_DEVICE void load_words(trifold_word (&words)[2], const trifold_word* from) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(from));
 }
+/* One of as many bytes as a number has. */
+TRIFOLD_DEVICE void store_word(trifold_word* to, trifold_word word) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word)); }
+TRIFOLD_DEVICE void store_word(unsigned* to, unsigned word) { asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word)); }
+TRIFOLD_DEVICE trifold_word load_word(const trifold_word* from) {
+    trifold_word word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from));
+    return word;
+}
+TRIFOLD_DEVICE unsigned load_word(const unsigned* from) {
+    unsigned word;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from));
+    return word;
+}
 /* The same bits as another type. */
 template <class To, class From>
 TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
@@ -195,6 +208,7 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c0)[2], float (&c1)[2], const float 
  * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
  * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
 constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
+[[maybe_unused]] constexpr bool results_are_operands = true; /* those of a strip of 8 are A's of the next product, its columns at k in the order 0 2 4 6 1 3 5 7 */
 TRIFOLD_DEVICE int tensor_depth() { return thread_index() % 4; }
 TRIFOLD_DEVICE int tensor_row() { return thread_index() % warp_lanes / 4; }
 TRIFOLD_DEVICE int tensor_column() { return thread_index() % warp_lanes / 4; }

@@ -73,6 +73,15 @@ TRIFOLD_DEVICE void load_words(trifold_word (&words)[Count], const trifold_word*
 #pragma unroll
     for (int k = 0; k < Count; ++k) words[k] = __hip_atomic_load(from + k, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
+/* One of as many bytes as a number has. */
+template <class T>
+TRIFOLD_DEVICE void store_word(T* to, T word) {
+    __hip_atomic_store(to, word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+template <class T>
+TRIFOLD_DEVICE T load_word(const T* from) {
+    return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
 /* The same bits as another type. */
 template <class To, class From>
 TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
@@ -136,6 +145,7 @@ TRIFOLD_DEVICE void store_vector(float* to, const float (&from)[4]) {
  * each, of line lane % 16 and column lane / 16, and gets lines lane / 16 + 4 i of column lane % 16. Line i of A is row
  * 4 (i % 4) + i / 4 here, so that a lane's results are neighbours in memory. */
 constexpr int tensor_rows = 16, tensor_columns = 1, tensor_vectors = 2;
+[[maybe_unused]] constexpr bool results_are_operands = false;
 TRIFOLD_DEVICE int tensor_depth() { return thread_index() % warp_lanes / 16; }
 TRIFOLD_DEVICE int tensor_row() { return thread_index() % 4 * 4 + thread_index() % 16 / 4; }
 TRIFOLD_DEVICE int tensor_column() { return thread_index() % 16; }

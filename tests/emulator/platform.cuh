@@ -61,6 +61,16 @@ TRIFOLD_MACHINE void load_words(trifold_word (&words)[Count], const trifold_word
     if (reinterpret_cast<unsigned long long>(from) % sizeof words != 0) emulator->fail("an address that is no multiple of 16", TRIFOLD_HERE);
     for (int k = 0; k < Count; ++k) emulator->load_relaxed(from + k, &words[k], sizeof words[k], TRIFOLD_HERE);
 }
+template <class T>
+TRIFOLD_MACHINE void store_word(T* to, T word) {
+    emulator->store_relaxed(to, &word, sizeof word, TRIFOLD_HERE);
+}
+template <class T>
+TRIFOLD_MACHINE T load_word(const T* from) {
+    T word;
+    emulator->load_relaxed(from, &word, sizeof word, TRIFOLD_HERE);
+    return word;
+}
 template <class To, class From>
 TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
     static_assert(sizeof(To) == sizeof(From), "as many bits");
@@ -129,6 +139,7 @@ TRIFOLD_MACHINE void tensor_multiply(T (&c0)[2], T (&c1)[2], const T (&columns)[
 }
 
 constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
+[[maybe_unused]] constexpr bool results_are_operands = true;
 TRIFOLD_MACHINE int tensor_depth() { return thread_index() % 4; }
 TRIFOLD_MACHINE int tensor_row() { return thread_index() % warp_lanes / 4; }
 TRIFOLD_MACHINE int tensor_column() { return thread_index() % warp_lanes / 4; }

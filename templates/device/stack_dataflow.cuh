@@ -1,0 +1,175 @@
+/* [R; G] in registers: a warp of the stack has two bands of 16 rows, a patch a column tile. Results of products are operands of the next
+ * as they stand, so that shared memory is only where L is found, and no more than two products are between the pivots and R and G. */
+struct Band {
+    bool ahead, whole; /* of R; not half padding */
+    int row;           /* within R or G */
+    Patch columns[tiles];
+};
+struct Stack {
+    Band bands[2];
+};
+static_assert(!in_registers || (use_tensor && results_are_operands && has_room && bands == stacked_warps && strip_columns == 8), "two bands a warp");
+
+TRIFOLD_DEVICE Stack empty_stack() {
+    Stack stack{};
+#pragma unroll
+    for (int band = 0; band < 2; ++band) {
+        const int unit = 2 * (thread_index() / warp_lanes - pivot_warps) + band;
+        stack.bands[band].ahead = unit < bands;
+        stack.bands[band].row = unit % bands * 16;
+        stack.bands[band].whole = stack.bands[band].row + 8 < padded;
+    }
+    return stack;
+}
+TRIFOLD_DEVICE bool exists(const Band& band, const Front& front) { return (band.ahead ? front.next : front.behind) >= 0; }
+
+/* Where this lane's elements of a band go, from its first one's place on; null: nowhere. */
+struct Outbox {
+    Mail* mail;
+    real* to;
+};
+TRIFOLD_DEVICE Outbox outbox_of(const Band& band, const trifold_args& args, trifold_int member, const Front& front) {
+    if (!exists(band, front)) return {};
+    const int row = band.row + patch_row(0), column = patch_column(0);
+    real* to = band.ahead ? next_of(args, member, front.block) : behind_of(args, member, front.block);
+    Mail* mail = sends_messages(front) ? message_of(args, member, front.block, band.ahead ? row : padded + row, column) : nullptr;
+    return {mail, to + row + column * padded};
+}
+
+/* use(value, row, column) for its elements of column tile t that are no padding, rows and columns from the first one's place on. */
+template <class Use>
+TRIFOLD_DEVICE void each_of(const Band& band, int t, const Use& use) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+        if (k < 2 || band.whole) use(static_cast<real>(element(band.columns[t], k)), k / 2 * 8, t * 8 + k % 2);
+}
+
+/* The original couplings. */
+TRIFOLD_DEVICE void load_stack(Stack& stack, const FrontShared& shared) {
+#pragma unroll
+    for (Band& band : stack.bands)
+#pragma unroll
+        for (int t = 0; t < tiles; ++t)
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                element(band.columns[t], k) = static_cast<product>(
+                    shared.stacked[(band.ahead ? 0 : padded) + band.row + patch_row(k) % (band.whole ? 16 : 8) + (t * 8 + patch_column(k)) * stacked_leading]);
+}
+
+/* -R_k G_k' and -G_j R_j', of their columns from `first` on. */
+TRIFOLD_DEVICE void multiply_stack(Stack& stack, FrontShared& shared, int first, int depth) {
+#pragma unroll
+    for (Band& band : stack.bands) {
+        const real* own = shared.stacked + (band.ahead ? 0 : padded) + band.row + first * stacked_leading;
+        const real* other = (band.ahead ? right_of(shared) : left_of(shared)) + first * pulled_leading;
+        multiply_band<-1, 2, strip_columns>(band.columns, own, stacked_leading, other, pulled_leading, band.whole, strips, depth);
+    }
+}
+
+/* The couplings when the last pair has updated them. */
+TRIFOLD_DEVICE void start_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    if (front.level == 0)
+        load_stack(stack, shared);
+    else if (gets_messages(front))
+        receive_tiles(inbox_of(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
+    else
+        multiply_stack(stack, shared, 0, padded);
+}
+
+/* sum += Sign times a times eight rows, transposed. */
+template <int Sign, class P> /* a template, since other platforms cannot */
+TRIFOLD_DEVICE void multiply_patch(P& sum, const P& a, const product (&b)[2]) {
+    product lines[tensor_columns][2], others[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int c = 0; c < tensor_columns; ++c) lines[c][i] = a.at[c][0][i];
+        others[i] = Sign * b[i];
+    }
+    tensor_multiply<2>(sum.at, lines, others);
+}
+TRIFOLD_DEVICE void load_operand(product (&b)[2], const real* at, int row_step, int column_step) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) b[i] = static_cast<product>(at[tensor_row() * row_step + (result_row(0) + i) * column_step]);
+}
+
+/* Right-hand sides by the warps of the stack in turn, a lane a row. */
+TRIFOLD_DEVICE void ride(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    static_assert(!in_registers || padded <= warp_lanes, "a lane a row");
+    const int lane = thread_index() % warp_lanes, row = lane % padded;
+    const bool owns = lane < padded;
+#pragma unroll 1
+    for (int c = thread_index() / warp_lanes - pivot_warps; c < args.columns; c += stacked_warps) {
+        real* const at = shared.lower + padded + c + row * lower_leading;
+        real value = *at;
+        if (owns && gets_messages(front)) value -= receive_rider(args, member, front, row, c);
+        warp_sync();
+#pragma unroll
+        for (int t = 0; t < tiles; ++t) {
+            const bool mine = row / 8 == t;
+            real sum = 0;
+#pragma unroll
+            for (int k = 0; k < 8; ++k) sum += shared.inverse[t][row % 8 * 8 + k] * shuffle(value, t * 8 + k);
+            if (mine) value = sum;
+            sum = 0;
+#pragma unroll
+            for (int k = 0; k < 8; ++k) sum += shared.lower[row + (t * 8 + k) * lower_leading] * shuffle(value, t * 8 + k);
+            if (row >= t * 8 + 8) value -= sum;
+        }
+        warp_sync();
+        if (owns) *at = value;
+    }
+}
+
+/* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. Then the right-hand sides
+ * have their turn: their lag does not add up from level to level. */
+template <bool Riders>
+TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const Outbox out[2] = {outbox_of(stack.bands[0], args, member, front), outbox_of(stack.bands[1], args, member, front)};
+#pragma unroll
+    for (int t = 0; t < tiles; ++t) {
+        meet(shared, tile_barrier + t, tile_party);
+        product b[2];
+        load_operand(b, shared.inverse[t], 8, 1);
+#pragma unroll
+        for (Band& band : stack.bands) {
+            Patch solved{};
+            multiply_patch<1>(solved, band.columns[t], b);
+            band.columns[t] = solved;
+        }
+#pragma unroll
+        for (int band = 0; band < 2; ++band)
+            if (out[band].mail != nullptr)
+                each_of(stack.bands[band], t, [&](real value, int r, int c) { post(out[band].mail + r + c * stacked_rows, value); });
+#pragma unroll
+        for (int s = t + 1; s < tiles; ++s) {
+            load_operand(b, shared.lower + s * 8 + t * 8 * lower_leading, 1, lower_leading);
+#pragma unroll
+            for (Band& band : stack.bands) multiply_patch<-1>(band.columns[s], band.columns[t], b);
+        }
+#pragma unroll
+        for (int band = 0; band < 2; ++band)
+            if (out[band].to != nullptr) each_of(stack.bands[band], t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
+    }
+    if (Riders) ride(shared, args, member, front);
+}
+
+/* use(value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y. */
+template <class Use>
+TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Use& use) {
+#pragma unroll 1
+    for (int c = 0; c < args.columns; ++c)
+#pragma unroll
+        for (const Band& band : stack.bands) {
+            real sum[2] = {};
+#pragma unroll
+            for (int t = 0; t < tiles; ++t)
+#pragma unroll
+                for (int k = 0; k < 4; ++k)
+                    sum[k / 2] += static_cast<real>(element(band.columns[t], k)) * shared.lower[padded + c + (t * 8 + patch_column(k)) * lower_leading];
+#pragma unroll
+            for (int i = 0; i < 2; ++i) sum[i] += shuffle_xor(sum[i], 1), sum[i] += shuffle_xor(sum[i], 2);
+            if (tensor_depth() < 2 && (band.whole || tensor_depth() == 0))
+                use(band.ahead, tensor_depth() == 0 ? sum[0] : sum[1], band.row + tensor_row() + tensor_depth() * 8, c);
+        }
+}
