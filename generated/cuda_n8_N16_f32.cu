@@ -1068,8 +1068,10 @@ typedef ProductOf<in_registers>::type product;
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;
 constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 
-/* Named barriers: tile t is there for the stack; the warps of the stack have met; a tile is there for the next, even ones and odd ones. */
-constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, pivot_barrier = stack_barrier + 1, barriers = pivot_barrier + 2;
+/* Named barriers: tile t is there for the stack; the warps of the stack have met; a tile is there for the next, even ones and odd ones; where
+ * there are messages, a tile of them has come. */
+constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, pivot_barrier = stack_barrier + 1, message_barrier = pivot_barrier + 2;
+constexpr int barriers = message_barrier + (TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0);
 
 struct FrontShared {
     Pivots pivots;
@@ -1259,9 +1261,10 @@ TRIFOLD_DEVICE void clear(Mail* from) {
     for (int k = 0; k < row_columns; ++k) store_word(from + k * column_step, Mail(0));
 }
 
-/* Column tile after column tile to where the products look for it, then use(t). The next tile is looked at before the products. */
+/* Column tile after column tile to where the products look for it, then use(t). The next tile is looked at before the products. The pivots'
+ * warps and the stack's call this apart, so that they meet at a barrier with a name. */
 template <class Use>
-TRIFOLD_DEVICE void receive_tiles(Inbox inbox, const Use& use) {
+TRIFOLD_DEVICE void receive_tiles(FrontShared& shared, Inbox inbox, const Use& use) {
     Looks left, right;
     look_at(left, inbox.left), look_at(right, inbox.right);
 #pragma unroll 1
@@ -1281,7 +1284,7 @@ TRIFOLD_DEVICE void receive_tiles(Inbox inbox, const Use& use) {
             inbox.right += tile_step, inbox.right_to += 8 * inbox.right_leading;
         }
         if (t + 1 < tiles) look_at(left, inbox.left), look_at(right, inbox.right);
-        block_sync();
+        meet(shared, message_barrier, threads);
         use(t);
     }
     warp_sync();
@@ -1326,7 +1329,7 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
 TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
     each_pivot(pivots, shared, [](product& value, const real& at) { value = static_cast<product>(at); });
-    receive_tiles(inbox_of(shared, args, member, front), [&](int t) {
+    receive_tiles(shared, inbox_of(shared, args, member, front), [&](int t) {
         multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
         multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
     });
@@ -1886,7 +1889,7 @@ TRIFOLD_DEVICE void start_stack(Stack& stack, FrontShared& shared, const trifold
     if (front.level == 0)
         load_stack(stack, shared);
     else if (gets_messages(front))
-        receive_tiles(inbox_of(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
+        receive_tiles(shared, inbox_of(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
     else
         multiply_stack(stack, shared, 0, padded);
 }

@@ -30,8 +30,10 @@ typedef ProductOf<in_registers>::type product;
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;
 constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 
-/* Named barriers: tile t is there for the stack; the warps of the stack have met; a tile is there for the next, even ones and odd ones. */
-constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, pivot_barrier = stack_barrier + 1, barriers = pivot_barrier + 2;
+/* Named barriers: tile t is there for the stack; the warps of the stack have met; a tile is there for the next, even ones and odd ones; where
+ * there are messages, a tile of them has come. */
+constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, pivot_barrier = stack_barrier + 1, message_barrier = pivot_barrier + 2;
+constexpr int barriers = message_barrier + (TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0);
 
 struct FrontShared {
     Pivots pivots;

@@ -85,9 +85,10 @@ TRIFOLD_DEVICE void clear(Mail* from) {
     for (int k = 0; k < row_columns; ++k) store_word(from + k * column_step, Mail(0));
 }
 
-/* Column tile after column tile to where the products look for it, then use(t). The next tile is looked at before the products. */
+/* Column tile after column tile to where the products look for it, then use(t). The next tile is looked at before the products. The pivots'
+ * warps and the stack's call this apart, so that they meet at a barrier with a name. */
 template <class Use>
-TRIFOLD_DEVICE void receive_tiles(Inbox inbox, const Use& use) {
+TRIFOLD_DEVICE void receive_tiles(FrontShared& shared, Inbox inbox, const Use& use) {
     Looks left, right;
     look_at(left, inbox.left), look_at(right, inbox.right);
 #pragma unroll 1
@@ -107,7 +108,7 @@ TRIFOLD_DEVICE void receive_tiles(Inbox inbox, const Use& use) {
             inbox.right += tile_step, inbox.right_to += 8 * inbox.right_leading;
         }
         if (t + 1 < tiles) look_at(left, inbox.left), look_at(right, inbox.right);
-        block_sync();
+        meet(shared, message_barrier, threads);
         use(t);
     }
     warp_sync();
@@ -152,7 +153,7 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
 TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
     each_pivot(pivots, shared, [](product& value, const real& at) { value = static_cast<product>(at); });
-    receive_tiles(inbox_of(shared, args, member, front), [&](int t) {
+    receive_tiles(shared, inbox_of(shared, args, member, front), [&](int t) {
         multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
         multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
     });

@@ -71,7 +71,7 @@ TRIFOLD_DEVICE void start_stack(Stack& stack, FrontShared& shared, const trifold
     if (front.level == 0)
         load_stack(stack, shared);
     else if (gets_messages(front))
-        receive_tiles(inbox_of(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
+        receive_tiles(shared, inbox_of(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
     else
         multiply_stack(stack, shared, 0, padded);
 }
