@@ -180,12 +180,14 @@ INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survive
 #define UNROLL _Pragma("GCC unroll 16")
 #define ROLLED _Pragma("GCC unroll 1")
 
-#define TRANSPOSE_STEP(v, w)                               \
-    UNROLL for (int i = 0; i < LANES; ++i) if (!(i & w)) { \
-        const vec low = LOW(w, v[i], v[i + w]);            \
-        v[i + w] = HIGH(w, v[i], v[i + w]);                \
-        v[i] = low;                                        \
+/* A step of transposing every `count` by `count` matrix of v; those of a step beyond the matrix are none. */
+#define TRANSPOSE_PART(v, w, count)                                     \
+    UNROLL for (int i = 0; i < count; ++i) if (w < count && !(i & w)) { \
+        const vec low = LOW(w, v[i], v[(i + w) % count]);               \
+        v[(i + w) % count] = HIGH(w, v[i], v[(i + w) % count]);         \
+        v[i] = low;                                                     \
     }
+#define TRANSPOSE_STEP(v, w) TRANSPOSE_PART(v, w, LANES)
 #define SUM_STEP(v, w) UNROLL for (int i = 0; i < LANES; i += 2 * w) v[i] = LOW(w, v[i], v[i + w]) + HIGH(w, v[i], v[i + w]);
 
 #if TRIFOLD_LANES == 1
@@ -534,7 +536,7 @@ INLINE vec join_pieces(const real* const base[LANES], int i, integer offset) {
 }
 
 /* Every PIECE by PIECE matrix of v, transposed. */
-#define PIECE_STEP(v, w)                                                    UNROLL for (int i = 0; i < PIECE; ++i) if (w < PIECE && !(i & w)) {         const vec low = LOW(w, v[i], v[(i + w) % PIECE]);                       v[(i + w) % PIECE] = HIGH(w, v[i], v[(i + w) % PIECE]);                 v[i] = low;                                                         }
+#define PIECE_STEP(v, w) TRANSPOSE_PART(v, w, PIECE)
 
 /* PIECE consecutive elements of every lane's array: out[e * stride] takes element e of all lanes. */
 INLINE void gather_piece(vec* out, integer stride, const real* const base[LANES], integer offset) {
@@ -596,7 +598,21 @@ INLINE view gather_block(vec* out, const real* const base[LANES], integer row, i
 }
 
 /* Where every lane is active the lanes' arrays are a constant distance apart, and addresses cost nothing. */
-#define GATHER(NAME, FIRST, MEMBER, ROW, COLUMN, LOWER)                                                               COLD view NAME##_some(vec* out, const real* first, const lanes* g) {                                                  const real* base[LANES];                                                                                          for (int lane = 0; lane < LANES; ++lane) base[lane] = first + (g->member[lane] - g->member[0]) * (MEMBER);         return gather_block(out, base, ROW, COLUMN, LOWER);                                                           }                                                                                                                 NOINLINE view NAME##_all(vec* out, const real* first) {                                                               const real* base[LANES];                                                                                          UNROLL for (int lane = 0; lane < LANES; ++lane) base[lane] = first + lane * (MEMBER);                             return gather_block(out, base, ROW, COLUMN, LOWER);                                                           }                                                                                                                 INLINE view NAME(vec* out, const trifold_args* args, const lanes* g, integer block) {                                 const real* first = FIRST(args, g->member[0], block);                                                             return g->all ? NAME##_all(out, first) : NAME##_some(out, first, g);                                          }
+#define GATHER(NAME, FIRST, MEMBER, ROW, COLUMN, LOWER)                                                            \
+    COLD view NAME##_some(vec* out, const real* first, const lanes* g) {                                           \
+        const real* base[LANES];                                                                                   \
+        for (int lane = 0; lane < LANES; ++lane) base[lane] = first + (g->member[lane] - g->member[0]) * (MEMBER); \
+        return gather_block(out, base, ROW, COLUMN, LOWER);                                                        \
+    }                                                                                                              \
+    NOINLINE view NAME##_all(vec* out, const real* first) {                                                        \
+        const real* base[LANES];                                                                                   \
+        UNROLL for (int lane = 0; lane < LANES; ++lane) base[lane] = first + lane * (MEMBER);                      \
+        return gather_block(out, base, ROW, COLUMN, LOWER);                                                        \
+    }                                                                                                              \
+    INLINE view NAME(vec* out, const trifold_args* args, const lanes* g, integer block) {                          \
+        const real* first = FIRST(args, g->member[0], block);                                                      \
+        return g->all ? NAME##_all(out, first) : NAME##_some(out, first, g);                                       \
+    }
 GATHER(gather_d, d_of, TRIFOLD_D_MEMBER, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN, 1)
 GATHER(gather_e, e_of, TRIFOLD_E_MEMBER, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN, 0) /* A(block + 1, block) */
 

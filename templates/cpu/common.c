@@ -48,12 +48,14 @@ INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survive
 #define UNROLL _Pragma("GCC unroll 16")
 #define ROLLED _Pragma("GCC unroll 1")
 
-#define TRANSPOSE_STEP(v, w)                               \
-    UNROLL for (int i = 0; i < LANES; ++i) if (!(i & w)) { \
-        const vec low = LOW(w, v[i], v[i + w]);            \
-        v[i + w] = HIGH(w, v[i], v[i + w]);                \
-        v[i] = low;                                        \
+/* A step of transposing every `count` by `count` matrix of v; those of a step beyond the matrix are none. */
+#define TRANSPOSE_PART(v, w, count)                                     \
+    UNROLL for (int i = 0; i < count; ++i) if (w < count && !(i & w)) { \
+        const vec low = LOW(w, v[i], v[(i + w) % count]);               \
+        v[(i + w) % count] = HIGH(w, v[i], v[(i + w) % count]);         \
+        v[i] = low;                                                     \
     }
+#define TRANSPOSE_STEP(v, w) TRANSPOSE_PART(v, w, LANES)
 #define SUM_STEP(v, w) UNROLL for (int i = 0; i < LANES; i += 2 * w) v[i] = LOW(w, v[i], v[i + w]) + HIGH(w, v[i], v[i + w]);
 
 #if TRIFOLD_LANES == 1
