@@ -82,8 +82,9 @@ class Plot(unittest.TestCase):
         self.assertEqual(self.draw(rows, "--precision", "f64")[0], self.draw(rows[:3])[0])
 
     def test_latency(self):
-        _, words = self.draw([result("latency", "trifold", "factor_solve", 32, 12, 1e-5, calls_per_second=500)])
-        for word in ("p50", "p99.9", "maximum", "32x12 f64, 500/s"):
+        _, words = self.draw([result("latency", "trifold", operation, 32, 12, 1e-5, calls_per_second=500)
+                              for operation in ("factor_solve", "factor_solve, kernels")])
+        for word in ("p50", "p99.9", "maximum", "32x12 f64, 500/s", "32x12 f64 kernels, 500/s"):
             self.assertIn(word, words)
 
     def test_same_results_same_bytes(self):

@@ -121,6 +121,35 @@ std::function<void()> DeviceTools::capture(std::function<void()> work) const {
     return [this, executable] { impl_->driver->call("cuGraphLaunch", executable, impl_->stream); };
 }
 
+std::function<double()> DeviceTools::capture_timed(std::function<void()> work) {
+    if (!impl_->driver)
+        return [this, work] {
+            start();
+            work();
+            return stop();
+        };
+    const auto record = [this](int event) {
+        constexpr unsigned as_node = 1;  // else it would only mark the capture
+        impl_->driver->call("cuEventRecordWithFlags", impl_->events[event], impl_->stream, as_node);
+    };
+    const auto replay = capture([&] {
+        record(0);
+        work();
+        record(1);
+    });
+    return [this, replay] {
+        replay();
+        synchronize();
+        return milliseconds();
+    };
+}
+
+double DeviceTools::milliseconds() const {
+    float milliseconds = 0;
+    impl_->driver->call("cuEventElapsedTime", &milliseconds, impl_->events[0], impl_->events[1]);
+    return milliseconds;
+}
+
 void DeviceTools::start() {
     if (impl_->driver)
         impl_->driver->call("cuEventRecord", impl_->events[0], impl_->stream);
@@ -130,11 +159,9 @@ void DeviceTools::start() {
 
 double DeviceTools::stop() {
     if (!impl_->driver) return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - impl_->begin).count();
-    float milliseconds = 0;
     impl_->driver->call("cuEventRecord", impl_->events[1], impl_->stream);
     impl_->driver->call("cuEventSynchronize", impl_->events[1]);
-    impl_->driver->call("cuEventElapsedTime", &milliseconds, impl_->events[0], impl_->events[1]);
-    return milliseconds;
+    return milliseconds();
 }
 
 }  // namespace trifold

@@ -64,11 +64,7 @@ class Case {
         const auto memory = tools_.allocate(16);
         auto* bytes = static_cast<char*>(memory.get());
         std::vector<Result> results;
-        for (const auto rate : request_.calls_per_second) {
-            results.push_back(
-                timed("8-byte copy", time_calls(tools_, [&] { tools_.copy(bytes, bytes + 8, 8); }, 1 / rate, request_.budget)));
-            results.back().calls_per_second = rate;
-        }
+        at_each_rate(results, "8-byte copy", by_host_clock(tools_, [&] { tools_.copy(bytes, bytes + 8, 8); }));
         report("no solver", results, [](Result&) {});
     }
 
@@ -117,13 +113,22 @@ class Case {
         std::vector<Result> results;
         const auto step = contender.steps().back();
         double residual = 0;
-        for (const auto rate : request_.calls_per_second) {
-            results.push_back(timed(step.operation, time_calls(tools_, step.call, 1 / rate, request_.budget)));
-            results.back().calls_per_second = rate;
+        at_each_rate(results, step.operation, by_host_clock(tools_, step.call));
+        check(contender, residual);
+        if (tools_.stream() != nullptr) {
+            const auto replay = tools_.capture_timed(step.call);
+            at_each_rate(results, step.operation + ", kernels", [&] { return replay() * 1e-3; });
             check(contender, residual);
         }
         for (auto& result : results) result.residual = residual;
         return results;
+    }
+
+    void at_each_rate(std::vector<Result>& results, const std::string& operation, const std::function<double()>& call) const {
+        for (const auto rate : request_.calls_per_second) {
+            results.push_back(timed(operation, time_calls(call, 1 / rate, request_.budget)));
+            results.back().calls_per_second = rate;
+        }
     }
 
     void check(Contender& contender, double& worst) const {

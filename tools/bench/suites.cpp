@@ -27,7 +27,7 @@ std::vector<Suite> make_suites() {
          "dominant",
          {{8192, 32}, {4096, 64}, {2048, 128}, {1024, 256}, {512, 512}, {256, 1024}}},
         {"latency",
-         "factor_solve called at a given rate with idle gaps, by the host's clock",
+         "factor_solve called at a given rate with idle gaps, by the host's clock and, kernels alone, by the device's",
          Mode::latency,
          "dominant",
          {{20, 6}, {32, 12}, {128, 32}, {512, 32}}},

@@ -6,6 +6,8 @@
 namespace trifold::bench {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int warm_up = 3;
 constexpr double short_call = 2e-3;  // seconds: longer ones do not notice how fast the host enqueues them
 
@@ -35,23 +37,27 @@ std::vector<double> time_step(DeviceTools& tools, const Step& step, const Budget
     return seconds;
 }
 
-std::vector<double> time_calls(DeviceTools& tools, const std::function<void()>& call, double period, const Budget& budget) {
-    using Clock = std::chrono::steady_clock;
+std::vector<double> time_calls(const std::function<double()>& timed, double period, const Budget& budget) {
     const auto gap = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(period));
     std::vector<double> seconds;
-    for (int k = 0; k < warm_up; ++k) call();
-    tools.synchronize();
+    for (int k = 0; k < warm_up; ++k) timed();
     auto due = Clock::now();
     const auto end = due + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(budget.seconds));
     while (seconds.size() < budget.least_runs || due < end) {
         due = std::max(due + gap, Clock::now());
         std::this_thread::sleep_until(due);
+        seconds.push_back(timed());
+    }
+    return seconds;
+}
+
+std::function<double()> by_host_clock(const DeviceTools& tools, std::function<void()> call) {
+    return [&tools, call = std::move(call)] {
         const auto begin = Clock::now();
         call();
         tools.synchronize();
-        seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
-    }
-    return seconds;
+        return std::chrono::duration<double>(Clock::now() - begin).count();
+    };
 }
 
 }  // namespace trifold::bench

@@ -17,8 +17,9 @@ struct Budget {
 /// the host enqueues the timed one, so that only kernels are timed.
 std::vector<double> time_step(DeviceTools& tools, const Step& step, const Budget& budget);
 
-/// Seconds of each call by the host's clock, from the call to its end on the device, one begun every `period` seconds. A call that lasts
-/// longer than that delays the next ones.
-std::vector<double> time_calls(DeviceTools& tools, const std::function<void()>& call, double period, const Budget& budget);
+/// Seconds of each call as `timed` returns them, one begun every `period` seconds. A call that lasts longer than that delays the next ones.
+std::vector<double> time_calls(const std::function<double()>& timed, double period, const Budget& budget);
+/// A call for that, by the host's clock: from the call to its end on the device.
+std::function<double()> by_host_clock(const DeviceTools& tools, std::function<void()> call);
 
 }  // namespace trifold::bench
