@@ -520,11 +520,11 @@ INLINE void fetch_ahead(const int H, const int W, const panel* p, integer strip,
     if (!TRIFOLD_FETCH || W < WIDTH || !p->start.source) return;
     const real *source = p->start.source + p->start.ahead, *target = p->target + p->ahead + strip * STRIP + j * LANES;
     const integer row = strip * LANES, leading = p->start.leading;
-    UNROLL for (int i = 0; i < H * (DIRECT == 1 ? WIDTH : LANES); ++i) {
-        if (DIRECT == 2)
-            __builtin_prefetch(source + (row + i) * leading + j, 0, 3);
-        else if (i % H % LINE == 0)
-            __builtin_prefetch(source + (j + i / H) * leading + row + i % H * LANES, 0, 3);
+    UNROLL for (int w = 0; DIRECT == 1 && w < WIDTH; ++w) {
+        UNROLL for (int h = 0; h < H; h += LINE) __builtin_prefetch(source + (j + w) * leading + row + h * LANES, 0, 3);
+    }
+    UNROLL for (int h = 0; DIRECT == 2 && h < H; ++h) {
+        UNROLL for (int k = 0; k < LANES; ++k) __builtin_prefetch(source + (row + h * LANES + k) * leading + j, 0, 3);
     }
     UNROLL for (int h = 0; TRIFOLD_FETCH > 1 && h < H; ++h) {
         UNROLL for (int w = 0; w < WIDTH; w += LINE) __builtin_prefetch(target + h * STRIP + w * LANES, 1, 3);
