@@ -48,8 +48,8 @@ Plan tiled_plan(const Spec& spec) {
     return plan;
 }
 
-/// Blocks beyond this leave no room for a front in a thread block's registers and shared memory.
-std::int64_t dataflow_limit(const Spec& spec) { return spec.precision == Precision::f64 ? 88 : 96; }
+/// Blocks beyond this leave no room for a front in a thread block's shared memory, or have more tiles than there are named barriers.
+constexpr std::int64_t dataflow_limit = 96;
 
 /// Whether the stack's warps have [R; G] in registers (templates/device/stack_dataflow.cuh): for blocks of up to two bands of 16 rows a
 /// warp, where matrix instructions of double precision are fast and eight deep.
@@ -80,9 +80,11 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     plan.riders = std::min<std::int64_t>(spec.rhs, 8);
     const auto tiles = plan.padded / 8;
     plan.threads = lanes * (std::min<std::int64_t>(tiles, 2) + (2 * plan.padded + lanes - 1) / lanes);
-    plan.lower_leading = leading_for(plan.padded + plan.riders);
+    constexpr std::int64_t most_riding = 64;  // larger blocks have no rows for right-hand sides
+    plan.lower_leading = leading_for(plan.padded + (plan.padded <= most_riding ? plan.riders : 0));
     plan.stacked_leading = leading_for(2 * plan.padded);
-    const auto head = 24 + 8 + 16 * 4 + 8 * plan.padded + tiles * 64 * plan.real + plan.padded * plan.real;
+    const auto inverses = plan.real == 4 || plan.padded <= 88 ? tiles * 64 * plan.real : 16;  // else in the place of L's diagonal tiles
+    const auto head = 24 + 8 + 16 * 4 + 8 * plan.padded + inverses + plan.padded * plan.real;
     const auto factor_shared = [&](std::int64_t pulled) {
         return round_up(head, 16) + ((plan.lower_leading + plan.stacked_leading) * plan.padded + pulled) * plan.real;
     };
@@ -96,7 +98,8 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     }
     if (!plan.front_room) plan.factor_shared = least_shared;
     plan.in_registers = plan.front_room && keeps_stack(plan, target);
-    plan.rides = fronts < 1024 && plan.padded <= (plan.real == 8 ? 64 : plan.in_registers ? 32 : 16);  // else a sweep by itself is faster
+    // Else a sweep by itself is faster.
+    plan.rides = fronts < 1024 && plan.padded <= (plan.real == 8 ? most_riding : plan.in_registers ? 32 : 16);
     plan_messages(plan, spec);
     return plan;
 }
@@ -187,7 +190,7 @@ Plan flowing_plan(const Spec& spec, const Target& target) {
 }
 
 bool can_flow(const Spec& spec, const Target& target, const Schedule& schedule) {
-    return spec.block <= dataflow_limit(spec) && schedule.levels == multi_stage(schedule.horizon).levels &&
+    return spec.block <= dataflow_limit && schedule.levels == multi_stage(schedule.horizon).levels &&
            fits(flowing_plan(spec, target), target);
 }
 
@@ -257,7 +260,7 @@ Plan make_plan(const Spec& spec, const Target& target, const Schedule& schedule,
         throw SpecError(
             fmt::format("variant 'dataflow' is for the schedule multi-stage, blocks up to {} and what shared memory holds, not for n = {}, "
                         "{}, {}; give auto",
-                        dataflow_limit(spec), spec.block, schedule.name, to_string(target)));
+                        dataflow_limit, spec.block, schedule.name, to_string(target)));
     if (variant == "team" && !can_team(spec, target, schedule))
         throw SpecError(fmt::format("variant 'team' is for blocks up to {} with schedule {}, not for n = {}; give auto",
                                     team_limit(schedule), schedule.name, spec.block));

@@ -1073,12 +1073,17 @@ constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, pivot_barrier = stack_barrier + 1, message_barrier = pivot_barrier + 2;
 constexpr int barriers = message_barrier + (TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0);
 
+/* The inverses of L's diagonal tiles have a place of their own, or that of the tiles themselves: the largest blocks need the room. */
+constexpr bool inverse_apart = sizeof(real) == 4 || padded <= 88;
+constexpr int inverse_leading = inverse_apart ? 8 : lower_leading;
+static_assert(inverse_apart || !in_registers, "the identity has a place");
+
 struct FrontShared {
     Pivots pivots;
     trifold_int ticket;
     unsigned arrivals[16]; /* at the named barriers */
     double diagonal[padded];
-    alignas(16) real inverse[tiles][64];          /* of L's diagonal tiles, row-major; before, the identity, faster to load there than to make */
+    alignas(16) real inverse[inverse_apart ? tiles : 1][inverse_apart ? 64 : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
@@ -1087,6 +1092,10 @@ struct FrontShared {
 TRIFOLD_DEVICE real* left_of(FrontShared& shared) { return has_room ? shared.pulled : shared.stacked; }
 TRIFOLD_DEVICE real* right_of(FrontShared& shared) { return has_room ? shared.pulled + lower_leading * padded : shared.stacked + padded; }
 static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
+/* The inverse of diagonal tile t, row after row. */
+TRIFOLD_DEVICE real* inverse_of(FrontShared& shared, int t) {
+    return inverse_apart ? shared.inverse[t] : shared.lower + t * 8 * (lower_leading + 1);
+}
 
 /* Before the first front of a thread block; its first barrier comes with the claim. */
 TRIFOLD_DEVICE void start_barriers() {
@@ -1703,12 +1712,13 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
 
 /* The lanes that had the tile's own rows have the inverse's columns. */
 TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_sets][8], int t) {
+    if (!inverse_apart) warp_sync(); /* all lanes have the tile */
 #pragma unroll
     for (int q = 0; q < row_sets; ++q) {
         const int r = thread_index() % warp_lanes + q * warp_lanes;
         if (r >= padded || (!in_registers && r < t * 8)) continue; /* nobody looks above the tile */
-        real* to = r / 8 == t ? shared.inverse[t] + r % 8 : shared.lower + r + t * 8 * lower_leading;
-        const int leading = r / 8 == t ? 8 : lower_leading;
+        real* to = r / 8 == t ? inverse_of(shared, t) + r % 8 : shared.lower + r + t * 8 * lower_leading;
+        const int leading = r / 8 == t ? inverse_leading : lower_leading;
 #pragma unroll
         for (int c = 0; c < 8; ++c) to[c * leading] = a[q][c];
     }
@@ -1726,9 +1736,10 @@ TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
         for (int k = 0; k < r; ++k) sum -= l[r + k * lower_leading] * z[k];
         z[r] = sum * shared.reciprocal[t * 8 + r];
     }
+    if (!inverse_apart) warp_sync();
     if (lane < 8) {
 #pragma unroll
-        for (int r = 0; r < 8; ++r) shared.inverse[t][r * 8 + lane] = z[r];
+        for (int r = 0; r < 8; ++r) inverse_of(shared, t)[r * inverse_leading + lane] = z[r];
     }
 }
 
@@ -1748,7 +1759,7 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 #pragma unroll
         for (int k = 0; k <= c; k += vector_width) {
             real v[vector_width];
-            load_vector(v, shared.inverse[t] + c * 8 + k);
+            load_vector(v, inverse_of(shared, t) + c * inverse_leading + k);
 #pragma unroll
             for (int e = 0; e < vector_width; ++e)
                 if (k + e <= c) sum += a[0][k + e] * v[e];
@@ -1777,7 +1788,7 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     for (int q = 0; q < row_sets; ++q)
 #pragma unroll
         for (int c = 0; c < 8; ++c)
-            if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = in_registers ? shared.inverse[t][c * 8 + lane % 8] : lane % 8 == c ? real(1) : real(0);
+            if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = in_registers ? inverse_of(shared, t)[c * 8 + lane % 8] : lane % 8 == c ? real(1) : real(0);
     double* const pivots = shared.diagonal + t * 8;
     if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {pivots, nullptr})) {
         store_tile_rows(shared, a, t);
@@ -1927,7 +1938,7 @@ TRIFOLD_DEVICE void ride(FrontShared& shared, const trifold_args& args, trifold_
             const bool mine = row / 8 == t;
             real sum = 0;
 #pragma unroll
-            for (int k = 0; k < 8; ++k) sum += shared.inverse[t][row % 8 * 8 + k] * shuffle(value, t * 8 + k);
+            for (int k = 0; k < 8; ++k) sum += inverse_of(shared, t)[row % 8 * 8 + k] * shuffle(value, t * 8 + k);
             if (mine) value = sum;
             sum = 0;
 #pragma unroll
@@ -1948,7 +1959,7 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
     for (int t = 0; t < tiles; ++t) {
         meet(shared, tile_barrier + t, tile_party);
         product b[2];
-        load_operand(b, shared.inverse[t], 8, 1);
+        load_operand(b, inverse_of(shared, t), 8, 1);
 #pragma unroll
         for (Band& band : stack.bands) {
             Patch solved{};
@@ -2003,12 +2014,12 @@ TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, co
  * Right-hand sides ride along as rows below D's. The other warps, the stack's, follow a tile behind with [R; G]: a
  * row a lane (panel_dataflow), or bands of 16 rows in registers (stack_dataflow). */
 /* L, its diagonal tiles inverted. */
-TRIFOLD_DEVICE void store_lower(const FrontShared& shared, real* to) {
+TRIFOLD_DEVICE void store_lower(FrontShared& shared, real* to) {
 #pragma unroll 1
     for (int e = thread_index(); e < padded * padded; e += threads) {
         const int r = e % padded, c = e / padded;
         real value = shared.lower[r + c * lower_leading];
-        if (r / 8 == c / 8) value = shared.inverse[c / 8][r % 8 * 8 + c % 8];
+        if (r / 8 == c / 8) value = inverse_of(shared, c / 8)[r % 8 * inverse_leading + c % 8];
         if (r >= c / 8 * 8) to[e] = value;
     }
 }
@@ -2065,7 +2076,7 @@ TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold
     constexpr int first = pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
     const real nan = static_cast<real>(not_a_number());
     for (int e = thread_index(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
-    for (int e = thread_index(); e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
+    for (int e = thread_index(); inverse_apart && e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
     block_sync();
     if (thread_index() < first) return;
     for (int e = thread_index() - first; e < padded * padded; e += workers) {
@@ -2109,7 +2120,7 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
     if (in_registers)
 #pragma unroll 1
         for (int t = warp; t < tiles; t += pivot_warps)
-            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) shared.inverse[t][e] = e % 8 == e / 8 ? real(1) : real(0);
+            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) inverse_of(shared, t)[e] = e % 8 == e / 8 ? real(1) : real(0);
     warp_sync();
     if (gets_messages(front)) receive_pivots(shared, args, member, front);
 #pragma unroll 1

@@ -9,12 +9,12 @@
  * Right-hand sides ride along as rows below D's. The other warps, the stack's, follow a tile behind with [R; G]: a
  * row a lane (panel_dataflow), or bands of 16 rows in registers (stack_dataflow). */
 /* L, its diagonal tiles inverted. */
-TRIFOLD_DEVICE void store_lower(const FrontShared& shared, real* to) {
+TRIFOLD_DEVICE void store_lower(FrontShared& shared, real* to) {
 #pragma unroll 1
     for (int e = thread_index(); e < padded * padded; e += threads) {
         const int r = e % padded, c = e / padded;
         real value = shared.lower[r + c * lower_leading];
-        if (r / 8 == c / 8) value = shared.inverse[c / 8][r % 8 * 8 + c % 8];
+        if (r / 8 == c / 8) value = inverse_of(shared, c / 8)[r % 8 * inverse_leading + c % 8];
         if (r >= c / 8 * 8) to[e] = value;
     }
 }
@@ -71,7 +71,7 @@ TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold
     constexpr int first = pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
     const real nan = static_cast<real>(not_a_number());
     for (int e = thread_index(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
-    for (int e = thread_index(); e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
+    for (int e = thread_index(); inverse_apart && e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
     block_sync();
     if (thread_index() < first) return;
     for (int e = thread_index() - first; e < padded * padded; e += workers) {
@@ -115,7 +115,7 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
     if (in_registers)
 #pragma unroll 1
         for (int t = warp; t < tiles; t += pivot_warps)
-            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) shared.inverse[t][e] = e % 8 == e / 8 ? real(1) : real(0);
+            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) inverse_of(shared, t)[e] = e % 8 == e / 8 ? real(1) : real(0);
     warp_sync();
     if (gets_messages(front)) receive_pivots(shared, args, member, front);
 #pragma unroll 1

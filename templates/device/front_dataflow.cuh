@@ -35,12 +35,17 @@ constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, pivot_barrier = stack_barrier + 1, message_barrier = pivot_barrier + 2;
 constexpr int barriers = message_barrier + (TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0);
 
+/* The inverses of L's diagonal tiles have a place of their own, or that of the tiles themselves: the largest blocks need the room. */
+constexpr bool inverse_apart = sizeof(real) == 4 || padded <= 88;
+constexpr int inverse_leading = inverse_apart ? 8 : lower_leading;
+static_assert(inverse_apart || !in_registers, "the identity has a place");
+
 struct FrontShared {
     Pivots pivots;
     trifold_int ticket;
     unsigned arrivals[16]; /* at the named barriers */
     double diagonal[padded];
-    alignas(16) real inverse[tiles][64];          /* of L's diagonal tiles, row-major; before, the identity, faster to load there than to make */
+    alignas(16) real inverse[inverse_apart ? tiles : 1][inverse_apart ? 64 : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
@@ -49,6 +54,10 @@ struct FrontShared {
 TRIFOLD_DEVICE real* left_of(FrontShared& shared) { return has_room ? shared.pulled : shared.stacked; }
 TRIFOLD_DEVICE real* right_of(FrontShared& shared) { return has_room ? shared.pulled + lower_leading * padded : shared.stacked + padded; }
 static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
+/* The inverse of diagonal tile t, row after row. */
+TRIFOLD_DEVICE real* inverse_of(FrontShared& shared, int t) {
+    return inverse_apart ? shared.inverse[t] : shared.lower + t * 8 * (lower_leading + 1);
+}
 
 /* Before the first front of a thread block; its first barrier comes with the claim. */
 TRIFOLD_DEVICE void start_barriers() {

@@ -68,12 +68,13 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
 
 /* The lanes that had the tile's own rows have the inverse's columns. */
 TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_sets][8], int t) {
+    if (!inverse_apart) warp_sync(); /* all lanes have the tile */
 #pragma unroll
     for (int q = 0; q < row_sets; ++q) {
         const int r = thread_index() % warp_lanes + q * warp_lanes;
         if (r >= padded || (!in_registers && r < t * 8)) continue; /* nobody looks above the tile */
-        real* to = r / 8 == t ? shared.inverse[t] + r % 8 : shared.lower + r + t * 8 * lower_leading;
-        const int leading = r / 8 == t ? 8 : lower_leading;
+        real* to = r / 8 == t ? inverse_of(shared, t) + r % 8 : shared.lower + r + t * 8 * lower_leading;
+        const int leading = r / 8 == t ? inverse_leading : lower_leading;
 #pragma unroll
         for (int c = 0; c < 8; ++c) to[c * leading] = a[q][c];
     }
@@ -91,9 +92,10 @@ TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
         for (int k = 0; k < r; ++k) sum -= l[r + k * lower_leading] * z[k];
         z[r] = sum * shared.reciprocal[t * 8 + r];
     }
+    if (!inverse_apart) warp_sync();
     if (lane < 8) {
 #pragma unroll
-        for (int r = 0; r < 8; ++r) shared.inverse[t][r * 8 + lane] = z[r];
+        for (int r = 0; r < 8; ++r) inverse_of(shared, t)[r * inverse_leading + lane] = z[r];
     }
 }
 
@@ -113,7 +115,7 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 #pragma unroll
         for (int k = 0; k <= c; k += vector_width) {
             real v[vector_width];
-            load_vector(v, shared.inverse[t] + c * 8 + k);
+            load_vector(v, inverse_of(shared, t) + c * inverse_leading + k);
 #pragma unroll
             for (int e = 0; e < vector_width; ++e)
                 if (k + e <= c) sum += a[0][k + e] * v[e];
@@ -142,7 +144,7 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     for (int q = 0; q < row_sets; ++q)
 #pragma unroll
         for (int c = 0; c < 8; ++c)
-            if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = in_registers ? shared.inverse[t][c * 8 + lane % 8] : lane % 8 == c ? real(1) : real(0);
+            if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = in_registers ? inverse_of(shared, t)[c * 8 + lane % 8] : lane % 8 == c ? real(1) : real(0);
     double* const pivots = shared.diagonal + t * 8;
     if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {pivots, nullptr})) {
         store_tile_rows(shared, a, t);

@@ -109,7 +109,7 @@ TRIFOLD_DEVICE void ride(FrontShared& shared, const trifold_args& args, trifold_
             const bool mine = row / 8 == t;
             real sum = 0;
 #pragma unroll
-            for (int k = 0; k < 8; ++k) sum += shared.inverse[t][row % 8 * 8 + k] * shuffle(value, t * 8 + k);
+            for (int k = 0; k < 8; ++k) sum += inverse_of(shared, t)[row % 8 * 8 + k] * shuffle(value, t * 8 + k);
             if (mine) value = sum;
             sum = 0;
 #pragma unroll
@@ -130,7 +130,7 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
     for (int t = 0; t < tiles; ++t) {
         meet(shared, tile_barrier + t, tile_party);
         product b[2];
-        load_operand(b, shared.inverse[t], 8, 1);
+        load_operand(b, inverse_of(shared, t), 8, 1);
 #pragma unroll
         for (Band& band : stack.bands) {
             Patch solved{};

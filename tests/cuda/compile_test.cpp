@@ -93,6 +93,7 @@ TEST_CASE("NVRTC compiles fronts that flow") {
     check_compiles(*compiler, spec_of(32, Precision::f32, 1), "sm_80", "dataflow");
     check_compiles(*compiler, spec_of(32, Precision::f64, 1), "sm_90", "dataflow");
     check_compiles(*compiler, spec_of(88, Precision::f64, 1), "sm_90", "dataflow");
+    check_compiles(*compiler, spec_of(96, Precision::f64, 8), "sm_90", "dataflow");
     check_compiles(*compiler, spec_of(96, Precision::f32, 3), "sm_80", "dataflow");
 }
 
@@ -119,7 +120,7 @@ TEST_CASE("variants that do not fit or do not exist are refused") {
     CHECK_THROWS_AS(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "fused"}), SpecError);
     CHECK_THROWS_AS(generate(spec_of(4, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "lanes"}), SpecError);
     CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "fused"}).variant.name == "fused");
-    CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "dataflow");
+    CHECK(generate(spec_of(96, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "dataflow");
     CHECK(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant.name == "tile-dataflow");
     CHECK(generate(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_120"}).variant.name == "tile-dataflow");
 }

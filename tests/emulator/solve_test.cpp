@@ -135,6 +135,7 @@ TEST_CASE("dataflow kernels of every block size solve on the emulated GPU") {
         check_solves({.block = n, .horizon = 6, .rhs = k++ % 3 == 2 ? 9 : 1}, "multi-stage", "dataflow", "cuda:sm_90");
     check_solves({.block = 12, .horizon = 5}, "multi-stage", "dataflow", "cuda:sm_75");
     check_solves({.block = 75, .horizon = 5}, "multi-stage", "dataflow", "cuda:sm_90");  // no room for what a front pulls
+    check_solves({.block = 93, .horizon = 5, .rhs = 6}, "multi-stage", "dataflow", "cuda:sm_90");
 }
 
 TEST_CASE("dataflow kernels of every horizon solve on the emulated GPU") {
