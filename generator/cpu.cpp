@@ -26,13 +26,11 @@ std::int64_t tile_width(const Spec& spec, const Target& target) {
     return std::min<std::int64_t>(lanes(spec, target), has_32_registers ? 8 : 4);
 }
 
-/// What tiles fetch ahead: nothing, what later ones read, or (2) also what they write. With AVX-512 the processor's own streams do better
-/// at some sizes; which ones was measured, see docs/performance-cpu.md.
+/// What tiles fetch ahead: nothing, what later ones read, or (2) also what they write, which with AVX-512 the processor's own streams do
+/// better. Small blocks need none of it.
 std::int64_t fetch(const Spec& spec, const Target& target) {
-    const auto n = spec.block;
-    if (n < 24) return 0;
-    if (target.arch != "x86-64-v4") return 2;
-    return n == 24 || (n >= 48 && n <= 64) ? 0 : 1;
+    if (spec.block < 24) return 0;
+    return target.arch == "x86-64-v4" ? 1 : 2;
 }
 
 /// One member and one chain a task, each block a set of register tiles.

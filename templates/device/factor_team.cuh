@@ -1,5 +1,14 @@
 /* Factorization by teams, right-hand sides along with it. */
-constexpr int stage_leading = padded | 1; /* odd, so that lanes read rows without bank conflicts */
+constexpr trifold_int d_pitch = TRIFOLD_D_ROW > TRIFOLD_D_COLUMN ? TRIFOLD_D_ROW : TRIFOLD_D_COLUMN;
+constexpr trifold_int e_pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
+/* Blocks without gaps come in pieces of 16 bytes, if the caller's arrays are aligned so. */
+TRIFOLD_DEVICE constexpr bool whole(trifold_int pitch, trifold_int stage, trifold_int member) {
+    return block_size == padded && pitch == padded && stage % vector_width == 0 && member % vector_width == 0;
+}
+constexpr bool can_pack = whole(d_pitch, TRIFOLD_D_STAGE, TRIFOLD_D_MEMBER) && whole(e_pitch, TRIFOLD_E_STAGE, TRIFOLD_E_MEMBER) &&
+                          (TRIFOLD_D_ROW == 1 || padded / vector_width % 4 != 0);
+/* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
+constexpr int stage_leading = can_pack ? padded : padded | 1;
 
 struct FactorShared {
     Task task;
@@ -7,7 +16,7 @@ struct FactorShared {
     struct {
         alignas(16) real slot[2][has_slots ? padded * padded : vector_width]; /* updates of the diagonal block, column-major */
         RhsStage rhs;
-        alignas(16) real d[padded * stage_leading], e[padded * stage_leading]; /* in the order they are stored in */
+        alignas(16) real d[padded * (padded | 1)], e[padded * (padded | 1)]; /* in the order they are stored in */
     } stage[depth];
     alignas(16) real solved[riders * padded]; /* y */
 };
@@ -42,12 +51,20 @@ TRIFOLD_DEVICE double tame(double value, int& scales) {
     return value;
 }
 
-constexpr trifold_int d_pitch = TRIFOLD_D_ROW > TRIFOLD_D_COLUMN ? TRIFOLD_D_ROW : TRIFOLD_D_COLUMN;
-constexpr trifold_int e_pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
-
 /* Does the contiguous index of the stored coupling of positions p and q run along the rows of A(p, q)? */
 TRIFOLD_DEVICE bool rows_contiguous(const trifold_level& level, trifold_int p, trifold_int q) {
     return (level.index > 0 || TRIFOLD_E_ROW == 1) == (p > q);
+}
+
+TRIFOLD_DEVICE bool are_aligned(const void* d, const void* e) {
+    return (reinterpret_cast<unsigned long long>(d) | reinterpret_cast<unsigned long long>(e)) % 16 == 0;
+}
+TRIFOLD_DEVICE void fetch_whole(real* to, const real* from, bool exists) {
+#pragma unroll
+    for (int at = 0; at < padded * padded; at += team * vector_width) {
+        const int own = at + team_lane() * vector_width;
+        if (exists && own < padded * padded) copy_async(to + own, from + own);
+    }
 }
 
 /* D's lower triangle, the coupling to the next block, the updates of the chains below and the right-hand sides on their way; padding is the identity, or
@@ -61,13 +78,18 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
         const real* e = global_pointer(coupling_at(args, level, task.member, position, position + task.chain.step));
         const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
         const bool coupled = has_next(task.chain, k);
+        if (can_pack && are_aligned(args.d, args.e)) {
+            fetch_whole(to.d, d, true);
+            fetch_whole(to.e, e, coupled);
+        } else {
 #pragma unroll 1
-        for (int at = team_lane(); at < padded * padded; at += team) {
-            const int u = at % padded, v = at / padded, place = u + v * stage_leading;
-            const bool inside = u < block_size && v < block_size, lower = TRIFOLD_D_ROW == 1 ? v <= u : u <= v;
-            if (inside && lower) copy_element_async(to.d + place, d + u + v * d_pitch);
-            if (!inside) to.d[place] = u == v ? real(1) : real(0), to.e[place] = 0;
-            if (inside && coupled) copy_element_async(to.e + place, e + u + v * pitch_of_e);
+            for (int at = team_lane(); at < padded * padded; at += team) {
+                const int u = at % padded, v = at / padded, place = u + v * stage_leading;
+                const bool inside = u < block_size && v < block_size, lower = TRIFOLD_D_ROW == 1 ? v <= u : u <= v;
+                if (inside && lower) copy_element_async(to.d + place, d + u + v * d_pitch);
+                if (!inside) to.d[place] = u == v ? real(1) : real(0), to.e[place] = 0;
+                if (inside && coupled) copy_element_async(to.e + place, e + u + v * pitch_of_e);
+            }
         }
         if (has_slots && level.index > 0) {
 #pragma unroll
@@ -106,6 +128,24 @@ TRIFOLD_DEVICE real find_floor(real diagonal, const trifold_args& args) {
     return static_cast<real>(args.pivot_floor * most);
 }
 
+/* Row `at` of a block as it is stored: across the contiguous index, or along it. */
+TRIFOLD_DEVICE void load_line(real (&line)[padded], const real* block, int at, bool across) {
+    if (across || stage_leading % vector_width != 0) {
+        const int step = across ? stage_leading : 1;
+        block += across ? at : at * stage_leading;
+#pragma unroll
+        for (int c = 0; c < padded; ++c) line[c] = block[c * step];
+        return;
+    }
+#pragma unroll
+    for (int c = 0; c < padded; c += vector_width) {
+        real v[vector_width];
+        load_vector(v, block + at * stage_leading + c);
+#pragma unroll
+        for (int k = 0; k < vector_width; ++k) line[c + k] = v[k];
+    }
+}
+
 /* This lane's row of every panel, and the pivots' floor. Where there is no front, the identity: that changes nothing that a team knows. */
 TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], const FactorShared& shared, const Carry& carry, const trifold_args& args,
                               const trifold_level& level, const Task& task, trifold_int k) {
@@ -116,19 +156,20 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], const FactorShared& sha
     const bool coupled = exists && has_next(task.chain, k), along = rows_contiguous(level, position + task.chain.step, position);
     const bool low = has_slots && exists && level.index > 0 && has_side(block, 0);
     const bool high = has_slots && exists && level.index > 0 && has_side(block, 1);
-    const int at = exists ? row : 0, step = along ? stage_leading : 1;
-    const real* e = stage.e + (along ? at : at * stage_leading);
-    real term = 0, diagonal = 0;
+    const int at = exists ? row : 0;
+    real d[padded], e[padded], term = 0, diagonal = 0;
     if (exists && row < block_size && (args.diagonal != nullptr || args.shift != nullptr)) term = diagonal_term(args, task.member, block, row);
+    load_line(d, stage.d, at, TRIFOLD_D_ROW == 1);
+    load_line(e, stage.e, at, along);
 #pragma unroll
     for (int c = 0; c < padded; ++c) {
         real value = row == c ? real(1) : real(0);
-        if (exists && c <= row) value = stage.d[TRIFOLD_D_ROW == 1 ? at + c * stage_leading : c + at * stage_leading];
+        if (exists && c <= row) value = d[c];
         if (c == row) value += term, diagonal = value;
         if (low && c <= row) value -= stage.slot[0][at + c * padded];
         if (high && c <= row) value -= stage.slot[1][at + c * padded];
         a[0][c] = value - carry.next[c];
-        a[1][c] = coupled ? e[c * step] : real(0);
+        a[1][c] = coupled ? e[c] : real(0);
         if constexpr (has_fill) a[2][c] = carry.across[c];
     }
     const real floor = find_floor(diagonal, args);

@@ -69,7 +69,7 @@ char* Arena::room(std::int64_t bytes) {
     return begin + (-reinterpret_cast<std::uintptr_t>(begin) & (workspace_alignment - 1));
 }
 
-/// Arrays that are one to the caller stay one.
+/// Arrays that are one to the caller stay one, and are aligned to 16 bytes only if they were.
 template <class Pointer>
 void Arena::add(const char* name, Pointer*& pointer, std::int64_t bytes, bool writable) {
     if (pointer == nullptr) return;
@@ -81,7 +81,8 @@ void Arena::add(const char* name, Pointer*& pointer, std::int64_t bytes, bool wr
         pointer = reinterpret_cast<Pointer*>(same->place);
         return;
     }
-    copies_.push_back({name, original, bytes, writable, room(bytes)});
+    const auto unaligned = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(original) % 16);
+    copies_.push_back({name, original, bytes, writable, room(bytes + unaligned) + unaligned});
     pointer = reinterpret_cast<Pointer*>(copies_.back().place);
 }
 

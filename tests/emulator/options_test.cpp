@@ -211,6 +211,22 @@ TEST_CASE("emulated: every layout") {
             }
 }
 
+TEST_CASE("emulated: blocks without gaps, in arrays that are aligned to elements only and to more") {
+    for (const auto& [variant, schedule] : ways({"twisted:3"}))
+        for (const auto order : {trifold::Order::row_major, trifold::Order::column_major})
+            for (const std::size_t shift : {0, 1}) {
+                CAPTURE(variant);
+                Case test({.block = 12, .horizon = 5, .batch = 2, .order = order}, schedule, variant, 3);
+                for (auto* values : {&test.user.d, &test.user.e, &test.user.b}) values->insert(values->begin(), shift, 0.0);
+                auto args = test.args();
+                for (const auto** array : {&args.d, &args.e, &args.b}) *array = static_cast<const double*>(*array) + shift;
+                test.unit.run(Operation::factor_solve, args);
+                CHECK(test.solves(0));
+                CHECK(test.solves(1));
+                for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
+            }
+}
+
 TEST_CASE("emulated: a member's bits depend on nothing else") {
     for (const auto& [variant, schedule] : ways({"twisted:3"})) {
         Case test({.block = 12, .horizon = 7, .batch = 3}, schedule, variant, 11);
