@@ -56,7 +56,7 @@ std::int64_t sweep_registers(const Plan& plan) {
 /// With right-hand sides riding along, a front that flows needs more registers.
 std::int64_t forward_blocks(const Plan& plan, const Target& target) {
     if (plan.variant == "dataflow") return std::max<std::int64_t>(factor_blocks(plan, target) - 1, 1);
-    return plan.variant == "team" ? blocks_for(plan.threads, team_registers(factor_words(plan), 40, 48)) : 1;
+    return plan.variant == "team" ? blocks_for(plan.threads, team_registers(factor_words(plan), 40, 72)) : 1;
 }
 
 /// Members that a thread block treats; teams treat theirs side by side.
