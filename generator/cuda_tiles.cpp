@@ -96,7 +96,7 @@ std::int64_t sweep_groups(const Schedule& schedule, const Spec& spec, std::int64
 }
 
 std::int64_t factor_shared(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
-    return work_bytes(schedule) + 32 + 8 * edge + 2 * edge * (edge * element_bytes(spec.precision) + 32);
+    return work_bytes(schedule) + 32 + 8 * edge + edge * (2 * edge * element_bytes(spec.precision) + 32);
 }
 
 std::int64_t sweep_shared(const Schedule& schedule, const Spec& spec, std::int64_t edge, std::int64_t columns) {

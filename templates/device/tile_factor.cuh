@@ -5,10 +5,10 @@ struct TileShared {
     Pivots pivots;
     trifold_int ready; /* what the thread that waits has found */
     double diagonal[edge];
-    alignas(16) real memory[2 * edge * tile_leading]; /* stages of two operands; two tiles; or the diagonal tile above the identity */
+    alignas(16) real memory[edge * leading]; /* stages of two operands; two tiles; or the diagonal tile above the identity */
 };
 static_assert(sizeof(TileShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
-static_assert(stages * stage_columns == edge && edge * square_leading <= 2 * edge * tile_leading, "they fit");
+static_assert(stages * stage_columns == edge, "they fit");
 
 /* Waits with the whole thread block until two counts are at least `wanted`; the smaller one. One thread looks: if all did, those
  * who wait would take time from those who work. Between two calls there is a barrier. */
@@ -32,46 +32,40 @@ TRIFOLD_DEVICE Original original_of(const trifold_args& args, const Task& task) 
     return {from, task.upward ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN, task.upward ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW};
 }
 
-/* Brings the original nearer, before the sources are waited for. */
-TRIFOLD_DEVICE void prefetch_original(const trifold_args& args, const Task& task) {
-    const Original original = original_of(args, task);
-    if (original.from == nullptr) return;
-    constexpr int line = 128 / sizeof(real), lines = edge / line;
-    const bool by_rows = original.column_step == 1;
-    const int first = (by_rows ? task.row : task.column) * edge, along = (by_rows ? task.column : task.row) * edge;
-    const trifold_int pitch = by_rows ? original.row_step : original.column_step;
-#pragma unroll 1
-    for (int e = thread_index(); e < edge * lines; e += threads) {
-        const int u = along + e % lines * line, v = first + e / lines;
-        if (u < block_size && v < block_size) prefetch(original.from + u + v * pitch);
-    }
-}
+/* Is the tile on the diagonal? All its sources are then products of a tile with itself, which is fetched once. */
+TRIFOLD_DEVICE bool is_pivots(const Task& task) { return task.panel == 0 && task.row == task.column; }
 
-/* part = original - part, the identity in the padding of the diagonal. The original comes last, since a sum of products alone is
- * rounded less than one that starts with a large number. */
-TRIFOLD_DEVICE void subtract_from_original(Part& part, const trifold_args& args, const Task& task) {
+/* part = -original, with the identity in the padding of the diagonal. */
+TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Task& task) {
     const Original original = original_of(args, task);
     const int row = task.row * edge, column = task.column * edge;
+    part.clear();
+    if (original.from != nullptr)
 #pragma unroll
-    for (int c = 0; c < part_columns; ++c) {
-        warp_sync(); /* keeps a column's loads together, and all columns' at once out of the registers */
+        for (int c = 0; c < part_columns; ++c) {
+            warp_sync(); /* keeps a column's loads together, and all columns' at once out of the registers */
+#pragma unroll
+            for (int q = 0; q < part_rows; ++q)
+#pragma unroll
+                for (int v = 0; v < vector_width; ++v) {
+                    const int r = row + part_row(q) + v, s = column + part_column(c);
+                    const bool inside = r < block_size && s < block_size && (task.panel != 0 || s <= r);
+                    /* No branch, so that all loads are under way together. */
+                    const real value = original.from[inside ? r * original.row_step + s * original.column_step : 0];
+                    part.value(c, q, v) = inside ? -value : real(0);
+                }
+        }
+    if (!is_pivots(task)) return;
+#pragma unroll
+    for (int c = 0; c < part_columns; ++c)
 #pragma unroll
         for (int q = 0; q < part_rows; ++q)
 #pragma unroll
             for (int v = 0; v < vector_width; ++v) {
-                const int r = row + part_row(q) + v, s = column + part_column(c);
-                const bool inside = r < block_size && s < block_size && (task.panel != 0 || s <= r);
-                /* No branch, so that all loads are under way together. */
-                real value = original.from != nullptr ? original.from[inside ? r * original.row_step + s * original.column_step : 0] : real(0);
-                if (!inside) value = 0;
-                if (task.panel == 0 && r == s) value = inside ? value + diagonal_term(args, task.member, task.block, r) : real(1);
-                part.value(c, q, v) = value - part.value(c, q, v);
+                const int r = part_row(q) + v;
+                if (r == part_column(c)) part.value(c, q, v) -= row + r < block_size ? diagonal_term(args, task.member, task.block, row + r) : real(1);
             }
-    }
 }
-
-/* Is the tile on the diagonal? All its sources are then products of a tile with itself, which is fetched once. */
-TRIFOLD_DEVICE bool is_pivots(const Task& task) { return task.panel == 0 && task.row == task.column; }
 
 /* Walks over the columns of all sources, one stage after another. */
 struct Cursor {
@@ -99,7 +93,7 @@ TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifol
                                             task.epoch);
     }
     fetch_tile<stage_columns>(to, cursor.a);
-    if (!is_pivots(task)) fetch_tile<stage_columns>(to + stage_columns * tile_leading, cursor.b);
+    if (!is_pivots(task)) fetch_tile<stage_columns>(to + edge, cursor.b);
     cursor.a += stage_columns * padded, cursor.b += stage_columns * padded;
     cursor.column += stage_columns;
     if (cursor.column == source.columns) cursor.column = 0, ++cursor.repeat;
@@ -108,9 +102,9 @@ TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifol
 
 /* part += all products. Ends with shared memory free. */
 TRIFOLD_DEVICE void add_sources(Part& part, TileShared& shared, const trifold_args& args) {
-    constexpr int size = 2 * stage_columns * tile_leading;
+    constexpr int size = stage_columns * leading;
     const bool pivots = is_pivots(shared.work.task), idle = pivots && use_tensor && warp_row() + 32 <= warp_column(); /* above the diagonal */
-    const int other = pivots ? 0 : stage_columns * tile_leading;
+    const int other = pivots ? 0 : edge;
     Cursor cursor;
     int started = 0;
 #pragma unroll 1
@@ -188,7 +182,7 @@ TRIFOLD_FUNCTION void factor_diagonal(TileShared& shared, const trifold_args& ar
 /* The tile in shared memory times the transposed inverse of its column's diagonal tile. */
 TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_args& args) {
     const Task& task = shared.work.task;
-    real* inverse = shared.memory + edge * tile_leading;
+    real* inverse = shared.memory + edge;
     const trifold_int* pivot = progress_of(args, task.member, task.block, 0, task.column);
     wait_together(shared, pivot, pivot, task.epoch + task.column + 1);
     fetch_tile<edge, use_tensor>(inverse, factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.column) * edge * (padded + 1));
@@ -197,7 +191,7 @@ TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_ar
     block_sync();
     part.clear();
     multiply_tiles<edge, true>(part, shared.memory, inverse);
-    store_tile(panel_of(args, task.member, task.block, task.panel) + task.row * edge + static_cast<trifold_int>(task.column) * edge * padded, padded, part);
+    store_tile<1>(panel_of(args, task.member, task.block, task.panel) + task.row * edge + static_cast<trifold_int>(task.column) * edge * padded, padded, part);
 }
 
 TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
@@ -206,15 +200,12 @@ TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
 #pragma unroll 1
     while (claim_task(shared.work, args, Kind::factor)) {
         if (task.exists) {
-            prefetch_original(args, task);
             find_sources(shared.work);
             Part part;
-            part.clear();
+            load_original(part, args, task); /* while the sources are under way, although sums of products alone are rounded less */
             add_sources(part, shared, args);
-            subtract_from_original(part, args, task);
-            const bool pivots = is_pivots(task);
-            store_tile(shared.memory, pivots ? square_leading : tile_leading, part);
-            if (pivots)
+            store_tile<-1>(shared.memory, leading, part);
+            if (is_pivots(task))
                 factor_diagonal(shared, args);
             else
                 divide_tile(part, shared, args);

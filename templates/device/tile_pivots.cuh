@@ -4,28 +4,28 @@
  *
  * One warp has the column tile (column_tile.cuh), a lane up to two of its rows; meanwhile the others bring the columns further right up
  * to date. */
-constexpr int square_leading = 2 * edge + 4, column_tiles = edge / 8, row_sets = (edge + warp_lanes - 1) / warp_lanes;
+constexpr int column_tiles = edge / 8, row_sets = (edge + warp_lanes - 1) / warp_lanes;
 
 /* Column tile t, by one warp. */
 TRIFOLD_DEVICE void eliminate(real* square, int t, int row, Pivots& pivots, double* diagonal) {
-    real* columns = square + t * 8 * square_leading + t * 8;
+    real* columns = square + t * 8 * leading + t * 8;
     real d[8][8], a[row_sets][8];
-    load_tile(d, columns, square_leading);
+    load_tile(d, columns, leading);
     const int lane = thread_index() % warp_lanes;
     real* rows = columns + 8 + lane;
     const bool exists = lane < edge; /* a wave may have more lanes than rows */
 #pragma unroll
     for (int s = 0; s < row_sets; ++s)
 #pragma unroll
-        for (int c = 0; c < 8; ++c) a[s][c] = exists ? rows[s * warp_lanes + c * square_leading] : real(0);
+        for (int c = 0; c < 8; ++c) a[s][c] = exists ? rows[s * warp_lanes + c * leading] : real(0);
     const Kept kept{diagonal + t * 8, nullptr};
     if (!eliminate_quickly(d, a, static_cast<real>(pivots.floor), kept))
-        return eliminate_carefully(square, square_leading, t * 8, t * 8 + 8 + edge, row, pivots, kept);
+        return eliminate_carefully(square, leading, t * 8, t * 8 + 8 + edge, row, pivots, kept);
 #pragma unroll
     for (int s = 0; s < row_sets; ++s)
 #pragma unroll
         for (int c = 0; c < 8; ++c)
-            if (exists) rows[s * warp_lanes + c * square_leading] = a[s][c];
+            if (exists) rows[s * warp_lanes + c * leading] = a[s][c];
 }
 
 /* 16 by 8 elements -= a b' over 8 columns, by one warp. */
@@ -34,42 +34,42 @@ TRIFOLD_DEVICE void subtract_product(T* at, const T* a, const T* b) {
     if constexpr (use_tensor) {
         T sum[tensor_columns][tensor_vectors][2], lines[tensor_columns][2], others[2];
         const bool exists = result_row(0) < 8; /* the instruction may have more columns */
-        at += tensor_column() + result_row(0) * square_leading;
-        a += tensor_column() + tensor_depth() * square_leading;
-        b += tensor_row() % 8 + tensor_depth() * square_leading;
+        at += tensor_column() + result_row(0) * leading;
+        a += tensor_column() + tensor_depth() * leading;
+        b += tensor_row() % 8 + tensor_depth() * leading;
         constexpr int each = tensor_vectors * 2;
 #pragma unroll
         for (int k = 0; k < tensor_columns * each; ++k)
-            sum[k / each][k % each / 2][k % 2] = exists ? at[k / each * 8 + k % each * square_leading] : T(0);
+            sum[k / each][k % each / 2][k % 2] = exists ? at[k / each * 8 + k % each * leading] : T(0);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
 #pragma unroll
-            for (int c = 0; c < tensor_columns; ++c) lines[c][i] = -a[c * 8 + 4 * i * square_leading];
-            others[i] = b[4 * i * square_leading];
+            for (int c = 0; c < tensor_columns; ++c) lines[c][i] = -a[c * 8 + 4 * i * leading];
+            others[i] = b[4 * i * leading];
         }
         tensor_multiply<2>(sum, lines, others);
 #pragma unroll
         for (int k = 0; k < tensor_columns * each; ++k)
-            if (exists) at[k / each * 8 + k % each * square_leading] = sum[k / each][k % each / 2][k % 2];
+            if (exists) at[k / each * 8 + k % each * leading] = sum[k / each][k % each / 2][k % 2];
     } else {
         constexpr int each = 16 * 8 / warp_lanes;
         const int lane = thread_index() % warp_lanes, r = lane % 16, c = lane / 16 * each;
         real sum[each];
 #pragma unroll
-        for (int q = 0; q < each; ++q) sum[q] = at[r + (c + q) * square_leading];
+        for (int q = 0; q < each; ++q) sum[q] = at[r + (c + q) * leading];
 #pragma unroll
         for (int k = 0; k < 8; ++k)
 #pragma unroll
-            for (int q = 0; q < each; ++q) sum[q] -= a[r + k * square_leading] * b[c + q + k * square_leading];
+            for (int q = 0; q < each; ++q) sum[q] -= a[r + k * leading] * b[c + q + k * leading];
 #pragma unroll
-        for (int q = 0; q < each; ++q) at[r + (c + q) * square_leading] = sum[q];
+        for (int q = 0; q < each; ++q) at[r + (c + q) * leading] = sum[q];
     }
 }
 
 /* What column tile t takes from 16 rows of column tile s, those from the pivot tile of s on but for `band` times 16. */
 TRIFOLD_DEVICE void update_band(real* square, int t, int s, int band) {
     real* rows = square + s * 8 + band * 16;
-    subtract_product(rows + s * 8 * square_leading, rows + t * 8 * square_leading, square + s * 8 + t * 8 * square_leading);
+    subtract_product(rows + s * 8 * leading, rows + t * 8 * leading, square + s * 8 + t * 8 * leading);
 }
 
 /* What column tile t takes from all columns but the next, by the warps that have nothing else to do. A last band that is half
@@ -92,7 +92,7 @@ TRIFOLD_DEVICE void store_inverse(real* to, const real* square, int t, int worke
         const int r = e / vectors, c = t * 8 + e % vectors * vector_width;
         real v[vector_width];
 #pragma unroll
-        for (int k = 0; k < vector_width; ++k) v[k] = square[edge + r + (c + k) * square_leading];
+        for (int k = 0; k < vector_width; ++k) v[k] = square[edge + r + (c + k) * leading];
         store_vector(to + c + r * padded, v);
     }
 }
@@ -105,7 +105,7 @@ TRIFOLD_DEVICE void start_square(real* square) {
         real v[vector_width];
 #pragma unroll
         for (int k = 0; k < vector_width; ++k) v[k] = r + k == c ? real(1) : real(0);
-        store_vector(square + edge + r + c * square_leading, v);
+        store_vector(square + edge + r + c * leading, v);
     }
 }
 

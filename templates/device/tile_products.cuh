@@ -1,6 +1,6 @@
-/* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands stand in shared memory column by column, with a
+/* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands stand in shared memory column by column, B below A, with a
  * leading dimension free of bank conflicts, and come there in stages by asynchronous copies. */
-constexpr int tile_leading = edge + 32 / static_cast<int>(sizeof(real));
+constexpr int leading = 2 * edge + 32 / static_cast<int>(sizeof(real));
 constexpr int stages = TRIFOLD_STAGES, stage_columns = edge / stages; /* copies in flight, and columns of each */
 constexpr int warps = threads / warp_lanes;
 static_assert(warps * 16 == edge && warps * warp_lanes == threads, "a warp for every 16 rows");
@@ -43,7 +43,7 @@ TRIFOLD_DEVICE int part_column(int c) {
 template <int Lines>
 TRIFOLD_DEVICE void load_lines(real (&lines)[Lines][4], const real* from) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i, from += 4 * tile_leading) {
+    for (int i = 0; i < 4; ++i, from += 4 * leading) {
         real v[Lines] = {*from};
         if constexpr (Lines == vector_width) load_vector(v, from);
 #pragma unroll
@@ -56,10 +56,10 @@ template <int Columns, bool Lower = false, class P> /* a template, so that only 
 TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b) {
     if constexpr (use_tensor) {
         constexpr int squares = warp_columns / 16;
-        const real* x = a + warp_row() + tensor_row() * row_lines + tensor_depth() * tile_leading;
-        const real* y = b + warp_column() + tensor_column() * column_lines + tensor_depth() * tile_leading;
+        const real* x = a + warp_row() + tensor_row() * row_lines + tensor_depth() * leading;
+        const real* y = b + warp_column() + tensor_column() * column_lines + tensor_depth() * leading;
 #pragma unroll 1
-        for (int k = 0; k < (Lower ? warp_column() + warp_columns : Columns); k += 16, x += 16 * tile_leading, y += 16 * tile_leading) {
+        for (int k = 0; k < (Lower ? warp_column() + warp_columns : Columns); k += 16, x += 16 * leading, y += 16 * leading) {
             real columns[squares][tensor_columns][4];
 #pragma unroll
             for (int c = 0; c < part_columns; c += column_lines) {
@@ -81,7 +81,7 @@ TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b) {
             }
         }
     } else {
-        multiply_strips<Columns>(part.at, a + part_row(0), row_lanes * vector_width, tile_leading, b + part_column(0), tile_leading);
+        multiply_strips<Columns>(part.at, a + part_row(0), row_lanes * vector_width, leading, b + part_column(0), leading);
     }
 }
 
@@ -92,19 +92,20 @@ TRIFOLD_DEVICE void fetch_tile(real* to, const real* from) {
 #pragma unroll
     for (int u = 0; u < vectors * Columns / threads; ++u) {
         const int e = thread_index() + u * threads, r = e % vectors * vector_width, c = e / vectors;
-        if (!Lower || r >= warp_columns || c < warp_columns) copy_async(to + r + c * tile_leading, from + r + c * padded);
+        if (!Lower || r >= warp_columns || c < warp_columns) copy_async(to + r + c * leading, from + r + c * padded);
     }
 }
 
-/* The tile to memory, column by column. */
-TRIFOLD_DEVICE void store_tile(real* to, int leading, Part& part) {
+/* The tile, or with Sign -1 what is to be subtracted from nothing, to memory, column by column. */
+template <int Sign>
+TRIFOLD_DEVICE void store_tile(real* to, int to_leading, Part& part) {
 #pragma unroll
     for (int c = 0; c < part_columns; ++c)
 #pragma unroll
         for (int q = 0; q < part_rows; ++q) {
             real v[vector_width];
 #pragma unroll
-            for (int k = 0; k < vector_width; ++k) v[k] = part.value(c, q, k);
-            store_vector(to + part_row(q) + part_column(c) * leading, v);
+            for (int k = 0; k < vector_width; ++k) v[k] = Sign * part.value(c, q, k);
+            store_vector(to + part_row(q) + part_column(c) * to_leading, v);
         }
 }

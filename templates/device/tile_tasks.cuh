@@ -110,23 +110,50 @@ TRIFOLD_DEVICE void place_task(Task& task, const Turn& turn, trifold_int line) {
     task.exists = k < chain.length;
 }
 
+/* A tile among the columns of a turn's fronts, which go side by side in groups: the pivot blocks are a column ahead of the panels, beyond
+ * a group's last one with the next group's first, so that panels need not wait for pivots while there is other work. */
 /* The number-th task of the factorization: level by level, turn by turn; of a turn's fronts some go side by side, column by column of
  * their tiles. */
 TRIFOLD_FUNCTION void find_factor_task(Task& task, trifold_int number) {
     constexpr trifold_int together = TRIFOLD_GROUP_LINES;
     const auto tasks_of = [](const TaskLevel& level) { return tiles * (tiles + 1) / 2 + level.panels * tiles * tiles; };
     const Turn turn = find_turn(number, tasks_of);
-    const int panels = task_levels[turn.level].panels, each = tasks_of(task_levels[turn.level]);
-    const trifold_int group = turn.rest / (together * each), left = turn.fronts - group * together;
-    int rest = static_cast<int>(turn.rest - group * together * each);
-    const int width = left < together ? static_cast<int>(left) : static_cast<int>(together);
+    const int in_panels = task_levels[turn.level].panels * tiles, each = tasks_of(task_levels[turn.level]);
+    const auto width_of = [&](trifold_int group) {
+        const trifold_int left = turn.fronts - group * together;
+        return static_cast<int>(left < together ? (left > 0 ? left : 0) : together);
+    };
+    /* A group's tasks but for its first column of pivot blocks, with that of the next group. */
+    const auto tasks_from = [&](trifold_int group) { return width_of(group) * (each - tiles) + width_of(group + 1) * tiles; };
+    trifold_int group = 0, rest = turn.rest - width_of(0) * tiles;
     int column = 0;
-    while (rest >= width * (tiles - column + panels * tiles)) rest -= width * (tiles - column + panels * tiles), ++column;
-    place_task(task, turn, group * together + rest % width);
-    const int in_column = rest / width, below = in_column - (tiles - column);
+    bool pivots = rest < 0;
+    if (pivots) {
+        rest = turn.rest;
+    } else {
+        const trifold_int whole = (turn.fronts - 1) / together - 1; /* groups before the last but one, whose tasks are as many as any's */
+        group = rest / (together * each);
+        if (group > whole) group = whole > 0 ? whole : 0;
+        rest -= group * together * each;
+        if (rest >= tasks_from(group)) rest -= tasks_from(group), ++group;
+        for (;; ++column) {
+            const bool last = column + 1 == tiles;
+            const int ahead = last ? width_of(group + 1) * tiles : width_of(group) * (tiles - column - 1), behind = width_of(group) * in_panels;
+            pivots = rest < ahead;
+            if (pivots) {
+                group += last, column = last ? 0 : column + 1;
+                break;
+            }
+            rest -= ahead;
+            if (rest < behind) break;
+            rest -= behind;
+        }
+    }
+    const int width = width_of(group), in_column = static_cast<int>(rest) / width;
+    place_task(task, turn, group * together + static_cast<int>(rest) % width);
     task.column = column;
-    task.panel = below < 0 ? 0 : 1 + below / tiles;
-    task.row = below < 0 ? column + in_column : below % tiles;
+    task.panel = pivots ? 0 : 1 + in_column / tiles;
+    task.row = pivots ? column + in_column : in_column % tiles;
     task.upward = (task.panel == 1) == (task.step > 0);
     if (task.panel != 0 && (task.panel == 1 ? task.next : task.behind) < 0) task.exists = false;
 }

@@ -164,6 +164,12 @@ TEST_CASE("tile dataflow solves blocks of several tiles on the emulated GPU") {
     check_solves({.block = 37, .horizon = 3}, "multi-stage", "tile-dataflow", "cuda:sm_75");  // smaller tiles, in double precision
 }
 
+TEST_CASE("tile dataflow solves where a level's fronts go side by side in several groups") {
+    for (const int lines : {1, 2, 3})
+        check_solves({.block = 37, .horizon = 11}, lines == 2 ? "flanked:2" : "multi-stage", "tile-dataflow", "cuda:sm_75",
+                     {{"together = TRIFOLD_GROUP_LINES;", fmt::format("together = {};", lines)}});
+}
+
 TEST_CASE("tile dataflow solves on emulated GPUs of AMD's") {
     for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"}) {
         check_solves({.block = 33, .horizon = 5, .rhs = 5, .batch = 2}, "multi-stage", "tile-dataflow", target);
