@@ -514,17 +514,25 @@ INLINE void solve_tile(const int H, const int W, vec* c, const real* unit, const
     }
 }
 
-/* Large blocks come from far away: while a tile is worked on, one that comes later is fetched, and with TRIFOLD_FETCH 2 what it is written to. */
+/* Large blocks come from far away: while a tile is worked on, one that comes later is fetched, and with TRIFOLD_FETCH 2 what it is written to.
+ * What is a block away, as in D, goes to the second-level cache where a block would fill the first. */
+INLINE void fetch(const real* p, int far) {
+    if (far)
+        __builtin_prefetch(p, 0, 2);
+    else
+        __builtin_prefetch(p, 0, 3);
+}
 INLINE void fetch_ahead(const int H, const int W, const panel* p, integer strip, integer j) {
-    enum { LINE = 64 / sizeof(vec) };
+    enum { LINE = 64 / sizeof(vec), FILLS_CACHE = n * n * sizeof(real) > 48 * 1024 };
     if (!TRIFOLD_FETCH || W < WIDTH || !p->start.source) return;
     const real *source = p->start.source + p->start.ahead, *target = p->target + p->ahead + strip * STRIP + j * LANES;
     const integer row = strip * LANES, leading = p->start.leading;
+    const int far = TRIFOLD_FETCH == 1 && FILLS_CACHE && p->before;
     UNROLL for (int w = 0; DIRECT == 1 && w < WIDTH; ++w) {
-        UNROLL for (int h = 0; h < H; h += LINE) __builtin_prefetch(source + (j + w) * leading + row + h * LANES, 0, 3);
+        UNROLL for (int h = 0; h < H; h += LINE) fetch(source + (j + w) * leading + row + h * LANES, far);
     }
     UNROLL for (int h = 0; DIRECT == 2 && h < H; ++h) {
-        UNROLL for (int k = 0; k < LANES; ++k) __builtin_prefetch(source + (row + h * LANES + k) * leading + j, 0, 3);
+        UNROLL for (int k = 0; k < LANES; ++k) fetch(source + (row + h * LANES + k) * leading + j, far);
     }
     UNROLL for (int h = 0; TRIFOLD_FETCH > 1 && h < H; ++h) {
         UNROLL for (int w = 0; w < WIDTH; w += LINE) __builtin_prefetch(target + h * STRIP + w * LANES, 1, 3);
