@@ -2,7 +2,7 @@
  * 16 blocks of 8 by 8, f32, 1 right-hand side(s), up to 1 system(s); target cuda:sm_90; schedule multi-stage; variant dataflow.
  * Generated; do not edit. Regenerate with:
  *   trifold generate --block 8 --horizon 16 --precision f32 --rhs 1 --batch 1 --schedule multi-stage --workers 1 --variant dataflow --target cuda:sm_90
- * Workspace: 35072 bytes, aligned to 256.
+ * Workspace: 36096 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 8
 #define TRIFOLD_HORIZON 16LL
@@ -46,7 +46,8 @@
 #define TRIFOLD_OFFSET_FLAG 22528LL
 #define TRIFOLD_OFFSET_UPDATE_WORDS 22784LL
 #define TRIFOLD_OFFSET_SOLUTION_WORDS 24832LL
-#define TRIFOLD_OFFSET_MESSAGE 25856LL
+#define TRIFOLD_OFFSET_FORWARD_WORDS 25856LL
+#define TRIFOLD_OFFSET_MESSAGE 26880LL
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n8_f32_sm90_b99a8ba3
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n8_f32_sm90_b99a8ba3
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n8_f32_sm90_b99a8ba3
@@ -69,7 +70,7 @@ typedef struct {
 /* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
  * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;                             /* level number, from 0 */
+    trifold_int index;                             /* level number, from 0; where one launch has all levels: its Start, device/dataflow.cuh */
     trifold_int base, scale, size;                 /* remaining blocks */
     trifold_int next_base, next_scale, next_size;  /* remaining blocks of the next level; next_size is 0 at the last one */
     trifold_int coupling, next_coupling;           /* first block of this and the next level's couplings in their buffer; level 0 reads E */
@@ -132,6 +133,7 @@ typedef struct {
 #define TRIFOLD_STACKED_LEADING 20
 #define TRIFOLD_FRONT_ROOM 1
 #define TRIFOLD_STACK_IN_REGISTERS 1
+#define TRIFOLD_OVERLAPS 1
 #define TRIFOLD_MESSAGE_LEVEL 0
 #define TRIFOLD_MESSAGE_FRONTS 16
 #define TRIFOLD_SHARED_FACTOR 2240
@@ -142,9 +144,9 @@ typedef struct {
 #define TRIFOLD_SHARED_INVERSE 17664
 #define TRIFOLD_THREADS_FINISH 64
 #define TRIFOLD_SCRATCH_CHAINS 8
-#define TRIFOLD_OFFSET_SCRATCH 35072
+#define TRIFOLD_OFFSET_SCRATCH 36096
 #define TRIFOLD_FACTOR_BLOCKS 6
-#define TRIFOLD_FACTOR_FORWARD_BLOCKS 5
+#define TRIFOLD_FACTOR_FORWARD_BLOCKS 6
 #define TRIFOLD_SWEEP_BLOCKS 16
 
 /* Everything that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names; the unit
@@ -237,6 +239,12 @@ template <class To, class From>
 TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
     static_assert(sizeof(To) == sizeof(From), "as many bits");
     memcpy(&to, &from, sizeof(To));
+}
+/* Launches that may begin as soon as all thread blocks of this one have come here, or ended. */
+TRIFOLD_DEVICE void start_dependents() {
+#if TRIFOLD_ARCH >= 90
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 /* What a thread does between two looks at a flag or word. */
 TRIFOLD_DEVICE void spin() {}
@@ -886,21 +894,27 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
     if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
-/* The front's verdict, from the pivots' diagonal; by the whole thread block, after the panel. */
-TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, Pivots& pivots,
-                                  const double* diagonal) {
-    if (thread_index() >= warp_lanes) return;
+/* The front's logarithms, by a warp, from the pivots' diagonal. */
+TRIFOLD_DEVICE void report_logarithms(const trifold_args& args, trifold_int member, trifold_int block, const double* diagonal) {
     double sum = 0;
-    for (int r = thread_index(); r < block_size; r += warp_lanes) sum += natural_log(diagonal[r]);
+    for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += natural_log(diagonal[r]);
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-    if (thread_index() != 0) return;
+    if (thread_index() % warp_lanes == 0) buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[block_index(member, block)] = sum;
+}
+/* The front's verdict, by one thread, after the panel. */
+TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots) {
     const trifold_int index = block_index(member, block);
     trifold_int verdict = sound;
     if (pivots.failed_row >= 0) verdict = (level * TRIFOLD_HORIZON + block) * block_size + pivots.failed_row;
     if (fed) verdict = fed_by_failure;
     buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index] = verdict;
     buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index] = pivots.floors;
-    buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index] = sum;
+}
+/* Both, by the whole thread block. */
+TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots,
+                                  const double* diagonal) {
+    if (thread_index() < warp_lanes) report_logarithms(args, member, block, diagonal);
+    if (thread_index() == 0) report_verdict(args, level, member, block, fed, pivots);
 }
 
 /* Was the block fed, through its slots, by a front that failed? */
@@ -965,9 +979,23 @@ TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, trifold_int member
     return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + member * TRIFOLD_HORIZON + block;
 }
 
-/* One thread: tells that a front is done, and whether it failed. What its warp, or threads it met at a barrier, wrote before is visible. */
-TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, const Front& front, bool failed) {
-    store_release(flag_of(args, member, front.block), 2 * front.run + static_cast<int>(failed));
+/* One thread: tells that a front has left R and G, or all that it leaves, and whether it failed. What its warp, or threads it met at a
+ * barrier, wrote before is visible. */
+enum class Left { couplings, everything };
+TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, const Front& front, Left left, bool failed) {
+    store_release(flag_of(args, member, front.block), 4 * front.run + 2 * static_cast<int>(left) + static_cast<int>(failed));
+}
+/* How a launch stands to the one before it (its level's index): after it, or early, when all fronts of a factorization or of a forward
+ * sweep have been claimed but need not be done. */
+enum class Start { after, beside_factor, beside_forward };
+TRIFOLD_DEVICE Start start_of(const trifold_level& level) { return TRIFOLD_OVERLAPS ? static_cast<Start>(level.index) : Start::after; }
+/* The number of the run of those fronts. */
+TRIFOLD_DEVICE trifold_int last_run(const trifold_args& args, trifold_int member, Kind kind) {
+    return load_acquire(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member) / TRIFOLD_HORIZON;
+}
+/* A thread waits for all that a front leaves in a run of the factorization. */
+TRIFOLD_DEVICE void await_everything(const trifold_args& args, trifold_int member, trifold_int block, trifold_int run) {
+    while (load_acquire(flag_of(args, member, block)) < 4 * run + 2 * static_cast<int>(Left::everything)) spin();
 }
 
 /* A warp waits for up to two fronts (-1: none) of the same run. Returns whether one of them failed. */
@@ -978,7 +1006,7 @@ TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, trifold_int member, t
     if (block >= 0) {
         const trifold_int* flag = flag_of(args, member, block);
         trifold_int value = load_acquire(flag);
-        while (value / 2 != run) {
+        while (value / 4 != run) {
             spin();
             value = load_acquire(flag);
         }
@@ -1068,10 +1096,16 @@ typedef ProductOf<in_registers>::type product;
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;
 constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 
-/* Named barriers: tile t is there for the stack; the warps of the stack have met; a tile is there for the next, even ones and odd ones; where
- * there are messages, a tile of them has come. */
-constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, pivot_barrier = stack_barrier + 1, message_barrier = pivot_barrier + 2;
-constexpr int barriers = message_barrier + (TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0);
+/* Named barriers from `first` on, at each of which `party` threads meet: tile t is there for the stack, its pivots' warp only arrives; the warps
+ * of the stack have met; a tile is there for the next, even ones and odd ones, so that the pivots' warps need not wait for a stack that is late.
+ * Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t. */
+struct Barriers {
+    int first, count, party;
+};
+constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps * warp_lanes},
+    pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0, pivot_warps * warp_lanes},
+    message_barriers{5 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? tiles : 0, threads};
+constexpr int barriers = message_barriers.count > 0 ? message_barriers.first + message_barriers.count : part_barrier.first;
 
 /* The inverses of L's diagonal tiles have a place of their own, or that of the tiles themselves: the largest blocks need the room. */
 constexpr bool inverse_apart = sizeof(real) == 4 || padded <= 88;
@@ -1102,7 +1136,8 @@ TRIFOLD_DEVICE void start_barriers() {
     static_assert(barriers <= 16, "as many as there are");
     if (thread_index() < 16) static_cast<FrontShared*>(shared_memory())->arrivals[thread_index()] = 0;
 }
-TRIFOLD_DEVICE void meet(FrontShared& shared, int barrier, int count) { named_sync(shared.arrivals[barrier], barrier, count); }
+TRIFOLD_DEVICE void meet(FrontShared& shared, Barriers at, int k = 0) { named_sync(shared.arrivals[at.first + k], at.first + k, at.party); }
+TRIFOLD_DEVICE void arrive(FrontShared& shared, Barriers at, int k) { named_arrive(shared.arrivals[at.first + k], at.first + k, at.party); }
 
 /* A warp's product of a band and a strip, four elements a lane: by tensor instructions as they come, else four rows. */
 struct Patch {
@@ -1173,7 +1208,7 @@ TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const 
 }
 
 /* Copies that a thread starts together: more, where their addresses take no registers that the stack needs. */
-constexpr int fetches_together = in_registers ? 1 : 4, copies_together = in_registers ? 2 : 4;
+constexpr int copies_together = in_registers ? 2 : 4, lines_together = in_registers ? 4 : 1;
 
 /* Starts the copy of a block of the workspace, by `workers` threads together. */
 TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = thread_index(), int workers = threads) {
@@ -1226,77 +1261,96 @@ TRIFOLD_DEVICE Mail* message_of(const trifold_args& args, trifold_int member, tr
     return buffer<Mail>(args, TRIFOLD_OFFSET_MESSAGE) + (front * (padded + riders) + column) * stacked_rows + row;
 }
 
-/* What a thread receives of both children: a row of [R; G], and of every column tile some columns. */
-constexpr int row_threads = threads / stacked_rows >= 4 ? 4 : 2, row_columns = 8 / row_threads;
+/* The pivots' warps receive what D takes, R of the child to the left and G of the one to the right, and go on when they have it; the stack's
+ * receive the other two, and for their products need all. A thread of either has a row, and of every column tile some columns. */
+enum class Receiver { pivots, stack };
+template <Receiver By>
 struct Inbox {
-    Mail *left, *right; /* null: nothing comes */
-    real *left_to, *right_to;
-    int left_leading, right_leading;
+    static constexpr int first = By == Receiver::pivots ? 0 : pivot_warps * warp_lanes, workers = By == Receiver::pivots ? pivot_warps * warp_lanes : threads - first;
+    static constexpr int row_threads = workers < 2 * stacked_rows ? 1 : 2, row_columns = 8 / row_threads;
+    static constexpr int column_step = row_threads * stacked_rows, tile_step = 8 * stacked_rows;
+    Mail* from; /* null: nothing comes */
+    real* to;
+    int leading;
 };
-TRIFOLD_DEVICE Inbox inbox_of(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const trifold_int right = right_child(front);
-    const int row = thread_index() % stacked_rows, column = thread_index() / stacked_rows % row_threads;
-    const bool mine = thread_index() < row_threads * stacked_rows, is_r = row < padded;
-    Inbox inbox{};
-    if (mine && (is_r || front.behind >= 0)) inbox.left = message_of(args, member, left_child(front), row, column);
-    if (mine && right >= 0 && (!is_r || front.next >= 0)) inbox.right = message_of(args, member, right, row, column);
-    inbox.left_leading = is_r ? pulled_leading : stacked_leading, inbox.right_leading = is_r ? stacked_leading : pulled_leading;
-    inbox.left_to = (is_r ? left_of(shared) : shared.stacked) + row + column * inbox.left_leading;
-    inbox.right_to = (is_r ? shared.stacked + row : right_of(shared) + row - padded) + column * inbox.right_leading;
+template <Receiver By>
+TRIFOLD_DEVICE Inbox<By> inbox_of(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    constexpr bool pivots = By == Receiver::pivots;
+    const int worker = thread_index() - Inbox<By>::first, row = worker % stacked_rows, column = worker / stacked_rows;
+    const bool is_r = row < padded, by_left = is_r == pivots;
+    const trifold_int child = by_left ? left_child(front) : right_child(front);
+    Inbox<By> inbox{};
+    if (column < Inbox<By>::row_threads && child >= 0 && (pivots || (is_r ? front.next : front.behind) >= 0))
+        inbox.from = message_of(args, member, child, row, column);
+    inbox.leading = pivots ? pulled_leading : stacked_leading;
+    real* const place = !pivots ? shared.stacked + row : by_left ? left_of(shared) + row : right_of(shared) + row - padded;
+    inbox.to = place + column * inbox.leading;
     return inbox;
 }
 
 /* Looks at a row's columns of a tile. */
+template <Receiver By>
 struct Looks {
-    Mail at[row_columns];
+    Mail at[Inbox<By>::row_columns];
 };
-constexpr int column_step = row_threads * stacked_rows, tile_step = 8 * stacked_rows;
-TRIFOLD_DEVICE void look_at(Looks& looks, const Mail* from) {
+template <Receiver By>
+TRIFOLD_DEVICE void look_at(Looks<By>& looks, const Inbox<By>& inbox) {
 #pragma unroll
-    for (int k = 0; k < row_columns; ++k) looks.at[k] = from == nullptr ? Mail(1) : load_word(from + k * column_step);
+    for (int k = 0; k < Inbox<By>::row_columns; ++k) looks.at[k] = inbox.from == nullptr ? Mail(1) : load_word(inbox.from + k * Inbox<By>::column_step);
 }
-TRIFOLD_DEVICE bool have_come(const Looks& looks) {
+template <Receiver By>
+TRIFOLD_DEVICE bool have_come(const Looks<By>& looks) {
     bool come = true;
 #pragma unroll
-    for (int k = 0; k < row_columns; ++k) come = looks.at[k] != 0 && come;
+    for (int k = 0; k < Inbox<By>::row_columns; ++k) come = looks.at[k] != 0 && come;
     return come;
 }
-TRIFOLD_DEVICE void store_looks(real* to, int leading, const Looks& looks) {
+template <Receiver By>
+TRIFOLD_DEVICE void store_looks(const Inbox<By>& inbox, const Looks<By>& looks) {
 #pragma unroll
-    for (int k = 0; k < row_columns; ++k) to[k * row_threads * leading] = content_of(looks.at[k]);
-}
-TRIFOLD_DEVICE void clear(Mail* from) {
-#pragma unroll
-    for (int k = 0; k < row_columns; ++k) store_word(from + k * column_step, Mail(0));
+    for (int k = 0; k < Inbox<By>::row_columns; ++k) inbox.to[k * Inbox<By>::row_threads * inbox.leading] = content_of(looks.at[k]);
 }
 
-/* Column tile after column tile to where the products look for it, then use(t). The next tile is looked at before the products. The pivots'
- * warps and the stack's call this apart, so that they meet at a barrier with a name. */
-template <class Use>
-TRIFOLD_DEVICE void receive_tiles(FrontShared& shared, Inbox inbox, const Use& use) {
-    Looks left, right;
-    look_at(left, inbox.left), look_at(right, inbox.right);
+/* Column tile after column tile to where the products look for it, then use(t). The next tile is looked at before the products. */
+template <Receiver By, class Use>
+TRIFOLD_DEVICE void receive_tiles(FrontShared& shared, Inbox<By> inbox, const Use& use) {
+    Looks<By> looks;
+    look_at(looks, inbox);
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
-        while (!(have_come(left) && have_come(right))) {
+        while (!have_come(looks)) {
             spin();
-            look_at(left, inbox.left), look_at(right, inbox.right);
+            look_at(looks, inbox);
         }
-        if (inbox.left != nullptr) {
-            store_looks(inbox.left_to, inbox.left_leading, left);
-            clear(inbox.left);
-            inbox.left += tile_step, inbox.left_to += 8 * inbox.left_leading;
+        if (inbox.from != nullptr) {
+            store_looks(inbox, looks);
+            inbox.from += Inbox<By>::tile_step, inbox.to += 8 * inbox.leading;
         }
-        if (inbox.right != nullptr) {
-            store_looks(inbox.right_to, inbox.right_leading, right);
-            clear(inbox.right);
-            inbox.right += tile_step, inbox.right_to += 8 * inbox.right_leading;
+        if (t + 1 < tiles) look_at(looks, inbox);
+        if (By == Receiver::pivots) {
+            arrive(shared, message_barriers, t);
+            meet(shared, part_barrier);
+        } else {
+            meet(shared, message_barriers, t);
         }
-        if (t + 1 < tiles) look_at(left, inbox.left), look_at(right, inbox.right);
-        meet(shared, message_barrier, threads);
         use(t);
     }
     warp_sync();
+}
+/* ... and ready for the next run, by the threads that have taken it. */
+template <Receiver By>
+TRIFOLD_DEVICE void clear_inbox(const Inbox<By>& inbox) {
+    if (inbox.from == nullptr) return;
+#pragma unroll 1
+    for (int t = 0; t < tiles; ++t)
+#pragma unroll
+        for (int k = 0; k < Inbox<By>::row_columns; ++k) store_word(inbox.from + t * Inbox<By>::tile_step + k * Inbox<By>::column_step, Mail(0));
+}
+TRIFOLD_DEVICE void clear_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    if (thread_index() < pivot_warps * warp_lanes)
+        clear_inbox(inbox_of<Receiver::pivots>(shared, args, member, front));
+    else
+        clear_inbox(inbox_of<Receiver::stack>(shared, args, member, front));
 }
 
 /* What does not exist is zero. */
@@ -1338,7 +1392,7 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
 TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
     each_pivot(pivots, shared, [](product& value, const real& at) { value = static_cast<product>(at); });
-    receive_tiles(shared, inbox_of(shared, args, member, front), [&](int t) {
+    receive_tiles(shared, inbox_of<Receiver::pivots>(shared, args, member, front), [&](int t) {
         multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
         multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
     });
@@ -1346,21 +1400,25 @@ TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args
     warp_sync();
 }
 
-/* What the last pair takes from row r of right-hand side c. */
-TRIFOLD_DEVICE real receive_rider(const trifold_args& args, trifold_int member, const Front& front, int r, int c) {
+/* What the last pair takes from row r of right-hand side c: a look, which may be long before what is needed; then what has come. */
+struct RiderLook {
+    Mail left, right;
+};
+TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int r, int c) {
     const trifold_int right = right_child(front);
-    Mail* const from_left = message_of(args, member, left_child(front), r, padded + c);
-    Mail* const from_right = right < 0 ? nullptr : message_of(args, member, right, padded + r, padded + c);
-    Mail by_left = load_word(from_left), by_right = right < 0 ? Mail(1) : load_word(from_right);
-    while (by_left == 0 || by_right == 0) {
+    return {load_word(message_of(args, member, left_child(front), r, padded + c)),
+            right < 0 ? Mail(1) : load_word(message_of(args, member, right, padded + r, padded + c))};
+}
+TRIFOLD_DEVICE real receive_rider(RiderLook look, const trifold_args& args, trifold_int member, const Front& front, int r, int c) {
+    const trifold_int right = right_child(front);
+    while (look.left == 0 || look.right == 0) {
         spin();
-        by_left = load_word(from_left);
-        if (right >= 0) by_right = load_word(from_right);
+        look = look_at_rider(args, member, front, r, c);
     }
-    store_word(from_left, Mail(0));
-    if (right < 0) return content_of(by_left);
-    store_word(from_right, Mail(0));
-    return content_of(by_left) + content_of(by_right);
+    store_word(message_of(args, member, left_child(front), r, padded + c), Mail(0));
+    if (right < 0) return content_of(look.left);
+    store_word(message_of(args, member, right, padded + r, padded + c), Mail(0));
+    return content_of(look.left) + content_of(look.right);
 }
 
 /* A front before its panel: D, the couplings and the right-hand sides as it finds them. */
@@ -1457,7 +1515,7 @@ TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, t
     if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left), worker, workers);
     end_copies();
     wait_copies<0>();
-    meet(shared, stack_barrier, workers);
+    meet(shared, stack_barrier);
 }
 
 /* -R_k G_k' and -G_j R_j' where R_k and G_j stand, by the warps of the stack: one has all of a band. */
@@ -1482,38 +1540,56 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
             for (int k = 0; k < 4; ++k)
                 if (row + patch_row(k) < padded) band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(products[strip], k);
     }
-    meet(shared, stack_barrier, stacked_warps * warp_lanes);
+    meet(shared, stack_barrier);
+}
+
+/* A thread's elements of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the other. use(du, dv) for
+ * those at (first_u() + du, first_v() + dv), constants, so that addresses are made once. */
+TRIFOLD_DEVICE int first_u() { return static_cast<int>(static_cast<unsigned>(thread_index()) % strip); }
+TRIFOLD_DEVICE int first_v() { return static_cast<int>(static_cast<unsigned>(thread_index()) / strip); }
+template <class Use>
+TRIFOLD_DEVICE void each_place(const Use& use) {
+    constexpr int lines = threads / strip;
+#pragma unroll lines_together
+    for (int dv = 0; dv < padded; dv += lines) {
+        if (padded % lines != 0 && first_v() + dv >= padded) continue;
+#pragma unroll
+        for (int du = 0; du < padded; du += strip) use(du, dv);
+    }
 }
 
 /* The lower triangle of D, the identity in the padding, on its way. */
 TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr bool by_columns = TRIFOLD_D_ROW == 1;
+    constexpr int u_to = by_columns ? 1 : lower_leading, v_to = by_columns ? lower_leading : 1;
+    constexpr trifold_int u_from = by_columns ? TRIFOLD_D_ROW : TRIFOLD_D_COLUMN, v_from = by_columns ? TRIFOLD_D_COLUMN : TRIFOLD_D_ROW;
     const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
-#pragma unroll fetches_together
-    for (int e = thread_index(); e < padded * padded; e += threads) {
-        const Place at = place(e);
-        const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
-        if (c > r) continue;
-        real* element = to + r + c * lower_leading;
+    const int u = first_u(), v = first_v();
+    from += u * u_from + v * v_from, to += u * u_to + v * v_to;
+    each_place([&](int du, int dv) {
+        const int r = by_columns ? u + du : v + dv, c = by_columns ? v + dv : u + du;
+        if (c > r) return;
         if (r < block_size)
-            copy_element_async(element, from + r * TRIFOLD_D_ROW + c * TRIFOLD_D_COLUMN);
+            copy_element_async(to + (du * u_to + dv * v_to), from + (du * u_from + dv * v_from));
         else
-            *element = r == c ? real(1) : real(0);
-    }
+            to[du * u_to + dv * v_to] = r == c ? real(1) : real(0);
+    });
 }
 /* The original coupling A(neighbour, block), zeros in the padding, on its way. */
-TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int neighbour, trifold_int block) {
-    const bool below = neighbour > block; /* then it is E of the block, else the neighbour's transposed */
-    const real* from = global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + (below ? block : neighbour) * TRIFOLD_E_STAGE;
-#pragma unroll fetches_together
-    for (int e = thread_index(); e < padded * padded; e += threads) {
-        const Place at = place(e);
-        const int i = TRIFOLD_E_ROW == 1 ? at.u : at.v, j = TRIFOLD_E_ROW == 1 ? at.v : at.u;
-        real* element = to + (below ? i + j * stacked_leading : j + i * stacked_leading);
-        if (i < block_size && j < block_size)
-            copy_element_async(element, from + i * TRIFOLD_E_ROW + j * TRIFOLD_E_COLUMN);
+template <bool Below> /* then it is E of the block, else the neighbour's transposed */
+TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr bool by_columns = TRIFOLD_E_ROW == 1;
+    constexpr int u_to = by_columns == Below ? 1 : stacked_leading, v_to = by_columns == Below ? stacked_leading : 1;
+    constexpr trifold_int u_from = by_columns ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN, v_from = by_columns ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW;
+    const real* from = global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + (Below ? block : block - 1) * TRIFOLD_E_STAGE;
+    const int u = first_u(), v = first_v();
+    from += u * u_from + v * v_from, to += u * u_to + v * v_to;
+    each_place([&](int du, int dv) {
+        if (u + du < block_size && v + dv < block_size)
+            copy_element_async(to + (du * u_to + dv * v_to), from + (du * u_from + dv * v_from));
         else
-            *element = 0;
-    }
+            to[du * u_to + dv * v_to] = 0;
+    });
 }
 
 /* A neighbour that does not exist is coupled by zeros. */
@@ -1525,8 +1601,8 @@ template <bool Riders>
 TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     fetch_diagonal(shared.lower, args, member, front.block);
     if (front.level == 0) {
-        if (front.next >= 0) fetch_coupling(shared.stacked, args, member, front.next, front.block);
-        if (front.behind >= 0) fetch_coupling(shared.stacked + padded, args, member, front.behind, front.block);
+        if (front.next >= 0) fetch_coupling<true>(shared.stacked, args, member, front.block);
+        if (front.behind >= 0) fetch_coupling<false>(shared.stacked + padded, args, member, front.block);
     }
     end_copies();
     if (front.next < 0) clear_rows(shared.stacked);
@@ -1743,10 +1819,6 @@ TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
     }
 }
 
-/* Threads that meet at a tile's barrier: the warp that has factored it and the stack's; the pivots' warps meet at theirs, so that they
- * need not wait for a stack that is late. */
-constexpr int tile_party = (1 + stacked_warps) * warp_lanes, pivot_party = 2 * warp_lanes;
-
 /* Column tile t of up to 32 rows that follow L: a lane a row. The tiles before it are there; `wait()` returns when L's tile is. */
 template <class Wait>
 TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows, int leading, int limit, int t, const Wait& wait) {
@@ -1778,7 +1850,7 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
     update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t, [&](int s) {
-        if (s + 1 == t) meet(shared, pivot_barrier + s % 2, pivot_party);
+        if (s + 1 == t) meet(shared, pivot_barriers, s % 2);
     });
     real* own = shared.lower + t * 8 * lower_leading;
     real d[8][8];
@@ -1798,8 +1870,8 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
         invert_tile(shared, t);
     }
     warp_sync();
-    if (t + 1 < tiles) named_arrive(shared.arrivals[pivot_barrier + t % 2], pivot_barrier + t % 2, pivot_party);
-    named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party);
+    if (t + 1 < tiles) arrive(shared, pivot_barriers, t % 2);
+    arrive(shared, tile_barriers, t);
 }
 
 /* Column tile t of the right-hand sides, by one warp. */
@@ -1818,7 +1890,7 @@ TRIFOLD_DEVICE void solve_rows(FrontShared& shared, const trifold_args& args, tr
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
         real a[1][8];
-        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barrier + t, tile_party); });
+        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barriers, t); });
         if (to != nullptr) {
 #pragma unroll
             for (int c = 0; c < 8; ++c) to[(t * 8 + c) * padded] = a[0][c];
@@ -1900,7 +1972,7 @@ TRIFOLD_DEVICE void start_stack(Stack& stack, FrontShared& shared, const trifold
     if (front.level == 0)
         load_stack(stack, shared);
     else if (gets_messages(front))
-        receive_tiles(shared, inbox_of(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
+        receive_tiles(shared, inbox_of<Receiver::stack>(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
     else
         multiply_stack(stack, shared, 0, padded);
 }
@@ -1922,31 +1994,46 @@ TRIFOLD_DEVICE void load_operand(product (&b)[2], const real* at, int row_step, 
     for (int i = 0; i < 2; ++i) b[i] = static_cast<product>(at[tensor_row() * row_step + (result_row(0) + i) * column_step]);
 }
 
-/* Right-hand sides by the warps of the stack in turn, a lane a row. */
-TRIFOLD_DEVICE void ride(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    static_assert(!in_registers || padded <= warp_lanes, "a lane a row");
-    const int lane = thread_index() % warp_lanes, row = lane % padded;
-    const bool owns = lane < padded;
+/* The sum of eight products, a row's from `step` to `step` with those of a right-hand side. */
+TRIFOLD_DEVICE real sum_of_eight(const real* row, int step, const real* values) {
+    real sum[2] = {};
+#pragma unroll
+    for (int k = 0; k < 8; ++k) sum[k % 2] += row[k * step] * values[k * lower_leading];
+    return sum[0] + sum[1];
+}
+
+/* Right-hand sides by the warps of the stack in turn, a lane a row; all lanes see a tile's results where they stand. */
+constexpr bool rides_in_lanes = in_registers && padded <= warp_lanes;
+TRIFOLD_DEVICE bool owns_rider_row() { return thread_index() % warp_lanes < padded; }
+TRIFOLD_DEVICE int first_rider() { return thread_index() / warp_lanes - pivot_warps; }
+TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int c) {
+    if (!gets_messages(front) || !owns_rider_row() || c >= args.columns) return {};
+    return look_at_rider(args, member, front, thread_index() % warp_lanes, c);
+}
+TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    static_assert(!in_registers || rides_in_lanes, "a lane a row");
+    const int row = thread_index() % warp_lanes;
+    const bool owns = owns_rider_row();
 #pragma unroll 1
-    for (int c = thread_index() / warp_lanes - pivot_warps; c < args.columns; c += stacked_warps) {
-        real* const at = shared.lower + padded + c + row * lower_leading;
-        real value = *at;
-        if (owns && gets_messages(front)) value -= receive_rider(args, member, front, row, c);
-        warp_sync();
-#pragma unroll
+    for (int c = first_rider(); c < args.columns; c += stacked_warps) {
+        real* const first = shared.lower + padded + c;
+        real value = owns ? first[row * lower_leading] : real(0);
+        if (owns && gets_messages(front)) value -= receive_rider(look, args, member, front, row, c);
+        look = look_at_rider(args, member, front, c + stacked_warps);
+#pragma unroll 1
         for (int t = 0; t < tiles; ++t) {
-            const bool mine = row / 8 == t;
-            real sum = 0;
-#pragma unroll
-            for (int k = 0; k < 8; ++k) sum += inverse_of(shared, t)[row % 8 * 8 + k] * shuffle(value, t * 8 + k);
-            if (mine) value = sum;
-            sum = 0;
-#pragma unroll
-            for (int k = 0; k < 8; ++k) sum += shared.lower[row + (t * 8 + k) * lower_leading] * shuffle(value, t * 8 + k);
-            if (row >= t * 8 + 8) value -= sum;
+            real* const own = first + t * 8 * lower_leading;
+            const bool mine = owns && row / 8 == t;
+            if (mine) first[row * lower_leading] = value;
+            warp_sync();
+            if (mine) value = sum_of_eight(inverse_of(shared, t) + row % 8 * 8, 1, own);
+            warp_sync();
+            if (mine) first[row * lower_leading] = value;
+            warp_sync();
+            if (owns && row >= t * 8 + 8) value -= sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, own);
         }
+        if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
         warp_sync();
-        if (owns) *at = value;
     }
 }
 
@@ -1955,9 +2042,11 @@ TRIFOLD_DEVICE void ride(FrontShared& shared, const trifold_args& args, trifold_
 template <bool Riders>
 TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     const Outbox out[2] = {outbox_of(stack.bands[0], args, member, front), outbox_of(stack.bands[1], args, member, front)};
+    RiderLook look{};
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
-        meet(shared, tile_barrier + t, tile_party);
+        if (Riders && t + 1 == tiles) look = look_at_rider(args, member, front, first_rider());
+        meet(shared, tile_barriers, t);
         product b[2];
         load_operand(b, inverse_of(shared, t), 8, 1);
 #pragma unroll
@@ -1980,16 +2069,17 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
         for (int band = 0; band < 2; ++band)
             if (out[band].to != nullptr) each_of(stack.bands[band], t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
     }
-    if (Riders) ride(shared, args, member, front);
+    if (Riders) ride(look, shared, args, member, front);
 }
 
 /* use(value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y. */
 template <class Use>
-TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Use& use) {
+TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Front& front, const Use& use) {
 #pragma unroll 1
     for (int c = 0; c < args.columns; ++c)
 #pragma unroll
         for (const Band& band : stack.bands) {
+            if (!exists(band, front)) continue;
             real sum[2] = {};
 #pragma unroll
             for (int t = 0; t < tiles; ++t)
@@ -2013,14 +2103,15 @@ TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, co
  * two pivots at a time: with a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together.
  * Right-hand sides ride along as rows below D's. The other warps, the stack's, follow a tile behind with [R; G]: a
  * row a lane (panel_dataflow), or bands of 16 rows in registers (stack_dataflow). */
-/* L, its diagonal tiles inverted. */
-TRIFOLD_DEVICE void store_lower(FrontShared& shared, real* to) {
+/* Column tile t of L, its diagonal tile inverted, by one warp: a lane a row. */
+TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
 #pragma unroll 1
-    for (int e = thread_index(); e < padded * padded; e += threads) {
-        const int r = e % padded, c = e / padded;
-        real value = shared.lower[r + c * lower_leading];
-        if (r / 8 == c / 8) value = inverse_of(shared, c / 8)[r % 8 * inverse_leading + c % 8];
-        if (r >= c / 8 * 8) to[e] = value;
+    for (int r = t * 8 + thread_index() % warp_lanes; r < padded; r += warp_lanes) {
+        const bool own = r < t * 8 + 8;
+        const real* from = own ? inverse_of(shared, t) + r % 8 * inverse_leading : shared.lower + r + t * 8 * lower_leading;
+        const int step = own ? 1 : lower_leading;
+#pragma unroll
+        for (int c = 0; c < 8; ++c) to[r + (t * 8 + c) * padded] = from[c * step];
     }
 }
 
@@ -2047,6 +2138,9 @@ TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& 
         if (r < block_size && c < args.columns)
             static_cast<real*>(args.x)[rhs_at(s, member, block, r, c)] = shared.lower[padded + c + r * lower_leading];
     }
+}
+/* Their part of b' A^-1 b. */
+TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     for (int c = thread_index() / warp_lanes; c < args.columns; c += warps) {
         double sum = 0;
         for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) {
@@ -2064,10 +2158,11 @@ TRIFOLD_DEVICE void leave_rider(const trifold_args& args, trifold_int member, co
     neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + r] = value;
 }
 
-/* The warps of the stack let the fronts that wait for this one go on. */
+/* The warps of the stack let the fronts that wait for this one go on; where those get messages, they need no more before it is done. */
 TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
-    meet(shared, stack_barrier, stacked_warps * warp_lanes);
-    if (thread_index() == pivot_warps * warp_lanes) release_front(args, member, front, failed);
+    if (sends_messages(front)) return;
+    meet(shared, stack_barrier);
+    if (thread_index() == pivot_warps * warp_lanes) release_front(args, member, front, Left::couplings, failed);
 }
 
 /* A failed front becomes NaN as a whole, so that everything it feeds does; R and G once more, by the warps of the stack. */
@@ -2078,6 +2173,8 @@ TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold
     for (int e = thread_index(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
     for (int e = thread_index(); inverse_apart && e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
     block_sync();
+    for (int t = thread_index() / warp_lanes; t < tiles; t += warps) store_column_tile(shared, factor_of(args, member, front.block), t);
+    if (Riders) store_riders(shared, args, member, front.block);
     if (thread_index() < first) return;
     for (int e = thread_index() - first; e < padded * padded; e += workers) {
         if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
@@ -2099,15 +2196,15 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
         solve_stack<Riders>(stack, shared, args, member, front);
         if (fed || shared.pivots.failed_row >= 0) return;
         if (Riders) {
-            meet(shared, stack_barrier, stacked_warps * warp_lanes);
-            each_rider(stack, shared, args, leave);
+            meet(shared, stack_barrier);
+            each_rider(stack, shared, args, front, leave);
         }
     } else {
         if (front.level > 0) make_couplings(shared, args, member, front);
         solve_rows<Riders>(shared, args, member, front);
         if (fed || shared.pivots.failed_row >= 0) return;
         if (Riders) {
-            meet(shared, stack_barrier, stacked_warps * warp_lanes);
+            meet(shared, stack_barrier);
             each_rider(shared, args, leave);
         }
     }
@@ -2123,16 +2220,25 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
             for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) inverse_of(shared, t)[e] = e % 8 == e / 8 ? real(1) : real(0);
     warp_sync();
     if (gets_messages(front)) receive_pivots(shared, args, member, front);
+    real* const to = factor_of(args, member, front.block);
 #pragma unroll 1
-    for (int t = warp; t < tiles; t += pivot_warps) factor_column_tile(shared, t);
+    for (int t = warp; t < tiles; t += pivot_warps) {
+        factor_column_tile(shared, t);
+        store_column_tile(shared, to, t);
+    }
+    if (warp == (tiles - 1) % pivot_warps) report_logarithms(args, member, front.block, shared.diagonal); /* it has met the other */
 }
 
 template <bool Riders>
 TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
+    start_dependents();
     bool fed = load_front<Riders>(shared, args, member, front);
-    if (gets_messages(front) && right_child(front) < 0) clear_right(shared);
+    if (gets_messages(front) && right_child(front) < 0) {
+        clear_right(shared);
+        block_sync();
+    }
     if (thread_index() >= pivot_warps * warp_lanes)
         eliminate_stack<Riders>(shared, args, member, front, fed);
     else
@@ -2142,10 +2248,18 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     if (gets_messages(front) && shared.pivots.failed_row >= 0 &&
         await_fronts(args, member, front.run, left_child(front), right_child(front)))
         fed = true;
-    report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
-    if (fed || shared.pivots.failed_row >= 0) spoil<Riders>(shared, args, member, front);
-    store_lower(shared, factor_of(args, member, front.block));
-    if (Riders) store_riders(shared, args, member, front.block);
+    if (thread_index() == warp_lanes) report_verdict(args, front.level, member, front.block, fed, shared.pivots);
+    const bool failed = fed || shared.pivots.failed_row >= 0;
+    if (failed)
+        spoil<Riders>(shared, args, member, front);
+    else if (Riders && !in_registers)
+        store_riders(shared, args, member, front.block);
+    if (TRIFOLD_OVERLAPS || sends_messages(front)) {
+        if (failed || !in_registers) block_sync();
+        if (thread_index() == warp_lanes) release_front(args, member, front, Left::everything, failed);
+    }
+    if (gets_messages(front)) clear_messages(shared, args, member, front);
+    if (Riders) report_quadratics(shared, args, member, front.block);
 }
 
 /* Forward and backward sweeps over all fronts in one launch, a thread block each: a front has its factors on chip before it
@@ -2179,6 +2293,14 @@ TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_in
     constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
     return buffer<trifold_word>(args, TRIFOLD_OFFSET_SOLUTION_WORDS) + block_index(member, block) * words;
 }
+
+/* Its y, where the backward sweep begins early. */
+#if TRIFOLD_OVERLAPS
+TRIFOLD_DEVICE trifold_word* forward_words(const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
+    return buffer<trifold_word>(args, TRIFOLD_OFFSET_FORWARD_WORDS) + block_index(member, block) * words;
+}
+#endif
 
 /* What a call's passes treat; where the Spec has one column the compiler knows that there is one pass. */
 TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return TRIFOLD_RHS == 1 ? 1 : static_cast<int>(args.columns); }
@@ -2339,6 +2461,22 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, const trifold_args& args, 
     }
 }
 
+/* The forward sweep's solution to the backward sweep of the same front, early: args.x is then the backward sweep's alone. */
+TRIFOLD_DEVICE void send_running(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+#if TRIFOLD_OVERLAPS
+    trifold_word* to = forward_words(args, member, front.block) + columns.first * padded * message_words;
+    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
+#endif
+}
+TRIFOLD_DEVICE void receive_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+#if TRIFOLD_OVERLAPS
+    const trifold_int run = last_run(args, member, Kind::forward);
+    const trifold_word* from = forward_words(args, member, block) + columns.first * padded * message_words;
+    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads)
+        shared.running[e / padded][e % padded] = receive(look(from + e * message_words), from + e * message_words, run);
+#endif
+}
+
 /* A row of [R; G] in two threads, each with half of its columns. */
 constexpr int half_depth = padded / 2;
 TRIFOLD_DEVICE void fetch_half_row(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
@@ -2404,7 +2542,7 @@ TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args&
 }
 
 template <int Width>
-TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth]) {
+TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], bool sends) {
     widen_inverses<Width>(shared);
 #pragma unroll 1
     for (int first = 0; first < columns_of(args); first += columns_at_once) {
@@ -2417,14 +2555,19 @@ TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args,
         block_sync();
         solve_lower<Width>(shared, columns.count);
         leave_updates(shared, args, member, front, a, columns);
-        store_solution(shared.solved, args, member, front.block, columns);
+        if (sends)
+            send_running(shared, args, member, front, columns);
+        else
+            store_solution(shared.solved, args, member, front.block, columns);
         store_quadratic(shared, args, member, front.block, columns);
     }
 }
 
-TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member) {
+/* `sends`: the backward sweep begins early. */
+TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member, bool sends) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::forward, shared.ticket);
+    start_dependents();
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_half_row(a, args, member, front);
@@ -2432,9 +2575,9 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member) 
     wait_copies<0>();
     block_sync();
     if (will_wait(front))
-        sweep_forward<wide>(shared, args, member, front, a);
+        sweep_forward<wide>(shared, args, member, front, a, sends);
     else
-        sweep_forward<narrow>(shared, args, member, front, a);
+        sweep_forward<narrow>(shared, args, member, front, a, sends);
 }
 
 /* A column of [R; G] in four threads, each with every fourth row. */
@@ -2493,13 +2636,16 @@ TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& a
 }
 
 template <int Width>
-TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth]) {
+TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], Start start) {
     trifold_word* words = solution_words(args, member, front.block);
     widen_inverses<Width>(shared);
 #pragma unroll 1
     for (int first = 0; first < columns_of(args); first += columns_at_once) {
         const Columns columns = pass_from(args, first);
-        if (first > 0) load_running(shared, args, member, front.block, columns);
+        if (start == Start::beside_forward)
+            receive_running(shared, args, member, front.block, columns);
+        else if (first > 0)
+            load_running(shared, args, member, front.block, columns);
         gather_neighbours(shared, args, member, front, columns);
         block_sync();
         subtract_neighbours(shared, a, columns.count);
@@ -2512,19 +2658,23 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
     }
 }
 
-TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member) {
+TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, Start start) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::backward, shared.ticket);
+    if (start == Start::beside_factor) {
+        if (thread_index() == 0) await_everything(args, member, front.block, last_run(args, member, Kind::factor));
+        block_sync();
+    }
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_quarter_column(a, args, member, front);
-    load_running(shared, args, member, front.block, pass_from(args, 0));
+    if (start != Start::beside_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
     block_sync();
-    if (will_wait(front))
-        sweep_backward<wide>(shared, args, member, front, a);
+    if (will_wait(front) && (front.next >= 0 || front.behind >= 0)) /* the last front waits for no other */
+        sweep_backward<wide>(shared, args, member, front, a, start);
     else
-        sweep_backward<narrow>(shared, args, member, front, a);
+        sweep_backward<narrow>(shared, args, member, front, a, start);
 }
 
 /* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
@@ -2536,13 +2686,20 @@ struct FinishShared {
     trifold_int floors[finish_threads];
 };
 
-TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member) {
+/* `early`: fronts are still at work. */
+TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member, bool early) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
     double sum = 0;
     trifold_int failure = sound, floors = 0;
+#if TRIFOLD_OVERLAPS
+    const trifold_int run = early ? last_run(args, member, Kind::factor) : 0;
+#endif
 #pragma unroll 4
     for (trifold_int block = t; block < TRIFOLD_HORIZON; block += finish_threads) {
+#if TRIFOLD_OVERLAPS
+        if (early) await_everything(args, member, block, run);
+#endif
         const trifold_int index = block_index(member, block);
         const trifold_int verdict = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index];
         if (verdict < failure) failure = verdict;
@@ -2607,8 +2764,8 @@ TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(TRIFOLD_PARAMETER
 #endif
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
-TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
-    each_member(args, [&](trifold_int member) { finish_factor_member(args, member); });
+TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    each_member(args, [&](trifold_int member) { finish_factor_member(args, member, TRIFOLD_OVERLAPS && level.index != 0); });
 }
 #endif
 
@@ -2619,28 +2776,38 @@ TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PAR
 #endif
 
 /* The kernels that treat all levels in one launch. Grid: fronts by groups of members. */
+/* One member without a loop: before that compilers would put what it repeats, which costs the factorization registers and time before its
+ * claim. A sweep is better off with it: it has fewer instructions left when what it waits for has come. */
+template <class Use>
+TRIFOLD_DEVICE void each_factored_member(const trifold_args& args, const Use& use) {
+    if constexpr (TRIFOLD_MEMBERS_PER_GROUP > 1)
+        each_member(args, use);
+    else if (is_active(args, group_y()))
+        use(group_y());
+}
+
 #ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     start_barriers();
-    each_member(args, [&](trifold_int member) { factor_front<false>(args, member); });
+    each_factored_member(args, [&](trifold_int member) { factor_front<false>(args, member); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
 TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     start_barriers();
-    each_member(args, [&](trifold_int member) { factor_front<true>(args, member); });
+    each_factored_member(args, [&](trifold_int member) { factor_front<true>(args, member); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
-TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
-    each_member(args, [&](trifold_int member) { forward_front(args, member); });
+TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    each_member(args, [&](trifold_int member) { forward_front(args, member, start_of(level) == Start::beside_forward); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_BACKWARD
-TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
-    each_member(args, [&](trifold_int member) { backward_front(args, member); });
+TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    each_member(args, [&](trifold_int member) { backward_front(args, member, start_of(level)); });
 }
 #endif

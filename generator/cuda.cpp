@@ -55,8 +55,13 @@ std::int64_t sweep_registers(const Plan& plan) {
 
 /// With right-hand sides riding along, a front that flows needs more registers.
 std::int64_t forward_blocks(const Plan& plan, const Target& target) {
-    if (plan.variant == "dataflow") return std::max<std::int64_t>(factor_blocks(plan, target) - 1, 1);
+    if (plan.variant == "dataflow") return factor_blocks(plan, target);
     return plan.variant == "team" ? blocks_for(plan.threads, team_registers(factor_words(plan), 40, 72)) : 1;
+}
+
+/// Whether launches begin while the one before them ends, and wait for its fronts. Long horizons are bound by work, not by latency.
+bool overlaps(const Plan& plan, const Target& target) {
+    return plan.variant == "dataflow" && target.backend == Backend::cuda && compute_capability(target) >= 90 && !plan.is_long;
 }
 
 /// Members that a thread block treats; teams treat theirs side by side.
@@ -134,6 +139,7 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
         variant.shapes[phase] = {parts.together, mixed_members(spec), static_cast<int>(parts.threads), parts.shared};
     variant.rhs_rides = plan.riders == 0 || (spec.rhs <= plan.riders && plan.rides);
     variant.finishes = plan.variant != "team";
+    variant.overlaps = overlaps(plan, target) && members == 1;
     if (plan.variant == "tile-dataflow") {
         for (const auto phase : {Phase::factor, Phase::forward, Phase::backward}) {
             auto& shape = variant.shapes.at(phase);
@@ -177,6 +183,7 @@ std::string emit(const Program& program) {
         {"STACKED_LEADING", plan.stacked_leading},
         {"FRONT_ROOM", plan.front_room ? 1 : 0},
         {"STACK_IN_REGISTERS", plan.in_registers ? 1 : 0},
+        {"OVERLAPS", program.variant.overlaps ? 1 : 0},
         {"MESSAGE_LEVEL", plan.message_level},
         {"MESSAGE_FRONTS", plan.message_fronts},
         {"SHARED_FACTOR", plan.factor_shared},

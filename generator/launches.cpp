@@ -10,7 +10,7 @@ namespace {
 using Launches = std::vector<Launch>;
 
 void append(Launches& launches, std::size_t kernel, const trifold_level& level, std::vector<std::size_t> after) {
-    launches.push_back({kernel, level, std::move(after)});
+    launches.push_back({kernel, level, std::move(after), false});
 }
 
 class GraphBuilder {
@@ -22,7 +22,11 @@ class GraphBuilder {
         for (std::size_t k = 0; k < schedule_.levels.size(); ++k) chain(phase, kernel_level(schedule_, k));
     }
     void descend(Phase phase) {
-        if (program_.variant.shapes.at(phase).all_levels) return everything(phase);
+        if (program_.variant.shapes.at(phase).all_levels) {
+            everything(phase);
+            if (phase == Phase::backward) overlap();
+            return;
+        }
         for (std::size_t k = schedule_.levels.size(); k-- > 0;) chain(phase, kernel_level(schedule_, k));
     }
     /// A leaf that later launches do not wait for.
@@ -30,6 +34,7 @@ class GraphBuilder {
         trifold_level all{};
         all.chains = 1;
         append(launches_, kernel_index(program_, phase), all, tail_);
+        if (phase == Phase::finish_factor) overlap();
     }
     /// A kernel over every member, or over all their rows, that later launches wait for.
     void members(Phase phase, trifold_int round = 0) {
@@ -54,6 +59,17 @@ class GraphBuilder {
         level.chains = groups > 0 ? groups : schedule_.horizon;
         chain(phase, level);
     }
+    /// The last launch begins while the one it waits for is at work (Start in templates/device/dataflow.cuh).
+    void overlap() {
+        auto& launch = launches_.back();
+        if (!program_.variant.overlaps || launch.after.empty()) return;
+        auto& before = launches_[launch.after.front()];
+        const bool sweep = program_.kernels[before.kernel].phase == Phase::forward;
+        launch.early = true;
+        launch.level.index = sweep ? beside_forward : beside_factor;
+        if (sweep) before.level.index = beside_forward;  // leaves its solution for the other
+    }
+    static constexpr trifold_int beside_factor = 1, beside_forward = 2;
     void chain(Phase phase, const trifold_level& level) {
         append(launches_, kernel_index(program_, phase), level, tail_);
         tail_ = {launches_.size() - 1};

@@ -78,6 +78,7 @@ MemoryPlan plan_memory(const Program& program) {
     if (words > 0) {
         plan.add("update_words", checked_multiply(2, blocks, "words of the batch"), words, sizeof(std::uint64_t), true);
         plan.add("solution_words", blocks, words, sizeof(std::uint64_t), true);
+        if (program.variant.overlaps) plan.add("forward_words", blocks, words, sizeof(std::uint64_t), true);
     }
     plan.add("message", members, program.variant.message_words, sizeof(trifold_int), true);
     if (spec.precision == Precision::mixed) add_mixed(plan, program);

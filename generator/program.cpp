@@ -63,6 +63,7 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
         tuning.schedule == "auto" ? choose_schedule(inner, target, tuning.workers) : parse_schedule(tuning.schedule, spec.horizon);
     const bool on_cpu = target.backend == Backend::cpu;
     program.variant = (on_cpu ? cpu::choose_variant : cuda::choose_variant)(inner, target, tuning, program.schedule);
+    if (spec.precision == Precision::mixed) program.variant.overlaps = false;  // corrections follow that know nothing of it
     program.id = identity(program);
     for (const auto phase : phases_of(program.spec, program.variant))
         program.kernels.push_back({kernel_name(program, phase), phase, program.variant.shapes.at(phase)});

@@ -65,6 +65,7 @@ struct Launch {
     std::size_t kernel;   ///< index into Program::kernels
     trifold_level level;  ///< for the finish kernels all zero, chains 1; in mixed_phases index is the round, chains parts of rows
     std::vector<std::size_t> after;  ///< launches of the same operation that must have ended
+    bool early = false;              ///< it is enough that their thread blocks are all at work: its own wait for what they need
 };
 
 /// A region of the workspace.
@@ -95,6 +96,7 @@ struct Variant {
     std::int64_t progress = 1;       ///< with all_levels: flags or counters of a block that say what is done
     std::int64_t words = 0;          ///< of 8 bytes that carry an element of a sweep's vectors from front to front; 0: none do
     std::int64_t message_words = 0;  ///< of a member: what fronts of a factorization send to one another beside their flags
+    bool overlaps = false;           ///< a backward sweep, or what gathers the verdict, may begin while the launch before it is at work
     bool rhs_rides = true;           ///< a kernel factors with the forward sweep; otherwise one follows the other
     bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
 };

@@ -66,7 +66,8 @@ std::string to_json(const Program& program) {
             list.push_back({{"kernel", program.kernels[launch.kernel].name},
                             {"level", launch.level.index},
                             {"chains", launch.level.chains},
-                            {"after", launch.after}});
+                            {"after", launch.after},
+                            {"early", launch.early}});
     }
     return json.dump(2);
 }

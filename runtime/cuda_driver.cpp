@@ -31,6 +31,13 @@ struct Functions {
 #undef TRIFOLD_DECLARE
 };
 
+/// Edges with a meaning of their own, which drivers have from CUDA 12.3 on.
+#if CUDA_VERSION >= 12030
+using AddEdges = CUresult CUDAAPI(CUgraph, const CUgraphNode*, const CUgraphNode*, const CUgraphEdgeData*, std::size_t);
+#else
+using AddEdges = void();
+#endif
+
 #define TRIFOLD_STRING(text) #text
 #define TRIFOLD_EXPANDED_STRING(macro) TRIFOLD_STRING(macro)
 
@@ -79,7 +86,8 @@ CUDA_KERNEL_NODE_PARAMS node_of(const Grid& grid) {
 
 class CudaDriver final : public Driver {
   public:
-    CudaDriver(const Functions& functions, int version) : functions_(functions), version_(version) {}
+    CudaDriver(const Functions& functions, int version, AddEdges* add_programmatic)
+        : functions_(functions), add_programmatic_(add_programmatic), version_(version) {}
     Backend backend() const override { return Backend::cuda; }
 
     Report report() const override {
@@ -202,12 +210,15 @@ class CudaDriver final : public Driver {
         return graph;
     }
     void destroy_graph(void* graph) const noexcept override { functions_.cuGraphDestroy(static_cast<CUgraph>(graph)); }
-    void* add_kernel(void* graph, const std::vector<void*>& after, const Grid& grid) const override {
+    void* add_kernel(void* graph, const std::vector<void*>& after, const Grid& grid, bool early) const override {
         std::vector<CUgraphNode> nodes;
         for (auto* node : after) nodes.push_back(static_cast<CUgraphNode>(node));
         const auto parameters = node_of(grid);
         CUgraphNode node = nullptr;
-        TRIFOLD_CU(cuGraphAddKernelNode, &node, static_cast<CUgraph>(graph), nodes.data(), nodes.size(), &parameters);
+        const bool programmatic = early && add_programmatic_ != nullptr;
+        TRIFOLD_CU(cuGraphAddKernelNode, &node, static_cast<CUgraph>(graph), nodes.data(), programmatic ? 0 : nodes.size(), &parameters);
+        for (auto* from : nodes)
+            if (programmatic) add_edge(static_cast<CUgraph>(graph), from, node);
         return node;
     }
     void* instantiate(void* graph) const override {
@@ -237,6 +248,17 @@ class CudaDriver final : public Driver {
             throw DeviceError(text);
         throw LaunchError(text);
     }
+    /// From when all thread blocks of a kernel have said so (start_dependents in templates/device/platform.cuh).
+    void add_edge(CUgraph graph, CUgraphNode from, CUgraphNode to) const {
+#if CUDA_VERSION >= 12030
+        CUgraphEdgeData edge{};
+        edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+        edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+        check(add_programmatic_(graph, &from, &to, &edge, 1), "cuGraphAddDependencies_v2");
+#else
+        (void)graph, (void)from, (void)to;
+#endif
+    }
     CUdevice device(int ordinal) const {
         CUdevice result = 0;
         TRIFOLD_CU(cuDeviceGet, &result, ordinal);
@@ -261,7 +283,8 @@ class CudaDriver final : public Driver {
     }
 
     Functions functions_;
-    int version_;  // newest CUDA version the driver serves: 1000 * major + 10 * minor
+    AddEdges* add_programmatic_;  // null in older drivers
+    int version_;                 // newest CUDA version the driver serves: 1000 * major + 10 * minor
 };
 
 }  // namespace
@@ -277,7 +300,8 @@ Opened open_cuda() {
         return {nullptr, fmt::format("the driver does not start: cuInit failed with {}; {}", reason(functions, code), advice)};
     int version = 0;
     functions.cuDriverGetVersion(&version);
-    return {std::make_unique<CudaDriver>(functions, version), {}};
+    auto* add_edges = reinterpret_cast<AddEdges*>(::dlsym(library, "cuGraphAddDependencies_v2"));
+    return {std::make_unique<CudaDriver>(functions, version, add_edges), {}};
 }
 
 }  // namespace trifold::gpu

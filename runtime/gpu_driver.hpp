@@ -68,7 +68,8 @@ class Driver {
     virtual void launch(const Grid& grid, void* stream) const = 0;
     virtual void* create_graph() const = 0;
     virtual void destroy_graph(void* graph) const noexcept = 0;
-    virtual void* add_kernel(void* graph, const std::vector<void*>& after, const Grid& grid) const = 0;
+    /// Early: it may begin when the thread blocks of those before it are all at work, if the driver can do that.
+    virtual void* add_kernel(void* graph, const std::vector<void*>& after, const Grid& grid, bool early) const = 0;
     virtual void* instantiate(void* graph) const = 0;
     virtual void destroy_executable(void* executable) const noexcept = 0;
     virtual void set_kernel(void* executable, void* node, const Grid& grid) const = 0;

@@ -49,7 +49,7 @@ void Graph::add_node(const Launch& launch, const trifold_args& args) {
     for (const auto index : launch.after) after.push_back(nodes_.at(index).handle);
     const auto all = operands(args);
     const Parameters parameters(node, all);
-    node.handle = driver_.add_kernel(graph_, after, parameters.grid);
+    node.handle = driver_.add_kernel(graph_, after, parameters.grid, launch.early);
     nodes_.push_back(node);
 }
 

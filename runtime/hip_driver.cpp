@@ -197,7 +197,7 @@ class HipDriver final : public Driver {
         return graph;
     }
     void destroy_graph(void* graph) const noexcept override { (void)functions_.hipGraphDestroy(static_cast<hipGraph_t>(graph)); }
-    void* add_kernel(void* graph, const std::vector<void*>& after, const Grid& grid) const override {
+    void* add_kernel(void* graph, const std::vector<void*>& after, const Grid& grid, bool) const override {
         std::vector<hipGraphNode_t> nodes;
         for (auto* node : after) nodes.push_back(static_cast<hipGraphNode_t>(node));
         const auto parameters = node_of(grid);

@@ -41,9 +41,23 @@ TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, trifold_int member
     return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + member * TRIFOLD_HORIZON + block;
 }
 
-/* One thread: tells that a front is done, and whether it failed. What its warp, or threads it met at a barrier, wrote before is visible. */
-TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, const Front& front, bool failed) {
-    store_release(flag_of(args, member, front.block), 2 * front.run + static_cast<int>(failed));
+/* One thread: tells that a front has left R and G, or all that it leaves, and whether it failed. What its warp, or threads it met at a
+ * barrier, wrote before is visible. */
+enum class Left { couplings, everything };
+TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, const Front& front, Left left, bool failed) {
+    store_release(flag_of(args, member, front.block), 4 * front.run + 2 * static_cast<int>(left) + static_cast<int>(failed));
+}
+/* How a launch stands to the one before it (its level's index): after it, or early, when all fronts of a factorization or of a forward
+ * sweep have been claimed but need not be done. */
+enum class Start { after, beside_factor, beside_forward };
+TRIFOLD_DEVICE Start start_of(const trifold_level& level) { return TRIFOLD_OVERLAPS ? static_cast<Start>(level.index) : Start::after; }
+/* The number of the run of those fronts. */
+TRIFOLD_DEVICE trifold_int last_run(const trifold_args& args, trifold_int member, Kind kind) {
+    return load_acquire(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member) / TRIFOLD_HORIZON;
+}
+/* A thread waits for all that a front leaves in a run of the factorization. */
+TRIFOLD_DEVICE void await_everything(const trifold_args& args, trifold_int member, trifold_int block, trifold_int run) {
+    while (load_acquire(flag_of(args, member, block)) < 4 * run + 2 * static_cast<int>(Left::everything)) spin();
 }
 
 /* A warp waits for up to two fronts (-1: none) of the same run. Returns whether one of them failed. */
@@ -54,7 +68,7 @@ TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, trifold_int member, t
     if (block >= 0) {
         const trifold_int* flag = flag_of(args, member, block);
         trifold_int value = load_acquire(flag);
-        while (value / 2 != run) {
+        while (value / 4 != run) {
             spin();
             value = load_acquire(flag);
         }

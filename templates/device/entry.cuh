@@ -15,8 +15,8 @@ TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(TRIFOLD_PARAMETER
 #endif
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
-TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
-    each_member(args, [&](trifold_int member) { finish_factor_member(args, member); });
+TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    each_member(args, [&](trifold_int member) { finish_factor_member(args, member, TRIFOLD_OVERLAPS && level.index != 0); });
 }
 #endif
 

@@ -8,14 +8,15 @@
  * two pivots at a time: with a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together.
  * Right-hand sides ride along as rows below D's. The other warps, the stack's, follow a tile behind with [R; G]: a
  * row a lane (panel_dataflow), or bands of 16 rows in registers (stack_dataflow). */
-/* L, its diagonal tiles inverted. */
-TRIFOLD_DEVICE void store_lower(FrontShared& shared, real* to) {
+/* Column tile t of L, its diagonal tile inverted, by one warp: a lane a row. */
+TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
 #pragma unroll 1
-    for (int e = thread_index(); e < padded * padded; e += threads) {
-        const int r = e % padded, c = e / padded;
-        real value = shared.lower[r + c * lower_leading];
-        if (r / 8 == c / 8) value = inverse_of(shared, c / 8)[r % 8 * inverse_leading + c % 8];
-        if (r >= c / 8 * 8) to[e] = value;
+    for (int r = t * 8 + thread_index() % warp_lanes; r < padded; r += warp_lanes) {
+        const bool own = r < t * 8 + 8;
+        const real* from = own ? inverse_of(shared, t) + r % 8 * inverse_leading : shared.lower + r + t * 8 * lower_leading;
+        const int step = own ? 1 : lower_leading;
+#pragma unroll
+        for (int c = 0; c < 8; ++c) to[r + (t * 8 + c) * padded] = from[c * step];
     }
 }
 
@@ -42,6 +43,9 @@ TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& 
         if (r < block_size && c < args.columns)
             static_cast<real*>(args.x)[rhs_at(s, member, block, r, c)] = shared.lower[padded + c + r * lower_leading];
     }
+}
+/* Their part of b' A^-1 b. */
+TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     for (int c = thread_index() / warp_lanes; c < args.columns; c += warps) {
         double sum = 0;
         for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) {
@@ -59,10 +63,11 @@ TRIFOLD_DEVICE void leave_rider(const trifold_args& args, trifold_int member, co
     neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + r] = value;
 }
 
-/* The warps of the stack let the fronts that wait for this one go on. */
+/* The warps of the stack let the fronts that wait for this one go on; where those get messages, they need no more before it is done. */
 TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
-    meet(shared, stack_barrier, stacked_warps * warp_lanes);
-    if (thread_index() == pivot_warps * warp_lanes) release_front(args, member, front, failed);
+    if (sends_messages(front)) return;
+    meet(shared, stack_barrier);
+    if (thread_index() == pivot_warps * warp_lanes) release_front(args, member, front, Left::couplings, failed);
 }
 
 /* A failed front becomes NaN as a whole, so that everything it feeds does; R and G once more, by the warps of the stack. */
@@ -73,6 +78,8 @@ TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold
     for (int e = thread_index(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
     for (int e = thread_index(); inverse_apart && e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
     block_sync();
+    for (int t = thread_index() / warp_lanes; t < tiles; t += warps) store_column_tile(shared, factor_of(args, member, front.block), t);
+    if (Riders) store_riders(shared, args, member, front.block);
     if (thread_index() < first) return;
     for (int e = thread_index() - first; e < padded * padded; e += workers) {
         if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
@@ -94,15 +101,15 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
         solve_stack<Riders>(stack, shared, args, member, front);
         if (fed || shared.pivots.failed_row >= 0) return;
         if (Riders) {
-            meet(shared, stack_barrier, stacked_warps * warp_lanes);
-            each_rider(stack, shared, args, leave);
+            meet(shared, stack_barrier);
+            each_rider(stack, shared, args, front, leave);
         }
     } else {
         if (front.level > 0) make_couplings(shared, args, member, front);
         solve_rows<Riders>(shared, args, member, front);
         if (fed || shared.pivots.failed_row >= 0) return;
         if (Riders) {
-            meet(shared, stack_barrier, stacked_warps * warp_lanes);
+            meet(shared, stack_barrier);
             each_rider(shared, args, leave);
         }
     }
@@ -118,16 +125,25 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
             for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) inverse_of(shared, t)[e] = e % 8 == e / 8 ? real(1) : real(0);
     warp_sync();
     if (gets_messages(front)) receive_pivots(shared, args, member, front);
+    real* const to = factor_of(args, member, front.block);
 #pragma unroll 1
-    for (int t = warp; t < tiles; t += pivot_warps) factor_column_tile(shared, t);
+    for (int t = warp; t < tiles; t += pivot_warps) {
+        factor_column_tile(shared, t);
+        store_column_tile(shared, to, t);
+    }
+    if (warp == (tiles - 1) % pivot_warps) report_logarithms(args, member, front.block, shared.diagonal); /* it has met the other */
 }
 
 template <bool Riders>
 TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
+    start_dependents();
     bool fed = load_front<Riders>(shared, args, member, front);
-    if (gets_messages(front) && right_child(front) < 0) clear_right(shared);
+    if (gets_messages(front) && right_child(front) < 0) {
+        clear_right(shared);
+        block_sync();
+    }
     if (thread_index() >= pivot_warps * warp_lanes)
         eliminate_stack<Riders>(shared, args, member, front, fed);
     else
@@ -137,8 +153,16 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
     if (gets_messages(front) && shared.pivots.failed_row >= 0 &&
         await_fronts(args, member, front.run, left_child(front), right_child(front)))
         fed = true;
-    report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
-    if (fed || shared.pivots.failed_row >= 0) spoil<Riders>(shared, args, member, front);
-    store_lower(shared, factor_of(args, member, front.block));
-    if (Riders) store_riders(shared, args, member, front.block);
+    if (thread_index() == warp_lanes) report_verdict(args, front.level, member, front.block, fed, shared.pivots);
+    const bool failed = fed || shared.pivots.failed_row >= 0;
+    if (failed)
+        spoil<Riders>(shared, args, member, front);
+    else if (Riders && !in_registers)
+        store_riders(shared, args, member, front.block);
+    if (TRIFOLD_OVERLAPS || sends_messages(front)) {
+        if (failed || !in_registers) block_sync();
+        if (thread_index() == warp_lanes) release_front(args, member, front, Left::everything, failed);
+    }
+    if (gets_messages(front)) clear_messages(shared, args, member, front);
+    if (Riders) report_quadratics(shared, args, member, front.block);
 }

@@ -7,13 +7,20 @@ struct FinishShared {
     trifold_int floors[finish_threads];
 };
 
-TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member) {
+/* `early`: fronts are still at work. */
+TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member, bool early) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
     double sum = 0;
     trifold_int failure = sound, floors = 0;
+#if TRIFOLD_OVERLAPS
+    const trifold_int run = early ? last_run(args, member, Kind::factor) : 0;
+#endif
 #pragma unroll 4
     for (trifold_int block = t; block < TRIFOLD_HORIZON; block += finish_threads) {
+#if TRIFOLD_OVERLAPS
+        if (early) await_everything(args, member, block, run);
+#endif
         const trifold_int index = block_index(member, block);
         const trifold_int verdict = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index];
         if (verdict < failure) failure = verdict;

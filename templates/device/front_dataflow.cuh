@@ -30,10 +30,16 @@ typedef ProductOf<in_registers>::type product;
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;
 constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 
-/* Named barriers: tile t is there for the stack; the warps of the stack have met; a tile is there for the next, even ones and odd ones; where
- * there are messages, a tile of them has come. */
-constexpr int tile_barrier = 1, stack_barrier = tile_barrier + tiles, pivot_barrier = stack_barrier + 1, message_barrier = pivot_barrier + 2;
-constexpr int barriers = message_barrier + (TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0);
+/* Named barriers from `first` on, at each of which `party` threads meet: tile t is there for the stack, its pivots' warp only arrives; the warps
+ * of the stack have met; a tile is there for the next, even ones and odd ones, so that the pivots' warps need not wait for a stack that is late.
+ * Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t. */
+struct Barriers {
+    int first, count, party;
+};
+constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps * warp_lanes},
+    pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0, pivot_warps * warp_lanes},
+    message_barriers{5 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? tiles : 0, threads};
+constexpr int barriers = message_barriers.count > 0 ? message_barriers.first + message_barriers.count : part_barrier.first;
 
 /* The inverses of L's diagonal tiles have a place of their own, or that of the tiles themselves: the largest blocks need the room. */
 constexpr bool inverse_apart = sizeof(real) == 4 || padded <= 88;
@@ -64,7 +70,8 @@ TRIFOLD_DEVICE void start_barriers() {
     static_assert(barriers <= 16, "as many as there are");
     if (thread_index() < 16) static_cast<FrontShared*>(shared_memory())->arrivals[thread_index()] = 0;
 }
-TRIFOLD_DEVICE void meet(FrontShared& shared, int barrier, int count) { named_sync(shared.arrivals[barrier], barrier, count); }
+TRIFOLD_DEVICE void meet(FrontShared& shared, Barriers at, int k = 0) { named_sync(shared.arrivals[at.first + k], at.first + k, at.party); }
+TRIFOLD_DEVICE void arrive(FrontShared& shared, Barriers at, int k) { named_arrive(shared.arrivals[at.first + k], at.first + k, at.party); }
 
 /* A warp's product of a band and a strip, four elements a lane: by tensor instructions as they come, else four rows. */
 struct Patch {
@@ -135,7 +142,7 @@ TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const 
 }
 
 /* Copies that a thread starts together: more, where their addresses take no registers that the stack needs. */
-constexpr int fetches_together = in_registers ? 1 : 4, copies_together = in_registers ? 2 : 4;
+constexpr int copies_together = in_registers ? 2 : 4, lines_together = in_registers ? 4 : 1;
 
 /* Starts the copy of a block of the workspace, by `workers` threads together. */
 TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = thread_index(), int workers = threads) {

@@ -92,7 +92,7 @@ TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, t
     if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left), worker, workers);
     end_copies();
     wait_copies<0>();
-    meet(shared, stack_barrier, workers);
+    meet(shared, stack_barrier);
 }
 
 /* -R_k G_k' and -G_j R_j' where R_k and G_j stand, by the warps of the stack: one has all of a band. */
@@ -117,38 +117,56 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
             for (int k = 0; k < 4; ++k)
                 if (row + patch_row(k) < padded) band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(products[strip], k);
     }
-    meet(shared, stack_barrier, stacked_warps * warp_lanes);
+    meet(shared, stack_barrier);
+}
+
+/* A thread's elements of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the other. use(du, dv) for
+ * those at (first_u() + du, first_v() + dv), constants, so that addresses are made once. */
+TRIFOLD_DEVICE int first_u() { return static_cast<int>(static_cast<unsigned>(thread_index()) % strip); }
+TRIFOLD_DEVICE int first_v() { return static_cast<int>(static_cast<unsigned>(thread_index()) / strip); }
+template <class Use>
+TRIFOLD_DEVICE void each_place(const Use& use) {
+    constexpr int lines = threads / strip;
+#pragma unroll lines_together
+    for (int dv = 0; dv < padded; dv += lines) {
+        if (padded % lines != 0 && first_v() + dv >= padded) continue;
+#pragma unroll
+        for (int du = 0; du < padded; du += strip) use(du, dv);
+    }
 }
 
 /* The lower triangle of D, the identity in the padding, on its way. */
 TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr bool by_columns = TRIFOLD_D_ROW == 1;
+    constexpr int u_to = by_columns ? 1 : lower_leading, v_to = by_columns ? lower_leading : 1;
+    constexpr trifold_int u_from = by_columns ? TRIFOLD_D_ROW : TRIFOLD_D_COLUMN, v_from = by_columns ? TRIFOLD_D_COLUMN : TRIFOLD_D_ROW;
     const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
-#pragma unroll fetches_together
-    for (int e = thread_index(); e < padded * padded; e += threads) {
-        const Place at = place(e);
-        const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
-        if (c > r) continue;
-        real* element = to + r + c * lower_leading;
+    const int u = first_u(), v = first_v();
+    from += u * u_from + v * v_from, to += u * u_to + v * v_to;
+    each_place([&](int du, int dv) {
+        const int r = by_columns ? u + du : v + dv, c = by_columns ? v + dv : u + du;
+        if (c > r) return;
         if (r < block_size)
-            copy_element_async(element, from + r * TRIFOLD_D_ROW + c * TRIFOLD_D_COLUMN);
+            copy_element_async(to + (du * u_to + dv * v_to), from + (du * u_from + dv * v_from));
         else
-            *element = r == c ? real(1) : real(0);
-    }
+            to[du * u_to + dv * v_to] = r == c ? real(1) : real(0);
+    });
 }
 /* The original coupling A(neighbour, block), zeros in the padding, on its way. */
-TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int neighbour, trifold_int block) {
-    const bool below = neighbour > block; /* then it is E of the block, else the neighbour's transposed */
-    const real* from = global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + (below ? block : neighbour) * TRIFOLD_E_STAGE;
-#pragma unroll fetches_together
-    for (int e = thread_index(); e < padded * padded; e += threads) {
-        const Place at = place(e);
-        const int i = TRIFOLD_E_ROW == 1 ? at.u : at.v, j = TRIFOLD_E_ROW == 1 ? at.v : at.u;
-        real* element = to + (below ? i + j * stacked_leading : j + i * stacked_leading);
-        if (i < block_size && j < block_size)
-            copy_element_async(element, from + i * TRIFOLD_E_ROW + j * TRIFOLD_E_COLUMN);
+template <bool Below> /* then it is E of the block, else the neighbour's transposed */
+TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr bool by_columns = TRIFOLD_E_ROW == 1;
+    constexpr int u_to = by_columns == Below ? 1 : stacked_leading, v_to = by_columns == Below ? stacked_leading : 1;
+    constexpr trifold_int u_from = by_columns ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN, v_from = by_columns ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW;
+    const real* from = global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + (Below ? block : block - 1) * TRIFOLD_E_STAGE;
+    const int u = first_u(), v = first_v();
+    from += u * u_from + v * v_from, to += u * u_to + v * v_to;
+    each_place([&](int du, int dv) {
+        if (u + du < block_size && v + dv < block_size)
+            copy_element_async(to + (du * u_to + dv * v_to), from + (du * u_from + dv * v_from));
         else
-            *element = 0;
-    }
+            to[du * u_to + dv * v_to] = 0;
+    });
 }
 
 /* A neighbour that does not exist is coupled by zeros. */
@@ -160,8 +178,8 @@ template <bool Riders>
 TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     fetch_diagonal(shared.lower, args, member, front.block);
     if (front.level == 0) {
-        if (front.next >= 0) fetch_coupling(shared.stacked, args, member, front.next, front.block);
-        if (front.behind >= 0) fetch_coupling(shared.stacked + padded, args, member, front.behind, front.block);
+        if (front.next >= 0) fetch_coupling<true>(shared.stacked, args, member, front.block);
+        if (front.behind >= 0) fetch_coupling<false>(shared.stacked + padded, args, member, front.block);
     }
     end_copies();
     if (front.next < 0) clear_rows(shared.stacked);

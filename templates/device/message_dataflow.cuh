@@ -41,77 +41,96 @@ TRIFOLD_DEVICE Mail* message_of(const trifold_args& args, trifold_int member, tr
     return buffer<Mail>(args, TRIFOLD_OFFSET_MESSAGE) + (front * (padded + riders) + column) * stacked_rows + row;
 }
 
-/* What a thread receives of both children: a row of [R; G], and of every column tile some columns. */
-constexpr int row_threads = threads / stacked_rows >= 4 ? 4 : 2, row_columns = 8 / row_threads;
+/* The pivots' warps receive what D takes, R of the child to the left and G of the one to the right, and go on when they have it; the stack's
+ * receive the other two, and for their products need all. A thread of either has a row, and of every column tile some columns. */
+enum class Receiver { pivots, stack };
+template <Receiver By>
 struct Inbox {
-    Mail *left, *right; /* null: nothing comes */
-    real *left_to, *right_to;
-    int left_leading, right_leading;
+    static constexpr int first = By == Receiver::pivots ? 0 : pivot_warps * warp_lanes, workers = By == Receiver::pivots ? pivot_warps * warp_lanes : threads - first;
+    static constexpr int row_threads = workers < 2 * stacked_rows ? 1 : 2, row_columns = 8 / row_threads;
+    static constexpr int column_step = row_threads * stacked_rows, tile_step = 8 * stacked_rows;
+    Mail* from; /* null: nothing comes */
+    real* to;
+    int leading;
 };
-TRIFOLD_DEVICE Inbox inbox_of(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const trifold_int right = right_child(front);
-    const int row = thread_index() % stacked_rows, column = thread_index() / stacked_rows % row_threads;
-    const bool mine = thread_index() < row_threads * stacked_rows, is_r = row < padded;
-    Inbox inbox{};
-    if (mine && (is_r || front.behind >= 0)) inbox.left = message_of(args, member, left_child(front), row, column);
-    if (mine && right >= 0 && (!is_r || front.next >= 0)) inbox.right = message_of(args, member, right, row, column);
-    inbox.left_leading = is_r ? pulled_leading : stacked_leading, inbox.right_leading = is_r ? stacked_leading : pulled_leading;
-    inbox.left_to = (is_r ? left_of(shared) : shared.stacked) + row + column * inbox.left_leading;
-    inbox.right_to = (is_r ? shared.stacked + row : right_of(shared) + row - padded) + column * inbox.right_leading;
+template <Receiver By>
+TRIFOLD_DEVICE Inbox<By> inbox_of(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    constexpr bool pivots = By == Receiver::pivots;
+    const int worker = thread_index() - Inbox<By>::first, row = worker % stacked_rows, column = worker / stacked_rows;
+    const bool is_r = row < padded, by_left = is_r == pivots;
+    const trifold_int child = by_left ? left_child(front) : right_child(front);
+    Inbox<By> inbox{};
+    if (column < Inbox<By>::row_threads && child >= 0 && (pivots || (is_r ? front.next : front.behind) >= 0))
+        inbox.from = message_of(args, member, child, row, column);
+    inbox.leading = pivots ? pulled_leading : stacked_leading;
+    real* const place = !pivots ? shared.stacked + row : by_left ? left_of(shared) + row : right_of(shared) + row - padded;
+    inbox.to = place + column * inbox.leading;
     return inbox;
 }
 
 /* Looks at a row's columns of a tile. */
+template <Receiver By>
 struct Looks {
-    Mail at[row_columns];
+    Mail at[Inbox<By>::row_columns];
 };
-constexpr int column_step = row_threads * stacked_rows, tile_step = 8 * stacked_rows;
-TRIFOLD_DEVICE void look_at(Looks& looks, const Mail* from) {
+template <Receiver By>
+TRIFOLD_DEVICE void look_at(Looks<By>& looks, const Inbox<By>& inbox) {
 #pragma unroll
-    for (int k = 0; k < row_columns; ++k) looks.at[k] = from == nullptr ? Mail(1) : load_word(from + k * column_step);
+    for (int k = 0; k < Inbox<By>::row_columns; ++k) looks.at[k] = inbox.from == nullptr ? Mail(1) : load_word(inbox.from + k * Inbox<By>::column_step);
 }
-TRIFOLD_DEVICE bool have_come(const Looks& looks) {
+template <Receiver By>
+TRIFOLD_DEVICE bool have_come(const Looks<By>& looks) {
     bool come = true;
 #pragma unroll
-    for (int k = 0; k < row_columns; ++k) come = looks.at[k] != 0 && come;
+    for (int k = 0; k < Inbox<By>::row_columns; ++k) come = looks.at[k] != 0 && come;
     return come;
 }
-TRIFOLD_DEVICE void store_looks(real* to, int leading, const Looks& looks) {
+template <Receiver By>
+TRIFOLD_DEVICE void store_looks(const Inbox<By>& inbox, const Looks<By>& looks) {
 #pragma unroll
-    for (int k = 0; k < row_columns; ++k) to[k * row_threads * leading] = content_of(looks.at[k]);
-}
-TRIFOLD_DEVICE void clear(Mail* from) {
-#pragma unroll
-    for (int k = 0; k < row_columns; ++k) store_word(from + k * column_step, Mail(0));
+    for (int k = 0; k < Inbox<By>::row_columns; ++k) inbox.to[k * Inbox<By>::row_threads * inbox.leading] = content_of(looks.at[k]);
 }
 
-/* Column tile after column tile to where the products look for it, then use(t). The next tile is looked at before the products. The pivots'
- * warps and the stack's call this apart, so that they meet at a barrier with a name. */
-template <class Use>
-TRIFOLD_DEVICE void receive_tiles(FrontShared& shared, Inbox inbox, const Use& use) {
-    Looks left, right;
-    look_at(left, inbox.left), look_at(right, inbox.right);
+/* Column tile after column tile to where the products look for it, then use(t). The next tile is looked at before the products. */
+template <Receiver By, class Use>
+TRIFOLD_DEVICE void receive_tiles(FrontShared& shared, Inbox<By> inbox, const Use& use) {
+    Looks<By> looks;
+    look_at(looks, inbox);
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
-        while (!(have_come(left) && have_come(right))) {
+        while (!have_come(looks)) {
             spin();
-            look_at(left, inbox.left), look_at(right, inbox.right);
+            look_at(looks, inbox);
         }
-        if (inbox.left != nullptr) {
-            store_looks(inbox.left_to, inbox.left_leading, left);
-            clear(inbox.left);
-            inbox.left += tile_step, inbox.left_to += 8 * inbox.left_leading;
+        if (inbox.from != nullptr) {
+            store_looks(inbox, looks);
+            inbox.from += Inbox<By>::tile_step, inbox.to += 8 * inbox.leading;
         }
-        if (inbox.right != nullptr) {
-            store_looks(inbox.right_to, inbox.right_leading, right);
-            clear(inbox.right);
-            inbox.right += tile_step, inbox.right_to += 8 * inbox.right_leading;
+        if (t + 1 < tiles) look_at(looks, inbox);
+        if (By == Receiver::pivots) {
+            arrive(shared, message_barriers, t);
+            meet(shared, part_barrier);
+        } else {
+            meet(shared, message_barriers, t);
         }
-        if (t + 1 < tiles) look_at(left, inbox.left), look_at(right, inbox.right);
-        meet(shared, message_barrier, threads);
         use(t);
     }
     warp_sync();
+}
+/* ... and ready for the next run, by the threads that have taken it. */
+template <Receiver By>
+TRIFOLD_DEVICE void clear_inbox(const Inbox<By>& inbox) {
+    if (inbox.from == nullptr) return;
+#pragma unroll 1
+    for (int t = 0; t < tiles; ++t)
+#pragma unroll
+        for (int k = 0; k < Inbox<By>::row_columns; ++k) store_word(inbox.from + t * Inbox<By>::tile_step + k * Inbox<By>::column_step, Mail(0));
+}
+TRIFOLD_DEVICE void clear_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    if (thread_index() < pivot_warps * warp_lanes)
+        clear_inbox(inbox_of<Receiver::pivots>(shared, args, member, front));
+    else
+        clear_inbox(inbox_of<Receiver::stack>(shared, args, member, front));
 }
 
 /* What does not exist is zero. */
@@ -153,7 +172,7 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
 TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
     each_pivot(pivots, shared, [](product& value, const real& at) { value = static_cast<product>(at); });
-    receive_tiles(shared, inbox_of(shared, args, member, front), [&](int t) {
+    receive_tiles(shared, inbox_of<Receiver::pivots>(shared, args, member, front), [&](int t) {
         multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
         multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
     });
@@ -161,19 +180,23 @@ TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args
     warp_sync();
 }
 
-/* What the last pair takes from row r of right-hand side c. */
-TRIFOLD_DEVICE real receive_rider(const trifold_args& args, trifold_int member, const Front& front, int r, int c) {
+/* What the last pair takes from row r of right-hand side c: a look, which may be long before what is needed; then what has come. */
+struct RiderLook {
+    Mail left, right;
+};
+TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int r, int c) {
     const trifold_int right = right_child(front);
-    Mail* const from_left = message_of(args, member, left_child(front), r, padded + c);
-    Mail* const from_right = right < 0 ? nullptr : message_of(args, member, right, padded + r, padded + c);
-    Mail by_left = load_word(from_left), by_right = right < 0 ? Mail(1) : load_word(from_right);
-    while (by_left == 0 || by_right == 0) {
+    return {load_word(message_of(args, member, left_child(front), r, padded + c)),
+            right < 0 ? Mail(1) : load_word(message_of(args, member, right, padded + r, padded + c))};
+}
+TRIFOLD_DEVICE real receive_rider(RiderLook look, const trifold_args& args, trifold_int member, const Front& front, int r, int c) {
+    const trifold_int right = right_child(front);
+    while (look.left == 0 || look.right == 0) {
         spin();
-        by_left = load_word(from_left);
-        if (right >= 0) by_right = load_word(from_right);
+        look = look_at_rider(args, member, front, r, c);
     }
-    store_word(from_left, Mail(0));
-    if (right < 0) return content_of(by_left);
-    store_word(from_right, Mail(0));
-    return content_of(by_left) + content_of(by_right);
+    store_word(message_of(args, member, left_child(front), r, padded + c), Mail(0));
+    if (right < 0) return content_of(look.left);
+    store_word(message_of(args, member, right, padded + r, padded + c), Mail(0));
+    return content_of(look.left) + content_of(look.right);
 }

@@ -155,21 +155,27 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
     if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
-/* The front's verdict, from the pivots' diagonal; by the whole thread block, after the panel. */
-TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, Pivots& pivots,
-                                  const double* diagonal) {
-    if (thread_index() >= warp_lanes) return;
+/* The front's logarithms, by a warp, from the pivots' diagonal. */
+TRIFOLD_DEVICE void report_logarithms(const trifold_args& args, trifold_int member, trifold_int block, const double* diagonal) {
     double sum = 0;
-    for (int r = thread_index(); r < block_size; r += warp_lanes) sum += natural_log(diagonal[r]);
+    for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += natural_log(diagonal[r]);
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-    if (thread_index() != 0) return;
+    if (thread_index() % warp_lanes == 0) buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[block_index(member, block)] = sum;
+}
+/* The front's verdict, by one thread, after the panel. */
+TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots) {
     const trifold_int index = block_index(member, block);
     trifold_int verdict = sound;
     if (pivots.failed_row >= 0) verdict = (level * TRIFOLD_HORIZON + block) * block_size + pivots.failed_row;
     if (fed) verdict = fed_by_failure;
     buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index] = verdict;
     buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index] = pivots.floors;
-    buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index] = sum;
+}
+/* Both, by the whole thread block. */
+TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots,
+                                  const double* diagonal) {
+    if (thread_index() < warp_lanes) report_logarithms(args, member, block, diagonal);
+    if (thread_index() == 0) report_verdict(args, level, member, block, fed, pivots);
 }
 
 /* Was the block fed, through its slots, by a front that failed? */

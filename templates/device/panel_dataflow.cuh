@@ -99,10 +99,6 @@ TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
     }
 }
 
-/* Threads that meet at a tile's barrier: the warp that has factored it and the stack's; the pivots' warps meet at theirs, so that they
- * need not wait for a stack that is late. */
-constexpr int tile_party = (1 + stacked_warps) * warp_lanes, pivot_party = 2 * warp_lanes;
-
 /* Column tile t of up to 32 rows that follow L: a lane a row. The tiles before it are there; `wait()` returns when L's tile is. */
 template <class Wait>
 TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows, int leading, int limit, int t, const Wait& wait) {
@@ -134,7 +130,7 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
     update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t, [&](int s) {
-        if (s + 1 == t) meet(shared, pivot_barrier + s % 2, pivot_party);
+        if (s + 1 == t) meet(shared, pivot_barriers, s % 2);
     });
     real* own = shared.lower + t * 8 * lower_leading;
     real d[8][8];
@@ -154,8 +150,8 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
         invert_tile(shared, t);
     }
     warp_sync();
-    if (t + 1 < tiles) named_arrive(shared.arrivals[pivot_barrier + t % 2], pivot_barrier + t % 2, pivot_party);
-    named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, tile_party);
+    if (t + 1 < tiles) arrive(shared, pivot_barriers, t % 2);
+    arrive(shared, tile_barriers, t);
 }
 
 /* Column tile t of the right-hand sides, by one warp. */
@@ -174,7 +170,7 @@ TRIFOLD_DEVICE void solve_rows(FrontShared& shared, const trifold_args& args, tr
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
         real a[1][8];
-        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barrier + t, tile_party); });
+        follow_tile(a, shared, shared.stacked + first, stacked_leading, stacked_rows - first, t, [&] { meet(shared, tile_barriers, t); });
         if (to != nullptr) {
 #pragma unroll
             for (int c = 0; c < 8; ++c) to[(t * 8 + c) * padded] = a[0][c];

@@ -89,6 +89,12 @@ TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
     static_assert(sizeof(To) == sizeof(From), "as many bits");
     memcpy(&to, &from, sizeof(To));
 }
+/* Launches that may begin as soon as all thread blocks of this one have come here, or ended. */
+TRIFOLD_DEVICE void start_dependents() {
+#if TRIFOLD_ARCH >= 90
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
 /* What a thread does between two looks at a flag or word. */
 TRIFOLD_DEVICE void spin() {}
 

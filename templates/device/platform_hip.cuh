@@ -88,6 +88,8 @@ TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
     static_assert(sizeof(To) == sizeof(From), "as many bits");
     __builtin_memcpy(&to, &from, sizeof(To));
 }
+/* Launches that may begin as soon as all thread blocks of this one have come here: there are none. */
+TRIFOLD_DEVICE void start_dependents() {}
 /* What a thread does between two looks at a flag or word: lets others have the pipeline. */
 TRIFOLD_DEVICE void spin() { __builtin_amdgcn_s_sleep(1); }
 

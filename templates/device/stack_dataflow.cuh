@@ -71,7 +71,7 @@ TRIFOLD_DEVICE void start_stack(Stack& stack, FrontShared& shared, const trifold
     if (front.level == 0)
         load_stack(stack, shared);
     else if (gets_messages(front))
-        receive_tiles(shared, inbox_of(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
+        receive_tiles(shared, inbox_of<Receiver::stack>(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
     else
         multiply_stack(stack, shared, 0, padded);
 }
@@ -93,31 +93,46 @@ TRIFOLD_DEVICE void load_operand(product (&b)[2], const real* at, int row_step, 
     for (int i = 0; i < 2; ++i) b[i] = static_cast<product>(at[tensor_row() * row_step + (result_row(0) + i) * column_step]);
 }
 
-/* Right-hand sides by the warps of the stack in turn, a lane a row. */
-TRIFOLD_DEVICE void ride(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    static_assert(!in_registers || padded <= warp_lanes, "a lane a row");
-    const int lane = thread_index() % warp_lanes, row = lane % padded;
-    const bool owns = lane < padded;
+/* The sum of eight products, a row's from `step` to `step` with those of a right-hand side. */
+TRIFOLD_DEVICE real sum_of_eight(const real* row, int step, const real* values) {
+    real sum[2] = {};
+#pragma unroll
+    for (int k = 0; k < 8; ++k) sum[k % 2] += row[k * step] * values[k * lower_leading];
+    return sum[0] + sum[1];
+}
+
+/* Right-hand sides by the warps of the stack in turn, a lane a row; all lanes see a tile's results where they stand. */
+constexpr bool rides_in_lanes = in_registers && padded <= warp_lanes;
+TRIFOLD_DEVICE bool owns_rider_row() { return thread_index() % warp_lanes < padded; }
+TRIFOLD_DEVICE int first_rider() { return thread_index() / warp_lanes - pivot_warps; }
+TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int c) {
+    if (!gets_messages(front) || !owns_rider_row() || c >= args.columns) return {};
+    return look_at_rider(args, member, front, thread_index() % warp_lanes, c);
+}
+TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    static_assert(!in_registers || rides_in_lanes, "a lane a row");
+    const int row = thread_index() % warp_lanes;
+    const bool owns = owns_rider_row();
 #pragma unroll 1
-    for (int c = thread_index() / warp_lanes - pivot_warps; c < args.columns; c += stacked_warps) {
-        real* const at = shared.lower + padded + c + row * lower_leading;
-        real value = *at;
-        if (owns && gets_messages(front)) value -= receive_rider(args, member, front, row, c);
-        warp_sync();
-#pragma unroll
+    for (int c = first_rider(); c < args.columns; c += stacked_warps) {
+        real* const first = shared.lower + padded + c;
+        real value = owns ? first[row * lower_leading] : real(0);
+        if (owns && gets_messages(front)) value -= receive_rider(look, args, member, front, row, c);
+        look = look_at_rider(args, member, front, c + stacked_warps);
+#pragma unroll 1
         for (int t = 0; t < tiles; ++t) {
-            const bool mine = row / 8 == t;
-            real sum = 0;
-#pragma unroll
-            for (int k = 0; k < 8; ++k) sum += inverse_of(shared, t)[row % 8 * 8 + k] * shuffle(value, t * 8 + k);
-            if (mine) value = sum;
-            sum = 0;
-#pragma unroll
-            for (int k = 0; k < 8; ++k) sum += shared.lower[row + (t * 8 + k) * lower_leading] * shuffle(value, t * 8 + k);
-            if (row >= t * 8 + 8) value -= sum;
+            real* const own = first + t * 8 * lower_leading;
+            const bool mine = owns && row / 8 == t;
+            if (mine) first[row * lower_leading] = value;
+            warp_sync();
+            if (mine) value = sum_of_eight(inverse_of(shared, t) + row % 8 * 8, 1, own);
+            warp_sync();
+            if (mine) first[row * lower_leading] = value;
+            warp_sync();
+            if (owns && row >= t * 8 + 8) value -= sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, own);
         }
+        if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
         warp_sync();
-        if (owns) *at = value;
     }
 }
 
@@ -126,9 +141,11 @@ TRIFOLD_DEVICE void ride(FrontShared& shared, const trifold_args& args, trifold_
 template <bool Riders>
 TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     const Outbox out[2] = {outbox_of(stack.bands[0], args, member, front), outbox_of(stack.bands[1], args, member, front)};
+    RiderLook look{};
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
-        meet(shared, tile_barrier + t, tile_party);
+        if (Riders && t + 1 == tiles) look = look_at_rider(args, member, front, first_rider());
+        meet(shared, tile_barriers, t);
         product b[2];
         load_operand(b, inverse_of(shared, t), 8, 1);
 #pragma unroll
@@ -151,16 +168,17 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
         for (int band = 0; band < 2; ++band)
             if (out[band].to != nullptr) each_of(stack.bands[band], t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
     }
-    if (Riders) ride(shared, args, member, front);
+    if (Riders) ride(look, shared, args, member, front);
 }
 
 /* use(value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y. */
 template <class Use>
-TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Use& use) {
+TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Front& front, const Use& use) {
 #pragma unroll 1
     for (int c = 0; c < args.columns; ++c)
 #pragma unroll
         for (const Band& band : stack.bands) {
+            if (!exists(band, front)) continue;
             real sum[2] = {};
 #pragma unroll
             for (int t = 0; t < tiles; ++t)

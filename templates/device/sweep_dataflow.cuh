@@ -30,6 +30,14 @@ TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_in
     return buffer<trifold_word>(args, TRIFOLD_OFFSET_SOLUTION_WORDS) + block_index(member, block) * words;
 }
 
+/* Its y, where the backward sweep begins early. */
+#if TRIFOLD_OVERLAPS
+TRIFOLD_DEVICE trifold_word* forward_words(const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
+    return buffer<trifold_word>(args, TRIFOLD_OFFSET_FORWARD_WORDS) + block_index(member, block) * words;
+}
+#endif
+
 /* What a call's passes treat; where the Spec has one column the compiler knows that there is one pass. */
 TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return TRIFOLD_RHS == 1 ? 1 : static_cast<int>(args.columns); }
 TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
@@ -189,6 +197,22 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, const trifold_args& args, 
     }
 }
 
+/* The forward sweep's solution to the backward sweep of the same front, early: args.x is then the backward sweep's alone. */
+TRIFOLD_DEVICE void send_running(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+#if TRIFOLD_OVERLAPS
+    trifold_word* to = forward_words(args, member, front.block) + columns.first * padded * message_words;
+    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
+#endif
+}
+TRIFOLD_DEVICE void receive_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+#if TRIFOLD_OVERLAPS
+    const trifold_int run = last_run(args, member, Kind::forward);
+    const trifold_word* from = forward_words(args, member, block) + columns.first * padded * message_words;
+    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads)
+        shared.running[e / padded][e % padded] = receive(look(from + e * message_words), from + e * message_words, run);
+#endif
+}
+
 /* A row of [R; G] in two threads, each with half of its columns. */
 constexpr int half_depth = padded / 2;
 TRIFOLD_DEVICE void fetch_half_row(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
@@ -254,7 +278,7 @@ TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args&
 }
 
 template <int Width>
-TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth]) {
+TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], bool sends) {
     widen_inverses<Width>(shared);
 #pragma unroll 1
     for (int first = 0; first < columns_of(args); first += columns_at_once) {
@@ -267,14 +291,19 @@ TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args,
         block_sync();
         solve_lower<Width>(shared, columns.count);
         leave_updates(shared, args, member, front, a, columns);
-        store_solution(shared.solved, args, member, front.block, columns);
+        if (sends)
+            send_running(shared, args, member, front, columns);
+        else
+            store_solution(shared.solved, args, member, front.block, columns);
         store_quadratic(shared, args, member, front.block, columns);
     }
 }
 
-TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member) {
+/* `sends`: the backward sweep begins early. */
+TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member, bool sends) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::forward, shared.ticket);
+    start_dependents();
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_half_row(a, args, member, front);
@@ -282,9 +311,9 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member) 
     wait_copies<0>();
     block_sync();
     if (will_wait(front))
-        sweep_forward<wide>(shared, args, member, front, a);
+        sweep_forward<wide>(shared, args, member, front, a, sends);
     else
-        sweep_forward<narrow>(shared, args, member, front, a);
+        sweep_forward<narrow>(shared, args, member, front, a, sends);
 }
 
 /* A column of [R; G] in four threads, each with every fourth row. */
@@ -343,13 +372,16 @@ TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& a
 }
 
 template <int Width>
-TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth]) {
+TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], Start start) {
     trifold_word* words = solution_words(args, member, front.block);
     widen_inverses<Width>(shared);
 #pragma unroll 1
     for (int first = 0; first < columns_of(args); first += columns_at_once) {
         const Columns columns = pass_from(args, first);
-        if (first > 0) load_running(shared, args, member, front.block, columns);
+        if (start == Start::beside_forward)
+            receive_running(shared, args, member, front.block, columns);
+        else if (first > 0)
+            load_running(shared, args, member, front.block, columns);
         gather_neighbours(shared, args, member, front, columns);
         block_sync();
         subtract_neighbours(shared, a, columns.count);
@@ -362,17 +394,21 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
     }
 }
 
-TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member) {
+TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, Start start) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::backward, shared.ticket);
+    if (start == Start::beside_factor) {
+        if (thread_index() == 0) await_everything(args, member, front.block, last_run(args, member, Kind::factor));
+        block_sync();
+    }
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_quarter_column(a, args, member, front);
-    load_running(shared, args, member, front.block, pass_from(args, 0));
+    if (start != Start::beside_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
     block_sync();
-    if (will_wait(front))
-        sweep_backward<wide>(shared, args, member, front, a);
+    if (will_wait(front) && (front.next >= 0 || front.behind >= 0)) /* the last front waits for no other */
+        sweep_backward<wide>(shared, args, member, front, a, start);
     else
-        sweep_backward<narrow>(shared, args, member, front, a);
+        sweep_backward<narrow>(shared, args, member, front, a, start);
 }

@@ -127,8 +127,8 @@ bool Detector::knows(const Block& block, std::uint32_t number, std::uint32_t thr
     if (other.block == number) {
         if (other.time <= block.floor || other.thread == thread) return true;
         if (std::uint32_t{other.thread} >> block.shift == wave && other.time <= block.wave_floor[wave]) return true;
-    } else if (launch_of_[other.block] != launch_of_[number]) {
-        return before_.at(launch_of_[number]).contains(launch_of_[other.block]);
+    } else if (before_.at(launch_of_[number]).contains(launch_of_[other.block])) {
+        return true;
     }
     for (const auto* clock : {&block.known, &block.wave_known[wave], &block.thread_known[thread]})
         if (!clock->empty() && clock->at(other.block, other.thread) >= other.time) return true;

@@ -76,6 +76,7 @@ TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
     static_assert(sizeof(To) == sizeof(From), "as many bits");
     __builtin_memcpy(&to, &from, sizeof(To));
 }
+TRIFOLD_MACHINE void start_dependents() {}
 TRIFOLD_MACHINE void spin() { emulator->spin(TRIFOLD_HERE); }
 
 /* Inlined, so that the kernel's line is known. */

@@ -65,13 +65,13 @@ void ignore_image(void* library, Detector& detector) {
         &search);
 }
 
-/// The launches before each one of an operation.
+/// The launches that have ended before each one of an operation begins.
 std::vector<std::set<std::uint32_t>> all_before(const std::vector<Launch>& launches) {
     std::vector<std::set<std::uint32_t>> before(launches.size());
     for (std::size_t k = 0; k < launches.size(); ++k)
         for (const auto other : launches[k].after) {
             before[k].insert(before[other].begin(), before[other].end());
-            before[k].insert(static_cast<std::uint32_t>(other));
+            if (!launches[k].early) before[k].insert(static_cast<std::uint32_t>(other));  // else flags must tell
         }
     return before;
 }

@@ -129,6 +129,7 @@ TEST_CASE("every operation as a graph, from host memory") {
         CHECK(fake_cuda().device_allocations == allocations);
         CHECK_NOTHROW(solver.check());
         CHECK(fake_cuda().kernel_launches == 0);
+        CHECK(fake_cuda().early_edges == (schedule == std::string("multi-stage") ? 5 : 0));  // two of them of factor_solve
     }
 }
 
@@ -247,19 +248,19 @@ TEST_CASE("not enough device memory says how much is needed and how much there i
 
 TEST_CASE("every driver call that fails is named, and nothing leaks") {
     const Spec spec{.block = 3, .horizon = 5};
-    const Emulation emulation(spec, tuning("twisted:2"));
+    const Emulation emulation(spec, tuning("multi-stage"));
     Problem<double> problem(spec, 1, 4);
     for (const auto* call :
          {"cuModuleGetFunction", "cuStreamCreate", "cuMemAlloc", "cuMemsetD8Async", "cuGraphCreate", "cuGraphAddKernelNode",
-          "cuGraphInstantiateWithFlags", "cuGraphUpload", "cuStreamSynchronize", "cuGraphExecKernelNodeSetParams", "cuGraphLaunch",
-          "cuStreamIsCapturing", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"}) {
+          "cuGraphAddDependencies_v2", "cuGraphInstantiateWithFlags", "cuGraphUpload", "cuStreamSynchronize",
+          "cuGraphExecKernelNodeSetParams", "cuGraphLaunch", "cuStreamIsCapturing", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"}) {
         CAPTURE(call);
         fake_cuda().failing_call = std::string(call) == "cuMemAlloc" ? "cuMemAlloc_v2" : call;
         for (const auto* versioned : {"cuGraphAddKernelNode", "cuGraphExecKernelNodeSetParams", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"}) {
             if (call == std::string(versioned)) fake_cuda().failing_call += "_v2";
         }
         const auto attempt = [&] {
-            Solver solver(Plan(spec, Device::cuda(0), tuning("twisted:2")));
+            Solver solver(Plan(spec, Device::cuda(0), tuning("multi-stage")));
             solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, problem.x);
         };
         CHECK_THROWS_WITH_AS(attempt(), doctest::Contains(call), LaunchError);

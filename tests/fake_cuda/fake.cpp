@@ -233,6 +233,19 @@ CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
     *node = new CUgraphNode_st{grid_of(*parameters), {after, after + count}};
     return graph->nodes.push_back(*node), CUDA_SUCCESS;
 }
+/// A node that may start early runs after those before it here, as grids run one after another.
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data,
+                                   std::size_t count) {
+    ENTER;
+    for (std::size_t k = 0; k < count; ++k) {
+        const bool known = std::ranges::count(graph->nodes, from[k]) == 1 && std::ranges::count(graph->nodes, to[k]) == 1;
+        if (!known || data[k].type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC || data[k].from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC)
+            return CUDA_ERROR_INVALID_VALUE;
+        to[k]->after.push_back(from[k]);
+        ++fake_cuda().early_edges;
+    }
+    return CUDA_SUCCESS;
+}
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
     ENTER;
     *executable = new CUgraphExec_st{graph, {}};

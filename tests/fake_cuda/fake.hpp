@@ -11,7 +11,8 @@ struct FakeCuda {
     std::int64_t memory_bytes = std::int64_t{1} << 30;
     std::string failing_call;  ///< this call returns CUDA_ERROR_UNKNOWN
     int contexts = 0, modules = 0, allocations = 0, streams = 0, events = 0, graphs = 0, executables = 0;  ///< alive
-    int graph_launches = 0, kernel_launches = 0, node_updates = 0, device_allocations = 0;  ///< counted; kernel_launches outside graphs
+    int graph_launches = 0, kernel_launches = 0, node_updates = 0, early_edges = 0,
+        device_allocations = 0;  ///< counted; kernel_launches outside graphs
     bool operator==(const FakeCuda&) const = default;
 };
 FakeCuda& fake_cuda();

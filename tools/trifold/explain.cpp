@@ -153,7 +153,8 @@ std::string launches_text(const Program& program) {
             const auto where = finish  ? std::string()
                                : mixed ? fmt::format(" round {}", launch.level.index)
                                        : fmt::format(" level {}, {}", launch.level.index, plural(launch.level.chains, "chain"));
-            const auto after = launch.after.empty() ? std::string() : fmt::format(", after {}", launch.after.front());
+            const auto* order = launch.early ? ", while it ends after" : ", after";
+            const auto after = launch.after.empty() ? std::string() : fmt::format("{} {}", order, launch.after.front());
             text += fmt::format("  {:>4}  {}{}{}\n", k, to_string(phase), where, after);
         }
     }
