@@ -106,7 +106,7 @@ std::int64_t sweep_shared(const Schedule& schedule, const Spec& spec, std::int64
 
 std::string constants(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
     // Chains side by side: enough to fill the device, few enough for its cache.
-    const auto lines = std::max<std::int64_t>(1024 / (3 * per_edge(spec, edge)), 4);
+    const auto lines = std::max<std::int64_t>(8192 / (3 * per_edge(spec, edge) * element_bytes(spec.precision)), 4);
     const auto stage_columns = spec.precision == Precision::f64 ? 16 : 32;  // of operands that come in one copy; measured
     const std::pair<const char*, std::int64_t> values[] = {
         {"LEVELS", static_cast<std::int64_t>(schedule.levels.size())},
@@ -116,7 +116,7 @@ std::string constants(const Schedule& schedule, const Spec& spec, std::int64_t e
         {"SWEEP_TASK_BLOCKS", sweep_groups(schedule, spec, edge)},
         {"SWEEP_THREADS", sweep_threads},
         {"GROUP_LINES", lines},
-        {"STAGES", edge / stage_columns},
+        {"STAGE_COLUMNS", stage_columns},
     };
     std::string text = "\n";
     for (const auto& [name, value] : values) text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");

@@ -100,10 +100,18 @@ TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifol
     return true;
 }
 
+/* Whether this warp's part is above the diagonal or in the padding, where there is nothing to multiply. */
+TRIFOLD_DEVICE bool is_idle(const Task& task) {
+    if (!use_tensor) return false;
+    const bool is_padding = is_padded && (task.row * edge + warp_row() >= block_size || task.column * edge + warp_column() >= block_size);
+    return is_padding || (is_pivots(task) && warp_row() + 32 <= warp_column());
+}
+
 /* part += all products. Ends with shared memory free. */
 TRIFOLD_DEVICE void add_sources(Part& part, TileShared& shared, const trifold_args& args) {
     constexpr int size = stage_columns * leading;
-    const bool pivots = is_pivots(shared.work.task), idle = pivots && use_tensor && warp_row() + 32 <= warp_column(); /* above the diagonal */
+    const Task& task = shared.work.task;
+    const bool pivots = is_pivots(task), idle = is_idle(task);
     const int other = pivots ? 0 : edge;
     Cursor cursor;
     int started = 0;
@@ -190,7 +198,7 @@ TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_ar
     wait_copies<0>();
     block_sync();
     part.clear();
-    multiply_tiles<edge, true>(part, shared.memory, inverse);
+    if (!is_padded || !is_idle(task)) multiply_tiles<edge, true>(part, shared.memory, inverse);
     store_tile<1>(panel_of(args, task.member, task.block, task.panel) + task.row * edge + static_cast<trifold_int>(task.column) * edge * padded, padded, part);
 }
 

@@ -72,12 +72,12 @@ TRIFOLD_DEVICE void update_band(real* square, int t, int s, int band) {
     subtract_product(rows + s * 8 * leading, rows + t * 8 * leading, square + s * 8 + t * 8 * leading);
 }
 
-/* What column tile t takes from all columns but the next, by the warps that have nothing else to do. A last band that is half
- * beyond the rows that take part subtracts zeros from zeros. */
-TRIFOLD_DEVICE void update_right(real* square, int t, int worker, int workers) {
+/* What column tile t takes from all columns but the next, by the warps that have nothing else to do; column tiles from `end` on are
+ * padding. A last band that is half beyond the rows that take part subtracts zeros from zeros. */
+TRIFOLD_DEVICE void update_right(real* square, int t, int end, int worker, int workers) {
     int band = worker;
 #pragma unroll 1
-    for (int s = t + 2; s < column_tiles; ++s) {
+    for (int s = t + 2; s < end; ++s) {
         const int bands = warps - (s - t - 1) / 2;
         for (; band < bands; band += workers) update_band(square, t, s, band);
         band -= bands;
@@ -112,22 +112,23 @@ TRIFOLD_DEVICE void start_square(real* square) {
 /* Factors the tile that stands in `square`, the pivots to `diagonal`, and stores the factor's inverse, zeros above, at `to`. Starts
  * and ends with a barrier. */
 TRIFOLD_DEVICE void invert_tile(real* square, int row, Pivots& pivots, double* diagonal, real* to) {
-    const int warp = thread_index() / warp_lanes;
+    const int warp = thread_index() / warp_lanes, end = is_padded && block_size - row < edge ? (block_size - row + 7) / 8 : column_tiles;
     start_square(square);
     block_sync();
 #pragma unroll 1
-    for (int t = 0; t < column_tiles; ++t) {
+    for (int t = 0; t < end; ++t) {
         const int turn = t % warps; /* all parts of a multiprocessor get their share, since warps are dealt out to them in turn */
         if (warp == turn) {
             eliminate(square, t, row, pivots, diagonal);
         } else if (t > 0) {
             const int worker = (warp - turn - 1 + warps) % warps;
-            update_right(square, t - 1, worker, warps - 1);
+            update_right(square, t - 1, end, worker, warps - 1);
             store_inverse(to, square, t - 1, worker * warp_lanes + thread_index() % warp_lanes, threads - warp_lanes);
         }
         block_sync();
-        if (t + 1 < column_tiles) update_band(square, t, t + 1, warp);
+        if (t + 1 < end) update_band(square, t, t + 1, warp);
         block_sync();
     }
-    store_inverse(to, square, column_tiles - 1, thread_index(), threads);
+#pragma unroll 1
+    for (int t = end - 1; t < column_tiles; ++t) store_inverse(to, square, t, thread_index(), threads);
 }

@@ -1,7 +1,7 @@
 /* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands stand in shared memory column by column, B below A, with a
  * leading dimension free of bank conflicts, and come there in stages by asynchronous copies. */
 constexpr int leading = 2 * edge + 32 / static_cast<int>(sizeof(real));
-constexpr int stages = TRIFOLD_STAGES, stage_columns = edge / stages; /* copies in flight, and columns of each */
+constexpr int stage_columns = TRIFOLD_STAGE_COLUMNS, stages = edge / stage_columns; /* columns of a copy, and copies in flight */
 constexpr int warps = threads / warp_lanes;
 static_assert(warps * 16 == edge && warps * warp_lanes == threads, "a warp for every 16 rows");
 

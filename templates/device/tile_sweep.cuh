@@ -94,7 +94,7 @@ TRIFOLD_DEVICE void add_forward(Sums<true>& sums, const trifold_args& args, cons
         const trifold_int* count = swept_of(args, task.member, block, Kind::forward);
         int ready = 0;
 #pragma unroll 1
-        for (int k = 0; k < source.columns / edge; ++k) {
+        for (int k = 0; k * edge < source.columns; ++k) {
             Piece piece;
             load_piece(piece, panel + static_cast<trifold_int>(k) * edge * padded, padded);
             if (k >= ready) ready = static_cast<int>(wait_for(count, count, task.epoch + k + 1) - task.epoch);

@@ -19,6 +19,10 @@ struct Task {
     trifold_int epoch;                 /* finished tiles of this run count from here */
 };
 
+constexpr bool is_padded = block_size < padded; /* where not, the kernels have no tests for padding */
+/* Columns of [R; G] that are more than padding, in whole copies, and at least a tile. */
+constexpr int filled = block_size < edge ? edge : (block_size + TRIFOLD_STAGE_COLUMNS - 1) / TRIFOLD_STAGE_COLUMNS * TRIFOLD_STAGE_COLUMNS;
+
 /* Fronts that contribute to a tile: `count` of them, `step` blocks apart, from `block` on; of each the product of the rows of two
  * panels, or of one and the right-hand side, over `columns` columns. */
 struct Source {
@@ -55,6 +59,13 @@ TRIFOLD_DEVICE trifold_int wait_for(const trifold_int* a, const trifold_int* b, 
     }
 }
 
+/* a / b for numbers that are not negative, of tasks and of what leads from one to its block; with half the digits, where they
+ * suffice, in a third of the time. */
+TRIFOLD_DEVICE trifold_int quotient(trifold_int a, trifold_int b) {
+    constexpr bool is_short = TRIFOLD_TASKS < 0x7fffffff;
+    return is_short ? static_cast<trifold_int>(static_cast<unsigned>(a) / static_cast<unsigned>(b)) : a / b;
+}
+
 /* The fronts of a level come in turns: turn k has front k of every chain, but chains of one front beside longer ones are spread over
  * all turns. How many of them, and how many fronts in all, are claimed before a turn. */
 TRIFOLD_DEVICE trifold_int singles_before(const TaskLevel& level, trifold_int turn) {
@@ -81,8 +92,8 @@ TRIFOLD_DEVICE Turn find_turn(trifold_int number, const Each& each) {
             number -= all * tasks;
             continue;
         }
-        const trifold_int front = number / tasks;
-        found.turn = front * level.longest / all;
+        const trifold_int front = quotient(number, tasks);
+        found.turn = level.longest == 1 ? 0 : front * level.longest / all;
         while (fronts_before(level, found.turn) > front) --found.turn;
         while (fronts_before(level, found.turn + 1) <= front) ++found.turn;
         const trifold_int before = fronts_before(level, found.turn);
@@ -99,9 +110,9 @@ TRIFOLD_DEVICE void place_task(Task& task, const Turn& turn, trifold_int line) {
     const trifold_int longer = level.chains - entry.singles;
     const bool single = line >= longer * TRIFOLD_BATCH;
     if (single) line += singles_before(entry, turn.turn) - longer * TRIFOLD_BATCH;
-    const trifold_int k = single ? 0 : turn.turn, chains = single ? entry.singles : longer, number = line % chains;
+    const trifold_int k = single ? 0 : turn.turn, chains = single ? entry.singles : longer, member = quotient(line, chains), number = line - member * chains;
     const Chain chain = find_chain(level, number + (single ? entry.first_single : number < entry.first_single ? 0 : entry.singles));
-    task.level = turn.level, task.member = static_cast<int>(line / chains), task.first = k == 0;
+    task.level = turn.level, task.member = static_cast<int>(member), task.first = k == 0;
     task.position = chain.first + k * chain.step;
     task.block = block_at(level, task.position);
     task.step = level.scale * chain.step;
@@ -131,8 +142,8 @@ TRIFOLD_FUNCTION void find_factor_task(Task& task, trifold_int number) {
     if (pivots) {
         rest = turn.rest;
     } else {
-        const trifold_int whole = (turn.fronts - 1) / together - 1; /* groups before the last but one, whose tasks are as many as any's */
-        group = rest / (together * each);
+        const trifold_int whole = quotient(turn.fronts - 1, together) - 1; /* groups before the last but one, whose tasks are as many as any's */
+        group = quotient(rest, together * each);
         if (group > whole) group = whole > 0 ? whole : 0;
         rest -= group * together * each;
         if (rest >= tasks_from(group)) rest -= tasks_from(group), ++group;
@@ -161,9 +172,9 @@ TRIFOLD_FUNCTION void find_factor_task(Task& task, trifold_int number) {
 /* The number-th task of a forward sweep: level by level, turn by turn, tile by tile of all its fronts. */
 TRIFOLD_FUNCTION void find_sweep_task(Task& task, trifold_int number) {
     const Turn turn = find_turn(number, [](const TaskLevel&) { return tiles; });
-    place_task(task, turn, turn.rest % turn.fronts);
+    place_task(task, turn, turn.rest - quotient(turn.rest, turn.fronts) * turn.fronts);
     task.panel = 0;
-    task.row = task.column = static_cast<int>(turn.rest / turn.fronts);
+    task.row = task.column = static_cast<int>(quotient(turn.rest, turn.fronts));
 }
 
 /* The next task for the whole thread block; false when none is left. */
@@ -194,7 +205,10 @@ TRIFOLD_DEVICE Chain chain_of(const trifold_level& level, trifold_int position) 
     for (int k = 0; k < 3; ++k) {
         const trifold_run& run = level.run[k];
         const trifold_int from = position - (run.step > 0 ? run.first : run.first - run.length + 1);
-        if (run.count > 0 && from >= 0 && from / run.stride < run.count && from % run.stride < run.length) return find_chain(level, number + from / run.stride);
+        if (run.count > 0 && from >= 0) {
+            const trifold_int chain = quotient(from, run.stride);
+            if (chain < run.count && from - chain * run.stride < run.length) return find_chain(level, number + chain);
+        }
         number += run.count;
     }
     return Chain{};
@@ -202,7 +216,7 @@ TRIFOLD_DEVICE Chain chain_of(const trifold_level& level, trifold_int position) 
 
 /* What the chain on one side of a remaining block contributed to its diagonal at an earlier level. */
 TRIFOLD_DEVICE Source diagonal_source(const trifold_level& level, trifold_int block, int side) {
-    const trifold_int position = (block - level.base) / level.scale, beside = side == 0 ? position - 1 : position + 1;
+    const trifold_int position = quotient(block - level.base, level.scale), beside = side == 0 ? position - 1 : position + 1;
     Source source{};
     if (beside < 0 || beside >= level.size) return source;
     const Chain chain = chain_of(level, beside);
@@ -210,18 +224,18 @@ TRIFOLD_DEVICE Source diagonal_source(const trifold_level& level, trifold_int bl
     source.block = block_at(level, ahead ? beside : chain.first);
     source.step = level.scale * chain.step;
     source.count = ahead ? 1 : static_cast<int>(chain.length);
-    source.columns = padded;
+    source.columns = filled;
     source.a_panel = source.b_panel = ahead ? 1 : 2;
     return source;
 }
 
 /* The product that joined two neighbours of a level: of the last front of the chain that stood between them. */
 TRIFOLD_DEVICE Source coupling_source(const trifold_level& before, trifold_int lower, bool upward) {
-    const Chain chain = chain_of(before, (lower - before.base) / before.scale + 1);
+    const Chain chain = chain_of(before, quotient(lower - before.base, before.scale) + 1);
     const bool up = chain.step > 0;
     Source source{};
     source.block = block_at(before, chain.first + (chain.length - 1) * chain.step);
-    source.count = 1, source.columns = padded;
+    source.count = 1, source.columns = filled;
     source.a_panel = up == upward ? 1 : 2, source.b_panel = up == upward ? 2 : 1;
     return source;
 }
@@ -236,7 +250,7 @@ TRIFOLD_FUNCTION void find_sources(Work& work) {
     } else if (t == earlier) {
         const trifold_level& level = task_levels[index].level;
         if (!task.first && task.panel != 1) {
-            source.block = task.block - task.step, source.count = 1, source.columns = padded;
+            source.block = task.block - task.step, source.count = 1, source.columns = filled;
             source.a_panel = task.panel == 0 ? 1 : 2, source.b_panel = 1;
         } else if (task.panel != 0 && index > 0) {
             const trifold_int lower = block_at(level, task.upward ? task.position : task.position - 1);
