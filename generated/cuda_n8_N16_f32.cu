@@ -137,6 +137,9 @@ typedef struct {
 #define TRIFOLD_MESSAGE_LEVEL 0
 #define TRIFOLD_MESSAGE_FRONTS 16
 #define TRIFOLD_SHARED_FACTOR 2240
+#define TRIFOLD_WIDE_LEVELS 0
+#define TRIFOLD_SHARED_WIDE 0
+#define TRIFOLD_WIDE_BLOCKS 1
 #define TRIFOLD_SHARED_SWEEP 496
 #define TRIFOLD_TENSOR 1
 #define TRIFOLD_ROW_VECTORS 1
@@ -414,7 +417,7 @@ static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == stor
               "host and device disagree");
 
 /* Kernels of all levels: each kind claims its fronts or tiles from a counter of its own. */
-enum class Kind { factor, forward, backward };
+enum class Kind { factor, forward, backward, wide };
 
 /* A chain and the positions on either side of it, -1 where the path ends. */
 struct Chain {
@@ -948,30 +951,41 @@ struct Front {
     int level;
 };
 
-/* The number-th front to be claimed. */
-TRIFOLD_DEVICE Front find_front(trifold_int number) {
+/* The number-th front of a level. */
+TRIFOLD_DEVICE Front front_at(int level, trifold_int number) {
+    const trifold_int distance = trifold_int(1) << level;
     Front front{};
-    trifold_int size = TRIFOLD_HORIZON;
-    while (number >= (size + 1) / 2) {
-        number -= (size + 1) / 2;
-        size /= 2;
-        ++front.level;
-    }
-    const trifold_int distance = trifold_int(1) << front.level;
+    front.level = level;
     front.block = (2 * number + 1) * distance - 1;
     front.next = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
     front.behind = front.block - distance;
     if (front.behind < 0) front.behind = -1;
     return front;
 }
+/* The number-th front to be claimed. */
+TRIFOLD_DEVICE Front find_front(trifold_int number) {
+    int level = 0;
+    trifold_int size = TRIFOLD_HORIZON;
+    while (number >= (size + 1) / 2) {
+        number -= (size + 1) / 2;
+        size /= 2;
+        ++level;
+    }
+    return front_at(level, number);
+}
+
+/* The first levels, which are wide, may have a launch of their own, before that of all others. */
+constexpr int wide_levels = TRIFOLD_WIDE_LEVELS;
+constexpr trifold_int wide_fronts = TRIFOLD_HORIZON - (TRIFOLD_HORIZON >> wide_levels);
 
 /* Claims a front for the whole thread block; `shared` is a word of its shared memory. Backward sweeps claim from the last level back. */
 TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, Kind kind, trifold_int& shared) {
     if (thread_index() == 0) shared = claim(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member);
     block_sync();
-    const trifold_int ticket = shared, number = ticket % TRIFOLD_HORIZON;
+    const trifold_int first = kind == Kind::factor ? wide_fronts : 0, fronts = (kind == Kind::wide ? wide_fronts : TRIFOLD_HORIZON) - first;
+    const trifold_int ticket = shared, number = first + ticket % fronts;
     Front front = find_front(kind == Kind::backward ? TRIFOLD_HORIZON - 1 - number : number);
-    front.run = ticket / TRIFOLD_HORIZON + 1;
+    front.run = ticket / fronts + 1;
     return front;
 }
 
@@ -1801,7 +1815,8 @@ TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_set
 }
 
 /* The inverse of tile t's factor where that stands in shared memory: lane c < 8 solves for column c. */
-TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
+template <class Shared>
+TRIFOLD_DEVICE void invert_tile(Shared& shared, int t) {
     const int lane = thread_index() % warp_lanes;
     const real* l = shared.lower + t * 8 * (lower_leading + 1);
     real z[8];
@@ -2797,6 +2812,12 @@ TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOL
 TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     start_barriers();
     each_factored_member(args, [&](trifold_int member) { factor_front<true>(args, member); });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_FACTOR_WIDE
+TRIFOLD_KERNEL(wide_threads, TRIFOLD_WIDE_BLOCKS) void TRIFOLD_KERNEL_FACTOR_WIDE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    each_factored_member(args, [&](trifold_int member) { factor_wide(args, member); });
 }
 #endif
 

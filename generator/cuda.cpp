@@ -45,6 +45,13 @@ std::int64_t factor_blocks(const Plan& plan, const Target& target) {
     return blocks_for(plan.threads, plan.padded <= 16 ? 255 : 168);  // with fewer registers the smallest fused fronts spill
 }
 
+/// A front of a wide level is one warp's, or larger ones a warp's for 16 rows.
+std::int64_t wide_threads(const Plan& plan) { return plan.padded <= 32 ? 32 : (plan.padded + 15) / 16 * 32; }
+std::int64_t wide_blocks(const Plan& plan, const Target& target) {
+    const std::int64_t registers = plan.padded <= 16 ? 128 : 168;  // none spill up to 32
+    return std::min(blocks_for(wide_threads(plan), registers), (shared_limit(target) + kib) / (plan.wide_shared + kib));
+}
+
 /// Registers that a thread of a sweep keeps.
 std::int64_t sweep_registers(const Plan& plan) {
     if (plan.variant == "tile-dataflow") return plan.columns == 1 ? 80 : 128;
@@ -128,6 +135,13 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
                       {Phase::finish_factor, shape(plan.finish_threads, members, plan.finish_shared)},
                       {Phase::finish_forward, shape(plan.finish_threads, members, plan.finish_shared)}};
     if (plan.variant == "dataflow") variant.words = plan.real / 4;
+    if (plan.wide_levels > 0) {
+        variant.wide_levels = plan.wide_levels;
+        auto& wide = variant.shapes[Phase::factor_wide] = shape(wide_threads(plan), members, plan.wide_shared);
+        wide.all_levels = true;
+        variant.shapes.at(Phase::factor).groups = spec.horizon >> plan.wide_levels;
+        wide.groups = spec.horizon - variant.shapes.at(Phase::factor).groups;
+    }
     for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward}) {
         variant.shapes.at(phase).all_levels = plan.variant == "dataflow";
         variant.shapes.at(phase).chains_per_task = chains_together(plan);
@@ -187,6 +201,9 @@ std::string emit(const Program& program) {
         {"MESSAGE_LEVEL", plan.message_level},
         {"MESSAGE_FRONTS", plan.message_fronts},
         {"SHARED_FACTOR", plan.factor_shared},
+        {"WIDE_LEVELS", plan.wide_levels},
+        {"SHARED_WIDE", plan.wide_shared},
+        {"WIDE_BLOCKS", plan.wide_levels > 0 ? wide_blocks(plan, program.target) : 1},
         {"SHARED_SWEEP", plan.sweep_shared},
         {"TENSOR",
          has_fast_tensor(program.target) && (spec.precision == Precision::f64 || plan.in_registers || splits_single(plan, on_hip)) ? 1 : 0},
@@ -210,6 +227,7 @@ std::string emit(const Program& program) {
     if (plan.variant == "dataflow")
         add({"dataflow", "front_dataflow", "message_dataflow", "load_dataflow", "column_tile", "panel_dataflow", "stack_dataflow",
              "factor_dataflow", "sweep_dataflow"});
+    if (plan.wide_levels > 0) add({"wide_dataflow"});
     if (plan.variant == "tile-dataflow") add({"tile_tasks", "tile_products", "column_tile", "tile_pivots", "tile_factor", "tile_sweep"});
     if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
     const auto* entry = plan.variant == "dataflow"        ? "entry_dataflow"

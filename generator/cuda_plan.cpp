@@ -51,22 +51,38 @@ Plan tiled_plan(const Spec& spec) {
 /// Blocks beyond this leave no room for a front in a thread block's shared memory, or have more tiles than there are named barriers.
 constexpr std::int64_t dataflow_limit = 96;
 
-/// Whether the stack's warps have [R; G] in registers (templates/device/stack_dataflow.cuh): for blocks of up to two bands of 16 rows a
-/// warp, where matrix instructions of double precision are fast and eight deep.
-bool keeps_stack(const Plan& plan, const Target& target) {
-    if (target.backend != Backend::cuda || plan.padded > 32) return false;
+/// Matrix instructions of double precision that are fast and eight deep.
+bool has_deep_tensor(const Target& target) {
+    if (target.backend != Backend::cuda) return false;
     const auto capability = compute_capability(target);
     return capability == 90 || capability == 100;
 }
+
+/// Whether the stack's warps have [R; G] in registers (templates/device/stack_dataflow.cuh): for blocks of up to two bands of 16 rows a
+/// warp.
+bool keeps_stack(const Plan& plan, const Target& target) { return plan.padded <= 32 && has_deep_tensor(target); }
 
 /// Fronts send [R; G] as messages from the level on where there are few of them: time then is latency.
 /// Long horizons are slower with the larger code (docs/performance-cuda.md).
 void plan_messages(Plan& plan, const Spec& spec) {
     constexpr std::int64_t most_fronts = 512;  // at the level that begins and all later ones
-    if (!plan.in_registers || plan.is_long) return;
+    if (!plan.in_registers || plan.is_crowded) return;
+    plan.message_level = plan.wide_levels;
     while (spec.batch * (spec.horizon >> plan.message_level) > most_fronts) ++plan.message_level;
     plan.message_fronts = spec.horizon >> plan.message_level;
     if (plan.message_fronts < 2) plan.message_level = plan.message_fronts = 0;
+}
+
+/// Of a long horizon the first levels are wide, while they have so many fronts (WideShared in templates/device/wide_dataflow.cuh).
+void plan_wide(Plan& plan, const Spec& spec, const Target& target) {
+    const bool pays = plan.padded <= 16 || plan.real == 4 || plan.padded > 32;  // measured: docs/performance-cuda.md
+    if (!plan.is_long || plan.padded > 64 || !pays || !has_deep_tensor(target)) return;
+    const auto tiles = plan.padded / 8;
+    const auto head = 24 + 8 + 8 + 8 * plan.padded + tiles * 64 * plan.real + plan.padded * plan.real;
+    plan.wide_shared = round_up(head, 16) + 2 * plan.lower_leading * plan.padded * plan.real;
+    const std::int64_t least_fronts = plan.padded <= 32 ? 1024 : 128;
+    while (spec.horizon >> (plan.wide_levels + 1) > 0 && spec.batch * (((spec.horizon >> plan.wide_levels) + 1) / 2) >= least_fronts)
+        ++plan.wide_levels;
 }
 
 /// Two warps take turns at D's column tiles, of the others a lane has a row of [R; G] (FrontShared in
@@ -91,10 +107,13 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     plan.factor_shared = factor_shared(2 * plan.lower_leading * plan.padded);
     const auto least_shared = factor_shared(16 / plan.real);
     const auto fronts = spec.horizon * spec.batch;
-    plan.is_long = fronts >= 2048;  // N = 512 is faster with room, 4096 without: docs/performance-cuda.md
+    constexpr std::int64_t many = 2048;  // N = 512 is faster with room, 4096 without: docs/performance-cuda.md
+    plan.is_long = fronts >= many;
+    plan_wide(plan, spec, target);
+    plan.is_crowded = spec.batch * (spec.horizon >> plan.wide_levels) >= many;
     if (target.backend == Backend::cuda) {
         const auto more = fronts_together(plan.threads, least_shared) > fronts_together(plan.threads, plan.factor_shared);
-        plan.front_room = plan.factor_shared <= shared_limit(target) && !(plan.is_long && more);
+        plan.front_room = plan.factor_shared <= shared_limit(target) && !(plan.is_crowded && more);
     }
     if (!plan.front_room) plan.factor_shared = least_shared;
     plan.in_registers = plan.front_room && keeps_stack(plan, target);
@@ -231,6 +250,8 @@ std::int64_t shared_limit(const Target& target) {
     if (capability == 90 || capability == 100 || capability == 103 || capability == 110) return 227 * kib;
     return 99 * kib;
 }
+
+bool has_wide_levels(const Spec& spec, const Target& target) { return dataflow_plan(spec, target).wide_levels > 0; }
 
 bool flows(const Spec& spec, const Target& target, const Schedule& schedule) {
     return target.backend == Backend::cuda && can_flow(spec, target, schedule);

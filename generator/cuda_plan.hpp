@@ -28,10 +28,12 @@ struct Plan {
     std::int64_t message_level = 0, message_fronts = 0;               ///< dataflow: fronts that send messages, from this level on
     bool front_room = true;                                           ///< dataflow: for the blocks that a front pulls
     bool is_long = false;                                             ///< dataflow: more fronts than a device has room for
+    bool is_crowded = false;                                          ///< ... in the launch that factors all but the wide levels
     bool rides = true;                                                ///< dataflow: a forward sweep with the factorization
-    bool in_registers = false;                                        ///< dataflow: [R; G], by tensor instructions of double precision
-    std::int64_t team = 1, panels = 3;  ///< team: lanes that have a chain; panels of a front: L, R and, with fill, G
-    std::int64_t members_together = 1;  ///< team: whose chains a thread block has side by side
+    std::int64_t wide_levels = 0, wide_shared = 0;  ///< dataflow: levels that have launches of their own, and what their fronts share
+    bool in_registers = false;                      ///< dataflow: [R; G], by tensor instructions of double precision
+    std::int64_t team = 1, panels = 3;              ///< team: lanes that have a chain; panels of a front: L, R and, with fill, G
+    std::int64_t members_together = 1;              ///< team: whose chains a thread block has side by side
     std::int64_t factor_shared = 0, sweep_shared = 0, inverse_shared = 0, finish_shared = 0;
 };
 

@@ -18,6 +18,7 @@ class GraphBuilder {
     explicit GraphBuilder(const Program& program) : program_(program), schedule_(program.schedule) {}
     /// A kernel over every level, each after the one before it.
     void climb(Phase phase) {
+        if (phase == Phase::factor_wide && program_.variant.wide_levels == 0) return;
         if (program_.variant.shapes.at(phase).all_levels) return everything(phase);
         for (std::size_t k = 0; k < schedule_.levels.size(); ++k) chain(phase, kernel_level(schedule_, k));
     }
@@ -114,6 +115,8 @@ std::vector<Phase> possible_mixed_phases(Operation operation) {
 std::vector<Phase> phases_of(const Spec& spec, Operation operation, const Variant& variant) {
     const bool mixed = spec.precision == Precision::mixed;
     auto result = mixed ? possible_mixed_phases(operation) : possible_phases(operation, variant.rhs_rides);
+    if (const auto factor = std::ranges::find(result, Phase::factor); factor != result.end() && variant.wide_levels > 0)
+        result.insert(factor, Phase::factor_wide);
     if (!variant.finishes)
         std::erase_if(result, [](Phase phase) { return phase == Phase::finish_factor || phase == Phase::finish_forward; });
     return result;
@@ -124,6 +127,7 @@ Launches build_mixed(const Program& program, Operation operation) {
     GraphBuilder graph(program);
     if (operation != Operation::solve) {
         graph.rows(Phase::narrow);
+        graph.climb(Phase::factor_wide);
         graph.climb(Phase::factor);
         if (program.variant.finishes) graph.members(Phase::finish_factor);
     }
@@ -193,6 +197,7 @@ std::vector<Phase> phases_of(const Spec& spec, const Variant& variant) {
     };
     std::ranges::for_each(phases, add);
     std::ranges::for_each(mixed_phases, add);
+    add(Phase::factor_wide);
     return result;
 }
 

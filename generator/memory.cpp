@@ -71,7 +71,7 @@ MemoryPlan plan_memory(const Program& program) {
     plan.add("block_log_determinant", blocks, 1, sizeof(double));
     plan.add("block_quadratic", blocks, spec.rhs, sizeof(double));
     // Kernels that cover all levels: what the fronts (or tasks) are claimed from, and how far each is, for each kind of kernel (or panel).
-    plan.add("ticket", all_levels ? 3 * members : 0, 1, sizeof(trifold_int), true);
+    plan.add("ticket", all_levels ? (program.variant.wide_levels > 0 ? 4 : 3) * members : 0, 1, sizeof(trifold_int), true);
     plan.add("flag", all_levels ? program.variant.progress : 0, blocks, sizeof(trifold_int), true);
     // What the sweeps' fronts send each other, stamped with the number of the run.
     const auto words = checked_multiply(storage.vector, program.variant.words, "words of a block's right-hand sides");

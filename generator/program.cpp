@@ -42,8 +42,9 @@ Spec without_sweeps(Spec spec) {
 }  // namespace
 
 std::string_view to_string(Phase phase) {
-    constexpr std::array<std::string_view, 12> names{"factor",         "factor_forward", "forward",  "backward", "inverse", "finish_factor",
-                                                     "finish_forward", "narrow",         "residual", "judge",    "correct", "deliver"};
+    constexpr std::array<std::string_view, 13> names{"factor",        "factor_forward", "forward",    "backward", "inverse",
+                                                     "finish_factor", "finish_forward", "narrow",     "residual", "judge",
+                                                     "correct",       "deliver",        "factor_wide"};
     return names.at(static_cast<std::size_t>(phase));
 }
 

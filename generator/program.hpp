@@ -21,7 +21,8 @@ struct Tuning {
 };
 
 /// What one kernel does to every chain of a level (or, for the finish kernels, to every member). In mixed precision also: copy a block to
-/// f32; residual of a block; whether a member's is small; correct a block of the solution; hand it over.
+/// f32; residual of a block; whether a member's is small; correct a block of the solution; hand it over. Before Phase::factor, the first
+/// Variant::wide_levels levels by kernels of their own: factor_wide.
 enum class Phase {
     factor,
     factor_forward,
@@ -34,7 +35,8 @@ enum class Phase {
     residual,
     judge,
     correct,
-    deliver
+    deliver,
+    factor_wide
 };
 inline constexpr Phase phases[] = {Phase::factor,  Phase::factor_forward, Phase::forward,       Phase::backward,
                                    Phase::inverse, Phase::finish_factor,  Phase::finish_forward};
@@ -92,6 +94,7 @@ struct Variant {
     Storage storage;
     std::int64_t scratch_bytes = 0;  ///< per worker (CPU)
     std::int64_t members = 1;        ///< batch capacity, rounded up to what the kernels process at once
+    std::int64_t wide_levels = 0;    ///< with all_levels: the first levels, which have a launch of their own before that of the others
     std::int64_t row_parts = 1;      ///< that a block is cut in by mixed_phases
     std::int64_t progress = 1;       ///< with all_levels: flags or counters of a block that say what is done
     std::int64_t words = 0;          ///< of 8 bytes that carry an element of a sweep's vectors from front to front; 0: none do
@@ -109,7 +112,8 @@ struct Program {
     Schedule schedule;
     std::string id;  ///< first 8 hex digits of the SHA-256 of the generator's inputs
     Variant variant;
-    std::vector<Kernel> kernels;  ///< one for each Phase that the Spec's operations need, in the order of `phases`, then `mixed_phases`
+    std::vector<Kernel> kernels;  ///< one for each Phase that the Spec's operations need, in the order of `phases`, then
+                                  ///< `mixed_phases`, then factor_wide
     std::vector<Buffer> buffers;
     std::int64_t workspace_bytes = 0;                     ///< all buffers, then tuning.workers times scratch_bytes
     std::map<Operation, std::vector<Launch>> operations;  ///< the Spec's, each a graph of launches

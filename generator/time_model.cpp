@@ -61,11 +61,15 @@ double cpu_seconds(const Cost& cost, const Spec& spec, const Target& target, std
     return seconds;
 }
 
-/// The single launch of all levels (variant dataflow): its depth, or the fronts through all multiprocessors. Fitted at n = 8 to 64.
-double flow_seconds(const Schedule& schedule, const Spec& spec) {
+/// The single launch of all levels (variant dataflow): its depth, or the fronts through all multiprocessors. Fitted at n = 8 to 64. Wide
+/// levels by themselves come before the depth of the others: fitted to single systems of n = 1 to 64, since batches of them were not
+/// measured.
+double flow_seconds(const Schedule& schedule, const Spec& spec, const Target& target) {
     const auto n = static_cast<double>(spec.block);
     const auto depth = static_cast<double>(schedule.levels.size()) * (2e-6 + n * 0.08e-6);
     const auto fronts = static_cast<double>(schedule.horizon) * static_cast<double>(spec.batch);
+    if (spec.batch == 1 && cuda::has_wide_levels(spec, target))
+        return depth + fronts * (0.3e-6 + n * n * (spec.block <= 32 ? 2.1e-9 : 3.5e-9)) / multiprocessors;
     return std::max(depth, fronts * (1e-6 + n * 0.13e-6) / multiprocessors);
 }
 
@@ -170,7 +174,7 @@ double modelled_seconds(const Schedule& schedule, const Spec& spec, const Target
     if (cuda::tiles_flow(spec, target, schedule)) return tile_seconds(schedule, counted, spec);
     if (cuda::teams_up(spec, target, schedule)) return team_seconds(schedule, counted, spec);
     const auto by_level = gpu_seconds(schedule, counted, spec);
-    return cuda::flows(spec, target, schedule) ? std::min(by_level, flow_seconds(schedule, spec)) : by_level;
+    return cuda::flows(spec, target, schedule) ? std::min(by_level, flow_seconds(schedule, spec, target)) : by_level;
 }
 
 Schedule choose_schedule(const Spec& spec, const Target& target, std::int64_t workers) {

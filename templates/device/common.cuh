@@ -20,7 +20,7 @@ static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == stor
               "host and device disagree");
 
 /* Kernels of all levels: each kind claims its fronts or tiles from a counter of its own. */
-enum class Kind { factor, forward, backward };
+enum class Kind { factor, forward, backward, wide };
 
 /* A chain and the positions on either side of it, -1 where the path ends. */
 struct Chain {

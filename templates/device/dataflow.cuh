@@ -10,30 +10,41 @@ struct Front {
     int level;
 };
 
-/* The number-th front to be claimed. */
-TRIFOLD_DEVICE Front find_front(trifold_int number) {
+/* The number-th front of a level. */
+TRIFOLD_DEVICE Front front_at(int level, trifold_int number) {
+    const trifold_int distance = trifold_int(1) << level;
     Front front{};
-    trifold_int size = TRIFOLD_HORIZON;
-    while (number >= (size + 1) / 2) {
-        number -= (size + 1) / 2;
-        size /= 2;
-        ++front.level;
-    }
-    const trifold_int distance = trifold_int(1) << front.level;
+    front.level = level;
     front.block = (2 * number + 1) * distance - 1;
     front.next = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
     front.behind = front.block - distance;
     if (front.behind < 0) front.behind = -1;
     return front;
 }
+/* The number-th front to be claimed. */
+TRIFOLD_DEVICE Front find_front(trifold_int number) {
+    int level = 0;
+    trifold_int size = TRIFOLD_HORIZON;
+    while (number >= (size + 1) / 2) {
+        number -= (size + 1) / 2;
+        size /= 2;
+        ++level;
+    }
+    return front_at(level, number);
+}
+
+/* The first levels, which are wide, may have a launch of their own, before that of all others. */
+constexpr int wide_levels = TRIFOLD_WIDE_LEVELS;
+constexpr trifold_int wide_fronts = TRIFOLD_HORIZON - (TRIFOLD_HORIZON >> wide_levels);
 
 /* Claims a front for the whole thread block; `shared` is a word of its shared memory. Backward sweeps claim from the last level back. */
 TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, Kind kind, trifold_int& shared) {
     if (thread_index() == 0) shared = claim(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member);
     block_sync();
-    const trifold_int ticket = shared, number = ticket % TRIFOLD_HORIZON;
+    const trifold_int first = kind == Kind::factor ? wide_fronts : 0, fronts = (kind == Kind::wide ? wide_fronts : TRIFOLD_HORIZON) - first;
+    const trifold_int ticket = shared, number = first + ticket % fronts;
     Front front = find_front(kind == Kind::backward ? TRIFOLD_HORIZON - 1 - number : number);
-    front.run = ticket / TRIFOLD_HORIZON + 1;
+    front.run = ticket / fronts + 1;
     return front;
 }
 

@@ -23,6 +23,12 @@ TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTO
 }
 #endif
 
+#ifdef TRIFOLD_KERNEL_FACTOR_WIDE
+TRIFOLD_KERNEL(wide_threads, TRIFOLD_WIDE_BLOCKS) void TRIFOLD_KERNEL_FACTOR_WIDE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    each_factored_member(args, [&](trifold_int member) { factor_wide(args, member); });
+}
+#endif
+
 #ifdef TRIFOLD_KERNEL_FORWARD
 TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { forward_front(args, member, start_of(level) == Start::beside_forward); });

@@ -81,7 +81,8 @@ TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_set
 }
 
 /* The inverse of tile t's factor where that stands in shared memory: lane c < 8 solves for column c. */
-TRIFOLD_DEVICE void invert_tile(FrontShared& shared, int t) {
+template <class Shared>
+TRIFOLD_DEVICE void invert_tile(Shared& shared, int t) {
     const int lane = thread_index() % warp_lanes;
     const real* l = shared.lower + t * 8 * (lower_leading + 1);
     real z[8];

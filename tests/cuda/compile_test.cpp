@@ -97,6 +97,17 @@ TEST_CASE("NVRTC compiles fronts that flow") {
     check_compiles(*compiler, spec_of(96, Precision::f32, 3), "sm_80", "dataflow");
 }
 
+TEST_CASE("NVRTC compiles fronts of wide levels") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    for (const std::int64_t n : {8, 16, 24, 32, 64})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            check_compiles(*compiler, {.block = n, .horizon = 8192, .precision = precision, .operations = {Operation::factor}}, "sm_90",
+                           "dataflow");
+    check_compiles(*compiler, {.block = 32, .horizon = 2048, .precision = Precision::f32, .rhs = 8, .operations = {Operation::factor}},
+                   "sm_100", "dataflow");
+}
+
 TEST_CASE("NVRTC compiles kernels of teams") {
     const auto compiler = nvrtc();
     if (!compiler) return;

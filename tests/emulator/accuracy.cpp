@@ -28,7 +28,7 @@ void add_inverse(Errors& errors, const EmulatedUnit& unit, const std::vector<Sys
     args.inverse_coupling = coupling.data();
     unit.run(Operation::inverse, args, running);
     using Block = Eigen::Map<const Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
-    for (std::int64_t m = 0; m < spec.batch; ++m) {
+    for (std::int64_t m = 0; m < args.members; ++m) {
         const Matrix inverse = systems[static_cast<std::size_t>(m)].dense().inverse();
         const auto bound = 100 * tolerance<Real> * largest(inverse);
         const auto compare = [&](const Real* block, std::int64_t row, std::int64_t column) {
@@ -44,7 +44,7 @@ void add_inverse(Errors& errors, const EmulatedUnit& unit, const std::vector<Sys
 }
 
 template <class Real>
-Errors errors_in(const EmulatedUnit& unit, const Running& running, unsigned seed) {
+Errors errors_in(const EmulatedUnit& unit, const Running& running, unsigned seed, std::int64_t members) {
     const auto& program = unit.program();
     const auto& spec = program.spec;
     const auto systems = random_systems(spec, seed);
@@ -52,13 +52,14 @@ Errors errors_in(const EmulatedUnit& unit, const Running& running, unsigned seed
     Workspace workspace(program);
     std::vector<Real> x(user.b.size()), again(user.b.size()), y(user.b.size());
     auto args = arguments(spec, user, x, workspace);
+    if (members > 0) args.members = members;
     unit.run(Operation::factor_solve, args, running);
     args.x = again.data();
     unit.run(Operation::solve, args, running);
     args.x = y.data();
     unit.run(Operation::forward, args, running);
     Errors errors;
-    for (std::int64_t m = 0; m < spec.batch; ++m) {
+    for (std::int64_t m = 0; m < args.members; ++m) {
         const auto& system = systems[static_cast<std::size_t>(m)];
         const auto a = system.dense();
         const auto status = workspace.buffer<trifold_status>(program, "status")[m];
@@ -84,8 +85,9 @@ Errors errors_in(const EmulatedUnit& unit, const Running& running, unsigned seed
 
 }  // namespace
 
-Errors errors_of(const EmulatedUnit& unit, const Running& running, unsigned seed) {
-    return unit.program().spec.precision == Precision::f64 ? errors_in<double>(unit, running, seed) : errors_in<float>(unit, running, seed);
+Errors errors_of(const EmulatedUnit& unit, const Running& running, unsigned seed, std::int64_t members) {
+    const bool wide = unit.program().spec.precision == Precision::f64;
+    return wide ? errors_in<double>(unit, running, seed, members) : errors_in<float>(unit, running, seed, members);
 }
 
 }  // namespace trifold::test

@@ -98,6 +98,35 @@ TEST_CASE("emulated: what waits for the messages of a failed front is NaN, which
     for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
 }
 
+TEST_CASE("emulated: fronts of wide levels have all that a call may ask for, and their failures are told") {
+    for (const auto& [order, coupling] :
+         {std::pair{trifold::Order::row_major, Coupling::upper}, {trifold::Order::column_major, Coupling::lower}}) {
+        const Spec spec{.block = 37, .horizon = 9, .batch = 232, .order = order, .coupling = coupling, .e = {.leading = 41}};
+        Case test(spec, "multi-stage", "dataflow", 14);
+        REQUIRE(has_kernel(test.unit.program(), Phase::factor_wide));
+        std::vector<double> diagonal(232 * 9 * 37, 0.5);
+        const std::vector<double> shift(232, 0.25);
+        auto args = test.args();
+        args.members = 1, args.diagonal = diagonal.data(), args.shift = shift.data();
+        for (const std::int64_t block : {0, 1, 3, 6, 7, 8})
+            for (const std::int64_t row : {0, 9, 36}) {
+                CAPTURE(block);
+                auto& given = diagonal[static_cast<std::size_t>(block * 37 + row)];
+                given = -1e6;
+                test.unit.run(Operation::factor_solve, args);
+                given = 0.5;
+                CHECK(test.status(0).block == block);
+                CHECK(test.status(0).row == row);
+                CHECK(test.solution(0).array().isNaN().all());
+            }
+        test.unit.run(Operation::factor_solve, args);
+        CHECK(test.status(0).block == -1);
+        for (auto& d : test.systems[0].d) d.diagonal().array() += 0.75;
+        CHECK(test.solves(0));
+        for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
+    }
+}
+
 TEST_CASE("emulated: a failed row is found in every tile of a block") {
     for (const auto& [target, edge] : {std::pair{"cuda:sm_90", 64}, std::pair{"hip:gfx942", 32}}) {
         Case test({.block = edge + 6, .horizon = 2}, "multi-stage", "tile-dataflow", 4, target);

@@ -149,7 +149,8 @@ TEST_CASE("variant dataflow: fronts send messages from the level on where 512 re
     CHECK(macros_of({.block = 32, .horizon = 515, .precision = Precision::f32, .rhs = 3}, cuda) == std::pair{1LL, 257LL});
     CHECK(macros_of({.block = 5, .horizon = 2047}, cuda) == std::pair{2LL, 511LL});
     CHECK(macros_of({.block = 5, .horizon = 9, .batch = 120}, cuda) == std::pair{1LL, 4LL});
-    CHECK(macros_of({.block = 5, .horizon = 9, .batch = 228}, cuda) == std::pair{0LL, 0LL});
+    CHECK(macros_of({.block = 5, .horizon = 9, .batch = 228}, cuda) == std::pair{2LL, 2LL});  // the first level is wide
+    CHECK(macros_of({.block = 5, .horizon = 2, .batch = 2048}, cuda) == std::pair{0LL, 0LL});
     CHECK(macros_of({.block = 5, .horizon = 1}, cuda) == std::pair{0LL, 0LL});
     CHECK(macros_of({.block = 33, .horizon = 64}, cuda) == std::pair{0LL, 0LL});
     CHECK(macros_of({.block = 16, .horizon = 64}, {Backend::hip, "gfx942"}) == std::pair{0LL, 0LL});
@@ -258,7 +259,8 @@ TEST_CASE("fronts that flow give room up where they do not fit, or more of them 
         return program.source.find("#define TRIFOLD_FRONT_ROOM 1\n") != std::string::npos;
     };
     CHECK(has_room(64, 512, Precision::f64, cuda));
-    CHECK_FALSE(has_room(64, 4096, Precision::f64, cuda));
+    CHECK(has_room(64, 4096, Precision::f64, cuda));  // for the levels that are not wide
+    CHECK_FALSE(has_room(64, 4096, Precision::f64, {Backend::cuda, "sm_80"}));
     CHECK(has_room(64, 4096, Precision::f32, cuda));
     CHECK(has_room(32, 8192, Precision::f64, cuda));
     CHECK_FALSE(has_room(80, 512, Precision::f64, cuda));
@@ -282,6 +284,32 @@ TEST_CASE("right-hand sides ride with fronts that flow where these are few and s
     CHECK_FALSE(rides({.block = 33, .horizon = 512, .precision = Precision::f32}));
     CHECK(rides({.block = 16, .horizon = 512, .rhs = 8}));
     CHECK_FALSE(rides({.block = 16, .horizon = 512, .rhs = 9}));
+}
+
+TEST_CASE("variant dataflow: wide levels have a launch of their own before that of all others") {
+    const auto chains = [](const Spec& spec, const char* target = "cuda:sm_90") {
+        const auto program = generate(spec, parse_target(target), {.schedule = "multi-stage", .variant = "dataflow"});
+        std::vector<std::int64_t> result;
+        for (const auto& launch : program.operations.at(Operation::factor)) {
+            const auto phase = program.kernels[launch.kernel].phase;
+            if (phase != Phase::finish_factor) result.push_back(launch.level.chains);
+        }
+        CHECK(has_kernel(program, Phase::factor_wide) == (result.size() > 1));
+        return result;
+    };
+    using Chains = std::vector<std::int64_t>;
+    CHECK(chains({.block = 32, .horizon = 8192, .precision = Precision::f32}) == Chains{7168, 1024});
+    CHECK(chains({.block = 16, .horizon = 8191}) == Chains{7168, 1023});
+    CHECK(chains({.block = 32, .horizon = 8192}) == Chains{8192});
+    CHECK(chains({.block = 33, .horizon = 2048, .precision = Precision::f32}) == Chains{1920, 128});
+    CHECK(chains({.block = 16, .horizon = 2047}) == Chains{2047});
+    CHECK(chains({.block = 8, .horizon = 4, .batch = 4096}) == Chains{3, 1});
+    CHECK(chains({.block = 8, .horizon = 1, .batch = 4096}) == Chains{1});
+    CHECK(chains({.block = 65, .horizon = 8192}) == Chains{8192});
+    CHECK(chains({.block = 16, .horizon = 8192}, "cuda:sm_80") == Chains{8192});
+    CHECK(chains({.block = 16, .horizon = 8192}, "hip:gfx90a") == Chains{8192});
+    const auto mixed = generate({.block = 32, .horizon = 8192, .precision = Precision::mixed}, parse_target("cuda:sm_90"));
+    CHECK(has_kernel(mixed, Phase::factor_wide));
 }
 
 TEST_CASE("variant dataflow refuses what it cannot do") {

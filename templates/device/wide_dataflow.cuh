@@ -1,0 +1,338 @@
+/* Factorization of the fronts of wide levels, in a launch before that of all others. Where fronts are many, each is had by as few warps as
+ * possible, so that many share a multiprocessor: a warp has bands of 16 rows, first of D, then of R, then of G, in registers, as results of
+ * tensor instructions of double precision. Shared memory has what they are multiplied by: L, and what the front pulls. */
+constexpr int wide_bands = padded <= 32 ? bands : 1; /* a warp's */
+constexpr int wide_warps = bands / wide_bands, wide_threads = wide_warps * warp_lanes;
+struct WideShared {
+    Pivots pivots;
+    trifold_int ticket;
+    bool slowly; /* the tile's pivots need every test */
+    double diagonal[padded];
+    alignas(16) real inverse[tiles][64];             /* of L's diagonal tiles, row-major */
+    alignas(16) real reciprocal[padded];             /* of L's diagonal */
+    alignas(16) real lower[lower_leading * padded];  /* L's column tiles as they are made; before, R of the front to the left; column-major */
+    alignas(16) real pulled[lower_leading * padded]; /* G of the front to the right, then whatever else a band is multiplied by */
+};
+TRIFOLD_DEVICE real* inverse_of(WideShared& shared, int t) { return shared.inverse[t]; }
+static_assert(sizeof(WideShared) == TRIFOLD_SHARED_WIDE && results_are_operands, "host and device disagree");
+
+/* Bands of 16 rows in patches of 8 columns. Element k of a lane is `down(k)` rows and k % 2 columns from its first, which is in row
+ * tensor_column() and column result_row(0): offsets from there are constants. */
+typedef double WidePatch[tensor_columns][tensor_vectors][2];
+struct WideBands {
+    WidePatch at[wide_bands][tiles];
+};
+/* Of their rows eight columns, as an operand. */
+struct WideLines {
+    double at[wide_bands][tensor_columns][2];
+};
+/* A band's first row, in D, R and G alike; whether its second half is no padding, which repeats the first; tiles of its rows up to D's diagonal. */
+TRIFOLD_DEVICE int wide_row(int band) { return (thread_index() / warp_lanes % wide_warps * wide_bands + band) * 16; }
+TRIFOLD_DEVICE bool is_whole(int band) { return padded % 16 == 0 || wide_row(band) + 8 < padded; }
+TRIFOLD_DEVICE int lower_tiles(int band) { return wide_row(band) / 8 + (is_whole(band) ? 2 : 1); }
+TRIFOLD_DEVICE constexpr int down(int k) { return k / 2 * 8; }
+TRIFOLD_DEVICE double& item(WidePatch& patch, int k) { return patch[k / 2][0][k % 2]; }
+TRIFOLD_DEVICE void wide_sync() {
+    if (wide_warps == 1)
+        warp_sync();
+    else
+        block_sync();
+}
+
+/* Those of a column-major block, columns from k on. */
+TRIFOLD_DEVICE void load_lines(WideLines& lines, const real* block, int leading, int k) {
+    const real* at = block + wide_row(0) + tensor_column() + (k + tensor_depth()) * leading;
+#pragma unroll
+    for (int band = 0; band < wide_bands; ++band)
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+#pragma unroll
+            for (int c = 0; c < tensor_columns; ++c)
+                lines.at[band][c][i] = static_cast<double>(at[4 * i * leading + band * 16 + (is_whole(band) ? c * 8 : 0)]);
+}
+/* bands -= the lines times rows of a block in shared memory, columns from k on, of the tiles before `count(band)`. */
+template <class Count>
+TRIFOLD_DEVICE void subtract_tiles(WideBands& bands, const WideLines& lines, const real* block, int k, const Count& count) {
+    const real* at = block + tensor_row() + (k + tensor_depth()) * lower_leading;
+#pragma unroll
+    for (int t = 0; t < tiles; ++t) {
+        if (t >= count(wide_bands - 1)) continue;
+        double rows[2];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) rows[i] = -static_cast<double>(at[t * 8 + 4 * i * lower_leading]);
+#pragma unroll
+        for (int band = 0; band < wide_bands; ++band)
+            if (t < count(band)) tensor_multiply<2>(bands.at[band][t], lines.at[band], rows);
+    }
+}
+
+/* A block on its way to shared memory, by all threads of a front; all such blocks are there. */
+TRIFOLD_DEVICE void pull_block(real* to, const real* from) { copy_block(to, lower_leading, from, thread_index(), wide_threads); }
+TRIFOLD_DEVICE void pulled_all() {
+    end_copies();
+    wait_copies<0>();
+    wide_sync();
+}
+
+/* What is needed after D: said early, so that it is on its way from memory. */
+TRIFOLD_DEVICE void announce_block(const real* from, trifold_int pitch, int size) {
+    constexpr int line = 128 / static_cast<int>(sizeof(real)), lines = (padded + line - 1) / line;
+    for (int e = thread_index(); e < size * lines; e += wide_threads)
+        if (e % lines * line < size) prefetch(from + e / lines * pitch + e % lines * line);
+}
+TRIFOLD_DEVICE const real* coupling_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + block * TRIFOLD_E_STAGE;
+}
+TRIFOLD_DEVICE void announce_couplings(const trifold_args& args, trifold_int member, const Front& front) {
+    if (front.level == 0) {
+        constexpr trifold_int pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
+        if (front.next >= 0) announce_block(coupling_of(args, member, front.block), pitch, block_size);
+        if (front.behind >= 0) announce_block(coupling_of(args, member, front.behind), pitch, block_size);
+    } else {
+        if (front.next >= 0) announce_block(next_of(args, member, right_child(front)), padded, padded);
+        if (front.behind >= 0) announce_block(behind_of(args, member, left_child(front)), padded, padded);
+    }
+}
+
+/* The bands of D, the identity in the padding; what stands above the diagonal is not looked at. */
+TRIFOLD_DEVICE void load_bands(WideBands& bands, const trifold_args& args, trifold_int member, trifold_int block) {
+    const int first = wide_row(0) + tensor_column(), column = result_row(0);
+    const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+    from += first * TRIFOLD_D_ROW + column * TRIFOLD_D_COLUMN;
+#pragma unroll
+    for (int band = 0; band < wide_bands; ++band)
+#pragma unroll
+        for (int t = 0; t < tiles; ++t) {
+            if (wide_warps == 1 && t >= lower_tiles(band)) continue; /* known when this is compiled */
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                const int below = band * 16 + down(k), right = t * 8 + k % 2, row = first + below, above = row - column - right; /* from the diagonal */
+                real value = above == 0 ? real(1) : real(0);
+                if (above >= 0 && (block_size % 16 == 0 || row < block_size)) value = from[below * TRIFOLD_D_ROW + right * TRIFOLD_D_COLUMN];
+                item(bands.at[band][t], k) = static_cast<double>(value);
+            }
+        }
+    if (args.diagonal == nullptr && args.shift == nullptr) return;
+#pragma unroll
+    for (int band = 0; band < wide_bands; ++band)
+#pragma unroll
+        for (int t = 0; t < tiles; ++t)
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                const int row = first + band * 16 + down(k);
+                if (row == column + t * 8 + k % 2 && row < block_size)
+                    item(bands.at[band][t], k) += static_cast<double>(diagonal_term(args, member, block, row));
+            }
+}
+
+/* D's updates by the fronts of the levels below, pair after pair. Returns whether one of those fronts failed. */
+TRIFOLD_DEVICE bool pull_diagonal(WideBands& bands, WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    bool fed = false;
+#pragma unroll 1
+    for (int level = 0; level < front.level; ++level) {
+        const trifold_int distance = trifold_int(1) << level, left = front.block - distance;
+        const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+        if (await_fronts(args, member, front.run, left, right)) fed = true;
+        wide_sync();
+        pull_block(shared.lower, next_of(args, member, left));
+        if (right >= 0) pull_block(shared.pulled, behind_of(args, member, right));
+        pulled_all();
+#pragma unroll 2
+        for (int k = 0; k < padded; k += 8) {
+            WideLines lines;
+            load_lines(lines, shared.lower, lower_leading, k);
+            subtract_tiles(bands, lines, shared.lower, k, lower_tiles);
+            if (right < 0) continue;
+            load_lines(lines, shared.pulled, lower_leading, k);
+            subtract_tiles(bands, lines, shared.pulled, k, lower_tiles);
+        }
+    }
+    return fed;
+}
+
+/* Column tile t of L, its own tile inverted, out of shared memory. */
+TRIFOLD_DEVICE void store_tile(const WideShared& shared, real* to, int t) {
+    for (int e = thread_index(); e < 8 * padded; e += wide_threads) {
+        const int r = e % padded, c = e / padded;
+        if (r >= t * 8) to[r + (t * 8 + c) * padded] = r / 8 == t ? shared.inverse[t][r % 8 * 8 + c] : shared.lower[r + (t * 8 + c) * lower_leading];
+    }
+}
+
+/* Column tile t of D from shared memory by the warps that have rows of it, a lane a row: L's, and the inverse of the tile. */
+TRIFOLD_DEVICE void eliminate_tile(WideShared& shared, real* to, int t) {
+    const int warp = thread_index() / warp_lanes, lane = thread_index() % warp_lanes, r = warp * warp_lanes + lane;
+    if (warp >= row_sets || (warp + 1) * warp_lanes <= t * 8) return;
+    real* own = shared.lower + t * 8 * lower_leading;
+    const bool of_tile = r / 8 == t;
+    real d[8][8], a[1][8];
+    load_tile(d, own + t * 8, lower_leading);
+#pragma unroll
+    for (int c = 0; c < 8; ++c) {
+        a[0][c] = r < padded ? own[r + c * lower_leading] : real(0);
+        if (of_tile) a[0][c] = r % 8 == c ? real(1) : real(0);
+    }
+    const bool first = warp == t * 8 / warp_lanes;
+    const bool stands = eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {first ? shared.diagonal + t * 8 : nullptr, nullptr});
+    if (first && lane == 0) shared.slowly = !stands;
+    if (!stands || r >= padded || r < t * 8) return;
+    real* near = of_tile ? shared.inverse[t] + r % 8 : own + r;
+    to += of_tile ? t * 8 + r * padded : r + t * 8 * padded;
+    const int leading = of_tile ? 8 : lower_leading, step = of_tile ? 1 : padded;
+#pragma unroll
+    for (int c = 0; c < 8; ++c) near[c * leading] = a[0][c], to[c * step] = a[0][c];
+}
+
+/* D = L L', out to `to`. A band's next tile of columns is always its first. */
+TRIFOLD_DEVICE void factor_diagonal(WideBands& bands, WideShared& shared, real* to) {
+#pragma unroll 1
+    for (int t = 0; t < tiles; ++t) {
+        real* own = shared.lower + t * 8 * lower_leading;
+#pragma unroll
+        for (int band = 0; band < wide_bands; ++band) {
+            if (wide_row(band) + 16 <= t * 8) continue;
+            real* at = own + wide_row(band) + tensor_column() + result_row(0) * lower_leading;
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                if (k < 2 || is_whole(band)) at[down(k) + k % 2 * lower_leading] = static_cast<real>(item(bands.at[band][0], k));
+        }
+        wide_sync();
+        eliminate_tile(shared, to, t);
+        wide_sync();
+        if (shared.slowly) {
+            if (thread_index() < warp_lanes) {
+                eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {shared.diagonal + t * 8, shared.reciprocal + t * 8});
+                invert_tile(shared, t);
+            }
+            wide_sync();
+            store_tile(shared, to, t);
+        }
+        WideLines lines;
+        load_lines(lines, own, lower_leading, 0);
+#pragma unroll
+        for (int band = 0; band < wide_bands; ++band)
+#pragma unroll
+            for (int s = 0; s + 1 < tiles; ++s)
+#pragma unroll
+                for (int k = 0; k < 4; ++k) item(bands.at[band][s], k) = item(bands.at[band][s + 1], k);
+        subtract_tiles(bands, lines, own + t * 8 + 8, 0, [&](int band) { return lower_tiles(band) - 1 - t; });
+    }
+}
+
+/* The bands of the original coupling A(neighbour, block), zeros in the padding. */
+template <bool Ahead>
+TRIFOLD_DEVICE void load_original(WideBands& bands, const trifold_args& args, trifold_int member, const Front& front) {
+    constexpr trifold_int row_step = Ahead ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN, column_step = Ahead ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW;
+    const int row = wide_row(0) + tensor_column(), column = result_row(0);
+    const real* from = coupling_of(args, member, Ahead ? front.block : front.behind); /* the neighbour's, transposed */
+    from += row * row_step + column * column_step;
+#pragma unroll
+    for (int band = 0; band < wide_bands; ++band)
+#pragma unroll
+        for (int t = 0; t < tiles; ++t)
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                const int below = band * 16 + down(k), right = t * 8 + k % 2;
+                const bool inside = block_size % 16 == 0 || (row + below < block_size && column + right < block_size);
+                item(bands.at[band][t], k) = static_cast<double>(inside ? from[below * row_step + right * column_step] : real(0));
+            }
+}
+/* -R_k G_k' or -G_j R_j', the second operand in shared memory. */
+TRIFOLD_DEVICE void multiply_coupling(WideBands& bands, const WideShared& shared, const real* own) {
+    bands = WideBands{};
+#pragma unroll 2
+    for (int k = 0; k < padded; k += 8) {
+        WideLines lines;
+        load_lines(lines, global_pointer(own), padded, k);
+        subtract_tiles(bands, lines, shared.pulled, k, [](int) { return tiles; });
+    }
+}
+
+/* The bands of R or G, tile after tile: by products with the inverses of L's. */
+TRIFOLD_DEVICE void solve_bands(WideBands& bands, const WideShared& shared, real* to) {
+    const real* const inverse = shared.inverse[0] + tensor_row() * 8 + result_row(0);
+    const real* const lower = shared.lower + tensor_row() + result_row(0) * lower_leading;
+    to += wide_row(0) + tensor_column() + result_row(0) * padded;
+    const auto take = [&](WideLines& lines, int band, WidePatch& patch, double sign) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) lines.at[band][k / 2][k % 2] = sign * item(patch, k);
+    };
+#pragma unroll
+    for (int t = 0; t < tiles; ++t) {
+        WideLines lines;
+        double rows[2];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) rows[i] = static_cast<double>(inverse[t * 64 + i]);
+#pragma unroll
+        for (int band = 0; band < wide_bands; ++band) {
+            WidePatch solved = {};
+            take(lines, band, bands.at[band][t], 1);
+            tensor_multiply<2>(solved, lines.at[band], rows);
+            take(lines, band, solved, -1);
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                if (k < 2 || is_whole(band)) to[band * 16 + down(k) + (t * 8 + k % 2) * padded] = static_cast<real>(item(solved, k));
+        }
+#pragma unroll
+        for (int s = t + 1; s < tiles; ++s) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) rows[i] = static_cast<double>(lower[s * 8 + (t * 8 + i) * lower_leading]);
+#pragma unroll
+            for (int band = 0; band < wide_bands; ++band) tensor_multiply<2>(bands.at[band][s], lines.at[band], rows);
+        }
+    }
+}
+
+/* A failed front becomes NaN as a whole, so that everything it feeds does. */
+TRIFOLD_DEVICE void spoil_front(const trifold_args& args, trifold_int member, const Front& front) {
+    const real nan = static_cast<real>(not_a_number());
+    for (int e = thread_index(); e < padded * padded; e += wide_threads) {
+        factor_of(args, member, front.block)[e] = nan;
+        if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
+        if (front.behind >= 0) behind_of(args, member, front.block)[e] = nan;
+    }
+}
+
+/* R and G. Of R_k G_k', the last of D's updates has left G_k; R_j takes its place while R is made. */
+TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    if (front.next >= 0) {
+        if (front.level == 0)
+            load_original<true>(bands, args, member, front);
+        else
+            multiply_coupling(bands, shared, next_of(args, member, right_child(front)));
+    }
+    if (front.level > 0 && front.behind >= 0) {
+        wide_sync();
+        pull_block(shared.pulled, next_of(args, member, left_child(front)));
+    }
+    if (front.next >= 0) solve_bands(bands, shared, next_of(args, member, front.block));
+    if (front.behind < 0) return;
+    if (front.level == 0) {
+        load_original<false>(bands, args, member, front);
+    } else {
+        pulled_all();
+        multiply_coupling(bands, shared, behind_of(args, member, left_child(front)));
+    }
+    solve_bands(bands, shared, behind_of(args, member, front.block));
+}
+
+TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
+    WideShared& shared = *static_cast<WideShared*>(shared_memory());
+    const Front front = claim_front(args, member, Kind::wide, shared.ticket);
+    WideBands bands;
+    load_bands(bands, args, member, front.block);
+    if (front.level == 0) announce_couplings(args, member, front);
+    start_pivots(shared.pivots, args, member, front.block);
+    const bool fed = pull_diagonal(bands, shared, args, member, front);
+    if (front.level > 0) announce_couplings(args, member, front);
+    wide_sync();
+    factor_diagonal(bands, shared, factor_of(args, member, front.block));
+    wide_sync();
+    report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
+    const bool failed = fed || shared.pivots.failed_row >= 0;
+    if (failed)
+        spoil_front(args, member, front);
+    else
+        solve_couplings(bands, shared, args, member, front);
+    wide_sync();
+    if (thread_index() == 0) release_front(args, member, front, Left::everything, failed);
+}
