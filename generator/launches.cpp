@@ -65,10 +65,9 @@ class GraphBuilder {
         auto& launch = launches_.back();
         if (!program_.variant.overlaps || launch.after.empty()) return;
         auto& before = launches_[launch.after.front()];
-        const bool sweep = program_.kernels[before.kernel].phase == Phase::forward;
         launch.early = true;
-        launch.level.index = sweep ? beside_forward : beside_factor;
-        if (sweep) before.level.index = beside_forward;  // leaves its solution for the other
+        launch.level.index = program_.kernels[before.kernel].phase == Phase::forward ? beside_forward : beside_factor;
+        if (program_.kernels[launch.kernel].phase == Phase::backward) before.level.index = launch.level.index;  // leaves words for it
     }
     static constexpr trifold_int beside_factor = 1, beside_forward = 2;
     void chain(Phase phase, const trifold_level& level) {

@@ -950,6 +950,9 @@ struct Front {
     int level;
 };
 
+/* It has no neighbours left. */
+TRIFOLD_DEVICE bool is_last(const Front& front) { return front.next < 0 && front.behind < 0; }
+
 /* The number-th front of a level. */
 TRIFOLD_DEVICE Front front_at(int level, trifold_int number) {
     const trifold_int distance = trifold_int(1) << level;
@@ -1002,6 +1005,9 @@ TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, 
  * sweep have been claimed but need not be done. */
 enum class Start { after, beside_factor, beside_forward };
 TRIFOLD_DEVICE Start start_of(const trifold_level& level) { return TRIFOLD_OVERLAPS ? static_cast<Start>(level.index) : Start::after; }
+/* What a solution's words carry in place of the number of the backward sweep's run where that begins beside the factorization, whose last
+ * front sends the first of them and does not know that number. */
+TRIFOLD_DEVICE trifold_int early_run(trifold_int factor_run) { return factor_run | trifold_int(1) << 31; }
 /* The number of the run of those fronts. */
 TRIFOLD_DEVICE trifold_int last_run(const trifold_args& args, trifold_int member, Kind kind) {
     return load_acquire(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member) / TRIFOLD_HORIZON;
@@ -1077,6 +1083,12 @@ TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int
     return content_of(message);
 }
 
+/* Where a front leaves its x. */
+TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
+    return buffer<trifold_word>(args, TRIFOLD_OFFSET_SOLUTION_WORDS) + block_index(member, block) * words;
+}
+
 /* What a thread block has of its front while it factors it, and products of its rows by warps. */
 constexpr int tiles = padded / 8;
 constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along */
@@ -1094,6 +1106,7 @@ static_assert(threads == warps * warp_lanes && padded >= 8, "host and device dis
 /* [R; G] in the stack's registers, where results of tensor instructions are operands of others as they stand; in single precision too
  * these are sums in double precision, made by the same instructions. Else a lane has a row. */
 constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS;
+constexpr bool ends_sweep = in_registers && TRIFOLD_OVERLAPS; /* the last front begins the backward sweep */
 template <bool Wide>
 struct ProductOf {
     typedef double type;
@@ -2008,11 +2021,11 @@ TRIFOLD_DEVICE void load_operand(product (&b)[2], const real* at, int row_step, 
     for (int i = 0; i < 2; ++i) b[i] = static_cast<product>(at[tensor_row() * row_step + (result_row(0) + i) * column_step]);
 }
 
-/* The sum of eight products, a row's from `step` to `step` with those of a right-hand side. */
-TRIFOLD_DEVICE real sum_of_eight(const real* row, int step, const real* values) {
+/* The sum of eight products, a row's with a right-hand side's. */
+TRIFOLD_DEVICE real sum_of_eight(const real* row, int row_step, const real* values, int step) {
     real sum[2] = {};
 #pragma unroll
-    for (int k = 0; k < 8; ++k) sum[k % 2] += row[k * step] * values[k * lower_leading];
+    for (int k = 0; k < 8; ++k) sum[k % 2] += row[k * row_step] * values[k * step];
     return sum[0] + sum[1];
 }
 
@@ -2024,39 +2037,68 @@ TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int mem
     if (!gets_messages(front) || !owns_rider_row() || c >= args.columns) return {};
     return look_at_rider(args, member, front, thread_index() % warp_lanes, c);
 }
-TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+/* A lane's entry of the right-hand side that stands at `at`, every `step`-th, when tile t has been solved: by its own lanes, then off others'. */
+template <class Solve, class Take>
+TRIFOLD_DEVICE void ride_tile(real& value, real* at, int step, int t, bool others, const Solve& solve, const Take& take) {
+    const int row = thread_index() % warp_lanes;
+    const bool mine = owns_rider_row() && row / 8 == t;
+    real* const tile_at = at + t * 8 * step;
+    if (mine) at[row * step] = value;
+    warp_sync();
+    if (mine) value = solve(tile_at);
+    warp_sync();
+    if (mine) at[row * step] = value;
+    warp_sync();
+    if (owns_rider_row() && others) value -= take(tile_at);
+}
+/* The last front's part of the backward sweep. If it has failed, so has every solution. */
+TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
+    const int row = thread_index() % warp_lanes;
+#pragma unroll 1
+    for (int t = tiles - 1; t >= 0; --t)
+        ride_tile(
+            value, shared.stacked + c, stacked_leading, t, row < t * 8,
+            [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8, 8, v, stacked_leading); },
+            [&](const real* v) { return sum_of_eight(shared.lower + t * 8 + row * lower_leading, 1, v, stacked_leading); });
+    if (!owns_rider_row()) return;
+    if (failed) value = static_cast<real>(not_a_number());
+    send(solution_words(args, member, front.block) + (c * padded + row) * message_words, value, early_run(front.run));
+    if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
+}
+/* The last front has nothing else to do, so that the first column follows its tiles. */
+TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
     static_assert(!in_registers || rides_in_lanes, "a lane a row");
     const int row = thread_index() % warp_lanes;
-    const bool owns = owns_rider_row();
+    bool follows = is_last(front);
 #pragma unroll 1
-    for (int c = first_rider(); c < args.columns; c += stacked_warps) {
-        real* const first = shared.lower + padded + c;
-        real value = owns ? first[row * lower_leading] : real(0);
+    for (int c = first_rider(); c < args.columns || follows; c += stacked_warps) {
+        real* const at = shared.lower + padded + (c < args.columns ? c : 0);
+        real value = 0;
+        const bool exists = c < args.columns, owns = exists && owns_rider_row();
+        if (owns) value = at[row * lower_leading];
         if (owns && gets_messages(front)) value -= receive_rider(look, args, member, front, row, c);
         look = look_at_rider(args, member, front, c + stacked_warps);
 #pragma unroll 1
         for (int t = 0; t < tiles; ++t) {
-            real* const own = first + t * 8 * lower_leading;
-            const bool mine = owns && row / 8 == t;
-            if (mine) first[row * lower_leading] = value;
-            warp_sync();
-            if (mine) value = sum_of_eight(inverse_of(shared, t) + row % 8 * 8, 1, own);
-            warp_sync();
-            if (mine) first[row * lower_leading] = value;
-            warp_sync();
-            if (owns && row >= t * 8 + 8) value -= sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, own);
+            if (follows) meet(shared, tile_barriers, t);
+            if (!exists) continue;
+            ride_tile(
+                value, at, lower_leading, t, row >= t * 8 + 8, [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8 * 8, 1, v, lower_leading); },
+                [&](const real* v) { return sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, v, lower_leading); });
         }
-        if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
+        follows = false;
+        if (exists && ends && is_last(front))
+            end_sweep(value, c, shared, args, member, front, fed || shared.pivots.failed_row >= 0);
+        else if (owns && row < block_size)
+            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
         warp_sync();
     }
 }
 
-/* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. Then the right-hand sides
- * have their turn: their lag does not add up from level to level. */
+/* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. */
 template <bool Riders>
-TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, RiderLook& look) {
     const Outbox out[2] = {outbox_of(stack.bands[0], args, member, front), outbox_of(stack.bands[1], args, member, front)};
-    RiderLook look{};
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         if (Riders && t + 1 == tiles) look = look_at_rider(args, member, front, first_rider());
@@ -2083,7 +2125,6 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
         for (int band = 0; band < 2; ++band)
             if (out[band].to != nullptr) each_of(stack.bands[band], t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
     }
-    if (Riders) ride(look, shared, args, member, front);
 }
 
 /* use(value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y. */
@@ -2202,12 +2243,14 @@ TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold
 
 /* The couplings and what becomes of them, by the warps of the stack. The last tile's barrier has shown them every failure. */
 template <bool Riders>
-TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed) {
+TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
     const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
     if constexpr (in_registers) {
         Stack stack = empty_stack();
         start_stack(stack, shared, args, member, front);
-        solve_stack<Riders>(stack, shared, args, member, front);
+        RiderLook look{};
+        if (!Riders || !is_last(front)) solve_stack<Riders>(stack, shared, args, member, front, look);
+        if (Riders) ride(look, shared, args, member, front, fed, ends); /* now, since their lag does not add up from level to level */
         if (fed || shared.pivots.failed_row >= 0) return;
         if (Riders) {
             meet(shared, stack_barrier);
@@ -2243,8 +2286,9 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
     if (warp == (tiles - 1) % pivot_warps) report_logarithms(args, member, front.block, shared.diagonal); /* it has met the other */
 }
 
+/* `ends`: the backward sweep begins early, so that the last front can solve what it has. */
 template <bool Riders>
-TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
+TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, bool ends) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
     start_dependents();
@@ -2254,7 +2298,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
         block_sync();
     }
     if (thread_index() >= pivot_warps * warp_lanes)
-        eliminate_stack<Riders>(shared, args, member, front, fed);
+        eliminate_stack<Riders>(shared, args, member, front, fed, ends);
     else
         eliminate_pivots(shared, args, member, front);
     block_sync();
@@ -2298,14 +2342,10 @@ struct SweepShared {
 };
 static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
 
-/* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next; and its x. */
+/* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next. */
 TRIFOLD_DEVICE trifold_word* update_words(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
     return buffer<trifold_word>(args, TRIFOLD_OFFSET_UPDATE_WORDS) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * words;
-}
-TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_int member, trifold_int block) {
-    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
-    return buffer<trifold_word>(args, TRIFOLD_OFFSET_SOLUTION_WORDS) + block_index(member, block) * words;
 }
 
 /* Its y, where the backward sweep begins early. */
@@ -2674,10 +2714,13 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
 
 TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, Start start) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
-    const Front front = claim_front(args, member, Kind::backward, shared.ticket);
+    Front front = claim_front(args, member, Kind::backward, shared.ticket);
     if (start == Start::beside_factor) {
-        if (thread_index() == 0) await_everything(args, member, front.block, last_run(args, member, Kind::factor));
+        if (ends_sweep && is_last(front)) return; /* the factorization's front has solved it */
+        const trifold_int run = last_run(args, member, Kind::factor);
+        if (thread_index() == 0) await_everything(args, member, front.block, run);
         block_sync();
+        front.run = early_run(run);
     }
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
@@ -2685,7 +2728,7 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
     if (start != Start::beside_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
     block_sync();
-    if (will_wait(front) && (front.next >= 0 || front.behind >= 0)) /* the last front waits for no other */
+    if (will_wait(front) && !is_last(front)) /* that waits for no other */
         sweep_backward<wide>(shared, args, member, front, a, start);
     else
         sweep_backward<narrow>(shared, args, member, front, a, start);
@@ -2803,14 +2846,14 @@ TRIFOLD_DEVICE void each_factored_member(const trifold_args& args, const Use& us
 #ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     start_barriers();
-    each_factored_member(args, [&](trifold_int member) { factor_front<false>(args, member); });
+    each_factored_member(args, [&](trifold_int member) { factor_front<false>(args, member, false); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
-TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     start_barriers();
-    each_factored_member(args, [&](trifold_int member) { factor_front<true>(args, member); });
+    each_factored_member(args, [&](trifold_int member) { factor_front<true>(args, member, ends_sweep && start_of(level) == Start::beside_factor); });
 }
 #endif
 

@@ -10,6 +10,9 @@ struct Front {
     int level;
 };
 
+/* It has no neighbours left. */
+TRIFOLD_DEVICE bool is_last(const Front& front) { return front.next < 0 && front.behind < 0; }
+
 /* The number-th front of a level. */
 TRIFOLD_DEVICE Front front_at(int level, trifold_int number) {
     const trifold_int distance = trifold_int(1) << level;
@@ -62,6 +65,9 @@ TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, 
  * sweep have been claimed but need not be done. */
 enum class Start { after, beside_factor, beside_forward };
 TRIFOLD_DEVICE Start start_of(const trifold_level& level) { return TRIFOLD_OVERLAPS ? static_cast<Start>(level.index) : Start::after; }
+/* What a solution's words carry in place of the number of the backward sweep's run where that begins beside the factorization, whose last
+ * front sends the first of them and does not know that number. */
+TRIFOLD_DEVICE trifold_int early_run(trifold_int factor_run) { return factor_run | trifold_int(1) << 31; }
 /* The number of the run of those fronts. */
 TRIFOLD_DEVICE trifold_int last_run(const trifold_args& args, trifold_int member, Kind kind) {
     return load_acquire(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member) / TRIFOLD_HORIZON;
@@ -135,4 +141,10 @@ TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int
         message = look(at);
     }
     return content_of(message);
+}
+
+/* Where a front leaves its x. */
+TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
+    return buffer<trifold_word>(args, TRIFOLD_OFFSET_SOLUTION_WORDS) + block_index(member, block) * words;
 }

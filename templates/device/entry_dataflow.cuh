@@ -12,14 +12,14 @@ TRIFOLD_DEVICE void each_factored_member(const trifold_args& args, const Use& us
 #ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     start_barriers();
-    each_factored_member(args, [&](trifold_int member) { factor_front<false>(args, member); });
+    each_factored_member(args, [&](trifold_int member) { factor_front<false>(args, member, false); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
-TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     start_barriers();
-    each_factored_member(args, [&](trifold_int member) { factor_front<true>(args, member); });
+    each_factored_member(args, [&](trifold_int member) { factor_front<true>(args, member, ends_sweep && start_of(level) == Start::beside_factor); });
 }
 #endif
 

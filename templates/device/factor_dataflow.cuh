@@ -93,12 +93,14 @@ TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold
 
 /* The couplings and what becomes of them, by the warps of the stack. The last tile's barrier has shown them every failure. */
 template <bool Riders>
-TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed) {
+TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
     const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
     if constexpr (in_registers) {
         Stack stack = empty_stack();
         start_stack(stack, shared, args, member, front);
-        solve_stack<Riders>(stack, shared, args, member, front);
+        RiderLook look{};
+        if (!Riders || !is_last(front)) solve_stack<Riders>(stack, shared, args, member, front, look);
+        if (Riders) ride(look, shared, args, member, front, fed, ends); /* now, since their lag does not add up from level to level */
         if (fed || shared.pivots.failed_row >= 0) return;
         if (Riders) {
             meet(shared, stack_barrier);
@@ -134,8 +136,9 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
     if (warp == (tiles - 1) % pivot_warps) report_logarithms(args, member, front.block, shared.diagonal); /* it has met the other */
 }
 
+/* `ends`: the backward sweep begins early, so that the last front can solve what it has. */
 template <bool Riders>
-TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
+TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, bool ends) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
     start_dependents();
@@ -145,7 +148,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member) {
         block_sync();
     }
     if (thread_index() >= pivot_warps * warp_lanes)
-        eliminate_stack<Riders>(shared, args, member, front, fed);
+        eliminate_stack<Riders>(shared, args, member, front, fed, ends);
     else
         eliminate_pivots(shared, args, member, front);
     block_sync();

@@ -15,6 +15,7 @@ static_assert(threads == warps * warp_lanes && padded >= 8, "host and device dis
 /* [R; G] in the stack's registers, where results of tensor instructions are operands of others as they stand; in single precision too
  * these are sums in double precision, made by the same instructions. Else a lane has a row. */
 constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS;
+constexpr bool ends_sweep = in_registers && TRIFOLD_OVERLAPS; /* the last front begins the backward sweep */
 template <bool Wide>
 struct ProductOf {
     typedef double type;

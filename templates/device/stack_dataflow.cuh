@@ -93,11 +93,11 @@ TRIFOLD_DEVICE void load_operand(product (&b)[2], const real* at, int row_step, 
     for (int i = 0; i < 2; ++i) b[i] = static_cast<product>(at[tensor_row() * row_step + (result_row(0) + i) * column_step]);
 }
 
-/* The sum of eight products, a row's from `step` to `step` with those of a right-hand side. */
-TRIFOLD_DEVICE real sum_of_eight(const real* row, int step, const real* values) {
+/* The sum of eight products, a row's with a right-hand side's. */
+TRIFOLD_DEVICE real sum_of_eight(const real* row, int row_step, const real* values, int step) {
     real sum[2] = {};
 #pragma unroll
-    for (int k = 0; k < 8; ++k) sum[k % 2] += row[k * step] * values[k * lower_leading];
+    for (int k = 0; k < 8; ++k) sum[k % 2] += row[k * row_step] * values[k * step];
     return sum[0] + sum[1];
 }
 
@@ -109,39 +109,68 @@ TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int mem
     if (!gets_messages(front) || !owns_rider_row() || c >= args.columns) return {};
     return look_at_rider(args, member, front, thread_index() % warp_lanes, c);
 }
-TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+/* A lane's entry of the right-hand side that stands at `at`, every `step`-th, when tile t has been solved: by its own lanes, then off others'. */
+template <class Solve, class Take>
+TRIFOLD_DEVICE void ride_tile(real& value, real* at, int step, int t, bool others, const Solve& solve, const Take& take) {
+    const int row = thread_index() % warp_lanes;
+    const bool mine = owns_rider_row() && row / 8 == t;
+    real* const tile_at = at + t * 8 * step;
+    if (mine) at[row * step] = value;
+    warp_sync();
+    if (mine) value = solve(tile_at);
+    warp_sync();
+    if (mine) at[row * step] = value;
+    warp_sync();
+    if (owns_rider_row() && others) value -= take(tile_at);
+}
+/* The last front's part of the backward sweep. If it has failed, so has every solution. */
+TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
+    const int row = thread_index() % warp_lanes;
+#pragma unroll 1
+    for (int t = tiles - 1; t >= 0; --t)
+        ride_tile(
+            value, shared.stacked + c, stacked_leading, t, row < t * 8,
+            [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8, 8, v, stacked_leading); },
+            [&](const real* v) { return sum_of_eight(shared.lower + t * 8 + row * lower_leading, 1, v, stacked_leading); });
+    if (!owns_rider_row()) return;
+    if (failed) value = static_cast<real>(not_a_number());
+    send(solution_words(args, member, front.block) + (c * padded + row) * message_words, value, early_run(front.run));
+    if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
+}
+/* The last front has nothing else to do, so that the first column follows its tiles. */
+TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
     static_assert(!in_registers || rides_in_lanes, "a lane a row");
     const int row = thread_index() % warp_lanes;
-    const bool owns = owns_rider_row();
+    bool follows = is_last(front);
 #pragma unroll 1
-    for (int c = first_rider(); c < args.columns; c += stacked_warps) {
-        real* const first = shared.lower + padded + c;
-        real value = owns ? first[row * lower_leading] : real(0);
+    for (int c = first_rider(); c < args.columns || follows; c += stacked_warps) {
+        real* const at = shared.lower + padded + (c < args.columns ? c : 0);
+        real value = 0;
+        const bool exists = c < args.columns, owns = exists && owns_rider_row();
+        if (owns) value = at[row * lower_leading];
         if (owns && gets_messages(front)) value -= receive_rider(look, args, member, front, row, c);
         look = look_at_rider(args, member, front, c + stacked_warps);
 #pragma unroll 1
         for (int t = 0; t < tiles; ++t) {
-            real* const own = first + t * 8 * lower_leading;
-            const bool mine = owns && row / 8 == t;
-            if (mine) first[row * lower_leading] = value;
-            warp_sync();
-            if (mine) value = sum_of_eight(inverse_of(shared, t) + row % 8 * 8, 1, own);
-            warp_sync();
-            if (mine) first[row * lower_leading] = value;
-            warp_sync();
-            if (owns && row >= t * 8 + 8) value -= sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, own);
+            if (follows) meet(shared, tile_barriers, t);
+            if (!exists) continue;
+            ride_tile(
+                value, at, lower_leading, t, row >= t * 8 + 8, [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8 * 8, 1, v, lower_leading); },
+                [&](const real* v) { return sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, v, lower_leading); });
         }
-        if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
+        follows = false;
+        if (exists && ends && is_last(front))
+            end_sweep(value, c, shared, args, member, front, fed || shared.pivots.failed_row >= 0);
+        else if (owns && row < block_size)
+            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
         warp_sync();
     }
 }
 
-/* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. Then the right-hand sides
- * have their turn: their lag does not add up from level to level. */
+/* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. */
 template <bool Riders>
-TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, RiderLook& look) {
     const Outbox out[2] = {outbox_of(stack.bands[0], args, member, front), outbox_of(stack.bands[1], args, member, front)};
-    RiderLook look{};
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         if (Riders && t + 1 == tiles) look = look_at_rider(args, member, front, first_rider());
@@ -168,7 +197,6 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
         for (int band = 0; band < 2; ++band)
             if (out[band].to != nullptr) each_of(stack.bands[band], t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
     }
-    if (Riders) ride(look, shared, args, member, front);
 }
 
 /* use(value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y. */

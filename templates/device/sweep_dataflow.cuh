@@ -20,14 +20,10 @@ struct SweepShared {
 };
 static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
 
-/* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next; and its x. */
+/* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next. */
 TRIFOLD_DEVICE trifold_word* update_words(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
     return buffer<trifold_word>(args, TRIFOLD_OFFSET_UPDATE_WORDS) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * words;
-}
-TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_int member, trifold_int block) {
-    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
-    return buffer<trifold_word>(args, TRIFOLD_OFFSET_SOLUTION_WORDS) + block_index(member, block) * words;
 }
 
 /* Its y, where the backward sweep begins early. */
@@ -396,10 +392,13 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
 
 TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, Start start) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
-    const Front front = claim_front(args, member, Kind::backward, shared.ticket);
+    Front front = claim_front(args, member, Kind::backward, shared.ticket);
     if (start == Start::beside_factor) {
-        if (thread_index() == 0) await_everything(args, member, front.block, last_run(args, member, Kind::factor));
+        if (ends_sweep && is_last(front)) return; /* the factorization's front has solved it */
+        const trifold_int run = last_run(args, member, Kind::factor);
+        if (thread_index() == 0) await_everything(args, member, front.block, run);
         block_sync();
+        front.run = early_run(run);
     }
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
@@ -407,7 +406,7 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
     if (start != Start::beside_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
     block_sync();
-    if (will_wait(front) && (front.next >= 0 || front.behind >= 0)) /* the last front waits for no other */
+    if (will_wait(front) && !is_last(front)) /* that waits for no other */
         sweep_backward<wide>(shared, args, member, front, a, start);
     else
         sweep_backward<narrow>(shared, args, member, front, a, start);
