@@ -48,7 +48,7 @@ std::int64_t factor_blocks(const Plan& plan, const Target& target) {
 /// A front of a wide level is one warp's, or larger ones a warp's for 16 rows.
 std::int64_t wide_threads(const Plan& plan) { return plan.padded <= 32 ? 32 : (plan.padded + 15) / 16 * 32; }
 std::int64_t wide_blocks(const Plan& plan, const Target& target) {
-    const std::int64_t registers = plan.padded <= 16 ? 128 : 168;  // none spill up to 32
+    const std::int64_t registers = plan.padded <= 16 ? 128 : plan.padded <= 32 && plan.real == 8 ? 255 : 168;  // none spill up to 32
     return std::min(blocks_for(wide_threads(plan), registers), (shared_limit(target) + kib) / (plan.wide_shared + kib));
 }
 
