@@ -139,6 +139,7 @@ typedef struct {
 #define TRIFOLD_SHARED_FACTOR 2240
 #define TRIFOLD_WIDE_LEVELS 0
 #define TRIFOLD_SHARED_WIDE 0
+#define TRIFOLD_WIDE_THREADS 0
 #define TRIFOLD_WIDE_BLOCKS 1
 #define TRIFOLD_SHARED_SWEEP 496
 #define TRIFOLD_TENSOR 1
@@ -2149,7 +2150,7 @@ TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, co
         }
 }
 
-/* Factorization of all fronts in one launch, a thread block each, for blocks up to 88 (double) or 96 (single).
+/* Factorization of all fronts in one launch, a thread block each, for blocks up to 96.
  *
  * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
  * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
@@ -2207,7 +2208,7 @@ TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_a
         if (thread_index() % warp_lanes == 0) buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC)[block_index(member, block) * TRIFOLD_RHS + c] = sum;
     }
 }
-/* ... and where they look for it. */
+/* One of those values to where its neighbour looks for it. */
 TRIFOLD_DEVICE void leave_rider(const trifold_args& args, trifold_int member, const Front& front, bool ahead, real value, int r, int c) {
     if ((ahead ? front.next : front.behind) < 0) return;
     if (sends_messages(front)) post(message_of(args, member, front.block, ahead ? r : padded + r, padded + c), value);

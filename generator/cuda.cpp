@@ -203,6 +203,7 @@ std::string emit(const Program& program) {
         {"SHARED_FACTOR", plan.factor_shared},
         {"WIDE_LEVELS", plan.wide_levels},
         {"SHARED_WIDE", plan.wide_shared},
+        {"WIDE_THREADS", plan.wide_levels > 0 ? wide_threads(plan) : 0},
         {"WIDE_BLOCKS", plan.wide_levels > 0 ? wide_blocks(plan, program.target) : 1},
         {"SHARED_SWEEP", plan.sweep_shared},
         {"TENSOR",

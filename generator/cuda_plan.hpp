@@ -30,7 +30,7 @@ struct Plan {
     bool is_long = false;                                             ///< dataflow: more fronts than a device has room for
     bool is_crowded = false;                                          ///< ... in the launch that factors all but the wide levels
     bool rides = true;                                                ///< dataflow: a forward sweep with the factorization
-    std::int64_t wide_levels = 0, wide_shared = 0;  ///< dataflow: levels that have launches of their own, and what their fronts share
+    std::int64_t wide_levels = 0, wide_shared = 0;  ///< dataflow: first levels, by a launch of their own; bytes a front shares
     bool in_registers = false;                      ///< dataflow: [R; G], by tensor instructions of double precision
     std::int64_t team = 1, panels = 3;              ///< team: lanes that have a chain; panels of a front: L, R and, with fill, G
     std::int64_t members_together = 1;              ///< team: whose chains a thread block has side by side

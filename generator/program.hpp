@@ -22,7 +22,7 @@ struct Tuning {
 
 /// What one kernel does to every chain of a level (or, for the finish kernels, to every member). In mixed precision also: copy a block to
 /// f32; residual of a block; whether a member's is small; correct a block of the solution; hand it over. Before Phase::factor, the first
-/// Variant::wide_levels levels by kernels of their own: factor_wide.
+/// Variant::wide_levels levels by a kernel of their own: factor_wide.
 enum class Phase {
     factor,
     factor_forward,
@@ -65,7 +65,8 @@ struct Kernel {
 /// ceil(chains / chains_per_task) by ceil(members / members_per_task).
 struct Launch {
     std::size_t kernel;   ///< index into Program::kernels
-    trifold_level level;  ///< for the finish kernels all zero, chains 1; in mixed_phases index is the round, chains parts of rows
+    trifold_level level;  ///< for the finish kernels all zero, chains 1; in mixed_phases index is the round, chains parts of rows; where
+                          ///< `early` is possible, index tells the kernels whether it is (Start in templates/device/dataflow.cuh)
     std::vector<std::size_t> after;  ///< launches of the same operation that must have ended
     bool early = false;              ///< it is enough that their thread blocks are all at work: its own wait for what they need
 };

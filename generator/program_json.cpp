@@ -64,7 +64,7 @@ std::string to_json(const Program& program) {
         auto& list = json["operations"][std::string(to_string(operation))];
         for (const auto& launch : launches)
             list.push_back({{"kernel", program.kernels[launch.kernel].name},
-                            {"level", launch.level.index},
+                            {"level", program.variant.overlaps ? 0 : launch.level.index},  // all levels: index has another use
                             {"chains", launch.level.chains},
                             {"after", launch.after},
                             {"early", launch.early}});

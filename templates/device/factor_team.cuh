@@ -1,14 +1,15 @@
 /* Factorization by teams, right-hand sides along with it. */
 constexpr trifold_int d_pitch = TRIFOLD_D_ROW > TRIFOLD_D_COLUMN ? TRIFOLD_D_ROW : TRIFOLD_D_COLUMN;
 constexpr trifold_int e_pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
-/* Blocks without gaps come in pieces of 16 bytes, if the caller's arrays are aligned so. */
-TRIFOLD_DEVICE constexpr bool whole(trifold_int pitch, trifold_int stage, trifold_int member) {
+/* Blocks without gaps come in pieces of 16 bytes, if the caller's arrays are aligned so; not where lanes would then read their rows from the
+ * same banks. */
+TRIFOLD_DEVICE constexpr bool has_no_gaps(trifold_int pitch, trifold_int stage, trifold_int member) {
     return block_size == padded && pitch == padded && stage % vector_width == 0 && member % vector_width == 0;
 }
-constexpr bool can_pack = whole(d_pitch, TRIFOLD_D_STAGE, TRIFOLD_D_MEMBER) && whole(e_pitch, TRIFOLD_E_STAGE, TRIFOLD_E_MEMBER) &&
+constexpr bool comes_in_pieces = has_no_gaps(d_pitch, TRIFOLD_D_STAGE, TRIFOLD_D_MEMBER) && has_no_gaps(e_pitch, TRIFOLD_E_STAGE, TRIFOLD_E_MEMBER) &&
                           (TRIFOLD_D_ROW == 1 || padded / vector_width % 4 != 0);
 /* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
-constexpr int stage_leading = can_pack ? padded : padded | 1;
+constexpr int stage_leading = comes_in_pieces ? padded : padded | 1;
 
 struct FactorShared {
     Task task;
@@ -59,7 +60,7 @@ TRIFOLD_DEVICE bool rows_contiguous(const trifold_level& level, trifold_int p, t
 TRIFOLD_DEVICE bool are_aligned(const void* d, const void* e) {
     return (reinterpret_cast<unsigned long long>(d) | reinterpret_cast<unsigned long long>(e)) % 16 == 0;
 }
-TRIFOLD_DEVICE void fetch_whole(real* to, const real* from, bool exists) {
+TRIFOLD_DEVICE void fetch_pieces(real* to, const real* from, bool exists) {
 #pragma unroll
     for (int at = 0; at < padded * padded; at += team * vector_width) {
         const int own = at + team_lane() * vector_width;
@@ -78,9 +79,9 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
         const real* e = global_pointer(coupling_at(args, level, task.member, position, position + task.chain.step));
         const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
         const bool coupled = has_next(task.chain, k);
-        if (can_pack && are_aligned(args.d, args.e)) {
-            fetch_whole(to.d, d, true);
-            fetch_whole(to.e, e, coupled);
+        if (comes_in_pieces && are_aligned(args.d, args.e)) {
+            fetch_pieces(to.d, d, true);
+            fetch_pieces(to.e, e, coupled);
         } else {
 #pragma unroll 1
             for (int at = team_lane(); at < padded * padded; at += team) {

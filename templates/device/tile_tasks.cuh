@@ -121,10 +121,9 @@ TRIFOLD_DEVICE void place_task(Task& task, const Turn& turn, trifold_int line) {
     task.exists = k < chain.length;
 }
 
-/* A tile among the columns of a turn's fronts, which go side by side in groups: the pivot blocks are a column ahead of the panels, beyond
- * a group's last one with the next group's first, so that panels need not wait for pivots while there is other work. */
-/* The number-th task of the factorization: level by level, turn by turn; of a turn's fronts some go side by side, column by column of
- * their tiles. */
+/* The number-th task of the factorization: level by level, turn by turn; a turn's fronts go side by side in groups, column by column of
+ * their tiles. The pivot blocks are a column ahead of the panels, beyond a group's last one with the next group's first, so that panels need
+ * not wait for pivots while there is other work. */
 TRIFOLD_FUNCTION void find_factor_task(Task& task, trifold_int number) {
     constexpr trifold_int together = TRIFOLD_GROUP_LINES;
     const auto tasks_of = [](const TaskLevel& level) { return tiles * (tiles + 1) / 2 + level.panels * tiles * tiles; };

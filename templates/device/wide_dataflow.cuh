@@ -14,7 +14,7 @@ struct WideShared {
     alignas(16) real pulled[lower_leading * padded]; /* G of the front to the right, then whatever else a band is multiplied by */
 };
 TRIFOLD_DEVICE real* inverse_of(WideShared& shared, int t) { return shared.inverse[t]; }
-static_assert(sizeof(WideShared) == TRIFOLD_SHARED_WIDE && results_are_operands, "host and device disagree");
+static_assert(sizeof(WideShared) == TRIFOLD_SHARED_WIDE && wide_threads == TRIFOLD_WIDE_THREADS && results_are_operands, "host and device disagree");
 
 /* Bands of 16 rows in patches of 8 columns. Element k of a lane is `down(k)` rows and k % 2 columns from its first, which is in row
  * tensor_column() and column result_row(0): offsets from there are constants. */

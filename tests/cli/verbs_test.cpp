@@ -53,6 +53,21 @@ TEST_CASE("explain: flops of the sequential sweep are the textbook's") {
     CHECK(json["flops"].get<double>() == doctest::Approx(1000.0 * (7.0 * 7 - 6) / 3));  // the last block has no next one
 }
 
+TEST_CASE("explain: launches of several levels, and those that begin as others end") {
+    const Scratch scratch;
+    const auto text = [&](const std::string& size) {
+        return run_trifold(scratch.path, "explain --target cuda:sm_90 --schedule multi-stage --block 8 --horizon " + size,
+                           "TRIFOLD_DISABLE=cache,jit")
+            .out;
+    };
+    const auto latency = text("512"), throughput = text("4096");
+    for (const auto* line :
+         {"factor_forward all levels, 512 chains\n", "finish_factor, as 0 ends\n", "backward all levels, 512 chains, as 0 ends\n"})
+        CHECK(latency.find(line) != std::string::npos);
+    for (const auto* line : {"factor_wide levels 0 to 1, 3072 chains\n", "factor levels from 2 on, 1024 chains, after 0\n"})
+        CHECK(throughput.find(line) != std::string::npos);
+}
+
 TEST_CASE("explain: sizes from files; without a compiler the rest is shown") {
     const Scratch scratch;
     scratch.write("A.mtx", format_matrix_market(to_sparse(problems::socu({5, 6}, 1))));

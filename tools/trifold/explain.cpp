@@ -141,20 +141,29 @@ std::string kernels_text(const Explanation& explanation) {
     return fmt::format("Kernels, variant {}, {}\n{}", program.variant.name, by, table(rows));
 }
 
+/// Of a launch that has several.
+std::string levels_text(const Program& program, Phase phase) {
+    const auto wide = program.variant.wide_levels;
+    if (phase == Phase::factor_wide) return wide == 1 ? "level 0" : fmt::format("levels 0 to {}", wide - 1);
+    return phase == Phase::factor && wide > 0 ? fmt::format("levels from {} on", wide) : "all levels";
+}
+
 std::string launches_text(const Program& program) {
     std::string text = "Launches\n";
     for (const auto& [operation, launches] : program.operations) {
         text += fmt::format("  {}\n", to_string(operation));
         for (std::size_t k = 0; k < launches.size(); ++k) {
             const auto& launch = launches[k];
-            const auto phase = program.kernels[launch.kernel].phase;
+            const auto& [name, phase, shape] = program.kernels[launch.kernel];
             const bool finish = phase == Phase::finish_factor || phase == Phase::finish_forward;
             const bool mixed = std::ranges::find(mixed_phases, phase) != std::end(mixed_phases);
+            const auto which = shape.all_levels ? levels_text(program, phase) : fmt::format("level {}", launch.level.index);
             const auto where = finish  ? std::string()
                                : mixed ? fmt::format(" round {}", launch.level.index)
-                                       : fmt::format(" level {}, {}", launch.level.index, plural(launch.level.chains, "chain"));
-            const auto* order = launch.early ? ", while it ends after" : ", after";
-            const auto after = launch.after.empty() ? std::string() : fmt::format("{} {}", order, launch.after.front());
+                                       : fmt::format(" {}, {}", which, plural(launch.level.chains, "chain"));
+            const auto after = launch.after.empty() ? std::string()
+                               : launch.early       ? fmt::format(", as {} ends", launch.after.front())
+                                                    : fmt::format(", after {}", launch.after.front());
             text += fmt::format("  {:>4}  {}{}{}\n", k, to_string(phase), where, after);
         }
     }
