@@ -118,7 +118,8 @@ typedef struct {
 #define TRIFOLD_LEADING 4
 #define TRIFOLD_INTERLEAVE 1
 #define TRIFOLD_WIDTH 4
-#define TRIFOLD_FETCH 0
+#define TRIFOLD_FETCH_LINES 0
+#define TRIFOLD_FETCH_COLUMNS 4
 #define TRIFOLD_FILL 0
 #define TRIFOLD_SCRATCH_BYTES 256
 #define TRIFOLD_SIZEOF_ARGS 176
@@ -350,6 +351,57 @@ INLINE int record_front(const trifold_args* args, integer member, integer block,
     return failure != SOUND;
 }
 
+/* What the next front of a chain reads and writes is fetched while this one is worked on: TRIFOLD_FETCH_LINES lines every
+ * TRIFOLD_FETCH_COLUMNS columns of its products. All at once they would take the buffers that the products' own operands wait for. */
+
+/* Memory in runs: the first of `length` reals at `start`, each later one `pitch` further on and `growth` longer. */
+typedef struct {
+    const real* start;
+    integer pitch, length, growth, runs;
+} area;
+
+/* Two areas, one after the other; the line at `p` is the next one. */
+typedef struct {
+    const real *p, *end;
+    area first, second;
+} stream;
+
+typedef struct {
+    stream reads, writes;
+} expected;
+
+INLINE void next_run(stream* s) {
+    if (s->first.runs == 0) {
+        s->first = s->second;
+        s->second.runs = 0;
+    }
+    if (s->first.runs == 0) return;
+    s->p = s->first.start;
+    s->end = s->p + s->first.length;
+    s->first.start += s->first.pitch;
+    s->first.length += s->first.growth;
+    --s->first.runs;
+}
+
+INLINE void fetch_line(stream* s, const int written) {
+    if (s->p >= s->end) next_run(s);
+    if (s->p >= s->end) return;
+    if (written)
+        __builtin_prefetch(s->p, 1);
+    else
+        __builtin_prefetch(s->p, 0);
+    s->p += 64 / sizeof(real);
+}
+
+/* Before column k of a product, a multiple of four. */
+INLINE void fetch(expected* next, integer k) {
+    if (TRIFOLD_FETCH_LINES == 0 || !next || k % TRIFOLD_FETCH_COLUMNS) return;
+    UNROLL for (int i = 0; i < TRIFOLD_FETCH_LINES; ++i) {
+        fetch_line(&next->reads, 0);
+        fetch_line(&next->writes, 1);
+    }
+}
+
 /* Variant "tile": stored blocks and the register tiles that work on them.
  *
  * A stored block lies in strips of LANES rows, each strip column by column: element (r, c) stands at (r / LANES) STRIP + c LANES +
@@ -398,8 +450,8 @@ INLINE void multiply_column(const int H, const int W, vec* c, const real* a, con
     }
 }
 
-/* Four columns at a time; where accumulators are so few that they would wait for themselves, odd columns have their own. */
-INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count) {
+/* Four columns at a time, with fetches before them; where accumulators are so few that they would wait for themselves, odd columns have their own. */
+INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count, expected* next) {
     const int few = H * W < 8;
     vec odd[8];
     if (few) {
@@ -409,6 +461,7 @@ INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, c
     for (; k + 4 <= count; k += 4) {
         const real* rows = a + k * LANES;
         FORGET(rows);
+        fetch(next, k);
         UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES);
     }
     if (n % 4 != 0 || LANES % 4 != 0)
@@ -475,13 +528,12 @@ typedef struct {
     integer strip, column; /* apart */
     const real* source;    /* null where strips are read */
     integer leading;
-    integer ahead; /* of a tile, that which is fetched meanwhile */
 } origin;
 
 static const real nothing[LANES] __attribute__((aligned(64)));
 INLINE origin zero(void) { return (origin){.p = nothing}; }
 INLINE origin stored(const real* block) { return (origin){.p = block, .strip = STRIP, .column = LANES}; }
-INLINE origin users(const real* source, integer leading, integer ahead) { return (origin){source, LANES, leading, source, leading, ahead}; }
+INLINE origin users(const real* source, integer leading) { return (origin){source, LANES, leading, source, leading}; }
 
 /* A panel T = (start - before multipliers') L^-T, or start - before multipliers' where `factor` is null. `before` may be null. */
 typedef struct {
@@ -489,7 +541,7 @@ typedef struct {
     origin start;
     const real *before, *multipliers;
     const real *factor, *unit; /* unit: see pivot_tile */
-    integer ahead;             /* of a tile of the target, that which is fetched meanwhile */
+    expected* next;            /* fetched meanwhile; may be null */
     integer upper;             /* LANES where T and `before` are upper triangular, with zeros left of the diagonal, or 0 */
 } panel;
 
@@ -514,44 +566,18 @@ INLINE void solve_tile(const int H, const int W, vec* c, const real* unit, const
     }
 }
 
-/* Large blocks come from far away: while a tile is worked on, one that comes later is fetched, and with TRIFOLD_FETCH 2 what it is written to.
- * What is a block away, as in D, goes to the second-level cache where a block would fill the first. */
-INLINE void fetch(const real* p, int far) {
-    if (far)
-        __builtin_prefetch(p, 0, 2);
-    else
-        __builtin_prefetch(p, 0, 3);
-}
-INLINE void fetch_ahead(const int H, const int W, const panel* p, integer strip, integer j) {
-    enum { LINE = 64 / sizeof(vec), FILLS_CACHE = n * n * sizeof(real) > 48 * 1024 };
-    if (!TRIFOLD_FETCH || W < WIDTH || !p->start.source) return;
-    const real *source = p->start.source + p->start.ahead, *target = p->target + p->ahead + strip * STRIP + j * LANES;
-    const integer row = strip * LANES, leading = p->start.leading;
-    const int far = TRIFOLD_FETCH == 1 && FILLS_CACHE && p->before;
-    UNROLL for (int w = 0; DIRECT == 1 && w < WIDTH; ++w) {
-        UNROLL for (int h = 0; h < H; h += LINE) fetch(source + (j + w) * leading + row + h * LANES, far);
-    }
-    UNROLL for (int h = 0; DIRECT == 2 && h < H; ++h) {
-        UNROLL for (int k = 0; k < LANES; ++k) fetch(source + (row + h * LANES + k) * leading + j, far);
-    }
-    UNROLL for (int h = 0; TRIFOLD_FETCH > 1 && h < H; ++h) {
-        UNROLL for (int w = 0; w < WIDTH; w += LINE) __builtin_prefetch(target + h * STRIP + w * LANES, 1, 3);
-    }
-}
-
 /* A tile of a panel; or, where `left_open`, only the products that wait for nothing of its pivot tile. */
 INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, integer j, int left_open) {
     vec c[3 * WIDTH];
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j), zeros = p->upper * strip;
-    if (DIRECT != 0) fetch_ahead(H, W, p, strip, j);
     if (SPECIAL && p->start.source)
         load_source(H, W, c, p->start.source, p->start.leading, strip * LANES, j);
     else
         load_start(H, W, c, &p->start, strip, j);
-    if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros);
+    if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
     if (p->factor) {
-        multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros);
+        multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros, p->next);
         if (!left_open) solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
     }
     store_tile(H, W, c, target + j * LANES);
@@ -563,7 +589,7 @@ INLINE void close_tile(const int H, const int W, const panel* p, integer strip, 
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j);
     load_tile(H, W, c, target + j * LANES);
-    if (!SQUARE) multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), j - pivot);
+    if (!SQUARE) multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), j - pivot, p->next);
     solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
     store_tile(H, W, c, target + j * LANES);
 }
@@ -762,8 +788,8 @@ INLINE void store_rhs(const real* y, const trifold_strides* strides, integer col
 typedef struct {
     real *factor, *next, *behind;
     const real *previous_next, *previous_behind;
-    integer step;      /* to the next block */
     const real *d, *e; /* where D and the coupling to the next block stand if they have not been copied to factor and next */
+    expected* expected; /* of the next front; may be null */
 } front;
 
 /* Tiles that wait for nothing, to be done between the pivots: the last `left` strips of panels laid end to end, from `strip` of
@@ -843,22 +869,21 @@ INLINE void pivots(real* factor, integer j, real floor, real* raw, real* unit, b
  * columns of the tile before; there are none for the first, which takes products of its own rows instead. */
 NOINLINE void factor_front(const front* f, real floor, real* raw) {
     real unit[2 * LANES * LANES] __attribute__((aligned(64))); /* of this pivot tile and of the one before */
-    /* Fetched meanwhile: D of the next block, E of the next column tile. */
     const panel rows = {.target = f->factor,
-                        .start = f->d ? users(f->d, D_LEADING, f->step * TRIFOLD_D_STAGE) : stored(f->factor),
+                        .start = f->d ? users(f->d, D_LEADING) : stored(f->factor),
                         .before = f->previous_next,
                         .multipliers = f->previous_next,
                         .factor = f->factor,
                         .unit = unit,
-                        .ahead = f->step * TRIFOLD_STORAGE_FACTOR};
+                        .next = f->expected};
     panel borders[2];
     int border = 0;
     if (f->next)
         borders[border++] = (panel){.target = f->next,
-                                    .start = f->e ? users(f->e, E_LEADING, WIDTH * TRIFOLD_E_COLUMN) : stored(f->next),
+                                    .start = f->e ? users(f->e, E_LEADING) : stored(f->next),
                                     .factor = f->factor,
                                     .unit = unit,
-                                    .ahead = WIDTH * LANES};
+                                    .next = f->expected};
     if (TRIFOLD_FILL && f->behind)
         borders[border++] = (panel){.target = f->behind,
                                     .start = f->previous_behind ? zero() : stored(f->behind),
@@ -1157,7 +1182,6 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     const int has_next = k + 1 < c->length || c->ahead >= 0;
     f->previous_next = k > 0 ? f->next : 0;
     f->previous_behind = k > 0 ? f->behind : 0;
-    f->step = c->step;
     f->factor = factor_of(args, member, block);
     f->next = has_next ? next_of(args, member, block) : 0;
     f->behind = c->behind >= 0 ? behind_of(args, member, block) : 0;
@@ -1169,15 +1193,31 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     if (f->behind && k == 0) load_coupling(args, level, member, c->behind, position, f->behind);
 }
 
+/* D, the coupling ahead, and what the front writes that is k-th in its chain; or nothing. */
+static expected* expect_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k, expected* next) {
+    if (TRIFOLD_FETCH_LINES == 0 || k >= c->length || level->index > 0) return 0;
+    const integer position = c->first + k * c->step, block = block_at(level, position), low = smaller(position, position + c->step);
+    const int d_by_columns = TRIFOLD_D_ROW == 1, growth = d_by_columns ? -1 : 1;
+    *next = (expected){0};
+    next->reads.first = (area){d_of(args, member, block), d_by_columns ? TRIFOLD_D_COLUMN + 1 : TRIFOLD_D_ROW, d_by_columns ? n : 1, growth, n};
+    next->writes.first = (area){factor_of(args, member, block), STRIP, LANES * LANES, LANES * LANES, VECTORS};
+    if (k + 1 == c->length && c->ahead < 0) return next;
+    next->reads.second = (area){e_of(args, member, block_at(level, low)), TRIFOLD_E_ROW == 1 ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW, n, 0, n};
+    next->writes.second = (area){next_of(args, member, block), 0, n * LD, 0, 1};
+    return next;
+}
+
 static void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
                          void* scratch) {
     real raw[LD] __attribute__((aligned(64)));
     front f = {0};
+    expected next;
     scaled determinant = {1, 0};
     int fed_by_failed = 0;
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
         load_front(args, level, member, c, k, &f);
+        f.expected = expect_front(args, level, member, c, k + 1, &next);
         const real floor = pivot_floor(args, member, block);
         if (level->index > 0) {
             add_updates(args, member, block, f.factor);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "generator/backend.hpp"
 #include "generator/cpu_lanes.hpp"
@@ -26,11 +27,22 @@ std::int64_t tile_width(const Spec& spec, const Target& target) {
     return std::min<std::int64_t>(lanes(spec, target), has_32_registers ? 8 : 4);
 }
 
-/// What tiles fetch ahead: nothing, what later ones read, or (2) also what they write, which with AVX-512 the processor's own streams do
-/// better. Small blocks need none of it.
-std::int64_t fetch(const Spec& spec, const Target& target) {
-    if (spec.block < 24) return 0;
-    return target.arch == "x86-64-v4" ? 1 : 2;
+/// Lines fetched for the next front every so many columns of a tile's products: of what it reads, and as many of what it writes.
+struct Fetch {
+    std::int64_t lines, columns;
+};
+
+/// At the rate at which the products of a front last for the 3/2 n^2 reals that the next one reads; more than two lines at a time get in
+/// the products' way. Nothing where blocks are small or all of them fit in a second-level cache.
+Fetch fetch(const Spec& spec, const Target& target) {
+    constexpr double cache = 1 << 20, line = 64, columns = 4;
+    const auto n = static_cast<double>(spec.block), bytes = static_cast<double>(element_bytes(inner_spec(spec).precision));
+    const auto blocks = static_cast<double>(spec.horizon) * static_cast<double>(spec.batch);
+    if (n < (target.arch == "x86-64-v4" ? 48 : 32) || 3 * n * n * bytes * blocks < cache) return {0, 4};
+    const auto tile = static_cast<double>(3 * lanes(spec, target) * tile_width(spec, target));
+    const auto lines = 1.5 * n * n * bytes / line, steps = 7.0 / 6 * n * n * n / (tile * columns), rate = lines / steps;
+    if (rate < 0.8) return {1, 4 * std::lround(1 / rate)};
+    return {rate < 1.2 ? 1 : 2, 4};
 }
 
 /// One member and one chain a task, each block a set of register tiles.
@@ -53,7 +65,7 @@ Variant named_variant(const Spec& spec, const Target& target, const std::string&
 
 /// The templates of a variant, in the order they are pasted.
 std::vector<std::string> templates_of(const Program& program) {
-    std::vector<std::string> names{"common", "tile", "load", "front", "sweep", "factor"};
+    std::vector<std::string> names{"common", "fetch", "tile", "load", "front", "sweep", "factor"};
     if (program.variant.name == "lanes") names = {"common", "lanes", "lanes_arrays", "lanes_factor", "lanes_sweep", "lanes_inverse"};
     if (program.variant.name == "tile" && has_kernel(program, Phase::inverse)) names.push_back("inverse");
     names.push_back("finish");
@@ -97,7 +109,9 @@ std::string constants(const Program& program) {
         define("LEADING", leading(spec, target));
         define("INTERLEAVE", 1);
         define("WIDTH", tile_width(spec, target));
-        define("FETCH", fetch(spec, target));
+        const auto [lines, columns] = fetch(spec, target);
+        define("FETCH_LINES", lines);
+        define("FETCH_COLUMNS", columns);
         define("FILL", buffer(program, "behind").bytes > 0 ? 1 : 0);
     }
     define("SCRATCH_BYTES", program.variant.scratch_bytes);

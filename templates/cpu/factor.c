@@ -18,7 +18,6 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     const int has_next = k + 1 < c->length || c->ahead >= 0;
     f->previous_next = k > 0 ? f->next : 0;
     f->previous_behind = k > 0 ? f->behind : 0;
-    f->step = c->step;
     f->factor = factor_of(args, member, block);
     f->next = has_next ? next_of(args, member, block) : 0;
     f->behind = c->behind >= 0 ? behind_of(args, member, block) : 0;
@@ -30,15 +29,31 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     if (f->behind && k == 0) load_coupling(args, level, member, c->behind, position, f->behind);
 }
 
+/* D, the coupling ahead, and what the front writes that is k-th in its chain; or nothing. */
+static expected* expect_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k, expected* next) {
+    if (TRIFOLD_FETCH_LINES == 0 || k >= c->length || level->index > 0) return 0;
+    const integer position = c->first + k * c->step, block = block_at(level, position), low = smaller(position, position + c->step);
+    const int d_by_columns = TRIFOLD_D_ROW == 1, growth = d_by_columns ? -1 : 1;
+    *next = (expected){0};
+    next->reads.first = (area){d_of(args, member, block), d_by_columns ? TRIFOLD_D_COLUMN + 1 : TRIFOLD_D_ROW, d_by_columns ? n : 1, growth, n};
+    next->writes.first = (area){factor_of(args, member, block), STRIP, LANES * LANES, LANES * LANES, VECTORS};
+    if (k + 1 == c->length && c->ahead < 0) return next;
+    next->reads.second = (area){e_of(args, member, block_at(level, low)), TRIFOLD_E_ROW == 1 ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW, n, 0, n};
+    next->writes.second = (area){next_of(args, member, block), 0, n * LD, 0, 1};
+    return next;
+}
+
 static void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
                          void* scratch) {
     real raw[LD] __attribute__((aligned(64)));
     front f = {0};
+    expected next;
     scaled determinant = {1, 0};
     int fed_by_failed = 0;
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
         load_front(args, level, member, c, k, &f);
+        f.expected = expect_front(args, level, member, c, k + 1, &next);
         const real floor = pivot_floor(args, member, block);
         if (level->index > 0) {
             add_updates(args, member, block, f.factor);

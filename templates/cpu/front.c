@@ -5,8 +5,8 @@
 typedef struct {
     real *factor, *next, *behind;
     const real *previous_next, *previous_behind;
-    integer step;      /* to the next block */
     const real *d, *e; /* where D and the coupling to the next block stand if they have not been copied to factor and next */
+    expected* expected; /* of the next front; may be null */
 } front;
 
 /* Tiles that wait for nothing, to be done between the pivots: the last `left` strips of panels laid end to end, from `strip` of
@@ -86,22 +86,21 @@ INLINE void pivots(real* factor, integer j, real floor, real* raw, real* unit, b
  * columns of the tile before; there are none for the first, which takes products of its own rows instead. */
 NOINLINE void factor_front(const front* f, real floor, real* raw) {
     real unit[2 * LANES * LANES] __attribute__((aligned(64))); /* of this pivot tile and of the one before */
-    /* Fetched meanwhile: D of the next block, E of the next column tile. */
     const panel rows = {.target = f->factor,
-                        .start = f->d ? users(f->d, D_LEADING, f->step * TRIFOLD_D_STAGE) : stored(f->factor),
+                        .start = f->d ? users(f->d, D_LEADING) : stored(f->factor),
                         .before = f->previous_next,
                         .multipliers = f->previous_next,
                         .factor = f->factor,
                         .unit = unit,
-                        .ahead = f->step * TRIFOLD_STORAGE_FACTOR};
+                        .next = f->expected};
     panel borders[2];
     int border = 0;
     if (f->next)
         borders[border++] = (panel){.target = f->next,
-                                    .start = f->e ? users(f->e, E_LEADING, WIDTH * TRIFOLD_E_COLUMN) : stored(f->next),
+                                    .start = f->e ? users(f->e, E_LEADING) : stored(f->next),
                                     .factor = f->factor,
                                     .unit = unit,
-                                    .ahead = WIDTH * LANES};
+                                    .next = f->expected};
     if (TRIFOLD_FILL && f->behind)
         borders[border++] = (panel){.target = f->behind,
                                     .start = f->previous_behind ? zero() : stored(f->behind),

@@ -46,8 +46,8 @@ INLINE void multiply_column(const int H, const int W, vec* c, const real* a, con
     }
 }
 
-/* Four columns at a time; where accumulators are so few that they would wait for themselves, odd columns have their own. */
-INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count) {
+/* Four columns at a time, with fetches before them; where accumulators are so few that they would wait for themselves, odd columns have their own. */
+INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count, expected* next) {
     const int few = H * W < 8;
     vec odd[8];
     if (few) {
@@ -57,6 +57,7 @@ INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, c
     for (; k + 4 <= count; k += 4) {
         const real* rows = a + k * LANES;
         FORGET(rows);
+        fetch(next, k);
         UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES);
     }
     if (n % 4 != 0 || LANES % 4 != 0)
@@ -123,13 +124,12 @@ typedef struct {
     integer strip, column; /* apart */
     const real* source;    /* null where strips are read */
     integer leading;
-    integer ahead; /* of a tile, that which is fetched meanwhile */
 } origin;
 
 static const real nothing[LANES] __attribute__((aligned(64)));
 INLINE origin zero(void) { return (origin){.p = nothing}; }
 INLINE origin stored(const real* block) { return (origin){.p = block, .strip = STRIP, .column = LANES}; }
-INLINE origin users(const real* source, integer leading, integer ahead) { return (origin){source, LANES, leading, source, leading, ahead}; }
+INLINE origin users(const real* source, integer leading) { return (origin){source, LANES, leading, source, leading}; }
 
 /* A panel T = (start - before multipliers') L^-T, or start - before multipliers' where `factor` is null. `before` may be null. */
 typedef struct {
@@ -137,7 +137,7 @@ typedef struct {
     origin start;
     const real *before, *multipliers;
     const real *factor, *unit; /* unit: see pivot_tile */
-    integer ahead;             /* of a tile of the target, that which is fetched meanwhile */
+    expected* next;            /* fetched meanwhile; may be null */
     integer upper;             /* LANES where T and `before` are upper triangular, with zeros left of the diagonal, or 0 */
 } panel;
 
@@ -162,44 +162,18 @@ INLINE void solve_tile(const int H, const int W, vec* c, const real* unit, const
     }
 }
 
-/* Large blocks come from far away: while a tile is worked on, one that comes later is fetched, and with TRIFOLD_FETCH 2 what it is written to.
- * What is a block away, as in D, goes to the second-level cache where a block would fill the first. */
-INLINE void fetch(const real* p, int far) {
-    if (far)
-        __builtin_prefetch(p, 0, 2);
-    else
-        __builtin_prefetch(p, 0, 3);
-}
-INLINE void fetch_ahead(const int H, const int W, const panel* p, integer strip, integer j) {
-    enum { LINE = 64 / sizeof(vec), FILLS_CACHE = n * n * sizeof(real) > 48 * 1024 };
-    if (!TRIFOLD_FETCH || W < WIDTH || !p->start.source) return;
-    const real *source = p->start.source + p->start.ahead, *target = p->target + p->ahead + strip * STRIP + j * LANES;
-    const integer row = strip * LANES, leading = p->start.leading;
-    const int far = TRIFOLD_FETCH == 1 && FILLS_CACHE && p->before;
-    UNROLL for (int w = 0; DIRECT == 1 && w < WIDTH; ++w) {
-        UNROLL for (int h = 0; h < H; h += LINE) fetch(source + (j + w) * leading + row + h * LANES, far);
-    }
-    UNROLL for (int h = 0; DIRECT == 2 && h < H; ++h) {
-        UNROLL for (int k = 0; k < LANES; ++k) fetch(source + (row + h * LANES + k) * leading + j, far);
-    }
-    UNROLL for (int h = 0; TRIFOLD_FETCH > 1 && h < H; ++h) {
-        UNROLL for (int w = 0; w < WIDTH; w += LINE) __builtin_prefetch(target + h * STRIP + w * LANES, 1, 3);
-    }
-}
-
 /* A tile of a panel; or, where `left_open`, only the products that wait for nothing of its pivot tile. */
 INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, integer j, int left_open) {
     vec c[3 * WIDTH];
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j), zeros = p->upper * strip;
-    if (DIRECT != 0) fetch_ahead(H, W, p, strip, j);
     if (SPECIAL && p->start.source)
         load_source(H, W, c, p->start.source, p->start.leading, strip * LANES, j);
     else
         load_start(H, W, c, &p->start, strip, j);
-    if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros);
+    if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
     if (p->factor) {
-        multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros);
+        multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros, p->next);
         if (!left_open) solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
     }
     store_tile(H, W, c, target + j * LANES);
@@ -211,7 +185,7 @@ INLINE void close_tile(const int H, const int W, const panel* p, integer strip, 
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j);
     load_tile(H, W, c, target + j * LANES);
-    if (!SQUARE) multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), j - pivot);
+    if (!SQUARE) multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), j - pivot, p->next);
     solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
     store_tile(H, W, c, target + j * LANES);
 }
