@@ -23,7 +23,7 @@ namespace {
 struct Options {
     std::vector<std::int64_t> blocks{4, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128};
     std::int64_t horizon = 128, batch = 0;
-    std::string order = "column", schedule = "auto", variant = "auto", json;
+    std::string order = "column", schedule = "auto", variant = "auto", device = "cpu", json;
     int threads = 1;
     double seconds = 1;
 };
@@ -177,8 +177,8 @@ nlohmann::json result(const Options& options, const Problem& problem, const Prog
 /// own, which is what a batch leaves behind; and all with the same, which stays in the nearest caches and is lost with the next system.
 std::vector<nlohmann::json> measure(const Options& options, std::int64_t n) {
     Problem problem(options, n);
-    const Plan plan(make_spec(options, n, problem.members), Device::cpu(), {options.schedule, options.variant, options.threads});
-    const Plan single(make_spec(options, n, 1), Device::cpu(), {"auto", "auto", 1});
+    const Plan plan(make_spec(options, n, problem.members), Device::parse(options.device), {options.schedule, options.variant, options.threads});
+    const Plan single(make_spec(options, n, 1), Device::parse(options.device), {"auto", "auto", 1});
     Solver solver(plan), alone(single);
     std::deque<Solver> own;
     for (std::int64_t m = 0; m < options.batch; ++m) own.emplace_back(single);
@@ -235,12 +235,13 @@ int main(int argc, char** argv) try {
     app.add_option("--order", options.order, "storage of D and E")->check(CLI::IsMember({"row", "column"}));
     app.add_option("--schedule", options.schedule, "see trifold --help");
     app.add_option("--variant", options.variant, "of the kernels");
+    app.add_option("--device", options.device, "cpu, or cpu:ARCH");
     app.add_option("--seconds", options.seconds, "spent on one block size");
     app.add_option("--json", options.json, "write the results to this file");
     CLI11_PARSE(app, argc, argv);
     keep_openblas_to_one_thread(argv);
     fmt::print("{}; OpenBLAS has {} kernels; microseconds, the least of interleaved rounds; ratios of these and of the medians\n",
-               Device::cpu().name(), bench::OpenblasSweep::core());
+               Device::parse(options.device).name(), bench::OpenblasSweep::core());
     fmt::print("{:>5} {:>11} {:>11} {:>11} {:>11} {:>6} {:>6} {:>7} {:>7} {:>7} {:>9}  {}\n", "n", "factor", "rival", "fact+solve", "rival",
                "factor", "both", "med", "med", "GFLOP/s", "residual", "rival; schedule, variant");
     auto results = nlohmann::json::array();
