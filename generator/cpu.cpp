@@ -38,7 +38,7 @@ Fetch fetch(const Spec& spec, const Target& target) {
     constexpr double cache = 1 << 20, line = 64, columns = 4;
     const auto n = static_cast<double>(spec.block), bytes = static_cast<double>(element_bytes(inner_spec(spec).precision));
     const auto blocks = static_cast<double>(spec.horizon) * static_cast<double>(spec.batch);
-    if (n < (target.arch == "x86-64-v4" ? 48 : 32) || 3 * n * n * bytes * blocks < cache) return {0, 4};
+    if (n < (target.arch == "x86-64-v4" ? 24 : 32) || 3 * n * n * bytes * blocks < cache) return {0, 4};
     const auto tile = static_cast<double>(3 * lanes(spec, target) * tile_width(spec, target));
     const auto lines = 1.5 * n * n * bytes / line, steps = 7.0 / 6 * n * n * n / (tile * columns), rate = lines / steps;
     if (rate < 0.8) return {1, 4 * std::lround(1 / rate)};
