@@ -13,17 +13,26 @@
 namespace trifold::cpu {
 namespace {
 
-/// Elements of one vector: a whole register, or less when a smaller power of two already holds a column.
+/// Whether halves of vectors of 64 bytes hold a column with so much less padding that they are faster: up to one and a half vectors, and on
+/// Zen 4, where halves take half the time, at every length.
+bool halves_pay(const Spec& spec, const Target& target, std::int64_t widest) {
+    const auto n = spec.block, in_last = n % widest;
+    if (n < widest) return true;
+    return in_last > 0 && in_last <= widest / 2 && (n < 2 * widest || target.arch == "znver4");
+}
+
+/// Elements of one vector: a whole register, half of a wide one, or less when a smaller power of two already holds a column.
 std::int64_t lanes(const Spec& spec, const Target& target) {
-    const auto widest = vector_bytes(target) / element_bytes(spec.precision);
-    return std::min(widest, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(spec.block))));
+    const std::int64_t bytes = vector_bytes(target), widest = bytes / element_bytes(spec.precision);
+    const auto most = bytes == 64 && halves_pay(spec, target, widest) ? widest / 2 : widest;
+    return std::min(most, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(spec.block))));
 }
 
 std::int64_t leading(const Spec& spec, const Target& target) { return round_up(spec.block, lanes(spec, target)); }
 
 /// Columns of a register tile: with three vectors of rows a column, the accumulators, the rows and a multiplier fill the registers.
 std::int64_t tile_width(const Spec& spec, const Target& target) {
-    const bool has_32_registers = target.arch == "x86-64-v4" || target.arch == "armv8-a" || target.arch == "rv64gcv";
+    const bool has_32_registers = vector_bytes(target) == 64 || target.arch == "armv8-a" || target.arch == "rv64gcv";
     return std::min<std::int64_t>(lanes(spec, target), has_32_registers ? 8 : 4);
 }
 
@@ -32,13 +41,19 @@ struct Fetch {
     std::int64_t lines, columns;
 };
 
+/// The least block whose fronts fetch for the next one; smaller ones gain nothing from it, by measurement.
+std::int64_t fetches_from(const Target& target) {
+    if (target.arch == "znver4") return 48;
+    return vector_bytes(target) == 64 ? 25 : 32;
+}
+
 /// At the rate at which the products of a front last for the 3/2 n^2 reals that the next one reads; more than two lines at a time get in
-/// the products' way. Nothing where blocks are small or all of them fit in a second-level cache.
+/// the products' way. Nothing where all blocks fit in a second-level cache.
 Fetch fetch(const Spec& spec, const Target& target) {
     constexpr double cache = 1 << 20, line = 64, columns = 4;
     const auto n = static_cast<double>(spec.block), bytes = static_cast<double>(element_bytes(inner_spec(spec).precision));
     const auto blocks = static_cast<double>(spec.horizon) * static_cast<double>(spec.batch);
-    if (n < (target.arch == "x86-64-v4" ? 24 : 32) || 3 * n * n * bytes * blocks < cache) return {0, 4};
+    if (spec.block < fetches_from(target) || 3 * n * n * bytes * blocks < cache) return {0, 4};
     const auto tile = static_cast<double>(3 * lanes(spec, target) * tile_width(spec, target));
     const auto lines = 1.5 * n * n * bytes / line, steps = 7.0 / 6 * n * n * n / (tile * columns), rate = lines / steps;
     if (rate < 0.8) return {1, 4 * std::lround(1 / rate)};
@@ -154,7 +169,8 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
 }
 
 std::vector<std::string> compile_options(const Target& target, const Variant& variant) {
-    std::vector<std::string> options{"-std=gnu11", "-march=" + target.arch, "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"};
+    std::vector<std::string> options{"-std=gnu11", fmt::format("-march={}", instruction_set(target)), "-ffp-contract=fast",
+                                     "-fno-math-errno", "-fno-trapping-math"};
     // Register tiles are vectors already: looking for more of them doubles the time to compile, and the kernels get no faster.
     if (variant.name == "tile") {
         options.insert(options.end(), {"-O2", "-fno-unroll-loops", "-fno-tree-vectorize", "-fno-tree-slp-vectorize"});
@@ -162,7 +178,7 @@ std::vector<std::string> compile_options(const Target& target, const Variant& va
         options.push_back("-O3");
     }
     // Compilers halve explicit 512-bit vectors at this level unless told not to.
-    if (target.arch == "x86-64-v4") options.push_back("-mprefer-vector-width=512");
+    if (vector_bytes(target) == 64) options.push_back("-mprefer-vector-width=512");
     return options;
 }
 

@@ -14,12 +14,14 @@
 namespace trifold {
 namespace {
 
-/// The psABI levels this processor has, highest first.
+/// The architectures whose kernels this processor runs, the best first: the psABI levels that it has, before them Zen 4 by its own name.
 std::vector<std::string> host_archs() {
 #if defined(__x86_64__)
     std::vector<std::string> archs;
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4")) archs.emplace_back("x86-64-v4");
+    const bool has_v4 = __builtin_cpu_supports("x86-64-v4");
+    if (has_v4 && __builtin_cpu_is("amdfam19h")) archs.emplace_back("znver4");  // Zen 3 is of that family too, without AVX-512
+    if (has_v4) archs.emplace_back("x86-64-v4");
     if (__builtin_cpu_supports("x86-64-v3")) archs.emplace_back("x86-64-v3");
     if (__builtin_cpu_supports("x86-64-v2")) archs.emplace_back("x86-64-v2");
     archs.emplace_back("x86-64");

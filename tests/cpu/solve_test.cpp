@@ -82,6 +82,19 @@ TEST_CASE("narrower targets solve") {
     }
 }
 
+TEST_CASE("halves of wide vectors solve") {
+    if (host_target().arch != "x86-64-v4") return;
+    for (const std::int64_t n : {5, 12, 15, 20, 33})
+        for (const std::string arch : {"x86-64-v4", "znver4"}) check_both({.block = n, .horizon = 6}, "twisted:2", {Backend::cpu, arch});
+}
+
+TEST_CASE("blocks that are fetched ahead solve") {
+    for (const auto order : {Order::row_major, Order::column_major})
+        for (const std::string schedule : {"sequential", "partitioned:3"})
+            check_both({.block = 49, .horizon = 20, .order = order}, schedule);
+    check_both({.block = 120, .horizon = 4, .batch = 2}, "twisted:2");
+}
+
 TEST_CASE("large blocks solve") {
     check_both({.block = 129, .horizon = 3, .rhs = 3}, "twisted:2");
     check_both({.block = 200, .horizon = 3}, "partitioned:2");

@@ -7,10 +7,10 @@
 using namespace trifold;
 
 TEST_CASE("targets parse and print") {
-    for (const auto* text : {"cpu:native",  "cpu:x86-64",  "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:armv8-a", "cpu:rv64gcv",
-                             "c99:rvv",     "cuda:sm_75",  "cuda:sm_80",    "cuda:sm_86",    "cuda:sm_90",    "cuda:sm_100", "cuda:sm_120",
-                             "cuda:sm_121", "hip:gfx906",  "hip:gfx908",    "hip:gfx90a",    "hip:gfx942",    "hip:gfx1030", "hip:gfx1100",
-                             "hip:gfx1201", "c99:generic", "c99:cortex-m4", "c99:cortex-m7"}) {
+    for (const auto* text : {"cpu:native",  "cpu:x86-64",  "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:znver4", "cpu:armv8-a",
+                             "cpu:rv64gcv", "c99:rvv",     "cuda:sm_75",    "cuda:sm_80",    "cuda:sm_86",    "cuda:sm_90", "cuda:sm_100",
+                             "cuda:sm_120", "cuda:sm_121", "hip:gfx906",    "hip:gfx908",    "hip:gfx90a",    "hip:gfx942", "hip:gfx1030",
+                             "hip:gfx1100", "hip:gfx1201", "c99:generic",   "c99:cortex-m4", "c99:cortex-m7"}) {
         CHECK(to_string(parse_target(text)) == text);
     }
     CHECK(parse_target("cpu") == Target{Backend::cpu, "native"});
@@ -41,6 +41,9 @@ TEST_CASE("properties of architectures") {
     CHECK(vector_bytes(parse_target("cpu:x86-64")) == 16);
     CHECK(vector_bytes(parse_target("cpu:x86-64-v3")) == 32);
     CHECK(vector_bytes(parse_target("cpu:x86-64-v4")) == 64);
+    CHECK(instruction_set(parse_target("cpu:x86-64-v3")) == "x86-64-v3");
+    CHECK(instruction_set(parse_target("cpu:znver4")) == "x86-64-v4");
+    CHECK_THROWS_AS(instruction_set(parse_target("cpu:native")), SpecError);
     CHECK(compute_capability(parse_target("cuda:sm_90")) == 90);
     CHECK(compute_capability(parse_target("cuda:sm_120")) == 120);
     for (const auto* text : {"hip:gfx906", "hip:gfx908", "hip:gfx90a", "hip:gfx942"}) CHECK(warp_lanes(parse_target(text)) == 64);

@@ -177,7 +177,8 @@ nlohmann::json result(const Options& options, const Problem& problem, const Prog
 /// own, which is what a batch leaves behind; and all with the same, which stays in the nearest caches and is lost with the next system.
 std::vector<nlohmann::json> measure(const Options& options, std::int64_t n) {
     Problem problem(options, n);
-    const Plan plan(make_spec(options, n, problem.members), Device::parse(options.device), {options.schedule, options.variant, options.threads});
+    const Plan plan(make_spec(options, n, problem.members), Device::parse(options.device),
+                    {options.schedule, options.variant, options.threads});
     const Plan single(make_spec(options, n, 1), Device::parse(options.device), {"auto", "auto", 1});
     Solver solver(plan), alone(single);
     std::deque<Solver> own;
