@@ -33,7 +33,8 @@ TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args,
                                         : behind_of(args, task.member, block);
 #pragma unroll 2
             for (int e = team_lane(); e < vectors * padded; e += team)
-                copy_async(to.panel[p] + e % vectors * vector_width + e / vectors * block_leading, from + e * vector_width);
+                if (p > 0 || (e % vectors + 1) * vector_width > e / vectors) /* nobody looks above L's diagonal */
+                    copy_async(to.panel[p] + e % vectors * vector_width + e / vectors * block_leading, from + e * vector_width);
         }
         if (Forward)
             fetch_running(to.rhs, args, level, task.member, block, columns);
