@@ -18,8 +18,8 @@ std::string emit_static(const Program& program);
 namespace cuda {
 /// Whether all levels of such a schedule go in one launch, if it is left to `auto`.
 bool flows(const Spec& spec, const Target& target, const Schedule& schedule);
-/// Whether its first levels then have a launch of their own.
-bool has_wide_levels(const Spec& spec, const Target& target);
+/// How many of its first levels then have a launch of their own.
+std::int64_t wide_levels(const Spec& spec, const Target& target);
 /// Whether `auto` cuts blocks in tiles, all levels in one launch.
 bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule);
 /// Whether such chains go to teams of lanes, if it is left to `auto`.

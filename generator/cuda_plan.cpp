@@ -250,7 +250,7 @@ std::int64_t shared_limit(const Target& target) {
     return 99 * kib;
 }
 
-bool has_wide_levels(const Spec& spec, const Target& target) { return dataflow_plan(spec, target).wide_levels > 0; }
+std::int64_t wide_levels(const Spec& spec, const Target& target) { return dataflow_plan(spec, target).wide_levels; }
 
 bool flows(const Spec& spec, const Target& target, const Schedule& schedule) {
     return target.backend == Backend::cuda && can_flow(spec, target, schedule);

@@ -62,15 +62,20 @@ double cpu_seconds(const Cost& cost, const Spec& spec, const Target& target, std
 }
 
 /// The single launch of all levels (variant dataflow): its depth, or the fronts through all multiprocessors. Fitted at n = 8 to 64. Wide
-/// levels by themselves come before the depth of the others: fitted to single systems of n = 1 to 64, since batches of them were not
+/// levels by themselves come before the depth of the others: fitted to single systems of n = 8 to 64, since batches of them were not
 /// measured.
 double flow_seconds(const Schedule& schedule, const Spec& spec, const Target& target) {
     const auto n = static_cast<double>(spec.block);
-    const auto depth = static_cast<double>(schedule.levels.size()) * (2e-6 + n * 0.08e-6);
+    const auto levels = static_cast<std::int64_t>(schedule.levels.size()), wide = cuda::wide_levels(spec, target);
+    const auto depth = [&](std::int64_t of) { return static_cast<double>(of) * (2e-6 + n * 0.08e-6); };
     const auto fronts = static_cast<double>(schedule.horizon) * static_cast<double>(spec.batch);
-    if (spec.batch == 1 && cuda::has_wide_levels(spec, target))
-        return depth + fronts * (0.3e-6 + n * n * (spec.block <= 32 ? 2.1e-9 : 3.5e-9)) / multiprocessors;
-    return std::max(depth, fronts * (1e-6 + n * 0.13e-6) / multiprocessors);
+    if (spec.batch == 1 && wide > 0) {
+        const auto padded = (spec.block + 7) / 8 * 8;
+        const bool single = spec.precision == Precision::f32;
+        const double element_seconds = padded <= 32 ? (single ? 1.35e-9 : 2.2e-9) : (single ? 3e-9 : 3.5e-9);
+        return depth(levels - wide) + fronts * (0.22e-6 + static_cast<double>(padded * padded) * element_seconds) / multiprocessors;
+    }
+    return std::max(depth(levels), fronts * (1e-6 + n * 0.13e-6) / multiprocessors);
 }
 
 /// Tiles of 64 by 64 (variant tile-dataflow), factorization and solve. A level's products and tasks go through all multiprocessors, beside
@@ -124,10 +129,11 @@ double gpu_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec)
 }
 
 /// Teams of lanes: a level's longest chain, or all its blocks through the memory; fill leaves room for fewer teams. Fitted to batches of
-/// n = 4 to 16 and to horizons of 131072 and 262144 blocks of n = 1 to 16.
+/// n = 4 to 16 and to horizons of 16384 to 262144 blocks of n = 1 to 16, whose fill makes a front longer.
 double team_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec) {
     constexpr double level_seconds = 3e-6;  // launch, and what a chain finds below and leaves above
-    const double front_seconds = 1e-6 + static_cast<double>(spec.block) * 0.14e-6;
+    const auto n = static_cast<double>(spec.block);
+    const double front_seconds = 1e-6 + (has_fill(schedule) ? n * n * 0.028e-6 : n * 0.14e-6);
     const double bytes_per_second = (has_fill(schedule) ? 0.4 : 0.6) * gpu_bytes_per_second;
     double seconds = 0;
     for (std::size_t k = 0; k < cost.levels.size(); ++k)
