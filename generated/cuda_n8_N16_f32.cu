@@ -1720,7 +1720,7 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
 /* The same in shared memory, where the tile begins at row and column `first` of `panel` and the rows end before `end`: one pivot at
  * a time with every test, for tiles with a pivot that is raised or fails, or out of the quick way's range. `row` is the panel's first
  * row in the block. */
-TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, int end, int row, Pivots& pivots, Kept kept) {
+TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, int end, int row, Pivots& pivots, Kept kept) {
     const int lane = thread_index() % warp_lanes;
     const real floor = static_cast<real>(pivots.floor);
 #pragma unroll 1
@@ -1744,6 +1744,10 @@ TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, i
             for (int k = j + 1; k < first + 8 && k <= r; ++k) panel[r + k * leading] -= column[r] * column[k];
         warp_sync();
     }
+}
+/* ... as a call, which keeps registers from whoever has none to spare around one. */
+TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, int end, int row, Pivots& pivots, Kept kept) {
+    eliminate_one_by_one(panel, leading, first, end, row, pivots, kept);
 }
 
 /* The panel of a front: D factored, R, G and the right-hand sides behind it. */

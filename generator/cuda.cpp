@@ -52,6 +52,13 @@ std::int64_t wide_blocks(const Plan& plan, const Target& target) {
     return std::min(blocks_for(wide_threads(plan), registers), (shared_limit(target) + kib) / (plan.wide_shared + kib));
 }
 
+/// Shared memory that lets a multiprocessor have no more than its share of few thread blocks: those that begin as others leave would
+/// crowd where that happens first.
+std::int64_t spread_evenly(std::int64_t blocks, const Target& target) {
+    constexpr std::int64_t multiprocessors = 132;  // of an H200
+    return shared_limit(target) / ((blocks + multiprocessors - 1) / multiprocessors + 1) + kib;
+}
+
 /// Registers that a thread of a sweep keeps.
 std::int64_t sweep_registers(const Plan& plan) {
     if (plan.variant == "tile-dataflow") return plan.columns == 1 ? 80 : 128;
@@ -139,8 +146,10 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
         variant.wide_levels = plan.wide_levels;
         auto& wide = variant.shapes[Phase::factor_wide] = shape(wide_threads(plan), members, plan.wide_shared);
         wide.all_levels = true;
-        variant.shapes.at(Phase::factor).groups = spec.horizon >> plan.wide_levels;
-        wide.groups = spec.horizon - variant.shapes.at(Phase::factor).groups;
+        auto& above = variant.shapes.at(Phase::factor);
+        above.groups = spec.horizon >> plan.wide_levels;
+        above.shared_bytes = std::max(plan.factor_shared, spread_evenly(above.groups * spec.batch, target));
+        wide.groups = spec.horizon - above.groups;
     }
     for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward}) {
         variant.shapes.at(phase).all_levels = plan.variant == "dataflow";

@@ -19,6 +19,7 @@ class GraphBuilder {
     /// A kernel over every level, each after the one before it.
     void climb(Phase phase) {
         if (phase == Phase::factor_wide && program_.variant.wide_levels == 0) return;
+        if (phase == Phase::factor && program_.variant.wide_levels > 0) return above_wide_levels();
         if (program_.variant.shapes.at(phase).all_levels) return everything(phase);
         for (std::size_t k = 0; k < schedule_.levels.size(); ++k) chain(phase, kernel_level(schedule_, k));
     }
@@ -59,6 +60,13 @@ class GraphBuilder {
         const auto groups = program_.variant.shapes.at(phase).groups;
         level.chains = groups > 0 ? groups : schedule_.horizon;
         chain(phase, level);
+    }
+    /// The factorization of the levels above the wide ones begins while those are at work; later launches wait for both.
+    void above_wide_levels() {
+        const auto wide = tail_;
+        everything(Phase::factor);
+        launches_.back().early = true;
+        tail_.insert(tail_.begin(), wide.begin(), wide.end());
     }
     /// The last launch begins while the one it waits for is at work (Start in templates/device/dataflow.cuh).
     void overlap() {

@@ -74,7 +74,7 @@ TRIFOLD_DEVICE void pulled_all() {
     wide_sync();
 }
 
-/* What is needed after D: said early, so that it is on its way from memory. */
+/* Says that a block is needed, so that it is on its way from memory. */
 TRIFOLD_DEVICE void announce_block(const real* from, trifold_int pitch, int size) {
     constexpr int line = 128 / static_cast<int>(sizeof(real)), lines = (padded + line - 1) / line;
     for (int e = thread_index(); e < size * lines; e += wide_threads)
@@ -83,11 +83,47 @@ TRIFOLD_DEVICE void announce_block(const real* from, trifold_int pitch, int size
 TRIFOLD_DEVICE const real* coupling_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + block * TRIFOLD_E_STAGE;
 }
-TRIFOLD_DEVICE void announce_couplings(const trifold_args& args, trifold_int member, const Front& front) {
+/* An original coupling on its way to where others are pulled, as it stands in memory: lines of contiguous elements, `Size` at a time. */
+constexpr trifold_int coupling_pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
+template <int Size>
+TRIFOLD_DEVICE void pull_piece(real* to, const real* from) {
+    if constexpr (Size == vector_width)
+        copy_async(to, from);
+    else
+        copy_element_async(to, from);
+}
+template <int Size>
+TRIFOLD_DEVICE void pull_lines(real* to, const real* from) {
+    constexpr int pieces = block_size / Size, together = wide_threads / pieces; /* lines at once */
+    if constexpr (together > 0 && wide_threads % pieces == 0) {
+        const int u = thread_index() % pieces * Size, v = thread_index() / pieces;
+        to += u + v * lower_leading, from += u + v * coupling_pitch;
+#pragma unroll
+        for (int k = 0; k < block_size; k += together)
+            if (block_size % together == 0 || v + k < block_size) pull_piece<Size>(to + k * lower_leading, from + k * coupling_pitch);
+    } else {
+#pragma unroll 1
+        for (int e = thread_index(); e < block_size * pieces; e += wide_threads) {
+            const int u = e % pieces * Size, v = e / pieces;
+            pull_piece<Size>(to + u + v * lower_leading, from + u + v * coupling_pitch);
+        }
+    }
+}
+/* ... in pieces of 16 bytes where the caller's array allows. */
+TRIFOLD_DEVICE void pull_original(WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr bool in_pieces = block_size % vector_width == 0 && coupling_pitch % vector_width == 0 && TRIFOLD_E_STAGE % vector_width == 0 &&
+                               TRIFOLD_E_MEMBER % vector_width == 0;
+    constexpr int size = in_pieces ? vector_width : 1;
+    if (in_pieces && reinterpret_cast<unsigned long long>(args.e) % 16 == 0)
+        pull_lines<size>(shared.pulled, coupling_of(args, member, block));
+    else
+        pull_lines<1>(shared.pulled, coupling_of(args, member, block));
+}
+/* What is needed after D: the original couplings, of which there is room for one, or what others left. */
+TRIFOLD_DEVICE void start_couplings(WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     if (front.level == 0) {
-        constexpr trifold_int pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
-        if (front.next >= 0) announce_block(coupling_of(args, member, front.block), pitch, block_size);
-        if (front.behind >= 0) announce_block(coupling_of(args, member, front.behind), pitch, block_size);
+        if (front.next >= 0) pull_original(shared, args, member, front.block);
+        if (front.behind >= 0) announce_block(coupling_of(args, member, front.behind), coupling_pitch, block_size);
     } else {
         if (front.next >= 0) announce_block(next_of(args, member, right_child(front)), padded, padded);
         if (front.behind >= 0) announce_block(behind_of(args, member, left_child(front)), padded, padded);
@@ -200,7 +236,7 @@ TRIFOLD_DEVICE void factor_diagonal(WideBands& bands, WideShared& shared, real* 
         wide_sync();
         if (shared.slowly) {
             if (thread_index() < warp_lanes) {
-                eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {shared.diagonal + t * 8, shared.reciprocal + t * 8});
+                eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {shared.diagonal + t * 8, shared.reciprocal + t * 8});
                 invert_tile(shared, t);
             }
             wide_sync();
@@ -218,28 +254,43 @@ TRIFOLD_DEVICE void factor_diagonal(WideBands& bands, WideShared& shared, real* 
     }
 }
 
+/* Two elements that stand `step` apart, at once where they are neighbours. */
+TRIFOLD_DEVICE void load_pair(real (&to)[2], const real* from, int step) {
+    struct alignas(2 * sizeof(real)) Pair {
+        real at[2];
+    };
+    if (step == 1) {
+        const Pair pair = *reinterpret_cast<const Pair*>(from);
+        to[0] = pair.at[0], to[1] = pair.at[1];
+    } else {
+        to[0] = from[0], to[1] = from[step];
+    }
+}
 /* The bands of the original coupling A(neighbour, block), zeros in the padding. */
-template <bool Ahead>
-TRIFOLD_DEVICE void load_original(WideBands& bands, const trifold_args& args, trifold_int member, const Front& front) {
-    constexpr trifold_int row_step = Ahead ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN, column_step = Ahead ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW;
+template <bool Ahead> /* then it is E of the block, else the neighbour's transposed */
+TRIFOLD_DEVICE void take_original(WideBands& bands, const WideShared& shared) {
+    constexpr bool by_columns = (TRIFOLD_E_ROW < TRIFOLD_E_COLUMN) == Ahead;
+    constexpr int row_step = by_columns ? 1 : lower_leading, column_step = by_columns ? lower_leading : 1;
     const int row = wide_row(0) + tensor_column(), column = result_row(0);
-    const real* from = coupling_of(args, member, Ahead ? front.block : front.behind); /* the neighbour's, transposed */
-    from += row * row_step + column * column_step;
+    const real* from = shared.pulled + row * row_step + column * column_step;
+    const auto inside = [](int index) { return block_size % 16 == 0 || index < block_size; };
 #pragma unroll
     for (int band = 0; band < wide_bands; ++band)
 #pragma unroll
         for (int t = 0; t < tiles; ++t)
 #pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                const int below = band * 16 + down(k), right = t * 8 + k % 2;
-                const bool inside = block_size % 16 == 0 || (row + below < block_size && column + right < block_size);
-                item(bands.at[band][t], k) = static_cast<double>(inside ? from[below * row_step + right * column_step] : real(0));
+            for (int k = 0; k < 4; k += 2) {
+                const int below = band * 16 + down(k), right = t * 8;
+                real pair[2] = {};
+                if (inside(row + below)) load_pair(pair, from + below * row_step + right * column_step, column_step);
+#pragma unroll
+                for (int i = 0; i < 2; ++i) item(bands.at[band][t], k + i) = inside(column + right + i) ? static_cast<double>(pair[i]) : 0;
             }
 }
 /* -R_k G_k' or -G_j R_j', the second operand in shared memory. */
 TRIFOLD_DEVICE void multiply_coupling(WideBands& bands, const WideShared& shared, const real* own) {
     bands = WideBands{};
-#pragma unroll 2
+#pragma unroll 4 /* their loads on their way together */
     for (int k = 0; k < padded; k += 8) {
         WideLines lines;
         load_lines(lines, global_pointer(own), padded, k);
@@ -292,41 +343,49 @@ TRIFOLD_DEVICE void spoil_front(const trifold_args& args, trifold_int member, co
     }
 }
 
-/* R and G. Of R_k G_k', the last of D's updates has left G_k; R_j takes its place while R is made. */
+/* R and G. What R needs has been pulled: the original, or G_k of R_k G_k', which the last of D's updates has left. What G needs takes its
+ * place while R is made. */
 TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     if (front.next >= 0) {
         if (front.level == 0)
-            load_original<true>(bands, args, member, front);
+            take_original<true>(bands, shared);
         else
             multiply_coupling(bands, shared, next_of(args, member, right_child(front)));
     }
-    if (front.level > 0 && front.behind >= 0) {
+    if (front.behind >= 0) {
         wide_sync();
-        pull_block(shared.pulled, next_of(args, member, left_child(front)));
+        if (front.level == 0)
+            pull_original(shared, args, member, front.behind);
+        else
+            pull_block(shared.pulled, next_of(args, member, left_child(front)));
     }
     if (front.next >= 0) solve_bands(bands, shared, next_of(args, member, front.block));
     if (front.behind < 0) return;
-    if (front.level == 0) {
-        load_original<false>(bands, args, member, front);
-    } else {
-        pulled_all();
+    pulled_all();
+    if (front.level == 0)
+        take_original<false>(bands, shared);
+    else
         multiply_coupling(bands, shared, behind_of(args, member, left_child(front)));
-    }
     solve_bands(bands, shared, behind_of(args, member, front.block));
 }
+
+/* D is needed first; but registers that wait for it make those of the copies spill where ptxas finds fewer. */
+constexpr bool diagonal_first = wide_warps == 1 || padded == 64;
 
 TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     WideShared& shared = *static_cast<WideShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::wide, shared.ticket);
+    start_dependents(); /* where they begin, every front here has its room */
     WideBands bands;
+    if (!diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
     load_bands(bands, args, member, front.block);
-    if (front.level == 0) announce_couplings(args, member, front);
+    if (diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
     start_pivots(shared.pivots, args, member, front.block);
     const bool fed = pull_diagonal(bands, shared, args, member, front);
-    if (front.level > 0) announce_couplings(args, member, front);
+    if (front.level > 0) start_couplings(shared, args, member, front);
     wide_sync();
     factor_diagonal(bands, shared, factor_of(args, member, front.block));
-    wide_sync();
+    pulled_all();
     report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
     const bool failed = fed || shared.pivots.failed_row >= 0;
     if (failed)

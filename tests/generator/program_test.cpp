@@ -185,7 +185,7 @@ TEST_CASE("teams: auto takes them for batches of small systems, several to a thr
 }
 
 TEST_CASE("teams: auto takes them for long horizons of small blocks, with many chains") {
-    for (const std::int64_t n : {1, 4, 8, 16}) {
+    for (const std::int64_t n : {1, 4, 8, 12}) {
         const auto program = generate({.block = n, .horizon = 262144}, cuda);
         CHECK(program.variant.name == "team");
         CHECK(program.schedule.levels[0].chains() > 10000);
@@ -195,6 +195,11 @@ TEST_CASE("teams: auto takes them for long horizons of small blocks, with many c
     }
     CHECK(generate({.block = 4, .horizon = 512}, cuda).variant.name == "dataflow");
     CHECK(generate({.block = 17, .horizon = 262144}, cuda).variant.name != "team");
+    // As measured on an H200, where the first levels are wide: docs/performance-cuda.md.
+    for (const std::int64_t horizon : {16384, 32768, 65536})
+        CHECK(generate({.block = 16, .horizon = horizon}, cuda).variant.name == "dataflow");
+    for (const std::int64_t n : {8, 12}) CHECK(generate({.block = n, .horizon = 16384}, cuda).variant.name == "dataflow");
+    for (const std::int64_t n : {8, 12}) CHECK(generate({.block = n, .horizon = 65536}, cuda).variant.name == "team");
     CHECK(generate({.block = 4, .horizon = 262144}, hip).variant.name != "team");
 }
 
@@ -310,6 +315,19 @@ TEST_CASE("variant dataflow: wide levels have a launch of their own before that 
     CHECK(chains({.block = 16, .horizon = 8192}, "hip:gfx90a") == Chains{8192});
     const auto mixed = generate({.block = 32, .horizon = 8192, .precision = Precision::mixed}, parse_target("cuda:sm_90"));
     CHECK(has_kernel(mixed, Phase::factor_wide));
+}
+
+TEST_CASE("variant dataflow: the levels above the wide ones begin while those are at work, and whatever follows waits for both") {
+    const auto program = generate({.block = 64, .horizon = 4096, .precision = Precision::f32}, parse_target("cuda:sm_90"));
+    const auto& launches = program.operations.at(Operation::factor);
+    REQUIRE(launches.size() == 3);
+    CHECK_FALSE(launches[0].early);
+    CHECK(launches[1].early);
+    CHECK(launches[1].after == std::vector<std::size_t>{0});
+    CHECK_FALSE(launches[2].early);
+    CHECK(launches[2].after == std::vector<std::size_t>{0, 1});
+    // 128 fronts are left: two of them find no room in one multiprocessor's 228 KiB, of which each thread block takes one for itself.
+    CHECK(2 * (program.kernels[launches[1].kernel].shape.shared_bytes + 1024) > 228 * 1024);
 }
 
 TEST_CASE("variant dataflow refuses what it cannot do") {
