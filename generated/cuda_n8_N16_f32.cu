@@ -147,6 +147,7 @@ typedef struct {
 #define TRIFOLD_THREADS_INVERSE 64
 #define TRIFOLD_SHARED_INVERSE 17664
 #define TRIFOLD_THREADS_FINISH 64
+#define TRIFOLD_LOG_PARTS 1
 #define TRIFOLD_SCRATCH_CHAINS 8
 #define TRIFOLD_OFFSET_SCRATCH 36096
 #define TRIFOLD_FACTOR_BLOCKS 6
@@ -2767,7 +2768,8 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
         const trifold_int verdict = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index];
         if (verdict < failure) failure = verdict;
         floors += buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index];
-        sum += buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index];
+        const double* sums = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT) + index * TRIFOLD_LOG_PARTS;
+        for (int part = 0; part < TRIFOLD_LOG_PARTS; ++part) sum += sums[part];
     }
     shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
     block_sync();

@@ -172,6 +172,7 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
             shape.members_per_task = spec.batch;
         }
         variant.progress = tiles::counts(spec, plan.tile);
+        variant.log_parts = plan.padded / plan.tile;
         variant.rhs_rides = false;
     }
     return variant;
@@ -221,6 +222,7 @@ std::string emit(const Program& program) {
         {"THREADS_INVERSE", plan.inverse_threads},
         {"SHARED_INVERSE", plan.inverse_shared},
         {"THREADS_FINISH", plan.finish_threads},
+        {"LOG_PARTS", program.variant.log_parts},
         {"SCRATCH_CHAINS", most_chains(program.schedule)},
         {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
         {"FACTOR_BLOCKS", factor_blocks(plan, program.target)},

@@ -68,7 +68,7 @@ MemoryPlan plan_memory(const Program& program) {
     plan.add("failure", blocks, 1, sizeof(trifold_int));
     plan.add("floors", blocks, 1, sizeof(int));
     plan.add("poison", slots, 1, sizeof(int));
-    plan.add("block_log_determinant", blocks, 1, sizeof(double));
+    plan.add("block_log_determinant", blocks, program.variant.log_parts, sizeof(double));
     plan.add("block_quadratic", blocks, spec.rhs, sizeof(double));
     // Kernels that cover all levels: what the fronts (or tasks) are claimed from, and how far each is, for each kind of kernel (or panel).
     plan.add("ticket", all_levels ? (program.variant.wide_levels > 0 ? 4 : 3) * members : 0, 1, sizeof(trifold_int), true);

@@ -25,7 +25,8 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
         const trifold_int verdict = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index];
         if (verdict < failure) failure = verdict;
         floors += buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index];
-        sum += buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index];
+        const double* sums = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT) + index * TRIFOLD_LOG_PARTS;
+        for (int part = 0; part < TRIFOLD_LOG_PARTS; ++part) sum += sums[part];
     }
     shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
     block_sync();

@@ -10,10 +10,21 @@ struct TileShared {
 static_assert(sizeof(TileShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
 static_assert(stages * stage_columns == edge, "they fit");
 
-/* Waits with the whole thread block until two counts are at least `wanted`; the smaller one. One thread looks: if all did, those
- * who wait would take time from those who work. Between two calls there is a barrier. */
+/* Waits with the whole thread block until two counts are at least `wanted`; the smaller one. One warp looks: if all did, those who wait would
+ * take time from those who work. A lane looks at either, since looks of one lane come one after another. Between two calls there is a barrier. */
 TRIFOLD_DEVICE trifold_int wait_together(TileShared& shared, const trifold_int* a, const trifold_int* b, trifold_int wanted) {
-    if (thread_index() == 0) shared.ready = wait_for(a, b, wanted);
+    if (thread_index() < warp_lanes) {
+        const trifold_int* mine = thread_index() == 0 ? a : b;
+        for (;;) {
+            const trifold_int seen = thread_index() < 2 ? load_acquire(mine) : 0;
+            const trifold_int first = shuffle(seen, 0), second = shuffle(seen, 1), ready = first < second ? first : second;
+            if (ready >= wanted) {
+                if (thread_index() == 0) shared.ready = ready;
+                break;
+            }
+            spin();
+        }
+    }
     block_sync();
     return shared.ready;
 }
@@ -40,7 +51,12 @@ TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Ta
     const Original original = original_of(args, task);
     const int row = task.row * edge, column = task.column * edge;
     part.clear();
-    if (original.from != nullptr)
+    if (original.from != nullptr) {
+        const bool lower = is_pivots(task);
+        const real* lines[part_rows];
+#pragma unroll
+        for (int q = 0; q < part_rows; ++q)
+            lines[q] = original.from + (row + part_row(q)) * original.row_step + (column + part_column(0)) * original.column_step;
 #pragma unroll
         for (int c = 0; c < part_columns; ++c) {
             warp_sync(); /* keeps a column's loads together, and all columns' at once out of the registers */
@@ -49,12 +65,14 @@ TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Ta
 #pragma unroll
                 for (int v = 0; v < vector_width; ++v) {
                     const int r = row + part_row(q) + v, s = column + part_column(c);
-                    const bool inside = r < block_size && s < block_size && (task.panel != 0 || s <= r);
-                    /* No branch, so that all loads are under way together. */
-                    const real value = original.from[inside ? r * original.row_step + s * original.column_step : 0];
-                    part.value(c, q, v) = inside ? -value : real(0);
+                    const bool exists = (!is_padded || (r < block_size && s < block_size)) && (!lower || s <= r);
+                    const real* at = lines[q] + v * original.row_step + (part_column(c) - part_column(0)) * original.column_step;
+                    if (is_padded) at = original.from + (exists ? r * original.row_step + s * original.column_step : 0); /* no branch: all loads are under way together */
+                    const real value = *at;
+                    part.value(c, q, v) = exists ? -value : real(0);
                 }
         }
+    }
     if (!is_pivots(task)) return;
 #pragma unroll
     for (int c = 0; c < part_columns; ++c)
@@ -137,7 +155,6 @@ TRIFOLD_DEVICE void add_sources(Part& part, TileShared& shared, const trifold_ar
 struct Verdict {
     trifold_int failure;
     int floors;
-    double log_sum;
 };
 
 /* Was any front that contributes to the pivot block a failed one? By one warp. */
@@ -154,25 +171,33 @@ TRIFOLD_DEVICE bool any_failed(const Work& work, const trifold_args& args) {
 
 /* What was known of the block before this diagonal tile; by one warp. */
 TRIFOLD_DEVICE Verdict verdict_before(const Work& work, const trifold_args& args) {
-    if (work.task.column == 0) return {any_failed(work, args) ? fed_by_failure : sound, 0, 0.0};
+    if (work.task.column == 0) return {any_failed(work, args) ? fed_by_failure : sound, 0};
     const trifold_int index = block_index(work.task.member, work.task.block);
-    return {buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index], buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index],
-            buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index]};
+    return {buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index], buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index]};
 }
 
-/* The same with this tile; by one warp. */
+/* The same with this tile; by one thread. */
 TRIFOLD_DEVICE void report_tile(const TileShared& shared, const trifold_args& args, const Verdict& before) {
     const Task& task = shared.work.task;
-    const int lane = thread_index() % warp_lanes, first = task.column * edge;
-    double sum = 0;
-    for (int r = lane; r < edge && first + r < block_size; r += warp_lanes) sum += natural_log(shared.diagonal[r]);
-    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-    if (lane != 0) return;
     const trifold_int index = block_index(task.member, task.block), row = shared.pivots.failed_row;
     const bool failed = before.failure == sound && row >= 0;
     buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index] = failed ? (task.level * TRIFOLD_HORIZON + task.block) * block_size + row : before.failure;
     buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index] = before.floors + shared.pivots.floors;
-    buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[index] = before.log_sum + sum;
+}
+
+/* Where the sum of the logarithms of a diagonal tile's pivots goes; null: no diagonal tile. */
+TRIFOLD_DEVICE double* log_sum_of(const trifold_args& args, const Task& task) {
+    if (!task.exists || !is_pivots(task)) return nullptr;
+    return buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT) + block_index(task.member, task.block) * TRIFOLD_LOG_PARTS + task.column;
+}
+
+/* That sum, of `count` pivots; by one warp. */
+TRIFOLD_DEVICE void sum_logarithms(double* to, const double* pivots, int count) {
+    const int lane = thread_index() % warp_lanes;
+    double sum = 0;
+    for (int r = lane; r < edge && r < count; r += warp_lanes) sum += natural_log(pivots[r]);
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+    if (lane == 0) *to = sum;
 }
 
 /* The diagonal tile, which stands in shared memory, factored and inverted. */
@@ -184,7 +209,7 @@ TRIFOLD_FUNCTION void factor_diagonal(TileShared& shared, const trifold_args& ar
     start_pivots(shared.pivots, args, task.member, task.block);
     real* to = factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.column) * edge * (padded + 1);
     invert_tile(shared.memory, task.column * edge, shared.pivots, shared.diagonal, to);
-    if (reports) report_tile(shared, args, before);
+    if (thread_index() == threads - 1) report_tile(shared, args, before);
 }
 
 /* The tile in shared memory times the transposed inverse of its column's diagonal tile. */
@@ -217,10 +242,10 @@ TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
                 factor_diagonal(shared, args);
             else
                 divide_tile(part, shared, args);
-            block_sync();
-            if (thread_index() == 0)
-                store_release(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1);
         }
-        block_sync();
+        double* log_sum = log_sum_of(args, task);
+        const int left = block_size - task.column * edge;
+        end_task(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1, task.exists);
+        if (log_sum != nullptr && thread_index() / warp_lanes == warps - 1) sum_logarithms(log_sum, shared.diagonal, left); /* nobody waits for it */
     }
 }

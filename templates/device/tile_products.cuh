@@ -29,9 +29,14 @@ struct Part {
 };
 TRIFOLD_DEVICE int warp_row() { return thread_index() / warp_lanes % (edge / 32) * 32; }
 TRIFOLD_DEVICE int warp_column() { return thread_index() / warp_lanes / (edge / 32) * warp_columns; }
+/* Where several lines make a vector, line k of an instruction has this vector of eight: a lane's first results and those of its
+ * neighbours are then neighbours in memory, which is written in whole pieces of 32 bytes, and operands are free of bank conflicts. */
+TRIFOLD_DEVICE int vector_of_line(int k) { return row_lines > 1 ? (k / 2) ^ (k % 2 * 5) : k; }
 TRIFOLD_DEVICE int part_row(int q) {
     const int lane = thread_index() % warp_lanes;
-    return use_tensor ? warp_row() + (q / 2 * tensor_rows + result_row(0)) * row_lines + q % 2 * vector_width : (lane % row_lanes + q * row_lanes) * vector_width;
+    if (!use_tensor) return (lane % row_lanes + q * row_lanes) * vector_width;
+    if (row_lines == 1) return warp_row() + q / 2 * tensor_rows + result_row(0) + q % 2 * vector_width;
+    return warp_row() + (q / 2 * tensor_rows + vector_of_line(result_row(0) + q % 2)) * row_lines;
 }
 TRIFOLD_DEVICE int part_column(int c) {
     const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
@@ -39,11 +44,15 @@ TRIFOLD_DEVICE int part_column(int c) {
                       : warp * 16 + lane / row_lanes * 4 + c;
 }
 
+/* Columns of an instruction, in quads: in double precision few, so that operands of the next are on their way while these are multiplied; in
+ * single precision as many as have sums of their own. */
+constexpr int quads = sizeof(real) == 8 ? 2 : 4, step_columns = 4 * quads;
+
 /* A lane's neighbours of an operand, 4 columns apart. */
 template <int Lines>
-TRIFOLD_DEVICE void load_lines(real (&lines)[Lines][4], const real* from) {
+TRIFOLD_DEVICE void load_lines(real (&lines)[Lines][quads], const real* from) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i, from += 4 * leading) {
+    for (int i = 0; i < quads; ++i, from += 4 * leading) {
         real v[Lines] = {*from};
         if constexpr (Lines == vector_width) load_vector(v, from);
 #pragma unroll
@@ -51,34 +60,52 @@ TRIFOLD_DEVICE void load_lines(real (&lines)[Lines][4], const real* from) {
     }
 }
 
+/* What a lane multiplies in a step. */
+template <class T> /* a template, so that it need not make sense without tensor instructions */
+struct Operands {
+    static constexpr int squares = warp_columns / 16, vectors = 32 / tensor_rows / row_lines;
+    T columns[squares][tensor_columns][quads], rows[vectors][row_lines][quads];
+
+    TRIFOLD_METHOD void load(const T* a, const T* b) {
+#pragma unroll
+        for (int c = 0; c < part_columns; c += column_lines) {
+            T lines[column_lines][quads];
+            load_lines(lines, b + c * (16 / tensor_columns));
+#pragma unroll
+            for (int k = 0; k < column_lines; ++k)
+#pragma unroll
+                for (int i = 0; i < quads; ++i) columns[(c + k) / tensor_columns][(c + k) % tensor_columns][i] = lines[k][i];
+        }
+#pragma unroll
+        for (int q = 0; q < vectors; ++q) load_lines(rows[q], a + q * row_lines * tensor_rows);
+    }
+
+    /* part += the product. */
+    template <class P>
+    TRIFOLD_METHOD void multiply(P& part) const {
+#pragma unroll
+        for (int q = 0; q < vectors; ++q)
+#pragma unroll
+            for (int c = 0; c < squares; ++c)
+#pragma unroll
+                for (int f = 0; f < row_lines; ++f) multiply_part(part.at + c * tensor_columns, q * row_lines + f, columns[c], rows[q][f]);
+    }
+};
+
 /* part += a b' over `Columns` columns in shared memory. `Lower`: b is square and zero above its diagonal. */
 template <int Columns, bool Lower = false, class P> /* a template, so that only one branch must make sense */
 TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b) {
     if constexpr (use_tensor) {
-        constexpr int squares = warp_columns / 16;
-        const real* x = a + warp_row() + tensor_row() * row_lines + tensor_depth() * leading;
+        const real* x = a + warp_row() + vector_of_line(tensor_row()) * row_lines + tensor_depth() * leading;
         const real* y = b + warp_column() + tensor_column() * column_lines + tensor_depth() * leading;
+        constexpr int together = 16 / step_columns; /* steps whose operands are loaded before the first is multiplied */
 #pragma unroll 1
         for (int k = 0; k < (Lower ? warp_column() + warp_columns : Columns); k += 16, x += 16 * leading, y += 16 * leading) {
-            real columns[squares][tensor_columns][4];
+            Operands<real> operands[together];
 #pragma unroll
-            for (int c = 0; c < part_columns; c += column_lines) {
-                real lines[column_lines][4];
-                load_lines(lines, y + c * (16 / tensor_columns));
+            for (int s = 0; s < together; ++s) operands[s].load(x + s * step_columns * leading, y + s * step_columns * leading);
 #pragma unroll
-                for (int k = 0; k < column_lines; ++k)
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) columns[(c + k) / tensor_columns][(c + k) % tensor_columns][i] = lines[k][i];
-            }
-#pragma unroll
-            for (int q = 0; q < 32 / tensor_rows; q += row_lines) {
-                real rows[row_lines][4];
-                load_lines(rows, x + q * tensor_rows);
-#pragma unroll
-                for (int c = 0; c < squares; ++c)
-#pragma unroll
-                    for (int f = 0; f < row_lines; ++f) multiply_part(part.at + c * tensor_columns, q + f, columns[c], rows[f]);
-            }
+            for (int s = 0; s < together; ++s) operands[s].multiply(part);
         }
     } else {
         multiply_strips<Columns>(part.at, a + part_row(0), row_lanes * vector_width, leading, b + part_column(0), leading);

@@ -97,7 +97,7 @@ TRIFOLD_DEVICE void add_forward(Sums<true>& sums, const trifold_args& args, cons
         for (int k = 0; k * edge < source.columns; ++k) {
             Piece piece;
             load_piece(piece, panel + static_cast<trifold_int>(k) * edge * padded, padded);
-            if (k >= ready) ready = static_cast<int>(wait_for(count, count, task.epoch + k + 1) - task.epoch);
+            if (k >= ready) ready = static_cast<int>(wait_for(count, task.epoch + k + 1) - task.epoch);
             sums.add(piece, results + k * edge, padded, columns.count);
         }
     }
@@ -114,7 +114,7 @@ TRIFOLD_DEVICE void add_backward(Sums<false>& sums, const trifold_args& args, co
     for (int k = tiles - 1; k >= first; --k) {
         Piece piece;
         load_piece(piece, panel + k * edge, padded);
-        if (tiles - 1 - k >= ready) ready = static_cast<int>(wait_for(count, count, task.epoch + tiles - k) - task.epoch);
+        if (tiles - 1 - k >= ready) ready = static_cast<int>(wait_for(count, task.epoch + tiles - k) - task.epoch);
         sums.add(piece, results + k * edge, padded, columns.count);
     }
 }
@@ -192,10 +192,7 @@ TRIFOLD_DEVICE void sweep_all(const trifold_args& args) {
 #pragma unroll 1
             for (int first = 0; first < args.columns; first += columns_at_once)
                 sweep_tile<Forward>(shared, args, columns_from(args, first, columns_at_once));
-            block_sync();
-            if (thread_index() == 0)
-                store_release(swept_of(args, task.member, task.block, kind), task.epoch + (Forward ? task.row + 1 : tiles - task.row));
         }
-        block_sync();
+        end_task(swept_of(args, task.member, task.block, kind), task.epoch + (Forward ? task.row + 1 : tiles - task.row), task.exists);
     }
 }

@@ -50,10 +50,10 @@ TRIFOLD_DEVICE trifold_int* swept_of(const trifold_args& args, trifold_int membe
     return counts_of(args, member, block) + 3 * tiles + (kind == Kind::forward ? 0 : 1);
 }
 
-/* Waits until two counts are at least `wanted`; the smaller one. */
-TRIFOLD_DEVICE trifold_int wait_for(const trifold_int* a, const trifold_int* b, trifold_int wanted) {
+/* Waits until a count is at least `wanted`; what it is then. */
+TRIFOLD_DEVICE trifold_int wait_for(const trifold_int* count, trifold_int wanted) {
     for (;;) {
-        const trifold_int x = load_acquire(a), y = load_acquire(b), ready = x < y ? x : y;
+        const trifold_int ready = load_acquire(count);
         if (ready >= wanted) return ready;
         spin();
     }
@@ -66,37 +66,52 @@ TRIFOLD_DEVICE trifold_int quotient(trifold_int a, trifold_int b) {
     return is_short ? static_cast<trifold_int>(static_cast<unsigned>(a) / static_cast<unsigned>(b)) : a / b;
 }
 
+/* Numbers of tasks, and of fronts of a level: with half the digits, where they suffice. */
+template <bool Short>
+struct Number {
+    typedef trifold_int type;
+};
+template <>
+struct Number<true> {
+    typedef int type;
+};
+typedef Number<(TRIFOLD_TASKS < 0x7fffffff && TRIFOLD_SWEEP_TASKS < 0x7fffffff)>::type number_type;
+/* a / b for such numbers. */
+TRIFOLD_DEVICE number_type share(number_type a, number_type b) { return static_cast<number_type>(quotient(a, b)); }
+
 /* The fronts of a level come in turns: turn k has front k of every chain, but chains of one front beside longer ones are spread over
  * all turns. How many of them, and how many fronts in all, are claimed before a turn. */
-TRIFOLD_DEVICE trifold_int singles_before(const TaskLevel& level, trifold_int turn) {
-    return level.singles == 0 ? 0 : level.singles * TRIFOLD_BATCH * turn / level.longest;
+TRIFOLD_DEVICE number_type singles_before(const TaskLevel& level, number_type turn) {
+    return level.singles == 0 ? 0 : static_cast<number_type>(level.singles * TRIFOLD_BATCH * turn / level.longest);
 }
-TRIFOLD_DEVICE trifold_int fronts_before(const TaskLevel& level, trifold_int turn) {
-    return (level.level.chains - level.singles) * TRIFOLD_BATCH * turn + singles_before(level, turn);
+TRIFOLD_DEVICE number_type fronts_before(const TaskLevel& level, number_type turn) {
+    return static_cast<number_type>(level.level.chains - level.singles) * TRIFOLD_BATCH * turn + singles_before(level, turn);
 }
 
 /* A turn of a level: its fronts, and which of their tasks is meant. */
 struct Turn {
     int level;
-    trifold_int turn, fronts, rest;
+    number_type turn, fronts, rest;
 };
 
 /* The turn of the number-th task, where each front of a level has each(level) tasks. */
 template <class Each>
-TRIFOLD_DEVICE Turn find_turn(trifold_int number, const Each& each) {
+TRIFOLD_DEVICE Turn find_turn(number_type number, const Each& each) {
     Turn found{};
     for (;; ++found.level) {
         const TaskLevel& level = task_levels[found.level];
-        const trifold_int all = fronts_before(level, level.longest), tasks = each(level);
+        const number_type all = fronts_before(level, level.longest), tasks = each(level);
         if (number >= all * tasks) {
             number -= all * tasks;
             continue;
         }
-        const trifold_int front = quotient(number, tasks);
-        found.turn = level.longest == 1 ? 0 : front * level.longest / all;
-        while (fronts_before(level, found.turn) > front) --found.turn;
-        while (fronts_before(level, found.turn + 1) <= front) ++found.turn;
-        const trifold_int before = fronts_before(level, found.turn);
+        const number_type front = share(number, tasks);
+        found.turn = level.longest == 1 ? 0 : static_cast<number_type>(static_cast<trifold_int>(front) * level.longest / all);
+        if (level.longest > 1) {
+            while (fronts_before(level, found.turn) > front) --found.turn;
+            while (fronts_before(level, found.turn + 1) <= front) ++found.turn;
+        }
+        const number_type before = fronts_before(level, found.turn);
         found.fronts = fronts_before(level, found.turn + 1) - before;
         found.rest = number - before * tasks;
         return found;
@@ -104,13 +119,14 @@ TRIFOLD_DEVICE Turn find_turn(trifold_int number, const Each& each) {
 }
 
 /* A task of a turn's front `line`: chains by members, single fronts last. */
-TRIFOLD_DEVICE void place_task(Task& task, const Turn& turn, trifold_int line) {
+TRIFOLD_DEVICE void place_task(Task& task, const Turn& turn, number_type line) {
     const TaskLevel& entry = task_levels[turn.level];
     const trifold_level& level = entry.level;
-    const trifold_int longer = level.chains - entry.singles;
+    const number_type longer = static_cast<number_type>(level.chains - entry.singles);
     const bool single = line >= longer * TRIFOLD_BATCH;
     if (single) line += singles_before(entry, turn.turn) - longer * TRIFOLD_BATCH;
-    const trifold_int k = single ? 0 : turn.turn, chains = single ? entry.singles : longer, member = quotient(line, chains), number = line - member * chains;
+    const number_type k = single ? 0 : turn.turn, chains = single ? static_cast<number_type>(entry.singles) : longer;
+    const number_type member = share(line, chains), number = line - member * chains;
     const Chain chain = find_chain(level, number + (single ? entry.first_single : number < entry.first_single ? 0 : entry.singles));
     task.level = turn.level, task.member = static_cast<int>(member), task.first = k == 0;
     task.position = chain.first + k * chain.step;
@@ -121,59 +137,82 @@ TRIFOLD_DEVICE void place_task(Task& task, const Turn& turn, trifold_int line) {
     task.exists = k < chain.length;
 }
 
+/* Half a column of a group's tiles. Each front has rows of its panels there, and before them tiles of its pivot block's next column or, beyond
+ * the last, a front of the next group has some of its first: the diagonal tile in the first half, those that wait for it in the second. */
+struct Half {
+    bool beyond;
+    int pivot_column, pivot_row, pivots, row, rows;
+};
+TRIFOLD_DEVICE Half half_of(int column, bool second, int in_panels) {
+    Half half;
+    half.beyond = column + 1 == tiles;
+    half.pivot_column = half.beyond ? 0 : column + 1;
+    half.pivot_row = half.pivot_column + second;
+    half.pivots = second ? tiles - half.pivot_row : 1;
+    half.row = second ? in_panels / 2 : 0;
+    half.rows = second ? in_panels - half.row : in_panels / 2;
+    return half;
+}
+
 /* The number-th task of the factorization: level by level, turn by turn; a turn's fronts go side by side in groups, column by column of
- * their tiles. The pivot blocks are a column ahead of the panels, beyond a group's last one with the next group's first, so that panels need
- * not wait for pivots while there is other work. */
-TRIFOLD_FUNCTION void find_factor_task(Task& task, trifold_int number) {
-    constexpr trifold_int together = TRIFOLD_GROUP_LINES;
+ * their tiles. The pivot blocks are ahead of the panels, and between them, so that thread blocks that wait for pivots, factor them and multiply
+ * share a multiprocessor. */
+TRIFOLD_FUNCTION void find_factor_task(Task& task, number_type number) {
+    constexpr number_type together = TRIFOLD_GROUP_LINES;
     const auto tasks_of = [](const TaskLevel& level) { return tiles * (tiles + 1) / 2 + level.panels * tiles * tiles; };
     const Turn turn = find_turn(number, tasks_of);
     const int in_panels = task_levels[turn.level].panels * tiles, each = tasks_of(task_levels[turn.level]);
-    const auto width_of = [&](trifold_int group) {
-        const trifold_int left = turn.fronts - group * together;
+    const auto width_of = [&](number_type group) {
+        const number_type left = turn.fronts - group * together;
         return static_cast<int>(left < together ? (left > 0 ? left : 0) : together);
     };
     /* A group's tasks but for its first column of pivot blocks, with that of the next group. */
-    const auto tasks_from = [&](trifold_int group) { return width_of(group) * (each - tiles) + width_of(group + 1) * tiles; };
-    trifold_int group = 0, rest = turn.rest - width_of(0) * tiles;
-    int column = 0;
+    const auto tasks_from = [&](number_type group) { return width_of(group) * (each - tiles) + width_of(group + 1) * tiles; };
+    number_type group = 0, rest = turn.rest - width_of(0) * tiles, line = 0;
     bool pivots = rest < 0;
     if (pivots) {
-        rest = turn.rest;
+        task.column = 0;
+        task.row = static_cast<int>(share(turn.rest, width_of(0)));
+        line = turn.rest - task.row * width_of(0);
     } else {
-        const trifold_int whole = quotient(turn.fronts - 1, together) - 1; /* groups before the last but one, whose tasks are as many as any's */
-        group = quotient(rest, together * each);
+        const number_type whole = share(turn.fronts - 1, together) - 1; /* groups before the last but one, whose tasks are as many as any's */
+        group = share(rest, together * each);
         if (group > whole) group = whole > 0 ? whole : 0;
         rest -= group * together * each;
         if (rest >= tasks_from(group)) rest -= tasks_from(group), ++group;
-        for (;; ++column) {
-            const bool last = column + 1 == tiles;
-            const int ahead = last ? width_of(group + 1) * tiles : width_of(group) * (tiles - column - 1), behind = width_of(group) * in_panels;
-            pivots = rest < ahead;
-            if (pivots) {
-                group += last, column = last ? 0 : column + 1;
-                break;
+        for (int number = 0;; ++number) {
+            const Half half = half_of(number / 2, number % 2 == 1, in_panels);
+            const int both = width_of(group + half.beyond), all = half.pivots * both + half.rows * width_of(group);
+            if (rest >= all) {
+                rest -= all;
+                continue;
             }
-            rest -= ahead;
-            if (rest < behind) break;
-            rest -= behind;
+            /* Fronts beyond those that have a front with pivots beside them. */
+            const int shared = both * (half.pivots + half.rows), within = rest < shared ? half.pivots + half.rows : half.rows;
+            if (rest >= shared) rest -= shared, line = both;
+            const number_type lines = share(rest, within);
+            const int place = static_cast<int>(rest - lines * within);
+            line += lines;
+            pivots = within > half.rows && place < half.pivots;
+            task.column = pivots ? half.pivot_column : number / 2;
+            task.row = pivots ? half.pivot_row + place : half.row + place - (within - half.rows);
+            group += pivots && half.beyond;
+            break;
         }
     }
-    const int width = width_of(group), in_column = static_cast<int>(rest) / width;
-    place_task(task, turn, group * together + static_cast<int>(rest) % width);
-    task.column = column;
-    task.panel = pivots ? 0 : 1 + in_column / tiles;
-    task.row = pivots ? column + in_column : in_column % tiles;
+    task.panel = pivots ? 0 : 1 + task.row / tiles;
+    if (!pivots) task.row %= tiles;
+    place_task(task, turn, group * together + line);
     task.upward = (task.panel == 1) == (task.step > 0);
     if (task.panel != 0 && (task.panel == 1 ? task.next : task.behind) < 0) task.exists = false;
 }
 
 /* The number-th task of a forward sweep: level by level, turn by turn, tile by tile of all its fronts. */
-TRIFOLD_FUNCTION void find_sweep_task(Task& task, trifold_int number) {
+TRIFOLD_FUNCTION void find_sweep_task(Task& task, number_type number) {
     const Turn turn = find_turn(number, [](const TaskLevel&) { return tiles; });
-    place_task(task, turn, turn.rest - quotient(turn.rest, turn.fronts) * turn.fronts);
+    place_task(task, turn, turn.rest - share(turn.rest, turn.fronts) * turn.fronts);
     task.panel = 0;
-    task.row = task.column = static_cast<int>(quotient(turn.rest, turn.fronts));
+    task.row = task.column = static_cast<int>(share(turn.rest, turn.fronts));
 }
 
 /* The next task for the whole thread block; false when none is left. */
@@ -187,15 +226,21 @@ TRIFOLD_DEVICE bool claim_task(Work& work, const trifold_args& args, Kind kind) 
         task.level = -1;
         if (number < all) {
             if (kind == Kind::factor)
-                find_factor_task(task, number);
+                find_factor_task(task, static_cast<number_type>(number));
             else
-                find_sweep_task(task, kind == Kind::forward ? number : all - 1 - number);
+                find_sweep_task(task, static_cast<number_type>(kind == Kind::forward ? number : all - 1 - number));
             task.epoch = (ticket / tickets + 1) * (tiles + 1);
             task.exists = task.exists && is_active(args, task.member);
         }
     }
     block_sync();
     return work.task.level >= 0;
+}
+
+/* Says that the thread block's task is done, if it exists: by another thread than the one that claims the next. */
+TRIFOLD_DEVICE void end_task(trifold_int* count, trifold_int finished, bool exists) {
+    block_sync();
+    if (thread_index() == warp_lanes && exists) store_release(count, finished);
 }
 
 /* The chain that eliminates a position of a level. */
