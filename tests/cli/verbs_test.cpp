@@ -64,7 +64,8 @@ TEST_CASE("explain: launches of several levels, and those that begin as others e
     for (const auto* line :
          {"factor_forward all levels, 512 chains\n", "finish_factor, as 0 ends\n", "backward all levels, 512 chains, as 0 ends\n"})
         CHECK(latency.find(line) != std::string::npos);
-    for (const auto* line : {"factor_wide levels 0 to 1, 3072 chains\n", "factor levels from 2 on, 1024 chains, as 0 ends\n"})
+    for (const auto* line : {"factor_wide levels 0 to 1, 3072 chains\n", "factor levels from 2 on, 1024 chains, as 0 ends\n",
+                             "finish_factor, after 0 and 1\n"})
         CHECK(throughput.find(line) != std::string::npos);
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -162,8 +163,8 @@ std::string launches_text(const Program& program) {
                                : mixed ? fmt::format(" round {}", launch.level.index)
                                        : fmt::format(" {}, {}", which, plural(launch.level.chains, "chain"));
             const auto after = launch.after.empty() ? std::string()
-                               : launch.early       ? fmt::format(", as {} ends", launch.after.front())
-                                                    : fmt::format(", after {}", launch.after.front());
+                               : launch.early       ? fmt::format(", as {} ends", fmt::join(launch.after, " and "))
+                                                    : fmt::format(", after {}", fmt::join(launch.after, " and "));
             text += fmt::format("  {:>4}  {}{}{}\n", k, to_string(phase), where, after);
         }
     }
