@@ -5,6 +5,9 @@
 
 namespace trifold {
 
+/// Of an H200, to which the models of GPUs are fitted.
+inline constexpr std::int64_t multiprocessors = 132;
+
 /// One for CPUs, one for the GPUs of CUDA and HIP; the only place where these differ in the generator.
 namespace cpu {
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule);

@@ -32,8 +32,7 @@ std::int64_t leading(const Spec& spec, const Target& target) { return round_up(s
 
 /// Columns of a register tile: with three vectors of rows a column, the accumulators, the rows and a multiplier fill the registers.
 std::int64_t tile_width(const Spec& spec, const Target& target) {
-    const bool has_32_registers = vector_bytes(target) == 64 || target.arch == "armv8-a" || target.arch == "rv64gcv";
-    return std::min<std::int64_t>(lanes(spec, target), has_32_registers ? 8 : 4);
+    return std::min<std::int64_t>(lanes(spec, target), vector_registers(target) / 4);
 }
 
 /// Lines fetched for the next front every so many columns of a tile's products: of what it reads, and as many of what it writes.

@@ -13,7 +13,7 @@ std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_by
 /// Side of the register tiles: the accumulators fit the registers and the edges are not too thin.
 std::int64_t tile(const Spec& spec, const Target& target) {
     const auto n = spec.block;
-    const std::int64_t widest = vector_bytes(target) == 64 || target.arch == "armv8-a" || target.arch == "rv64gcv" ? 4 : 3;
+    const std::int64_t widest = vector_registers(target) == 32 ? 4 : 3;
     if (n <= widest) return n;
     return n % 3 == 0 && n % 4 != 0 ? 3 : widest;
 }

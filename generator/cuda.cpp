@@ -55,7 +55,6 @@ std::int64_t wide_blocks(const Plan& plan, const Target& target) {
 /// Shared memory that lets a multiprocessor have no more than its share of few thread blocks: those that begin as others leave would
 /// crowd where that happens first.
 std::int64_t spread_evenly(std::int64_t blocks, const Target& target) {
-    constexpr std::int64_t multiprocessors = 132;  // of an H200
     return shared_limit(target) / ((blocks + multiprocessors - 1) / multiprocessors + 1) + kib;
 }
 

@@ -14,20 +14,20 @@ namespace {
 
 struct CpuArch {
     std::string_view name;
-    int vector_bytes;
+    int vector_bytes, vector_registers;
     std::string_view instruction_set;  // what compilers call it
 };
 // psABI levels rather than CPU names: every compiler knows them, and a cached binary serves every machine of the level. Zen 4 is a level of
 // its own: what it has is x86-64-v4, but it carries out vectors of 64 bytes in two halves, which changes what is fast.
 constexpr std::array cpu_archs{
-    CpuArch{"native", 0, ""},
-    CpuArch{"x86-64", 16, "x86-64"},
-    CpuArch{"x86-64-v2", 16, "x86-64-v2"},
-    CpuArch{"x86-64-v3", 32, "x86-64-v3"},
-    CpuArch{"x86-64-v4", 64, "x86-64-v4"},
-    CpuArch{"znver4", 64, "x86-64-v4"},
-    CpuArch{"armv8-a", 16, "armv8-a"},
-    CpuArch{"rv64gcv", 16, "rv64gcv"},
+    CpuArch{"native", 0, 0, ""},
+    CpuArch{"x86-64", 16, 16, "x86-64"},
+    CpuArch{"x86-64-v2", 16, 16, "x86-64-v2"},
+    CpuArch{"x86-64-v3", 32, 16, "x86-64-v3"},
+    CpuArch{"x86-64-v4", 64, 32, "x86-64-v4"},
+    CpuArch{"znver4", 64, 32, "x86-64-v4"},
+    CpuArch{"armv8-a", 16, 32, "armv8-a"},
+    CpuArch{"rv64gcv", 16, 32, "rv64gcv"},
 };
 constexpr std::array cuda_archs{"sm_75", "sm_80",  "sm_86",  "sm_87",  "sm_88",  "sm_89",
                                 "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"};
@@ -94,6 +94,11 @@ int vector_bytes(const Target& target) {
     if (arch == nullptr || arch->vector_bytes == 0)
         throw SpecError(fmt::format("target '{}' is not a resolved CPU architecture; resolve 'native' first", to_string(target)));
     return arch->vector_bytes;
+}
+
+int vector_registers(const Target& target) {
+    vector_bytes(target);
+    return find_cpu(target.arch)->vector_registers;
 }
 
 std::string_view instruction_set(const Target& target) {

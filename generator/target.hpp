@@ -27,6 +27,8 @@ void validate(const Target& target);
 
 /// Bytes of one vector register of a resolved CPU target (64 for x86-64-v4).
 int vector_bytes(const Target& target);
+/// Vector registers of a resolved CPU target (32 for x86-64-v4).
+int vector_registers(const Target& target);
 /// What compilers call the instruction set of a resolved CPU target: its name, or x86-64-v4 for znver4.
 std::string_view instruction_set(const Target& target);
 /// 90 for `cuda:sm_90`.

@@ -16,7 +16,6 @@ constexpr double cpu_level_seconds = 50e-9;  // one more pass over the launch li
 constexpr double cpu_fork_seconds = 1.5e-6;  // waking spinning workers and waiting for the last
 
 // An NVIDIA H200 (docs/performance-cuda.md has the measurements). Other architectures rank schedules alike.
-constexpr std::int64_t multiprocessors = 132;
 constexpr std::int64_t shared_bytes = std::int64_t{227} * 1024, blocks_per_multiprocessor = 8;
 constexpr double gpu_level_seconds = 1.04e-6;  // one more graph node of 132 thread blocks
 constexpr double gpu_move_seconds = 0.6e-6;    // load of a front's blocks and store of its factors, latency

@@ -41,6 +41,9 @@ TEST_CASE("properties of architectures") {
     CHECK(vector_bytes(parse_target("cpu:x86-64")) == 16);
     CHECK(vector_bytes(parse_target("cpu:x86-64-v3")) == 32);
     CHECK(vector_bytes(parse_target("cpu:x86-64-v4")) == 64);
+    CHECK(vector_registers(parse_target("cpu:x86-64-v3")) == 16);
+    for (const auto* text : {"cpu:x86-64-v4", "cpu:znver4", "cpu:armv8-a", "cpu:rv64gcv"})
+        CHECK(vector_registers(parse_target(text)) == 32);
     CHECK(instruction_set(parse_target("cpu:x86-64-v3")) == "x86-64-v3");
     CHECK(instruction_set(parse_target("cpu:znver4")) == "x86-64-v4");
     CHECK_THROWS_AS(instruction_set(parse_target("cpu:native")), SpecError);
