@@ -351,6 +351,54 @@ INLINE int record_front(const trifold_args* args, integer member, integer block,
     return failure != SOUND;
 }
 
+/* Variant "lanes": elements of the members' arrays, which lie apart, become vectors. */
+
+/* The user's arrays are read in pieces of 16 bytes, which all vectors have at the same price; whole vectors would take shuffles across them. */
+enum { PIECE = 16 / TRIFOLD_REAL_BYTES };
+typedef real piece __attribute__((vector_size(16), aligned(TRIFOLD_REAL_BYTES), may_alias));
+
+#define TO_4 0, 1, 2, 3
+#define TO_8 TO_4, 4, 5, 6, 7
+#define TO_16 TO_8, 8, 9, 10, 11, 12, 13, 14, 15
+#if TRIFOLD_LANES == 4
+#define TO_LANES TO_4
+#elif TRIFOLD_LANES == 8
+#define TO_LANES TO_8
+#define TO_HALF TO_4
+#elif TRIFOLD_LANES == 16
+#define TO_LANES TO_16
+#define TO_HALF TO_8
+#endif
+
+/* The pieces at `offset` of the lanes i, i + PIECE, i + 2 PIECE .. side by side. */
+INLINE vec join_pieces(const real* const base[LANES], int i, integer offset) {
+#define AT(k) (*(const piece*)(base[i + (k) * PIECE] + offset))
+#if TRIFOLD_LANES * TRIFOLD_REAL_BYTES == 16
+    return AT(0);
+#elif TRIFOLD_LANES * TRIFOLD_REAL_BYTES == 32
+    return __builtin_shufflevector(AT(0), AT(1), TO_LANES);
+#else
+    return __builtin_shufflevector(__builtin_shufflevector(AT(0), AT(1), TO_HALF), __builtin_shufflevector(AT(2), AT(3), TO_HALF), TO_LANES);
+#endif
+#undef AT
+}
+
+/* Every PIECE by PIECE matrix of v, transposed. */
+#define PIECE_STEP(v, w) TRANSPOSE_PART(v, w, PIECE)
+
+/* PIECE consecutive elements of every lane's array: out[e * stride] takes element e of all lanes. */
+INLINE void gather_piece(vec* out, integer stride, const real* const base[LANES], integer offset) {
+    vec v[PIECE];
+    UNROLL for (int i = 0; i < PIECE; ++i) v[i] = join_pieces(base, i, offset);
+    STEPS(PIECE_STEP, v)
+    UNROLL for (int i = 0; i < PIECE; ++i) out[i * stride] = v[i];
+}
+INLINE vec gather_element(const real* const base[LANES], integer offset) {
+    vec v = {};
+    UNROLL for (int lane = 0; lane < LANES; ++lane) v[lane] = base[lane][offset];
+    return v;
+}
+
 /* Variant "lanes": the members of a group in the lanes of one vector, so that every operation of the scalar algorithm is
  * a vector operation and a member's result cannot depend on its neighbours. Element e of a block of group g stands at
  * (... * storage + e) * LANES + lane. Stored blocks are n by n, row-major; the diagonal of a factor holds 1 / l(j,j). */
@@ -377,6 +425,21 @@ INLINE view stored(const vec* p) { return (view){p, n, 1}; }
 INLINE view transposed(view a) { return (view){a.p, a.column, a.row}; }
 INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row + c * a.column, a.row, a.column}; }
 
+/* Where a block comes from: vectors, or the members' own arrays, `member` apart, whose elements become vectors on their way to registers. */
+typedef struct {
+    view vectors;
+    const real* array; /* 0: vectors */
+    integer member, row, column;
+} source;
+
+INLINE source from_vectors(view v) { return (source){v, 0, 0, 0, 0}; }
+INLINE source source_part(source a, integer r, integer c) {
+    return a.array ? (source){a.vectors, a.array + r * a.row + c * a.column, a.member, a.row, a.column} : from_vectors(part(a.vectors, r, c));
+}
+/* Whether tiles of D and E can be read so. */
+#define GATHERS_TILES \
+    (TILE >= PIECE && (TRIFOLD_D_ROW == 1 || TRIFOLD_D_COLUMN == 1) && (TRIFOLD_E_ROW == 1 || TRIFOLD_E_COLUMN == 1))
+
 /* ---- register tiles. rows and cols are constants, at most TILE, wherever these are inlined ---- */
 
 typedef vec tile[TILE][TILE];
@@ -386,9 +449,26 @@ INLINE void tile_zero(tile t, int rows, int cols) {
         UNROLL for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
 }
 
-INLINE void tile_load(tile t, view a, int rows, int cols) {
+/* A tile that begins beyond the first one or is whole, so that a piece which ends with a row or column begins within the block. */
+INLINE void tile_gather(tile t, source a, int rows, int cols) {
+    const int along_rows = a.column == 1, count = along_rows ? cols : rows, others = along_rows ? rows : cols;
+    const real* base[LANES];
+    UNROLL for (int lane = 0; lane < LANES; ++lane) base[lane] = a.array + lane * a.member;
+    UNROLL for (int other = 0; other < others; ++other)
+        UNROLL for (int k = 0; k < count; k += PIECE) {
+            const int from = k + PIECE <= count ? k : count - PIECE;
+            vec v[PIECE];
+            gather_piece(v, 1, base, other * (along_rows ? a.row : a.column) + from);
+            UNROLL for (int e = 0; e < PIECE; ++e)
+                if (from + e >= 0) *(along_rows ? &t[other][from + e] : &t[from + e][other]) = v[e];
+        }
+}
+
+INLINE void tile_load(tile t, source a, int rows, int cols) {
+    if (a.array) return tile_gather(t, a, rows, cols);
+    const view v = a.vectors;
     UNROLL for (int i = 0; i < rows; ++i)
-        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = a.p[i * a.row + j * a.column];
+        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = v.p[i * v.row + j * v.column];
 }
 
 INLINE void tile_store(tile t, vec* p, integer row, integer column, int rows, int cols) {
@@ -441,7 +521,7 @@ NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x) {
 }
 
 /* One tile of solve_any(). */
-INLINE void solve_tile(view out, view start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols) {
+INLINE void solve_tile(view out, source start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols) {
     tile t;
     tile_load(t, start, rows, cols);
     tile_subtract(t, before, before_r, count, rows, cols, 0);
@@ -455,28 +535,28 @@ INLINE void solve_tile(view out, view start, view before, view before_r, integer
     tile_store(t, (vec*)out.p + j * out.column, out.row, out.column, rows, cols);
 }
 
-INLINE void solve_strip(view out, view start, view before, view before_r, integer count, const vec* l, int height, int step, int j,
+INLINE void solve_strip(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, int j,
                         int cols) {
     before_r = part(before_r, j, 0);
     int i = 0;
     for (; i + step <= height; i += step)
-        solve_tile(part(out, i, 0), part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols);
-    if (height % step) solve_tile(part(out, i, 0), part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols);
+        solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols);
+    if (height % step) solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols);
 }
 
 /* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
  * where it is 0 nothing of it is read) included. */
-INLINE void solve_any(view out, view start, view before, view before_r, integer count, const vec* l, int height, int step) {
+INLINE void solve_any(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step) {
     int j = 0;
     for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE);
     if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE);
 }
 NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any(stored(out), start, stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE);
+    solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE);
 }
 /* The same with right-hand sides, n by m, as rows. */
 NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any((view){out, 1, m}, (view){start, 1, m}, (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
+    solve_any((view){out, 1, m}, from_vectors((view){start, 1, m}), (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
               RHS_TILE);
 }
 
@@ -503,52 +583,6 @@ COLD lanes find_lanes(const trifold_args* args, integer group) {
     }
     for (int lane = 0; lane < LANES; ++lane) g.member[lane] = g.active[lane] ? group * LANES + lane : some;
     return g;
-}
-
-/* The user's arrays are read in pieces of 16 bytes, which all vectors have at the same price; whole vectors would take shuffles across them. */
-enum { PIECE = 16 / TRIFOLD_REAL_BYTES };
-typedef real piece __attribute__((vector_size(16), aligned(TRIFOLD_REAL_BYTES), may_alias));
-
-#define TO_4 0, 1, 2, 3
-#define TO_8 TO_4, 4, 5, 6, 7
-#define TO_16 TO_8, 8, 9, 10, 11, 12, 13, 14, 15
-#if TRIFOLD_LANES == 4
-#define TO_LANES TO_4
-#elif TRIFOLD_LANES == 8
-#define TO_LANES TO_8
-#define TO_HALF TO_4
-#elif TRIFOLD_LANES == 16
-#define TO_LANES TO_16
-#define TO_HALF TO_8
-#endif
-
-/* The pieces at `offset` of the lanes i, i + PIECE, i + 2 PIECE .. side by side. */
-INLINE vec join_pieces(const real* const base[LANES], int i, integer offset) {
-#define AT(k) (*(const piece*)(base[i + (k) * PIECE] + offset))
-#if TRIFOLD_LANES * TRIFOLD_REAL_BYTES == 16
-    return AT(0);
-#elif TRIFOLD_LANES * TRIFOLD_REAL_BYTES == 32
-    return __builtin_shufflevector(AT(0), AT(1), TO_LANES);
-#else
-    return __builtin_shufflevector(__builtin_shufflevector(AT(0), AT(1), TO_HALF), __builtin_shufflevector(AT(2), AT(3), TO_HALF), TO_LANES);
-#endif
-#undef AT
-}
-
-/* Every PIECE by PIECE matrix of v, transposed. */
-#define PIECE_STEP(v, w) TRANSPOSE_PART(v, w, PIECE)
-
-/* PIECE consecutive elements of every lane's array: out[e * stride] takes element e of all lanes. */
-INLINE void gather_piece(vec* out, integer stride, const real* const base[LANES], integer offset) {
-    vec v[PIECE];
-    UNROLL for (int i = 0; i < PIECE; ++i) v[i] = join_pieces(base, i, offset);
-    STEPS(PIECE_STEP, v)
-    UNROLL for (int i = 0; i < PIECE; ++i) out[i * stride] = v[i];
-}
-INLINE vec gather_element(const real* const base[LANES], integer offset) {
-    vec v = {};
-    UNROLL for (int lane = 0; lane < LANES; ++lane) v[lane] = base[lane][offset];
-    return v;
 }
 
 /* The way back, to active lanes only. */
@@ -655,8 +689,7 @@ _Static_assert(sizeof(factor_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 /* What the pivots of a front and of its chain leave behind. */
 typedef struct {
     vec floor;          /* smaller pivots are raised to it */
-    mask sound;         /* lanes whose pivots have all passed so far */
-    mask passed;        /* how many have, before the first that failed */
+    mask sound;         /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
     mask floors;        /* pivots raised */
     mask failed;        /* lanes whose chain has failed or was fed by a failed front */
     vec product;        /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
@@ -686,21 +719,21 @@ INLINE double log_of(double x, double e) {
 
 /* The chain of pivots is what a front waits for: the next one is a division and a multiply-add away, the square roots and
  * the test stand beside the chain. A pivot whose reciprocal overflows fails like one that is zero. */
-INLINE void pivot_tile(vec* l, view d, const vec* before_r, integer count, int j, int cols, pivots* p) {
+INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, pivots* p) {
+    mask sound = p->sound;
     tile t;
-    tile_load(t, part(d, j, j), cols, cols);
+    tile_load(t, source_part(d, j, j), cols, cols);
     const view r = stored(before_r + j * n), done = stored(l + j * n);
     tile_subtract(t, r, r, count, cols, cols, 1);
     tile_subtract(t, done, done, j, cols, cols, 1);
     UNROLL for (int c = 0; c < cols; ++c) {
-        const mask low = p->floor > t[c][c];
-        const vec pivot = choose(low, p->floor, t[c][c]), reciprocal = 1 / pivot;
+        const mask low = floored ? p->floor > t[c][c] : (mask){};
+        const vec pivot = floored ? choose(low, p->floor, t[c][c]) : t[c][c], reciprocal = 1 / pivot;
         vec root = pivot;
         UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
-        p->sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
-        p->passed -= p->sound;
-        p->floors -= low;
-        const vec scale = choose(p->sound, root * reciprocal, spread(NOT_A_NUMBER));
+        sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
+        if (floored) p->floors -= low;
+        const vec scale = choose(sound, root * reciprocal, spread(NOT_A_NUMBER));
         p->product *= take_exponent(scale, &p->exponent);
         UNROLL for (int i = c + 1; i < cols; ++i) {
             const vec scaled = t[i][c] * reciprocal;
@@ -710,31 +743,43 @@ INLINE void pivot_tile(vec* l, view d, const vec* before_r, integer count, int j
         UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= scale;
         t[c][c] = scale;
     }
+    p->sound = sound;
     UNROLL for (int i = 0; i < cols; ++i)
         UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
 }
 
-/* The column of tiles below the pivot tile. */
-INLINE void pivot_strip(vec* l, view d, const vec* before_r, integer count, int j, int cols, pivots* p) {
-    pivot_tile(l, d, before_r, count, j, cols, p);
+/* The column of tiles below a pivot tile. */
+INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols) {
     const view right = stored(before_r + j * n);
     int i = j + cols;
     for (; i + TILE <= n; i += TILE)
-        solve_tile(stored(l + i * n), part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols);
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols);
     if (n % TILE && i < n)
-        solve_tile(stored(l + i * n), part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols);
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols);
 }
 
 /* l l' = d - before_r before_r' */
-NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) {
+INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int floored, pivots* p) {
     const integer count = before_r ? n : 0;
     if (!before_r) before_r = l; /* not read */
-    p->passed = p->floors = (mask){};
-    p->sound = ~p->passed;
+    p->floors = (mask){};
+    p->sound = ~p->floors;
     int j = 0;
-    for (; j + TILE <= n; j += TILE) pivot_strip(l, d, before_r, count, j, TILE, p);
-    if (n % TILE) pivot_strip(l, d, before_r, count, j, n % TILE, p);
+    for (; j + TILE <= n; j += TILE) {
+        pivot_tile(l, d, before_r, count, j, TILE, floored, p);
+        strip_below(l, d, before_r, count, j, TILE);
+    }
+    if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, p);
     p->product = take_exponent(p->product, &p->exponent);
+}
+NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, p); }
+
+/* The same with D as it stands in the members' arrays, and r l' = e likewise. */
+NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, pivots* p) {
+    factor_pivot_any(l, (source){{}, d, TRIFOLD_D_MEMBER, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN}, before_r, 0, p);
+}
+NOINLINE void solve_original_panel(vec* r, const real* e, const vec* l) {
+    solve_any(stored(r), (source){{}, e, TRIFOLD_E_MEMBER, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN}, stored(l), stored(l), 0, l, n, TILE);
 }
 
 COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
@@ -750,6 +795,8 @@ COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lan
             for (integer j = 0; j <= i; ++j) d[i * shape.row + j * shape.column] -= slot[i * n + j];
     }
 }
+
+INLINE int adds_to_pivots(const trifold_args* args) { return args->diagonal || args->shift || args->pivot_floor > 0; }
 
 /* D with what the caller adds to its diagonal and, beyond level 0, without the updates of the separator. */
 NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
@@ -807,13 +854,30 @@ COLD void restore(const vec* kept, vec* const parts[3], mask which) {
         for (integer i = 0; parts[k] && i < AREA; ++i) parts[k][i] = choose(which, parts[k][i], kept[k * AREA + i]);
 }
 
-NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer block, integer level, pivots* p) {
+/* A lane's first row whose pivot failed, or -1. */
+INLINE integer failed_row(const vec* l, int lane) {
+    for (integer j = 0; j < n; ++j)
+        if (!(l[j * (n + 1)][lane] > 0)) return j;
+    return -1;
+}
+COLD void record_trouble(const trifold_args* args, const lanes* g, integer block, integer level, const vec* l, pivots* p) {
     for (int lane = 0; lane < LANES; ++lane) {
         if (!g->active[lane]) continue;
-        const integer member = g->member[lane], passed = p->passed[lane];
-        p->failed[lane] = -record_front(args, member, block, level, passed < n ? passed : -1, p->failed[lane] != 0);
+        const integer member = g->member[lane];
+        p->failed[lane] = -record_front(args, member, block, level, failed_row(l, lane), p->failed[lane] != 0);
         *floors_of(args, member, block) = (int)p->floors[lane];
         *block_log_determinant_of(args, member, block) = 0;
+    }
+}
+NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer block, integer level, const vec* l, pivots* p) {
+    const mask trouble = ~p->sound | p->floors | p->failed;
+    bits any = !g->all;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) any |= trouble[lane];
+    if (any) return record_trouble(args, g, block, level, l, p);
+    UNROLL for (int lane = 0; lane < LANES; ++lane) {
+        *failure_of(args, g->member[0] + lane, block) = SOUND;
+        *floors_of(args, g->member[0] + lane, block) = 0;
+        *block_log_determinant_of(args, g->member[0] + lane, block) = 0;
     }
 }
 
@@ -848,7 +912,7 @@ COLD void end_chain(const trifold_args* args, const trifold_level* level, const 
 }
 
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
-    const int updated = level->index > 0;
+    const int updated = level->index > 0, original = GATHERS_TILES && !updated && g->all && !adds_to_pivots(args);
     pivots p = {.product = spread(1)};
     vec *r = 0, *fill = 0, *y = 0;
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = (vec){};
@@ -859,11 +923,17 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
                                c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
         const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
         if (!g->all) keep(s->kept, parts);
-        const view d = assemble_pivot(s->d, args, g, block, updated, &p);
-        if (updated) join_poison(args, g, block, &p);
-        factor_pivot(parts[0], d, r_before, &p);
-        if (has_next) {
-            r = parts[1];
+        if (original) {
+            factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &p);
+        } else {
+            const view d = assemble_pivot(s->d, args, g, block, updated, &p);
+            if (updated) join_poison(args, g, block, &p);
+            factor_pivot(parts[0], d, r_before, &p);
+        }
+        if (has_next) r = parts[1];
+        if (has_next && original && c.step > 0) {
+            solve_original_panel(r, e_of(args, g->member[0], block), l);
+        } else if (has_next) {
             vec* const loaded = gathers_rows(c.step) ? r : s->e; /* in place: the caches are narrow */
             solve_panel(r, coupling_between(loaded, args, level, g, position + c.step, position), 0, 0, l);
         }
@@ -882,7 +952,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
             finish_rhs(args, g, block, y);
         }
         if (!g->all) restore(s->kept, parts, g->which);
-        record_lanes(args, g, block, level->index, &p);
+        record_lanes(args, g, block, level->index, l, &p);
         if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
     }
     end_chain(args, level, g, c, r, fill, &p);
@@ -920,7 +990,7 @@ static void forward_chain(const trifold_args* args, const trifold_level* level, 
 /* One tile of solve_back(): rows are right-hand sides, columns j .. j + cols - 1 of L' x = y - R' x_next - G' x_behind. */
 INLINE void back_tile(view x, view y, view next, const vec* r, view behind, const vec* fill, const vec* l, int j, int rows, int cols) {
     tile t;
-    tile_load(t, part(y, 0, j), rows, cols);
+    tile_load(t, from_vectors(part(y, 0, j)), rows, cols);
     const integer past = j + cols;
     tile_subtract(t, next, (view){r ? r + j : l, 1, n}, r ? n : 0, rows, cols, 0);
     tile_subtract(t, behind, (view){fill ? fill + j : l, 1, n}, fill ? n : 0, rows, cols, 0);

@@ -80,7 +80,8 @@ Variant named_variant(const Spec& spec, const Target& target, const std::string&
 /// The templates of a variant, in the order they are pasted.
 std::vector<std::string> templates_of(const Program& program) {
     std::vector<std::string> names{"common", "fetch", "tile", "load", "front", "sweep", "factor"};
-    if (program.variant.name == "lanes") names = {"common", "lanes", "lanes_arrays", "lanes_factor", "lanes_sweep", "lanes_inverse"};
+    if (program.variant.name == "lanes")
+        names = {"common", "lanes_pieces", "lanes", "lanes_arrays", "lanes_factor", "lanes_sweep", "lanes_inverse"};
     if (program.variant.name == "tile" && has_kernel(program, Phase::inverse)) names.push_back("inverse");
     names.push_back("finish");
     if (program.spec.precision == Precision::mixed) names.push_back("mixed");

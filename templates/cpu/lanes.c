@@ -24,6 +24,21 @@ INLINE view stored(const vec* p) { return (view){p, n, 1}; }
 INLINE view transposed(view a) { return (view){a.p, a.column, a.row}; }
 INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row + c * a.column, a.row, a.column}; }
 
+/* Where a block comes from: vectors, or the members' own arrays, `member` apart, whose elements become vectors on their way to registers. */
+typedef struct {
+    view vectors;
+    const real* array; /* 0: vectors */
+    integer member, row, column;
+} source;
+
+INLINE source from_vectors(view v) { return (source){v, 0, 0, 0, 0}; }
+INLINE source source_part(source a, integer r, integer c) {
+    return a.array ? (source){a.vectors, a.array + r * a.row + c * a.column, a.member, a.row, a.column} : from_vectors(part(a.vectors, r, c));
+}
+/* Whether tiles of D and E can be read so. */
+#define GATHERS_TILES \
+    (TILE >= PIECE && (TRIFOLD_D_ROW == 1 || TRIFOLD_D_COLUMN == 1) && (TRIFOLD_E_ROW == 1 || TRIFOLD_E_COLUMN == 1))
+
 /* ---- register tiles. rows and cols are constants, at most TILE, wherever these are inlined ---- */
 
 typedef vec tile[TILE][TILE];
@@ -33,9 +48,26 @@ INLINE void tile_zero(tile t, int rows, int cols) {
         UNROLL for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
 }
 
-INLINE void tile_load(tile t, view a, int rows, int cols) {
+/* A tile that begins beyond the first one or is whole, so that a piece which ends with a row or column begins within the block. */
+INLINE void tile_gather(tile t, source a, int rows, int cols) {
+    const int along_rows = a.column == 1, count = along_rows ? cols : rows, others = along_rows ? rows : cols;
+    const real* base[LANES];
+    UNROLL for (int lane = 0; lane < LANES; ++lane) base[lane] = a.array + lane * a.member;
+    UNROLL for (int other = 0; other < others; ++other)
+        UNROLL for (int k = 0; k < count; k += PIECE) {
+            const int from = k + PIECE <= count ? k : count - PIECE;
+            vec v[PIECE];
+            gather_piece(v, 1, base, other * (along_rows ? a.row : a.column) + from);
+            UNROLL for (int e = 0; e < PIECE; ++e)
+                if (from + e >= 0) *(along_rows ? &t[other][from + e] : &t[from + e][other]) = v[e];
+        }
+}
+
+INLINE void tile_load(tile t, source a, int rows, int cols) {
+    if (a.array) return tile_gather(t, a, rows, cols);
+    const view v = a.vectors;
     UNROLL for (int i = 0; i < rows; ++i)
-        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = a.p[i * a.row + j * a.column];
+        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = v.p[i * v.row + j * v.column];
 }
 
 INLINE void tile_store(tile t, vec* p, integer row, integer column, int rows, int cols) {
@@ -88,7 +120,7 @@ NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x) {
 }
 
 /* One tile of solve_any(). */
-INLINE void solve_tile(view out, view start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols) {
+INLINE void solve_tile(view out, source start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols) {
     tile t;
     tile_load(t, start, rows, cols);
     tile_subtract(t, before, before_r, count, rows, cols, 0);
@@ -102,27 +134,27 @@ INLINE void solve_tile(view out, view start, view before, view before_r, integer
     tile_store(t, (vec*)out.p + j * out.column, out.row, out.column, rows, cols);
 }
 
-INLINE void solve_strip(view out, view start, view before, view before_r, integer count, const vec* l, int height, int step, int j,
+INLINE void solve_strip(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, int j,
                         int cols) {
     before_r = part(before_r, j, 0);
     int i = 0;
     for (; i + step <= height; i += step)
-        solve_tile(part(out, i, 0), part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols);
-    if (height % step) solve_tile(part(out, i, 0), part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols);
+        solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols);
+    if (height % step) solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols);
 }
 
 /* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
  * where it is 0 nothing of it is read) included. */
-INLINE void solve_any(view out, view start, view before, view before_r, integer count, const vec* l, int height, int step) {
+INLINE void solve_any(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step) {
     int j = 0;
     for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE);
     if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE);
 }
 NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any(stored(out), start, stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE);
+    solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE);
 }
 /* The same with right-hand sides, n by m, as rows. */
 NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any((view){out, 1, m}, (view){start, 1, m}, (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
+    solve_any((view){out, 1, m}, from_vectors((view){start, 1, m}), (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
               RHS_TILE);
 }

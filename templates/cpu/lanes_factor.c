@@ -11,8 +11,7 @@ _Static_assert(sizeof(factor_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 /* What the pivots of a front and of its chain leave behind. */
 typedef struct {
     vec floor;          /* smaller pivots are raised to it */
-    mask sound;         /* lanes whose pivots have all passed so far */
-    mask passed;        /* how many have, before the first that failed */
+    mask sound;         /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
     mask floors;        /* pivots raised */
     mask failed;        /* lanes whose chain has failed or was fed by a failed front */
     vec product;        /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
@@ -42,21 +41,21 @@ INLINE double log_of(double x, double e) {
 
 /* The chain of pivots is what a front waits for: the next one is a division and a multiply-add away, the square roots and
  * the test stand beside the chain. A pivot whose reciprocal overflows fails like one that is zero. */
-INLINE void pivot_tile(vec* l, view d, const vec* before_r, integer count, int j, int cols, pivots* p) {
+INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, pivots* p) {
+    mask sound = p->sound;
     tile t;
-    tile_load(t, part(d, j, j), cols, cols);
+    tile_load(t, source_part(d, j, j), cols, cols);
     const view r = stored(before_r + j * n), done = stored(l + j * n);
     tile_subtract(t, r, r, count, cols, cols, 1);
     tile_subtract(t, done, done, j, cols, cols, 1);
     UNROLL for (int c = 0; c < cols; ++c) {
-        const mask low = p->floor > t[c][c];
-        const vec pivot = choose(low, p->floor, t[c][c]), reciprocal = 1 / pivot;
+        const mask low = floored ? p->floor > t[c][c] : (mask){};
+        const vec pivot = floored ? choose(low, p->floor, t[c][c]) : t[c][c], reciprocal = 1 / pivot;
         vec root = pivot;
         UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
-        p->sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
-        p->passed -= p->sound;
-        p->floors -= low;
-        const vec scale = choose(p->sound, root * reciprocal, spread(NOT_A_NUMBER));
+        sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
+        if (floored) p->floors -= low;
+        const vec scale = choose(sound, root * reciprocal, spread(NOT_A_NUMBER));
         p->product *= take_exponent(scale, &p->exponent);
         UNROLL for (int i = c + 1; i < cols; ++i) {
             const vec scaled = t[i][c] * reciprocal;
@@ -66,31 +65,43 @@ INLINE void pivot_tile(vec* l, view d, const vec* before_r, integer count, int j
         UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= scale;
         t[c][c] = scale;
     }
+    p->sound = sound;
     UNROLL for (int i = 0; i < cols; ++i)
         UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
 }
 
-/* The column of tiles below the pivot tile. */
-INLINE void pivot_strip(vec* l, view d, const vec* before_r, integer count, int j, int cols, pivots* p) {
-    pivot_tile(l, d, before_r, count, j, cols, p);
+/* The column of tiles below a pivot tile. */
+INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols) {
     const view right = stored(before_r + j * n);
     int i = j + cols;
     for (; i + TILE <= n; i += TILE)
-        solve_tile(stored(l + i * n), part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols);
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols);
     if (n % TILE && i < n)
-        solve_tile(stored(l + i * n), part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols);
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols);
 }
 
 /* l l' = d - before_r before_r' */
-NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) {
+INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int floored, pivots* p) {
     const integer count = before_r ? n : 0;
     if (!before_r) before_r = l; /* not read */
-    p->passed = p->floors = (mask){};
-    p->sound = ~p->passed;
+    p->floors = (mask){};
+    p->sound = ~p->floors;
     int j = 0;
-    for (; j + TILE <= n; j += TILE) pivot_strip(l, d, before_r, count, j, TILE, p);
-    if (n % TILE) pivot_strip(l, d, before_r, count, j, n % TILE, p);
+    for (; j + TILE <= n; j += TILE) {
+        pivot_tile(l, d, before_r, count, j, TILE, floored, p);
+        strip_below(l, d, before_r, count, j, TILE);
+    }
+    if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, p);
     p->product = take_exponent(p->product, &p->exponent);
+}
+NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, p); }
+
+/* The same with D as it stands in the members' arrays, and r l' = e likewise. */
+NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, pivots* p) {
+    factor_pivot_any(l, (source){{}, d, TRIFOLD_D_MEMBER, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN}, before_r, 0, p);
+}
+NOINLINE void solve_original_panel(vec* r, const real* e, const vec* l) {
+    solve_any(stored(r), (source){{}, e, TRIFOLD_E_MEMBER, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN}, stored(l), stored(l), 0, l, n, TILE);
 }
 
 COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
@@ -106,6 +117,8 @@ COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lan
             for (integer j = 0; j <= i; ++j) d[i * shape.row + j * shape.column] -= slot[i * n + j];
     }
 }
+
+INLINE int adds_to_pivots(const trifold_args* args) { return args->diagonal || args->shift || args->pivot_floor > 0; }
 
 /* D with what the caller adds to its diagonal and, beyond level 0, without the updates of the separator. */
 NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
@@ -163,13 +176,30 @@ COLD void restore(const vec* kept, vec* const parts[3], mask which) {
         for (integer i = 0; parts[k] && i < AREA; ++i) parts[k][i] = choose(which, parts[k][i], kept[k * AREA + i]);
 }
 
-NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer block, integer level, pivots* p) {
+/* A lane's first row whose pivot failed, or -1. */
+INLINE integer failed_row(const vec* l, int lane) {
+    for (integer j = 0; j < n; ++j)
+        if (!(l[j * (n + 1)][lane] > 0)) return j;
+    return -1;
+}
+COLD void record_trouble(const trifold_args* args, const lanes* g, integer block, integer level, const vec* l, pivots* p) {
     for (int lane = 0; lane < LANES; ++lane) {
         if (!g->active[lane]) continue;
-        const integer member = g->member[lane], passed = p->passed[lane];
-        p->failed[lane] = -record_front(args, member, block, level, passed < n ? passed : -1, p->failed[lane] != 0);
+        const integer member = g->member[lane];
+        p->failed[lane] = -record_front(args, member, block, level, failed_row(l, lane), p->failed[lane] != 0);
         *floors_of(args, member, block) = (int)p->floors[lane];
         *block_log_determinant_of(args, member, block) = 0;
+    }
+}
+NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer block, integer level, const vec* l, pivots* p) {
+    const mask trouble = ~p->sound | p->floors | p->failed;
+    bits any = !g->all;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) any |= trouble[lane];
+    if (any) return record_trouble(args, g, block, level, l, p);
+    UNROLL for (int lane = 0; lane < LANES; ++lane) {
+        *failure_of(args, g->member[0] + lane, block) = SOUND;
+        *floors_of(args, g->member[0] + lane, block) = 0;
+        *block_log_determinant_of(args, g->member[0] + lane, block) = 0;
     }
 }
 
@@ -204,7 +234,7 @@ COLD void end_chain(const trifold_args* args, const trifold_level* level, const 
 }
 
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
-    const int updated = level->index > 0;
+    const int updated = level->index > 0, original = GATHERS_TILES && !updated && g->all && !adds_to_pivots(args);
     pivots p = {.product = spread(1)};
     vec *r = 0, *fill = 0, *y = 0;
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = (vec){};
@@ -215,11 +245,17 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
                                c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
         const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
         if (!g->all) keep(s->kept, parts);
-        const view d = assemble_pivot(s->d, args, g, block, updated, &p);
-        if (updated) join_poison(args, g, block, &p);
-        factor_pivot(parts[0], d, r_before, &p);
-        if (has_next) {
-            r = parts[1];
+        if (original) {
+            factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &p);
+        } else {
+            const view d = assemble_pivot(s->d, args, g, block, updated, &p);
+            if (updated) join_poison(args, g, block, &p);
+            factor_pivot(parts[0], d, r_before, &p);
+        }
+        if (has_next) r = parts[1];
+        if (has_next && original && c.step > 0) {
+            solve_original_panel(r, e_of(args, g->member[0], block), l);
+        } else if (has_next) {
             vec* const loaded = gathers_rows(c.step) ? r : s->e; /* in place: the caches are narrow */
             solve_panel(r, coupling_between(loaded, args, level, g, position + c.step, position), 0, 0, l);
         }
@@ -238,7 +274,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
             finish_rhs(args, g, block, y);
         }
         if (!g->all) restore(s->kept, parts, g->which);
-        record_lanes(args, g, block, level->index, &p);
+        record_lanes(args, g, block, level->index, l, &p);
         if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
     }
     end_chain(args, level, g, c, r, fill, &p);

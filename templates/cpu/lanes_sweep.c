@@ -22,7 +22,7 @@ static void forward_chain(const trifold_args* args, const trifold_level* level, 
 /* One tile of solve_back(): rows are right-hand sides, columns j .. j + cols - 1 of L' x = y - R' x_next - G' x_behind. */
 INLINE void back_tile(view x, view y, view next, const vec* r, view behind, const vec* fill, const vec* l, int j, int rows, int cols) {
     tile t;
-    tile_load(t, part(y, 0, j), rows, cols);
+    tile_load(t, from_vectors(part(y, 0, j)), rows, cols);
     const integer past = j + cols;
     tile_subtract(t, next, (view){r ? r + j : l, 1, n}, r ? n : 0, rows, cols, 0);
     tile_subtract(t, behind, (view){fill ? fill + j : l, 1, n}, fill ? n : 0, rows, cols, 0);

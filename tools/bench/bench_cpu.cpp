@@ -98,8 +98,8 @@ struct Contender {
     std::vector<double> factor_times{}, factor_solve_times{};
 };
 
-/// Rounds of every contender in turn, so that what disturbs one disturbs all. Each works for a millisecond before its times count: while
-/// the others run its data leave the caches and its threads go to sleep, which in a steady loop of calls they do not.
+/// Rounds of every contender in turn, so that what disturbs one disturbs all. Each works for a millisecond at a call before its times
+/// count: while the others run its data and code leave the caches and its threads go to sleep, which in a steady loop of calls they do not.
 void race(std::vector<Contender>& contenders, double seconds, clockid_t clock) {
     const auto time = [&](const std::function<void()>& work, int repeats) {
         const auto start = clock_seconds(clock);
@@ -108,13 +108,16 @@ void race(std::vector<Contender>& contenders, double seconds, clockid_t clock) {
     };
     const auto once = time(contenders[0].factor, 3);
     const int repeats = std::max(1, static_cast<int>(3e-4 / once));
+    const auto time_warm = [&](const std::function<void()>& work) {
+        const auto awake = clock_seconds(CLOCK_MONOTONIC) + 1e-3;
+        while (clock_seconds(CLOCK_MONOTONIC) < awake) work();
+        return time(work, repeats);
+    };
     const auto end = clock_seconds(CLOCK_MONOTONIC) + seconds;
     for (int round = 0; round < 15 || clock_seconds(CLOCK_MONOTONIC) < end; ++round)
         for (auto& contender : contenders) {
-            const auto awake = clock_seconds(CLOCK_MONOTONIC) + 1e-3;
-            while (clock_seconds(CLOCK_MONOTONIC) < awake) contender.factor();
-            contender.factor_times.push_back(time(contender.factor, repeats));
-            contender.factor_solve_times.push_back(time(contender.factor_solve, repeats));
+            contender.factor_times.push_back(time_warm(contender.factor));
+            contender.factor_solve_times.push_back(time_warm(contender.factor_solve));
         }
 }
 
