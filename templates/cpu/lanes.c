@@ -37,7 +37,7 @@ INLINE source source_part(source a, integer r, integer c) {
 }
 /* Whether tiles of D and E can be read so. */
 #define GATHERS_TILES \
-    (TILE >= PIECE && (TRIFOLD_D_ROW == 1 || TRIFOLD_D_COLUMN == 1) && (TRIFOLD_E_ROW == 1 || TRIFOLD_E_COLUMN == 1))
+    ((int)TILE >= (int)PIECE && (TRIFOLD_D_ROW == 1 || TRIFOLD_D_COLUMN == 1) && (TRIFOLD_E_ROW == 1 || TRIFOLD_E_COLUMN == 1))
 
 /* ---- register tiles. rows and cols are constants, at most TILE, wherever these are inlined ---- */
 

@@ -49,12 +49,16 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
     tile_subtract(t, r, r, count, cols, cols, 1);
     tile_subtract(t, done, done, j, cols, cols, 1);
     UNROLL for (int c = 0; c < cols; ++c) {
-        const mask low = floored ? p->floor > t[c][c] : (mask){};
-        const vec pivot = floored ? choose(low, p->floor, t[c][c]) : t[c][c], reciprocal = 1 / pivot;
+        vec pivot = t[c][c];
+        if (floored) {
+            const mask low = p->floor > pivot;
+            pivot = choose(low, p->floor, pivot);
+            p->floors -= low;
+        }
+        const vec reciprocal = 1 / pivot;
         vec root = pivot;
         UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
         sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
-        if (floored) p->floors -= low;
         const vec scale = choose(sound, root * reciprocal, spread(NOT_A_NUMBER));
         p->product *= take_exponent(scale, &p->exponent);
         UNROLL for (int i = c + 1; i < cols; ++i) {
