@@ -118,6 +118,7 @@ typedef struct {
 #define TRIFOLD_LEADING 4
 #define TRIFOLD_INTERLEAVE 1
 #define TRIFOLD_WIDTH 4
+#define TRIFOLD_HALVES 0
 #define TRIFOLD_FETCH_LINES 0
 #define TRIFOLD_FETCH_COLUMNS 4
 #define TRIFOLD_FILL 0
@@ -566,15 +567,19 @@ INLINE void solve_tile(const int H, const int W, vec* c, const real* unit, const
     }
 }
 
+INLINE void start_tile(const int H, const int W, vec* c, const panel* p, integer strip, integer j) {
+    if (SPECIAL && p->start.source)
+        load_source(H, W, c, p->start.source, p->start.leading, strip * LANES, j);
+    else
+        load_start(H, W, c, &p->start, strip, j);
+}
+
 /* A tile of a panel; or, where `left_open`, only the products that wait for nothing of its pivot tile. */
 INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, integer j, int left_open) {
     vec c[3 * WIDTH];
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j), zeros = p->upper * strip;
-    if (SPECIAL && p->start.source)
-        load_source(H, W, c, p->start.source, p->start.leading, strip * LANES, j);
-    else
-        load_start(H, W, c, &p->start, strip, j);
+    start_tile(H, W, c, p, strip, j);
     if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
     if (p->factor) {
         multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros, p->next);
@@ -662,6 +667,61 @@ NOINLINE void subtract_product(real* target, int add, const real* a, const real*
                      .multipliers = b,
                      .upper = shape & UPPER_LEFT ? LANES : 0};
     for (integer v = 0; v < VECTORS; ++v) panel_strips(&p, shape & LOWER ? v : 0, VECTORS, v * LANES, WHOLE);
+}
+
+/* Variant "tile": the tiles that begin on the diagonal. Their later columns have the first half of their first strip above it, where nobody
+ * looks; a processor that carries out a vector in two halves is spared that one. */
+#if TRIFOLD_HALVES
+enum { HALF = WIDTH / 2 };
+typedef real half __attribute__((vector_size(sizeof(vec) / 2), may_alias));
+
+/* multiply_column(); columns HALF .. of the first strip have their second halves in `below`. */
+INLINE void multiply_diagonal_column(const int H, vec* c, half* below, const real* a, const real* b) {
+    const half last = *(const half*)(a + LANES / 2);
+    multiply_column(H, HALF, c, a, b);
+    UNROLL for (int w = HALF; w < WIDTH; ++w) {
+        if (H > 1) multiply_column(H - 1, 1, c + w * H + 1, a + STRIP, b + w);
+        below[w - HALF] -= last * (b[w] - (half){});
+    }
+}
+
+INLINE void multiply_diagonal(const int H, vec* c, const real* a, const real* b, integer count, expected* next) {
+    half below[HALF];
+    UNROLL for (int w = 0; w < HALF; ++w) below[w] = ((const half*)&c[(w + HALF) * H])[1];
+    integer k = 0;
+    for (; k + 4 <= count; k += 4) {
+        fetch(next, k);
+        UNROLL for (int u = 0; u < 4; ++u) multiply_diagonal_column(H, c, below, a + (k + u) * LANES, b + (k + u) * LANES);
+    }
+    if (n % 4 != 0)
+        ROLLED for (; k < count; ++k) multiply_diagonal_column(H, c, below, a + k * LANES, b + k * LANES);
+    UNROLL for (int w = 0; w < HALF; ++w) ((half*)&c[(w + HALF) * H])[1] = below[w];
+}
+
+/* A full tile of D, but for what waits for its pivots. */
+INLINE void diagonal_tile(const int H, const panel* p, integer strip) {
+    vec c[3 * WIDTH];
+    real* target = p->target + strip * STRIP;
+    const integer j = strip * LANES;
+    start_tile(H, WIDTH, c, p, strip, j);
+    if (p->before) multiply_diagonal(H, c, p->before + strip * STRIP, p->multipliers + across(j, 0), n, p->next);
+    multiply_diagonal(H, c, target, p->factor + across(j, 0), j, p->next);
+    store_tile(H, WIDTH, c, target + j * LANES);
+}
+NOINLINE void diagonal_1(const panel* p, integer strip) { diagonal_tile(1, p, strip); }
+NOINLINE void diagonal_2(const panel* p, integer strip) { diagonal_tile(2, p, strip); }
+NOINLINE void diagonal_3(const panel* p, integer strip) { diagonal_tile(3, p, strip); }
+#endif
+
+/* The pivot tile at strip v and the strips below it, `height` in all, left open. */
+INLINE void open_diagonal(const panel* p, integer v, integer height) {
+#if TRIFOLD_HALVES
+    if (n % LANES == 0 || (v + 1) * LANES <= n) {
+        (VECTORS >= 3 && height == 3 ? diagonal_3 : VECTORS >= 2 && height == 2 ? diagonal_2 : diagonal_1)(p, v);
+        return;
+    }
+#endif
+    panel_tiles(p, v, height, v * LANES, OPEN);
 }
 
 /* Loads of D and of couplings into stored blocks, and of right-hand sides. */
@@ -896,7 +956,7 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
         const integer j = v * LANES, height = tile_height(VECTORS - v), top = v + height;
         backlog others = {&rows, j, top, VECTORS - top, 1};
         if (v > 0) others = (backlog){borders, j - LANES, 0, strips, 0};
-        panel_tiles(&rows, v, height, j, OPEN);
+        open_diagonal(&rows, v, height);
         pivots(f->factor, j, floor, raw, unit + v % 2 * LANES * LANES, &others);
         if (height > 1) panel_tiles(&rows, v + 1, height - 1, j, CLOSE);
         panel_strips(&rows, top, VECTORS, j, v > 0 ? WHOLE : CLOSE);

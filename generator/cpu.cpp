@@ -35,6 +35,12 @@ std::int64_t tile_width(const Spec& spec, const Target& target) {
     return std::min<std::int64_t>(lanes(spec, target), vector_registers(target) / 4);
 }
 
+/// Whether vectors are carried out in two halves, of which tiles on the diagonal then leave some out.
+bool halves(const Spec& spec, const Target& target) {
+    return target.arch == "znver4" && lanes(spec, target) * element_bytes(spec.precision) == 64 &&
+           tile_width(spec, target) == lanes(spec, target);
+}
+
 /// Lines fetched for the next front every so many columns of a tile's products: of what it reads, and as many of what it writes.
 struct Fetch {
     std::int64_t lines, columns;
@@ -79,7 +85,7 @@ Variant named_variant(const Spec& spec, const Target& target, const std::string&
 
 /// The templates of a variant, in the order they are pasted.
 std::vector<std::string> templates_of(const Program& program) {
-    std::vector<std::string> names{"common", "fetch", "tile", "load", "front", "sweep", "factor"};
+    std::vector<std::string> names{"common", "fetch", "tile", "diagonal", "load", "front", "sweep", "factor"};
     if (program.variant.name == "lanes")
         names = {"common", "lanes_pieces", "lanes", "lanes_arrays", "lanes_factor", "lanes_sweep", "lanes_inverse"};
     if (program.variant.name == "tile" && has_kernel(program, Phase::inverse)) names.push_back("inverse");
@@ -124,6 +130,7 @@ std::string constants(const Program& program) {
         define("LEADING", leading(spec, target));
         define("INTERLEAVE", 1);
         define("WIDTH", tile_width(spec, target));
+        define("HALVES", halves(spec, target) ? 1 : 0);
         const auto [lines, columns] = fetch(spec, target);
         define("FETCH_LINES", lines);
         define("FETCH_COLUMNS", columns);

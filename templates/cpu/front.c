@@ -113,7 +113,7 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
         const integer j = v * LANES, height = tile_height(VECTORS - v), top = v + height;
         backlog others = {&rows, j, top, VECTORS - top, 1};
         if (v > 0) others = (backlog){borders, j - LANES, 0, strips, 0};
-        panel_tiles(&rows, v, height, j, OPEN);
+        open_diagonal(&rows, v, height);
         pivots(f->factor, j, floor, raw, unit + v % 2 * LANES * LANES, &others);
         if (height > 1) panel_tiles(&rows, v + 1, height - 1, j, CLOSE);
         panel_strips(&rows, top, VECTORS, j, v > 0 ? WHOLE : CLOSE);

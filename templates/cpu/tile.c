@@ -162,15 +162,19 @@ INLINE void solve_tile(const int H, const int W, vec* c, const real* unit, const
     }
 }
 
+INLINE void start_tile(const int H, const int W, vec* c, const panel* p, integer strip, integer j) {
+    if (SPECIAL && p->start.source)
+        load_source(H, W, c, p->start.source, p->start.leading, strip * LANES, j);
+    else
+        load_start(H, W, c, &p->start, strip, j);
+}
+
 /* A tile of a panel; or, where `left_open`, only the products that wait for nothing of its pivot tile. */
 INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, integer j, int left_open) {
     vec c[3 * WIDTH];
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j), zeros = p->upper * strip;
-    if (SPECIAL && p->start.source)
-        load_source(H, W, c, p->start.source, p->start.leading, strip * LANES, j);
-    else
-        load_start(H, W, c, &p->start, strip, j);
+    start_tile(H, W, c, p, strip, j);
     if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
     if (p->factor) {
         multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros, p->next);
