@@ -24,6 +24,11 @@ bool has_fast_tensor(const Target& target) {
 
 bool splits_single(const Plan& plan, bool on_hip) { return !on_hip && plan.variant == "tile-dataflow"; }
 
+/// Products of tiles in single precision by instructions of half precision.
+bool has_halves(const Plan& plan, const Target& target) {
+    return target.backend == Backend::cuda && plan.variant == "tile-dataflow" && plan.real == 4 && has_fast_tensor(target);
+}
+
 /// Thread blocks a multiprocessor must hold for `registers` to be a thread's bound.
 std::int64_t blocks_for(std::int64_t threads, std::int64_t registers) { return std::min<std::int64_t>(65536 / (threads * registers), 16); }
 
@@ -171,6 +176,7 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
             shape.members_per_task = spec.batch;
         }
         variant.progress = tiles::counts(spec, plan.tile);
+        if (has_halves(plan, target)) variant.half_panels = has_fill(schedule) ? 3 : 2;
         variant.log_parts = plan.padded / plan.tile;
         variant.rhs_rides = false;
     }
@@ -192,6 +198,8 @@ std::string emit(const Program& program) {
         on_hip ? std::pair{"WAVE", warp_lanes(program.target)} : std::pair{"ARCH", compute_capability(program.target)},
         {"PADDED", plan.padded},
         {"TILE", plan.tile},
+        {"HALF_PANELS", program.variant.half_panels},
+        {"IN_TILES", plan.variant == "tile-dataflow" ? 1 : 0},
         {"THREADS", plan.threads},
         {"PANEL_LEADING", plan.leading},
         {"SWEEP_COLUMNS", plan.columns},
@@ -239,7 +247,8 @@ std::string emit(const Program& program) {
         add({"dataflow", "front_dataflow", "message_dataflow", "load_dataflow", "column_tile", "panel_dataflow", "stack_dataflow",
              "factor_dataflow", "sweep_dataflow"});
     if (plan.wide_levels > 0) add({"wide_dataflow"});
-    if (plan.variant == "tile-dataflow") add({"tile_tasks", "tile_products", "column_tile", "tile_pivots", "tile_factor", "tile_sweep"});
+    if (plan.variant == "tile-dataflow")
+        add({"tile_tasks", "tile_products", "tile_halves", "column_tile", "tile_pivots", "tile_factor", "tile_sweep"});
     if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
     const auto* entry = plan.variant == "dataflow"        ? "entry_dataflow"
                         : plan.variant == "tile-dataflow" ? "entry_tile_dataflow"
@@ -248,7 +257,8 @@ std::string emit(const Program& program) {
     if (plan.variant != "team") add({"finish"});
     add({"entry", entry});
     for (const auto& part : parts) {
-        if (part == "tile_tasks") text += tiles::constants(program.schedule, spec, plan.tile);  // a table, in the platform's words
+        if (part == "tile_tasks")
+            text += tiles::constants(program.schedule, spec, program.target, plan.tile);  // a table, in the platform's words
         text += fmt::format("\n{}", template_text("device/" + part + ".cuh"));
     }
     if (program.spec.precision == Precision::mixed) text += mixed_text(program.spec);

@@ -225,7 +225,7 @@ Plan tiles_flowing_plan(const Spec& spec, const Target& target, const Schedule& 
     plan_sweeps(plan, spec);
     plan.columns = std::min<std::int64_t>(spec.rhs, 4);
     plan.sweep_threads = tiles::sweep_threads;
-    plan.factor_shared = tiles::factor_shared(schedule, spec, edge);
+    plan.factor_shared = tiles::factor_shared(schedule, spec, target, edge);
     plan.sweep_shared = tiles::sweep_shared(schedule, spec, edge, plan.columns);
     return plan;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "generator/cuda_plan.hpp"
 #include "generator/program.hpp"
 
 namespace trifold::cuda::tiles {
@@ -63,6 +64,17 @@ std::int64_t sweep_tasks(const Schedule& schedule, const Spec& spec, std::int64_
 /// The task and its sources: Work in templates/device/tile_tasks.cuh.
 std::int64_t work_bytes(const Schedule& schedule) { return 80 + 32 * (2 * static_cast<std::int64_t>(schedule.levels.size()) + 2); }
 
+/// Columns of operands that come in one copy, and how many copies are on their way; measured. In single precision there is room for a third
+/// where a multiprocessor holds as many thread blocks then.
+struct Stages {
+    std::int64_t columns, count;
+};
+
+Stages stages(const Spec& spec, const Target& target, std::int64_t edge) {
+    if (spec.precision == Precision::f64) return {16, edge / 16};
+    return {32, std::max<std::int64_t>(edge / 32, shared_limit(target) > 200 * kib ? 3 : 1)};
+}
+
 std::string level_table(const Schedule& schedule) {
     std::string text = fmt::format(
         "\nstruct TaskLevel {{\n    trifold_level level;\n    int longest, panels; /* fronts of a chain; blocks beside the pivot block "
@@ -95,8 +107,11 @@ std::int64_t sweep_groups(const Schedule& schedule, const Spec& spec, std::int64
     return std::min(sweep_tasks(schedule, spec, edge), most_groups);
 }
 
-std::int64_t factor_shared(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
-    return work_bytes(schedule) + 32 + 8 * edge + edge * (2 * edge * element_bytes(spec.precision) + 32);
+std::int64_t factor_shared(const Schedule& schedule, const Spec& spec, const Target& target, std::int64_t edge) {
+    const auto [columns, count] = stages(spec, target, edge);
+    const auto real = element_bytes(spec.precision);
+    const auto square = edge * (2 * edge * real + 32), operands = count * 2 * edge * columns * real;
+    return work_bytes(schedule) + 32 + 16 * count + 16 * edge + std::max(square, operands);
 }
 
 std::int64_t sweep_shared(const Schedule& schedule, const Spec& spec, std::int64_t edge, std::int64_t columns) {
@@ -104,10 +119,10 @@ std::int64_t sweep_shared(const Schedule& schedule, const Spec& spec, std::int64
     return work_bytes(schedule) + edge * edge * real + columns * (1 + sweep_threads / row_groups) * edge * real;
 }
 
-std::string constants(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
+std::string constants(const Schedule& schedule, const Spec& spec, const Target& target, std::int64_t edge) {
     // Chains side by side: enough to fill the device, few enough for its cache.
     const auto lines = std::max<std::int64_t>(8192 / (3 * per_edge(spec, edge) * element_bytes(spec.precision)), 4);
-    const auto stage_columns = spec.precision == Precision::f64 ? 16 : 32;  // of operands that come in one copy; measured
+    const auto [stage_columns, stage_count] = stages(spec, target, edge);
     const std::pair<const char*, std::int64_t> values[] = {
         {"LEVELS", static_cast<std::int64_t>(schedule.levels.size())},
         {"TASKS", factor_tasks(schedule, spec, edge)},
@@ -117,6 +132,7 @@ std::string constants(const Schedule& schedule, const Spec& spec, std::int64_t e
         {"SWEEP_THREADS", sweep_threads},
         {"GROUP_LINES", lines},
         {"STAGE_COLUMNS", stage_columns},
+        {"STAGES", stage_count},
     };
     std::string text = "\n";
     for (const auto& [name, value] : values) text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");

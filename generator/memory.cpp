@@ -61,6 +61,7 @@ MemoryPlan plan_memory(const Program& program) {
     plan.add("factor", blocks, storage.factor, real);
     plan.add("next", blocks, storage.panel, real);
     plan.add("behind", has_fill(program.schedule) ? blocks : 0, storage.panel, real);
+    if (program.variant.name == "tile-dataflow") plan.add("halves", blocks, program.variant.half_panels * storage.factor, real);
     plan.add("update", slots, storage.update, real);
     plan.add("coupling", couplings, storage.coupling, real);
     plan.add("rhs_update", all_levels ? checked_multiply(2, blocks, "right-hand sides of the batch") : slots, storage.vector, real);

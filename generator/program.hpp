@@ -98,6 +98,7 @@ struct Variant {
     std::int64_t wide_levels = 0;    ///< with all_levels: the first levels, which have a launch of their own before that of the others
     std::int64_t row_parts = 1;      ///< that a block is cut in by mixed_phases
     std::int64_t progress = 1;       ///< with all_levels: flags or counters of a block that say what is done
+    std::int64_t half_panels = 0;    ///< panels of a block that are also kept as pairs of halves
     std::int64_t log_parts = 1;      ///< sums of logarithms of a block's pivots, each written by a task of its own
     std::int64_t words = 0;          ///< of 8 bytes that carry an element of a sweep's vectors from front to front; 0: none do
     std::int64_t message_words = 0;  ///< of a member: what fronts of a factorization send to one another beside their flags

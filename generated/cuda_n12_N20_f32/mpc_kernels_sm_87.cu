@@ -118,6 +118,8 @@ typedef struct {
 #define TRIFOLD_ARCH 87
 #define TRIFOLD_PADDED 16
 #define TRIFOLD_TILE 8
+#define TRIFOLD_HALF_PANELS 0
+#define TRIFOLD_IN_TILES 0
 #define TRIFOLD_THREADS 96
 #define TRIFOLD_PANEL_LEADING 52
 #define TRIFOLD_SWEEP_COLUMNS 1
@@ -284,6 +286,47 @@ TRIFOLD_DEVICE void wait_copies() {
 #endif
 }
 
+/* A gate of shared memory opens each time that as many arrivals as it was made for have come, and all bytes that were announced. Who waits
+ * names how often it must have opened, less one, and is never more than one opening behind. */
+typedef unsigned long long trifold_gate;
+#if TRIFOLD_ARCH >= 90
+[[maybe_unused]] constexpr bool has_bulk_copies = true;
+TRIFOLD_DEVICE unsigned shared_address(const void* at) { return static_cast<unsigned>(__cvta_generic_to_shared(at)); }
+TRIFOLD_DEVICE void make_gate(trifold_gate* gate, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(gate)), "r"(arrivals) : "memory");
+}
+TRIFOLD_DEVICE void gate_arrive(trifold_gate* gate) {
+    asm volatile("{.reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0];}" ::"r"(shared_address(gate)) : "memory");
+}
+/* An arrival that announces the bytes of copies. */
+TRIFOLD_DEVICE void gate_arrive_with(trifold_gate* gate, int bytes) {
+    asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(shared_address(gate)), "r"(bytes) : "memory");
+}
+TRIFOLD_DEVICE void gate_wait(trifold_gate* gate, unsigned turn) {
+    asm volatile("{.reg .pred open; waiting_%=: mbarrier.try_wait.parity.shared::cta.b64 open, [%0], %1; @!open bra waiting_%=;}" ::"r"(shared_address(gate)),
+                 "r"(turn % 2)
+                 : "memory");
+}
+/* One copy of a whole range from device memory, a multiple of 16 bytes, of which a gate hears. The copy engine reads and writes by another
+ * way than threads do (the async proxy): what threads have written, this one or others that it has heard of, it sees only after these fences. */
+TRIFOLD_DEVICE void copy_range(void* to, const void* from, int bytes, trifold_gate* gate) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)), "l"(from), "r"(bytes),
+                 "r"(shared_address(gate))
+                 : "memory");
+}
+TRIFOLD_DEVICE void fence_device_copies() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
+TRIFOLD_DEVICE void fence_shared_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+#else
+[[maybe_unused]] constexpr bool has_bulk_copies = false;
+TRIFOLD_DEVICE void make_gate(trifold_gate*, int) {}
+TRIFOLD_DEVICE void gate_arrive(trifold_gate*) {}
+TRIFOLD_DEVICE void gate_arrive_with(trifold_gate*, int) {}
+TRIFOLD_DEVICE void gate_wait(trifold_gate*, unsigned) {}
+TRIFOLD_DEVICE void copy_range(void*, const void*, int, trifold_gate*) {}
+TRIFOLD_DEVICE void fence_device_copies() {}
+TRIFOLD_DEVICE void fence_shared_copies() {}
+#endif
+
 /* Says that what stands there is needed soon. */
 TRIFOLD_DEVICE void prefetch(const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 
@@ -365,6 +408,34 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c0)[2], float (&c1)[2], const float 
     c0[0] += sum[0], c0[1] += sum[1], c1[0] += sum[2], c1[1] += sum[3];
 }
 
+/* Two numbers rounded to eleven digits in a word of halves, and what such a word holds. */
+TRIFOLD_DEVICE unsigned pack_halves(float low, float high) {
+    unsigned word;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+}
+TRIFOLD_DEVICE float half_of(unsigned word, bool high) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<unsigned short>(high ? word >> 16 : word)));
+    return value;
+}
+/* Four matrices of 8 by 8 halves in shared memory, whose rows of 16 bytes the lanes name, eight lanes for each: a lane gets columns 2 (lane % 4) and
+ * the next of row lane / 4. */
+TRIFOLD_DEVICE void load_matrices(unsigned (&words)[4], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+                 : "memory");
+}
+/* c += columns rows of 16 by 16 and 16 by 8 halves, operands of such matrices: columns of lines and those 8 beyond, then of the next 8 columns. */
+TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4], const unsigned (&rows)[2]) {
+#if TRIFOLD_ARCH >= 80
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(columns[0]), "r"(columns[1]), "r"(columns[2]), "r"(columns[3]), "r"(rows[0]), "r"(rows[1]));
+#endif
+}
+
 /* The same product by the names that all platforms have: c += A B' for tensor_rows rows of A and 16 of B, 4 Quads columns each. A
  * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
  * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
@@ -400,7 +471,7 @@ TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
 typedef TRIFOLD_REAL real;
 
 /* Blocks are padded to `padded` rows and columns on chip and in the workspace: pivots by the identity, everything else
- * by zeros. Workspace blocks are column-major with that leading dimension. The diagonal tiles of a factor, `tile` wide,
+ * by zeros. Workspace blocks are column-major with that leading dimension, or tile by tile (below). The diagonal tiles of a factor, `tile` wide,
  * are stored inverted, so that every triangular solve is a sequence of products. */
 constexpr int block_size = TRIFOLD_BLOCK;
 constexpr int padded = TRIFOLD_PADDED;
@@ -460,6 +531,20 @@ TRIFOLD_DEVICE real* next_of(const trifold_args& args, trifold_int member, trifo
 }
 TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return buffer<real>(args, TRIFOLD_OFFSET_BEHIND) + block_index(member, block) * storage;
+}
+
+/* Tiles of blocks that are treated tile by tile lie in one piece, column by column, so that a tile's columns are fetched by one copy; the
+ * vectors of a column stand in another order from column to column, so that operands and results meet no bank conflicts on chip. */
+constexpr bool in_tiles = TRIFOLD_IN_TILES;
+TRIFOLD_DEVICE int turned(int column) { return use_tensor ? column % 4 * 2 * vector_width : 0; }
+TRIFOLD_DEVICE int place_in_tile(int r, int c) { return c * tile + (r ^ turned(c)); }
+TRIFOLD_DEVICE trifold_int place_of_tile(int row, int column) {
+    return (static_cast<trifold_int>(column) * (padded / tile) + row) * (tile * tile);
+}
+/* Where element (r, c) of a block of the workspace stands. */
+TRIFOLD_DEVICE trifold_int place_in_block(int r, int c) {
+    if (!in_tiles) return r + static_cast<trifold_int>(c) * padded;
+    return place_of_tile(r / tile, c / tile) + place_in_tile(r % tile, c % tile);
 }
 
 /* Side 0 of a separator belongs to the chains at lower positions, side 1 to those at higher ones. */

@@ -2,7 +2,7 @@
 typedef TRIFOLD_REAL real;
 
 /* Blocks are padded to `padded` rows and columns on chip and in the workspace: pivots by the identity, everything else
- * by zeros. Workspace blocks are column-major with that leading dimension. The diagonal tiles of a factor, `tile` wide,
+ * by zeros. Workspace blocks are column-major with that leading dimension, or tile by tile (below). The diagonal tiles of a factor, `tile` wide,
  * are stored inverted, so that every triangular solve is a sequence of products. */
 constexpr int block_size = TRIFOLD_BLOCK;
 constexpr int padded = TRIFOLD_PADDED;
@@ -62,6 +62,20 @@ TRIFOLD_DEVICE real* next_of(const trifold_args& args, trifold_int member, trifo
 }
 TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return buffer<real>(args, TRIFOLD_OFFSET_BEHIND) + block_index(member, block) * storage;
+}
+
+/* Tiles of blocks that are treated tile by tile lie in one piece, column by column, so that a tile's columns are fetched by one copy; the
+ * vectors of a column stand in another order from column to column, so that operands and results meet no bank conflicts on chip. */
+constexpr bool in_tiles = TRIFOLD_IN_TILES;
+TRIFOLD_DEVICE int turned(int column) { return use_tensor ? column % 4 * 2 * vector_width : 0; }
+TRIFOLD_DEVICE int place_in_tile(int r, int c) { return c * tile + (r ^ turned(c)); }
+TRIFOLD_DEVICE trifold_int place_of_tile(int row, int column) {
+    return (static_cast<trifold_int>(column) * (padded / tile) + row) * (tile * tile);
+}
+/* Where element (r, c) of a block of the workspace stands. */
+TRIFOLD_DEVICE trifold_int place_in_block(int r, int c) {
+    if (!in_tiles) return r + static_cast<trifold_int>(c) * padded;
+    return place_of_tile(r / tile, c / tile) + place_in_tile(r % tile, c % tile);
 }
 
 /* Side 0 of a separator belongs to the chains at lower positions, side 1 to those at higher ones. */

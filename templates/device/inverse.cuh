@@ -40,7 +40,7 @@ TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& 
     for (trifold_int k = chain.length; k-- > 0;) {
         const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
         const bool has_next = k + 1 < chain.length || chain.ahead >= 0;
-        const View r{next_of(args, member, block), 1, padded}, g{behind_of(args, member, block), 1, padded};
+        const View r{next_of(args, member, block), 1, padded, true}, g{behind_of(args, member, block), 1, padded, true};
         const View own = inverse_diagonal_of(args, member, block);
         View next{}, behind{}, next_own{}, behind_own{};
         if (has_next) {

@@ -6,12 +6,16 @@ constexpr int depth_at_once = 16, band = tile > 32 ? tile : 32;
 constexpr bool inverted_bands = tile == band;  /* the factor has the bands' inverses */
 static_assert(side * side == inverse_threads, "host and device disagree");
 
-/* A block_size by block_size block: element (r, c) stands at r * row + c * column. */
+/* A block_size by block_size block: element (r, c) stands at r * row + c * column; of the factors, where they have them, in tiles. */
 struct View {
     real* at;
     int row, column;
-    TRIFOLD_METHOD View transposed() const { return {at, column, row}; }
-    TRIFOLD_METHOD real& operator()(int r, int c) const { return global_pointer(at)[r * row + c * column]; }
+    bool tiled = false;
+    TRIFOLD_METHOD View transposed() const { return {at, column, row, tiled}; }
+    TRIFOLD_METHOD real& operator()(int r, int c) const {
+        if (in_tiles && tiled) return global_pointer(at)[row == 1 ? place_in_block(r, c) : place_in_block(c, r)];
+        return global_pointer(at)[r * row + c * column];
+    }
 };
 
 struct InverseShared {
@@ -88,7 +92,7 @@ TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j
         const int r = e % band, c = e / band;
         const bool inside = j + r < padded && j + c < padded;
         real* to = inverted_bands ? shared.inverse : shared.factor;
-        to[r + c * leading] = inside ? factor[j + r + (j + c) * padded] : (r == c ? real(1) : real(0));
+        to[r + c * leading] = inside ? factor[place_in_block(j + r, j + c)] : (r == c ? real(1) : real(0));
     }
     block_sync();
     if constexpr (!inverted_bands) {
@@ -119,7 +123,7 @@ TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j
 
 /* block = block L^-1 for up to three blocks, in bands of columns from the last to the first. */
 TRIFOLD_DEVICE void divide(InverseShared& shared, const real* factor, const View (&blocks)[3], const bool (&exists)[3]) {
-    const View lower{const_cast<real*>(factor), 1, padded};
+    const View lower{const_cast<real*>(factor), 1, padded, true};
 #pragma unroll 1
     for (int j = (block_size - 1) / band * band; j >= 0; j -= band) {
         invert_band(shared, factor, j);

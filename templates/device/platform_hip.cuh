@@ -119,6 +119,17 @@ TRIFOLD_DEVICE void end_copies() {}
 template <int Pending>
 TRIFOLD_DEVICE void wait_copies() {}
 
+/* No copies of ranges, and no gates for them. */
+typedef unsigned long long trifold_gate;
+[[maybe_unused]] constexpr bool has_bulk_copies = false;
+TRIFOLD_DEVICE void make_gate(trifold_gate*, int) {}
+TRIFOLD_DEVICE void gate_arrive(trifold_gate*) {}
+TRIFOLD_DEVICE void gate_arrive_with(trifold_gate*, int) {}
+TRIFOLD_DEVICE void gate_wait(trifold_gate*, unsigned) {}
+TRIFOLD_DEVICE void copy_range(void*, const void*, int, trifold_gate*) {}
+TRIFOLD_DEVICE void fence_device_copies() {}
+TRIFOLD_DEVICE void fence_shared_copies() {}
+
 /* Most architectures have no such instruction. */
 TRIFOLD_DEVICE void prefetch(const void*) {}
 

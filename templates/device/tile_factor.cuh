@@ -1,23 +1,53 @@
 /* Factorization by tasks: the original tile less the products that earlier fronts and the tile's own columns to the left
  * contribute, then factored (on the diagonal) or times the diagonal tile's transposed inverse. */
+constexpr int shared_elements = edge * leading > 2 * stages * stage_size ? edge * leading : 2 * stages * stage_size;
 struct TileShared {
     Work work;
     Pivots pivots;
     trifold_int ready; /* what the thread that waits has found */
+    trifold_gate full[stages], empty[stages]; /* is a stage's copy there, and have all warps multiplied it? */
     double diagonal[edge];
-    alignas(16) real memory[edge * leading]; /* stages of two operands; two tiles; or the diagonal tile above the identity */
+    float scales[2][edge]; /* of the tile's rows and columns, where halves are multiplied */
+    alignas(16) real memory[shared_elements]; /* stages of two operands; two tiles; or the diagonal tile above the identity */
 };
 static_assert(sizeof(TileShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
-static_assert(stages * stage_columns == edge, "they fit");
+
+/* Copies of ranges. The stages are one sequence over all tasks of the thread block, which one warp starts and all multiply; stage `turn` has
+ * the gates and the memory turn % stages. No warp waits for another, but that warp for those that are two stages behind it. It is the one
+ * that has nothing to multiply for tiles on the diagonal, since what it does besides delays all others. */
+struct Turns {
+    unsigned now = 0, started = 0;
+};
+constexpr int starter = warps / 2;
+TRIFOLD_DEVICE void make_gates(TileShared& shared) {
+    if (thread_index() == 0)
+        for (int s = 0; s < stages; ++s) make_gate(&shared.full[s], 1), make_gate(&shared.empty[s], warps);
+    fence_shared_copies();
+    block_sync();
+}
+TRIFOLD_DEVICE trifold_gate* full_gate(TileShared& shared, unsigned turn) { return &shared.full[turn % stages]; }
+TRIFOLD_DEVICE trifold_gate* empty_gate(TileShared& shared, unsigned turn) { return &shared.empty[turn % stages]; }
+TRIFOLD_DEVICE void wait_full(TileShared& shared, unsigned turn) { gate_wait(full_gate(shared, turn), turn / stages); }
+TRIFOLD_DEVICE void leave_stage(TileShared& shared, unsigned turn) {
+    warp_sync();
+    if (thread_index() % warp_lanes == 0) gate_arrive(empty_gate(shared, turn));
+}
+
+/* The smaller of two counts, for one warp, which may then start copies of what they announce. A lane looks at either, since looks of one lane come one
+ * after another. */
+TRIFOLD_DEVICE trifold_int look_at(const trifold_int* a, const trifold_int* b) {
+    const int lane = thread_index() % warp_lanes;
+    const trifold_int seen = lane < 2 ? load_acquire(lane == 0 ? a : b) : 0, first = shuffle(seen, 0), second = shuffle(seen, 1);
+    warp_sync();
+    return first < second ? first : second;
+}
 
 /* Waits with the whole thread block until two counts are at least `wanted`; the smaller one. One warp looks: if all did, those who wait would
- * take time from those who work. A lane looks at either, since looks of one lane come one after another. Between two calls there is a barrier. */
+ * take time from those who work. Between two calls there is a barrier. */
 TRIFOLD_DEVICE trifold_int wait_together(TileShared& shared, const trifold_int* a, const trifold_int* b, trifold_int wanted) {
     if (thread_index() < warp_lanes) {
-        const trifold_int* mine = thread_index() == 0 ? a : b;
         for (;;) {
-            const trifold_int seen = thread_index() < 2 ? load_acquire(mine) : 0;
-            const trifold_int first = shuffle(seen, 0), second = shuffle(seen, 1), ready = first < second ? first : second;
+            const trifold_int ready = look_at(a, b);
             if (ready >= wanted) {
                 if (thread_index() == 0) shared.ready = ready;
                 break;
@@ -85,37 +115,129 @@ TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Ta
             }
 }
 
-/* Walks over the columns of all sources, one stage after another. */
+/* A panel as it is multiplied. */
+TRIFOLD_DEVICE real* operand_of(const trifold_args& args, trifold_int member, trifold_int block, int panel) {
+    if (!use_halves) return panel_of(args, member, block, panel);
+    return buffer<real>(args, TRIFOLD_OFFSET_HALVES) + (block_index(member, block) * half_panels + panel) * storage;
+}
+
+/* What the tile's rows and columns are scaled by, a thread for each. */
+TRIFOLD_DEVICE void find_scales(TileShared& shared, const trifold_args& args) {
+    const Task& task = shared.work.task;
+    static_assert(!use_halves || threads == 2 * edge, "a thread for each");
+    const bool is_column = thread_index() >= edge;
+    const trifold_int block = is_column || task.panel == 0 ? task.block : task.panel == 1 ? task.next : task.behind;
+    const int e = thread_index() % edge, r = (is_column ? task.column : task.row) * edge + e;
+    real diagonal = 0;
+    if (r < block_size) {
+        const real* d = global_pointer(static_cast<const real*>(args.d)) + task.member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+        diagonal = d[r * (TRIFOLD_D_ROW + TRIFOLD_D_COLUMN)] + diagonal_term(args, task.member, block, r);
+    }
+    shared.scales[is_column][e] = scale_of(diagonal);
+}
+
+/* Walks over the columns of all sources, tile by tile, of each stage by stage. */
 struct Cursor {
-    int source = 0, repeat = 0, column = 0, ready = 0;
+    int source = 0, repeat = 0, tile = 0, ready = 0; /* what comes next, and how many tiles of its rows are known to be finished */
+    int left = 0, step = stage_size;                 /* stages of the tiles at a and b that are still to be fetched */
     const real *a = nullptr, *b = nullptr;
+
+    TRIFOLD_METHOD bool find(const Work& work) {
+        while (source < work.task.sources && repeat == work.sources[source].count) ++source, repeat = 0;
+        return source < work.task.sources;
+    }
+    TRIFOLD_METHOD trifold_int block(const Source& from) const { return from.block + repeat * from.step; }
+    TRIFOLD_METHOD const trifold_int* a_count(const Work& work, const trifold_args& args) const {
+        const Source& from = work.sources[source];
+        return progress_of(args, work.task.member, block(from), from.a_panel, work.task.row);
+    }
+    TRIFOLD_METHOD const trifold_int* b_count(const Work& work, const trifold_args& args) const {
+        const Source& from = work.sources[source];
+        return progress_of(args, work.task.member, block(from), from.b_panel, work.task.column);
+    }
+    /* Goes to the tiles that come next, which are finished. */
+    TRIFOLD_METHOD void take(const Work& work, const trifold_args& args) {
+        const Task& task = work.task;
+        const Source& from = work.sources[source];
+        const int rest = from.columns - tile * edge;
+        a = operand_of(args, task.member, block(from), from.a_panel) + place_of_tile(task.row, tile);
+        b = operand_of(args, task.member, block(from), from.b_panel) + place_of_tile(task.column, tile);
+        left = (rest < edge ? rest : edge) / stage_columns;
+        ++tile;
+        if (rest <= edge) tile = ready = 0, ++repeat;
+    }
+    TRIFOLD_METHOD void advance() { --left, a += step, b += step; }
 };
 
 /* Starts the copy of the next stage; false when all have been. */
 TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifold_args& args, real* to) {
-    const Task& task = shared.work.task;
-    while (cursor.source < task.sources && cursor.repeat == shared.work.sources[cursor.source].count) ++cursor.source, cursor.repeat = 0;
-    if (cursor.source == task.sources) return false;
-    const Source& source = shared.work.sources[cursor.source];
-    if (cursor.column % edge == 0) {
-        const trifold_int block = source.block + cursor.repeat * source.step;
-        if (cursor.column == 0) {
-            cursor.a = panel_of(args, task.member, block, source.a_panel) + task.row * edge;
-            cursor.b = panel_of(args, task.member, block, source.b_panel) + task.column * edge;
-            cursor.ready = 0;
-        }
-        if (cursor.column / edge >= cursor.ready)
-            cursor.ready = static_cast<int>(wait_together(shared, progress_of(args, task.member, block, source.a_panel, task.row),
-                                                          progress_of(args, task.member, block, source.b_panel, task.column),
-                                                          task.epoch + cursor.column / edge + 1) -
-                                            task.epoch);
+    const Work& work = shared.work;
+    if (cursor.left == 0) {
+        if (!cursor.find(work)) return false;
+        const trifold_int epoch = work.task.epoch;
+        if (cursor.tile >= cursor.ready)
+            cursor.ready = static_cast<int>(wait_together(shared, cursor.a_count(work, args), cursor.b_count(work, args), epoch + cursor.tile + 1) - epoch);
+        cursor.take(work, args);
     }
-    fetch_tile<stage_columns>(to, cursor.a);
-    if (!is_pivots(task)) fetch_tile<stage_columns>(to + edge, cursor.b);
-    cursor.a += stage_columns * padded, cursor.b += stage_columns * padded;
-    cursor.column += stage_columns;
-    if (cursor.column == source.columns) cursor.column = 0, ++cursor.repeat;
+    fetch_columns<stage_columns>(to, cursor.a);
+    if (!is_pivots(work.task)) fetch_columns<stage_columns>(to + stage_size, cursor.b);
+    cursor.advance();
     return true;
+}
+
+TRIFOLD_DEVICE real* stage_at(TileShared& shared, unsigned turn) { return shared.memory + turn % stages * (2 * stage_size); }
+
+/* Goes to the tiles of the next stages, by one warp, if they are finished: those of sources, and after the last ones the inverse that a tile is
+ * multiplied with, whose columns fill the place of both. */
+TRIFOLD_DEVICE bool find_tiles(Cursor& cursor, const Work& work, const trifold_args& args) {
+    const Task& task = work.task;
+    if (cursor.find(work)) {
+        if (cursor.tile >= cursor.ready) {
+            cursor.ready = static_cast<int>(look_at(cursor.a_count(work, args), cursor.b_count(work, args)) - task.epoch);
+            if (cursor.tile >= cursor.ready) return false;
+            fence_device_copies();
+        }
+        cursor.take(work, args);
+        return true;
+    }
+    if (is_pivots(task) || cursor.source > task.sources) return false;
+    const trifold_int* pivots = progress_of(args, task.member, task.block, 0, task.column);
+    if (look_at(pivots, pivots) <= task.epoch + task.column) return false;
+    fence_device_copies();
+    cursor.a = factor_of(args, task.member, task.block) + place_of_tile(task.column, task.column);
+    cursor.b = cursor.a + stage_size;
+    cursor.left = edge / (2 * stage_columns), cursor.step = 2 * stage_size;
+    ++cursor.source;
+    return true;
+}
+
+/* Starts copies of stages by one warp, as many as there is room for and tiles are finished. */
+TRIFOLD_DEVICE void start_stages(Cursor& cursor, Turns& turns, TileShared& shared, const trifold_args& args) {
+    constexpr int bytes = stage_size * static_cast<int>(sizeof(real));
+    const bool both = !is_pivots(shared.work.task);
+#pragma unroll 1
+    for (; turns.started != turns.now + stages - 1; ++turns.started) {
+        if (cursor.left == 0 && !find_tiles(cursor, shared.work, args)) return;
+        if (thread_index() % warp_lanes == 0) {
+            trifold_gate* gate = full_gate(shared, turns.started);
+            real* to = stage_at(shared, turns.started);
+            gate_wait(empty_gate(shared, turns.started), turns.started / stages - 1);
+            copy_range(to, cursor.a, bytes, gate);
+            if (both) copy_range(to + stage_size, cursor.b, bytes, gate);
+            gate_arrive_with(gate, both ? 2 * bytes : bytes);
+        }
+        cursor.advance();
+    }
+}
+
+/* The same until `wanted` stages that are not yet multiplied are on their way. */
+TRIFOLD_DEVICE void start_stages(Cursor& cursor, Turns& turns, unsigned wanted, TileShared& shared, const trifold_args& args) {
+    if (thread_index() / warp_lanes != starter) return;
+    for (;;) {
+        start_stages(cursor, turns, shared, args);
+        if (turns.started - turns.now >= wanted) return;
+        spin();
+    }
 }
 
 /* Whether this warp's part is above the diagonal or in the padding, where there is nothing to multiply. */
@@ -125,29 +247,48 @@ TRIFOLD_DEVICE bool is_idle(const Task& task) {
     return is_padding || (is_pivots(task) && warp_row() + 32 <= warp_column());
 }
 
-/* part += all products. Ends with shared memory free. */
+/* part += all products, each stage copied by all threads. Ends with shared memory free. */
 TRIFOLD_DEVICE void add_sources(Part& part, TileShared& shared, const trifold_args& args) {
-    constexpr int size = stage_columns * leading;
     const Task& task = shared.work.task;
-    const bool pivots = is_pivots(task), idle = is_idle(task);
-    const int other = pivots ? 0 : edge;
+    const bool idle = is_idle(task);
+    const int other = is_pivots(task) ? 0 : stage_size;
     Cursor cursor;
     int started = 0;
 #pragma unroll 1
     for (int s = 0; s < stages - 1; ++s) {
-        if (fetch_stage(cursor, shared, args, shared.memory + s * size)) ++started;
+        if (fetch_stage(cursor, shared, args, shared.memory + s * (2 * stage_size))) ++started;
         end_copies();
     }
 #pragma unroll 1
     for (int s = 0; s < started; ++s) {
         wait_copies<stages - 2>();
         block_sync();
-        if (fetch_stage(cursor, shared, args, shared.memory + (s + stages - 1) % stages * size)) ++started;
+        if (fetch_stage(cursor, shared, args, shared.memory + (s + stages - 1) % stages * (2 * stage_size))) ++started;
         end_copies();
-        const real* stage = shared.memory + s % stages * size;
-        if (!idle) multiply_tiles<stage_columns>(part, stage, stage + other);
+        const real* stage = shared.memory + s % stages * (2 * stage_size);
+        if (!idle) multiply_stage(part, stage, stage + other);
     }
     wait_copies<0>();
+    block_sync();
+}
+
+/* The same by copies of ranges. */
+TRIFOLD_DEVICE void add_ranges(Part& part, Cursor& cursor, Turns& turns, TileShared& shared, const trifold_args& args) {
+    const Work& work = shared.work;
+    const bool idle = is_idle(work.task);
+    const int other = is_pivots(work.task) ? 0 : stage_size;
+#pragma unroll 1
+    for (int s = 0; s < work.task.sources; ++s) {
+        const unsigned end = turns.now + static_cast<unsigned>(work.sources[s].count * (work.sources[s].columns / stage_columns));
+#pragma unroll 1
+        while (turns.now != end) {
+            start_stages(cursor, turns, 1, shared, args);
+            wait_full(shared, turns.now);
+            const real* stage = stage_at(shared, turns.now);
+            if (!idle) multiply_stage(part, stage, stage + other);
+            leave_stage(shared, turns.now++);
+        }
+    }
     block_sync();
 }
 
@@ -207,44 +348,89 @@ TRIFOLD_FUNCTION void factor_diagonal(TileShared& shared, const trifold_args& ar
     Verdict before{};
     if (reports) before = verdict_before(shared.work, args);
     start_pivots(shared.pivots, args, task.member, task.block);
-    real* to = factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.column) * edge * (padded + 1);
+    real* to = factor_of(args, task.member, task.block) + place_of_tile(task.column, task.column);
     invert_tile(shared.memory, task.column * edge, shared.pivots, shared.diagonal, to);
     if (thread_index() == threads - 1) report_tile(shared, args, before);
 }
 
-/* The tile in shared memory times the transposed inverse of its column's diagonal tile. */
+/* The tile times the transposed inverse of its column's diagonal tile. */
 TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_args& args) {
     const Task& task = shared.work.task;
-    real* inverse = shared.memory + edge;
+    real* inverse = shared.memory + tile_size;
     const trifold_int* pivot = progress_of(args, task.member, task.block, 0, task.column);
+    store_tile<-1>(shared.memory, part, place_in_tile);
     wait_together(shared, pivot, pivot, task.epoch + task.column + 1);
-    fetch_tile<edge, use_tensor>(inverse, factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.column) * edge * (padded + 1));
+    fetch_columns<edge>(inverse, factor_of(args, task.member, task.block) + place_of_tile(task.column, task.column));
     end_copies();
     wait_copies<0>();
     block_sync();
     part.clear();
-    if (!is_padded || !is_idle(task)) multiply_tiles<edge, true>(part, shared.memory, inverse);
-    store_tile<1>(panel_of(args, task.member, task.block, task.panel) + task.row * edge + static_cast<trifold_int>(task.column) * edge * padded, padded, part);
+    if (!is_padded || !is_idle(task)) multiply_tiles(part, shared.memory, inverse, use_tensor ? warp_column() + warp_columns : edge);
+}
+
+/* The same where the inverse comes in stages; the tile stands in the memory of those that follow. */
+TRIFOLD_DEVICE void divide_range(Part& part, Cursor& cursor, Turns& turns, TileShared& shared, const trifold_args& args) {
+    constexpr int columns = 2 * stage_columns; /* of a stage, which has the place of both operands */
+    constexpr unsigned parts = edge / columns;
+    static_assert(2 * parts <= stages, "room for both");
+    const unsigned tile_turn = turns.now + parts;
+    store_tile<-1>(shared.memory, part, [&](int r, int c) {
+        const unsigned turn = tile_turn + static_cast<unsigned>(c / columns);
+        return static_cast<int>(turn % stages) * (2 * stage_size) + place_in_tile(r, c % columns);
+    });
+    start_stages(cursor, turns, parts, shared, args);
+    block_sync();
+    part.clear();
+    const bool idle = is_padded && is_idle(shared.work.task);
+#pragma unroll 1
+    for (unsigned k = 0; k < parts; ++k) {
+        wait_full(shared, turns.now);
+        const int left = use_tensor ? warp_column() + warp_columns - static_cast<int>(k) * columns : edge; /* zeros beyond */
+        if (!idle) multiply_tiles(part, stage_at(shared, tile_turn + k), stage_at(shared, turns.now), left < columns ? left : columns);
+        leave_stage(shared, turns.now++);
+    }
+}
+
+/* One task. */
+TRIFOLD_DEVICE void factor_tile(Turns& turns, TileShared& shared, const trifold_args& args) {
+    const Task& task = shared.work.task;
+    if (use_halves) find_scales(shared, args);
+    find_sources(shared.work);
+    Part part;
+    Cursor cursor;
+    if (has_bulk_copies) start_stages(cursor, turns, 0, shared, args);
+    load_original(part, args, task); /* while the sources are under way, although sums of products alone are rounded less */
+    if (use_halves) scale_part<false>(part, shared.scales[0], shared.scales[1]);
+    if (has_bulk_copies)
+        add_ranges(part, cursor, turns, shared, args);
+    else
+        add_sources(part, shared, args);
+    if (use_halves) scale_part<true>(part, shared.scales[0], shared.scales[1]);
+    if (is_pivots(task)) {
+        store_tile<-1>(shared.memory, part, [](int r, int c) { return r + c * leading; });
+        factor_diagonal(shared, args);
+        return;
+    }
+    if (has_bulk_copies)
+        divide_range(part, cursor, turns, shared, args);
+    else
+        divide_tile(part, shared, args);
+    const trifold_int at = place_of_tile(task.row, task.column);
+    store_tile<1>(panel_of(args, task.member, task.block, task.panel) + at, part, place_in_tile);
+    if (use_halves) store_halves(operand_of(args, task.member, task.block, task.panel) + at, part, shared.scales[0]);
 }
 
 TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
     TileShared& shared = *static_cast<TileShared*>(shared_memory());
     const Task& task = shared.work.task;
+    Turns turns;
+    if (has_bulk_copies) make_gates(shared);
 #pragma unroll 1
     while (claim_task(shared.work, args, Kind::factor)) {
-        if (task.exists) {
-            find_sources(shared.work);
-            Part part;
-            load_original(part, args, task); /* while the sources are under way, although sums of products alone are rounded less */
-            add_sources(part, shared, args);
-            store_tile<-1>(shared.memory, leading, part);
-            if (is_pivots(task))
-                factor_diagonal(shared, args);
-            else
-                divide_tile(part, shared, args);
-        }
+        if (task.exists) factor_tile(turns, shared, args);
         double* log_sum = log_sum_of(args, task);
         const int left = block_size - task.column * edge;
+        fence_shared_copies(); /* the next task's copies overwrite what this one has written */
         end_task(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1, task.exists);
         if (log_sum != nullptr && thread_index() / warp_lanes == warps - 1) sum_logarithms(log_sum, shared.diagonal, left); /* nobody waits for it */
     }

@@ -4,6 +4,7 @@
  *
  * One warp has the column tile (column_tile.cuh), a lane up to two of its rows; meanwhile the others bring the columns further right up
  * to date. */
+constexpr int leading = 2 * edge + 32 / static_cast<int>(sizeof(real)); /* free of bank conflicts */
 constexpr int column_tiles = edge / 8, row_sets = (edge + warp_lanes - 1) / warp_lanes;
 
 /* Column tile t, by one warp. */
@@ -93,7 +94,7 @@ TRIFOLD_DEVICE void store_inverse(real* to, const real* square, int t, int worke
         real v[vector_width];
 #pragma unroll
         for (int k = 0; k < vector_width; ++k) v[k] = square[edge + r + (c + k) * leading];
-        store_vector(to + c + r * padded, v);
+        store_vector(to + place_in_tile(c, r), v);
     }
 }
 

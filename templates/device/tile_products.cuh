@@ -1,7 +1,7 @@
-/* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands stand in shared memory column by column, B below A, with a
- * leading dimension free of bank conflicts, and come there in stages by asynchronous copies. */
-constexpr int leading = 2 * edge + 32 / static_cast<int>(sizeof(real));
-constexpr int stage_columns = TRIFOLD_STAGE_COLUMNS, stages = edge / stage_columns; /* columns of a copy, and copies in flight */
+/* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands come to shared memory in stages, some columns of A and then
+ * as many of B, by copies of whole ranges that one thread starts, or where there are none, by asynchronous copies of all threads. */
+constexpr int stage_columns = TRIFOLD_STAGE_COLUMNS, stages = TRIFOLD_STAGES; /* columns of a copy, and copies in flight */
+constexpr int tile_size = edge * edge, stage_size = edge * stage_columns; /* the latter of each operand */
 constexpr int warps = threads / warp_lanes;
 static_assert(warps * 16 == edge && warps * warp_lanes == threads, "a warp for every 16 rows");
 
@@ -52,7 +52,7 @@ constexpr int quads = sizeof(real) == 8 ? 2 : 4, step_columns = 4 * quads;
 template <int Lines>
 TRIFOLD_DEVICE void load_lines(real (&lines)[Lines][quads], const real* from) {
 #pragma unroll
-    for (int i = 0; i < quads; ++i, from += 4 * leading) {
+    for (int i = 0; i < quads; ++i, from += 4 * edge) {
         real v[Lines] = {*from};
         if constexpr (Lines == vector_width) load_vector(v, from);
 #pragma unroll
@@ -92,40 +92,41 @@ struct Operands {
     }
 };
 
-/* part += a b' over `Columns` columns in shared memory. `Lower`: b is square and zero above its diagonal. */
-template <int Columns, bool Lower = false, class P> /* a template, so that only one branch must make sense */
-TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b) {
+/* part += a b' over columns in shared memory, a multiple of 16. */
+template <class P> /* a template, so that only one branch must make sense */
+TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b, int columns) {
     if constexpr (use_tensor) {
-        const real* x = a + warp_row() + vector_of_line(tensor_row()) * row_lines + tensor_depth() * leading;
-        const real* y = b + warp_column() + tensor_column() * column_lines + tensor_depth() * leading;
+        const real* x = a + place_in_tile(warp_row() + vector_of_line(tensor_row()) * row_lines, tensor_depth());
+        const real* y = b + place_in_tile(warp_column() + tensor_column() * column_lines, tensor_depth());
         constexpr int together = 16 / step_columns; /* steps whose operands are loaded before the first is multiplied */
 #pragma unroll 1
-        for (int k = 0; k < (Lower ? warp_column() + warp_columns : Columns); k += 16, x += 16 * leading, y += 16 * leading) {
+        for (int k = 0; k < columns; k += 16, x += 16 * edge, y += 16 * edge) {
             Operands<real> operands[together];
 #pragma unroll
-            for (int s = 0; s < together; ++s) operands[s].load(x + s * step_columns * leading, y + s * step_columns * leading);
+            for (int s = 0; s < together; ++s) operands[s].load(x + s * step_columns * edge, y + s * step_columns * edge);
 #pragma unroll
             for (int s = 0; s < together; ++s) operands[s].multiply(part);
         }
     } else {
-        multiply_strips<Columns>(part.at, a + part_row(0), row_lanes * vector_width, leading, b + part_column(0), leading);
+#pragma unroll 1
+        for (int k = 0; k < columns; k += 16)
+            multiply_strips<16>(part.at, a + part_row(0) + k * edge, row_lanes * vector_width, edge, b + part_column(0) + k * edge, edge);
     }
 }
 
-/* Starts the copy of `Columns` columns of a tile's rows of a block in the workspace; `Lower`: but for the upper right quarter. */
-template <int Columns, bool Lower = false>
-TRIFOLD_DEVICE void fetch_tile(real* to, const real* from) {
-    constexpr int vectors = edge / vector_width;
+/* Starts the copy of some columns of a tile, by all threads. */
+template <int Columns>
+TRIFOLD_DEVICE void fetch_columns(real* to, const real* from) {
 #pragma unroll
-    for (int u = 0; u < vectors * Columns / threads; ++u) {
-        const int e = thread_index() + u * threads, r = e % vectors * vector_width, c = e / vectors;
-        if (!Lower || r >= warp_columns || c < warp_columns) copy_async(to + r + c * leading, from + r + c * padded);
+    for (int u = 0; u < edge * Columns / vector_width / threads; ++u) {
+        const int e = (thread_index() + u * threads) * vector_width;
+        copy_async(to + e, from + e);
     }
 }
 
-/* The tile, or with Sign -1 what is to be subtracted from nothing, to memory, column by column. */
-template <int Sign>
-TRIFOLD_DEVICE void store_tile(real* to, int to_leading, Part& part) {
+/* The tile, or with Sign -1 what is to be subtracted from nothing, column by column: element (r, c) to to[place(r, c)]. */
+template <int Sign, class Place>
+TRIFOLD_DEVICE void store_tile(real* to, Part& part, const Place& place) {
 #pragma unroll
     for (int c = 0; c < part_columns; ++c)
 #pragma unroll
@@ -133,6 +134,6 @@ TRIFOLD_DEVICE void store_tile(real* to, int to_leading, Part& part) {
             real v[vector_width];
 #pragma unroll
             for (int k = 0; k < vector_width; ++k) v[k] = Sign * part.value(c, q, k);
-            store_vector(to + part_row(q) + part_column(c) * to_leading, v);
+            store_vector(to + place(part_row(q), part_column(c)), v);
         }
 }

@@ -11,9 +11,9 @@ struct Piece {
 };
 TRIFOLD_DEVICE int piece_row() { return thread_index() % row_groups * vector_width; }
 TRIFOLD_DEVICE int piece_column() { return thread_index() / row_groups * piece_columns; }
-TRIFOLD_DEVICE void load_piece(Piece& piece, const real* tile_at, int leading) {
+TRIFOLD_DEVICE void load_piece(Piece& piece, const real* tile_at) {
 #pragma unroll
-    for (int k = 0; k < piece_columns; ++k) load_vector(piece.at[k], tile_at + piece_row() + (piece_column() + k) * leading);
+    for (int k = 0; k < piece_columns; ++k) load_vector(piece.at[k], tile_at + place_in_tile(piece_row(), piece_column() + k));
 }
 
 struct SweepShared {
@@ -89,14 +89,14 @@ TRIFOLD_DEVICE void add_forward(Sums<true>& sums, const trifold_args& args, cons
 #pragma unroll 1
     for (int repeat = 0; repeat < source.count; ++repeat) {
         const trifold_int block = source.block + repeat * source.step;
-        const real* panel = panel_of(args, task.member, block, source.a_panel) + task.row * edge;
+        const real* panel = panel_of(args, task.member, block, source.a_panel) + place_of_tile(task.row, 0);
         const real* results = result_of(args, task.member, block, columns.first);
         const trifold_int* count = swept_of(args, task.member, block, Kind::forward);
         int ready = 0;
 #pragma unroll 1
         for (int k = 0; k * edge < source.columns; ++k) {
             Piece piece;
-            load_piece(piece, panel + static_cast<trifold_int>(k) * edge * padded, padded);
+            load_piece(piece, panel + place_of_tile(0, k));
             if (k >= ready) ready = static_cast<int>(wait_for(count, task.epoch + k + 1) - task.epoch);
             sums.add(piece, results + k * edge, padded, columns.count);
         }
@@ -108,12 +108,12 @@ TRIFOLD_DEVICE void add_backward(Sums<false>& sums, const trifold_args& args, co
                                  Columns columns) {
     const real* results = result_of(args, task.member, block, columns.first);
     const trifold_int* count = swept_of(args, task.member, block, Kind::backward);
-    panel += static_cast<trifold_int>(task.column) * edge * padded;
+    panel += place_of_tile(0, task.column);
     int ready = 0;
 #pragma unroll 1
     for (int k = tiles - 1; k >= first; --k) {
         Piece piece;
-        load_piece(piece, panel + k * edge, padded);
+        load_piece(piece, panel + place_of_tile(k, 0));
         if (tiles - 1 - k >= ready) ready = static_cast<int>(wait_for(count, task.epoch + tiles - k) - task.epoch);
         sums.add(piece, results + k * edge, padded, columns.count);
     }
@@ -148,10 +148,12 @@ TRIFOLD_DEVICE void add_quadratic(const SweepShared& shared, const trifold_args&
 /* Starts the copy of what the last step needs, so that it is there when the last source comes. */
 TRIFOLD_DEVICE void fetch_inverse(SweepShared& shared, const trifold_args& args) {
     const Task& task = shared.work.task;
-    const real* from = factor_of(args, task.member, task.block) + static_cast<trifold_int>(task.row) * edge * (padded + 1);
+    const real* from = factor_of(args, task.member, task.block) + place_of_tile(task.row, task.row);
 #pragma unroll
-    for (int k = 0; k < piece_columns; ++k)
-        copy_async(shared.inverse + piece_row() + (piece_column() + k) * edge, from + piece_row() + (piece_column() + k) * padded);
+    for (int k = 0; k < piece_columns; ++k) {
+        const int at = piece_row() + (piece_column() + k) * edge; /* the thread's own, in another order */
+        copy_async(shared.inverse + at, from + at);
+    }
     end_copies();
 }
 
@@ -168,7 +170,7 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
     wait_copies<0>();
     sums.finish(shared, columns.count, [&](real sum, int r, int c) { shared.vector[c][r] = b - sum; });
     Piece inverse;
-    load_piece(inverse, shared.inverse, edge);
+    load_piece(inverse, shared.inverse);
     sums = {};
     sums.add(inverse, shared.vector[0], edge, columns.count);
     sums.finish(shared, columns.count, [&](real sum, int r, int c) {

@@ -253,6 +253,35 @@ TEST_CASE("a missing wait for a copy is seen") {
         {.threads = 32}, "race on shared memory");
 }
 
+TEST_CASE(
+    "a gate tells of copies of ranges; a missing wait at it is a race, and bytes that were announced and do not come are waited for") {
+    const std::string gates =
+        "trifold_gate *full = reinterpret_cast<trifold_gate*>(shared + 60), *empty = full + 1;\n"
+        "if (t == 0) make_gate(full, 1), make_gate(empty, 2);\nmemory[t] = t;\nblock_sync();\n";
+    const auto copy = [](const std::string& bytes) {
+        return "if (t == 0) { copy_range(shared, memory, 256, full); gate_arrive_with(full, " + bytes + "); }\n";
+    };
+    check_fault(gates + copy("256") + "if (!planted) gate_wait(full, 0);\nmemory[64 + t] = shared[t % 32];", {.threads = 64},
+                "race on shared memory");
+    check_fault(gates + copy("planted ? 512 : 256") + "gate_wait(full, 0);\nmemory[64 + t] = shared[t % 32];", {.threads = 64},
+                "spin on a flag");
+    const auto outcome =
+        SmallKernel(gates + copy("256") + "gate_wait(full, 0);\nmemory[64 + t] = shared[t % 32];").run(false, {.threads = 64});
+    for (std::size_t t = 0; t < 64; ++t) CHECK(outcome.memory[64 + t] == static_cast<double>(t % 32));
+    // Again and again into the same memory: not before both waves have read what is there.
+    SmallKernel ring(
+        gates +
+        "for (unsigned turn = 0; turn < 3; ++turn) {\n  if (t == 0) {\n    if (!planted) gate_wait(empty, turn - 1);\n"
+        "    copy_range(shared, memory, 256, full);\n    gate_arrive_with(full, 256);\n  }\n"
+        "  gate_wait(full, turn);\n  memory[64 + t] = shared[t % 32];\n  warp_sync();\n  if (t % 32 == 0) gate_arrive(empty);\n}");
+    for (const auto order : {trifold::test::Order::forward, trifold::test::Order::reverse, trifold::test::Order::random}) {
+        const auto sound = ring.run(false, {.threads = 64}, {order});
+        CHECK_MESSAGE(sound.sound(), sound.all());
+        const auto faulty = ring.run(true, {.threads = 64}, {order});
+        CHECK((faulty.says("race on shared memory") || faulty.says("a gate has opened again")));
+    }
+}
+
 TEST_CASE("a cluster's barrier orders its blocks") {
     check_fault(
         "memory[32 * block + t] = t;\nif (planted) block_sync(); else cluster_sync();\nmemory[128 + 32 * block + t] = memory[32 * (1 - "

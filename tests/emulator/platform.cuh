@@ -111,6 +111,39 @@ TRIFOLD_MACHINE void wait_copies() {
     emulator->wait_copies(Pending);
 }
 
+/* A gate counts arrivals, and bytes copied less those announced. A copy lands at once: who does not wait for its gate races with it. */
+#if defined(TRIFOLD_ARCH) && TRIFOLD_ARCH < 90
+[[maybe_unused]] constexpr bool has_bulk_copies = false;
+#else
+[[maybe_unused]] constexpr bool has_bulk_copies = true;
+#endif
+struct alignas(8) trifold_gate {
+    unsigned count, arrivals : 7;
+    int bytes : 25;
+};
+TRIFOLD_MACHINE void make_gate(trifold_gate* gate, int arrivals) { *gate = {0, static_cast<unsigned>(arrivals), 0}; }
+TRIFOLD_MACHINE void gate_arrive(trifold_gate* gate) { emulator->claim(&gate->count, sizeof gate->count, 1, TRIFOLD_HERE); }
+TRIFOLD_MACHINE void gate_arrive_with(trifold_gate* gate, int bytes) {
+    gate->bytes -= bytes;
+    emulator->claim(&gate->count, sizeof gate->count, 1, TRIFOLD_HERE);
+}
+TRIFOLD_MACHINE void gate_wait(trifold_gate* gate, unsigned turn) {
+    for (unsigned count = 0;;) {
+        emulator->load_acquire(&gate->count, &count, sizeof count, TRIFOLD_HERE);
+        if (count >= gate->arrivals * (turn + 2)) emulator->fail("a gate has opened again before this wait for it", TRIFOLD_HERE);
+        if (gate->bytes == 0 && count >= gate->arrivals * (turn + 1)) return;
+    }
+}
+TRIFOLD_MACHINE void copy_range(void* to, const void* from, int bytes, trifold_gate* gate) {
+    check_aligned(to), check_aligned(from);
+    if (bytes % 16 != 0) emulator->fail("a range of a size that is no multiple of 16", TRIFOLD_HERE);
+    if (emulator->access != nullptr) emulator->access(from, bytes, 0, TRIFOLD_HERE), emulator->access(to, bytes, 1, TRIFOLD_HERE);
+    __builtin_memcpy(to, from, static_cast<unsigned long>(bytes));
+    gate->bytes += bytes;
+}
+TRIFOLD_DEVICE void fence_device_copies() {}
+TRIFOLD_DEVICE void fence_shared_copies() {}
+
 /* As inaccurate as the hardware's. */
 TRIFOLD_DEVICE double approximate_rsqrt(double d) { return 1 / sqrt(d) * (1 + 1e-7); }
 TRIFOLD_DEVICE float approximate_rsqrt(float d) { return 1 / sqrtf(d) * (1 + 1e-7f); }
@@ -136,6 +169,56 @@ TRIFOLD_MACHINE void tensor_multiply(T (&c0)[2], T (&c1)[2], const T (&columns)[
                 const T row = all[(lane % 4 * 2 + v) * 4 + t].rows[i];
                 c0[v] += all[lane / 4 * 4 + t].columns[0][i] * row;
                 c1[v] += all[lane / 4 * 4 + t].columns[1][i] * row;
+            }
+}
+
+/* Halves, by arithmetic: eleven digits, at most 65504, and below 2^-14 multiples of 2^-24. */
+TRIFOLD_DEVICE unsigned half_bits(float x) {
+    const unsigned sign = __builtin_signbit(x) ? 0x8000u : 0u;
+    const float size = fabsf(x);
+    if (!(size < INFINITY)) return sign | (size > 0 ? 0x7c00u : 0x7e00u);
+    int exponent = 0;
+    frexpf(size, &exponent);
+    if (size == 0 || exponent < -13) exponent = -13;
+    const auto digits = static_cast<unsigned>(nearbyintf(ldexpf(size, 11 - exponent)));
+    const unsigned bits = digits + (static_cast<unsigned>(exponent + 13) << 10); /* the first digit counts in the exponent */
+    return sign | (bits < 0x7c00u ? bits : 0x7c00u);
+}
+TRIFOLD_DEVICE unsigned pack_halves(float low, float high) { return half_bits(low) | half_bits(high) << 16; }
+TRIFOLD_DEVICE float half_of(unsigned word, bool high) {
+    const unsigned bits = high ? word >> 16 : word & 0xffffu, exponent = bits >> 10 & 31, digits = bits & 0x3ff;
+    const float size = exponent == 31 ? (digits != 0 ? NAN : INFINITY)
+                                      : ldexpf(static_cast<float>(digits + (exponent > 0 ? 1024 : 0)), (exponent > 0 ? static_cast<int>(exponent) : 1) - 25);
+    return (bits & 0x8000u) != 0 ? -size : size;
+}
+/* Four matrices of 8 by 8 halves: eight lanes name the rows of each. */
+struct MatrixRows {
+    const unsigned* of[4];
+};
+TRIFOLD_MACHINE MatrixRows rows_of_lane(const void* row) {
+    const auto* all = static_cast<const unsigned* const*>(emulator->exchange(&row, sizeof row, TRIFOLD_HERE));
+    const int line = thread_index() % warp_lanes / 4;
+    return {{all[line], all[8 + line], all[16 + line], all[24 + line]}};
+}
+TRIFOLD_VECTOR void load_matrices(unsigned (&words)[4], const void* row) {
+    check_aligned(row);
+    const MatrixRows rows = rows_of_lane(row);
+    for (int m = 0; m < 4; ++m) words[m] = rows.of[m][thread_index() % 4];
+}
+struct HalfOperands {
+    unsigned columns[4], rows[2];
+};
+TRIFOLD_MACHINE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4], const unsigned (&rows)[2]) {
+    HalfOperands mine;
+    __builtin_memcpy(mine.columns, columns, sizeof columns);
+    __builtin_memcpy(mine.rows, rows, sizeof rows);
+    const auto* all = static_cast<const HalfOperands*>(emulator->exchange(&mine, sizeof mine, TRIFOLD_HERE));
+    const int lane = thread_index() % warp_lanes;
+    for (int t = 0; t < 4; ++t)
+        for (int k = 0; k < 4; ++k)
+            for (int r = 0; r < 4; ++r) {
+                const unsigned column = all[lane / 4 * 4 + t].columns[k / 2 * 2 + r / 2], row = all[(lane % 4 * 2 + r % 2) * 4 + t].rows[k / 2];
+                c[r] += half_of(column, k % 2 == 1) * half_of(row, k % 2 == 1);
             }
 }
 

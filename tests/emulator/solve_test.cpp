@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "tests/emulator/accuracy.hpp"
+#include "tests/emulator/fixture.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -170,7 +173,38 @@ TEST_CASE("tile dataflow solves blocks of several tiles on the emulated GPU") {
     check_solves({.block = 65, .horizon = 2, .batch = 2}, "multi-stage", "tile-dataflow", "cuda:sm_90");
     check_solves({.block = 97, .horizon = 3, .rhs = 3}, "twisted:2", "tile-dataflow", "cuda:sm_120");
     check_solves({.block = 130, .horizon = 1}, "sequential", "tile-dataflow", "cuda:sm_90");
+    check_solves({.block = 70, .horizon = 3}, "multi-stage", "tile-dataflow", "cuda:sm_80");  // without copies of ranges
     check_solves({.block = 37, .horizon = 3}, "multi-stage", "tile-dataflow", "cuda:sm_75");  // smaller tiles, in double precision
+}
+
+TEST_CASE("tile dataflow in halves takes rows of very different size: powers of two change no digit of the solution") {
+    const Spec spec{.block = 70, .horizon = 3, .precision = Precision::f32};
+    const EmulatedUnit unit(generate(spec, parse_target("cuda:sm_90"), {.schedule = "multi-stage", .variant = "tile-dataflow"}));
+    auto systems = random_systems(spec, 5);
+    const auto solution = [&] {
+        const auto user = arrays<float>(spec, systems);
+        std::vector<float> x(user.b.size());
+        Workspace workspace(unit.program());
+        unit.run(Operation::factor_solve, arguments(spec, user, x, workspace));
+        return x;
+    };
+    const auto expected = solution();
+    const auto scale = [&](std::int64_t block, std::int64_t r) { return std::ldexp(1.0, static_cast<int>((block * 7 + r * 5) % 21) - 10); };
+    auto& system = systems[0];
+    for (std::int64_t i = 0; i < spec.horizon; ++i)
+        for (std::int64_t r = 0; r < spec.block; ++r) {
+            const auto k = static_cast<std::size_t>(i);
+            system.d[k].row(r) *= scale(i, r), system.d[k].col(r) *= scale(i, r);
+            if (i + 1 < spec.horizon) system.e[k].col(r) *= scale(i, r);
+            if (i > 0) system.e[k - 1].row(r) *= scale(i, r);
+            system.b.row(i * spec.block + r) *= scale(i, r);
+        }
+    const auto x = solution();
+    for (std::int64_t i = 0; i < spec.horizon * spec.block; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        CHECK(x[k] * static_cast<float>(scale(i / spec.block, i % spec.block)) == expected[k]);
+    }
+    for (const auto& finding : unit.findings()) FAIL_CHECK(finding);
 }
 
 TEST_CASE("tile dataflow solves where a level's fronts go side by side in several groups") {

@@ -216,6 +216,18 @@ TEST_CASE("a launch of tiles has a task for each, which no more thread blocks sh
     CHECK(large.operations.at(Operation::factor)[0].level.chains == 1024);
 }
 
+TEST_CASE("panels are also kept as halves in single precision where tiles are multiplied by tensor instructions") {
+    const auto bytes = [](Precision precision, const Target& target, const std::string& schedule) {
+        const auto program =
+            generate({.block = 130, .horizon = 5, .precision = precision}, target, {.schedule = schedule, .variant = "tile-dataflow"});
+        return buffer(program, "halves").bytes;
+    };
+    CHECK(bytes(Precision::f32, cuda, "multi-stage") == 5 * 3 * 192 * 192 * 4);
+    CHECK(bytes(Precision::f32, cuda, "sequential") == 5 * 2 * 192 * 192 * 4);
+    CHECK(bytes(Precision::f64, cuda, "multi-stage") == 0);
+    CHECK(bytes(Precision::f32, {Backend::cuda, "sm_120"}, "multi-stage") == 0);
+}
+
 TEST_CASE("auto takes variant tile-dataflow for large blocks where CUDA has the shared memory for the larger tiles") {
     const auto variant_of = [](std::int64_t block, Precision precision, const Target& target, const char* variant) {
         return generate({.block = block, .horizon = 9, .precision = precision}, target, {.schedule = "twisted:3", .variant = variant})
