@@ -138,7 +138,7 @@ typedef struct {
 #define TRIFOLD_OVERLAPS 1
 #define TRIFOLD_MESSAGE_LEVEL 0
 #define TRIFOLD_MESSAGE_FRONTS 16
-#define TRIFOLD_SHARED_FACTOR 2240
+#define TRIFOLD_SHARED_FACTOR 2368
 #define TRIFOLD_WIDE_LEVELS 0
 #define TRIFOLD_SHARED_WIDE 0
 #define TRIFOLD_WIDE_THREADS 0
@@ -1188,7 +1188,7 @@ constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_S
 constexpr int strip_columns = use_tensor ? tensor_rows : warp_lanes / 4; /* a warp multiplies bands of 16 rows by strips of these */
 constexpr int bands = (padded + 15) / 16, strips = padded / strip_columns;
 static_assert(padded % strip_columns == 0, "strips are whole, bands may lack their second half");
-constexpr int lower_squares = bands * (bands + 1) / 2, lower_rounds = (lower_squares + warps - 1) / warps;
+constexpr int lower_squares = bands * (bands + 1) / 2;
 static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
 
 /* [R; G] in the stack's registers, where results of tensor instructions are operands of others as they stand; in single precision too
@@ -1212,26 +1212,34 @@ constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 
 /* Named barriers from `first` on, at each of which `party` threads meet: tile t is there for the stack, its pivots' warp only arrives; the warps
  * of the stack have met; a tile is there for the next, even ones and odd ones, so that the pivots' warps need not wait for a stack that is late.
- * Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t. */
+ * Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t; the stack's have pulled what
+ * D takes from other fronts, for which the pivots' wait. */
 struct Barriers {
     int first, count, party;
 };
 constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps * warp_lanes},
     pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0, pivot_warps * warp_lanes},
-    message_barriers{5 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? tiles : 0, threads};
-constexpr int barriers = message_barriers.count > 0 ? message_barriers.first + message_barriers.count : part_barrier.first;
+    message_barriers{5 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? tiles : 0, threads}, pulled_barrier{5 + 2 * tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0, threads};
+constexpr int barriers = pulled_barrier.count > 0 ? pulled_barrier.first + pulled_barrier.count : part_barrier.first;
 
-/* The inverses of L's diagonal tiles have a place of their own, or that of the tiles themselves: the largest blocks need the room. */
+/* The inverses of L's diagonal tiles have a place of their own, or that of the tiles themselves: the largest blocks need the room. Either
+ * way their columns are as far apart as L's, so that a lane finds a row of L or one of the inverse by one address. */
 constexpr bool inverse_apart = sizeof(real) == 4 || padded <= 88;
-constexpr int inverse_leading = inverse_apart ? 8 : lower_leading;
 static_assert(inverse_apart || !in_registers, "the identity has a place");
+
+/* A thread's number in its front. Every second thread block's warps change parts: its pivots are on the other two schedulers, or the fronts of a
+ * multiprocessor would all have theirs on the same. */
+TRIFOLD_DEVICE int front_thread() {
+    const int turn = in_registers ? static_cast<int>(group_x()) % 2 * pivot_warps * warp_lanes : 0;
+    return (thread_index() + turn) % threads;
+}
 
 struct FrontShared {
     Pivots pivots;
-    trifold_int ticket;
+    trifold_int ticket; /* then, where the stack's warps pull, whether a front that they pull from has failed */
     unsigned arrivals[16]; /* at the named barriers */
     double diagonal[padded];
-    alignas(16) real inverse[inverse_apart ? tiles : 1][inverse_apart ? 64 : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
+    alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
@@ -1240,9 +1248,9 @@ struct FrontShared {
 TRIFOLD_DEVICE real* left_of(FrontShared& shared) { return has_room ? shared.pulled : shared.stacked; }
 TRIFOLD_DEVICE real* right_of(FrontShared& shared) { return has_room ? shared.pulled + lower_leading * padded : shared.stacked + padded; }
 static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
-/* The inverse of diagonal tile t, row after row. */
+/* The inverse of diagonal tile t, row-major, a row every `lower_leading` elements. */
 TRIFOLD_DEVICE real* inverse_of(FrontShared& shared, int t) {
-    return inverse_apart ? shared.inverse[t] : shared.lower + t * 8 * (lower_leading + 1);
+    return inverse_apart ? shared.inverse + t * 8 : shared.lower + t * 8 * (lower_leading + 1);
 }
 
 /* Before the first front of a thread block; its first barrier comes with the claim. */
@@ -1325,7 +1333,7 @@ TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const 
 constexpr int copies_together = in_registers ? 2 : 4, lines_together = in_registers ? 4 : 1;
 
 /* Starts the copy of a block of the workspace, by `workers` threads together. */
-TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = thread_index(), int workers = threads) {
+TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = front_thread(), int workers = threads) {
     constexpr int vectors = padded / vector_width;
 #pragma unroll copies_together
     for (int e = worker; e < vectors * padded; e += workers)
@@ -1390,7 +1398,7 @@ struct Inbox {
 template <Receiver By>
 TRIFOLD_DEVICE Inbox<By> inbox_of(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     constexpr bool pivots = By == Receiver::pivots;
-    const int worker = thread_index() - Inbox<By>::first, row = worker % stacked_rows, column = worker / stacked_rows;
+    const int worker = front_thread() - Inbox<By>::first, row = worker % stacked_rows, column = worker / stacked_rows;
     const bool is_r = row < padded, by_left = is_r == pivots;
     const trifold_int child = by_left ? left_child(front) : right_child(front);
     Inbox<By> inbox{};
@@ -1461,7 +1469,7 @@ TRIFOLD_DEVICE void clear_inbox(const Inbox<By>& inbox) {
         for (int k = 0; k < Inbox<By>::row_columns; ++k) store_word(inbox.from + t * Inbox<By>::tile_step + k * Inbox<By>::column_step, Mail(0));
 }
 TRIFOLD_DEVICE void clear_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    if (thread_index() < pivot_warps * warp_lanes)
+    if (front_thread() < pivot_warps * warp_lanes)
         clear_inbox(inbox_of<Receiver::pivots>(shared, args, member, front));
     else
         clear_inbox(inbox_of<Receiver::stack>(shared, args, member, front));
@@ -1469,7 +1477,7 @@ TRIFOLD_DEVICE void clear_messages(FrontShared& shared, const trifold_args& args
 
 /* What does not exist is zero. */
 TRIFOLD_DEVICE void clear_right(FrontShared& shared) {
-    for (int e = thread_index(); e < padded * padded; e += threads) right_of(shared)[e % padded + e / padded * pulled_leading] = 0;
+    for (int e = front_thread(); e < padded * padded; e += threads) right_of(shared)[e % padded + e / padded * pulled_leading] = 0;
 }
 
 /* D's columns that a pivots' warp will factor, so that these warps need not meet: a tile of the first band, two of the second. A strip
@@ -1480,7 +1488,7 @@ struct PivotShare {
 };
 template <class Use>
 TRIFOLD_DEVICE void each_pivot(PivotShare& share, FrontShared& shared, const Use& use) {
-    const int column = thread_index() / warp_lanes * 8;
+    const int column = front_thread() / warp_lanes * 8;
     const auto each = [&](Patch& patch, int row, int c) {
 #pragma unroll
         for (int k = 0; k < 4; ++k)
@@ -1491,7 +1499,7 @@ TRIFOLD_DEVICE void each_pivot(PivotShare& share, FrontShared& shared, const Use
     if constexpr (bands > 1) each(share.second[0], 16, column), each(share.second[1], 16, column + pivot_columns);
 }
 TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
-    const real* own = columns + thread_index() / warp_lanes * 8;
+    const real* own = columns + front_thread() / warp_lanes * 8;
     multiply_band<-1, 2, strip_columns>(share.first, columns, pulled_leading, own, pulled_leading, 8 < padded, 1, 8);
     if constexpr (bands > 1) {
         constexpr bool whole = padded % 16 == 0;
@@ -1505,12 +1513,12 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
 /* D when the last pair has updated it, by the pivots' warps: each has what it needs. */
 TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
-    each_pivot(pivots, shared, [](product& value, const real& at) { value = static_cast<product>(at); });
     receive_tiles(shared, inbox_of<Receiver::pivots>(shared, args, member, front), [&](int t) {
         multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
         multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
     });
-    each_pivot(pivots, shared, [](product value, real& at) { at = static_cast<real>(value); });
+    meet(shared, pulled_barrier);
+    each_pivot(pivots, shared, [](product value, real& at) { at = static_cast<real>(static_cast<product>(at) + value); });
     warp_sync();
 }
 
@@ -1538,7 +1546,7 @@ TRIFOLD_DEVICE real receive_rider(RiderLook look, const trifold_args& args, trif
 /* A front before its panel: D, the couplings and the right-hand sides as it finds them. */
 /* Right-hand sides into the rows below D. */
 TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int block) {
-    for (int e = thread_index(); e < riders * padded; e += threads) {
+    for (int e = front_thread(); e < riders * padded; e += threads) {
         const int c = e / padded, r = e % padded;
         const trifold_strides& s = args.b_strides;
         const bool inside = r < block_size && c < args.columns;
@@ -1549,7 +1557,7 @@ TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_i
 TRIFOLD_DEVICE void update_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int left, trifold_int right) {
     const real* from_left = neighbour_rhs_of(args, member, left, 1);
     const real* from_right = right < 0 ? nullptr : neighbour_rhs_of(args, member, right, 0);
-    for (int e = thread_index(); e < riders * padded; e += threads) {
+    for (int e = front_thread(); e < riders * padded; e += threads) {
         real* at = lower + padded + e / padded + e % padded * lower_leading;
         if (e / padded >= args.columns) continue;
         real value = *at - from_left[e];
@@ -1563,12 +1571,27 @@ constexpr int square_strips = 16 / strip_columns;
 struct BandSquare {
     Patch strips[square_strips];
 };
+/* Who pulls: all, or the warps of the stack while those of the pivots receive messages. */
+enum class Crew { all, stack };
+template <Crew By>
+struct Pulling {
+    static constexpr int first = By == Crew::all ? 0 : pivot_warps, count = warps - first, rounds = (lower_squares + count - 1) / count;
+    static constexpr int leading = By == Crew::all ? pulled_leading : stacked_leading;
+};
+template <Crew By>
+TRIFOLD_DEVICE void meet_crew(FrontShared& shared) {
+    if (By == Crew::all)
+        block_sync();
+    else
+        meet(shared, stack_barrier);
+}
+
 /* use(square, row, column) for this warp's squares of the lower part of a block. */
-template <class Use>
-TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[lower_rounds], const Use& use) {
+template <Crew By, class Use>
+TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[Pulling<By>::rounds], const Use& use) {
 #pragma unroll
-    for (int round = 0; round < lower_rounds; ++round) {
-        int row = 0, column = thread_index() / warp_lanes + round * warps;
+    for (int round = 0; round < Pulling<By>::rounds; ++round) {
+        int row = 0, column = front_thread() / warp_lanes - Pulling<By>::first + round * Pulling<By>::count;
         while (column > row) column -= ++row;
         if (row < bands) use(squares[round], row * 16, column * 16);
     }
@@ -1576,9 +1599,13 @@ TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[lower_rounds], const
 
 /* The updates of D by the fronts eliminated before whose flags tell, and if the last pair is among them, its operands for the
  * couplings on their way to where they are needed. Returns whether one of those fronts failed. */
-template <bool Riders>
+template <Crew By, bool Riders>
 TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    BandSquare sums[lower_rounds]{};
+    constexpr int leading = Pulling<By>::leading, workers = Pulling<By>::count * warp_lanes;
+    const int worker = front_thread() - Pulling<By>::first * warp_lanes;
+    real* const r = By == Crew::all ? left_of(shared) : shared.stacked;
+    real* const g = By == Crew::all ? right_of(shared) : shared.stacked + padded;
+    BandSquare sums[Pulling<By>::rounds]{};
     bool fed = false;
     const int pairs = front.level - static_cast<int>(gets_messages(front));
 #pragma unroll 1
@@ -1587,12 +1614,11 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
         const bool last = k + 1 == front.level;
         if (await_fronts(args, member, front.run, left, right)) fed = true;
-        const real *const r = left_of(shared), *const g = right_of(shared);
-        copy_block(left_of(shared), pulled_leading, next_of(args, member, left));
-        if (right >= 0) copy_block(right_of(shared), pulled_leading, behind_of(args, member, right));
-        if (Riders) update_riders(shared.lower, args, member, left, right);
+        copy_block(r, leading, next_of(args, member, left), worker, workers);
+        if (right >= 0) copy_block(g, leading, behind_of(args, member, right), worker, workers);
+        if (Riders && !in_registers) update_riders(shared.lower, args, member, left, right);
         end_copies();
-        if (last && has_room) {
+        if (By == Crew::all && last && has_room) {
             if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
             if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left));
             end_copies();
@@ -1600,18 +1626,18 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         } else {
             wait_copies<0>();
         }
-        block_sync();
-        each_lower_square(sums, [&](BandSquare& sum, int row, int column) {
+        meet_crew<By>(shared);
+        each_lower_square<By>(sums, [&](BandSquare& sum, int row, int column) {
             const bool whole = row + 8 < padded;
             const int count = column + 16 <= padded ? square_strips : 1;
-            multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, pulled_leading, r + column, pulled_leading, whole, count, padded);
+            multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, leading, r + column, leading, whole, count, padded);
             if (right >= 0)
-                multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, pulled_leading, g + column, pulled_leading, whole, count, padded);
+                multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, leading, g + column, leading, whole, count, padded);
         });
-        if (!last) block_sync();
+        if (!last) meet_crew<By>(shared);
     }
     if (pairs > 0)
-        each_lower_square(sums, [&](const BandSquare& sum, int row, int column) {
+        each_lower_square<By>(sums, [&](const BandSquare& sum, int row, int column) {
 #pragma unroll
             for (int strip = 0; strip < square_strips; ++strip)
                 each_element(sum.strips[strip], row, column + strip * strip_columns, [&](real value, int r, int c) {
@@ -1624,7 +1650,7 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
 
 /* R_k and G_j to where they are needed, by the warps of the stack, where they had no place while D took its updates. */
 TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, trifold_int left, trifold_int right) {
-    const int worker = thread_index() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
+    const int worker = front_thread() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
     if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right), worker, workers);
     if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left), worker, workers);
     end_copies();
@@ -1637,7 +1663,7 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
     const trifold_int distance = trifold_int(1) << (front.level - 1), left = front.block - distance, right = front.block + distance;
     if (!has_room) fetch_stack(shared, args, member, front, left, right);
 #pragma unroll 1
-    for (int unit = thread_index() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
+    for (int unit = front_thread() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
         const bool ahead = unit < bands;
         if ((ahead ? front.next : front.behind) < 0) continue;
         const int row = unit % bands * 16;
@@ -1659,8 +1685,8 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
 
 /* A thread's elements of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the other. use(du, dv) for
  * those at (first_u() + du, first_v() + dv), constants, so that addresses are made once. */
-TRIFOLD_DEVICE int first_u() { return static_cast<int>(static_cast<unsigned>(thread_index()) % strip); }
-TRIFOLD_DEVICE int first_v() { return static_cast<int>(static_cast<unsigned>(thread_index()) / strip); }
+TRIFOLD_DEVICE int first_u() { return static_cast<int>(static_cast<unsigned>(front_thread()) % strip); }
+TRIFOLD_DEVICE int first_v() { return static_cast<int>(static_cast<unsigned>(front_thread()) / strip); }
 template <class Use>
 TRIFOLD_DEVICE void each_place(const Use& use) {
     constexpr int lines = threads / strip;
@@ -1708,11 +1734,11 @@ TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_i
 
 /* A neighbour that does not exist is coupled by zeros. */
 TRIFOLD_DEVICE void clear_rows(real* to) {
-    for (int e = thread_index(); e < padded * padded; e += threads) to[e % padded + e / padded * stacked_leading] = 0;
+    for (int e = front_thread(); e < padded * padded; e += threads) to[e % padded + e / padded * stacked_leading] = 0;
 }
 
 template <bool Riders>
-TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     fetch_diagonal(shared.lower, args, member, front.block);
     if (front.level == 0) {
         if (front.next >= 0) fetch_coupling<true>(shared.stacked, args, member, front.block);
@@ -1726,11 +1752,15 @@ TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, tr
     wait_copies<0>();
     block_sync();
     if (args.diagonal != nullptr || args.shift != nullptr) {
-        for (int r = thread_index(); r < block_size; r += threads) shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
+        for (int r = front_thread(); r < block_size; r += threads) shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
         block_sync();
     }
-    const bool fed = pull_updates<Riders>(shared, args, member, front);
-    block_sync();
+}
+/* What has been eliminated before a front that gets messages, by the warps of the stack. */
+TRIFOLD_DEVICE bool pull_beside_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const bool fed = pull_updates<Crew::stack, false>(shared, args, member, front);
+    if (front_thread() == pivot_warps * warp_lanes) shared.ticket = static_cast<trifold_int>(fed);
+    arrive(shared, pulled_barrier, 0);
     return fed;
 }
 
@@ -1843,7 +1873,8 @@ template <int Sets, class Wait>
 TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int begin, int limit, const real* lower, int t, const Wait& wait) {
     const int lane = thread_index() % warp_lanes;
     real* columns = rows + t * 8 * leading;
-    if constexpr (use_tensor) {
+    constexpr bool by_tensor = use_tensor && sizeof(real) == 8; /* in single precision conversions would take longer than these products */
+    if constexpr (by_tensor) {
         if (t > 0) {
             constexpr int own_bands = Sets * warp_lanes / 16;
             Patch sums[own_bands][1];
@@ -1874,7 +1905,7 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
     for (int q = 0; q < Sets; ++q)
 #pragma unroll
         for (int c = 0; c < 8; ++c) a[q][c] = lane + q * warp_lanes < limit ? columns[lane + q * warp_lanes + c * leading] : real(0);
-    if constexpr (!use_tensor) {
+    if constexpr (!by_tensor) {
 #pragma unroll 1
         for (int s = 0; s < t; ++s) {
             wait(s);
@@ -1912,14 +1943,13 @@ TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_set
         const int r = thread_index() % warp_lanes + q * warp_lanes;
         if (r >= padded || (!in_registers && r < t * 8)) continue; /* nobody looks above the tile */
         real* to = r / 8 == t ? inverse_of(shared, t) + r % 8 : shared.lower + r + t * 8 * lower_leading;
-        const int leading = r / 8 == t ? inverse_leading : lower_leading;
 #pragma unroll
-        for (int c = 0; c < 8; ++c) to[c * leading] = a[q][c];
+        for (int c = 0; c < 8; ++c) to[c * lower_leading] = a[q][c];
     }
 }
 
 /* The inverse of tile t's factor where that stands in shared memory: lane c < 8 solves for column c. */
-template <class Shared>
+template <int inverse_leading, class Shared>
 TRIFOLD_DEVICE void invert_tile(Shared& shared, int t) {
     const int lane = thread_index() % warp_lanes;
     const real* l = shared.lower + t * 8 * (lower_leading + 1);
@@ -1950,7 +1980,7 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 #pragma unroll
         for (int k = 0; k <= c; k += vector_width) {
             real v[vector_width];
-            load_vector(v, inverse_of(shared, t) + c * inverse_leading + k);
+            load_vector(v, inverse_of(shared, t) + c * lower_leading + k);
 #pragma unroll
             for (int e = 0; e < vector_width; ++e)
                 if (k + e <= c) sum += a[0][k + e] * v[e];
@@ -1975,18 +2005,24 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real d[8][8];
     load_tile(d, own + t * 8, lower_leading);
     const int lane = thread_index() % warp_lanes;
+    if constexpr (in_registers) {
+        const real* mine = lane / 8 == t ? inverse_of(shared, t) + lane % 8 : own + lane;
 #pragma unroll
-    for (int q = 0; q < row_sets; ++q)
+        for (int c = 0; c < 8; ++c) a[0][c] = lane < padded ? mine[c * lower_leading] : real(0);
+    } else {
 #pragma unroll
-        for (int c = 0; c < 8; ++c)
-            if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = in_registers ? inverse_of(shared, t)[c * 8 + lane % 8] : lane % 8 == c ? real(1) : real(0);
+        for (int q = 0; q < row_sets; ++q)
+#pragma unroll
+            for (int c = 0; c < 8; ++c)
+                if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = lane % 8 == c ? real(1) : real(0);
+    }
     double* const pivots = shared.diagonal + t * 8;
     if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {pivots, nullptr})) {
         store_tile_rows(shared, a, t);
     } else {
         warp_sync();
         eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {pivots, shared.reciprocal + t * 8});
-        invert_tile(shared, t);
+        invert_tile<lower_leading>(shared, t);
     }
     warp_sync();
     if (t + 1 < tiles) arrive(shared, pivot_barriers, t % 2);
@@ -2002,7 +2038,7 @@ TRIFOLD_DEVICE void solve_riders(FrontShared& shared, int t) {
 /* R and G a lane a row, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too. */
 template <bool Riders>
 TRIFOLD_DEVICE void solve_rows(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const int first = (thread_index() / warp_lanes - pivot_warps) * warp_lanes, row = first + thread_index() % warp_lanes;
+    const int first = (front_thread() / warp_lanes - pivot_warps) * warp_lanes, row = first + thread_index() % warp_lanes;
     real* to = nullptr;
     if (row < padded && front.next >= 0) to = next_of(args, member, front.block) + row;
     if (row >= padded && row < 2 * padded && front.behind >= 0) to = behind_of(args, member, front.block) + row - padded;
@@ -2034,7 +2070,7 @@ TRIFOLD_DEVICE Stack empty_stack() {
     Stack stack{};
 #pragma unroll
     for (int band = 0; band < 2; ++band) {
-        const int unit = 2 * (thread_index() / warp_lanes - pivot_warps) + band;
+        const int unit = 2 * (front_thread() / warp_lanes - pivot_warps) + band;
         stack.bands[band].ahead = unit < bands;
         stack.bands[band].row = unit % bands * 16;
         stack.bands[band].whole = stack.bands[band].row + 8 < padded;
@@ -2124,10 +2160,26 @@ TRIFOLD_DEVICE real sum_of_eight(const real* row, int row_step, const real* valu
 /* Right-hand sides by the warps of the stack in turn, a lane a row; all lanes see a tile's results where they stand. */
 constexpr bool rides_in_lanes = in_registers && padded <= warp_lanes;
 TRIFOLD_DEVICE bool owns_rider_row() { return thread_index() % warp_lanes < padded; }
-TRIFOLD_DEVICE int first_rider() { return thread_index() / warp_lanes - pivot_warps; }
+TRIFOLD_DEVICE int first_rider() { return front_thread() / warp_lanes - pivot_warps; }
 TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int c) {
     if (!gets_messages(front) || !owns_rider_row() || c >= args.columns) return {};
     return look_at_rider(args, member, front, thread_index() % warp_lanes, c);
+}
+/* A warp waits for all that the fronts of the first `pairs` pairs leave. */
+TRIFOLD_DEVICE void await_pairs(const trifold_args& args, trifold_int member, const Front& front, int pairs) {
+    const int lane = thread_index() % warp_lanes, pair = lane % 16;
+    const trifold_int distance = trifold_int(1) << pair, other = lane < 16 ? front.block - distance : front.block + distance;
+    if (pair < pairs && other < TRIFOLD_HORIZON) await_everything(args, member, other, front.run);
+    warp_sync();
+}
+/* What they take from row r of right-hand side c. */
+TRIFOLD_DEVICE void pull_rider(real& value, const trifold_args& args, trifold_int member, const Front& front, int pairs, int r, int c) {
+#pragma unroll 4
+    for (int k = 0; k < pairs; ++k) {
+        const trifold_int left = front.block - (trifold_int(1) << k), right = front.block + (trifold_int(1) << k);
+        value -= neighbour_rhs_of(args, member, left, 1)[c * padded + r];
+        if (right < TRIFOLD_HORIZON) value -= neighbour_rhs_of(args, member, right, 0)[c * padded + r];
+    }
 }
 /* A lane's entry of the right-hand side that stands at `at`, every `step`-th, when tile t has been solved: by its own lanes, then off others'. */
 template <class Solve, class Take>
@@ -2150,7 +2202,7 @@ TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trif
     for (int t = tiles - 1; t >= 0; --t)
         ride_tile(
             value, shared.stacked + c, stacked_leading, t, row < t * 8,
-            [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8, 8, v, stacked_leading); },
+            [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8, lower_leading, v, stacked_leading); },
             [&](const real* v) { return sum_of_eight(shared.lower + t * 8 + row * lower_leading, 1, v, stacked_leading); });
     if (!owns_rider_row()) return;
     if (failed) value = static_cast<real>(not_a_number());
@@ -2162,12 +2214,17 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
     static_assert(!in_registers || rides_in_lanes, "a lane a row");
     const int row = thread_index() % warp_lanes;
     bool follows = is_last(front);
+    const int pairs = front.level - static_cast<int>(gets_messages(front));
+    if (first_rider() < args.columns) await_pairs(args, member, front, pairs);
 #pragma unroll 1
     for (int c = first_rider(); c < args.columns || follows; c += stacked_warps) {
         real* const at = shared.lower + padded + (c < args.columns ? c : 0);
         real value = 0;
         const bool exists = c < args.columns, owns = exists && owns_rider_row();
-        if (owns) value = at[row * lower_leading];
+        if (owns) {
+            value = at[row * lower_leading];
+            pull_rider(value, args, member, front, pairs, row, c);
+        }
         if (owns && gets_messages(front)) value -= receive_rider(look, args, member, front, row, c);
         look = look_at_rider(args, member, front, c + stacked_warps);
 #pragma unroll 1
@@ -2175,7 +2232,7 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
             if (follows) meet(shared, tile_barriers, t);
             if (!exists) continue;
             ride_tile(
-                value, at, lower_leading, t, row >= t * 8 + 8, [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8 * 8, 1, v, lower_leading); },
+                value, at, lower_leading, t, row >= t * 8 + 8, [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8 * lower_leading, 1, v, lower_leading); },
                 [&](const real* v) { return sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, v, lower_leading); });
         }
         follows = false;
@@ -2196,7 +2253,7 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
         if (Riders && t + 1 == tiles) look = look_at_rider(args, member, front, first_rider());
         meet(shared, tile_barriers, t);
         product b[2];
-        load_operand(b, inverse_of(shared, t), 8, 1);
+        load_operand(b, inverse_of(shared, t), lower_leading, 1);
 #pragma unroll
         for (Band& band : stack.bands) {
             Patch solved{};
@@ -2255,7 +2312,7 @@ TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
 #pragma unroll 1
     for (int r = t * 8 + thread_index() % warp_lanes; r < padded; r += warp_lanes) {
         const bool own = r < t * 8 + 8;
-        const real* from = own ? inverse_of(shared, t) + r % 8 * inverse_leading : shared.lower + r + t * 8 * lower_leading;
+        const real* from = own ? inverse_of(shared, t) + r % 8 * lower_leading : shared.lower + r + t * 8 * lower_leading;
         const int step = own ? 1 : lower_leading;
 #pragma unroll
         for (int c = 0; c < 8; ++c) to[r + (t * 8 + c) * padded] = from[c * step];
@@ -2266,7 +2323,7 @@ TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
 template <class Use>
 TRIFOLD_DEVICE void each_rider(const FrontShared& shared, const trifold_args& args, const Use& use) {
     constexpr int workers = stacked_warps * warp_lanes;
-    const int first = thread_index() - pivot_warps * warp_lanes;
+    const int first = front_thread() - pivot_warps * warp_lanes;
 #pragma unroll 1
     for (int e = first; e < 2 * padded * static_cast<int>(args.columns); e += workers) {
         const int row = e % (2 * padded), c = e / (2 * padded);
@@ -2280,7 +2337,7 @@ TRIFOLD_DEVICE void each_rider(const FrontShared& shared, const trifold_args& ar
 }
 TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     const trifold_strides& s = args.x_strides;
-    for (int e = thread_index(); e < riders * padded; e += threads) {
+    for (int e = front_thread(); e < riders * padded; e += threads) {
         const int c = e / padded, r = e % padded;
         if (r < block_size && c < args.columns)
             static_cast<real*>(args.x)[rhs_at(s, member, block, r, c)] = shared.lower[padded + c + r * lower_leading];
@@ -2288,7 +2345,7 @@ TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& 
 }
 /* Their part of b' A^-1 b. */
 TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
-    for (int c = thread_index() / warp_lanes; c < args.columns; c += warps) {
+    for (int c = front_thread() / warp_lanes; c < args.columns; c += warps) {
         double sum = 0;
         for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) {
             const double y = static_cast<double>(shared.lower[padded + c + r * lower_leading]);
@@ -2305,11 +2362,10 @@ TRIFOLD_DEVICE void leave_rider(const trifold_args& args, trifold_int member, co
     neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + r] = value;
 }
 
-/* The warps of the stack let the fronts that wait for this one go on; where those get messages, they need no more before it is done. */
+/* The warps of the stack let the fronts that pull from this one go on, before anything else: those two levels up would be late otherwise. */
 TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
-    if (sends_messages(front)) return;
     meet(shared, stack_barrier);
-    if (thread_index() == pivot_warps * warp_lanes) release_front(args, member, front, Left::couplings, failed);
+    if (front_thread() == pivot_warps * warp_lanes) release_front(args, member, front, Left::couplings, failed);
 }
 
 /* A failed front becomes NaN as a whole, so that everything it feeds does; R and G once more, by the warps of the stack. */
@@ -2317,18 +2373,18 @@ template <bool Riders>
 TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     constexpr int first = pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
     const real nan = static_cast<real>(not_a_number());
-    for (int e = thread_index(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
-    for (int e = thread_index(); inverse_apart && e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
+    for (int e = front_thread(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
+    for (int e = front_thread(); inverse_apart && e < 8 * lower_leading; e += threads) shared.inverse[e] = nan;
     block_sync();
-    for (int t = thread_index() / warp_lanes; t < tiles; t += warps) store_column_tile(shared, factor_of(args, member, front.block), t);
+    for (int t = front_thread() / warp_lanes; t < tiles; t += warps) store_column_tile(shared, factor_of(args, member, front.block), t);
     if (Riders) store_riders(shared, args, member, front.block);
-    if (thread_index() < first) return;
-    for (int e = thread_index() - first; e < padded * padded; e += workers) {
+    if (front_thread() < first) return;
+    for (int e = front_thread() - first; e < padded * padded; e += workers) {
         if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
         if (front.behind >= 0) behind_of(args, member, front.block)[e] = nan;
     }
     if (Riders)
-        for (int e = thread_index() - first; e < stacked_rows * args.columns; e += workers)
+        for (int e = front_thread() - first; e < stacked_rows * args.columns; e += workers)
             leave_rider(args, member, front, e % stacked_rows < padded, nan, e % padded, e / stacked_rows);
     leave_front(shared, args, member, front, true);
 }
@@ -2338,16 +2394,20 @@ template <bool Riders>
 TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
     const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
     if constexpr (in_registers) {
+        static_assert(!Riders || TRIFOLD_OVERLAPS, "flags tell when a front's right-hand sides are there");
+        if (gets_messages(front)) fed = pull_beside_messages(shared, args, member, front);
         Stack stack = empty_stack();
         start_stack(stack, shared, args, member, front);
         RiderLook look{};
-        if (!Riders || !is_last(front)) solve_stack<Riders>(stack, shared, args, member, front, look);
-        if (Riders) ride(look, shared, args, member, front, fed, ends); /* now, since their lag does not add up from level to level */
-        if (fed || shared.pivots.failed_row >= 0) return;
-        if (Riders) {
-            meet(shared, stack_barrier);
-            each_rider(stack, shared, args, front, leave);
+        if (!Riders || !is_last(front)) {
+            solve_stack<Riders>(stack, shared, args, member, front, look);
+            if (!fed && shared.pivots.failed_row < 0) leave_front(shared, args, member, front, false);
         }
+        if (!Riders) return;
+        ride(look, shared, args, member, front, fed, ends); /* now, since their lag does not add up from level to level */
+        if (fed || shared.pivots.failed_row >= 0) return;
+        meet(shared, stack_barrier);
+        each_rider(stack, shared, args, front, leave);
     } else {
         if (front.level > 0) make_couplings(shared, args, member, front);
         solve_rows<Riders>(shared, args, member, front);
@@ -2356,17 +2416,17 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
             meet(shared, stack_barrier);
             each_rider(shared, args, leave);
         }
+        leave_front(shared, args, member, front, false);
     }
-    leave_front(shared, args, member, front, false);
 }
 
 /* D, by the pivots' warps. */
 TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const int warp = thread_index() / warp_lanes;
+    const int warp = front_thread() / warp_lanes;
     if (in_registers)
 #pragma unroll 1
         for (int t = warp; t < tiles; t += pivot_warps)
-            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) inverse_of(shared, t)[e] = e % 8 == e / 8 ? real(1) : real(0);
+            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) inverse_of(shared, t)[e % 8 + e / 8 * lower_leading] = e % 8 == e / 8 ? real(1) : real(0);
     warp_sync();
     if (gets_messages(front)) receive_pivots(shared, args, member, front);
     real* const to = factor_of(args, member, front.block);
@@ -2384,21 +2444,26 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
     start_dependents();
-    bool fed = load_front<Riders>(shared, args, member, front);
-    if (gets_messages(front) && right_child(front) < 0) {
+    load_front<Riders>(shared, args, member, front);
+    bool fed = false;
+    if (!gets_messages(front)) {
+        fed = pull_updates<Crew::all, Riders>(shared, args, member, front);
+        block_sync();
+    } else if (right_child(front) < 0) {
         clear_right(shared);
         block_sync();
     }
-    if (thread_index() >= pivot_warps * warp_lanes)
+    if (front_thread() >= pivot_warps * warp_lanes)
         eliminate_stack<Riders>(shared, args, member, front, fed, ends);
     else
         eliminate_pivots(shared, args, member, front);
     block_sync();
+    if (gets_messages(front)) fed = shared.ticket != 0;
     /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */
     if (gets_messages(front) && shared.pivots.failed_row >= 0 &&
         await_fronts(args, member, front.run, left_child(front), right_child(front)))
         fed = true;
-    if (thread_index() == warp_lanes) report_verdict(args, front.level, member, front.block, fed, shared.pivots);
+    if (front_thread() == warp_lanes) report_verdict(args, front.level, member, front.block, fed, shared.pivots);
     const bool failed = fed || shared.pivots.failed_row >= 0;
     if (failed)
         spoil<Riders>(shared, args, member, front);
@@ -2406,7 +2471,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
         store_riders(shared, args, member, front.block);
     if (TRIFOLD_OVERLAPS || sends_messages(front)) {
         if (failed || !in_registers) block_sync();
-        if (thread_index() == warp_lanes) release_front(args, member, front, Left::everything, failed);
+        if (front_thread() == warp_lanes) release_front(args, member, front, Left::everything, failed);
     }
     if (gets_messages(front)) clear_messages(shared, args, member, front);
     if (Riders) report_quadratics(shared, args, member, front.block);

@@ -57,11 +57,17 @@ std::int64_t wide_blocks(const Plan& plan, const Target& target) {
     return std::min(blocks_for(wide_threads(plan), registers), (shared_limit(target) + kib) / (plan.wide_shared + kib));
 }
 
-/// Shared memory that lets a multiprocessor have no more than its share of few thread blocks: those that begin as others leave would
-/// crowd where that happens first.
+/// Shared memory that lets a multiprocessor have no more thread blocks than these.
+std::int64_t room_for(std::int64_t blocks, const Target& target) { return shared_limit(target) / (blocks + 1) + kib; }
+
+/// ... no more than its share of few: those that begin as others leave would crowd where that happens first.
 std::int64_t spread_evenly(std::int64_t blocks, const Target& target) {
-    return shared_limit(target) / ((blocks + multiprocessors - 1) / multiprocessors + 1) + kib;
+    return room_for((blocks + multiprocessors - 1) / multiprocessors, target);
 }
+
+/// Fronts in single precision need so few registers that a multiprocessor would have more of them than their pivots can share; measured up
+/// to 512 fronts.
+bool crowds(const Plan& plan, const Spec& spec) { return plan.in_registers && plan.padded > 16 && spec.horizon * spec.batch <= 512; }
 
 /// Registers that a thread of a sweep keeps.
 std::int64_t sweep_registers(const Plan& plan) {
@@ -145,6 +151,11 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
                       {Phase::inverse, shape(plan.inverse_threads, members, plan.inverse_shared)},
                       {Phase::finish_factor, shape(plan.finish_threads, members, plan.finish_shared)},
                       {Phase::finish_forward, shape(plan.finish_threads, members, plan.finish_shared)}};
+    if (crowds(plan, spec))
+        for (const auto phase : {Phase::factor, Phase::factor_forward}) {
+            auto& bytes = variant.shapes.at(phase).shared_bytes;
+            bytes = std::max(bytes, room_for(factor_blocks(plan, target), target));
+        }
     if (plan.variant == "dataflow") variant.words = plan.real / 4;
     if (plan.wide_levels > 0) {
         variant.wide_levels = plan.wide_levels;

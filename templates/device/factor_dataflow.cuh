@@ -13,7 +13,7 @@ TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
 #pragma unroll 1
     for (int r = t * 8 + thread_index() % warp_lanes; r < padded; r += warp_lanes) {
         const bool own = r < t * 8 + 8;
-        const real* from = own ? inverse_of(shared, t) + r % 8 * inverse_leading : shared.lower + r + t * 8 * lower_leading;
+        const real* from = own ? inverse_of(shared, t) + r % 8 * lower_leading : shared.lower + r + t * 8 * lower_leading;
         const int step = own ? 1 : lower_leading;
 #pragma unroll
         for (int c = 0; c < 8; ++c) to[r + (t * 8 + c) * padded] = from[c * step];
@@ -24,7 +24,7 @@ TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
 template <class Use>
 TRIFOLD_DEVICE void each_rider(const FrontShared& shared, const trifold_args& args, const Use& use) {
     constexpr int workers = stacked_warps * warp_lanes;
-    const int first = thread_index() - pivot_warps * warp_lanes;
+    const int first = front_thread() - pivot_warps * warp_lanes;
 #pragma unroll 1
     for (int e = first; e < 2 * padded * static_cast<int>(args.columns); e += workers) {
         const int row = e % (2 * padded), c = e / (2 * padded);
@@ -38,7 +38,7 @@ TRIFOLD_DEVICE void each_rider(const FrontShared& shared, const trifold_args& ar
 }
 TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     const trifold_strides& s = args.x_strides;
-    for (int e = thread_index(); e < riders * padded; e += threads) {
+    for (int e = front_thread(); e < riders * padded; e += threads) {
         const int c = e / padded, r = e % padded;
         if (r < block_size && c < args.columns)
             static_cast<real*>(args.x)[rhs_at(s, member, block, r, c)] = shared.lower[padded + c + r * lower_leading];
@@ -46,7 +46,7 @@ TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& 
 }
 /* Their part of b' A^-1 b. */
 TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
-    for (int c = thread_index() / warp_lanes; c < args.columns; c += warps) {
+    for (int c = front_thread() / warp_lanes; c < args.columns; c += warps) {
         double sum = 0;
         for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) {
             const double y = static_cast<double>(shared.lower[padded + c + r * lower_leading]);
@@ -63,11 +63,10 @@ TRIFOLD_DEVICE void leave_rider(const trifold_args& args, trifold_int member, co
     neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + r] = value;
 }
 
-/* The warps of the stack let the fronts that wait for this one go on; where those get messages, they need no more before it is done. */
+/* The warps of the stack let the fronts that pull from this one go on, before anything else: those two levels up would be late otherwise. */
 TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
-    if (sends_messages(front)) return;
     meet(shared, stack_barrier);
-    if (thread_index() == pivot_warps * warp_lanes) release_front(args, member, front, Left::couplings, failed);
+    if (front_thread() == pivot_warps * warp_lanes) release_front(args, member, front, Left::couplings, failed);
 }
 
 /* A failed front becomes NaN as a whole, so that everything it feeds does; R and G once more, by the warps of the stack. */
@@ -75,18 +74,18 @@ template <bool Riders>
 TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     constexpr int first = pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
     const real nan = static_cast<real>(not_a_number());
-    for (int e = thread_index(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
-    for (int e = thread_index(); inverse_apart && e < tiles * 64; e += threads) shared.inverse[e / 64][e % 64] = nan;
+    for (int e = front_thread(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
+    for (int e = front_thread(); inverse_apart && e < 8 * lower_leading; e += threads) shared.inverse[e] = nan;
     block_sync();
-    for (int t = thread_index() / warp_lanes; t < tiles; t += warps) store_column_tile(shared, factor_of(args, member, front.block), t);
+    for (int t = front_thread() / warp_lanes; t < tiles; t += warps) store_column_tile(shared, factor_of(args, member, front.block), t);
     if (Riders) store_riders(shared, args, member, front.block);
-    if (thread_index() < first) return;
-    for (int e = thread_index() - first; e < padded * padded; e += workers) {
+    if (front_thread() < first) return;
+    for (int e = front_thread() - first; e < padded * padded; e += workers) {
         if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
         if (front.behind >= 0) behind_of(args, member, front.block)[e] = nan;
     }
     if (Riders)
-        for (int e = thread_index() - first; e < stacked_rows * args.columns; e += workers)
+        for (int e = front_thread() - first; e < stacked_rows * args.columns; e += workers)
             leave_rider(args, member, front, e % stacked_rows < padded, nan, e % padded, e / stacked_rows);
     leave_front(shared, args, member, front, true);
 }
@@ -96,16 +95,20 @@ template <bool Riders>
 TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
     const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
     if constexpr (in_registers) {
+        static_assert(!Riders || TRIFOLD_OVERLAPS, "flags tell when a front's right-hand sides are there");
+        if (gets_messages(front)) fed = pull_beside_messages(shared, args, member, front);
         Stack stack = empty_stack();
         start_stack(stack, shared, args, member, front);
         RiderLook look{};
-        if (!Riders || !is_last(front)) solve_stack<Riders>(stack, shared, args, member, front, look);
-        if (Riders) ride(look, shared, args, member, front, fed, ends); /* now, since their lag does not add up from level to level */
-        if (fed || shared.pivots.failed_row >= 0) return;
-        if (Riders) {
-            meet(shared, stack_barrier);
-            each_rider(stack, shared, args, front, leave);
+        if (!Riders || !is_last(front)) {
+            solve_stack<Riders>(stack, shared, args, member, front, look);
+            if (!fed && shared.pivots.failed_row < 0) leave_front(shared, args, member, front, false);
         }
+        if (!Riders) return;
+        ride(look, shared, args, member, front, fed, ends); /* now, since their lag does not add up from level to level */
+        if (fed || shared.pivots.failed_row >= 0) return;
+        meet(shared, stack_barrier);
+        each_rider(stack, shared, args, front, leave);
     } else {
         if (front.level > 0) make_couplings(shared, args, member, front);
         solve_rows<Riders>(shared, args, member, front);
@@ -114,17 +117,17 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
             meet(shared, stack_barrier);
             each_rider(shared, args, leave);
         }
+        leave_front(shared, args, member, front, false);
     }
-    leave_front(shared, args, member, front, false);
 }
 
 /* D, by the pivots' warps. */
 TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const int warp = thread_index() / warp_lanes;
+    const int warp = front_thread() / warp_lanes;
     if (in_registers)
 #pragma unroll 1
         for (int t = warp; t < tiles; t += pivot_warps)
-            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) inverse_of(shared, t)[e] = e % 8 == e / 8 ? real(1) : real(0);
+            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) inverse_of(shared, t)[e % 8 + e / 8 * lower_leading] = e % 8 == e / 8 ? real(1) : real(0);
     warp_sync();
     if (gets_messages(front)) receive_pivots(shared, args, member, front);
     real* const to = factor_of(args, member, front.block);
@@ -142,21 +145,26 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
     start_dependents();
-    bool fed = load_front<Riders>(shared, args, member, front);
-    if (gets_messages(front) && right_child(front) < 0) {
+    load_front<Riders>(shared, args, member, front);
+    bool fed = false;
+    if (!gets_messages(front)) {
+        fed = pull_updates<Crew::all, Riders>(shared, args, member, front);
+        block_sync();
+    } else if (right_child(front) < 0) {
         clear_right(shared);
         block_sync();
     }
-    if (thread_index() >= pivot_warps * warp_lanes)
+    if (front_thread() >= pivot_warps * warp_lanes)
         eliminate_stack<Riders>(shared, args, member, front, fed, ends);
     else
         eliminate_pivots(shared, args, member, front);
     block_sync();
+    if (gets_messages(front)) fed = shared.ticket != 0;
     /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */
     if (gets_messages(front) && shared.pivots.failed_row >= 0 &&
         await_fronts(args, member, front.run, left_child(front), right_child(front)))
         fed = true;
-    if (thread_index() == warp_lanes) report_verdict(args, front.level, member, front.block, fed, shared.pivots);
+    if (front_thread() == warp_lanes) report_verdict(args, front.level, member, front.block, fed, shared.pivots);
     const bool failed = fed || shared.pivots.failed_row >= 0;
     if (failed)
         spoil<Riders>(shared, args, member, front);
@@ -164,7 +172,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
         store_riders(shared, args, member, front.block);
     if (TRIFOLD_OVERLAPS || sends_messages(front)) {
         if (failed || !in_registers) block_sync();
-        if (thread_index() == warp_lanes) release_front(args, member, front, Left::everything, failed);
+        if (front_thread() == warp_lanes) release_front(args, member, front, Left::everything, failed);
     }
     if (gets_messages(front)) clear_messages(shared, args, member, front);
     if (Riders) report_quadratics(shared, args, member, front.block);

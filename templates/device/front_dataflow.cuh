@@ -9,7 +9,7 @@ constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_S
 constexpr int strip_columns = use_tensor ? tensor_rows : warp_lanes / 4; /* a warp multiplies bands of 16 rows by strips of these */
 constexpr int bands = (padded + 15) / 16, strips = padded / strip_columns;
 static_assert(padded % strip_columns == 0, "strips are whole, bands may lack their second half");
-constexpr int lower_squares = bands * (bands + 1) / 2, lower_rounds = (lower_squares + warps - 1) / warps;
+constexpr int lower_squares = bands * (bands + 1) / 2;
 static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
 
 /* [R; G] in the stack's registers, where results of tensor instructions are operands of others as they stand; in single precision too
@@ -33,26 +33,34 @@ constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 
 /* Named barriers from `first` on, at each of which `party` threads meet: tile t is there for the stack, its pivots' warp only arrives; the warps
  * of the stack have met; a tile is there for the next, even ones and odd ones, so that the pivots' warps need not wait for a stack that is late.
- * Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t. */
+ * Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t; the stack's have pulled what
+ * D takes from other fronts, for which the pivots' wait. */
 struct Barriers {
     int first, count, party;
 };
 constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps * warp_lanes},
     pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0, pivot_warps * warp_lanes},
-    message_barriers{5 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? tiles : 0, threads};
-constexpr int barriers = message_barriers.count > 0 ? message_barriers.first + message_barriers.count : part_barrier.first;
+    message_barriers{5 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? tiles : 0, threads}, pulled_barrier{5 + 2 * tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0, threads};
+constexpr int barriers = pulled_barrier.count > 0 ? pulled_barrier.first + pulled_barrier.count : part_barrier.first;
 
-/* The inverses of L's diagonal tiles have a place of their own, or that of the tiles themselves: the largest blocks need the room. */
+/* The inverses of L's diagonal tiles have a place of their own, or that of the tiles themselves: the largest blocks need the room. Either
+ * way their columns are as far apart as L's, so that a lane finds a row of L or one of the inverse by one address. */
 constexpr bool inverse_apart = sizeof(real) == 4 || padded <= 88;
-constexpr int inverse_leading = inverse_apart ? 8 : lower_leading;
 static_assert(inverse_apart || !in_registers, "the identity has a place");
+
+/* A thread's number in its front. Every second thread block's warps change parts: its pivots are on the other two schedulers, or the fronts of a
+ * multiprocessor would all have theirs on the same. */
+TRIFOLD_DEVICE int front_thread() {
+    const int turn = in_registers ? static_cast<int>(group_x()) % 2 * pivot_warps * warp_lanes : 0;
+    return (thread_index() + turn) % threads;
+}
 
 struct FrontShared {
     Pivots pivots;
-    trifold_int ticket;
+    trifold_int ticket; /* then, where the stack's warps pull, whether a front that they pull from has failed */
     unsigned arrivals[16]; /* at the named barriers */
     double diagonal[padded];
-    alignas(16) real inverse[inverse_apart ? tiles : 1][inverse_apart ? 64 : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
+    alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
@@ -61,9 +69,9 @@ struct FrontShared {
 TRIFOLD_DEVICE real* left_of(FrontShared& shared) { return has_room ? shared.pulled : shared.stacked; }
 TRIFOLD_DEVICE real* right_of(FrontShared& shared) { return has_room ? shared.pulled + lower_leading * padded : shared.stacked + padded; }
 static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
-/* The inverse of diagonal tile t, row after row. */
+/* The inverse of diagonal tile t, row-major, a row every `lower_leading` elements. */
 TRIFOLD_DEVICE real* inverse_of(FrontShared& shared, int t) {
-    return inverse_apart ? shared.inverse[t] : shared.lower + t * 8 * (lower_leading + 1);
+    return inverse_apart ? shared.inverse + t * 8 : shared.lower + t * 8 * (lower_leading + 1);
 }
 
 /* Before the first front of a thread block; its first barrier comes with the claim. */
@@ -146,7 +154,7 @@ TRIFOLD_DEVICE void each_element(const Patch& patch, int row, int column, const 
 constexpr int copies_together = in_registers ? 2 : 4, lines_together = in_registers ? 4 : 1;
 
 /* Starts the copy of a block of the workspace, by `workers` threads together. */
-TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = thread_index(), int workers = threads) {
+TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int worker = front_thread(), int workers = threads) {
     constexpr int vectors = padded / vector_width;
 #pragma unroll copies_together
     for (int e = worker; e < vectors * padded; e += workers)

@@ -1,7 +1,7 @@
 /* A front before its panel: D, the couplings and the right-hand sides as it finds them. */
 /* Right-hand sides into the rows below D. */
 TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int block) {
-    for (int e = thread_index(); e < riders * padded; e += threads) {
+    for (int e = front_thread(); e < riders * padded; e += threads) {
         const int c = e / padded, r = e % padded;
         const trifold_strides& s = args.b_strides;
         const bool inside = r < block_size && c < args.columns;
@@ -12,7 +12,7 @@ TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_i
 TRIFOLD_DEVICE void update_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int left, trifold_int right) {
     const real* from_left = neighbour_rhs_of(args, member, left, 1);
     const real* from_right = right < 0 ? nullptr : neighbour_rhs_of(args, member, right, 0);
-    for (int e = thread_index(); e < riders * padded; e += threads) {
+    for (int e = front_thread(); e < riders * padded; e += threads) {
         real* at = lower + padded + e / padded + e % padded * lower_leading;
         if (e / padded >= args.columns) continue;
         real value = *at - from_left[e];
@@ -26,12 +26,27 @@ constexpr int square_strips = 16 / strip_columns;
 struct BandSquare {
     Patch strips[square_strips];
 };
+/* Who pulls: all, or the warps of the stack while those of the pivots receive messages. */
+enum class Crew { all, stack };
+template <Crew By>
+struct Pulling {
+    static constexpr int first = By == Crew::all ? 0 : pivot_warps, count = warps - first, rounds = (lower_squares + count - 1) / count;
+    static constexpr int leading = By == Crew::all ? pulled_leading : stacked_leading;
+};
+template <Crew By>
+TRIFOLD_DEVICE void meet_crew(FrontShared& shared) {
+    if (By == Crew::all)
+        block_sync();
+    else
+        meet(shared, stack_barrier);
+}
+
 /* use(square, row, column) for this warp's squares of the lower part of a block. */
-template <class Use>
-TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[lower_rounds], const Use& use) {
+template <Crew By, class Use>
+TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[Pulling<By>::rounds], const Use& use) {
 #pragma unroll
-    for (int round = 0; round < lower_rounds; ++round) {
-        int row = 0, column = thread_index() / warp_lanes + round * warps;
+    for (int round = 0; round < Pulling<By>::rounds; ++round) {
+        int row = 0, column = front_thread() / warp_lanes - Pulling<By>::first + round * Pulling<By>::count;
         while (column > row) column -= ++row;
         if (row < bands) use(squares[round], row * 16, column * 16);
     }
@@ -39,9 +54,13 @@ TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[lower_rounds], const
 
 /* The updates of D by the fronts eliminated before whose flags tell, and if the last pair is among them, its operands for the
  * couplings on their way to where they are needed. Returns whether one of those fronts failed. */
-template <bool Riders>
+template <Crew By, bool Riders>
 TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    BandSquare sums[lower_rounds]{};
+    constexpr int leading = Pulling<By>::leading, workers = Pulling<By>::count * warp_lanes;
+    const int worker = front_thread() - Pulling<By>::first * warp_lanes;
+    real* const r = By == Crew::all ? left_of(shared) : shared.stacked;
+    real* const g = By == Crew::all ? right_of(shared) : shared.stacked + padded;
+    BandSquare sums[Pulling<By>::rounds]{};
     bool fed = false;
     const int pairs = front.level - static_cast<int>(gets_messages(front));
 #pragma unroll 1
@@ -50,12 +69,11 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
         const bool last = k + 1 == front.level;
         if (await_fronts(args, member, front.run, left, right)) fed = true;
-        const real *const r = left_of(shared), *const g = right_of(shared);
-        copy_block(left_of(shared), pulled_leading, next_of(args, member, left));
-        if (right >= 0) copy_block(right_of(shared), pulled_leading, behind_of(args, member, right));
-        if (Riders) update_riders(shared.lower, args, member, left, right);
+        copy_block(r, leading, next_of(args, member, left), worker, workers);
+        if (right >= 0) copy_block(g, leading, behind_of(args, member, right), worker, workers);
+        if (Riders && !in_registers) update_riders(shared.lower, args, member, left, right);
         end_copies();
-        if (last && has_room) {
+        if (By == Crew::all && last && has_room) {
             if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
             if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left));
             end_copies();
@@ -63,18 +81,18 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         } else {
             wait_copies<0>();
         }
-        block_sync();
-        each_lower_square(sums, [&](BandSquare& sum, int row, int column) {
+        meet_crew<By>(shared);
+        each_lower_square<By>(sums, [&](BandSquare& sum, int row, int column) {
             const bool whole = row + 8 < padded;
             const int count = column + 16 <= padded ? square_strips : 1;
-            multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, pulled_leading, r + column, pulled_leading, whole, count, padded);
+            multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, leading, r + column, leading, whole, count, padded);
             if (right >= 0)
-                multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, pulled_leading, g + column, pulled_leading, whole, count, padded);
+                multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, leading, g + column, leading, whole, count, padded);
         });
-        if (!last) block_sync();
+        if (!last) meet_crew<By>(shared);
     }
     if (pairs > 0)
-        each_lower_square(sums, [&](const BandSquare& sum, int row, int column) {
+        each_lower_square<By>(sums, [&](const BandSquare& sum, int row, int column) {
 #pragma unroll
             for (int strip = 0; strip < square_strips; ++strip)
                 each_element(sum.strips[strip], row, column + strip * strip_columns, [&](real value, int r, int c) {
@@ -87,7 +105,7 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
 
 /* R_k and G_j to where they are needed, by the warps of the stack, where they had no place while D took its updates. */
 TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, trifold_int left, trifold_int right) {
-    const int worker = thread_index() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
+    const int worker = front_thread() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
     if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right), worker, workers);
     if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left), worker, workers);
     end_copies();
@@ -100,7 +118,7 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
     const trifold_int distance = trifold_int(1) << (front.level - 1), left = front.block - distance, right = front.block + distance;
     if (!has_room) fetch_stack(shared, args, member, front, left, right);
 #pragma unroll 1
-    for (int unit = thread_index() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
+    for (int unit = front_thread() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
         const bool ahead = unit < bands;
         if ((ahead ? front.next : front.behind) < 0) continue;
         const int row = unit % bands * 16;
@@ -122,8 +140,8 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
 
 /* A thread's elements of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the other. use(du, dv) for
  * those at (first_u() + du, first_v() + dv), constants, so that addresses are made once. */
-TRIFOLD_DEVICE int first_u() { return static_cast<int>(static_cast<unsigned>(thread_index()) % strip); }
-TRIFOLD_DEVICE int first_v() { return static_cast<int>(static_cast<unsigned>(thread_index()) / strip); }
+TRIFOLD_DEVICE int first_u() { return static_cast<int>(static_cast<unsigned>(front_thread()) % strip); }
+TRIFOLD_DEVICE int first_v() { return static_cast<int>(static_cast<unsigned>(front_thread()) / strip); }
 template <class Use>
 TRIFOLD_DEVICE void each_place(const Use& use) {
     constexpr int lines = threads / strip;
@@ -171,11 +189,11 @@ TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_i
 
 /* A neighbour that does not exist is coupled by zeros. */
 TRIFOLD_DEVICE void clear_rows(real* to) {
-    for (int e = thread_index(); e < padded * padded; e += threads) to[e % padded + e / padded * stacked_leading] = 0;
+    for (int e = front_thread(); e < padded * padded; e += threads) to[e % padded + e / padded * stacked_leading] = 0;
 }
 
 template <bool Riders>
-TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     fetch_diagonal(shared.lower, args, member, front.block);
     if (front.level == 0) {
         if (front.next >= 0) fetch_coupling<true>(shared.stacked, args, member, front.block);
@@ -189,10 +207,14 @@ TRIFOLD_DEVICE bool load_front(FrontShared& shared, const trifold_args& args, tr
     wait_copies<0>();
     block_sync();
     if (args.diagonal != nullptr || args.shift != nullptr) {
-        for (int r = thread_index(); r < block_size; r += threads) shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
+        for (int r = front_thread(); r < block_size; r += threads) shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
         block_sync();
     }
-    const bool fed = pull_updates<Riders>(shared, args, member, front);
-    block_sync();
+}
+/* What has been eliminated before a front that gets messages, by the warps of the stack. */
+TRIFOLD_DEVICE bool pull_beside_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const bool fed = pull_updates<Crew::stack, false>(shared, args, member, front);
+    if (front_thread() == pivot_warps * warp_lanes) shared.ticket = static_cast<trifold_int>(fed);
+    arrive(shared, pulled_barrier, 0);
     return fed;
 }

@@ -56,7 +56,7 @@ struct Inbox {
 template <Receiver By>
 TRIFOLD_DEVICE Inbox<By> inbox_of(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     constexpr bool pivots = By == Receiver::pivots;
-    const int worker = thread_index() - Inbox<By>::first, row = worker % stacked_rows, column = worker / stacked_rows;
+    const int worker = front_thread() - Inbox<By>::first, row = worker % stacked_rows, column = worker / stacked_rows;
     const bool is_r = row < padded, by_left = is_r == pivots;
     const trifold_int child = by_left ? left_child(front) : right_child(front);
     Inbox<By> inbox{};
@@ -127,7 +127,7 @@ TRIFOLD_DEVICE void clear_inbox(const Inbox<By>& inbox) {
         for (int k = 0; k < Inbox<By>::row_columns; ++k) store_word(inbox.from + t * Inbox<By>::tile_step + k * Inbox<By>::column_step, Mail(0));
 }
 TRIFOLD_DEVICE void clear_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    if (thread_index() < pivot_warps * warp_lanes)
+    if (front_thread() < pivot_warps * warp_lanes)
         clear_inbox(inbox_of<Receiver::pivots>(shared, args, member, front));
     else
         clear_inbox(inbox_of<Receiver::stack>(shared, args, member, front));
@@ -135,7 +135,7 @@ TRIFOLD_DEVICE void clear_messages(FrontShared& shared, const trifold_args& args
 
 /* What does not exist is zero. */
 TRIFOLD_DEVICE void clear_right(FrontShared& shared) {
-    for (int e = thread_index(); e < padded * padded; e += threads) right_of(shared)[e % padded + e / padded * pulled_leading] = 0;
+    for (int e = front_thread(); e < padded * padded; e += threads) right_of(shared)[e % padded + e / padded * pulled_leading] = 0;
 }
 
 /* D's columns that a pivots' warp will factor, so that these warps need not meet: a tile of the first band, two of the second. A strip
@@ -146,7 +146,7 @@ struct PivotShare {
 };
 template <class Use>
 TRIFOLD_DEVICE void each_pivot(PivotShare& share, FrontShared& shared, const Use& use) {
-    const int column = thread_index() / warp_lanes * 8;
+    const int column = front_thread() / warp_lanes * 8;
     const auto each = [&](Patch& patch, int row, int c) {
 #pragma unroll
         for (int k = 0; k < 4; ++k)
@@ -157,7 +157,7 @@ TRIFOLD_DEVICE void each_pivot(PivotShare& share, FrontShared& shared, const Use
     if constexpr (bands > 1) each(share.second[0], 16, column), each(share.second[1], 16, column + pivot_columns);
 }
 TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
-    const real* own = columns + thread_index() / warp_lanes * 8;
+    const real* own = columns + front_thread() / warp_lanes * 8;
     multiply_band<-1, 2, strip_columns>(share.first, columns, pulled_leading, own, pulled_leading, 8 < padded, 1, 8);
     if constexpr (bands > 1) {
         constexpr bool whole = padded % 16 == 0;
@@ -171,12 +171,12 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
 /* D when the last pair has updated it, by the pivots' warps: each has what it needs. */
 TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
-    each_pivot(pivots, shared, [](product& value, const real& at) { value = static_cast<product>(at); });
     receive_tiles(shared, inbox_of<Receiver::pivots>(shared, args, member, front), [&](int t) {
         multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
         multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
     });
-    each_pivot(pivots, shared, [](product value, real& at) { at = static_cast<real>(value); });
+    meet(shared, pulled_barrier);
+    each_pivot(pivots, shared, [](product value, real& at) { at = static_cast<real>(static_cast<product>(at) + value); });
     warp_sync();
 }
 

@@ -5,7 +5,8 @@ template <int Sets, class Wait>
 TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int begin, int limit, const real* lower, int t, const Wait& wait) {
     const int lane = thread_index() % warp_lanes;
     real* columns = rows + t * 8 * leading;
-    if constexpr (use_tensor) {
+    constexpr bool by_tensor = use_tensor && sizeof(real) == 8; /* in single precision conversions would take longer than these products */
+    if constexpr (by_tensor) {
         if (t > 0) {
             constexpr int own_bands = Sets * warp_lanes / 16;
             Patch sums[own_bands][1];
@@ -36,7 +37,7 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
     for (int q = 0; q < Sets; ++q)
 #pragma unroll
         for (int c = 0; c < 8; ++c) a[q][c] = lane + q * warp_lanes < limit ? columns[lane + q * warp_lanes + c * leading] : real(0);
-    if constexpr (!use_tensor) {
+    if constexpr (!by_tensor) {
 #pragma unroll 1
         for (int s = 0; s < t; ++s) {
             wait(s);
@@ -74,14 +75,13 @@ TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_set
         const int r = thread_index() % warp_lanes + q * warp_lanes;
         if (r >= padded || (!in_registers && r < t * 8)) continue; /* nobody looks above the tile */
         real* to = r / 8 == t ? inverse_of(shared, t) + r % 8 : shared.lower + r + t * 8 * lower_leading;
-        const int leading = r / 8 == t ? inverse_leading : lower_leading;
 #pragma unroll
-        for (int c = 0; c < 8; ++c) to[c * leading] = a[q][c];
+        for (int c = 0; c < 8; ++c) to[c * lower_leading] = a[q][c];
     }
 }
 
 /* The inverse of tile t's factor where that stands in shared memory: lane c < 8 solves for column c. */
-template <class Shared>
+template <int inverse_leading, class Shared>
 TRIFOLD_DEVICE void invert_tile(Shared& shared, int t) {
     const int lane = thread_index() % warp_lanes;
     const real* l = shared.lower + t * 8 * (lower_leading + 1);
@@ -112,7 +112,7 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 #pragma unroll
         for (int k = 0; k <= c; k += vector_width) {
             real v[vector_width];
-            load_vector(v, inverse_of(shared, t) + c * inverse_leading + k);
+            load_vector(v, inverse_of(shared, t) + c * lower_leading + k);
 #pragma unroll
             for (int e = 0; e < vector_width; ++e)
                 if (k + e <= c) sum += a[0][k + e] * v[e];
@@ -137,18 +137,24 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real d[8][8];
     load_tile(d, own + t * 8, lower_leading);
     const int lane = thread_index() % warp_lanes;
+    if constexpr (in_registers) {
+        const real* mine = lane / 8 == t ? inverse_of(shared, t) + lane % 8 : own + lane;
 #pragma unroll
-    for (int q = 0; q < row_sets; ++q)
+        for (int c = 0; c < 8; ++c) a[0][c] = lane < padded ? mine[c * lower_leading] : real(0);
+    } else {
 #pragma unroll
-        for (int c = 0; c < 8; ++c)
-            if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = in_registers ? inverse_of(shared, t)[c * 8 + lane % 8] : lane % 8 == c ? real(1) : real(0);
+        for (int q = 0; q < row_sets; ++q)
+#pragma unroll
+            for (int c = 0; c < 8; ++c)
+                if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = lane % 8 == c ? real(1) : real(0);
+    }
     double* const pivots = shared.diagonal + t * 8;
     if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {pivots, nullptr})) {
         store_tile_rows(shared, a, t);
     } else {
         warp_sync();
         eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {pivots, shared.reciprocal + t * 8});
-        invert_tile(shared, t);
+        invert_tile<lower_leading>(shared, t);
     }
     warp_sync();
     if (t + 1 < tiles) arrive(shared, pivot_barriers, t % 2);
@@ -164,7 +170,7 @@ TRIFOLD_DEVICE void solve_riders(FrontShared& shared, int t) {
 /* R and G a lane a row, tile after tile, out to the workspace as they are done; the first warp has the right-hand sides too. */
 template <bool Riders>
 TRIFOLD_DEVICE void solve_rows(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const int first = (thread_index() / warp_lanes - pivot_warps) * warp_lanes, row = first + thread_index() % warp_lanes;
+    const int first = (front_thread() / warp_lanes - pivot_warps) * warp_lanes, row = first + thread_index() % warp_lanes;
     real* to = nullptr;
     if (row < padded && front.next >= 0) to = next_of(args, member, front.block) + row;
     if (row >= padded && row < 2 * padded && front.behind >= 0) to = behind_of(args, member, front.block) + row - padded;

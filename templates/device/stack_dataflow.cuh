@@ -14,7 +14,7 @@ TRIFOLD_DEVICE Stack empty_stack() {
     Stack stack{};
 #pragma unroll
     for (int band = 0; band < 2; ++band) {
-        const int unit = 2 * (thread_index() / warp_lanes - pivot_warps) + band;
+        const int unit = 2 * (front_thread() / warp_lanes - pivot_warps) + band;
         stack.bands[band].ahead = unit < bands;
         stack.bands[band].row = unit % bands * 16;
         stack.bands[band].whole = stack.bands[band].row + 8 < padded;
@@ -104,10 +104,26 @@ TRIFOLD_DEVICE real sum_of_eight(const real* row, int row_step, const real* valu
 /* Right-hand sides by the warps of the stack in turn, a lane a row; all lanes see a tile's results where they stand. */
 constexpr bool rides_in_lanes = in_registers && padded <= warp_lanes;
 TRIFOLD_DEVICE bool owns_rider_row() { return thread_index() % warp_lanes < padded; }
-TRIFOLD_DEVICE int first_rider() { return thread_index() / warp_lanes - pivot_warps; }
+TRIFOLD_DEVICE int first_rider() { return front_thread() / warp_lanes - pivot_warps; }
 TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int c) {
     if (!gets_messages(front) || !owns_rider_row() || c >= args.columns) return {};
     return look_at_rider(args, member, front, thread_index() % warp_lanes, c);
+}
+/* A warp waits for all that the fronts of the first `pairs` pairs leave. */
+TRIFOLD_DEVICE void await_pairs(const trifold_args& args, trifold_int member, const Front& front, int pairs) {
+    const int lane = thread_index() % warp_lanes, pair = lane % 16;
+    const trifold_int distance = trifold_int(1) << pair, other = lane < 16 ? front.block - distance : front.block + distance;
+    if (pair < pairs && other < TRIFOLD_HORIZON) await_everything(args, member, other, front.run);
+    warp_sync();
+}
+/* What they take from row r of right-hand side c. */
+TRIFOLD_DEVICE void pull_rider(real& value, const trifold_args& args, trifold_int member, const Front& front, int pairs, int r, int c) {
+#pragma unroll 4
+    for (int k = 0; k < pairs; ++k) {
+        const trifold_int left = front.block - (trifold_int(1) << k), right = front.block + (trifold_int(1) << k);
+        value -= neighbour_rhs_of(args, member, left, 1)[c * padded + r];
+        if (right < TRIFOLD_HORIZON) value -= neighbour_rhs_of(args, member, right, 0)[c * padded + r];
+    }
 }
 /* A lane's entry of the right-hand side that stands at `at`, every `step`-th, when tile t has been solved: by its own lanes, then off others'. */
 template <class Solve, class Take>
@@ -130,7 +146,7 @@ TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trif
     for (int t = tiles - 1; t >= 0; --t)
         ride_tile(
             value, shared.stacked + c, stacked_leading, t, row < t * 8,
-            [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8, 8, v, stacked_leading); },
+            [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8, lower_leading, v, stacked_leading); },
             [&](const real* v) { return sum_of_eight(shared.lower + t * 8 + row * lower_leading, 1, v, stacked_leading); });
     if (!owns_rider_row()) return;
     if (failed) value = static_cast<real>(not_a_number());
@@ -142,12 +158,17 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
     static_assert(!in_registers || rides_in_lanes, "a lane a row");
     const int row = thread_index() % warp_lanes;
     bool follows = is_last(front);
+    const int pairs = front.level - static_cast<int>(gets_messages(front));
+    if (first_rider() < args.columns) await_pairs(args, member, front, pairs);
 #pragma unroll 1
     for (int c = first_rider(); c < args.columns || follows; c += stacked_warps) {
         real* const at = shared.lower + padded + (c < args.columns ? c : 0);
         real value = 0;
         const bool exists = c < args.columns, owns = exists && owns_rider_row();
-        if (owns) value = at[row * lower_leading];
+        if (owns) {
+            value = at[row * lower_leading];
+            pull_rider(value, args, member, front, pairs, row, c);
+        }
         if (owns && gets_messages(front)) value -= receive_rider(look, args, member, front, row, c);
         look = look_at_rider(args, member, front, c + stacked_warps);
 #pragma unroll 1
@@ -155,7 +176,7 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
             if (follows) meet(shared, tile_barriers, t);
             if (!exists) continue;
             ride_tile(
-                value, at, lower_leading, t, row >= t * 8 + 8, [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8 * 8, 1, v, lower_leading); },
+                value, at, lower_leading, t, row >= t * 8 + 8, [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8 * lower_leading, 1, v, lower_leading); },
                 [&](const real* v) { return sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, v, lower_leading); });
         }
         follows = false;
@@ -176,7 +197,7 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
         if (Riders && t + 1 == tiles) look = look_at_rider(args, member, front, first_rider());
         meet(shared, tile_barriers, t);
         product b[2];
-        load_operand(b, inverse_of(shared, t), 8, 1);
+        load_operand(b, inverse_of(shared, t), lower_leading, 1);
 #pragma unroll
         for (Band& band : stack.bands) {
             Patch solved{};

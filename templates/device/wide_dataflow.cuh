@@ -237,7 +237,7 @@ TRIFOLD_DEVICE void factor_diagonal(WideBands& bands, WideShared& shared, real* 
         if (shared.slowly) {
             if (thread_index() < warp_lanes) {
                 eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {shared.diagonal + t * 8, shared.reciprocal + t * 8});
-                invert_tile(shared, t);
+                invert_tile<8>(shared, t);
             }
             wide_sync();
             store_tile(shared, to, t);

@@ -98,6 +98,13 @@ TEST_CASE("emulated: what waits for the messages of a failed front is NaN, which
     for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
 }
 
+TEST_CASE("emulated: a front that gets messages tells of a failed one that it only pulls from") {
+    Case test({.block = 20, .horizon = 5}, "multi-stage", "dataflow", 8);  // block 3 pulls from block 4, which no child of its has met
+    REQUIRE(buffer(test.unit.program(), "message").bytes > 0);
+    for (const std::int64_t row : {0, 19}) check_failure(test, 4, row);
+    for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
+}
+
 TEST_CASE("emulated: fronts of wide levels have all that a call may ask for, and their failures are told") {
     for (const auto& [order, coupling] :
          {std::pair{trifold::Order::row_major, Coupling::upper}, {trifold::Order::column_major, Coupling::lower}}) {

@@ -342,6 +342,17 @@ TEST_CASE("variant dataflow: the levels above the wide ones begin while those ar
     CHECK(2 * (program.kernels[launches[1].kernel].shape.shared_bytes + 1024) > 228 * 1024);
 }
 
+TEST_CASE("a multiprocessor has three fronts of short horizons, in single precision too") {
+    for (const auto precision : {Precision::f64, Precision::f32}) {
+        const auto program = generate({.block = 32, .horizon = 512, .precision = precision}, parse_target("cuda:sm_90"));
+        for (const auto& kernel : program.kernels) {
+            if (kernel.phase != Phase::factor && kernel.phase != Phase::factor_forward) continue;
+            CHECK(3 * (kernel.shape.shared_bytes + 1024) <= 228 * 1024);
+            CHECK(4 * (kernel.shape.shared_bytes + 1024) > 228 * 1024);
+        }
+    }
+}
+
 TEST_CASE("variant dataflow refuses what it cannot do") {
     const auto variant_of = [](std::int64_t block, Precision precision, const Target& target, const char* schedule, const char* variant) {
         return generate({.block = block, .horizon = 9, .precision = precision}, target, {.schedule = schedule, .variant = variant})
