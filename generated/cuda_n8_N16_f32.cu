@@ -2519,11 +2519,12 @@ TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
     return columns_at_once == 1 ? Columns{first, 1} : columns_from(args, first, columns_at_once);
 }
 
+/* Tiles above the diagonal are not looked at. */
 TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
-    constexpr int vectors = padded / vector_width;
-#pragma unroll 4
-    for (int e = thread_index(); e < vectors * padded; e += sweep_threads)
-        copy_async(shared.factor + e % vectors * vector_width + e / vectors * factor_leading, from + e * vector_width);
+    constexpr int vectors = padded / vector_width, together = sweep_threads / vectors; /* columns at once */
+    const int r = thread_index() % vectors * vector_width, c = thread_index() / vectors, end = r / 8 * 8 + 8;
+#pragma unroll 2
+    for (int k = c; k < end; k += together) copy_async(shared.factor + r + k * factor_leading, from + r + k * padded);
     end_copies();
 }
 
@@ -2791,18 +2792,20 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member, 
         sweep_forward<narrow>(shared, args, member, front, a, sends);
 }
 
-/* A column of [R; G] in four threads, each with every fourth row. */
+/* A column of [R; G] in four threads, each with every fourth vector of rows. */
+TRIFOLD_DEVICE int quarter_row(int k) { return (k / vector_width * 4 + thread_index() % 4) * vector_width; }
 TRIFOLD_DEVICE void fetch_quarter_column(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
-    const int column = thread_index() / 4, first = thread_index() % 4;
-    const real* next = next_of(args, member, front.block) + column * padded + first;
-    const real* behind = behind_of(args, member, front.block) + column * padded + first;
+    const int column = thread_index() / 4 * padded;
+    const real* next = next_of(args, member, front.block) + column;
+    const real* behind = behind_of(args, member, front.block) + column;
 #pragma unroll
-    for (int k = 0; k < half_depth; ++k) {
-        const int r = 4 * k;
-        if (r < padded)
-            a[k] = front.next >= 0 ? next[r] : real(0);
-        else
-            a[k] = front.behind >= 0 ? behind[r - padded] : real(0);
+    for (int k = 0; k < half_depth; k += vector_width) {
+        const int r = quarter_row(k);
+        real v[vector_width] = {};
+        if (r < padded && front.next >= 0) load_vector(v, next + r);
+        if (r >= padded && front.behind >= 0) load_vector(v, behind + r - padded);
+#pragma unroll
+        for (int e = 0; e < vector_width; ++e) a[k + e] = v[e];
     }
 }
 
@@ -2810,10 +2813,17 @@ TRIFOLD_DEVICE void fetch_quarter_column(real (&a)[half_depth], const trifold_ar
 TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const real (&a)[half_depth], int columns) {
 #pragma unroll 1
     for (int c = 0; c < columns; ++c) {
-        real sum[4] = {};
+        real sum[vector_width] = {};
 #pragma unroll
-        for (int k = 0; k < half_depth; ++k) sum[k % 4] += a[k] * shared.solved[c][thread_index() % 4 + 4 * k];
-        real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        for (int k = 0; k < half_depth; k += vector_width) {
+            real x[vector_width];
+            load_vector(x, shared.solved[c] + quarter_row(k));
+#pragma unroll
+            for (int e = 0; e < vector_width; ++e) sum[e] += a[k + e] * x[e];
+        }
+        real total = sum[0] + sum[1];
+#pragma unroll
+        for (int e = 2; e < vector_width; e += 2) total += sum[e] + sum[e + 1];
         total += shuffle_xor(total, 1);
         total += shuffle_xor(total, 2);
         if (thread_index() % 4 == 0) shared.running[c][thread_index() / 4] -= total;

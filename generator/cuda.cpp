@@ -53,7 +53,10 @@ std::int64_t factor_blocks(const Plan& plan, const Target& target) {
 /// A front of a wide level is one warp's, or larger ones a warp's for 16 rows.
 std::int64_t wide_threads(const Plan& plan) { return plan.padded <= 32 ? 32 : (plan.padded + 15) / 16 * 32; }
 std::int64_t wide_blocks(const Plan& plan, const Target& target) {
-    const std::int64_t registers = plan.padded <= 16 ? 128 : plan.padded <= 32 && plan.real == 8 ? 255 : 168;  // none spill up to 32
+    const bool one_warp = plan.padded <= 32, single = plan.real == 4;
+    std::int64_t registers = 168;  // nothing spills but in double precision at n = 40 and 56, and a little in single at 56
+    if (one_warp && !single) registers = 255;
+    if (plan.padded <= 16 || (!one_warp && single)) registers = 128;
     return std::min(blocks_for(wide_threads(plan), registers), (shared_limit(target) + kib) / (plan.wide_shared + kib));
 }
 
@@ -70,10 +73,14 @@ std::int64_t spread_evenly(std::int64_t blocks, const Target& target) {
 bool crowds(const Plan& plan, const Spec& spec) { return plan.in_registers && plan.padded > 16 && spec.horizon * spec.batch <= 512; }
 
 /// Registers that a thread of a sweep keeps.
-std::int64_t sweep_registers(const Plan& plan) {
+std::int64_t sweep_registers(const Plan& plan, const Spec& spec) {
     if (plan.variant == "tile-dataflow") return plan.columns == 1 ? 80 : 128;
     if (plan.variant == "team") return team_registers(panel_words(plan), 32, 64);
-    if (plan.variant == "dataflow" && plan.padded <= 32 && plan.columns == 1) return plan.real == 4 ? 80 : plan.is_long ? 96 : 128;
+    if (plan.variant == "dataflow" && plan.columns == 1) {  // as few as spill nothing, or at n = 40 and 56 next to nothing
+        if (plan.real == 4 && plan.padded <= 64) return plan.padded <= 32 ? 64 : 80;
+        const bool most = spec.horizon * spec.batch >= 4096 && plan.padded % 16 == 0;
+        if (plan.padded <= 32) return most ? 80 : plan.is_long ? 96 : 128;
+    }
     return plan.variant == "dataflow" ? 128 : 255;
 }
 
@@ -245,7 +252,7 @@ std::string emit(const Program& program) {
         {"OFFSET_SCRATCH", program.workspace_bytes - program.variant.scratch_bytes * program.tuning.workers},
         {"FACTOR_BLOCKS", factor_blocks(plan, program.target)},
         {"FACTOR_FORWARD_BLOCKS", forward_blocks(plan, program.target)},
-        {"SWEEP_BLOCKS", blocks_for(plan.sweep_threads, sweep_registers(plan))},
+        {"SWEEP_BLOCKS", blocks_for(plan.sweep_threads, sweep_registers(plan, spec))},
     };
     for (const auto& [name, value] : constants)
         text += fmt::format("#define TRIFOLD_{} {}{}\n", name, value, value > 0x7fffffff ? "LL" : "");

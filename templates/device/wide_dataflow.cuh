@@ -7,6 +7,7 @@ struct WideShared {
     Pivots pivots;
     trifold_int ticket;
     bool slowly; /* the tile's pivots need every test */
+    bool failed; /* the front, or one that it needs; for one thread */
     double diagonal[padded];
     alignas(16) real inverse[tiles][64];             /* of L's diagonal tiles, row-major */
     alignas(16) real reciprocal[padded];             /* of L's diagonal */
@@ -18,7 +19,9 @@ static_assert(sizeof(WideShared) == TRIFOLD_SHARED_WIDE && wide_threads == TRIFO
 
 /* Bands of 16 rows in patches of 8 columns. Element k of a lane is `down(k)` rows and k % 2 columns from its first, which is in row
  * tensor_column() and column result_row(0): offsets from there are constants. */
-typedef double WidePatch[tensor_columns][tensor_vectors][2];
+struct WidePatch {
+    double at[tensor_columns][tensor_vectors][2];
+};
 struct WideBands {
     WidePatch at[wide_bands][tiles];
 };
@@ -31,7 +34,7 @@ TRIFOLD_DEVICE int wide_row(int band) { return (thread_index() / warp_lanes % wi
 TRIFOLD_DEVICE bool is_whole(int band) { return padded % 16 == 0 || wide_row(band) + 8 < padded; }
 TRIFOLD_DEVICE int lower_tiles(int band) { return wide_row(band) / 8 + (is_whole(band) ? 2 : 1); }
 TRIFOLD_DEVICE constexpr int down(int k) { return k / 2 * 8; }
-TRIFOLD_DEVICE double& item(WidePatch& patch, int k) { return patch[k / 2][0][k % 2]; }
+TRIFOLD_DEVICE double& item(WidePatch& patch, int k) { return patch.at[k / 2][0][k % 2]; }
 TRIFOLD_DEVICE void wide_sync() {
     if (wide_warps == 1)
         warp_sync();
@@ -50,19 +53,23 @@ TRIFOLD_DEVICE void load_lines(WideLines& lines, const real* block, int leading,
             for (int c = 0; c < tensor_columns; ++c)
                 lines.at[band][c][i] = static_cast<double>(at[4 * i * leading + band * 16 + (is_whole(band) ? c * 8 : 0)]);
 }
-/* bands -= the lines times rows of a block in shared memory, columns from k on, of the tiles before `count(band)`. */
+/* Eight columns of eight rows of a block in shared memory, as the other operand, negated. */
+TRIFOLD_DEVICE void load_rows(double (&rows)[2], const real* block) {
+    const real* at = block + tensor_row() + tensor_depth() * lower_leading;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) rows[i] = -static_cast<double>(at[4 * i * lower_leading]);
+}
+/* bands -= the lines times rows of such a block, columns from k on, of the tiles before `count(band)`. */
 template <class Count>
 TRIFOLD_DEVICE void subtract_tiles(WideBands& bands, const WideLines& lines, const real* block, int k, const Count& count) {
-    const real* at = block + tensor_row() + (k + tensor_depth()) * lower_leading;
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         if (t >= count(wide_bands - 1)) continue;
         double rows[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) rows[i] = -static_cast<double>(at[t * 8 + 4 * i * lower_leading]);
+        load_rows(rows, block + t * 8 + k * lower_leading);
 #pragma unroll
         for (int band = 0; band < wide_bands; ++band)
-            if (t < count(band)) tensor_multiply<2>(bands.at[band][t], lines.at[band], rows);
+            if (t < count(band)) tensor_multiply<2>(bands.at[band][t].at, lines.at[band], rows);
     }
 }
 
@@ -218,39 +225,80 @@ TRIFOLD_DEVICE void eliminate_tile(WideShared& shared, real* to, int t) {
     for (int c = 0; c < 8; ++c) near[c * leading] = a[0][c], to[c * step] = a[0][c];
 }
 
-/* D = L L', out to `to`. A band's next tile of columns is always its first. */
+/* Column tile t of L by every test, where the quick way has met a pivot that needs them. */
+TRIFOLD_DEVICE void eliminate_slowly(WideShared& shared, real* to, int t) {
+    if (thread_index() < warp_lanes) {
+        eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {shared.diagonal + t * 8, shared.reciprocal + t * 8});
+        invert_tile<8>(shared, t);
+    }
+    wide_sync();
+    store_tile(shared, to, t);
+}
+
+/* Column tile t of D, the bands' first, to where it is eliminated. */
+TRIFOLD_DEVICE void leave_tile(WideBands& bands, WideShared& shared, int t) {
+    real* at = shared.lower + wide_row(0) + tensor_column() + (t * 8 + result_row(0)) * lower_leading;
+#pragma unroll
+    for (int band = 0; band < wide_bands; ++band) {
+        if (t >= lower_tiles(band)) continue;
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (k < 2 || is_whole(band)) at[band * 16 + down(k) + k % 2 * lower_leading] = static_cast<real>(item(bands.at[band][0], k));
+    }
+}
+/* Every tile to where the one to its left was. */
+TRIFOLD_DEVICE void shift_tiles(WideBands& bands) {
+#pragma unroll
+    for (int band = 0; band < wide_bands; ++band)
+#pragma unroll
+        for (int k = 1; k < tiles; ++k) bands.at[band][k - 1] = bands.at[band][k];
+}
+/* The same from the second tile on, less their products by column tile s of L, of which the first takes part in `rest` tiles: several in one
+ * go, since results have other registers than what they are added to, and what is skipped would have to be moved. */
+TRIFOLD_DEVICE void shift_and_subtract(WideBands& bands, const WideLines& lines, const real* column, int rest) {
+#pragma unroll
+    for (int first = 1; first + 1 < tiles; first += 3) {
+        if (first >= rest) return;
+#pragma unroll
+        for (int k = first; k < first + 3 && k + 1 < tiles; ++k) {
+            double rows[2];
+            load_rows(rows, column + (k < rest ? k : 0) * 8);
+#pragma unroll
+            for (int band = 0; band < wide_bands; ++band) {
+                bands.at[band][k - 1] = bands.at[band][k];
+                tensor_multiply<2>(bands.at[band][k - 1].at, lines.at[band], rows);
+            }
+        }
+    }
+}
+
+/* D = L L', out to `to`. The bands' first tile is the next to be eliminated: it takes the products of a column tile before the others, which
+ * take theirs while it is. */
 TRIFOLD_DEVICE void factor_diagonal(WideBands& bands, WideShared& shared, real* to) {
+    leave_tile(bands, shared, 0);
+    shift_tiles(bands);
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
-        real* own = shared.lower + t * 8 * lower_leading;
-#pragma unroll
-        for (int band = 0; band < wide_bands; ++band) {
-            if (wide_row(band) + 16 <= t * 8) continue;
-            real* at = own + wide_row(band) + tensor_column() + result_row(0) * lower_leading;
-#pragma unroll
-            for (int k = 0; k < 4; ++k)
-                if (k < 2 || is_whole(band)) at[down(k) + k % 2 * lower_leading] = static_cast<real>(item(bands.at[band][0], k));
-        }
         wide_sync();
         eliminate_tile(shared, to, t);
-        wide_sync();
-        if (shared.slowly) {
-            if (thread_index() < warp_lanes) {
-                eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {shared.diagonal + t * 8, shared.reciprocal + t * 8});
-                invert_tile<8>(shared, t);
-            }
-            wide_sync();
-            store_tile(shared, to, t);
-        }
+        const int rest = lower_tiles(wide_bands - 1) - t; /* tiles of the last band, from this one on */
+        const auto column = [&](int s) { return shared.lower + s * 8 * lower_leading; };
         WideLines lines;
-        load_lines(lines, own, lower_leading, 0);
+        if (t > 0 && rest > 1) {
+            load_lines(lines, column(t - 1), lower_leading, 0);
+            shift_and_subtract(bands, lines, column(t - 1) + t * 8, rest);
+        }
+        wide_sync();
+        if (shared.slowly) eliminate_slowly(shared, to, t);
+        if (t + 1 == tiles) return;
+        if (rest > 1) {
+            double rows[2];
+            load_lines(lines, column(t), lower_leading, 0);
+            load_rows(rows, column(t) + t * 8 + 8);
 #pragma unroll
-        for (int band = 0; band < wide_bands; ++band)
-#pragma unroll
-            for (int s = 0; s + 1 < tiles; ++s)
-#pragma unroll
-                for (int k = 0; k < 4; ++k) item(bands.at[band][s], k) = item(bands.at[band][s + 1], k);
-        subtract_tiles(bands, lines, own + t * 8 + 8, 0, [&](int band) { return lower_tiles(band) - 1 - t; });
+            for (int band = 0; band < wide_bands; ++band) tensor_multiply<2>(bands.at[band][0].at, lines.at[band], rows);
+        }
+        leave_tile(bands, shared, t + 1);
     }
 }
 
@@ -290,7 +338,7 @@ TRIFOLD_DEVICE void take_original(WideBands& bands, const WideShared& shared) {
 /* -R_k G_k' or -G_j R_j', the second operand in shared memory. */
 TRIFOLD_DEVICE void multiply_coupling(WideBands& bands, const WideShared& shared, const real* own) {
     bands = WideBands{};
-#pragma unroll 4 /* their loads on their way together */
+#pragma unroll /* their loads on their way together */
     for (int k = 0; k < padded; k += 8) {
         WideLines lines;
         load_lines(lines, global_pointer(own), padded, k);
@@ -317,7 +365,7 @@ TRIFOLD_DEVICE void solve_bands(WideBands& bands, const WideShared& shared, real
         for (int band = 0; band < wide_bands; ++band) {
             WidePatch solved = {};
             take(lines, band, bands.at[band][t], 1);
-            tensor_multiply<2>(solved, lines.at[band], rows);
+            tensor_multiply<2>(solved.at, lines.at[band], rows);
             take(lines, band, solved, -1);
 #pragma unroll
             for (int k = 0; k < 4; ++k)
@@ -328,7 +376,7 @@ TRIFOLD_DEVICE void solve_bands(WideBands& bands, const WideShared& shared, real
 #pragma unroll
             for (int i = 0; i < 2; ++i) rows[i] = static_cast<double>(lower[s * 8 + (t * 8 + i) * lower_leading]);
 #pragma unroll
-            for (int band = 0; band < wide_bands; ++band) tensor_multiply<2>(bands.at[band][s], lines.at[band], rows);
+            for (int band = 0; band < wide_bands; ++band) tensor_multiply<2>(bands.at[band][s].at, lines.at[band], rows);
         }
     }
 }
@@ -386,12 +434,16 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     wide_sync();
     factor_diagonal(bands, shared, factor_of(args, member, front.block));
     pulled_all();
-    report_pivots(args, front.level, member, front.block, fed, shared.pivots, shared.diagonal);
     const bool failed = fed || shared.pivots.failed_row >= 0;
+    if (thread_index() == 0) {
+        report_verdict(args, front.level, member, front.block, fed, shared.pivots);
+        shared.failed = failed;
+    }
     if (failed)
         spoil_front(args, member, front);
     else
         solve_couplings(bands, shared, args, member, front);
     wide_sync();
-    if (thread_index() == 0) release_front(args, member, front, Left::everything, failed);
+    if (thread_index() / warp_lanes == wide_warps - 1) report_logarithms(args, member, front.block, shared.diagonal); /* while stores are on their way */
+    if (thread_index() == 0) release_front(args, member, front, Left::everything, shared.failed);
 }
