@@ -266,7 +266,7 @@ std::string emit(const Program& program) {
              "factor_dataflow", "sweep_dataflow"});
     if (plan.wide_levels > 0) add({"wide_dataflow"});
     if (plan.variant == "tile-dataflow")
-        add({"tile_tasks", "tile_products", "tile_halves", "column_tile", "tile_pivots", "tile_factor", "tile_sweep"});
+        add({"tile_tasks", "tile_products", "tile_halves", "column_tile", "tile_pivots", "tile_stages", "tile_factor", "tile_sweep"});
     if (has_kernel(program, Phase::inverse)) add({"inverse_tiles", "inverse"});
     const auto* entry = plan.variant == "dataflow"        ? "entry_dataflow"
                         : plan.variant == "tile-dataflow" ? "entry_tile_dataflow"

@@ -17,7 +17,7 @@ std::int64_t counts(const Spec& spec, std::int64_t edge);
 /// Thread blocks of a launch that share its tasks.
 std::int64_t factor_groups(const Schedule& schedule, const Spec& spec, std::int64_t edge);
 std::int64_t sweep_groups(const Schedule& schedule, const Spec& spec, std::int64_t edge);
-/// TileShared in templates/device/tile_factor.cuh and SweepShared in tile_sweep.cuh.
+/// TileShared in templates/device/tile_stages.cuh and SweepShared in tile_sweep.cuh.
 std::int64_t factor_shared(const Schedule& schedule, const Spec& spec, const Target& target, std::int64_t edge);
 std::int64_t sweep_shared(const Schedule& schedule, const Spec& spec, std::int64_t edge, std::int64_t columns);
 /// As #define lines, and a table of the levels.
