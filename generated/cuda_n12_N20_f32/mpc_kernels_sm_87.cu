@@ -171,6 +171,15 @@ typedef struct {
 constexpr int warp_lanes = 32;
 
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
+/* Says that it is not negative, where the compiler does not know: divisions then take half the instructions. */
+TRIFOLD_DEVICE void assume_thread() { __builtin_assume(thread_index() >= 0); }
+/* The same, read anew: what is computed from it is not kept in registers from one use to the next. */
+TRIFOLD_DEVICE int thread_afresh() {
+    unsigned thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    __builtin_assume(thread < 1024); /* divisions of what may be negative take twice the instructions */
+    return static_cast<int>(thread);
+}
 TRIFOLD_DEVICE trifold_int group_x() { return blockIdx.x; }
 TRIFOLD_DEVICE trifold_int group_y() { return blockIdx.y; }
 TRIFOLD_DEVICE void block_sync() { __syncthreads(); }
@@ -353,6 +362,17 @@ TRIFOLD_DEVICE void store_vector(float* to, const float (&from)[4]) {
     *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
 }
 
+/* The same to device memory; where the compiler sees that it is, it stores numbers one by one. */
+TRIFOLD_DEVICE void store_global(double* to, const double (&from)[2]) {
+    asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(from[0]), "d"(from[1]) : "memory");
+}
+TRIFOLD_DEVICE void store_global(float* to, const float (&from)[4]) {
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]) : "memory");
+}
+TRIFOLD_DEVICE void store_pair(float* to, const unsigned (&from)[2]) {
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(from[0]), "r"(from[1]) : "memory");
+}
+
 /* (c0; c1) += columns rows: a warp's product of 16 by 4 Quads and 4 Quads by 8. Operands hold element k = 4 i + lane % 4 at
  * index i, of lines lane / 4 and lane / 4 + 8; c0 and c1 hold elements 2 (lane % 4) and the next of those lines. */
 template <int Quads>
@@ -441,10 +461,10 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4],
  * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
 constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
 [[maybe_unused]] constexpr bool results_are_operands = true; /* those of a strip of 8 are A's of the next product, its columns at k in the order 0 2 4 6 1 3 5 7 */
-TRIFOLD_DEVICE int tensor_depth() { return thread_index() % 4; }
-TRIFOLD_DEVICE int tensor_row() { return thread_index() % warp_lanes / 4; }
-TRIFOLD_DEVICE int tensor_column() { return thread_index() % warp_lanes / 4; }
-TRIFOLD_DEVICE int result_row(int) { return thread_index() % 4 * 2; }
+TRIFOLD_DEVICE int tensor_depth(int thread = thread_index()) { return thread % 4; }
+TRIFOLD_DEVICE int tensor_row(int thread = thread_index()) { return thread % warp_lanes / 4; }
+TRIFOLD_DEVICE int tensor_column(int thread = thread_index()) { return thread % warp_lanes / 4; }
+TRIFOLD_DEVICE int result_row(int, int thread = thread_index()) { return thread % 4 * 2; }
 template <int Quads, class T>
 TRIFOLD_DEVICE void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads], const T (&rows)[Quads]) {
     tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);

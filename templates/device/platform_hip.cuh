@@ -14,6 +14,14 @@
 constexpr int warp_lanes = TRIFOLD_WAVE;
 
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
+TRIFOLD_DEVICE void assume_thread() {} /* the compiler knows that it is not negative */
+/* The same, read anew: what is computed from it is not kept in registers from one use to the next. */
+TRIFOLD_DEVICE int thread_afresh() {
+    int thread = thread_index();
+    asm volatile("" : "+v"(thread));
+    __builtin_assume(thread >= 0);
+    return thread;
+}
 TRIFOLD_DEVICE trifold_int group_x() { return __builtin_amdgcn_workgroup_id_x(); }
 TRIFOLD_DEVICE trifold_int group_y() { return __builtin_amdgcn_workgroup_id_y(); }
 TRIFOLD_DEVICE void block_sync() {
@@ -153,16 +161,20 @@ TRIFOLD_DEVICE void store_vector(double* to, const double (&from)[2]) {
 TRIFOLD_DEVICE void store_vector(float* to, const float (&from)[4]) {
     *reinterpret_cast<trifold_float4*>(to) = trifold_float4{from[0], from[1], from[2], from[3]};
 }
+template <class T, int Count>
+TRIFOLD_DEVICE void store_global(T* to, const T (&from)[Count]) {
+    store_vector(to, from);
+}
 
 /* c += A B' for 16 rows of A and of B, 4 Quads columns each, by v_mfma_f64_16x16x4f64. A lane gives the instruction one number of
  * each, of line lane % 16 and column lane / 16, and gets lines lane / 16 + 4 i of column lane % 16. Line i of A is row
  * 4 (i % 4) + i / 4 here, so that a lane's results are neighbours in memory. */
 constexpr int tensor_rows = 16, tensor_columns = 1, tensor_vectors = 2;
 [[maybe_unused]] constexpr bool results_are_operands = false;
-TRIFOLD_DEVICE int tensor_depth() { return thread_index() % warp_lanes / 16; }
-TRIFOLD_DEVICE int tensor_row() { return thread_index() % 4 * 4 + thread_index() % 16 / 4; }
-TRIFOLD_DEVICE int tensor_column() { return thread_index() % 16; }
-TRIFOLD_DEVICE int result_row(int v) { return thread_index() % warp_lanes / 16 * 4 + v * 2; }
+TRIFOLD_DEVICE int tensor_depth(int thread = thread_index()) { return thread % warp_lanes / 16; }
+TRIFOLD_DEVICE int tensor_row(int thread = thread_index()) { return thread % 4 * 4 + thread % 16 / 4; }
+TRIFOLD_DEVICE int tensor_column(int thread = thread_index()) { return thread % 16; }
+TRIFOLD_DEVICE int result_row(int v, int thread = thread_index()) { return thread % warp_lanes / 16 * 4 + v * 2; }
 template <int Quads>
 TRIFOLD_DEVICE void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][2], const double (&columns)[tensor_columns][Quads],
                                     const double (&rows)[Quads]) {

@@ -51,6 +51,7 @@ TRIFOLD_DEVICE void sum_logarithms(double* to, const double* pivots, int count) 
 
 /* The diagonal tile, which stands in shared memory, factored and inverted. */
 TRIFOLD_FUNCTION void factor_diagonal(TileShared& shared, const trifold_args& args) {
+    assume_thread();
     const Task& task = shared.work.task;
     const bool reports = thread_index() / warp_lanes == warps - 1;
     Verdict before{};
@@ -73,7 +74,7 @@ TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_ar
     wait_copies<0>();
     block_sync();
     part.clear();
-    if (!is_padded || !is_idle(task)) multiply_tiles(part, shared.memory, inverse, use_tensor ? warp_column() + warp_columns : edge);
+    if (!is_padded || !is_idle(task)) multiply_tiles(part, shared.memory, inverse, use_tensor ? warp_column(thread_index()) + warp_columns : edge);
 }
 
 /* The same where the inverse comes in stages; the tile stands in the memory of those that follow. */
@@ -93,7 +94,7 @@ TRIFOLD_DEVICE void divide_range(Part& part, Cursor& cursor, Turns& turns, TileS
 #pragma unroll 1
     for (unsigned k = 0; k < parts; ++k) {
         wait_full(shared, turns.now);
-        const int left = use_tensor ? warp_column() + warp_columns - static_cast<int>(k) * columns : edge; /* zeros beyond */
+        const int left = use_tensor ? warp_column(thread_index()) + warp_columns - static_cast<int>(k) * columns : edge; /* zeros beyond */
         if (!idle) multiply_tiles(part, stage_at(shared, tile_turn + k), stage_at(shared, turns.now), left < columns ? left : columns);
         leave_stage(shared, turns.now++);
     }
@@ -102,18 +103,22 @@ TRIFOLD_DEVICE void divide_range(Part& part, Cursor& cursor, Turns& turns, TileS
 /* One task. */
 TRIFOLD_DEVICE void factor_tile(Turns& turns, TileShared& shared, const trifold_args& args) {
     const Task& task = shared.work.task;
-    if (use_halves) find_scales(shared, args);
     find_sources(shared.work);
     Part part;
     Cursor cursor;
     if (has_bulk_copies) start_stages(cursor, turns, 0, shared, args);
     load_original(part, args, task); /* while the sources are under way, although sums of products alone are rounded less */
-    if (use_halves) scale_part<false>(part, shared.scales[0], shared.scales[1]);
+    if (use_halves) {
+        find_scales(shared, args); /* while the original is under way */
+        block_sync();
+    }
+    complete_original(part, args, task);
+    start_sums(part, shared.scales[0], shared.scales[1]);
     if (has_bulk_copies)
         add_ranges(part, cursor, turns, shared, args);
     else
         add_sources(part, shared, args);
-    if (use_halves) scale_part<true>(part, shared.scales[0], shared.scales[1]);
+    end_sums(part, shared.scales[0], shared.scales[1]);
     if (is_pivots(task)) {
         store_tile<-1>(shared.memory, part, [](int r, int c) { return r + c * leading; });
         factor_diagonal(shared, args);
@@ -129,6 +134,7 @@ TRIFOLD_DEVICE void factor_tile(Turns& turns, TileShared& shared, const trifold_
 }
 
 TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
+    assume_thread();
     TileShared& shared = *static_cast<TileShared*>(shared_memory());
     const Task& task = shared.work.task;
     Turns turns;

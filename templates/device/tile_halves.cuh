@@ -10,8 +10,8 @@ TRIFOLD_DEVICE int place_of_chunk(int r, int c, int chunk) { return c / 16 * (16
 
 /* part += a b' over columns of halves in shared memory, a multiple of 16. */
 TRIFOLD_DEVICE void multiply_halves(Part& part, const float* a, const float* b, int columns) {
-    const int line = thread_index() % 8, matrix = thread_index() % warp_lanes / 8;
-    const int row = warp_row() + vector_of_line(line) * 4, column = warp_column() + line * 4 + matrix % 2;
+    const int thread = thread_afresh(), line = thread % 8, matrix = thread % warp_lanes / 8;
+    const int row = warp_row(thread) + vector_of_line(line) * 4, column = warp_column(thread) + line * 4 + matrix % 2;
 #pragma unroll 1
     for (int k = 0; k < columns; k += 16, a += 16 * edge, b += 16 * edge) {
         unsigned x[4][4], first[2][4], last[2][4];
@@ -57,54 +57,54 @@ TRIFOLD_DEVICE float inverse_scale(float scale) {
     return scale;
 }
 
-/* The part in rows and columns times, or with `Back` by, their scales. */
-template <bool Back>
-TRIFOLD_DEVICE void scale_part(Part& part, const float* rows, const float* columns) {
-    const auto factor = [](float scale) { return Back ? inverse_scale(scale) : scale; };
+/* part times what by_row and by_column make of the scales of its rows and columns. */
+template <class ByRow, class ByColumn>
+TRIFOLD_DEVICE void scale_part(Part& part, const float* rows, const float* columns, const ByRow& by_row, const ByColumn& by_column) {
+    const int thread = thread_afresh();
 #pragma unroll
     for (int q = 0; q < part_rows; ++q)
 #pragma unroll
         for (int v = 0; v < vector_width; ++v)
 #pragma unroll
-            for (int c = 0; c < part_columns; ++c) part.value(c, q, v) = part.value(c, q, v) * factor(rows[part_row(q) + v]) * factor(columns[part_column(c)]);
+            for (int c = 0; c < part_columns; ++c)
+                part.value(c, q, v) = part.value(c, q, v) * by_row(rows[part_row(thread, q) + v]) * by_column(columns[part_column(thread, c)]);
 }
+/* What products are added to: minus the original, in rows and columns times their scales; and back. */
+TRIFOLD_DEVICE void start_sums(Part& part, const float* rows, const float* columns) {
+    scale_part(part, rows, columns, [](float scale) { return -scale; }, [](float scale) { return scale; });
+}
+TRIFOLD_DEVICE void end_sums(Part& part, const float* rows, const float* columns) { scale_part(part, rows, columns, inverse_scale, inverse_scale); }
 
-/* The tile as halves, rows scaled. A lane has half of two chunks, first and last halves, and changes one for the other half with its neighbour in
- * columns. */
+/* The tile as halves, rows scaled. A lane has half of two chunks, first and last halves; its neighbour in columns has the others. */
 TRIFOLD_DEVICE void store_halves(float* to, Part& part, const float* rows) {
-    const bool is_last = tensor_column() % 2 == 1;
-    const int chunk = part_column(0) % 16 / 8 + (is_last ? 2 : 0);
+    const int thread = thread_afresh(), column = part_column(thread, 0), chunk = column % 16 / 8;
+    to += column % 8 / 2;
 #pragma unroll
-    for (int q = 0; q < part_rows; ++q)
+    for (int q = 0; q < part_rows; ++q) {
+        const int row = part_row(thread, q);
+        float scales[vector_width];
+        load_vector(scales, rows + row);
 #pragma unroll
         for (int v = 0; v < vector_width; ++v) {
-            const float scale = rows[part_row(q) + v];
-            unsigned first[2], last[2], words[4];
+            unsigned first[2], last[2];
 #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                const float x = part.value(2 * k, q, v) * scale, y = part.value(2 * k + 1, q, v) * scale;
+                const float x = part.value(2 * k, q, v) * scales[v], y = part.value(2 * k + 1, q, v) * scales[v];
                 first[k] = pack_halves(x, y);
                 last[k] = pack_halves(x - half_of(first[k], false), y - half_of(first[k], true));
             }
-#pragma unroll
-            for (int k = 0; k < 2; ++k) {
-                const unsigned others = shuffle_xor(is_last ? first[k] : last[k], 4);
-                words[k] = is_last ? others : first[k];
-                words[2 + k] = is_last ? last[k] : others;
-            }
-            float numbers[4];
-#pragma unroll
-            for (int k = 0; k < 4; ++k) copy_bits(numbers[k], words[k]);
-            store_vector(to + place_of_chunk(part_row(q) + v, part_column(0), chunk), numbers);
+            store_pair(to + place_of_chunk(row + v % 2, column, chunk) + v / 2 * 32, first);
+            store_pair(to + place_of_chunk(row + v % 2, column, chunk + 2) + v / 2 * 32, last);
         }
+    }
 }
 
 /* The product of operands that came in a stage. */
 TRIFOLD_DEVICE void multiply_stage(Part& part, const float* a, const float* b) { multiply_halves(part, a, b, stage_columns); }
 #else
 TRIFOLD_DEVICE float scale_of(real) { return 1; }
-template <bool Back>
-TRIFOLD_DEVICE void scale_part(Part&, const float*, const float*) {}
+TRIFOLD_DEVICE void start_sums(Part& part, const float*, const float*) { part.negate(); }
+TRIFOLD_DEVICE void end_sums(Part&, const float*, const float*) {}
 TRIFOLD_DEVICE void store_halves(real*, Part&, const float*) {}
 TRIFOLD_DEVICE void multiply_stage(Part& part, const real* a, const real* b) { multiply_tiles(part, a, b, stage_columns); }
 #endif

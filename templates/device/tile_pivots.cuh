@@ -94,7 +94,7 @@ TRIFOLD_DEVICE void store_inverse(real* to, const real* square, int t, int worke
         real v[vector_width];
 #pragma unroll
         for (int k = 0; k < vector_width; ++k) v[k] = square[edge + r + (c + k) * leading];
-        store_vector(to + place_in_tile(c, r), v);
+        store_global(to + place_in_tile(c, r), v);
     }
 }
 

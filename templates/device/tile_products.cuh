@@ -16,31 +16,40 @@ constexpr int part_columns = use_tensor ? warp_columns / 16 * tensor_columns : 4
 struct Part {
     static constexpr int depth = use_tensor ? 4 : part_rows, width = use_tensor ? 2 : vector_width;
     real at[part_columns][depth][width];
-    TRIFOLD_METHOD void clear() {
+    template <class Use>
+    TRIFOLD_METHOD void each(const Use& use) {
 #pragma unroll
         for (int c = 0; c < part_columns; ++c)
 #pragma unroll
             for (int q = 0; q < depth; ++q)
 #pragma unroll
-                for (int v = 0; v < width; ++v) at[c][q][v] = 0;
+                for (int v = 0; v < width; ++v) use(at[c][q][v]);
+    }
+    TRIFOLD_METHOD void clear() {
+        each([](real& value) { value = 0; });
+    }
+    TRIFOLD_METHOD void negate() {
+        each([](real& value) { value = -value; });
     }
     /* Element (part_row(q) + v, part_column(c)) of the tile. */
     TRIFOLD_METHOD real& value(int c, int q, int v) { return use_tensor && row_lines > 1 ? at[c][q / 2 * row_lines + v][q % 2] : at[c][q][v]; }
 };
-TRIFOLD_DEVICE int warp_row() { return thread_index() / warp_lanes % (edge / 32) * 32; }
-TRIFOLD_DEVICE int warp_column() { return thread_index() / warp_lanes / (edge / 32) * warp_columns; }
+/* The thread's number; in single precision, whose kernels are short of registers, what follows from it is not kept from one use to the next. */
+TRIFOLD_DEVICE int own_thread() { return sizeof(real) == 4 ? thread_afresh() : thread_index(); }
+TRIFOLD_DEVICE int warp_row(int thread) { return thread / warp_lanes % (edge / 32) * 32; }
+TRIFOLD_DEVICE int warp_column(int thread) { return thread / warp_lanes / (edge / 32) * warp_columns; }
 /* Where several lines make a vector, line k of an instruction has this vector of eight: a lane's first results and those of its
  * neighbours are then neighbours in memory, which is written in whole pieces of 32 bytes, and operands are free of bank conflicts. */
 TRIFOLD_DEVICE int vector_of_line(int k) { return row_lines > 1 ? (k / 2) ^ (k % 2 * 5) : k; }
-TRIFOLD_DEVICE int part_row(int q) {
-    const int lane = thread_index() % warp_lanes;
+TRIFOLD_DEVICE int part_row(int thread, int q) {
+    const int lane = thread % warp_lanes;
     if (!use_tensor) return (lane % row_lanes + q * row_lanes) * vector_width;
-    if (row_lines == 1) return warp_row() + q / 2 * tensor_rows + result_row(0) + q % 2 * vector_width;
-    return warp_row() + (q / 2 * tensor_rows + vector_of_line(result_row(0) + q % 2)) * row_lines;
+    if (row_lines == 1) return warp_row(thread) + q / 2 * tensor_rows + result_row(0, thread) + q % 2 * vector_width;
+    return warp_row(thread) + (q / 2 * tensor_rows + vector_of_line(result_row(0, thread) + q % 2)) * row_lines;
 }
-TRIFOLD_DEVICE int part_column(int c) {
-    const int lane = thread_index() % warp_lanes, warp = thread_index() / warp_lanes;
-    return use_tensor ? warp_column() + (c / column_lines * (16 / tensor_columns) + tensor_column()) * column_lines + c % column_lines
+TRIFOLD_DEVICE int part_column(int thread, int c) {
+    const int lane = thread % warp_lanes, warp = thread / warp_lanes;
+    return use_tensor ? warp_column(thread) + (c / column_lines * (16 / tensor_columns) + tensor_column(thread)) * column_lines + c % column_lines
                       : warp * 16 + lane / row_lanes * 4 + c;
 }
 
@@ -96,8 +105,9 @@ struct Operands {
 template <class P> /* a template, so that only one branch must make sense */
 TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b, int columns) {
     if constexpr (use_tensor) {
-        const real* x = a + place_in_tile(warp_row() + vector_of_line(tensor_row()) * row_lines, tensor_depth());
-        const real* y = b + place_in_tile(warp_column() + tensor_column() * column_lines, tensor_depth());
+        const int thread = own_thread();
+        const real* x = a + place_in_tile(warp_row(thread) + vector_of_line(tensor_row(thread)) * row_lines, tensor_depth(thread));
+        const real* y = b + place_in_tile(warp_column(thread) + tensor_column(thread) * column_lines, tensor_depth(thread));
         constexpr int together = 16 / step_columns; /* steps whose operands are loaded before the first is multiplied */
 #pragma unroll 1
         for (int k = 0; k < columns; k += 16, x += 16 * edge, y += 16 * edge) {
@@ -108,9 +118,10 @@ TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b, int co
             for (int s = 0; s < together; ++s) operands[s].multiply(part);
         }
     } else {
+        const int thread = own_thread();
 #pragma unroll 1
         for (int k = 0; k < columns; k += 16)
-            multiply_strips<16>(part.at, a + part_row(0) + k * edge, row_lanes * vector_width, edge, b + part_column(0) + k * edge, edge);
+            multiply_strips<16>(part.at, a + part_row(thread, 0) + k * edge, row_lanes * vector_width, edge, b + part_column(thread, 0) + k * edge, edge);
     }
 }
 
@@ -124,9 +135,11 @@ TRIFOLD_DEVICE void fetch_columns(real* to, const real* from) {
     }
 }
 
-/* The tile, or with Sign -1 what is to be subtracted from nothing, column by column: element (r, c) to to[place(r, c)]. */
+/* The tile to device memory, or with Sign -1 what is to be subtracted from nothing to shared memory, column by column: element (r, c) to
+ * to[place(r, c)]. */
 template <int Sign, class Place>
 TRIFOLD_DEVICE void store_tile(real* to, Part& part, const Place& place) {
+    const int thread = own_thread();
 #pragma unroll
     for (int c = 0; c < part_columns; ++c)
 #pragma unroll
@@ -134,6 +147,10 @@ TRIFOLD_DEVICE void store_tile(real* to, Part& part, const Place& place) {
             real v[vector_width];
 #pragma unroll
             for (int k = 0; k < vector_width; ++k) v[k] = Sign * part.value(c, q, k);
-            store_vector(to + place(part_row(q), part_column(c)), v);
+            real* at = to + place(part_row(thread, q), part_column(thread, c));
+            if (Sign > 0)
+                store_global(at, v);
+            else
+                store_vector(at, v);
         }
 }

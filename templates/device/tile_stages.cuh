@@ -6,7 +6,7 @@ struct TileShared {
     trifold_int ready; /* what the thread that waits has found */
     trifold_gate full[stages], empty[stages]; /* is a stage's copy there, and have all warps multiplied it? */
     double diagonal[edge];
-    float scales[2][edge]; /* of the tile's rows and columns, where halves are multiplied */
+    alignas(16) float scales[2][edge]; /* of the tile's rows and columns, where halves are multiplied */
     alignas(16) real memory[shared_elements]; /* stages of two operands; two tiles; or the diagonal tile above the identity */
 };
 static_assert(sizeof(TileShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
@@ -59,59 +59,87 @@ TRIFOLD_DEVICE trifold_int wait_together(TileShared& shared, const trifold_int* 
 }
 
 /* What stands at a task's tile before anything is eliminated: element (r, c) at from + r * row_step + c * column_step; null: zeros. */
+constexpr trifold_int d_steps = TRIFOLD_D_ROW + TRIFOLD_D_COLUMN, e_steps = TRIFOLD_E_ROW + TRIFOLD_E_COLUMN;
+typedef Number<(d_steps > e_steps ? d_steps : e_steps) < 0x7fffffff / padded>::type offset_type; /* within a block */
 struct Original {
     const real* from;
-    trifold_int row_step, column_step;
+    offset_type row_step, column_step;
 };
 TRIFOLD_DEVICE Original original_of(const trifold_args& args, const Task& task) {
+    constexpr offset_type row = TRIFOLD_E_ROW, column = TRIFOLD_E_COLUMN;
     if (task.panel == 0)
         return {global_pointer(static_cast<const real*>(args.d)) + task.member * TRIFOLD_D_MEMBER + task.block * TRIFOLD_D_STAGE, TRIFOLD_D_ROW,
                 TRIFOLD_D_COLUMN};
     if (task.level > 0 || (!task.first && task.panel == 2)) return {nullptr, 0, 0};
     const real* from = coupling_at(args, task_levels[0].level, task.member, task.position, task.upward ? task.position + 1 : task.position - 1);
-    return {from, task.upward ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN, task.upward ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW};
+    return {from, task.upward ? row : column, task.upward ? column : row};
 }
 
 /* Is the tile on the diagonal? All its sources are then products of a tile with itself, which is fetched once. */
 TRIFOLD_DEVICE bool is_pivots(const Task& task) { return task.panel == 0 && task.row == task.column; }
 
-/* part = -original, with the identity in the padding of the diagonal. */
-TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Task& task) {
-    const Original original = original_of(args, task);
-    const int row = task.row * edge, column = task.column * edge;
-    part.clear();
-    if (original.from != nullptr) {
-        const bool lower = is_pivots(task);
-        const real* lines[part_rows];
-#pragma unroll
-        for (int q = 0; q < part_rows; ++q)
-            lines[q] = original.from + (row + part_row(q)) * original.row_step + (column + part_column(0)) * original.column_step;
-#pragma unroll
-        for (int c = 0; c < part_columns; ++c) {
-            warp_sync(); /* keeps a column's loads together, and all columns' at once out of the registers */
-#pragma unroll
-            for (int q = 0; q < part_rows; ++q)
-#pragma unroll
-                for (int v = 0; v < vector_width; ++v) {
-                    const int r = row + part_row(q) + v, s = column + part_column(c);
-                    const bool exists = (!is_padded || (r < block_size && s < block_size)) && (!lower || s <= r);
-                    const real* at = lines[q] + v * original.row_step + (part_column(c) - part_column(0)) * original.column_step;
-                    if (is_padded) at = original.from + (exists ? r * original.row_step + s * original.column_step : 0); /* no branch: all loads are under way together */
-                    const real value = *at;
-                    part.value(c, q, v) = exists ? -value : real(0);
-                }
-        }
-    }
-    if (!is_pivots(task)) return;
+/* A row or column of the block where a tile has one; beyond the last the last again, of which nothing is kept. */
+TRIFOLD_DEVICE int inside(int line) { return is_padded && line >= block_size ? block_size - 1 : line; }
+
+/* part += what is added to the diagonal, with the identity in the padding. */
+TRIFOLD_DEVICE void add_diagonal(Part& part, const trifold_args& args, const Task& task) {
+    const bool adds = args.diagonal != nullptr || args.shift != nullptr, ends = is_padded && (task.row + 1) * edge > block_size;
+    if (!adds && !ends) return;
+    const int thread = own_thread();
 #pragma unroll
     for (int c = 0; c < part_columns; ++c)
 #pragma unroll
         for (int q = 0; q < part_rows; ++q)
 #pragma unroll
             for (int v = 0; v < vector_width; ++v) {
-                const int r = part_row(q) + v;
-                if (r == part_column(c)) part.value(c, q, v) -= row + r < block_size ? diagonal_term(args, task.member, task.block, row + r) : real(1);
+                const int r = part_row(thread, q) + v, line = task.row * edge + r;
+                if (r == part_column(thread, c)) part.value(c, q, v) += line < block_size ? diagonal_term(args, task.member, task.block, line) : real(1);
             }
+}
+
+/* part = original, on its way. */
+TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Task& task) {
+    const Original original = original_of(args, task);
+    part.clear();
+    if (original.from == nullptr) return;
+    const real* from = global_pointer(original.from);
+    const int thread = own_thread();
+    offset_type lines[part_rows][vector_width];
+#pragma unroll
+    for (int q = 0; q < part_rows; ++q)
+#pragma unroll
+        for (int v = 0; v < vector_width; ++v) lines[q][v] = inside(task.row * edge + part_row(thread, q) + v) * original.row_step;
+#pragma unroll
+    for (int c = 0; c < part_columns; ++c) {
+        const offset_type first = inside(task.column * edge + part_column(thread, c)) * original.column_step;
+#pragma unroll
+        for (int q = 0; q < part_rows; ++q)
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v) part.value(c, q, v) = from[lines[q][v] + first];
+    }
+}
+
+/* part(r, c) = 0 where(r, c). */
+template <class Where>
+TRIFOLD_DEVICE void clear_part(Part& part, const Where& where) {
+    const int thread = own_thread();
+#pragma unroll
+    for (int c = 0; c < part_columns; ++c)
+#pragma unroll
+        for (int q = 0; q < part_rows; ++q)
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v)
+                if (where(part_row(thread, q) + v, part_column(thread, c))) part.value(c, q, v) = 0;
+}
+
+/* part as it was loaded, but zero above the diagonal and in the padding, whose diagonal is the identity. */
+TRIFOLD_DEVICE void complete_original(Part& part, const trifold_args& args, const Task& task) {
+    const int rows = block_size - task.row * edge, columns = block_size - task.column * edge;
+    warp_sync(); /* else loads wait for the use of others */
+    if (is_padded && (rows < edge || columns < edge)) clear_part(part, [&](int r, int c) { return r >= rows || c >= columns; });
+    if (!is_pivots(task)) return;
+    clear_part(part, [](int r, int c) { return c > r; });
+    add_diagonal(part, args, task);
 }
 
 /* A panel as it is multiplied. */
@@ -242,8 +270,9 @@ TRIFOLD_DEVICE void start_stages(Cursor& cursor, Turns& turns, unsigned wanted, 
 /* Whether this warp's part is above the diagonal or in the padding, where there is nothing to multiply. */
 TRIFOLD_DEVICE bool is_idle(const Task& task) {
     if (!use_tensor) return false;
-    const bool is_padding = is_padded && (task.row * edge + warp_row() >= block_size || task.column * edge + warp_column() >= block_size);
-    return is_padding || (is_pivots(task) && warp_row() + 32 <= warp_column());
+    const int thread = own_thread();
+    const bool is_padding = is_padded && (task.row * edge + warp_row(thread) >= block_size || task.column * edge + warp_column(thread) >= block_size);
+    return is_padding || (is_pivots(task) && warp_row(thread) + 32 <= warp_column(thread));
 }
 
 /* part += all products, each stage copied by all threads. Ends with shared memory free. */

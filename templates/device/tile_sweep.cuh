@@ -9,11 +9,14 @@ static_assert(row_groups <= warp_lanes && piece_columns % vector_width == 0, "a 
 struct Piece {
     real at[piece_columns][vector_width];
 };
-TRIFOLD_DEVICE int piece_row() { return thread_index() % row_groups * vector_width; }
-TRIFOLD_DEVICE int piece_column() { return thread_index() / row_groups * piece_columns; }
+/* The thread's number; in double precision, whose kernels are short of registers, what follows from it is not kept from one use to the next. */
+TRIFOLD_DEVICE int sweep_thread() { return sizeof(real) == 8 ? thread_afresh() : thread_index(); }
+TRIFOLD_DEVICE int piece_row(int thread) { return thread % row_groups * vector_width; }
+TRIFOLD_DEVICE int piece_column(int thread) { return thread / row_groups * piece_columns; }
 TRIFOLD_DEVICE void load_piece(Piece& piece, const real* tile_at) {
+    const int thread = sweep_thread();
 #pragma unroll
-    for (int k = 0; k < piece_columns; ++k) load_vector(piece.at[k], tile_at + place_in_tile(piece_row(), piece_column() + k));
+    for (int k = 0; k < piece_columns; ++k) load_vector(piece.at[k], tile_at + place_in_tile(piece_row(thread), piece_column(thread) + k));
 }
 
 struct SweepShared {
@@ -37,6 +40,7 @@ struct Sums {
 
     /* += the piece times the vectors, which are `leading` apart; those from `active` on do not exist. */
     TRIFOLD_METHOD void add(const Piece& piece, const real* vectors, int leading, int active) {
+        const int thread = sweep_thread();
         constexpr int length = Forward ? piece_columns : vector_width;
 #pragma unroll
         for (int c = 0; c < columns_at_once; ++c) {
@@ -44,7 +48,7 @@ struct Sums {
             real x[length / vector_width][vector_width];
 #pragma unroll
             for (int k = 0; k < length / vector_width; ++k)
-                load_vector(x[k], vectors + c * leading + (Forward ? piece_column() : piece_row()) + k * vector_width);
+                load_vector(x[k], vectors + c * leading + (Forward ? piece_column(thread) : piece_row(thread)) + k * vector_width);
 #pragma unroll
             for (int k = 0; k < piece_columns; ++k)
 #pragma unroll
@@ -56,12 +60,13 @@ struct Sums {
     /* The sums of the whole tile, element e % 64 of column e / 64 to `use(value, r, c)`. Starts with a barrier. */
     template <class Use>
     TRIFOLD_METHOD void finish(SweepShared& shared, int active, const Use& use) {
+        const int thread = sweep_thread();
         block_sync();
         if constexpr (Forward) {
 #pragma unroll
             for (int c = 0; c < columns_at_once; ++c)
 #pragma unroll
-                for (int v = 0; v < vector_width; ++v) shared.partial[c][thread_index() / row_groups][piece_row() + v] = at[c][v];
+                for (int v = 0; v < vector_width; ++v) shared.partial[c][thread / row_groups][piece_row(thread) + v] = at[c][v];
         } else {
 #pragma unroll
             for (int c = 0; c < columns_at_once; ++c)
@@ -69,12 +74,12 @@ struct Sums {
                 for (int k = 0; k < piece_columns; ++k) {
 #pragma unroll
                     for (int mask = row_groups / 2; mask > 0; mask /= 2) at[c][k] += shuffle_xor(at[c][k], mask);
-                    if (piece_row() == 0) shared.partial[c][0][piece_column() + k] = at[c][k];
+                    if (piece_row(thread) == 0) shared.partial[c][0][piece_column(thread) + k] = at[c][k];
                 }
         }
         block_sync();
-        if (thread_index() < edge * active) {
-            const int r = thread_index() % edge, c = thread_index() / edge;
+        if (thread < edge * active) {
+            const int r = thread % edge, c = thread / edge;
             real sum = shared.partial[c][0][r];
             if (Forward)
                 for (int k = 1; k < column_groups; ++k) sum += shared.partial[c][k][r];
@@ -148,10 +153,11 @@ TRIFOLD_DEVICE void add_quadratic(const SweepShared& shared, const trifold_args&
 /* Starts the copy of what the last step needs, so that it is there when the last source comes. */
 TRIFOLD_DEVICE void fetch_inverse(SweepShared& shared, const trifold_args& args) {
     const Task& task = shared.work.task;
+    const int thread = sweep_thread();
     const real* from = factor_of(args, task.member, task.block) + place_of_tile(task.row, task.row);
 #pragma unroll
     for (int k = 0; k < piece_columns; ++k) {
-        const int at = piece_row() + (piece_column() + k) * edge; /* the thread's own, in another order */
+        const int at = piece_row(thread) + (piece_column(thread) + k) * edge; /* the thread's own, in another order */
         copy_async(shared.inverse + at, from + at);
     }
     end_copies();
@@ -183,6 +189,7 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
 
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_all(const trifold_args& args) {
+    assume_thread();
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     constexpr Kind kind = Forward ? Kind::forward : Kind::backward;
     const Task& task = shared.work.task;

@@ -47,7 +47,8 @@ void check_compiles(const Compiler& compiler, const Spec& spec, const std::strin
         CHECK(resources[k].registers * kernel.shape.threads <= 65536);
         CHECK(resources[k].code_bytes > 0);
         const auto& name = program.variant.name;
-        if (name == "fused" || (name == "team" && spec.block <= 16) || (name == "dataflow" && spec.block <= 32))
+        const bool is_tile = name == "tile-dataflow" && arch == "sm_90";
+        if (name == "fused" || (name == "team" && spec.block <= 16) || (name == "dataflow" && spec.block <= 32) || is_tile)
             CHECK(resources[k].spill_bytes == 0);
         CHECK(kernel.shape.shared_bytes <= shared_limit(arch));
     }
@@ -76,6 +77,14 @@ TEST_CASE("NVRTC compiles for sm_80") { check_sizes("sm_80", {1, 12, 33, 48, 100
 TEST_CASE("NVRTC compiles for sm_90") { check_sizes("sm_90", {4, 12, 32, 64, 96, 128, 256}, 1); }
 TEST_CASE("NVRTC compiles for sm_120") { check_sizes("sm_120", {7, 31, 48, 64}, 0); }
 
+TEST_CASE("NVRTC compiles tiles without spills") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    int k = 0;
+    for (const auto n : {33, 100, 127, 128, 130, 512})
+        for (const auto precision : {Precision::f32, Precision::f64})
+            check_compiles(*compiler, spec_of(n, precision, k++ % 3 == 0 ? 8 : 1), "sm_90", "tile-dataflow", "multi-stage");
+}
 TEST_CASE("NVRTC compiles the largest blocks and the smallest shared memory") {
     const auto compiler = nvrtc();
     if (!compiler) return;

@@ -13,6 +13,8 @@
 
 constexpr int warp_lanes = TRIFOLD_WAVE;
 TRIFOLD_MACHINE int thread_index() { return emulator->thread; }
+TRIFOLD_MACHINE void assume_thread() {}
+TRIFOLD_MACHINE int thread_afresh() { return thread_index(); }
 TRIFOLD_MACHINE trifold_int group_x() { return emulator->group[0]; }
 TRIFOLD_MACHINE trifold_int group_y() { return emulator->group[1]; }
 TRIFOLD_MACHINE void block_sync() { emulator->barrier(0, TRIFOLD_HERE); }
@@ -93,6 +95,14 @@ template <class T, int Size>
 TRIFOLD_VECTOR void store_vector(T* to, const T (&from)[Size]) {
     check_aligned(to);
     for (int k = 0; k < Size; ++k) to[k] = from[k];
+}
+template <class T, int Size>
+TRIFOLD_VECTOR void store_global(T* to, const T (&from)[Size]) {
+    check_aligned(to);
+    for (int k = 0; k < Size; ++k) to[k] = from[k];
+}
+TRIFOLD_VECTOR void store_pair(float* to, const unsigned (&from)[2]) {
+    for (int k = 0; k < 2; ++k) copy_bits(to[k], from[k]);
 }
 
 TRIFOLD_MACHINE void start_copy(void* to, const void* from) { emulator->copy(to, from, 16, TRIFOLD_HERE); }
@@ -224,10 +234,10 @@ TRIFOLD_MACHINE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4]
 
 constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
 [[maybe_unused]] constexpr bool results_are_operands = true;
-TRIFOLD_MACHINE int tensor_depth() { return thread_index() % 4; }
-TRIFOLD_MACHINE int tensor_row() { return thread_index() % warp_lanes / 4; }
-TRIFOLD_MACHINE int tensor_column() { return thread_index() % warp_lanes / 4; }
-TRIFOLD_MACHINE int result_row(int) { return thread_index() % 4 * 2; }
+TRIFOLD_MACHINE int tensor_depth(int thread = thread_index()) { return thread % 4; }
+TRIFOLD_MACHINE int tensor_row(int thread = thread_index()) { return thread % warp_lanes / 4; }
+TRIFOLD_MACHINE int tensor_column(int thread = thread_index()) { return thread % warp_lanes / 4; }
+TRIFOLD_MACHINE int result_row(int, int thread = thread_index()) { return thread % 4 * 2; }
 template <int Quads, class T>
 TRIFOLD_VECTOR void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads], const T (&rows)[Quads]) {
     tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
