@@ -86,7 +86,7 @@ double tile_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec
         double power;    ///< 1: nothing is hidden, infinity: all of the shorter of the two
         double chained;  ///< factor of a level with longer chains: thread blocks wait for them, and have fewer sources to wait for
     };
-    const auto rates = spec.precision == Precision::f32 ? Rates{47e12, 27e-9, 24e-6, 2.2, 1.02} : Rates{30e12, 33e-9, 31e-6, 4, 0.98};
+    const auto rates = spec.precision == Precision::f32 ? Rates{100e12, 27.5e-9, 14.5e-6, 8, 1.1} : Rates{30e12, 33e-9, 31e-6, 4, 0.98};
     const auto columns = (spec.block + 63) / 64, padded = columns * 64;
     const auto batch = static_cast<double>(spec.batch);
     double seconds = 0, swept = 0, fronts = 0;
@@ -95,7 +95,7 @@ double tile_seconds(const Schedule& schedule, const Cost& cost, const Spec& spec
         const auto tasks = static_cast<double>(cost.levels[k].fronts * (columns * (columns + 1) / 2 + 2 * columns * columns));
         const auto work = batch * (flops(cost.levels[k].counts.thirds(), padded) / rates.flops_per_second + tasks * rates.task_seconds);
         const auto path = static_cast<double>(level.longest() * columns);
-        const bool chained = level.longest() > 1;
+        const bool chained = level.longest() > 2;
         const bool alone = chained && std::ranges::none_of(level.runs, [](const Run& run) { return run.length == 1; });
         const double power = alone ? 2 : rates.power, column_seconds = alone ? 35e-6 : rates.column_seconds;
         seconds += (chained ? rates.chained : 1) * std::pow(std::pow(work, power) + std::pow(path * column_seconds, power), 1 / power);
