@@ -135,10 +135,11 @@ typedef struct {
 #define TRIFOLD_STACKED_LEADING 20
 #define TRIFOLD_FRONT_ROOM 1
 #define TRIFOLD_STACK_IN_REGISTERS 1
+#define TRIFOLD_MULTIPROCESSORS 132
 #define TRIFOLD_OVERLAPS 1
 #define TRIFOLD_MESSAGE_LEVEL 0
 #define TRIFOLD_MESSAGE_FRONTS 16
-#define TRIFOLD_SHARED_FACTOR 2368
+#define TRIFOLD_SHARED_FACTOR 2336
 #define TRIFOLD_WIDE_LEVELS 0
 #define TRIFOLD_SHARED_WIDE 0
 #define TRIFOLD_WIDE_THREADS 0
@@ -864,6 +865,7 @@ constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-30
 /* `scaled`, which is y, about 1 / sqrt(x), or a multiple of it, after one correction of third order. */
 TRIFOLD_DEVICE real corrected_rsqrt(real x, real y, real scaled) {
     const real e = real(1) - (x * y) * y;
+    if (sizeof(real) == 4) return scaled + e * (real(0.5) * scaled); /* y is good to 22 digits already */
     return scaled + (e * scaled) * (real(0.5) + real(0.375) * e);
 }
 
@@ -1005,9 +1007,10 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
 }
 
 /* The front's logarithms, by a warp, from the pivots' diagonal. */
-TRIFOLD_DEVICE void report_logarithms(const trifold_args& args, trifold_int member, trifold_int block, const double* diagonal) {
+template <class T>
+TRIFOLD_DEVICE void report_logarithms(const trifold_args& args, trifold_int member, trifold_int block, const T* diagonal) {
     double sum = 0;
-    for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += natural_log(diagonal[r]);
+    for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += natural_log(static_cast<double>(diagonal[r]));
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
     if (thread_index() % warp_lanes == 0) buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[block_index(member, block)] = sum;
 }
@@ -1247,10 +1250,10 @@ constexpr int barriers = pulled_barrier.count > 0 ? pulled_barrier.first + pulle
 constexpr bool inverse_apart = sizeof(real) == 4 || padded <= 88;
 static_assert(inverse_apart || !in_registers, "the identity has a place");
 
-/* A thread's number in its front. Every second thread block's warps change parts: its pivots are on the other two schedulers, or the fronts of a
- * multiprocessor would all have theirs on the same. */
+/* A thread's number in its front. With every wave, a thread block a multiprocessor, the warps change parts, or the fronts of a multiprocessor would
+ * all have their pivots on the same schedulers. */
 TRIFOLD_DEVICE int front_thread() {
-    const int turn = in_registers ? static_cast<int>(group_x()) % 2 * pivot_warps * warp_lanes : 0;
+    const int turn = in_registers ? static_cast<int>(group_x()) / TRIFOLD_MULTIPROCESSORS % warps * warp_lanes : 0;
     return (thread_index() + turn) % threads;
 }
 
@@ -1258,7 +1261,7 @@ struct FrontShared {
     Pivots pivots;
     trifold_int ticket; /* then, where the stack's warps pull, whether a front that they pull from has failed */
     unsigned arrivals[16]; /* at the named barriers */
-    double diagonal[padded];
+    real diagonal[padded];
     alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
@@ -1787,14 +1790,16 @@ TRIFOLD_DEVICE bool pull_beside_messages(FrontShared& shared, const trifold_args
 /* Elimination of a column tile, 8 wide, by one warp: the 8 by 8 pivot tile, and rows below it. */
 
 /* Where the eight pivots go, and the reciprocals of their roots; null: nowhere. */
-struct Kept {
-    double* pivots;
+template <class T>
+struct KeptAs {
+    T* pivots;
     real* reciprocals;
     TRIFOLD_METHOD void keep(int c, real pivot, real reciprocal) const {
         if (pivots != nullptr) pivots[c] = pivot;
         if (reciprocals != nullptr) reciprocals[c] = reciprocal;
     }
 };
+typedef KeptAs<double> Kept;
 
 /* The lower part of the tile at `at`; what is loaded along with it from above the diagonal is not looked at. */
 TRIFOLD_DEVICE void load_tile(real (&d)[8][8], const real* at, int leading) {
@@ -1820,8 +1825,8 @@ TRIFOLD_DEVICE bool is_below(real x, real limit) {
 /* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
  * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
  * is above the floor and of a size that the products of three of its like do not overflow. */
-template <int Sets>
-TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, Kept kept) {
+template <int Sets, class T = double>
+TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, KeptAs<T> kept) {
     constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
     const real lowest = floor > least ? floor : least;
     bool stands = true;
@@ -1856,7 +1861,8 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
 /* The same in shared memory, where the tile begins at row and column `first` of `panel` and the rows end before `end`: one pivot at
  * a time with every test, for tiles with a pivot that is raised or fails, or out of the quick way's range. `row` is the panel's first
  * row in the block. */
-TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, int end, int row, Pivots& pivots, Kept kept) {
+template <class T = double>
+TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, int end, int row, Pivots& pivots, KeptAs<T> kept) {
     const int lane = thread_index() % warp_lanes;
     const real floor = static_cast<real>(pivots.floor);
 #pragma unroll 1
@@ -1882,7 +1888,8 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
     }
 }
 /* ... as a call, which keeps registers from whoever has none to spare around one. */
-TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, int end, int row, Pivots& pivots, Kept kept) {
+template <class T = double>
+TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, int end, int row, Pivots& pivots, KeptAs<T> kept) {
     eliminate_one_by_one(panel, leading, first, end, row, pivots, kept);
 }
 
@@ -2036,12 +2043,12 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
             for (int c = 0; c < 8; ++c)
                 if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = lane % 8 == c ? real(1) : real(0);
     }
-    double* const pivots = shared.diagonal + t * 8;
-    if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {pivots, nullptr})) {
+    real* const pivots = shared.diagonal + t * 8;
+    if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), KeptAs<real>{pivots, nullptr})) {
         store_tile_rows(shared, a, t);
     } else {
         warp_sync();
-        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {pivots, shared.reciprocal + t * 8});
+        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, KeptAs<real>{pivots, shared.reciprocal + t * 8});
         invert_tile<lower_leading>(shared, t);
     }
     warp_sync();
@@ -2112,12 +2119,12 @@ TRIFOLD_DEVICE Outbox outbox_of(const Band& band, const trifold_args& args, trif
     return {mail, to + row + column * padded};
 }
 
-/* use(value, row, column) for its elements of column tile t that are no padding, rows and columns from the first one's place on. */
+/* use(value, row, column) for the elements of column tile t that are no padding, rows and columns from the first one's place on. */
 template <class Use>
-TRIFOLD_DEVICE void each_of(const Band& band, int t, const Use& use) {
+TRIFOLD_DEVICE void each_of(const real (&values)[4], bool whole, int t, const Use& use) {
 #pragma unroll
     for (int k = 0; k < 4; ++k)
-        if (k < 2 || band.whole) use(static_cast<real>(element(band.columns[t], k)), k / 2 * 8, t * 8 + k % 2);
+        if (k < 2 || whole) use(values[k], k / 2 * 8, t * 8 + k % 2);
 }
 
 /* The original couplings. */
@@ -2274,16 +2281,19 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
         meet(shared, tile_barriers, t);
         product b[2];
         load_operand(b, inverse_of(shared, t), lower_leading, 1);
+        real values[2][4];
 #pragma unroll
-        for (Band& band : stack.bands) {
+        for (int band = 0; band < 2; ++band) {
             Patch solved{};
-            multiply_patch<1>(solved, band.columns[t], b);
-            band.columns[t] = solved;
+            multiply_patch<1>(solved, stack.bands[band].columns[t], b);
+            stack.bands[band].columns[t] = solved;
+#pragma unroll
+            for (int k = 0; k < 4; ++k) values[band][k] = static_cast<real>(element(solved, k));
         }
 #pragma unroll
         for (int band = 0; band < 2; ++band)
             if (out[band].mail != nullptr)
-                each_of(stack.bands[band], t, [&](real value, int r, int c) { post(out[band].mail + r + c * stacked_rows, value); });
+                each_of(values[band], stack.bands[band].whole, t, [&](real value, int r, int c) { post(out[band].mail + r + c * stacked_rows, value); });
 #pragma unroll
         for (int s = t + 1; s < tiles; ++s) {
             load_operand(b, shared.lower + s * 8 + t * 8 * lower_leading, 1, lower_leading);
@@ -2292,7 +2302,8 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
         }
 #pragma unroll
         for (int band = 0; band < 2; ++band)
-            if (out[band].to != nullptr) each_of(stack.bands[band], t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
+            if (out[band].to != nullptr)
+                each_of(values[band], stack.bands[band].whole, t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
     }
 }
 

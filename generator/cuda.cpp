@@ -232,6 +232,7 @@ std::string emit(const Program& program) {
         {"STACKED_LEADING", plan.stacked_leading},
         {"FRONT_ROOM", plan.front_room ? 1 : 0},
         {"STACK_IN_REGISTERS", plan.in_registers ? 1 : 0},
+        {"MULTIPROCESSORS", multiprocessors},
         {"OVERLAPS", program.variant.overlaps ? 1 : 0},
         {"MESSAGE_LEVEL", plan.message_level},
         {"MESSAGE_FRONTS", plan.message_fronts},

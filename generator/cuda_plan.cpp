@@ -100,7 +100,7 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
     plan.stacked_leading = leading_for(2 * plan.padded);
     const auto inverses =
         plan.real == 4 || plan.padded <= 88 ? 8 * plan.lower_leading * plan.real : 16;  // else in the place of L's diagonal tiles
-    const auto head = 24 + 8 + 16 * 4 + 8 * plan.padded + inverses + plan.padded * plan.real;
+    const auto head = 24 + 8 + 16 * 4 + plan.real * plan.padded + inverses + plan.padded * plan.real;
     const auto factor_shared = [&](std::int64_t pulled) {
         return round_up(head, 16) + ((plan.lower_leading + plan.stacked_leading) * plan.padded + pulled) * plan.real;
     };

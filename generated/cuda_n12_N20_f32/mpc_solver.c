@@ -200,8 +200,8 @@ struct mpc_program {
 
 /* sm_87: schedule multi-stage, variant dataflow. */
 static const kernel kernels_sm_87[] = {
-    {"btd_factor_n12_f32_sm87_ce7679c1", 96, 7072, 1},
-    {"btd_factor_forward_n12_f32_sm87_ce7679c1", 96, 7072, 1},
+    {"btd_factor_n12_f32_sm87_ce7679c1", 96, 7008, 1},
+    {"btd_factor_forward_n12_f32_sm87_ce7679c1", 96, 7008, 1},
     {"btd_forward_n12_f32_sm87_ce7679c1", 64, 1488, 1},
     {"btd_backward_n12_f32_sm87_ce7679c1", 64, 1488, 1},
     {"btd_finish_factor_n12_f32_sm87_ce7679c1", 64, 1536, 1},

@@ -1,14 +1,16 @@
 /* Elimination of a column tile, 8 wide, by one warp: the 8 by 8 pivot tile, and rows below it. */
 
 /* Where the eight pivots go, and the reciprocals of their roots; null: nowhere. */
-struct Kept {
-    double* pivots;
+template <class T>
+struct KeptAs {
+    T* pivots;
     real* reciprocals;
     TRIFOLD_METHOD void keep(int c, real pivot, real reciprocal) const {
         if (pivots != nullptr) pivots[c] = pivot;
         if (reciprocals != nullptr) reciprocals[c] = reciprocal;
     }
 };
+typedef KeptAs<double> Kept;
 
 /* The lower part of the tile at `at`; what is loaded along with it from above the diagonal is not looked at. */
 TRIFOLD_DEVICE void load_tile(real (&d)[8][8], const real* at, int leading) {
@@ -34,8 +36,8 @@ TRIFOLD_DEVICE bool is_below(real x, real limit) {
 /* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
  * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
  * is above the floor and of a size that the products of three of its like do not overflow. */
-template <int Sets>
-TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, Kept kept) {
+template <int Sets, class T = double>
+TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, KeptAs<T> kept) {
     constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
     const real lowest = floor > least ? floor : least;
     bool stands = true;
@@ -70,7 +72,8 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
 /* The same in shared memory, where the tile begins at row and column `first` of `panel` and the rows end before `end`: one pivot at
  * a time with every test, for tiles with a pivot that is raised or fails, or out of the quick way's range. `row` is the panel's first
  * row in the block. */
-TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, int end, int row, Pivots& pivots, Kept kept) {
+template <class T = double>
+TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, int end, int row, Pivots& pivots, KeptAs<T> kept) {
     const int lane = thread_index() % warp_lanes;
     const real floor = static_cast<real>(pivots.floor);
 #pragma unroll 1
@@ -96,6 +99,7 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
     }
 }
 /* ... as a call, which keeps registers from whoever has none to spare around one. */
-TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, int end, int row, Pivots& pivots, Kept kept) {
+template <class T = double>
+TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, int end, int row, Pivots& pivots, KeptAs<T> kept) {
     eliminate_one_by_one(panel, leading, first, end, row, pivots, kept);
 }

@@ -48,10 +48,10 @@ constexpr int barriers = pulled_barrier.count > 0 ? pulled_barrier.first + pulle
 constexpr bool inverse_apart = sizeof(real) == 4 || padded <= 88;
 static_assert(inverse_apart || !in_registers, "the identity has a place");
 
-/* A thread's number in its front. Every second thread block's warps change parts: its pivots are on the other two schedulers, or the fronts of a
- * multiprocessor would all have theirs on the same. */
+/* A thread's number in its front. With every wave, a thread block a multiprocessor, the warps change parts, or the fronts of a multiprocessor would
+ * all have their pivots on the same schedulers. */
 TRIFOLD_DEVICE int front_thread() {
-    const int turn = in_registers ? static_cast<int>(group_x()) % 2 * pivot_warps * warp_lanes : 0;
+    const int turn = in_registers ? static_cast<int>(group_x()) / TRIFOLD_MULTIPROCESSORS % warps * warp_lanes : 0;
     return (thread_index() + turn) % threads;
 }
 
@@ -59,7 +59,7 @@ struct FrontShared {
     Pivots pivots;
     trifold_int ticket; /* then, where the stack's warps pull, whether a front that they pull from has failed */
     unsigned arrivals[16]; /* at the named barriers */
-    double diagonal[padded];
+    real diagonal[padded];
     alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */

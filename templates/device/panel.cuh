@@ -15,6 +15,7 @@ constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-30
 /* `scaled`, which is y, about 1 / sqrt(x), or a multiple of it, after one correction of third order. */
 TRIFOLD_DEVICE real corrected_rsqrt(real x, real y, real scaled) {
     const real e = real(1) - (x * y) * y;
+    if (sizeof(real) == 4) return scaled + e * (real(0.5) * scaled); /* y is good to 22 digits already */
     return scaled + (e * scaled) * (real(0.5) + real(0.375) * e);
 }
 
@@ -156,9 +157,10 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
 }
 
 /* The front's logarithms, by a warp, from the pivots' diagonal. */
-TRIFOLD_DEVICE void report_logarithms(const trifold_args& args, trifold_int member, trifold_int block, const double* diagonal) {
+template <class T>
+TRIFOLD_DEVICE void report_logarithms(const trifold_args& args, trifold_int member, trifold_int block, const T* diagonal) {
     double sum = 0;
-    for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += natural_log(diagonal[r]);
+    for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += natural_log(static_cast<double>(diagonal[r]));
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
     if (thread_index() % warp_lanes == 0) buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[block_index(member, block)] = sum;
 }

@@ -148,12 +148,12 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
             for (int c = 0; c < 8; ++c)
                 if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = lane % 8 == c ? real(1) : real(0);
     }
-    double* const pivots = shared.diagonal + t * 8;
-    if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {pivots, nullptr})) {
+    real* const pivots = shared.diagonal + t * 8;
+    if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), KeptAs<real>{pivots, nullptr})) {
         store_tile_rows(shared, a, t);
     } else {
         warp_sync();
-        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {pivots, shared.reciprocal + t * 8});
+        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, KeptAs<real>{pivots, shared.reciprocal + t * 8});
         invert_tile<lower_leading>(shared, t);
     }
     warp_sync();

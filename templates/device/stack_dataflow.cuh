@@ -36,12 +36,12 @@ TRIFOLD_DEVICE Outbox outbox_of(const Band& band, const trifold_args& args, trif
     return {mail, to + row + column * padded};
 }
 
-/* use(value, row, column) for its elements of column tile t that are no padding, rows and columns from the first one's place on. */
+/* use(value, row, column) for the elements of column tile t that are no padding, rows and columns from the first one's place on. */
 template <class Use>
-TRIFOLD_DEVICE void each_of(const Band& band, int t, const Use& use) {
+TRIFOLD_DEVICE void each_of(const real (&values)[4], bool whole, int t, const Use& use) {
 #pragma unroll
     for (int k = 0; k < 4; ++k)
-        if (k < 2 || band.whole) use(static_cast<real>(element(band.columns[t], k)), k / 2 * 8, t * 8 + k % 2);
+        if (k < 2 || whole) use(values[k], k / 2 * 8, t * 8 + k % 2);
 }
 
 /* The original couplings. */
@@ -198,16 +198,19 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
         meet(shared, tile_barriers, t);
         product b[2];
         load_operand(b, inverse_of(shared, t), lower_leading, 1);
+        real values[2][4];
 #pragma unroll
-        for (Band& band : stack.bands) {
+        for (int band = 0; band < 2; ++band) {
             Patch solved{};
-            multiply_patch<1>(solved, band.columns[t], b);
-            band.columns[t] = solved;
+            multiply_patch<1>(solved, stack.bands[band].columns[t], b);
+            stack.bands[band].columns[t] = solved;
+#pragma unroll
+            for (int k = 0; k < 4; ++k) values[band][k] = static_cast<real>(element(solved, k));
         }
 #pragma unroll
         for (int band = 0; band < 2; ++band)
             if (out[band].mail != nullptr)
-                each_of(stack.bands[band], t, [&](real value, int r, int c) { post(out[band].mail + r + c * stacked_rows, value); });
+                each_of(values[band], stack.bands[band].whole, t, [&](real value, int r, int c) { post(out[band].mail + r + c * stacked_rows, value); });
 #pragma unroll
         for (int s = t + 1; s < tiles; ++s) {
             load_operand(b, shared.lower + s * 8 + t * 8 * lower_leading, 1, lower_leading);
@@ -216,7 +219,8 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
         }
 #pragma unroll
         for (int band = 0; band < 2; ++band)
-            if (out[band].to != nullptr) each_of(stack.bands[band], t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
+            if (out[band].to != nullptr)
+                each_of(values[band], stack.bands[band].whole, t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
     }
 }
 

@@ -23,44 +23,59 @@ std::vector<Way> ways(const std::vector<std::string>& schedules) {
     return result;
 }
 
-struct Case {
-    Case(const Spec& given, const std::string& schedule, const std::string& variant, unsigned seed,
-         const std::string& target = "cuda:sm_90")
+template <class Real>
+struct CaseOf {
+    CaseOf(const Spec& given, const std::string& schedule, const std::string& variant, unsigned seed,
+           const std::string& target = "cuda:sm_90")
         : spec(given),
           unit(generate(spec, parse_target(target), {.schedule = schedule, .variant = variant})),
           systems(random_systems(spec, seed)),
-          user(arrays<double>(spec, systems)),
+          user(arrays<Real>(spec, systems)),
           workspace(unit.program()),
           x(user.b.size(), 7.0) {}
     trifold_args args() { return arguments(spec, user, x, workspace); }
     trifold_status status(std::int64_t member) { return workspace.buffer<trifold_status>(unit.program(), "status")[member]; }
     double log_determinant(std::int64_t member) { return workspace.buffer<double>(unit.program(), "log_determinant")[member]; }
-    double& d(std::int64_t member, std::int64_t block, std::int64_t r, std::int64_t c) {
+    Real& d(std::int64_t member, std::int64_t block, std::int64_t r, std::int64_t c) {
         return user.d[static_cast<std::size_t>(((member * spec.horizon + block) * spec.block + r) * spec.block + c)];
     }
     Matrix solution(std::int64_t member) { return gather(spec, x, member, spec.rhs); }
     bool solves(std::int64_t member) {
         const auto& system = systems[static_cast<std::size_t>(member)];
-        return relative_residual(system.dense(), solution(member), system.b) <= tolerance<double>;
+        return relative_residual(system.dense(), solution(member), system.b) <= tolerance<Real>;
     }
     Spec spec;
     EmulatedUnit unit;
     std::vector<System> systems;
-    Arrays<double> user;
+    Arrays<Real> user;
     Workspace workspace;
-    std::vector<double> x;
+    std::vector<Real> x;
 };
+using Case = CaseOf<double>;
 
 /// A pivot that is negative for one run is named, and all of X is NaN.
-void check_failure(Case& test, std::int64_t block, std::int64_t row) {
+template <class Real>
+void check_failure(CaseOf<Real>& test, std::int64_t block, std::int64_t row) {
     CAPTURE(block);
     CAPTURE(row);
-    const auto sound = std::exchange(test.d(0, block, row, row), -1e6);
+    const auto sound = std::exchange(test.d(0, block, row, row), Real(-1e6));
     test.unit.run(Operation::factor_solve, test.args());
     test.d(0, block, row, row) = sound;
     CHECK(test.status(0).block == block);
     CHECK(test.status(0).row == row);
     CHECK(test.solution(0).array().isNaN().all());
+}
+
+template <class Real>
+void check_failed_messages(const Spec& spec) {
+    CaseOf<Real> test(spec, "multi-stage", "dataflow", 8);
+    REQUIRE(buffer(test.unit.program(), "message").bytes > 0);
+    for (const std::int64_t row : {std::int64_t{0}, std::int64_t{9}, spec.block - 1})
+        for (const std::int64_t block : {0, 5, 10}) check_failure(test, block, row);
+    test.unit.run(Operation::factor_solve, test.args());
+    CHECK(test.status(0).block == -1);
+    CHECK(test.solves(0));
+    for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
 }
 
 }  // namespace
@@ -88,14 +103,8 @@ TEST_CASE("emulated: a failed member is named, all of it is NaN, and the others 
 }
 
 TEST_CASE("emulated: what waits for the messages of a failed front is NaN, whichever column tile failed") {
-    Case test({.block = 20, .horizon = 11}, "multi-stage", "dataflow", 8);
-    REQUIRE(buffer(test.unit.program(), "message").bytes > 0);
-    for (const std::int64_t row : {0, 9, 19})
-        for (const std::int64_t block : {0, 5, 10}) check_failure(test, block, row);
-    test.unit.run(Operation::factor_solve, test.args());
-    CHECK(test.status(0).block == -1);
-    CHECK(test.solves(0));
-    for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
+    check_failed_messages<double>({.block = 20, .horizon = 11});
+    check_failed_messages<float>({.block = 31, .horizon = 11, .precision = Precision::f32});
 }
 
 TEST_CASE("emulated: a front that gets messages tells of a failed one that it only pulls from") {
