@@ -125,6 +125,7 @@ typedef struct {
 #define TRIFOLD_PANEL_LEADING 28
 #define TRIFOLD_SWEEP_COLUMNS 1
 #define TRIFOLD_SWEEP_PARTS 4
+#define TRIFOLD_SWEEP_ANEW 0
 #define TRIFOLD_STAGE_FACTOR 1
 #define TRIFOLD_MEMBERS_PER_GROUP 1
 #define TRIFOLD_TEAM 1
@@ -181,6 +182,12 @@ TRIFOLD_DEVICE int thread_afresh() {
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
     __builtin_assume(thread < 1024); /* divisions of what may be negative take twice the instructions */
     return static_cast<int>(thread);
+}
+/* The same, of which compilers do not even know the range: with it they keep more again. */
+TRIFOLD_DEVICE int thread_anew() {
+    int index = thread_index();
+    asm volatile("" : "+r"(index));
+    return index;
 }
 TRIFOLD_DEVICE trifold_int group_x() { return blockIdx.x; }
 TRIFOLD_DEVICE trifold_int group_y() { return blockIdx.y; }
@@ -632,7 +639,7 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
     const trifold_int step = level.index > 0 ? padded : pitch;
     const int du = by_rows ? 1 : leading, dv = by_rows ? leading : 1;
 #pragma unroll 4
-    for (int e = thread_index(); e < padded * padded; e += threads) {
+    for (int e = thread_anew(); e < padded * padded; e += threads) {
         const Place at = place(e);
         to[at.u * du + at.v * dv] = at.u < block_size && at.v < block_size ? from[at.u + at.v * step] : real(0);
     }
@@ -652,7 +659,7 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
     const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
 #pragma unroll 4
-    for (int e = thread_index(); e < padded * padded; e += threads) {
+    for (int e = thread_anew(); e < padded * padded; e += threads) {
         const Place at = place(e);
         const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
         real value = r == c ? real(1) : real(0);
@@ -2522,6 +2529,10 @@ TRIFOLD_DEVICE bool will_wait(const Front& front) {
     return front.level > 0 && (TRIFOLD_HORIZON * TRIFOLD_BATCH >> front.level) <= 1024;
 }
 
+/* Rows of [R; G] have most of a thread's registers from its first load on. Where a front waits anyway, what follows from the thread's index is
+ * made anew; short horizons are faster when it stands ready. */
+TRIFOLD_DEVICE int sweep_thread() { return TRIFOLD_SWEEP_ANEW ? thread_anew() : thread_index(); }
+
 struct SweepShared {
     trifold_int ticket;
     alignas(16) real factor[factor_leading * padded]; /* L, column-major, its diagonal tiles of 8 inverted; above it wider inverses */
@@ -2553,7 +2564,7 @@ TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
 /* Tiles above the diagonal are not looked at. */
 TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
     constexpr int vectors = padded / vector_width, together = sweep_threads / vectors; /* columns at once */
-    const int r = thread_index() % vectors * vector_width, c = thread_index() / vectors, end = r / 8 * 8 + 8;
+    const int r = sweep_thread() % vectors * vector_width, c = sweep_thread() / vectors, end = r / 8 * 8 + 8;
 #pragma unroll 2
     for (int k = c; k < end; k += together) copy_async(shared.factor + r + k * factor_leading, from + r + k * padded);
     end_copies();
@@ -2568,9 +2579,9 @@ TRIFOLD_DEVICE real& inverse_at(SweepShared& shared, int r, int c) { return shar
 template <int Width>
 TRIFOLD_DEVICE void widen_inverses(SweepShared& shared) {
     constexpr int each = 64 / warp_lanes;
-    const int lane = thread_index() % warp_lanes, r = lane % 8;
+    const int lane = sweep_thread() % warp_lanes, r = lane % 8;
 #pragma unroll 1
-    for (int j = thread_index() / warp_lanes * 8; j < padded; j += sweep_warps * 8) {
+    for (int j = sweep_thread() / warp_lanes * 8; j < padded; j += sweep_warps * 8) {
         const int end = j / Width * Width + Width < padded ? j / Width * Width + Width : padded;
         for (int c = lane / 8; c < r; c += warp_lanes / 8) inverse_at(shared, j + r, j + c) = lower_at(shared, j + r, j + c);
         warp_sync();
@@ -2607,7 +2618,7 @@ TRIFOLD_DEVICE void widen_inverses(SweepShared& shared) {
 /* The sum of term(k), k = 0 .. Width - 1, by four threads side by side. */
 template <int Width, class Term>
 TRIFOLD_DEVICE real sum_of_four(const Term& term) {
-    const int part = thread_index() % 4;
+    const int part = sweep_thread() % 4;
     real sum[2] = {};
 #pragma unroll
     for (int k = 0; k < Width / 4; ++k) sum[k % 2] += term(4 * k + part);
@@ -2619,8 +2630,8 @@ TRIFOLD_DEVICE real sum_of_four(const Term& term) {
 /* solved = L^-1 running, a tile after the other; a row in four threads. */
 template <int Width>
 TRIFOLD_DEVICE void solve_lower(SweepShared& shared, int columns) {
-    const int row = thread_index() / 4;
-    const bool writes = thread_index() % 4 == 0;
+    const int row = sweep_thread() / 4;
+    const bool writes = sweep_thread() % 4 == 0;
 #pragma unroll 1
     for (int j = 0; j < padded; j += Width) {
         if (row >= j && row < j + Width) {
@@ -2648,8 +2659,8 @@ TRIFOLD_DEVICE void solve_lower(SweepShared& shared, int columns) {
 /* x = L^-T running, a tile after the other from the last; a row in four threads, of which one delivers it: deliver(c, row, x). */
 template <int Width, class Deliver>
 TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns, const Deliver& deliver) {
-    const int row = thread_index() / 4;
-    const bool writes = thread_index() % 4 == 0;
+    const int row = sweep_thread() / 4;
+    const bool writes = sweep_thread() % 4 == 0;
     const auto inside = [](int r) { return padded % Width == 0 || r < padded; };
 #pragma unroll 1
     for (int j = (padded - 1) / Width * Width; j >= 0; j -= Width) {
@@ -2677,7 +2688,7 @@ TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns, const Deliver&
 
 TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
 #pragma unroll 1
-    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) {
+    for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
         const int r = e % padded, c = e / padded;
         if (r < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
     }
@@ -2685,9 +2696,9 @@ TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifo
 
 /* The squared norm of the solved block, by column, for b' A^-1 b. */
 TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
-    const int lane = thread_index() % warp_lanes;
+    const int lane = sweep_thread() % warp_lanes;
     double* to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + block_index(member, block) * TRIFOLD_RHS + columns.first;
-    for (int c = thread_index() / warp_lanes; c < columns.count; c += sweep_warps) {
+    for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
         double sum = 0;
         for (int r = lane; r < block_size; r += warp_lanes) sum += static_cast<double>(shared.solved[c][r]) * static_cast<double>(shared.solved[c][r]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
@@ -2698,7 +2709,7 @@ TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_arg
 /* Right-hand sides as the caller has them. */
 TRIFOLD_DEVICE void load_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
 #pragma unroll 1
-    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) {
+    for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
         const int r = e % padded, c = e / padded;
         shared.running[c][r] = r < block_size ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, block, r, columns.first + c)] : real(0);
     }
@@ -2708,14 +2719,14 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, const trifold_args& args, 
 TRIFOLD_DEVICE void send_running(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
 #if TRIFOLD_OVERLAPS
     trifold_word* to = forward_words(args, member, front.block) + columns.first * padded * message_words;
-    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads) send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
+    for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
 #endif
 }
 TRIFOLD_DEVICE void receive_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
 #if TRIFOLD_OVERLAPS
     const trifold_int run = last_run(args, member, Kind::forward);
     const trifold_word* from = forward_words(args, member, block) + columns.first * padded * message_words;
-    for (int e = thread_index(); e < padded * columns.count; e += sweep_threads)
+    for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads)
         shared.running[e / padded][e % padded] = receive(look(from + e * message_words), from + e * message_words, run);
 #endif
 }
@@ -2723,7 +2734,7 @@ TRIFOLD_DEVICE void receive_running(SweepShared& shared, const trifold_args& arg
 /* A row of [R; G] in two threads, each with half of its columns. */
 constexpr int half_depth = padded / 2;
 TRIFOLD_DEVICE void fetch_half_row(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
-    const int row = thread_index() / 2, half = thread_index() % 2 * half_depth;
+    const int row = sweep_thread() / 2, half = sweep_thread() % 2 * half_depth;
     const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
     const real* from = (ahead ? next_of(args, member, front.block) : behind_of(args, member, front.block)) + row % padded + half * padded;
 #pragma unroll
@@ -2734,7 +2745,7 @@ TRIFOLD_DEVICE void fetch_half_row(real (&a)[half_depth], const trifold_args& ar
  * together, and by no more threads than need them: those that look keep others from memory. */
 TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
     constexpr int each = (columns_at_once + 3) / 4;
-    const auto element = [](int q) { return thread_index() + q * sweep_threads; };
+    const auto element = [](int q) { return sweep_thread() + q * sweep_threads; };
     const auto inside = [&](int q) { return element(q) < padded * columns.count; };
     real taken[each] = {};
 #pragma unroll 1
@@ -2770,7 +2781,7 @@ TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args
 /* R y and G y, for the neighbours. */
 TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth],
                                   Columns columns) {
-    const int row = thread_index() / 2, half = thread_index() % 2 * half_depth;
+    const int row = sweep_thread() / 2, half = sweep_thread() % 2 * half_depth;
     const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
     trifold_word* to = update_words(args, member, front.block, ahead ? 1 : 0) + (columns.first * padded + row % padded) * message_words;
 #pragma unroll 1
@@ -2780,7 +2791,7 @@ TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args&
         for (int k = 0; k < half_depth; ++k) sum[k % 2] += a[k] * shared.solved[c][half + k];
         real total = sum[0] + sum[1];
         total += shuffle_xor(total, 1);
-        if (thread_index() % 2 == 0 && exists) send(to + c * padded * message_words, total, front.run);
+        if (sweep_thread() % 2 == 0 && exists) send(to + c * padded * message_words, total, front.run);
     }
 }
 
@@ -2824,9 +2835,9 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member, 
 }
 
 /* A column of [R; G] in four threads, each with every fourth vector of rows. */
-TRIFOLD_DEVICE int quarter_row(int k) { return (k / vector_width * 4 + thread_index() % 4) * vector_width; }
+TRIFOLD_DEVICE int quarter_row(int k) { return (k / vector_width * 4 + sweep_thread() % 4) * vector_width; }
 TRIFOLD_DEVICE void fetch_quarter_column(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
-    const int column = thread_index() / 4 * padded;
+    const int column = sweep_thread() / 4 * padded;
     const real* next = next_of(args, member, front.block) + column;
     const real* behind = behind_of(args, member, front.block) + column;
 #pragma unroll
@@ -2857,7 +2868,7 @@ TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const real (&a)[hal
         for (int e = 2; e < vector_width; e += 2) total += sum[e] + sum[e + 1];
         total += shuffle_xor(total, 1);
         total += shuffle_xor(total, 2);
-        if (thread_index() % 4 == 0) shared.running[c][thread_index() / 4] -= total;
+        if (sweep_thread() % 4 == 0) shared.running[c][sweep_thread() / 4] -= total;
     }
 }
 
@@ -2870,7 +2881,7 @@ TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& a
         return solution_words(args, member, block) + ((columns.first + e / (2 * padded)) * padded + e % padded) * message_words;
     };
 #pragma unroll 1
-    for (int first = thread_index(); first < 2 * padded * columns.count; first += together * sweep_threads) {
+    for (int first = sweep_thread(); first < 2 * padded * columns.count; first += together * sweep_threads) {
         const trifold_word* from[together];
         Message messages[together];
 #pragma unroll
@@ -2916,7 +2927,7 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
     if (start == Start::beside_factor) {
         if (ends_sweep && is_last(front)) return; /* the factorization's front has solved it */
         const trifold_int run = last_run(args, member, Kind::factor);
-        if (thread_index() == 0) await_everything(args, member, front.block, run);
+        if (sweep_thread() == 0) await_everything(args, member, front.block, run);
         block_sync();
         front.run = early_run(run);
     }

@@ -54,7 +54,7 @@ std::int64_t factor_blocks(const Plan& plan, const Target& target) {
 std::int64_t wide_threads(const Plan& plan) { return plan.padded <= 32 ? 32 : (plan.padded + 15) / 16 * 32; }
 std::int64_t wide_blocks(const Plan& plan, const Target& target) {
     const bool one_warp = plan.padded <= 32, single = plan.real == 4;
-    std::int64_t registers = 168;  // nothing spills but in double precision at n = 40 and 56, and a little in single at 56
+    std::int64_t registers = 168;  // nothing spills
     if (one_warp && !single) registers = 255;
     if (plan.padded <= 16 || (!one_warp && single)) registers = 128;
     return std::min(blocks_for(wide_threads(plan), registers), (shared_limit(target) + kib) / (plan.wide_shared + kib));
@@ -72,14 +72,29 @@ std::int64_t spread_evenly(std::int64_t blocks, const Target& target) {
 /// to 512 fronts.
 bool crowds(const Plan& plan, const Spec& spec) { return plan.in_registers && plan.padded > 16 && spec.horizon * spec.batch <= 512; }
 
+/// Of sweeps: so many fronts that nobody waits for one of them; measured.
+bool has_many_fronts(const Plan& plan, const Spec& spec) {
+    return plan.variant == "dataflow" && spec.horizon * spec.batch >= 4096 && plan.padded > (plan.real == 8 ? 8 : 16);
+}
+
+/// Whether sweeps make anew what follows from a thread's index: where fronts are many, so that more of them at once are worth the
+/// instructions, and where registers would spill otherwise.
+bool sweeps_anew(const Plan& plan, const Spec& spec) {
+    if (plan.variant != "dataflow") return false;
+    const bool spills = plan.padded > 32 && (plan.columns > 1 || plan.padded == 56 || (plan.padded == 48 && plan.real == 4));
+    return spills || (plan.is_long && plan.padded % 16 == 8 && plan.padded > 16) || has_many_fronts(plan, spec);
+}
+
 /// Registers that a thread of a sweep keeps.
 std::int64_t sweep_registers(const Plan& plan, const Spec& spec) {
     if (plan.variant == "tile-dataflow") return plan.columns == 1 ? 80 : 128;
     if (plan.variant == "team") return team_registers(panel_words(plan), 32, 64);
-    if (plan.variant == "dataflow" && plan.columns == 1) {  // as few as spill nothing, or at n = 40 and 56 next to nothing
+    if (plan.variant == "dataflow" && plan.columns == 1) {  // as few as spill nothing
+        const bool many = has_many_fronts(plan, spec);
+        if (plan.real == 4 && plan.padded <= 64 && many) return plan.padded <= 32 ? 56 : plan.padded == 56 ? 72 : 64;
         if (plan.real == 4 && plan.padded <= 64) return plan.padded <= 32 ? 64 : 80;
-        const bool most = spec.horizon * spec.batch >= 4096 && plan.padded % 16 == 0;
-        if (plan.padded <= 32) return most ? 80 : plan.is_long ? 96 : 128;
+        if (plan.padded <= 48 && many) return plan.padded <= 24 ? 64 : plan.padded == 32 ? 72 : 96;
+        if (plan.padded <= 32) return plan.is_long ? 96 : 128;
     }
     return plan.variant == "dataflow" ? 128 : 255;
 }
@@ -87,7 +102,8 @@ std::int64_t sweep_registers(const Plan& plan, const Spec& spec) {
 /// With right-hand sides riding along, a front that flows needs more registers.
 std::int64_t forward_blocks(const Plan& plan, const Target& target) {
     if (plan.variant == "dataflow") return factor_blocks(plan, target);
-    return plan.variant == "team" ? blocks_for(plan.threads, team_registers(factor_words(plan), 40, 72)) : 1;
+    const bool many_riders = plan.real == 4 && plan.riders > plan.padded;
+    return plan.variant == "team" ? blocks_for(plan.threads, team_registers(factor_words(plan), many_riders ? 0 : 40, 72)) : 1;
 }
 
 /// Whether launches begin while the one before them ends, and wait for its fronts. Long horizons are bound by work, not by latency.
@@ -222,6 +238,7 @@ std::string emit(const Program& program) {
         {"PANEL_LEADING", plan.leading},
         {"SWEEP_COLUMNS", plan.columns},
         {"SWEEP_PARTS", plan.parts},
+        {"SWEEP_ANEW", sweeps_anew(plan, spec) ? 1 : 0},
         {"STAGE_FACTOR", plan.stage_factor ? 1 : 0},
         {"MEMBERS_PER_GROUP", members_per_group(spec, plan)},
         {"TEAM", plan.team},

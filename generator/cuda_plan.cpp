@@ -77,7 +77,7 @@ void plan_messages(Plan& plan, const Spec& spec) {
 void plan_wide(Plan& plan, const Spec& spec, const Target& target) {
     if (!plan.is_long || plan.padded > 64 || !has_deep_tensor(target)) return;
     const auto tiles = plan.padded / 8;
-    const auto head = 24 + 8 + 8 + 8 * plan.padded + tiles * 64 * plan.real + plan.padded * plan.real;
+    const auto head = 24 + 8 + 40 + 8 + 8 * plan.padded + tiles * 64 * plan.real + plan.padded * plan.real;
     plan.wide_shared = round_up(head, 16) + 2 * plan.lower_leading * plan.padded * plan.real;
     const std::int64_t least_fronts = plan.padded <= 32 ? 1024 : 128;  // measured: docs/performance-cuda.md
     while (spec.horizon >> (plan.wide_levels + 1) > 0 && spec.batch * (((spec.horizon >> plan.wide_levels) + 1) / 2) >= least_fronts)

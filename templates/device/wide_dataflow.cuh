@@ -3,9 +3,15 @@
  * tensor instructions of double precision. Shared memory has what they are multiplied by: L, and what the front pulls. */
 constexpr int wide_bands = padded <= 32 ? bands : 1; /* a warp's */
 constexpr int wide_warps = bands / wide_bands, wide_threads = wide_warps * warp_lanes;
+/* Registers are short. Where they would spill, or fewer of them are faster, what follows from a thread's index is made anew in each place, and
+ * several warps look their front up in shared memory: which of both was measured, size by size (docs/performance-cuda.md). */
+constexpr bool makes_anew = padded == 24 || padded == 56 || (padded >= 48 && block_size < padded && sizeof(real) == 8);
+constexpr bool shares_front = sizeof(real) == 8 && wide_warps > 1 && block_size < 64;
+TRIFOLD_DEVICE int wide_thread() { return makes_anew ? thread_anew() & 127 : thread_index(); } /* its range is known */
 struct WideShared {
     Pivots pivots;
     trifold_int ticket;
+    Front front; /* if it is shared */
     bool slowly; /* the tile's pivots need every test */
     bool failed; /* the front, or one that it needs; for one thread */
     double diagonal[padded];
@@ -15,7 +21,7 @@ struct WideShared {
     alignas(16) real pulled[lower_leading * padded]; /* G of the front to the right, then whatever else a band is multiplied by */
 };
 TRIFOLD_DEVICE real* inverse_of(WideShared& shared, int t) { return shared.inverse[t]; }
-static_assert(sizeof(WideShared) == TRIFOLD_SHARED_WIDE && wide_threads == TRIFOLD_WIDE_THREADS && results_are_operands, "host and device disagree");
+static_assert(wide_threads <= 128 && sizeof(WideShared) == TRIFOLD_SHARED_WIDE && wide_threads == TRIFOLD_WIDE_THREADS && results_are_operands, "host and device disagree");
 
 /* Bands of 16 rows in patches of 8 columns. Element k of a lane is `down(k)` rows and k % 2 columns from its first, which is in row
  * tensor_column() and column result_row(0): offsets from there are constants. */
@@ -30,8 +36,8 @@ struct WideLines {
     double at[wide_bands][tensor_columns][2];
 };
 /* A band's first row, in D, R and G alike; whether its second half is no padding, which repeats the first; tiles of its rows up to D's diagonal. */
-TRIFOLD_DEVICE int wide_row(int band) { return (thread_index() / warp_lanes % wide_warps * wide_bands + band) * 16; }
-TRIFOLD_DEVICE bool is_whole(int band) { return padded % 16 == 0 || wide_row(band) + 8 < padded; }
+TRIFOLD_DEVICE int wide_row(int band) { return (wide_thread() / warp_lanes % wide_warps * wide_bands + band) * 16; }
+TRIFOLD_DEVICE bool is_whole(int band) { return padded % 16 == 0 || (thread_index() / warp_lanes % wide_warps * wide_bands + band) * 16 + 8 < padded; }
 TRIFOLD_DEVICE int lower_tiles(int band) { return wide_row(band) / 8 + (is_whole(band) ? 2 : 1); }
 TRIFOLD_DEVICE constexpr int down(int k) { return k / 2 * 8; }
 TRIFOLD_DEVICE double& item(WidePatch& patch, int k) { return patch.at[k / 2][0][k % 2]; }
@@ -42,9 +48,17 @@ TRIFOLD_DEVICE void wide_sync() {
         block_sync();
 }
 
-/* Those of a column-major block, columns from k on. */
-TRIFOLD_DEVICE void load_lines(WideLines& lines, const real* block, int leading, int k) {
-    const real* at = block + wide_row(0) + tensor_column() + (k + tensor_depth()) * leading;
+/* A lane's place in a column-major block whose rows the bands are multiplied with, and in one in shared memory whose rows are the other operand. */
+TRIFOLD_DEVICE int lines_place(int leading) {
+    const int lane = wide_thread() % warp_lanes;
+    return wide_row(0) + lane / 4 + lane % 4 * leading;
+}
+TRIFOLD_DEVICE int rows_place() {
+    const int lane = wide_thread() % warp_lanes;
+    return lane / 4 + lane % 4 * lower_leading;
+}
+/* Eight columns of either, from such a place on; the other operand negated. */
+TRIFOLD_DEVICE void load_lines(WideLines& lines, const real* at, int leading) {
 #pragma unroll
     for (int band = 0; band < wide_bands; ++band)
 #pragma unroll
@@ -53,20 +67,18 @@ TRIFOLD_DEVICE void load_lines(WideLines& lines, const real* block, int leading,
             for (int c = 0; c < tensor_columns; ++c)
                 lines.at[band][c][i] = static_cast<double>(at[4 * i * leading + band * 16 + (is_whole(band) ? c * 8 : 0)]);
 }
-/* Eight columns of eight rows of a block in shared memory, as the other operand, negated. */
-TRIFOLD_DEVICE void load_rows(double (&rows)[2], const real* block) {
-    const real* at = block + tensor_row() + tensor_depth() * lower_leading;
+TRIFOLD_DEVICE void load_rows(double (&rows)[2], const real* at) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) rows[i] = -static_cast<double>(at[4 * i * lower_leading]);
 }
-/* bands -= the lines times rows of such a block, columns from k on, of the tiles before `count(band)`. */
+/* bands -= the lines times such rows, of the tiles before `count(band)`. */
 template <class Count>
-TRIFOLD_DEVICE void subtract_tiles(WideBands& bands, const WideLines& lines, const real* block, int k, const Count& count) {
+TRIFOLD_DEVICE void subtract_tiles(WideBands& bands, const WideLines& lines, const real* rows_at, const Count& count) {
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         if (t >= count(wide_bands - 1)) continue;
         double rows[2];
-        load_rows(rows, block + t * 8 + k * lower_leading);
+        load_rows(rows, rows_at + t * 8);
 #pragma unroll
         for (int band = 0; band < wide_bands; ++band)
             if (t < count(band)) tensor_multiply<2>(bands.at[band][t].at, lines.at[band], rows);
@@ -74,7 +86,7 @@ TRIFOLD_DEVICE void subtract_tiles(WideBands& bands, const WideLines& lines, con
 }
 
 /* A block on its way to shared memory, by all threads of a front; all such blocks are there. */
-TRIFOLD_DEVICE void pull_block(real* to, const real* from) { copy_block(to, lower_leading, from, thread_index(), wide_threads); }
+TRIFOLD_DEVICE void pull_block(real* to, const real* from) { copy_block(to, lower_leading, from, wide_thread(), wide_threads); }
 TRIFOLD_DEVICE void pulled_all() {
     end_copies();
     wait_copies<0>();
@@ -84,7 +96,7 @@ TRIFOLD_DEVICE void pulled_all() {
 /* Says that a block is needed, so that it is on its way from memory. */
 TRIFOLD_DEVICE void announce_block(const real* from, trifold_int pitch, int size) {
     constexpr int line = 128 / static_cast<int>(sizeof(real)), lines = (padded + line - 1) / line;
-    for (int e = thread_index(); e < size * lines; e += wide_threads)
+    for (int e = wide_thread(); e < size * lines; e += wide_threads)
         if (e % lines * line < size) prefetch(from + e / lines * pitch + e % lines * line);
 }
 TRIFOLD_DEVICE const real* coupling_of(const trifold_args& args, trifold_int member, trifold_int block) {
@@ -103,14 +115,14 @@ template <int Size>
 TRIFOLD_DEVICE void pull_lines(real* to, const real* from) {
     constexpr int pieces = block_size / Size, together = wide_threads / pieces; /* lines at once */
     if constexpr (together > 0 && wide_threads % pieces == 0) {
-        const int u = thread_index() % pieces * Size, v = thread_index() / pieces;
+        const int u = wide_thread() % pieces * Size, v = wide_thread() / pieces;
         to += u + v * lower_leading, from += u + v * coupling_pitch;
 #pragma unroll
         for (int k = 0; k < block_size; k += together)
             if (block_size % together == 0 || v + k < block_size) pull_piece<Size>(to + k * lower_leading, from + k * coupling_pitch);
     } else {
 #pragma unroll 1
-        for (int e = thread_index(); e < block_size * pieces; e += wide_threads) {
+        for (int e = wide_thread(); e < block_size * pieces; e += wide_threads) {
             const int u = e % pieces * Size, v = e / pieces;
             pull_piece<Size>(to + u + v * lower_leading, from + u + v * coupling_pitch);
         }
@@ -180,14 +192,15 @@ TRIFOLD_DEVICE bool pull_diagonal(WideBands& bands, WideShared& shared, const tr
         pull_block(shared.lower, next_of(args, member, left));
         if (right >= 0) pull_block(shared.pulled, behind_of(args, member, right));
         pulled_all();
+        const int line = lines_place(lower_leading), row = rows_place();
 #pragma unroll 2
         for (int k = 0; k < padded; k += 8) {
             WideLines lines;
-            load_lines(lines, shared.lower, lower_leading, k);
-            subtract_tiles(bands, lines, shared.lower, k, lower_tiles);
+            load_lines(lines, shared.lower + k * lower_leading + line, lower_leading);
+            subtract_tiles(bands, lines, shared.lower + k * lower_leading + row, lower_tiles);
             if (right < 0) continue;
-            load_lines(lines, shared.pulled, lower_leading, k);
-            subtract_tiles(bands, lines, shared.pulled, k, lower_tiles);
+            load_lines(lines, shared.pulled + k * lower_leading + line, lower_leading);
+            subtract_tiles(bands, lines, shared.pulled + k * lower_leading + row, lower_tiles);
         }
     }
     return fed;
@@ -195,7 +208,7 @@ TRIFOLD_DEVICE bool pull_diagonal(WideBands& bands, WideShared& shared, const tr
 
 /* Column tile t of L, its own tile inverted, out of shared memory. */
 TRIFOLD_DEVICE void store_tile(const WideShared& shared, real* to, int t) {
-    for (int e = thread_index(); e < 8 * padded; e += wide_threads) {
+    for (int e = wide_thread(); e < 8 * padded; e += wide_threads) {
         const int r = e % padded, c = e / padded;
         if (r >= t * 8) to[r + (t * 8 + c) * padded] = r / 8 == t ? shared.inverse[t][r % 8 * 8 + c] : shared.lower[r + (t * 8 + c) * lower_leading];
     }
@@ -203,7 +216,7 @@ TRIFOLD_DEVICE void store_tile(const WideShared& shared, real* to, int t) {
 
 /* Column tile t of D from shared memory by the warps that have rows of it, a lane a row: L's, and the inverse of the tile. */
 TRIFOLD_DEVICE void eliminate_tile(WideShared& shared, real* to, int t) {
-    const int warp = thread_index() / warp_lanes, lane = thread_index() % warp_lanes, r = warp * warp_lanes + lane;
+    const int warp = wide_thread() / warp_lanes, lane = wide_thread() % warp_lanes, r = warp * warp_lanes + lane;
     if (warp >= row_sets || (warp + 1) * warp_lanes <= t * 8) return;
     real* own = shared.lower + t * 8 * lower_leading;
     const bool of_tile = r / 8 == t;
@@ -227,7 +240,7 @@ TRIFOLD_DEVICE void eliminate_tile(WideShared& shared, real* to, int t) {
 
 /* Column tile t of L by every test, where the quick way has met a pivot that needs them. */
 TRIFOLD_DEVICE void eliminate_slowly(WideShared& shared, real* to, int t) {
-    if (thread_index() < warp_lanes) {
+    if (wide_thread() < warp_lanes) {
         eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {shared.diagonal + t * 8, shared.reciprocal + t * 8});
         invert_tile<8>(shared, t);
     }
@@ -255,14 +268,14 @@ TRIFOLD_DEVICE void shift_tiles(WideBands& bands) {
 }
 /* The same from the second tile on, less their products by column tile s of L, of which the first takes part in `rest` tiles: several in one
  * go, since results have other registers than what they are added to, and what is skipped would have to be moved. */
-TRIFOLD_DEVICE void shift_and_subtract(WideBands& bands, const WideLines& lines, const real* column, int rest) {
+TRIFOLD_DEVICE void shift_and_subtract(WideBands& bands, const WideLines& lines, const real* rows_at, int rest) {
 #pragma unroll
     for (int first = 1; first + 1 < tiles; first += 3) {
         if (first >= rest) return;
 #pragma unroll
         for (int k = first; k < first + 3 && k + 1 < tiles; ++k) {
             double rows[2];
-            load_rows(rows, column + (k < rest ? k : 0) * 8);
+            load_rows(rows, rows_at + (k < rest ? k : 0) * 8);
 #pragma unroll
             for (int band = 0; band < wide_bands; ++band) {
                 bands.at[band][k - 1] = bands.at[band][k];
@@ -285,16 +298,16 @@ TRIFOLD_DEVICE void factor_diagonal(WideBands& bands, WideShared& shared, real* 
         const auto column = [&](int s) { return shared.lower + s * 8 * lower_leading; };
         WideLines lines;
         if (t > 0 && rest > 1) {
-            load_lines(lines, column(t - 1), lower_leading, 0);
-            shift_and_subtract(bands, lines, column(t - 1) + t * 8, rest);
+            load_lines(lines, column(t - 1) + lines_place(lower_leading), lower_leading);
+            shift_and_subtract(bands, lines, column(t - 1) + t * 8 + rows_place(), rest);
         }
         wide_sync();
         if (shared.slowly) eliminate_slowly(shared, to, t);
         if (t + 1 == tiles) return;
         if (rest > 1) {
             double rows[2];
-            load_lines(lines, column(t), lower_leading, 0);
-            load_rows(rows, column(t) + t * 8 + 8);
+            load_lines(lines, column(t) + lines_place(lower_leading), lower_leading);
+            load_rows(rows, column(t) + t * 8 + 8 + rows_place());
 #pragma unroll
             for (int band = 0; band < wide_bands; ++band) tensor_multiply<2>(bands.at[band][0].at, lines.at[band], rows);
         }
@@ -338,19 +351,21 @@ TRIFOLD_DEVICE void take_original(WideBands& bands, const WideShared& shared) {
 /* -R_k G_k' or -G_j R_j', the second operand in shared memory. */
 TRIFOLD_DEVICE void multiply_coupling(WideBands& bands, const WideShared& shared, const real* own) {
     bands = WideBands{};
+    const int line = lines_place(padded), row = rows_place();
 #pragma unroll /* their loads on their way together */
     for (int k = 0; k < padded; k += 8) {
         WideLines lines;
-        load_lines(lines, global_pointer(own), padded, k);
-        subtract_tiles(bands, lines, shared.pulled, k, [](int) { return tiles; });
+        load_lines(lines, global_pointer(own) + k * padded + line, padded);
+        subtract_tiles(bands, lines, shared.pulled + k * lower_leading + row, [](int) { return tiles; });
     }
 }
 
 /* The bands of R or G, tile after tile: by products with the inverses of L's. */
 TRIFOLD_DEVICE void solve_bands(WideBands& bands, const WideShared& shared, real* to) {
-    const real* const inverse = shared.inverse[0] + tensor_row() * 8 + result_row(0);
-    const real* const lower = shared.lower + tensor_row() + result_row(0) * lower_leading;
-    to += wide_row(0) + tensor_column() + result_row(0) * padded;
+    const int lane = wide_thread() % warp_lanes, line = lane / 4, column = lane % 4 * 2;
+    const real* const inverse = shared.inverse[0] + line * 8 + column;
+    const real* const lower = shared.lower + line + column * lower_leading;
+    to += wide_row(0) + line + column * padded;
     const auto take = [&](WideLines& lines, int band, WidePatch& patch, double sign) {
 #pragma unroll
         for (int k = 0; k < 4; ++k) lines.at[band][k / 2][k % 2] = sign * item(patch, k);
@@ -384,7 +399,7 @@ TRIFOLD_DEVICE void solve_bands(WideBands& bands, const WideShared& shared, real
 /* A failed front becomes NaN as a whole, so that everything it feeds does. */
 TRIFOLD_DEVICE void spoil_front(const trifold_args& args, trifold_int member, const Front& front) {
     const real nan = static_cast<real>(not_a_number());
-    for (int e = thread_index(); e < padded * padded; e += wide_threads) {
+    for (int e = wide_thread(); e < padded * padded; e += wide_threads) {
         factor_of(args, member, front.block)[e] = nan;
         if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
         if (front.behind >= 0) behind_of(args, member, front.block)[e] = nan;
@@ -422,7 +437,12 @@ constexpr bool diagonal_first = wide_warps == 1 || padded == 64;
 
 TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     WideShared& shared = *static_cast<WideShared*>(shared_memory());
-    const Front front = claim_front(args, member, Kind::wide, shared.ticket);
+    const Front claimed = claim_front(args, member, Kind::wide, shared.ticket);
+    if (shares_front) {
+        if (wide_thread() == 0) shared.front = claimed;
+        block_sync();
+    }
+    const Front& front = shares_front ? shared.front : claimed;
     start_dependents(); /* where they begin, every front here has its room */
     WideBands bands;
     if (!diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
@@ -435,7 +455,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     factor_diagonal(bands, shared, factor_of(args, member, front.block));
     pulled_all();
     const bool failed = fed || shared.pivots.failed_row >= 0;
-    if (thread_index() == 0) {
+    if (wide_thread() == 0) {
         report_verdict(args, front.level, member, front.block, fed, shared.pivots);
         shared.failed = failed;
     }
@@ -444,6 +464,6 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     else
         solve_couplings(bands, shared, args, member, front);
     wide_sync();
-    if (thread_index() / warp_lanes == wide_warps - 1) report_logarithms(args, member, front.block, shared.diagonal); /* while stores are on their way */
-    if (thread_index() == 0) release_front(args, member, front, Left::everything, shared.failed);
+    if (wide_thread() / warp_lanes == wide_warps - 1) report_logarithms(args, member, front.block, shared.diagonal); /* while stores are on their way */
+    if (wide_thread() == 0) release_front(args, member, front, Left::everything, shared.failed);
 }
