@@ -52,11 +52,13 @@ std::int64_t factor_blocks(const Plan& plan, const Target& target) {
 
 /// A front of a wide level is one warp's, or larger ones a warp's for 16 rows.
 std::int64_t wide_threads(const Plan& plan) { return plan.padded <= 32 ? 32 : (plan.padded + 15) / 16 * 32; }
-std::int64_t wide_blocks(const Plan& plan, const Target& target) {
+std::int64_t wide_blocks(const Plan& plan, const Spec& spec, const Target& target) {
     const bool one_warp = plan.padded <= 32, single = plan.real == 4;
     std::int64_t registers = 168;  // nothing spills
     if (one_warp && !single) registers = 255;
     if (plan.padded <= 16 || (!one_warp && single)) registers = 128;
+    if (plan.padded == 16 && !single && spec.horizon == 2048)
+        registers = 168;  // its code spills at 128, and all its fronts fit at once still
     return std::min(blocks_for(wide_threads(plan), registers), (shared_limit(target) + kib) / (plan.wide_shared + kib));
 }
 
@@ -257,7 +259,7 @@ std::string emit(const Program& program) {
         {"WIDE_LEVELS", plan.wide_levels},
         {"SHARED_WIDE", plan.wide_shared},
         {"WIDE_THREADS", plan.wide_levels > 0 ? wide_threads(plan) : 0},
-        {"WIDE_BLOCKS", plan.wide_levels > 0 ? wide_blocks(plan, program.target) : 1},
+        {"WIDE_BLOCKS", plan.wide_levels > 0 ? wide_blocks(plan, program.spec, program.target) : 1},
         {"SHARED_SWEEP", plan.sweep_shared},
         {"TENSOR",
          has_fast_tensor(program.target) && (spec.precision == Precision::f64 || plan.in_registers || splits_single(plan, on_hip)) ? 1 : 0},

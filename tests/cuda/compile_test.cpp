@@ -125,6 +125,7 @@ TEST_CASE("NVRTC compiles sweeps and wide levels whose registers are short") {
         for (const auto precision : {Precision::f64, Precision::f32})
             check_compiles(*compiler, {.block = n, .horizon = 4096, .precision = precision, .operations = called}, "sm_90", "dataflow");
     check_compiles(*compiler, {.block = 60, .horizon = 4096, .rhs = 8, .operations = called}, "sm_90", "dataflow");
+    check_compiles(*compiler, {.block = 16, .horizon = 2048, .operations = {Operation::factor}}, "sm_90", "dataflow");
     check_compiles(*compiler, spec_of(24, Precision::f64, 8), "sm_90", "fused");
 }
 
