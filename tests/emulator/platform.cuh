@@ -84,8 +84,9 @@ TRIFOLD_MACHINE void spin() { emulator->spin(TRIFOLD_HERE); }
 
 /* Inlined, so that the kernel's line is known. */
 #define TRIFOLD_VECTOR static inline __attribute__((always_inline))
-TRIFOLD_MACHINE void check_aligned(const void* p) {
-    if (reinterpret_cast<unsigned long long>(p) % 16 != 0) emulator->fail("an address that is no multiple of 16", TRIFOLD_HERE);
+TRIFOLD_MACHINE void check_aligned(const void* p, unsigned bytes = 16) {
+    if (reinterpret_cast<unsigned long long>(p) % bytes != 0)
+        emulator->fail(bytes == 16 ? "an address that is no multiple of 16" : "an address that is no multiple of 8", TRIFOLD_HERE);
 }
 template <class T, int Size>
 TRIFOLD_VECTOR void load_vector(T (&to)[Size], const T* from) {
@@ -99,10 +100,10 @@ TRIFOLD_VECTOR void store_vector(T* to, const T (&from)[Size]) {
 }
 template <class T, int Size>
 TRIFOLD_VECTOR void store_global(T* to, const T (&from)[Size]) {
-    check_aligned(to);
-    for (int k = 0; k < Size; ++k) to[k] = from[k];
+    store_vector(to, from);
 }
 TRIFOLD_VECTOR void store_pair(float* to, const unsigned (&from)[2]) {
+    check_aligned(to, 8);
     for (int k = 0; k < 2; ++k) copy_bits(to[k], from[k]);
 }
 
