@@ -184,7 +184,7 @@ TRIFOLD_DEVICE int thread_afresh() {
     return static_cast<int>(thread);
 }
 /* The same, of which compilers do not even know the range: with it they keep more again. */
-TRIFOLD_DEVICE int thread_anew() {
+TRIFOLD_DEVICE int thread_opaque() {
     int index = thread_index();
     asm volatile("" : "+r"(index));
     return index;
@@ -639,7 +639,7 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
     const trifold_int step = level.index > 0 ? padded : pitch;
     const int du = by_rows ? 1 : leading, dv = by_rows ? leading : 1;
 #pragma unroll 4
-    for (int e = thread_anew(); e < padded * padded; e += threads) {
+    for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
         to[at.u * du + at.v * dv] = at.u < block_size && at.v < block_size ? from[at.u + at.v * step] : real(0);
     }
@@ -659,7 +659,7 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
     const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
 #pragma unroll 4
-    for (int e = thread_anew(); e < padded * padded; e += threads) {
+    for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
         const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
         real value = r == c ? real(1) : real(0);
@@ -2531,7 +2531,7 @@ TRIFOLD_DEVICE bool will_wait(const Front& front) {
 
 /* Rows of [R; G] have most of a thread's registers from its first load on. Where a front waits anyway, what follows from the thread's index is
  * made anew; short horizons are faster when it stands ready. */
-TRIFOLD_DEVICE int sweep_thread() { return TRIFOLD_SWEEP_ANEW ? thread_anew() : thread_index(); }
+TRIFOLD_DEVICE int sweep_thread() { return TRIFOLD_SWEEP_ANEW ? thread_opaque() : thread_index(); }
 
 struct SweepShared {
     trifold_int ticket;

@@ -141,7 +141,7 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
     const trifold_int step = level.index > 0 ? padded : pitch;
     const int du = by_rows ? 1 : leading, dv = by_rows ? leading : 1;
 #pragma unroll 4
-    for (int e = thread_anew(); e < padded * padded; e += threads) {
+    for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
         to[at.u * du + at.v * dv] = at.u < block_size && at.v < block_size ? from[at.u + at.v * step] : real(0);
     }
@@ -161,7 +161,7 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
     const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
 #pragma unroll 4
-    for (int e = thread_anew(); e < padded * padded; e += threads) {
+    for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
         const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
         real value = r == c ? real(1) : real(0);

@@ -15,7 +15,7 @@ static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device dis
 TRIFOLD_DEVICE void store_rows(real* to, const real* panel, int row) {
     constexpr int vectors = padded / vector_width;
 #pragma unroll 4
-    for (int e = thread_anew(); e < vectors * padded; e += threads) {
+    for (int e = thread_opaque(); e < vectors * padded; e += threads) {
         const int r = e % vectors * vector_width, c = e / vectors;
         real v[vector_width];
         load_vector(v, panel + row + r + c * panel_leading);

@@ -24,7 +24,7 @@ TRIFOLD_DEVICE int thread_afresh() {
     return static_cast<int>(thread);
 }
 /* The same, of which compilers do not even know the range: with it they keep more again. */
-TRIFOLD_DEVICE int thread_anew() {
+TRIFOLD_DEVICE int thread_opaque() {
     int index = thread_index();
     asm volatile("" : "+r"(index));
     return index;

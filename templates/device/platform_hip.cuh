@@ -22,7 +22,7 @@ TRIFOLD_DEVICE int thread_afresh() {
     __builtin_assume(thread >= 0);
     return thread;
 }
-TRIFOLD_DEVICE int thread_anew() { return thread_index(); } /* for registers that are short elsewhere */
+TRIFOLD_DEVICE int thread_opaque() { return thread_index(); } /* for registers that are short elsewhere */
 TRIFOLD_DEVICE trifold_int group_x() { return __builtin_amdgcn_workgroup_id_x(); }
 TRIFOLD_DEVICE trifold_int group_y() { return __builtin_amdgcn_workgroup_id_y(); }
 TRIFOLD_DEVICE void block_sync() {

@@ -14,7 +14,7 @@ TRIFOLD_DEVICE bool will_wait(const Front& front) {
 
 /* Rows of [R; G] have most of a thread's registers from its first load on. Where a front waits anyway, what follows from the thread's index is
  * made anew; short horizons are faster when it stands ready. */
-TRIFOLD_DEVICE int sweep_thread() { return TRIFOLD_SWEEP_ANEW ? thread_anew() : thread_index(); }
+TRIFOLD_DEVICE int sweep_thread() { return TRIFOLD_SWEEP_ANEW ? thread_opaque() : thread_index(); }
 
 struct SweepShared {
     trifold_int ticket;

@@ -7,7 +7,7 @@ constexpr int wide_warps = bands / wide_bands, wide_threads = wide_warps * warp_
  * several warps look their front up in shared memory: which of both was measured, size by size (docs/performance-cuda.md). */
 constexpr bool makes_anew = padded == 24 || padded == 56 || (padded >= 48 && block_size < padded && sizeof(real) == 8);
 constexpr bool shares_front = sizeof(real) == 8 && wide_warps > 1 && block_size < 64;
-TRIFOLD_DEVICE int wide_thread() { return makes_anew ? thread_anew() & 127 : thread_index(); } /* its range is known */
+TRIFOLD_DEVICE int wide_thread() { return makes_anew ? thread_opaque() & 127 : thread_index(); } /* its range is known */
 struct WideShared {
     Pivots pivots;
     trifold_int ticket;

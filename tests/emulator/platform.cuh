@@ -15,7 +15,7 @@ constexpr int warp_lanes = TRIFOLD_WAVE;
 TRIFOLD_MACHINE int thread_index() { return emulator->thread; }
 TRIFOLD_MACHINE void assume_thread() {}
 TRIFOLD_MACHINE int thread_afresh() { return thread_index(); }
-TRIFOLD_MACHINE int thread_anew() { return thread_index(); }
+TRIFOLD_MACHINE int thread_opaque() { return thread_index(); }
 TRIFOLD_MACHINE trifold_int group_x() { return emulator->group[0]; }
 TRIFOLD_MACHINE trifold_int group_y() { return emulator->group[1]; }
 TRIFOLD_MACHINE void block_sync() { emulator->barrier(0, TRIFOLD_HERE); }
