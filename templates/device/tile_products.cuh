@@ -53,6 +53,18 @@ TRIFOLD_DEVICE int part_column(int thread, int c) {
                       : warp * 16 + lane / row_lanes * 4 + c;
 }
 
+/* use(value, r, c) for every element of a thread's part. */
+template <class Use>
+TRIFOLD_DEVICE void each_element(Part& part, const Use& use) {
+    const int thread = own_thread();
+#pragma unroll
+    for (int c = 0; c < part_columns; ++c)
+#pragma unroll
+        for (int q = 0; q < part_rows; ++q)
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v) use(part.value(c, q, v), part_row(thread, q) + v, part_column(thread, c));
+}
+
 /* Columns of an instruction, in quads: in double precision few, so that operands of the next are on their way while these are multiplied; in
  * single precision as many as have sums of their own. */
 constexpr int quads = sizeof(real) == 8 ? 2 : 4, step_columns = 4 * quads;

@@ -85,16 +85,10 @@ TRIFOLD_DEVICE int inside(int line) { return is_padded && line >= block_size ? b
 TRIFOLD_DEVICE void add_diagonal(Part& part, const trifold_args& args, const Task& task) {
     const bool adds = args.diagonal != nullptr || args.shift != nullptr, ends = is_padded && (task.row + 1) * edge > block_size;
     if (!adds && !ends) return;
-    const int thread = own_thread();
-#pragma unroll
-    for (int c = 0; c < part_columns; ++c)
-#pragma unroll
-        for (int q = 0; q < part_rows; ++q)
-#pragma unroll
-            for (int v = 0; v < vector_width; ++v) {
-                const int r = part_row(thread, q) + v, line = task.row * edge + r;
-                if (r == part_column(thread, c)) part.value(c, q, v) += line < block_size ? diagonal_term(args, task.member, task.block, line) : real(1);
-            }
+    each_element(part, [&](real& value, int r, int c) {
+        const int line = task.row * edge + r;
+        if (r == c) value += line < block_size ? diagonal_term(args, task.member, task.block, line) : real(1);
+    });
 }
 
 /* part = original, on its way. */
@@ -119,26 +113,18 @@ TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Ta
     }
 }
 
-/* part(r, c) = 0 where(r, c). */
-template <class Where>
-TRIFOLD_DEVICE void clear_part(Part& part, const Where& where) {
-    const int thread = own_thread();
-#pragma unroll
-    for (int c = 0; c < part_columns; ++c)
-#pragma unroll
-        for (int q = 0; q < part_rows; ++q)
-#pragma unroll
-            for (int v = 0; v < vector_width; ++v)
-                if (where(part_row(thread, q) + v, part_column(thread, c))) part.value(c, q, v) = 0;
-}
-
 /* part as it was loaded, but zero above the diagonal and in the padding, whose diagonal is the identity. */
 TRIFOLD_DEVICE void complete_original(Part& part, const trifold_args& args, const Task& task) {
     const int rows = block_size - task.row * edge, columns = block_size - task.column * edge;
     warp_sync(); /* else loads wait for the use of others */
-    if (is_padded && (rows < edge || columns < edge)) clear_part(part, [&](int r, int c) { return r >= rows || c >= columns; });
+    if (is_padded && (rows < edge || columns < edge))
+        each_element(part, [&](real& value, int r, int c) {
+            if (r >= rows || c >= columns) value = 0;
+        });
     if (!is_pivots(task)) return;
-    clear_part(part, [](int r, int c) { return c > r; });
+    each_element(part, [](real& value, int r, int c) {
+        if (c > r) value = 0;
+    });
     add_diagonal(part, args, task);
 }
 
