@@ -69,7 +69,7 @@ class CpuEngine final : public Engine {
         workspace_ = workspace == nullptr ? own_.get() : workspace;
         std::memset(workspace_, 0xff, static_cast<std::size_t>(program.workspace_bytes));
         scratch_ = static_cast<char*>(workspace_) + program.workspace_bytes - workers_ * program.variant.scratch_bytes;
-        if (workers_ > 1) pool_.emplace(workers_);
+        if (workers_ > 1) pool_.emplace(workers_, pieces_per_worker * workers_);
     }
 
     void run(Operation operation, const trifold_args& args, Stream) override {
@@ -106,7 +106,7 @@ class CpuEngine final : public Engine {
         units_ = units;
         if (units == 1 || workers_ == 1) return run_units(0, units, 0);
         // A few pieces a worker, so that one that is held up costs little.
-        pieces_ = std::min<std::int64_t>({units, pieces_per_worker * workers_, Pool::max_pieces});
+        pieces_ = std::min(units, pieces_per_worker * workers_);
         if (pool_)
             pool_->run(
                 pieces_, [](void* self, std::int64_t piece, int worker) { static_cast<CpuEngine*>(self)->run_piece(piece, worker); }, this);

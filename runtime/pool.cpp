@@ -39,16 +39,16 @@ class Patience {
     std::chrono::steady_clock::time_point start_;
 };
 
-constexpr std::uint64_t pack(std::uint32_t number, std::int64_t pieces) {
-    return static_cast<std::uint64_t>(number) << 32 | static_cast<std::uint64_t>(pieces) << 16;
+constexpr std::uint64_t announcement(std::uint64_t number, std::int64_t pieces) {
+    return number << 16 | static_cast<std::uint64_t>(pieces);
 }
-constexpr std::int64_t pieces_of(std::uint64_t ticket) { return static_cast<std::int64_t>(ticket >> 16 & 0xffff); }
-constexpr std::int64_t next_of(std::uint64_t ticket) { return static_cast<std::int64_t>(ticket & 0xffff); }
+constexpr std::int64_t pieces_of(std::uint64_t announced) { return static_cast<std::int64_t>(announced & 0xffff); }
 
 }  // namespace
 
-Pool::Pool(int workers) {
+Pool::Pool(int workers, std::int64_t max_pieces) : workers_(workers) {
     if (workers > max_workers) throw SpecError(fmt::format("workers = {} is out of range; give at most {}", workers, max_workers));
+    unclaimed_ = std::vector<std::atomic<std::uint64_t>>(static_cast<std::size_t>(max_pieces));
     try {
         for (int worker = 1; worker < workers; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
     } catch (const std::system_error& error) {
@@ -67,32 +67,41 @@ void Pool::stop() {
     for (auto& thread : threads_) thread.join();
 }
 
-bool Pool::has_work() const {
-    const auto ticket = ticket_.load();
-    return next_of(ticket) < pieces_of(ticket);
-}
-
-bool Pool::claim(std::int64_t& piece) {
-    // Looking first keeps idle threads from counting past the 16 bits.
-    if (!has_work()) return false;
-    const auto ticket = ticket_.fetch_add(1, std::memory_order_acq_rel);
-    piece = next_of(ticket);
-    return piece < pieces_of(ticket);
+/// Runs what it can claim of that job, from the start of the worker's own share on; gives the number of pieces it ran.
+int Pool::work(int worker, std::uint64_t announced) {
+    const auto pieces = pieces_of(announced);
+    if (worker >= pieces) return 0;  // those below have a piece each
+    const auto home = pieces < workers_ ? worker : worker * pieces / workers_;
+    int mine = 0;
+    for (std::int64_t k = 0; k < pieces; ++k) {
+        const auto piece = (home + k) % pieces;
+        auto& unclaimed = unclaimed_[static_cast<std::size_t>(piece)];
+        // Looking first leaves the line to those who work.
+        auto seen = unclaimed.load(std::memory_order_relaxed);
+        if (seen != announced || !unclaimed.compare_exchange_strong(seen, 0, std::memory_order_acq_rel)) continue;
+        job_(context_, piece, worker);
+        ++mine;
+        if (worker == 0) continue;
+        done_.fetch_add(1, std::memory_order_release);
+        done_.notify_one();
+    }
+    return mine;
 }
 
 void Pool::run(std::int64_t pieces, Job job, void* context) {
     job_ = job;
     context_ = context;
     done_.store(0, std::memory_order_relaxed);
-    // Sequentially consistent, as in park(): either the caller sees the parked thread or that thread sees the ticket.
-    ticket_.store(pack(++number_, pieces));
+    const auto announced = announcement(++number_, pieces);
+    for (std::int64_t piece = 0; piece < pieces; ++piece)
+        unclaimed_[static_cast<std::size_t>(piece)].store(announced, std::memory_order_release);
+    // Sequentially consistent, as in park(): either the caller sees the parked thread or that thread sees the job.
+    announced_.store(announced);
     if (parked_.load() > 0) {
         signal_.fetch_add(1);
         signal_.notify_all();
     }
-    int mine = 0;
-    for (std::int64_t piece = 0; claim(piece); ++mine) job(context, piece, 0);
-    wait_for_helpers(static_cast<int>(pieces) - mine);
+    wait_for_helpers(static_cast<int>(pieces) - work(0, announced));
 }
 
 void Pool::wait_for_helpers(int pieces) {
@@ -105,23 +114,24 @@ void Pool::wait_for_helpers(int pieces) {
 }
 
 void Pool::serve(int worker) {
+    std::uint64_t ended = 0;  // the last job of which nothing is left for this thread
     while (!stop_.load(std::memory_order_relaxed)) {
         Patience patience;
         do {
-            for (std::int64_t piece = 0; claim(piece); patience = {}) {
-                job_(context_, piece, worker);
-                done_.fetch_add(1, std::memory_order_release);
-                done_.notify_one();
-            }
+            const auto announced = announced_.load(std::memory_order_acquire);
+            if (announced == ended) continue;
+            work(worker, announced);
+            ended = announced;
+            patience = {};
         } while (patience.wait() && !stop_.load(std::memory_order_relaxed));
-        park();
+        park(ended);
     }
 }
 
-void Pool::park() {
+void Pool::park(std::uint64_t ended) {
     const int seen = signal_.load();
     parked_.fetch_add(1);
-    if (!has_work() && !stop_.load()) signal_.wait(seen);
+    if (announced_.load() == ended && !stop_.load()) signal_.wait(seen);
     parked_.fetch_sub(1);
 }
 

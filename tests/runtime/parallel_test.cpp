@@ -21,7 +21,7 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
 
 TEST_CASE("the pool runs every piece once, whatever their number, thousands of times in a row") {
     for (const int workers : {1, 2, 3, 8}) {
-        Pool pool(workers);
+        Pool pool(workers, 64);
         struct Count {
             std::atomic<int> of[64];
         } count{};
@@ -40,7 +40,7 @@ TEST_CASE("the pool runs every piece once, whatever their number, thousands of t
 }
 
 TEST_CASE("parked threads wake up") {
-    Pool pool(2);
+    Pool pool(2, 2);
     for (int round = 0; round < 5; ++round) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));  // far longer than they spin
         // Two pieces that wait for one another: one thread alone would never end.
@@ -50,7 +50,7 @@ TEST_CASE("parked threads wake up") {
 }
 
 TEST_CASE("every worker has a number of its own") {
-    Pool pool(3);
+    Pool pool(3, 3);
     struct State {
         std::latch all{3};
         std::atomic<int> seen{0};
@@ -64,6 +64,53 @@ TEST_CASE("every worker has a number of its own") {
         },
         &state);
     CHECK(state.seen == 7);
+}
+
+TEST_CASE("a worker begins with its own share and then helps the others") {
+    constexpr int pieces = 12;
+    Pool pool(3, pieces);
+    struct State {
+        std::latch all{3};
+        std::atomic<int> ran{0};
+        std::atomic<std::int64_t> first[3]{-1, -1, -1};
+    } state;
+    pool.run(
+        pieces,
+        [](void* context, std::int64_t piece, int worker) {
+            auto& s = *static_cast<State*>(context);
+            ++s.ran;
+            if (s.first[worker].load() >= 0) return;
+            s.first[worker] = piece;
+            s.all.arrive_and_wait();
+            // The second worker ends nothing before all other pieces have begun, so the others take those of its share.
+            if (worker != 1) return;
+            while (s.ran < pieces) std::this_thread::yield();
+        },
+        &state);
+    CHECK(state.first[0] == 0);
+    CHECK(state.first[1] == 4);
+    CHECK(state.first[2] == 8);
+    CHECK(state.ran == pieces);
+}
+
+TEST_CASE("of fewer pieces than workers each goes to the worker of its number") {
+    Pool pool(4, 2);
+    for (int round = 0; round < 100; ++round) {
+        struct State {
+            std::latch both{2};
+            std::atomic<bool> own[2]{false, false};
+        } state;
+        pool.run(
+            2,
+            [](void* context, std::int64_t piece, int worker) {
+                auto& s = *static_cast<State*>(context);
+                s.own[piece] = piece == worker;
+                s.both.arrive_and_wait();
+            },
+            &state);
+        CHECK(state.own[0]);
+        CHECK(state.own[1]);
+    }
 }
 
 TEST_CASE("the same bits whoever runs the tasks") {
