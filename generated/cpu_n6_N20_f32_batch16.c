@@ -118,6 +118,7 @@ typedef struct {
 #define TRIFOLD_LEADING 6
 #define TRIFOLD_INTERLEAVE 8
 #define TRIFOLD_TILE 3
+#define TRIFOLD_FAR 0
 #define TRIFOLD_SCRATCH_BYTES 14080
 #define TRIFOLD_SIZEOF_ARGS 176
 #define TRIFOLD_SIZEOF_LEVEL 208
@@ -399,6 +400,56 @@ INLINE vec gather_element(const real* const base[LANES], integer offset) {
     return v;
 }
 
+/* Variant "lanes", batches far larger than the caches: what the next front of a chain reads and writes comes to the second-level cache while
+ * this one is worked on, a few lines every few columns of its products. The arrays of a group are too many streams for the processor to
+ * foresee, all at once they would take the buffers that the products' own operands wait for, and the first-level cache is full. */
+enum {
+    BLOCK_LINES = (n * n * TRIFOLD_REAL_BYTES + 63) / 64, /* of D or E, for each member */
+    FETCHES = 2 * BLOCK_LINES,
+    TILES = (n + TRIFOLD_TILE - 1) / TRIFOLD_TILE,
+    PRODUCT_COLUMNS = n * TILES * (TILES + 1) / 2 + TRIFOLD_TILE * (TILES - 1) * TILES * (4 * TILES + 1) / 6, /* of a front, all tiles */
+    FETCH_EVERY = PRODUCT_COLUMNS > FETCHES ? PRODUCT_COLUMNS / FETCHES : 1,
+    LINE = 64 / (int)sizeof(vec),                 /* vectors in one */
+    WRITTEN = (n * n + n * (n + 1) / 2) / LINE,   /* lines of L and R, about */
+    FETCH_WRITES = (2 * WRITTEN * FETCH_EVERY + PRODUCT_COLUMNS) / (2 * PRODUCT_COLUMNS)
+};
+
+/* What is yet to be fetched. */
+typedef struct {
+    const char *d, *e;     /* of the group's first member */
+    const vec *l, *r;
+    int line;              /* of D, then of E */
+    int row, column, rest; /* of L, row after row of its triangle; then an element of R */
+} ahead;
+
+INLINE ahead nothing_ahead(void) { return (ahead){.line = FETCHES, .row = n, .rest = n * n}; }
+
+INLINE void fetch_reads(ahead* f) {
+    if (f->line == FETCHES) return;
+    const int of_e = f->line >= BLOCK_LINES;
+    const char* p = of_e ? f->e + 64 * (f->line - BLOCK_LINES) : f->d + 64 * f->line;
+    UNROLL for (int lane = 0; lane < LANES; ++lane)
+        __builtin_prefetch(p + lane * (of_e ? TRIFOLD_E_MEMBER : TRIFOLD_D_MEMBER) * TRIFOLD_REAL_BYTES, 0, 2);
+    ++f->line;
+}
+
+INLINE void fetch_write(ahead* f) {
+    if (f->row < n) {
+        __builtin_prefetch(f->l + f->row * n + f->column, 1, 2);
+        if ((f->column += LINE) > f->row) f->column = 0, ++f->row;
+    } else if (f->rest < n * n) {
+        __builtin_prefetch(f->r + f->rest, 1, 2);
+        f->rest += LINE;
+    }
+}
+
+/* Before column k of a product. */
+INLINE void fetch(ahead* f, integer k) {
+    if (!TRIFOLD_FAR || !f || k % FETCH_EVERY) return;
+    fetch_reads(f);
+    UNROLL for (int i = 0; i < FETCH_WRITES; ++i) fetch_write(f);
+}
+
 /* Variant "lanes": the members of a group in the lanes of one vector, so that every operation of the scalar algorithm is
  * a vector operation and a member's result cannot depend on its neighbours. Element e of a block of group g stands at
  * (... * storage + e) * LANES + lane. Stored blocks are n by n, row-major; the diagonal of a factor holds 1 / l(j,j). */
@@ -476,10 +527,11 @@ INLINE void tile_store(tile t, vec* p, integer row, integer column, int rows, in
         UNROLL for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
 }
 
-/* t -= a b' over the first `count` columns of a and b; of a square tile only the lower triangle where `lower`. */
-INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int cols, int lower) {
+/* t -= a b' over the first `count` columns of a and b; of a square tile only the lower triangle where `lower`. Fetches meanwhile. */
+INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int cols, int lower, ahead* f) {
     ROLLED for (integer k = 0; k < count; ++k) {
         vec left[TILE], right[TILE];
+        fetch(f, k);
         UNROLL for (int i = 0; i < rows; ++i) left[i] = a.p[i * a.row + k * a.column];
         UNROLL for (int j = 0; j < cols; ++j) right[j] = b.p[j * b.row + k * b.column];
         UNROLL for (int i = 0; i < rows; ++i)
@@ -492,7 +544,7 @@ INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int c
 INLINE void multiply_tile(vec* out, int add, int sign, view a, view bt, int width, int rows, int cols) {
     tile t;
     tile_zero(t, rows, cols);
-    tile_subtract(t, a, bt, n, rows, cols, 0);
+    tile_subtract(t, a, bt, n, rows, cols, 0, 0);
     UNROLL for (int i = 0; i < rows; ++i)
         UNROLL for (int j = 0; j < cols; ++j) {
             const vec start = add ? out[i * width + j] : (vec){};
@@ -521,11 +573,11 @@ NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x) {
 }
 
 /* One tile of solve_any(). */
-INLINE void solve_tile(view out, source start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols) {
+INLINE void solve_tile(view out, source start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols, ahead* f) {
     tile t;
     tile_load(t, start, rows, cols);
-    tile_subtract(t, before, before_r, count, rows, cols, 0);
-    tile_subtract(t, out, stored(l), j, rows, cols, 0);
+    tile_subtract(t, before, before_r, count, rows, cols, 0, f);
+    tile_subtract(t, out, stored(l), j, rows, cols, 0, f);
     UNROLL for (int c = 0; c < cols; ++c)
         UNROLL for (int i = 0; i < rows; ++i) {
             vec sum = t[i][c];
@@ -536,28 +588,28 @@ INLINE void solve_tile(view out, source start, view before, view before_r, integ
 }
 
 INLINE void solve_strip(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, int j,
-                        int cols) {
+                        int cols, ahead* f) {
     before_r = part(before_r, j, 0);
     int i = 0;
     for (; i + step <= height; i += step)
-        solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols);
-    if (height % step) solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols);
+        solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols, f);
+    if (height % step) solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols, f);
 }
 
 /* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
  * where it is 0 nothing of it is read) included. */
-INLINE void solve_any(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step) {
+INLINE void solve_any(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, ahead* f) {
     int j = 0;
-    for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE);
-    if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE);
+    for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE, f);
+    if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE, f);
 }
 NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE);
+    solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE, 0);
 }
 /* The same with right-hand sides, n by m, as rows. */
 NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
     solve_any((view){out, 1, m}, from_vectors((view){start, 1, m}), (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
-              RHS_TILE);
+              RHS_TILE, 0);
 }
 
 /* The user's arrays for variant "lanes": elements of every member of a group, transposed on the way in and out. */
@@ -719,13 +771,13 @@ INLINE double log_of(double x, double e) {
 
 /* The chain of pivots is what a front waits for: the next one is a division and a multiply-add away, the square roots and
  * the test stand beside the chain. A pivot whose reciprocal overflows fails like one that is zero. */
-INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, pivots* p) {
+INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, ahead* f, pivots* p) {
     mask sound = p->sound;
     tile t;
     tile_load(t, source_part(d, j, j), cols, cols);
     const view r = stored(before_r + j * n), done = stored(l + j * n);
-    tile_subtract(t, r, r, count, cols, cols, 1);
-    tile_subtract(t, done, done, j, cols, cols, 1);
+    tile_subtract(t, r, r, count, cols, cols, 1, f);
+    tile_subtract(t, done, done, j, cols, cols, 1, f);
     UNROLL for (int c = 0; c < cols; ++c) {
         vec pivot = t[c][c];
         if (floored) {
@@ -753,37 +805,37 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
 }
 
 /* The column of tiles below a pivot tile. */
-INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols) {
+INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols, ahead* f) {
     const view right = stored(before_r + j * n);
     int i = j + cols;
     for (; i + TILE <= n; i += TILE)
-        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols);
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols, f);
     if (n % TILE && i < n)
-        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols);
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols, f);
 }
 
 /* l l' = d - before_r before_r' */
-INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int floored, pivots* p) {
+INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int floored, ahead* f, pivots* p) {
     const integer count = before_r ? n : 0;
     if (!before_r) before_r = l; /* not read */
     p->floors = (mask){};
     p->sound = ~p->floors;
     int j = 0;
     for (; j + TILE <= n; j += TILE) {
-        pivot_tile(l, d, before_r, count, j, TILE, floored, p);
-        strip_below(l, d, before_r, count, j, TILE);
+        pivot_tile(l, d, before_r, count, j, TILE, floored, f, p);
+        strip_below(l, d, before_r, count, j, TILE, f);
     }
-    if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, p);
+    if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, f, p);
     p->product = take_exponent(p->product, &p->exponent);
 }
-NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, p); }
+NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
 
 /* The same with D as it stands in the members' arrays, and r l' = e likewise. */
-NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, pivots* p) {
-    factor_pivot_any(l, (source){{}, d, TRIFOLD_D_MEMBER, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN}, before_r, 0, p);
+NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, ahead* f, pivots* p) {
+    factor_pivot_any(l, (source){{}, d, TRIFOLD_D_MEMBER, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN}, before_r, 0, f, p);
 }
-NOINLINE void solve_original_panel(vec* r, const real* e, const vec* l) {
-    solve_any(stored(r), (source){{}, e, TRIFOLD_E_MEMBER, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN}, stored(l), stored(l), 0, l, n, TILE);
+NOINLINE void solve_original_panel(vec* r, const real* e, const vec* l, ahead* f) {
+    solve_any(stored(r), (source){{}, e, TRIFOLD_E_MEMBER, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, f);
 }
 
 COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
@@ -915,6 +967,13 @@ COLD void end_chain(const trifold_args* args, const trifold_level* level, const 
     multiply(joint, 0, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
 }
 
+/* The front at a position of the first level, on its way. */
+INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, const lanes* g, integer position, integer step) {
+    const integer block = block_at(level, position), coupling = smaller(block, block_at(level, position + step));
+    return (ahead){(const char*)d_of(args, g->member[0], block), (const char*)e_of(args, g->member[0], coupling),
+                   (const vec*)factor_of(args, g->group, block), (const vec*)next_of(args, g->group, block), 0, 0, 0, 0};
+}
+
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
     const int updated = level->index > 0, original = GATHERS_TILES && !updated && g->all && !adds_to_pivots(args);
     pivots p = {.product = spread(1)};
@@ -927,8 +986,9 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
                                c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
         const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
         if (!g->all) keep(s->kept, parts);
+        ahead next = TRIFOLD_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
         if (original) {
-            factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &p);
+            factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
         } else {
             const view d = assemble_pivot(s->d, args, g, block, updated, &p);
             if (updated) join_poison(args, g, block, &p);
@@ -936,7 +996,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         }
         if (has_next) r = parts[1];
         if (has_next && original && c.step > 0) {
-            solve_original_panel(r, e_of(args, g->member[0], block), l);
+            solve_original_panel(r, e_of(args, g->member[0], block), l, &next);
         } else if (has_next) {
             vec* const loaded = gathers_rows(c.step) ? r : s->e; /* in place: the caches are narrow */
             solve_panel(r, coupling_between(loaded, args, level, g, position + c.step, position), 0, 0, l);
@@ -996,9 +1056,9 @@ INLINE void back_tile(view x, view y, view next, const vec* r, view behind, cons
     tile t;
     tile_load(t, from_vectors(part(y, 0, j)), rows, cols);
     const integer past = j + cols;
-    tile_subtract(t, next, (view){r ? r + j : l, 1, n}, r ? n : 0, rows, cols, 0);
-    tile_subtract(t, behind, (view){fill ? fill + j : l, 1, n}, fill ? n : 0, rows, cols, 0);
-    tile_subtract(t, part(x, 0, past), (view){l + past * n + j, 1, n}, n - past, rows, cols, 0);
+    tile_subtract(t, next, (view){r ? r + j : l, 1, n}, r ? n : 0, rows, cols, 0, 0);
+    tile_subtract(t, behind, (view){fill ? fill + j : l, 1, n}, fill ? n : 0, rows, cols, 0, 0);
+    tile_subtract(t, part(x, 0, past), (view){l + past * n + j, 1, n}, n - past, rows, cols, 0, 0);
     UNROLL for (int c = cols - 1; c >= 0; --c)
         UNROLL for (int i = 0; i < rows; ++i) {
             vec sum = t[i][c];

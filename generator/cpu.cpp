@@ -87,7 +87,7 @@ Variant named_variant(const Spec& spec, const Target& target, const std::string&
 std::vector<std::string> templates_of(const Program& program) {
     std::vector<std::string> names{"common", "fetch", "tile", "diagonal", "load", "front", "sweep", "factor"};
     if (program.variant.name == "lanes")
-        names = {"common", "lanes_pieces", "lanes", "lanes_arrays", "lanes_factor", "lanes_sweep", "lanes_inverse"};
+        names = {"common", "lanes_pieces", "lanes_fetch", "lanes", "lanes_arrays", "lanes_factor", "lanes_sweep", "lanes_inverse"};
     if (program.variant.name == "tile" && has_kernel(program, Phase::inverse)) names.push_back("inverse");
     names.push_back("finish");
     if (program.spec.precision == Precision::mixed) names.push_back("mixed");

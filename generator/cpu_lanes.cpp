@@ -18,6 +18,14 @@ std::int64_t tile(const Spec& spec, const Target& target) {
     return n % 3 == 0 && n % 4 != 0 ? 3 : widest;
 }
 
+/// Whether D, E and the factor of all members are more than a core can expect of a third-level cache; measured: see
+/// docs/performance-cpu.md. Blocks of less than two lines of a cache are left to the processor.
+bool is_far(const Spec& spec) {
+    constexpr double near_bytes = 13 << 20;
+    const auto block_bytes = static_cast<double>(spec.block * spec.block * element_bytes(spec.precision));
+    return block_bytes >= 128 && 4 * block_bytes * static_cast<double>(spec.horizon) * static_cast<double>(spec.batch) > near_bytes;
+}
+
 }  // namespace
 
 bool lanes_pay(const Spec& spec, const Target& target) {
@@ -42,8 +50,10 @@ Variant lanes_variant(const Spec& spec, const Target& target) {
 std::string lanes_constants(const Program& program) {
     const auto spec = inner_spec(program.spec);
     const auto lanes = lanes_of(spec, program.target);
-    return fmt::format("#define TRIFOLD_LANES {}\n#define TRIFOLD_LEADING {}\n#define TRIFOLD_INTERLEAVE {}\n#define TRIFOLD_TILE {}\n",
-                       lanes, spec.block, lanes, tile(spec, program.target));
+    return fmt::format(
+        "#define TRIFOLD_LANES {}\n#define TRIFOLD_LEADING {}\n#define TRIFOLD_INTERLEAVE {}\n#define TRIFOLD_TILE {}\n"
+        "#define TRIFOLD_FAR {:d}\n",
+        lanes, spec.block, lanes, tile(spec, program.target), is_far(spec));
 }
 
 }  // namespace trifold::cpu

@@ -75,10 +75,11 @@ INLINE void tile_store(tile t, vec* p, integer row, integer column, int rows, in
         UNROLL for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
 }
 
-/* t -= a b' over the first `count` columns of a and b; of a square tile only the lower triangle where `lower`. */
-INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int cols, int lower) {
+/* t -= a b' over the first `count` columns of a and b; of a square tile only the lower triangle where `lower`. Fetches meanwhile. */
+INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int cols, int lower, ahead* f) {
     ROLLED for (integer k = 0; k < count; ++k) {
         vec left[TILE], right[TILE];
+        fetch(f, k);
         UNROLL for (int i = 0; i < rows; ++i) left[i] = a.p[i * a.row + k * a.column];
         UNROLL for (int j = 0; j < cols; ++j) right[j] = b.p[j * b.row + k * b.column];
         UNROLL for (int i = 0; i < rows; ++i)
@@ -91,7 +92,7 @@ INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int c
 INLINE void multiply_tile(vec* out, int add, int sign, view a, view bt, int width, int rows, int cols) {
     tile t;
     tile_zero(t, rows, cols);
-    tile_subtract(t, a, bt, n, rows, cols, 0);
+    tile_subtract(t, a, bt, n, rows, cols, 0, 0);
     UNROLL for (int i = 0; i < rows; ++i)
         UNROLL for (int j = 0; j < cols; ++j) {
             const vec start = add ? out[i * width + j] : (vec){};
@@ -120,11 +121,11 @@ NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x) {
 }
 
 /* One tile of solve_any(). */
-INLINE void solve_tile(view out, source start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols) {
+INLINE void solve_tile(view out, source start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols, ahead* f) {
     tile t;
     tile_load(t, start, rows, cols);
-    tile_subtract(t, before, before_r, count, rows, cols, 0);
-    tile_subtract(t, out, stored(l), j, rows, cols, 0);
+    tile_subtract(t, before, before_r, count, rows, cols, 0, f);
+    tile_subtract(t, out, stored(l), j, rows, cols, 0, f);
     UNROLL for (int c = 0; c < cols; ++c)
         UNROLL for (int i = 0; i < rows; ++i) {
             vec sum = t[i][c];
@@ -135,26 +136,26 @@ INLINE void solve_tile(view out, source start, view before, view before_r, integ
 }
 
 INLINE void solve_strip(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, int j,
-                        int cols) {
+                        int cols, ahead* f) {
     before_r = part(before_r, j, 0);
     int i = 0;
     for (; i + step <= height; i += step)
-        solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols);
-    if (height % step) solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols);
+        solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols, f);
+    if (height % step) solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols, f);
 }
 
 /* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
  * where it is 0 nothing of it is read) included. */
-INLINE void solve_any(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step) {
+INLINE void solve_any(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, ahead* f) {
     int j = 0;
-    for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE);
-    if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE);
+    for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE, f);
+    if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE, f);
 }
 NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE);
+    solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE, 0);
 }
 /* The same with right-hand sides, n by m, as rows. */
 NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
     solve_any((view){out, 1, m}, from_vectors((view){start, 1, m}), (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
-              RHS_TILE);
+              RHS_TILE, 0);
 }

@@ -41,13 +41,13 @@ INLINE double log_of(double x, double e) {
 
 /* The chain of pivots is what a front waits for: the next one is a division and a multiply-add away, the square roots and
  * the test stand beside the chain. A pivot whose reciprocal overflows fails like one that is zero. */
-INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, pivots* p) {
+INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, ahead* f, pivots* p) {
     mask sound = p->sound;
     tile t;
     tile_load(t, source_part(d, j, j), cols, cols);
     const view r = stored(before_r + j * n), done = stored(l + j * n);
-    tile_subtract(t, r, r, count, cols, cols, 1);
-    tile_subtract(t, done, done, j, cols, cols, 1);
+    tile_subtract(t, r, r, count, cols, cols, 1, f);
+    tile_subtract(t, done, done, j, cols, cols, 1, f);
     UNROLL for (int c = 0; c < cols; ++c) {
         vec pivot = t[c][c];
         if (floored) {
@@ -75,37 +75,37 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
 }
 
 /* The column of tiles below a pivot tile. */
-INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols) {
+INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols, ahead* f) {
     const view right = stored(before_r + j * n);
     int i = j + cols;
     for (; i + TILE <= n; i += TILE)
-        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols);
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols, f);
     if (n % TILE && i < n)
-        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols);
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols, f);
 }
 
 /* l l' = d - before_r before_r' */
-INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int floored, pivots* p) {
+INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int floored, ahead* f, pivots* p) {
     const integer count = before_r ? n : 0;
     if (!before_r) before_r = l; /* not read */
     p->floors = (mask){};
     p->sound = ~p->floors;
     int j = 0;
     for (; j + TILE <= n; j += TILE) {
-        pivot_tile(l, d, before_r, count, j, TILE, floored, p);
-        strip_below(l, d, before_r, count, j, TILE);
+        pivot_tile(l, d, before_r, count, j, TILE, floored, f, p);
+        strip_below(l, d, before_r, count, j, TILE, f);
     }
-    if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, p);
+    if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, f, p);
     p->product = take_exponent(p->product, &p->exponent);
 }
-NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, p); }
+NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
 
 /* The same with D as it stands in the members' arrays, and r l' = e likewise. */
-NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, pivots* p) {
-    factor_pivot_any(l, (source){{}, d, TRIFOLD_D_MEMBER, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN}, before_r, 0, p);
+NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, ahead* f, pivots* p) {
+    factor_pivot_any(l, (source){{}, d, TRIFOLD_D_MEMBER, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN}, before_r, 0, f, p);
 }
-NOINLINE void solve_original_panel(vec* r, const real* e, const vec* l) {
-    solve_any(stored(r), (source){{}, e, TRIFOLD_E_MEMBER, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN}, stored(l), stored(l), 0, l, n, TILE);
+NOINLINE void solve_original_panel(vec* r, const real* e, const vec* l, ahead* f) {
+    solve_any(stored(r), (source){{}, e, TRIFOLD_E_MEMBER, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, f);
 }
 
 COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
@@ -237,6 +237,13 @@ COLD void end_chain(const trifold_args* args, const trifold_level* level, const 
     multiply(joint, 0, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
 }
 
+/* The front at a position of the first level, on its way. */
+INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, const lanes* g, integer position, integer step) {
+    const integer block = block_at(level, position), coupling = smaller(block, block_at(level, position + step));
+    return (ahead){(const char*)d_of(args, g->member[0], block), (const char*)e_of(args, g->member[0], coupling),
+                   (const vec*)factor_of(args, g->group, block), (const vec*)next_of(args, g->group, block), 0, 0, 0, 0};
+}
+
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
     const int updated = level->index > 0, original = GATHERS_TILES && !updated && g->all && !adds_to_pivots(args);
     pivots p = {.product = spread(1)};
@@ -249,8 +256,9 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
                                c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
         const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
         if (!g->all) keep(s->kept, parts);
+        ahead next = TRIFOLD_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
         if (original) {
-            factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &p);
+            factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
         } else {
             const view d = assemble_pivot(s->d, args, g, block, updated, &p);
             if (updated) join_poison(args, g, block, &p);
@@ -258,7 +266,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         }
         if (has_next) r = parts[1];
         if (has_next && original && c.step > 0) {
-            solve_original_panel(r, e_of(args, g->member[0], block), l);
+            solve_original_panel(r, e_of(args, g->member[0], block), l, &next);
         } else if (has_next) {
             vec* const loaded = gathers_rows(c.step) ? r : s->e; /* in place: the caches are narrow */
             solve_panel(r, coupling_between(loaded, args, level, g, position + c.step, position), 0, 0, l);

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "generator/error.hpp"
 #include "tests/cpu/problem.hpp"
@@ -181,6 +182,55 @@ TEST_CASE("lanes: one block shared by all stages and members") {
     unit.run(Operation::factor_solve, batch.args);
     for (std::int64_t m = 0; m < 10; ++m)
         CHECK(relative_residual(system.dense(), gather(spec, batch.x, m, 1), system.b) <= tolerance<double>);
+}
+
+namespace {
+
+/// Every member's solution, its outcome and its share of the factor's results.
+template <class Real>
+std::vector<Real> solutions(const Spec& spec, const std::string& schedule, const std::vector<System>& systems) {
+    const Unit unit(generate(spec, host_target(), {.schedule = schedule, .variant = "lanes"}));
+    const bool far = static_cast<std::int64_t>(systems.size()) > 64;
+    CHECK((unit.program().source.find(far ? "#define TRIFOLD_FAR 1" : "#define TRIFOLD_FAR 0") != std::string::npos));
+    Batch<Real> batch(unit, systems);
+    unit.run(Operation::factor_solve, batch.args);
+    auto result = batch.x;
+    for (std::size_t m = 0; m < systems.size(); ++m) {
+        CHECK(status(unit, batch.workspace, static_cast<std::int64_t>(m)).block == -1);
+        result.push_back(static_cast<Real>(batch.workspace.template buffer<double>(unit.program(), "log_determinant")[m]));
+    }
+    return result;
+}
+
+/// A batch whose arrays are fetched ahead, beyond a size, has the bits of its first systems alone.
+template <class Real>
+void check_far(std::int64_t block, std::int64_t horizon, const std::string& schedule, Order order) {
+    CAPTURE(block);
+    CAPTURE(schedule);
+    const auto spec = with_precision<Real>({.block = block, .horizon = horizon, .batch = 19, .order = order});
+    const auto few = random_systems(spec, 1, 5);
+    auto far_spec = spec;
+    const auto block_bytes = block * block * static_cast<std::int64_t>(sizeof(Real));
+    far_spec.batch = (13 << 20) / (4 * block_bytes * horizon) + 70;
+    auto many = few;
+    while (static_cast<std::int64_t>(many.size()) < far_spec.batch) many.push_back(few[many.size() % few.size()]);
+    const auto alone = solutions<Real>(spec, schedule, few), together = solutions<Real>(far_spec, schedule, many);
+    const auto rows = static_cast<std::size_t>(block * horizon);
+    for (std::size_t m = 0; m < many.size(); ++m) {
+        const auto one = m % few.size();
+        CHECK(std::memcmp(&together[m * rows], &alone[one * rows], rows * sizeof(Real)) == 0);
+        CHECK(together[many.size() * rows + m] == alone[few.size() * rows + one]);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("lanes: a batch far larger than the caches has the bits of a small one") {
+    check_far<double>(4, 31, "sequential", Order::row_major);
+    check_far<double>(7, 33, "twisted:2", Order::column_major);
+    check_far<double>(12, 16, "sequential", Order::row_major);
+    check_far<float>(6, 64, "partitioned:3", Order::row_major);
+    check_far<float>(16, 17, "sequential", Order::column_major);
 }
 
 TEST_CASE("lanes: fewer columns than the capacity") {
