@@ -574,12 +574,24 @@ INLINE void start_tile(const int H, const int W, vec* c, const panel* p, integer
         load_start(H, W, c, &p->start, strip, j);
 }
 
+/* Blocks of few strips on a processor that carries out a vector in two halves: the columns of one strip keep its multipliers busy, and
+ * what a tile starts from would come late, since other tiles last no longer than the second- and third-level caches take. */
+enum { FEW_STRIPS = TRIFOLD_HALVES && VECTORS <= 5 };
+
+/* What the tiles of the strips first .. end - 1 at column j start from, in the user's array; past its block's end, in the next block. */
+INLINE void fetch_start(const panel* p, integer first, integer end, integer j) {
+    if (!FEW_STRIPS || DIRECT != 1 || !p->start.source) return;
+    for (integer strip = first; strip < end; ++strip)
+        UNROLL for (int k = 0; k < LANES; ++k) __builtin_prefetch(p->start.source + (j + k) * p->start.leading + strip * LANES);
+}
+
 /* A tile of a panel; or, where `left_open`, only the products that wait for nothing of its pivot tile. */
 INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, integer j, int left_open) {
     vec c[3 * WIDTH];
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j), zeros = p->upper * strip;
     start_tile(H, W, c, p, strip, j);
+    if (H == 1) fetch_start(p, strip, strip + 1, j + W);
     if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
     if (p->factor) {
         multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros, p->next);
@@ -704,6 +716,7 @@ INLINE void diagonal_tile(const int H, const panel* p, integer strip) {
     real* target = p->target + strip * STRIP;
     const integer j = strip * LANES;
     start_tile(H, WIDTH, c, p, strip, j);
+    fetch_start(p, strip + (H > 1), strip + H, j + WIDTH);
     if (p->before) multiply_diagonal(H, c, p->before + strip * STRIP, p->multipliers + across(j, 0), n, p->next);
     multiply_diagonal(H, c, target, p->factor + across(j, 0), j, p->next);
     store_tile(H, WIDTH, c, target + j * LANES);
@@ -860,10 +873,14 @@ typedef struct {
     int left_open;
 } backlog;
 
-INLINE void work_off(backlog* b, integer left) {
+/* Few strips are taken one by one, in line: more pieces between the pivots, and what the pivots have in registers stays there. */
+INLINE void work_off(backlog* b, integer left, const int single) {
     while (b->left > left) {
-        const integer height = tile_height(VECTORS - b->strip);
-        panel_tiles(b->p, b->strip, height, b->j, b->left_open ? OPEN : WHOLE);
+        const integer height = single ? 1 : tile_height(VECTORS - b->strip);
+        if (single)
+            panel_tile(1, WIDTH, b->p, b->strip, b->j, b->left_open);
+        else
+            panel_tiles(b->p, b->strip, height, b->j, b->left_open ? OPEN : WHOLE);
         b->left -= height;
         if ((b->strip += height) < VECTORS) continue;
         b->strip = 0;
@@ -880,7 +897,9 @@ INLINE void work_off(backlog* b, integer left) {
 INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
     real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
     const unsigned count = (unsigned)others->left;
+    const int early = FEW_STRIPS ? 2 : 0; /* pieces for so many pivots before the first, which waits for its sums */
     vec c[LANES], diagonal = spread(1); /* ones change no outcome where a block ends */
+    if (early) work_off(others, count * (unsigned)(W - early) / W, FEW_STRIPS);
     load_tile(1, W, c, l);
     real d = c[0][0];
     UNROLL for (int k = 0; k < W; ++k) {
@@ -898,10 +917,10 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
         c[k] *= spread(scale);
         c[k][k] = root;
         store(l + k * LANES, c[k]);
-        if (VECTORS > 1 && k % 2 == 1) work_off(others, count * (unsigned)(W - 1 - k) / W);
+        if (VECTORS > 1 && k % 2 == 1 && k + 1 + early < W) work_off(others, count * (unsigned)(W - 1 - early - k) / W, FEW_STRIPS);
     }
     store(raw + j, diagonal);
-    work_off(others, 0);
+    work_off(others, 0, FEW_STRIPS);
 }
 
 #define PIVOT_TILE(W, NAME)                                                                          \
@@ -962,7 +981,7 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
         panel_strips(&rows, top, VECTORS, j, v > 0 ? WHOLE : CLOSE);
     }
     backlog last = {borders, (VECTORS - 1) * LANES, 0, strips, 0};
-    work_off(&last, 0);
+    work_off(&last, 0, FEW_STRIPS && TAIL == 0);
 }
 
 /* ---- the test of the pivots and their logarithms ---- */

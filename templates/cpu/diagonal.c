@@ -33,6 +33,7 @@ INLINE void diagonal_tile(const int H, const panel* p, integer strip) {
     real* target = p->target + strip * STRIP;
     const integer j = strip * LANES;
     start_tile(H, WIDTH, c, p, strip, j);
+    fetch_start(p, strip + (H > 1), strip + H, j + WIDTH);
     if (p->before) multiply_diagonal(H, c, p->before + strip * STRIP, p->multipliers + across(j, 0), n, p->next);
     multiply_diagonal(H, c, target, p->factor + across(j, 0), j, p->next);
     store_tile(H, WIDTH, c, target + j * LANES);

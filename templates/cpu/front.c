@@ -17,10 +17,14 @@ typedef struct {
     int left_open;
 } backlog;
 
-INLINE void work_off(backlog* b, integer left) {
+/* Few strips are taken one by one, in line: more pieces between the pivots, and what the pivots have in registers stays there. */
+INLINE void work_off(backlog* b, integer left, const int single) {
     while (b->left > left) {
-        const integer height = tile_height(VECTORS - b->strip);
-        panel_tiles(b->p, b->strip, height, b->j, b->left_open ? OPEN : WHOLE);
+        const integer height = single ? 1 : tile_height(VECTORS - b->strip);
+        if (single)
+            panel_tile(1, WIDTH, b->p, b->strip, b->j, b->left_open);
+        else
+            panel_tiles(b->p, b->strip, height, b->j, b->left_open ? OPEN : WHOLE);
         b->left -= height;
         if ((b->strip += height) < VECTORS) continue;
         b->strip = 0;
@@ -37,7 +41,9 @@ INLINE void work_off(backlog* b, integer left) {
 INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
     real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
     const unsigned count = (unsigned)others->left;
+    const int early = FEW_STRIPS ? 2 : 0; /* pieces for so many pivots before the first, which waits for its sums */
     vec c[LANES], diagonal = spread(1); /* ones change no outcome where a block ends */
+    if (early) work_off(others, count * (unsigned)(W - early) / W, FEW_STRIPS);
     load_tile(1, W, c, l);
     real d = c[0][0];
     UNROLL for (int k = 0; k < W; ++k) {
@@ -55,10 +61,10 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
         c[k] *= spread(scale);
         c[k][k] = root;
         store(l + k * LANES, c[k]);
-        if (VECTORS > 1 && k % 2 == 1) work_off(others, count * (unsigned)(W - 1 - k) / W);
+        if (VECTORS > 1 && k % 2 == 1 && k + 1 + early < W) work_off(others, count * (unsigned)(W - 1 - early - k) / W, FEW_STRIPS);
     }
     store(raw + j, diagonal);
-    work_off(others, 0);
+    work_off(others, 0, FEW_STRIPS);
 }
 
 #define PIVOT_TILE(W, NAME)                                                                          \
@@ -119,7 +125,7 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
         panel_strips(&rows, top, VECTORS, j, v > 0 ? WHOLE : CLOSE);
     }
     backlog last = {borders, (VECTORS - 1) * LANES, 0, strips, 0};
-    work_off(&last, 0);
+    work_off(&last, 0, FEW_STRIPS && TAIL == 0);
 }
 
 /* ---- the test of the pivots and their logarithms ---- */

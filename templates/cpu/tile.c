@@ -169,12 +169,24 @@ INLINE void start_tile(const int H, const int W, vec* c, const panel* p, integer
         load_start(H, W, c, &p->start, strip, j);
 }
 
+/* Blocks of few strips on a processor that carries out a vector in two halves: the columns of one strip keep its multipliers busy, and
+ * what a tile starts from would come late, since other tiles last no longer than the second- and third-level caches take. */
+enum { FEW_STRIPS = TRIFOLD_HALVES && VECTORS <= 5 };
+
+/* What the tiles of the strips first .. end - 1 at column j start from, in the user's array; past its block's end, in the next block. */
+INLINE void fetch_start(const panel* p, integer first, integer end, integer j) {
+    if (!FEW_STRIPS || DIRECT != 1 || !p->start.source) return;
+    for (integer strip = first; strip < end; ++strip)
+        UNROLL for (int k = 0; k < LANES; ++k) __builtin_prefetch(p->start.source + (j + k) * p->start.leading + strip * LANES);
+}
+
 /* A tile of a panel; or, where `left_open`, only the products that wait for nothing of its pivot tile. */
 INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, integer j, int left_open) {
     vec c[3 * WIDTH];
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j), zeros = p->upper * strip;
     start_tile(H, W, c, p, strip, j);
+    if (H == 1) fetch_start(p, strip, strip + 1, j + W);
     if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
     if (p->factor) {
         multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros, p->next);
