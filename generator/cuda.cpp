@@ -42,8 +42,11 @@ std::int64_t team_registers(std::int64_t words, std::int64_t most_of_128, std::i
 std::int64_t panel_words(const Plan& plan) { return plan.panels * plan.padded * plan.real / 4; }
 std::int64_t factor_words(const Plan& plan) { return (plan.panels > 2 ? 6 : 3) * plan.padded * plan.real / 4; }
 
+/// Those of a thread of a front that flows, as many as spill nothing: [R; G] of larger blocks take more than half of all.
+std::int64_t front_registers(const Plan& plan) { return plan.in_registers && plan.padded > 48 ? 255 : 168; }
+
 std::int64_t factor_blocks(const Plan& plan, const Target& target) {
-    if (plan.variant == "dataflow") return fronts_together(plan.threads, plan.factor_shared);
+    if (plan.variant == "dataflow") return fronts_together(plan.threads, plan.factor_shared, front_registers(plan));
     if (plan.variant == "team") return blocks_for(plan.threads, team_registers(factor_words(plan), 48, 96));
     if (plan.variant == "tile-dataflow")
         return std::clamp<std::int64_t>(shared_limit(target) / (plan.factor_shared + kib), 1, plan.real == 8 ? 3 : 4);
@@ -57,9 +60,9 @@ std::int64_t wide_blocks(const Plan& plan, const Spec& spec, const Target& targe
     std::int64_t registers = 168;  // nothing spills
     if (one_warp && !single) registers = 255;
     if (plan.padded <= 16 || (!one_warp && single)) registers = 128;
-    if (plan.padded == 16 && !single && spec.horizon == 2048)
-        registers = 168;  // its code spills at 128, and all its fronts fit at once still
-    return std::min(blocks_for(wide_threads(plan), registers), (shared_limit(target) + kib) / (plan.wide_shared + kib));
+    const auto fronts = spec.batch * (spec.horizon - (spec.horizon >> plan.wide_levels));
+    return std::min({blocks_for(wide_threads(plan), registers), (shared_limit(target) + kib) / (plan.wide_shared + kib),
+                     (fronts + multiprocessors - 1) / multiprocessors});
 }
 
 /// Shared memory that lets a multiprocessor have no more thread blocks than these.

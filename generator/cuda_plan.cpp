@@ -58,15 +58,12 @@ bool has_deep_tensor(const Target& target) {
     return capability == 90 || capability == 100;
 }
 
-/// Whether the stack's warps have [R; G] in registers (templates/device/stack_dataflow.cuh): for blocks of up to two bands of 16 rows a
-/// warp.
-bool keeps_stack(const Plan& plan, const Target& target) { return plan.padded <= 32 && has_deep_tensor(target); }
-
 /// Fronts send [R; G] as messages from the level on where there are few of them: time then is latency.
 /// Long horizons are slower with the larger code (docs/performance-cuda.md).
 void plan_messages(Plan& plan, const Spec& spec) {
     constexpr std::int64_t most_fronts = 512;  // at the level that begins and all later ones
-    if (!plan.in_registers || plan.is_crowded) return;
+    constexpr std::int64_t largest = 32;       // beyond, there are more rows than threads that look for them
+    if (!plan.in_registers || plan.padded > largest || plan.is_crowded) return;
     plan.message_level = plan.wide_levels;
     while (spec.batch * (spec.horizon >> plan.message_level) > most_fronts) ++plan.message_level;
     plan.message_fronts = spec.horizon >> plan.message_level;
@@ -116,9 +113,9 @@ Plan dataflow_plan(const Spec& spec, const Target& target) {
         plan.front_room = plan.factor_shared <= shared_limit(target) && !(plan.is_crowded && more);
     }
     if (!plan.front_room) plan.factor_shared = least_shared;
-    plan.in_registers = plan.front_room && keeps_stack(plan, target);
+    plan.in_registers = plan.front_room && has_deep_tensor(target);
     // Else a sweep by itself is faster.
-    plan.rides = fronts < 1024 && plan.padded <= (plan.real == 8 ? most_riding : plan.in_registers ? 32 : 16);
+    plan.rides = fronts < 1024 && plan.padded <= (plan.in_registers ? 32 : plan.real == 8 ? most_riding : 16);
     plan_messages(plan, spec);
     return plan;
 }
@@ -237,8 +234,8 @@ bool can_team(const Spec& spec, const Target& target, const Schedule& schedule) 
 
 }  // namespace
 
-std::int64_t fronts_together(std::int64_t threads, std::int64_t shared) {
-    constexpr std::int64_t warps_a_part = 16384 / (32 * 168);
+std::int64_t fronts_together(std::int64_t threads, std::int64_t shared, std::int64_t registers) {
+    const std::int64_t warps_a_part = 16384 / (32 * registers);
     return std::clamp<std::int64_t>(std::min(4 * warps_a_part / (threads / 32), 227 * kib / (shared + kib)), 1, 16);
 }
 

@@ -12,9 +12,9 @@ constexpr std::int64_t kib = 1024;
 /// Dynamic shared memory one thread block can have.
 std::int64_t shared_limit(const Target& target);
 
-/// Variant dataflow: thread blocks on a multiprocessor, as many as shared memory holds while a thread keeps its 168 registers, counted
+/// Variant dataflow: thread blocks on a multiprocessor, as many as shared memory holds while a thread keeps its registers, counted
 /// by the four parts of a multiprocessor, each with 16384 registers.
-std::int64_t fronts_together(std::int64_t threads, std::int64_t shared);
+std::int64_t fronts_together(std::int64_t threads, std::int64_t shared, std::int64_t registers = 168);
 
 /// Everything a unit's constants follow from.
 struct Plan {

@@ -1900,13 +1900,13 @@ TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, i
 }
 
 /* The panel of a front: D factored, R, G and the right-hand sides behind it. */
-/* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait(s)` returns when
- * L's tile s is there. Rows from `limit` on do not exist; those before `begin` are of no use. */
+/* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait()` returns when
+ * the last of L's is there. Rows from `limit` on do not exist; those before `begin` are of no use. */
 template <int Sets, class Wait>
 TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int begin, int limit, const real* lower, int t, const Wait& wait) {
     const int lane = thread_index() % warp_lanes;
     real* columns = rows + t * 8 * leading;
-    constexpr bool by_tensor = use_tensor && sizeof(real) == 8; /* in single precision conversions would take longer than these products */
+    constexpr bool by_tensor = use_tensor && (sizeof(real) == 8 || Sets > 1); /* of few rows conversions would take longer than these products */
     if constexpr (by_tensor) {
         if (t > 0) {
             constexpr int own_bands = Sets * warp_lanes / 16;
@@ -1916,16 +1916,18 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
 #pragma unroll
             for (int h = 0; h < own_bands; ++h)
 #pragma unroll
-                for (int k = 0; k < 4; ++k) element(sums[h][0], k) = inside(h, k) ? columns[h * 16 + patch_row(k) + patch_column(k) * leading] : real(0);
-#pragma unroll 1
-            for (int s = 0; s < t; ++s) {
-                wait(s);
+                for (int k = 0; k < 4; ++k) element(sums[h][0], k) = static_cast<product>(inside(h, k) ? columns[h * 16 + patch_row(k) + patch_column(k) * leading] : real(0));
+            const auto subtract = [&](int s) {
 #pragma unroll
                 for (int h = 0; h < own_bands; ++h)
                     if (h * 16 < limit && begin < h * 16 + 16)
                         multiply_band<-1, 2, 8>(sums[h], rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading, lower_leading,
                                                 h * 16 + 8 < limit, 1, 8);
-            }
+            };
+#pragma unroll 2
+            for (int s = 0; s + 1 < t; ++s) subtract(s);
+            wait();
+            subtract(t - 1);
 #pragma unroll
             for (int h = 0; h < own_bands; ++h)
 #pragma unroll
@@ -1941,7 +1943,7 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
     if constexpr (!by_tensor) {
 #pragma unroll 1
         for (int s = 0; s < t; ++s) {
-            wait(s);
+            if (s + 1 == t) wait();
             const real* m = lower + t * 8 + s * 8 * lower_leading;
 #pragma unroll
             for (int k = 0; k < 8; ++k)
@@ -2005,7 +2007,7 @@ TRIFOLD_DEVICE void invert_tile(Shared& shared, int t) {
 template <class Wait>
 TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows, int leading, int limit, int t, const Wait& wait) {
     const int lane = thread_index() % warp_lanes;
-    update_rows<1>(a, rows, leading, 0, limit, shared.lower, t, [](int) {});
+    update_rows<1>(a, rows, leading, 0, limit, shared.lower, t, [] {});
     wait();
 #pragma unroll
     for (int c = 7; c >= 0; --c) {
@@ -2031,17 +2033,20 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
  * elimination makes of the identity: that needs no row of its own, but those of the tile. */
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
-    update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t, [&](int s) {
-        if (s + 1 == t) meet(shared, pivot_barriers, s % 2);
-    });
+    update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t,
+                          [&] { meet(shared, pivot_barriers, (t - 1) % 2); });
     real* own = shared.lower + t * 8 * lower_leading;
     real d[8][8];
     load_tile(d, own + t * 8, lower_leading);
     const int lane = thread_index() % warp_lanes;
     if constexpr (in_registers) {
-        const real* mine = lane / 8 == t ? inverse_of(shared, t) + lane % 8 : own + lane;
 #pragma unroll
-        for (int c = 0; c < 8; ++c) a[0][c] = lane < padded ? mine[c * lower_leading] : real(0);
+        for (int q = 0; q < row_sets; ++q) {
+            const int r = lane + q * warp_lanes;
+            const real* mine = r / 8 == t ? inverse_of(shared, t) + r % 8 : own + r;
+#pragma unroll
+            for (int c = 0; c < 8; ++c) a[q][c] = r < padded ? mine[c * lower_leading] : real(0);
+        }
     } else {
 #pragma unroll
         for (int q = 0; q < row_sets; ++q)
@@ -2244,7 +2249,6 @@ TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trif
 }
 /* The last front has nothing else to do, so that the first column follows its tiles. */
 TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
-    static_assert(!in_registers || rides_in_lanes, "a lane a row");
     const int row = thread_index() % warp_lanes;
     bool follows = is_last(front);
     const int pairs = front.level - static_cast<int>(gets_messages(front));
@@ -2431,6 +2435,7 @@ template <bool Riders>
 TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
     const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
     if constexpr (in_registers) {
+        static_assert(!Riders || rides_in_lanes, "a lane a row");
         static_assert(!Riders || TRIFOLD_OVERLAPS, "flags tell when a front's right-hand sides are there");
         if (gets_messages(front)) fed = pull_beside_messages(shared, args, member, front);
         Stack stack = empty_stack();

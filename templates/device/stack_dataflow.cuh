@@ -155,7 +155,6 @@ TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trif
 }
 /* The last front has nothing else to do, so that the first column follows its tiles. */
 TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
-    static_assert(!in_registers || rides_in_lanes, "a lane a row");
     const int row = thread_index() % warp_lanes;
     bool follows = is_last(front);
     const int pairs = front.level - static_cast<int>(gets_messages(front));

@@ -101,7 +101,8 @@ TEST_CASE("NVRTC compiles fronts that flow") {
     check_compiles(*compiler, spec_of(24, Precision::f64, 1), "sm_80", "dataflow");
     check_compiles(*compiler, spec_of(32, Precision::f32, 1), "sm_80", "dataflow");
     for (const std::int64_t n : {5, 12, 16, 24, 32}) check_compiles(*compiler, spec_of(n, Precision::f64, 1), "sm_90", "dataflow");
-    check_compiles(*compiler, spec_of(88, Precision::f64, 1), "sm_90", "dataflow");
+    for (const std::int64_t n : {40, 56, 72, 88}) check_compiles(*compiler, spec_of(n, Precision::f64, 1), "sm_90", "dataflow");
+    for (const std::int64_t n : {40, 56, 80, 96}) check_compiles(*compiler, spec_of(n, Precision::f32, 1), "sm_90", "dataflow");
     check_compiles(*compiler, spec_of(96, Precision::f64, 8), "sm_90", "dataflow");
     check_compiles(*compiler, spec_of(96, Precision::f32, 3), "sm_80", "dataflow");
 }

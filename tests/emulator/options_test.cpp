@@ -107,6 +107,16 @@ TEST_CASE("emulated: what waits for the messages of a failed front is NaN, which
     check_failed_messages<float>({.block = 31, .horizon = 11, .precision = Precision::f32});
 }
 
+TEST_CASE("emulated: a failed row is found in fronts that flow whose lanes have several rows") {
+    CaseOf<float> test({.block = 72, .horizon = 5, .precision = Precision::f32}, "multi-stage", "dataflow", 9);
+    for (const std::int64_t row : {0, 39, 71})
+        for (const std::int64_t block : {0, 1, 3}) check_failure(test, block, row);
+    test.unit.run(Operation::factor_solve, test.args());
+    CHECK(test.status(0).block == -1);
+    CHECK(test.solves(0));
+    for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
+}
+
 TEST_CASE("emulated: a front that gets messages tells of a failed one that it only pulls from") {
     Case test({.block = 20, .horizon = 5}, "multi-stage", "dataflow", 8);  // block 3 pulls from block 4, which no child of its has met
     REQUIRE(buffer(test.unit.program(), "message").bytes > 0);

@@ -284,16 +284,31 @@ TEST_CASE("fronts that flow give room up where they do not fit, or more of them 
     CHECK(has_room(32, 4096, Precision::f64, hip));
 }
 
+TEST_CASE("fronts that flow keep [R; G] in registers where there is room and tensor instructions of double precision are deep") {
+    const auto keeps = [](std::int64_t block, Precision precision, const Target& target) {
+        const auto program =
+            generate({.block = block, .horizon = 512, .precision = precision}, target, {.schedule = "multi-stage", .variant = "dataflow"});
+        return program.source.find("#define TRIFOLD_STACK_IN_REGISTERS 1\n") != std::string::npos;
+    };
+    for (const std::int64_t block : {8, 32, 33, 64, 72}) CHECK(keeps(block, Precision::f64, cuda));
+    CHECK_FALSE(keeps(73, Precision::f64, cuda));  // no room for what a front pulls
+    for (const std::int64_t block : {8, 33, 96}) CHECK(keeps(block, Precision::f32, cuda));
+    CHECK_FALSE(keeps(32, Precision::f64, {Backend::cuda, "sm_80"}));
+}
+
 TEST_CASE("right-hand sides ride with fronts that flow where these are few and small") {
-    const auto rides = [](const Spec& spec) {
-        const auto program = generate(spec, cuda, {.schedule = "multi-stage", .variant = "dataflow"});
+    const auto rides = [](const Spec& spec, const Target& target = cuda) {
+        const auto program = generate(spec, target, {.schedule = "multi-stage", .variant = "dataflow"});
         const auto launches = program.operations.at(Operation::factor_solve).size();
         const bool together = std::ranges::count(program.kernels, Phase::factor_forward, &Kernel::phase) == 1;
         CHECK(launches == (together ? 4 : 5));  // with the two that finish
         return together;
     };
-    CHECK(rides({.block = 64, .horizon = 1023}));
-    CHECK_FALSE(rides({.block = 65, .horizon = 1023}));
+    const Target without_deep{Backend::cuda, "sm_80"};
+    CHECK(rides({.block = 64, .horizon = 1023}, without_deep));
+    CHECK_FALSE(rides({.block = 65, .horizon = 1023}, without_deep));
+    CHECK(rides({.block = 32, .horizon = 1023}));
+    CHECK_FALSE(rides({.block = 33, .horizon = 1023}));
     CHECK_FALSE(rides({.block = 8, .horizon = 1024}));
     CHECK_FALSE(rides({.block = 8, .horizon = 32, .batch = 32}));
     CHECK(rides({.block = 16, .horizon = 512, .precision = Precision::f32}));
