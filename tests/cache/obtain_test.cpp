@@ -80,7 +80,7 @@ TEST_CASE("keys: everything that changes the code changes the key, and parts do 
     CHECK(cache_key(program) == cache_key(cpu_unit()));
 }
 
-TEST_CASE_FIXTURE(Fixture, "obtain compiles once; the second time is a hit") {
+TEST_CASE_FIXTURE(Fixture, "obtain compiles once, the second time is a hit") {
     const auto first = obtain(program);
     CHECK_FALSE(first.cache_hit);
     CHECK(first.compile_seconds > 0);
@@ -97,7 +97,7 @@ TEST_CASE_FIXTURE(Fixture, "obtain compiles once; the second time is a hit") {
     CHECK(Cache(root).list()[0].name == "btd_n4_f64_x8664v2_0badf00d");
 }
 
-TEST_CASE_FIXTURE(Fixture, "threads at once: one compiles, all get it; different Programs do not wait for each other's result") {
+TEST_CASE_FIXTURE(Fixture, "threads at once: one compiles, all get it, different Programs do not wait for each other's result") {
     const auto other = cpu_unit(next_number()++);
     std::vector<Binary> binaries(8);
     std::vector<std::thread> threads;

@@ -69,7 +69,7 @@ const std::string miss = "miss 286 " + key_of_one + "\n", hit = "hit 286 " + key
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "the first process compiles, the next ones do not; keys agree whatever their surroundings") {
+TEST_CASE_FIXTURE(Fixture, "the first process compiles, the next ones do not, keys agree whatever their surroundings") {
     CHECK(run({"obtain", "1"}) == miss);
     CHECK(run({"obtain", "1"}) == hit);
     const WithEnvironment other{{"LC_ALL", "de_DE.UTF-8"}, {"TZ", "Asia/Tokyo"}, {"HOME", "/nonexistent"}};

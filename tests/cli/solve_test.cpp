@@ -218,7 +218,7 @@ TEST_CASE("solve: the selected inverse") {
     }
 }
 
-TEST_CASE("solve: a member that is not positive definite is named as LAPACK would; the others are solved") {
+TEST_CASE("solve: a member that is not positive definite is named as LAPACK would, the others are solved") {
     for (const auto* schedule : {"auto", "sequential", "multi-stage", "twisted:2", "partitioned:3"}) {
         const Scratch scratch;
         auto system = problems::socu({4, 9, 1, 3}, 21);

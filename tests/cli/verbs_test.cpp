@@ -69,7 +69,7 @@ TEST_CASE("explain: launches of several levels, and those that begin as others e
         CHECK(throughput.find(line) != std::string::npos);
 }
 
-TEST_CASE("explain: sizes from files; without a compiler the rest is shown") {
+TEST_CASE("explain: sizes from files, without a compiler the rest is shown") {
     const Scratch scratch;
     scratch.write("A.mtx", format_matrix_market(to_sparse(problems::socu({5, 6}, 1))));
     scratch.write("b.mtx", format_matrix_market(DenseMatrix{30, 2, std::vector<double>(60, 1.0)}));

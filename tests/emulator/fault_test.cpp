@@ -200,7 +200,7 @@ TEST_CASE("a plain write of a flag is a race") {
         {.x = 2, .threads = 32}, "race on memory", 2);
 }
 
-TEST_CASE("a word tells of itself and of nothing else; a plain access beside it is a race") {
+TEST_CASE("a word tells of itself and of nothing else, a plain access beside it is a race") {
     const std::string words = "trifold_word* words = reinterpret_cast<trifold_word*>(memory);\ntrifold_word both[2] = {};\n";
     for (const auto dialect : {Backend::cuda, Backend::hip}) {
         const std::string wait = "while (both[0] != 3 || both[1] != 4) { spin(); load_words(both, words + 2 * t); }\n";
@@ -254,7 +254,7 @@ TEST_CASE("a missing wait for a copy is seen") {
 }
 
 TEST_CASE(
-    "a gate tells of copies of ranges; a missing wait at it is a race, and bytes that were announced and do not come are waited for") {
+    "a gate tells of copies of ranges, a missing wait at it is a race, and bytes that were announced and do not come are waited for") {
     const std::string gates =
         "trifold_gate *full = reinterpret_cast<trifold_gate*>(shared + 60), *empty = full + 1;\n"
         "if (t == 0) make_gate(full, 1), make_gate(empty, 2);\nmemory[t] = t;\nblock_sync();\n";

@@ -168,7 +168,7 @@ TEST_CASE("mixed precision as a graph: copies, rounds and panels, and what does 
     CHECK_THROWS_AS(solver.check(), NotConverged);
 }
 
-TEST_CASE("new pointers go into the graph, the same ones cost no update; captured streams get plain launches") {
+TEST_CASE("new pointers go into the graph, the same ones cost no update, captured streams get plain launches") {
     const Spec spec{.block = 4, .horizon = 7, .batch = 3};
     const Emulation emulation(spec, tuning("twisted:2"));
     Problem<double> problem(spec, 1, 4);

@@ -284,7 +284,7 @@ TEST_CASE("fronts that flow give room up where they do not fit, or more of them 
     CHECK(has_room(32, 4096, Precision::f64, hip));
 }
 
-TEST_CASE("fronts that flow keep [R; G] in registers where there is room and tensor instructions of double precision are deep") {
+TEST_CASE("fronts that flow keep R and G in registers where there is room and tensor instructions of double precision are deep") {
     const auto keeps = [](std::int64_t block, Precision precision, const Target& target) {
         const auto program =
             generate({.block = block, .horizon = 512, .precision = precision}, target, {.schedule = "multi-stage", .variant = "dataflow"});

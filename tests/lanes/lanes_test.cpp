@@ -368,7 +368,7 @@ TEST_CASE("lanes: a failing member in any lane, the others to the bit") {
     }
 }
 
-TEST_CASE("lanes: pivots of zero, infinity and NaN fail; diagonal, shift and floor count by member") {
+TEST_CASE("lanes: pivots of zero, infinity and NaN fail, diagonal, shift and floor count by member") {
     auto systems = random_systems(batch_spec, 1, 41);
     const auto infinity = std::numeric_limits<double>::infinity();
     systems[1].d[0](0, 0) = 0;

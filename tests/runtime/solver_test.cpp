@@ -170,7 +170,7 @@ TEST_CASE("a member that the mask has kept from ever being factored solves to Na
     for (std::size_t k = half; k < 2 * half; ++k) CHECK(std::isnan(problem.x[k]));
 }
 
-TEST_CASE("NotPositiveDefinite names every failed member, its block and row; the others are solved") {
+TEST_CASE("NotPositiveDefinite names every failed member, its block and row, the others are solved") {
     Problem<double> problem({.block = 4, .horizon = 9, .batch = 3}, 1, 8);
     auto& d = problem.input.d;
     const auto strides = diagonal_strides(problem.spec);
