@@ -400,17 +400,17 @@ INLINE vec gather_element(const real* const base[LANES], integer offset) {
     return v;
 }
 
-/* Variant "lanes", batches far larger than the caches: what the next front of a chain reads and writes comes to the second-level cache while
- * this one is worked on, a few lines every few columns of its products. The arrays of a group are too many streams for the processor to
- * foresee, all at once they would take the buffers that the products' own operands wait for, and the first-level cache is full. */
+/* Variant "lanes", batches far larger than the caches (TRIFOLD_FAR): what the next front of a chain reads and writes comes to the second-level
+ * cache while this one is worked on, a few lines every few columns of its products. The arrays of a group are too many streams for the
+ * processor to foresee, all at once they would take the buffers that the products' own operands wait for, and the first-level cache is full. */
 enum {
     BLOCK_LINES = (n * n * TRIFOLD_REAL_BYTES + 63) / 64, /* of D or E, for each member */
     FETCHES = 2 * BLOCK_LINES,
     TILES = (n + TRIFOLD_TILE - 1) / TRIFOLD_TILE,
     PRODUCT_COLUMNS = n * TILES * (TILES + 1) / 2 + TRIFOLD_TILE * (TILES - 1) * TILES * (4 * TILES + 1) / 6, /* of a front, all tiles */
     FETCH_EVERY = PRODUCT_COLUMNS > FETCHES ? PRODUCT_COLUMNS / FETCHES : 1,
-    LINE = 64 / (int)sizeof(vec),                 /* vectors in one */
-    WRITTEN = (n * n + n * (n + 1) / 2) / LINE,   /* lines of L and R, about */
+    VECTORS_A_LINE = 64 / (int)sizeof(vec),
+    WRITTEN = (n * n + n * (n + 1) / 2) / VECTORS_A_LINE, /* lines of L and R, about */
     FETCH_WRITES = (2 * WRITTEN * FETCH_EVERY + PRODUCT_COLUMNS) / (2 * PRODUCT_COLUMNS)
 };
 
@@ -436,10 +436,10 @@ INLINE void fetch_reads(ahead* f) {
 INLINE void fetch_write(ahead* f) {
     if (f->row < n) {
         __builtin_prefetch(f->l + f->row * n + f->column, 1, 2);
-        if ((f->column += LINE) > f->row) f->column = 0, ++f->row;
+        if ((f->column += VECTORS_A_LINE) > f->row) f->column = 0, ++f->row;
     } else if (f->rest < n * n) {
         __builtin_prefetch(f->r + f->rest, 1, 2);
-        f->rest += LINE;
+        f->rest += VECTORS_A_LINE;
     }
 }
 
