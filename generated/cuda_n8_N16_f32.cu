@@ -48,12 +48,25 @@
 #define TRIFOLD_OFFSET_SOLUTION_WORDS 24832LL
 #define TRIFOLD_OFFSET_FORWARD_WORDS 25856LL
 #define TRIFOLD_OFFSET_MESSAGE 26880LL
+/* With TRIFOLD_IMAGE defined: the kernels of one of the images that can be compiled beside one another. */
+#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 0
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n8_f32_sm90_b99a8ba3
+#endif
+#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 1
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n8_f32_sm90_b99a8ba3
+#endif
+#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 2
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n8_f32_sm90_b99a8ba3
+#endif
+#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 3
 #define TRIFOLD_KERNEL_BACKWARD btd_backward_n8_f32_sm90_b99a8ba3
+#endif
+#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 4
 #define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n8_f32_sm90_b99a8ba3
+#endif
+#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 4
 #define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n8_f32_sm90_b99a8ba3
+#endif
 
 /* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
  * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
@@ -2197,7 +2210,6 @@ TRIFOLD_DEVICE real sum_of_eight(const real* row, int row_step, const real* valu
 }
 
 /* Right-hand sides by the warps of the stack in turn, a lane a row; all lanes see a tile's results where they stand. */
-constexpr bool rides_in_lanes = in_registers && padded <= warp_lanes;
 TRIFOLD_DEVICE bool owns_rider_row() { return thread_index() % warp_lanes < padded; }
 TRIFOLD_DEVICE int first_rider() { return front_thread() / warp_lanes - pivot_warps; }
 TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int c) {
@@ -2436,7 +2448,7 @@ template <bool Riders>
 TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
     const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
     if constexpr (in_registers) {
-        static_assert(!Riders || rides_in_lanes, "a lane a row");
+        static_assert(!Riders || padded <= warp_lanes, "a lane a row");
         static_assert(!Riders || TRIFOLD_OVERLAPS, "flags tell when a front's right-hand sides are there");
         if (gets_messages(front)) fed = pull_beside_messages(shared, args, member, front);
         Stack stack = empty_stack();

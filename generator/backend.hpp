@@ -28,6 +28,8 @@ bool tiles_flow(const Spec& spec, const Target& target, const Schedule& schedule
 /// Whether such chains go to teams of lanes, if it is left to `auto`.
 bool teams_up(const Spec& spec, const Target& target, const Schedule& schedule);
 Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tuning, const Schedule& schedule);
+/// Each kernel that takes long to compile goes to an image of its own, the others share one: NVRTC compiles one image in one thread.
+void assign_images(std::vector<Kernel>& kernels);
 std::vector<std::string> compile_options(const Target& target, const Variant& variant);
 std::string emit(const Program& program);
 }  // namespace cuda

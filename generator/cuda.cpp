@@ -222,6 +222,17 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
     return variant;
 }
 
+void assign_images(std::vector<Kernel>& kernels) {
+    constexpr std::array long_ones{Phase::factor_wide, Phase::factor,   Phase::factor_forward,
+                                   Phase::forward,     Phase::backward, Phase::inverse};
+    std::size_t images = 0;
+    const auto takes_long = [&](const Kernel& kernel) { return std::ranges::find(long_ones, kernel.phase) != long_ones.end(); };
+    for (auto& kernel : kernels)
+        if (takes_long(kernel)) kernel.image = images++;
+    for (auto& kernel : kernels)
+        if (!takes_long(kernel)) kernel.image = images;
+}
+
 /// ptxas reports registers and spills in the log, where the runtime reads them; AMD's code objects carry them.
 std::vector<std::string> compile_options(const Target& target, const Variant&) {
     if (target.backend == Backend::hip) return {"--offload-arch=" + target.arch, "-std=c++20", "-O3", "-Wno-pass-failed"};

@@ -54,8 +54,19 @@ std::vector<Macro> constants(const Program& program) {
     macros.push_back({"TRIFOLD_STORAGE_COUPLING", wide(storage.coupling)});
     macros.push_back({"TRIFOLD_STORAGE_VECTOR", wide(storage.vector)});
     for (const auto& item : program.buffers) macros.push_back({"TRIFOLD_OFFSET_" + upper(item.name), wide(item.offset)});
-    for (const auto& kernel : program.kernels) macros.push_back({kernel_macro(kernel.phase), kernel.name});
     return macros;
+}
+
+/// Templates define the kernels that have a name.
+std::string kernel_names(const Program& program) {
+    const bool several = images_of(program) > 1;
+    std::string text;
+    if (several) text += "/* With TRIFOLD_IMAGE defined: the kernels of one of the images that can be compiled beside one another. */\n";
+    for (const auto& kernel : program.kernels) {
+        const auto name = fmt::format("#define {} {}\n", kernel_macro(kernel.phase), kernel.name);
+        text += several ? fmt::format("#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == {}\n{}#endif\n", kernel.image, name) : name;
+    }
+    return text;
 }
 
 std::string regenerate_command(const Program& program) {
@@ -96,7 +107,7 @@ std::string emit_prologue(const Program& program) {
         spec.horizon, spec.block, spec.block, to_string(spec.precision), spec.rhs, spec.batch, to_string(program.target),
         program.schedule.name, program.variant.name, regenerate_command(program), program.workspace_bytes, workspace_alignment);
     for (const auto& macro : constants(program)) text += fmt::format("#define {} {}\n", macro.name, macro.value);
-    text += mixed_constants(program) + "\n";
+    text += kernel_names(program) + mixed_constants(program) + "\n";
     text += template_text("args.h");
     return text;
 }

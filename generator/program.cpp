@@ -68,6 +68,7 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     program.id = identity(program);
     for (const auto phase : phases_of(program.spec, program.variant))
         program.kernels.push_back({kernel_name(program, phase), phase, program.variant.shapes.at(phase)});
+    if (target.backend == Backend::cuda) cuda::assign_images(program.kernels);
     const auto plan = plan_memory(program);
     program.buffers = plan.buffers;
     program.workspace_bytes =
@@ -79,6 +80,17 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
 }
 
 bool has_kernel(const Program& program, Phase phase) { return kernel_index(program, phase) < program.kernels.size(); }
+
+std::size_t images_of(const Program& program) {
+    std::size_t last = 0;
+    for (const auto& kernel : program.kernels) last = std::max(last, kernel.image);
+    return last + 1;
+}
+
+Program in_one_image(Program program) {
+    for (auto& kernel : program.kernels) kernel.image = 0;
+    return program;
+}
 
 const Buffer& buffer(const Program& program, std::string_view name) {
     const auto found = std::ranges::find(program.buffers, name, &Buffer::name);

@@ -58,6 +58,7 @@ struct Kernel {
     std::string name;  ///< canonical, and the symbol: btd_factor_n32_f64_sm90_1a2b3c4d
     Phase phase;
     Shape shape;
+    std::size_t image = 0;  ///< that holds it; see images_of
     bool operator==(const Kernel&) const = default;
 };
 
@@ -132,6 +133,11 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning = 
 
 /// Whether the Program has a kernel for this phase.
 bool has_kernel(const Program& program, Phase phase);
+/// How many images the source is compiled to, each by itself and so beside the others: with TRIFOLD_IMAGE defined as an image's number
+/// the source has that image's kernels, without it all of them.
+std::size_t images_of(const Program& program);
+/// The same with all kernels in one image, for those who want one file.
+Program in_one_image(Program program);
 /// Throws SpecError when the Program has no such buffer.
 const Buffer& buffer(const Program& program, std::string_view name);
 

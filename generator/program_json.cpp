@@ -59,7 +59,8 @@ std::string to_json(const Program& program) {
                                    {"members_per_task", kernel.shape.members_per_task},
                                    {"threads", kernel.shape.threads},
                                    {"all_levels", kernel.shape.all_levels},
-                                   {"shared_bytes", kernel.shape.shared_bytes}});
+                                   {"shared_bytes", kernel.shape.shared_bytes},
+                                   {"image", kernel.image}});
     for (const auto& [operation, launches] : program.operations) {
         auto& list = json["operations"][std::string(to_string(operation))];
         for (const auto& launch : launches)

@@ -59,10 +59,12 @@ std::optional<Binary> look_up(const Cache& cache, const std::string& key, const 
 }
 
 /// The kernels' resources, every one of which must be there.
-std::vector<KernelResources> validated_kernels(const Program& program, const Compiled& compiled) {
-    auto kernels = resources_of(program, compiled);
-    for (const auto& kernel : kernels) {
-        if (kernel.code_bytes < 0) throw CompileError(fmt::format("the compiled unit has no kernel '{}'", kernel.kernel), compiled.log);
+std::vector<KernelResources> validated_kernels(const Program& program, const std::vector<Compiled>& images) {
+    auto kernels = resources_of(program, images);
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+        if (kernels[k].code_bytes < 0)
+            throw CompileError(fmt::format("the compiled unit has no kernel '{}'", kernels[k].kernel),
+                               images[program.kernels[k].image].log);
     }
     return kernels;
 }
@@ -71,12 +73,16 @@ Binary compile(const Program& program, const std::string& key) {
     const auto compiler = find_compiler(program.target);
     const auto start = std::chrono::steady_clock::now();
     try {
-        auto compiled = compiler->compile(program.source, program.options);
-        auto kernels = validated_kernels(program, compiled);
-        dump_text("ptx", program, ".ptx", compiled.ptx);
-        const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        log(LogLevel::info, fmt::format("{} compiled {} in {:.0f} ms", compiler->identity(), unit_name(program), seconds * 1e3));
-        return {std::move(compiled.bytes), compiler->identity(), std::move(compiled.log), std::move(kernels), key, false, seconds};
+        auto images = compile_images(program, *compiler);
+        Binary binary{.compiler = compiler->identity(), .kernels = validated_kernels(program, images), .key = key};
+        for (auto& compiled : images) {
+            dump_text("ptx", program, numbered(".ptx", binary.images.size()), compiled.ptx);
+            binary.log += compiled.log;
+            binary.images.push_back(std::move(compiled.bytes));
+        }
+        binary.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        log(LogLevel::info, fmt::format("{} compiled {} in {:.0f} ms", binary.compiler, unit_name(program), binary.compile_seconds * 1e3));
+        return binary;
     } catch (const CompileError& error) {
         report_failure(error, *compiler, program);
     } catch (const std::system_error& error) {  // no room for the files on the way
@@ -175,6 +181,7 @@ std::string cache_key(const Program& program) {
     add_part(text, program.source);
     add_part(text, to_string(program.target));
     add_part(text, fmt::format("{}", fmt::join(program.options, "\n")));
+    if (images_of(program) > 1) add_part(text, std::to_string(images_of(program)));
     const auto backend = program.target.backend;
     add_part(text, backend == Backend::cpu ? host_triple() : backend == Backend::cuda ? "nvptx64-nvidia-cuda" : "amdgcn-amd-amdhsa");
     return sha256(text);

@@ -9,9 +9,9 @@
 
 namespace trifold {
 
-/// A compiled Program: an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP) for exactly the Program's architecture.
+/// A compiled Program, for exactly its architecture.
 struct Binary {
-    std::string bytes;
+    std::vector<std::string> images;       ///< ELF shared objects (CPU), cubins (CUDA) or code objects (HIP); see images_of
     std::string compiler;                  ///< name and exact version of what made it
     std::string log;                       ///< what the compiler had to say
     std::vector<KernelResources> kernels;  ///< in the Program's order

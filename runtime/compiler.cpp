@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <future>
 #include <map>
 #include <mutex>
 
@@ -73,6 +74,23 @@ std::shared_ptr<const Compiler> find_compiler(const Target& target) {
     const auto cc = remember("TRIFOLD_CC", find_cc);
     if (!cc.compiler) throw DeviceError("cannot compile for the CPU: no usable C compiler; " + cc.report.advice);
     return cc.compiler;
+}
+
+std::vector<Compiled> compile_images(const Program& program, const Compiler& compiler) {
+    const auto count = images_of(program);
+    if (count == 1) return {compiler.compile(program.source, program.options)};
+    std::vector<std::future<Compiled>> started;
+    for (std::size_t image = 0; image < count; ++image) {
+        started.push_back(
+            std::async(std::launch::async | std::launch::deferred, [&program, &compiler, image] {  // deferred: without threads
+                auto options = program.options;
+                options.push_back(fmt::format("-DTRIFOLD_IMAGE={}", image));
+                return compiler.compile(program.source, options);
+            }));
+    }
+    std::vector<Compiled> images;
+    for (auto& future : started) images.push_back(future.get());
+    return images;
 }
 
 std::string host_triple() {

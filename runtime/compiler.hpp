@@ -3,11 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "generator/target.hpp"
+#include "generator/program.hpp"
 #include "runtime/environment.hpp"
 
 namespace trifold {
 
+/// One image of a Program.
 struct Compiled {
     std::string bytes;  ///< an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP)
     std::string log;
@@ -27,6 +28,9 @@ class Compiler {
     /// `options` are the Program's. Throws CompileError (the reason, and the log), or DeviceError when it is not usable.
     virtual Compiled compile(const std::string& source, const std::vector<std::string>& options) const = 0;
 };
+
+/// All images of the Program (see images_of), compiled beside one another. Throws as compile() does.
+std::vector<Compiled> compile_images(const Program& program, const Compiler& compiler);
 
 /// What a miss is compiled with: for a CPU, TRIFOLD_CC, else Clang in process, else the system's C compiler; for CUDA, NVRTC;
 /// for HIP, hiprtc where it knows the architecture, else Clang in process. Throws DeviceError saying what to install when there is none.

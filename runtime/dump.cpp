@@ -27,10 +27,10 @@ fs::path write_dump(const std::string& name, std::string_view text) {
     return directory / name;
 }
 
-std::string disassemble(const Program& program, const Binary& binary) {
+std::string disassemble(const Program& program, const std::string& image) {
     const PrivateDirectory directory;
     const auto file = directory.path() / "kernel";
-    write_file(file, binary.bytes);
+    write_file(file, image);
     using Commands = std::vector<std::vector<std::string>>;
     const std::map<Backend, Commands> commands{{Backend::cpu, {{"objdump", "-d", "--no-show-raw-insn"}, {"llvm-objdump-19", "-d"}}},
                                                {Backend::cuda, {{"nvdisasm", "-c"}, {"cuobjdump", "-sass"}}},
@@ -62,7 +62,8 @@ void dump(const Program& program, const Binary& binary) noexcept try {
     dump_text("log", program, ".log", binary.log.empty() ? "(the compiler said nothing)\n" : binary.log);
     dump_text("keys", program, ".key",
               fmt::format("{} {} {} {}\n", binary.key, to_string(program.target), binary.compiler, binary.cache_hit ? "hit" : "miss"));
-    if (dumped("sass")) dump_text("sass", program, ".sass", disassemble(program, binary));
+    for (std::size_t image = 0; dumped("sass") && image < binary.images.size(); ++image)
+        dump_text("sass", program, numbered(".sass", image), disassemble(program, binary.images[image]));
 } catch (const std::exception& error) {
     log_once(LogLevel::warning, fmt::format("TRIFOLD_DUMP: {}", error.what()));
 }

@@ -1,5 +1,6 @@
 #include "runtime/entry.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
@@ -104,10 +105,16 @@ std::string_view choose(Backend backend, std::string_view cpu, std::string_view 
 
 }  // namespace
 
+std::string numbered(const std::string& extension, std::size_t image) {
+    return image == 0 ? extension : fmt::format(".{}{}", image, extension);
+}
+
 std::string source_extension(Backend backend) { return std::string(choose(backend, ".c", ".cu", ".hip")); }
-std::string binary_extension(Backend backend) { return std::string(choose(backend, ".so", ".cubin", ".hsaco")); }
+std::string binary_extension(Backend backend, std::size_t image) {
+    return numbered(std::string(choose(backend, ".so", ".cubin", ".hsaco")), image);
+}
 std::string source_file(Backend backend) { return "kernel" + source_extension(backend); }
-std::string binary_file(Backend backend) { return "kernel" + binary_extension(backend); }
+std::string binary_file(Backend backend, std::size_t image) { return "kernel" + binary_extension(backend, image); }
 
 std::string unit_name(const Program& program) {
     auto name = program.kernels.empty() ? program.id : program.kernels.front().name;
@@ -123,7 +130,7 @@ void write_entry(const std::filesystem::path& directory, const Binary& binary, c
         files[name] = sha256(text);
     };
     add(source_file(backend), program.source);
-    add(binary_file(backend), binary.bytes);
+    for (std::size_t image = 0; image < binary.images.size(); ++image) add(binary_file(backend, image), binary.images[image]);
     add("log.txt", binary.log);
     auto kernels = json::array();
     for (const auto& kernel : binary.kernels) kernels.push_back(kernel_json(kernel));
@@ -134,6 +141,7 @@ void write_entry(const std::filesystem::path& directory, const Binary& binary, c
                                               {"options", program.options},
                                               {"compiler", binary.compiler},
                                               {"kernels", kernels},
+                                              {"images", binary.images.size()},
                                               {"files", files}}));
 }
 
@@ -142,7 +150,9 @@ EntryContent read_entry(const Descriptor& directory, const std::string& key) {
         const auto backend = parse_target(content.meta.target).backend;
         auto& binary = content.binary;
         (void)checked_file(directory, source_file(backend), meta, content.problem);
-        binary.bytes = checked_file(directory, binary_file(backend), meta, content.problem);
+        const std::size_t images = meta.value("images", 1);  // older entries have one
+        for (std::size_t image = 0; image < images; ++image)
+            binary.images.push_back(checked_file(directory, binary_file(backend, image), meta, content.problem));
         binary.log = checked_file(directory, "log.txt", meta, content.problem);
         binary.compiler = content.meta.compiler;
         binary.kernels = content.meta.kernels;

@@ -30,11 +30,13 @@ EntryContent read_entry_meta(const Descriptor& directory, const std::string& key
 
 /// Names after the architecture and the id, as the kernels are: btd_n32_f64_x8664v4_1a2b3c4d.
 std::string unit_name(const Program& program);
+/// The extension of an image's file: as given for the first, ".1.cubin" for the second.
+std::string numbered(const std::string& extension, std::size_t image);
 /// ".c", ".cu" or ".hip"; ".so", ".cubin" or ".hsaco".
 std::string source_extension(Backend backend);
-std::string binary_extension(Backend backend);
+std::string binary_extension(Backend backend, std::size_t image = 0);
 /// The files of an entry, such as "kernel.c" and "kernel.so".
 std::string source_file(Backend backend);
-std::string binary_file(Backend backend);
+std::string binary_file(Backend backend, std::size_t image = 0);
 
 }  // namespace trifold

@@ -52,28 +52,37 @@ void check_grids(const Program& program) {
 
 }  // namespace
 
-Module::Module(const Driver& driver, int ordinal, const std::string& image) : context_(driver, ordinal), image_(image) {
+Module::Module(const Driver& driver, int ordinal, const std::vector<std::string>& images) : context_(driver, ordinal), images_(images) {
     const Current current(context_);
-    module_ = driver.load_module(image_, driver.device_name(ordinal));
+    try {
+        for (const auto& image : images_) modules_.push_back(driver.load_module(image, driver.device_name(ordinal)));
+    } catch (...) {
+        unload();
+        throw;
+    }
 }
 
 Module::~Module() {
     try {
         const Current current(context_);
-        context_.driver().unload_module(module_);
+        unload();
     } catch (const Error&) {
         // The driver has shut down already.
     }
 }
 
+void Module::unload() noexcept {
+    for (void* module : modules_) context_.driver().unload_module(module);
+}
+
 Loaded load(const Program& program, int ordinal, const Binary& binary) {
     check_grids(program);
     const auto& used = driver(program.target.backend);
-    const auto module = std::make_shared<Module>(used, ordinal, binary.bytes);
+    const auto module = std::make_shared<Module>(used, ordinal, binary.images);
     const Current current(module->context());
     Loaded loaded{module, {}};
     for (const auto& kernel : program.kernels) {
-        auto* function = module->function(kernel.name);
+        auto* function = module->function(kernel.image, kernel.name);
         loaded.functions.push_back(function);
         if (function == nullptr) continue;
         check_block(kernel, function, module->context());

@@ -33,7 +33,7 @@ bool write_all(int fd, std::string_view bytes) {
 /// From memory, so that what was validated is what runs and no directory has to allow execution.
 void load_from_memory(Loaded& loaded, const Binary& binary) {
     loaded.memory = Descriptor(::memfd_create("trifold-kernels", MFD_CLOEXEC));
-    if (!loaded.memory || !write_all(loaded.memory.get(), binary.bytes)) return;
+    if (!loaded.memory || !write_all(loaded.memory.get(), binary.images.front())) return;
     loaded.handle = ::dlopen(fmt::format("/proc/self/fd/{}", loaded.memory.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -41,7 +41,7 @@ void load_from_memory(Loaded& loaded, const Binary& binary) {
 void load_from_file(Loaded& loaded, const Binary& binary) {
     const PrivateDirectory directory;
     const auto path = directory.path() / "kernel.so";
-    write_file(path, binary.bytes);
+    write_file(path, binary.images.front());
     loaded.handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 

@@ -21,6 +21,12 @@ std::int64_t number(std::string_view line, std::string_view unit, std::int64_t o
     return value;
 }
 
+std::vector<KernelResources> said_of(Backend backend, const Compiled& image) {
+    if (backend == Backend::cuda) return parse_ptxas(image.log);
+    if (backend == Backend::hip) return parse_code_object(image.bytes);
+    return {};
+}
+
 /// The kernel that a line of ptxas starts to speak of; empty when it does not.
 std::string_view entry_function(std::string_view line) {
     constexpr std::string_view words = "Compiling entry function '";
@@ -65,16 +71,18 @@ std::vector<KernelResources> parse_code_object(std::string_view bytes) try {
     return {};
 }
 
-std::vector<KernelResources> resources_of(const Program& program, const Compiled& compiled) {
-    const auto functions = elf_functions(compiled.bytes);
-    std::vector<KernelResources> said;
-    if (program.target.backend == Backend::cuda) said = parse_ptxas(compiled.log);
-    if (program.target.backend == Backend::hip) said = parse_code_object(compiled.bytes);
+std::vector<KernelResources> resources_of(const Program& program, const std::vector<Compiled>& images) {
     std::vector<KernelResources> result;
-    for (const auto& kernel : program.kernels) {
-        const auto found = std::ranges::find(said, kernel.name, &KernelResources::kernel);
-        auto& resources = result.emplace_back(found == said.end() ? KernelResources{kernel.name} : *found);
-        if (const auto code = functions.find(kernel.name); code != functions.end()) resources.code_bytes = code->second;
+    for (const auto& kernel : program.kernels) result.push_back({kernel.name});
+    for (std::size_t image = 0; image < images.size(); ++image) {
+        const auto functions = elf_functions(images[image].bytes);
+        const auto said = said_of(program.target.backend, images[image]);
+        for (std::size_t k = 0; k < result.size(); ++k) {
+            if (program.kernels[k].image != image) continue;
+            const auto& name = program.kernels[k].name;
+            if (const auto found = std::ranges::find(said, name, &KernelResources::kernel); found != said.end()) result[k] = *found;
+            if (const auto code = functions.find(name); code != functions.end()) result[k].code_bytes = code->second;
+        }
     }
     return result;
 }

@@ -8,8 +8,8 @@
 
 namespace trifold {
 
-/// One entry a kernel of the Program, in its order. code_bytes stays -1 where the binary lacks the kernel.
-std::vector<KernelResources> resources_of(const Program& program, const Compiled& compiled);
+/// One entry a kernel of the Program, in its order. code_bytes stays -1 where its image lacks the kernel.
+std::vector<KernelResources> resources_of(const Program& program, const std::vector<Compiled>& images);
 
 /// What `--ptxas-options=-v` said of each kernel; code_bytes is not in there.
 std::vector<KernelResources> parse_ptxas(const std::string& log);

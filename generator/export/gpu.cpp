@@ -190,7 +190,7 @@ std::vector<Program> gpu_export_programs(const GpuExportRequest& request) {
     check(request, {});
     std::vector<Program> programs;
     for (const auto& target : request.targets) {
-        programs.push_back(generate(request.spec, target, request.tuning));
+        programs.push_back(in_one_image(generate(request.spec, target, request.tuning)));
         check_grids(programs.back());
     }
     return programs;

@@ -95,7 +95,7 @@ template <bool Riders>
 TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
     const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
     if constexpr (in_registers) {
-        static_assert(!Riders || rides_in_lanes, "a lane a row");
+        static_assert(!Riders || padded <= warp_lanes, "a lane a row");
         static_assert(!Riders || TRIFOLD_OVERLAPS, "flags tell when a front's right-hand sides are there");
         if (gets_messages(front)) fed = pull_beside_messages(shared, args, member, front);
         Stack stack = empty_stack();

@@ -102,7 +102,6 @@ TRIFOLD_DEVICE real sum_of_eight(const real* row, int row_step, const real* valu
 }
 
 /* Right-hand sides by the warps of the stack in turn, a lane a row; all lanes see a tile's results where they stand. */
-constexpr bool rides_in_lanes = in_registers && padded <= warp_lanes;
 TRIFOLD_DEVICE bool owns_rider_row() { return thread_index() % warp_lanes < padded; }
 TRIFOLD_DEVICE int first_rider() { return front_thread() / warp_lanes - pivot_warps; }
 TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int c) {

@@ -11,15 +11,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::string> entry_files{"kernel.c", "kernel.so", "log.txt", "meta.json"};
+const std::vector<std::string> entry_files{"kernel.c", "kernel.so", "kernel.1.so", "log.txt", "meta.json"};
 
 struct Fixture {
     PrivateDirectory directory;
     Cache cache{directory.path() / "cache"};
     Program program = cpu_unit();
-    Binary binary{std::string("\x7f"
-                              "ELF and so on\0 with a zero",
-                              28),
+    Binary binary{{std::string("\x7f"
+                               "ELF and so on\0 with a zero",
+                               28),
+                   "a second image"},
                   "clang 19.1.7",
                   "a log\n",
                   {{program.kernels[0].name, -1, -1, -1, 40}},
@@ -47,7 +48,7 @@ TEST_CASE_FIXTURE(Fixture, "an entry comes back as it was published") {
     publish();
     const auto found = cache.find(binary.key);
     REQUIRE(found);
-    CHECK(found->bytes == binary.bytes);
+    CHECK(found->images == binary.images);
     CHECK(found->compiler == binary.compiler);
     CHECK(found->log == binary.log);
     CHECK(found->kernels == binary.kernels);
@@ -183,7 +184,7 @@ TEST_CASE("the least recently used go first, and the bound holds") {
     const Cache cache(directory.path() / "cache", 200000);
     const auto publish = [&](int number) {
         const auto program = cpu_unit(number);
-        Binary binary{std::string(10000, 'x'), "toy 1.0", "", {}, cache_key(program)};
+        Binary binary{{std::string(10000, 'x')}, "toy 1.0", "", {}, cache_key(program)};
         cache.publish(binary, program);
         const auto entry = cache.path() / binary.key.substr(0, 2) / binary.key;
         if (fs::exists(entry)) fs::last_write_time(entry, fs::file_time_type::clock::now() - std::chrono::hours(100 - number));
@@ -210,7 +211,7 @@ TEST_CASE("quarantine and the leavings of killed processes are pruned first") {
     const WithEnvironment quiet{{"TRIFOLD_LOG", "off"}};
     const Cache cache(directory.path() / "cache");
     const auto program = cpu_unit();
-    Binary binary{"bytes", "toy 1.0", "", {}, cache_key(program)};
+    Binary binary{{"bytes"}, "toy 1.0", "", {}, cache_key(program)};
     cache.publish(binary, program);
     const auto half = cache.path() / "stage" / "trifold-killed", fresh = cache.path() / "stage" / "trifold-at-work",
                bad = cache.path() / "bad" / "old";

@@ -30,7 +30,7 @@ int obtain_and_run(int number) {
 
 int publish_to_full_disk(int number) {
     const auto program = test::cpu_unit(number);
-    const Binary binary{std::string(5000, 'x'), "toy 1.0", "", {}, cache_key(program)};
+    const Binary binary{{std::string(5000, 'x')}, "toy 1.0", "", {}, cache_key(program)};
     const auto cache = Cache::from_environment();
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{64, 64};

@@ -44,7 +44,7 @@ struct Fixture {
         const auto compiled = made->compile(program.source, program.options);
         std::vector<KernelResources> kernels;
         for (const auto& kernel : program.kernels) kernels.push_back({kernel.name, -1, -1, -1, 1});
-        Cache(place).publish({compiled.bytes, compiler.empty() ? made->identity() : compiler, "shipped", kernels, cache_key(program)},
+        Cache(place).publish({{compiled.bytes}, compiler.empty() ? made->identity() : compiler, "shipped", kernels, cache_key(program)},
                              program);
     }
 };
@@ -91,7 +91,7 @@ TEST_CASE_FIXTURE(Fixture, "obtain compiles once, the second time is a hit") {
     const auto second = obtain(program);
     CHECK(second.cache_hit);
     CHECK(second.compile_seconds == 0);
-    CHECK(second.bytes == first.bytes);
+    CHECK(second.images == first.images);
     CHECK(run(program, first) == run(program, second));
     CHECK(Cache(root).list().size() == 1);
     CHECK(Cache(root).list()[0].name == "btd_n4_f64_x8664v2_0badf00d");
@@ -104,7 +104,7 @@ TEST_CASE_FIXTURE(Fixture, "threads at once: one compiles, all get it, different
     for (std::size_t k = 0; k < binaries.size(); ++k) threads.emplace_back([&, k] { binaries[k] = obtain(k % 2 == 0 ? program : other); });
     for (auto& thread : threads) thread.join();
     CHECK(std::ranges::count(binaries, false, &Binary::cache_hit) == 2);
-    for (std::size_t k = 0; k < binaries.size(); ++k) CHECK(binaries[k].bytes == binaries[k % 2].bytes);
+    for (std::size_t k = 0; k < binaries.size(); ++k) CHECK(binaries[k].images == binaries[k % 2].images);
     CHECK(run(program, binaries[0]) != run(other, binaries[1]));
 }
 
@@ -277,7 +277,7 @@ TEST_CASE_FIXTURE(Fixture, "a CUDA unit: a cubin, what ptxas says, and PTX on re
     const auto first = obtain(unit);
     CHECK_FALSE(first.cache_hit);
     CHECK(first.kernels[0].registers > 0);
-    CHECK(read_file(root / first.key.substr(0, 2) / first.key / "kernel.cubin") == first.bytes);
+    CHECK(read_file(root / first.key.substr(0, 2) / first.key / "kernel.cubin") == first.images.front());
     CHECK(read_file(root / first.key.substr(0, 2) / first.key / "kernel.cu") == unit.source);
     CHECK(Cache(root).find(first.key)->kernels == first.kernels);
     CHECK(obtain(unit).cache_hit);
@@ -287,8 +287,8 @@ TEST_CASE_FIXTURE(Fixture, "a CUDA unit: a cubin, what ptxas says, and PTX on re
 }
 
 TEST_CASE_FIXTURE(Fixture, "a host module refuses what is not a shared object, and several live side by side") {
-    CHECK_THROWS_AS(HostModule(Binary{"not a library", "toy"}), CompileError);
-    CHECK_THROWS_AS(HostModule(Binary{"", "toy"}), CompileError);
+    CHECK_THROWS_AS(HostModule(Binary{{"not a library"}, "toy"}), CompileError);
+    CHECK_THROWS_AS(HostModule(Binary{{""}, "toy"}), CompileError);
     const auto other = cpu_unit(next_number()++);
     const auto first = obtain(program), second = obtain(other);
     const HostModule a(first), b(second);

@@ -20,7 +20,7 @@ using Find = std::shared_ptr<const Compiler> (*)(ToolReport&);
 void check_kernels(const Compiler& compiler, int number) {
     const auto program = cpu_unit(number);
     const auto compiled = compiler.compile(program.source, program.options);
-    Binary binary{compiled.bytes, compiler.identity()};
+    Binary binary{{compiled.bytes}, compiler.identity()};
     const HostModule module(binary);
     double sum = 0;
     reinterpret_cast<void (*)(double*)>(module.symbol(program.kernels[0].name))(&sum);
@@ -63,7 +63,7 @@ void check_compiler(Find find) {
     SUBCASE("an option it does not know") { CHECK_THROWS_AS((void)compiler->compile(cpu_unit().source, {"-march=abacus"}), CompileError); }
     SUBCASE("the code size of every kernel") {
         const auto program = cpu_unit();
-        for (const auto& kernel : resources_of(program, compiler->compile(program.source, program.options))) CHECK(kernel.code_bytes > 0);
+        for (const auto& kernel : resources_of(program, compile_images(program, *compiler))) CHECK(kernel.code_bytes > 0);
     }
     SUBCASE("the same source gives the same bytes") {
         const auto program = cpu_unit();
@@ -111,8 +111,8 @@ TEST_CASE("a large unit, compiled in pieces, computes what another compiler's do
     for (const bool with_state : {false, true}) {
         const auto source = large_unit(with_state);
         const std::vector<std::string> options{"-O2", "-ffp-contract=off"};
-        const HostModule ours(Binary{clang->compile(source, options).bytes, "clang"}),
-            theirs(Binary{cc->compile(source, options).bytes, "cc"});
+        const HostModule ours(Binary{{clang->compile(source, options).bytes}, "clang"}),
+            theirs(Binary{{cc->compile(source, options).bytes}, "cc"});
         for (int k = 0; k < 40; ++k) {
             double x[40], y[40];
             for (int j = 0; j < 40; ++j) x[j] = y[j] = 0.01 * j;
@@ -199,7 +199,7 @@ TEST_CASE("NVRTC makes a cubin for exactly the architecture") {
     for (const auto* arch : {"sm_80", "sm_90", "sm_120"}) {
         const auto program = cuda_unit(arch);
         const auto compiled = nvrtc->compile(program.source, program.options);
-        const auto kernels = resources_of(program, compiled);
+        const auto kernels = resources_of(program, {compiled});
         REQUIRE(kernels.size() == 1);
         CHECK(kernels[0].registers > 0);
         CHECK(kernels[0].shared_bytes == 1024);

@@ -6,6 +6,7 @@
 #include "generator/error.hpp"
 #include "generator/program.hpp"
 #include "runtime/compiler.hpp"
+#include "runtime/elf.hpp"
 #include "runtime/error.hpp"
 #include "runtime/resources.hpp"
 
@@ -37,8 +38,8 @@ void check_compiles(const Compiler& compiler, const Spec& spec, const std::strin
     const auto program = generate(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant});
     const auto label = fmt::format("n {} {} m {} {} {}", spec.block, to_string(spec.precision), spec.rhs, arch, program.variant.name);
     CAPTURE(label);
-    const auto compiled = compiler.compile(program.source, program.options);
-    const auto resources = resources_of(program, compiled);
+    const auto images = compile_images(program, compiler);
+    const auto resources = resources_of(program, images);
     REQUIRE(resources.size() == program.kernels.size());
     for (std::size_t k = 0; k < resources.size(); ++k) {
         const auto& kernel = program.kernels[k];
@@ -52,7 +53,7 @@ void check_compiles(const Compiler& compiler, const Spec& spec, const std::strin
         if (name == "fused" || (name == "team" && spec.block <= 16) || is_front || is_tile) CHECK(resources[k].spill_bytes == 0);
         CHECK(kernel.shape.shared_bytes <= shared_limit(arch));
     }
-    CHECK(compiled.log.find("warning") == std::string::npos);
+    for (const auto& image : images) CHECK(image.log.find("warning") == std::string::npos);
 }
 
 Spec spec_of(std::int64_t n, Precision precision, std::int64_t rhs) {
@@ -72,6 +73,34 @@ void check_sizes(const std::string& arch, const std::vector<std::int64_t>& sizes
 }
 
 }  // namespace
+
+TEST_CASE("an image of a Program has its own kernels, and without one named there are all") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    const auto program = generate({.block = 2, .horizon = 3}, {Backend::cuda, "sm_90"});
+    const auto images = compile_images(program, *compiler);
+    REQUIRE(images.size() == images_of(program));
+    REQUIRE(images.size() > 2);
+    const auto whole = elf_functions(compiler->compile(program.source, program.options).bytes);
+    for (const auto& kernel : program.kernels) {
+        CAPTURE(kernel.name);
+        CHECK(whole.contains(kernel.name));
+        for (std::size_t k = 0; k < images.size(); ++k) CHECK(elf_functions(images[k].bytes).contains(kernel.name) == (k == kernel.image));
+    }
+}
+
+TEST_CASE("an image that does not compile is an error of the Program, with its log") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    auto program = generate({.block = 2, .horizon = 3}, {Backend::cuda, "sm_90"});
+    program.source += "\n#if TRIFOLD_IMAGE == 1\n#error the second\n#endif\n";
+    try {
+        (void)compile_images(program, *compiler);
+        FAIL("compiled");
+    } catch (const CompileError& error) {
+        CHECK(error.log.find("the second") != std::string::npos);
+    }
+}
 
 TEST_CASE("NVRTC compiles for sm_80") { check_sizes("sm_80", {1, 12, 33, 48, 100}, 0); }
 TEST_CASE("NVRTC compiles for sm_90") { check_sizes("sm_90", {4, 12, 32, 64, 96, 128, 256}, 1); }

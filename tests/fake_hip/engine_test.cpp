@@ -11,7 +11,9 @@ using namespace trifold;
 using namespace trifold::test;
 
 /// In place of compiling: the fake driver has the kernels already.
-Binary trifold::obtain(const Program&) { return {"emulated", "emulator", {}, {}, {}, true, 0}; }
+Binary trifold::obtain(const Program& program) {
+    return {std::vector<std::string>(images_of(program), "emulated"), "emulator", {}, {}, {}, true, 0};
+}
 
 namespace {
 

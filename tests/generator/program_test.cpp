@@ -111,6 +111,33 @@ TEST_CASE("operations visit every level in order, each launch after the one it n
     }
 }
 
+TEST_CASE("kernels that take long to compile have images of their own on CUDA, and everything is one image elsewhere") {
+    const Spec spec{.block = 12, .horizon = 9, .operations = all_operations()};
+    const auto program = generate(spec, {Backend::cuda, "sm_90"}, {.schedule = "multi-stage", .variant = "dataflow"});
+    CHECK(images_of(program) == 6);
+    std::map<std::size_t, int> held;
+    for (const auto& kernel : program.kernels) {
+        ++held[kernel.image];
+        std::string macro = "TRIFOLD_KERNEL_";
+        for (const unsigned char c : to_string(kernel.phase)) macro += static_cast<char>(std::toupper(c));
+        const auto definition =
+            fmt::format("#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == {}\n#define {} {}\n#endif\n", kernel.image, macro, kernel.name);
+        CAPTURE(definition);
+        CHECK(program.source.find(definition) != std::string::npos);
+    }
+    const auto shared = program.kernels.back().image;
+    CHECK(program.kernels.back().phase == Phase::finish_forward);
+    for (const auto& [image, kernels] : held) CHECK(kernels == (image == shared ? 2 : 1));
+    for (const auto& target : {Target{Backend::cpu, "x86-64-v3"}, Target{Backend::hip, "gfx942"}}) {
+        const auto other = generate(spec, target);
+        CHECK(images_of(other) == 1);
+        CHECK(other.source.find("TRIFOLD_IMAGE") == std::string::npos);
+    }
+    const auto joined = in_one_image(program);
+    CHECK(images_of(joined) == 1);
+    CHECK(joined.source == program.source);
+}
+
 TEST_CASE("a launch of all levels has a task for every front, and starts from tickets and flags of zero") {
     const auto program =
         generate({.block = 12, .horizon = 9, .batch = 2}, {Backend::cuda, "sm_90"}, {.schedule = "multi-stage", .variant = "dataflow"});

@@ -27,7 +27,7 @@ Project compiled_project(const Spec& spec, const std::vector<Target>& targets, c
     std::vector<KernelImage> images;
     for (const auto& program : gpu_export_programs(request)) {
         const auto binary = obtain(program);
-        images.push_back({binary.bytes, binary.compiler, binary.kernels});
+        images.push_back({binary.images.front(), binary.compiler, binary.kernels});
     }
     return Project(export_gpu_project(request, images));
 }

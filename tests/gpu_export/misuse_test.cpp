@@ -182,3 +182,8 @@ TEST_CASE(EXPORT_BACKEND " export: lists of targets") {
     refuse("cuda:native", "unknown architecture");
     refuse("hip:gfx000", "give one of hip:gfx906");
 }
+
+TEST_CASE(EXPORT_BACKEND " export: what is to be compiled is one image, whatever a Plan would make of it") {
+    const auto programs = gpu_export_programs(gpu_request({.block = 3, .horizon = 5}, "auto"));
+    for (const auto& program : programs) CHECK(images_of(program) == 1);
+}

@@ -70,7 +70,7 @@ void check_compiles(const Compiler& compiler, const Case& item) {
     CAPTURE(compiler.identity());
     CAPTURE(program.kernels.front().name);
     const auto compiled = compiler.compile(program.source, program.options);
-    check_resources(program, resources_of(program, compiled));
+    check_resources(program, resources_of(program, {compiled}));
     CHECK_MESSAGE(compiled.log.find("warning") == std::string::npos, compiled.log);
     const auto text = disassemble(compiled.bytes);
     if (text.empty()) return;

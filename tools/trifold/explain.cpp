@@ -155,10 +155,11 @@ std::string launches_text(const Program& program) {
         text += fmt::format("  {}\n", to_string(operation));
         for (std::size_t k = 0; k < launches.size(); ++k) {
             const auto& launch = launches[k];
-            const auto& [name, phase, shape] = program.kernels[launch.kernel];
+            const auto& kernel = program.kernels[launch.kernel];
+            const auto phase = kernel.phase;
             const bool finish = phase == Phase::finish_factor || phase == Phase::finish_forward;
             const bool mixed = std::ranges::find(mixed_phases, phase) != std::end(mixed_phases);
-            const auto which = shape.all_levels ? levels_text(program, phase) : fmt::format("level {}", launch.level.index);
+            const auto which = kernel.shape.all_levels ? levels_text(program, phase) : fmt::format("level {}", launch.level.index);
             const auto where = finish  ? std::string()
                                : mixed ? fmt::format(" round {}", launch.level.index)
                                        : fmt::format(" {}, {}", which, plural(launch.level.chains, "chain"));

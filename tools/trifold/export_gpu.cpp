@@ -11,7 +11,7 @@ namespace {
 
 KernelImage compiled(const Program& program) try {
     const auto binary = obtain(program);
-    return {binary.bytes, binary.compiler, binary.kernels};
+    return {binary.images.front(), binary.compiler, binary.kernels};
 } catch (const DeviceError& error) {
     throw DeviceError(fmt::format("{}; or give --no-binaries, and the project compiles its kernels where it is built", error.what()));
 }

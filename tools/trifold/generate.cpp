@@ -18,7 +18,7 @@ struct Options {
 };
 
 int run(const Options& options, bool json) {
-    const auto program = generate(options.spec.spec(), options.spec.target(), options.spec.tuning());
+    const auto program = in_one_image(generate(options.spec.spec(), options.spec.target(), options.spec.tuning()));
     const auto directory = formats::make_directory(options.output);
     const auto backend = program.target.backend;
     Json report{{"name", unit_name(program)}, {"directory", directory.string()}, {"schedule", program.schedule.name}};
@@ -32,7 +32,7 @@ int run(const Options& options, bool json) {
     write("program", "program.json", to_json(program) + "\n");
     if (options.binaries) {
         const auto binary = obtain(program);
-        write("binary", unit_name(program) + binary_extension(backend), binary.bytes);
+        write("binary", unit_name(program) + binary_extension(backend), binary.images.front());
         write("log", unit_name(program) + ".log", binary.log);
         report["compiler"] = binary.compiler;
         report["cache"] = binary.cache_hit ? "hit" : "miss";
