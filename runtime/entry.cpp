@@ -150,9 +150,10 @@ EntryContent read_entry(const Descriptor& directory, const std::string& key) {
         const auto backend = parse_target(content.meta.target).backend;
         auto& binary = content.binary;
         (void)checked_file(directory, source_file(backend), meta, content.problem);
-        const std::size_t images = meta.value("images", 1);  // older entries have one
-        for (std::size_t image = 0; image < images; ++image)
-            binary.images.push_back(checked_file(directory, binary_file(backend, image), meta, content.problem));
+        const auto images = meta.value("images", std::size_t{1});  // older entries have one
+        do {
+            binary.images.push_back(checked_file(directory, binary_file(backend, binary.images.size()), meta, content.problem));
+        } while (binary.images.size() < images && content.problem.empty());
         binary.log = checked_file(directory, "log.txt", meta, content.problem);
         binary.compiler = content.meta.compiler;
         binary.kernels = content.meta.kernels;

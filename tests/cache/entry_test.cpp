@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <nlohmann/json.hpp>
+
 #include "runtime/cache.hpp"
 #include "tests/cache/unit.hpp"
 
@@ -119,6 +121,21 @@ TEST_CASE_FIXTURE(Fixture, "a meta.json of any other shape makes a miss") {
     for (const auto& shape : shapes) {
         publish();
         replace(entry / "meta.json", shape);
+        check_bad();
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a well-sealed meta.json that speaks of images which are not there makes a miss") {
+    for (const nlohmann::json& images :
+         {nlohmann::json(3), nlohmann::json(std::int64_t{1} << 60), nlohmann::json(-1), nlohmann::json("two")}) {
+        publish();
+        auto meta = nlohmann::json::parse(read_file(entry / "meta.json").value());
+        CHECK(meta.at("images") == 2);
+        meta["images"] = images;
+        meta.erase("sha256");
+        meta["sha256"] = sha256(meta.dump());
+        replace(entry / "meta.json", meta.dump(2) + "\n");
+        CAPTURE(images.dump());
         check_bad();
     }
 }
