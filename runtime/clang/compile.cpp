@@ -92,7 +92,8 @@ std::shared_ptr<clang::CompilerInvocation> invocation(const std::vector<std::str
     clang::driver::Driver driver("clang", llvm::sys::getDefaultTargetTriple(), diagnostics, "trifold");
     driver.setCheckInputsExist(false);
     std::vector<const char*> arguments{"clang"};
-    for (const auto& option : options) arguments.push_back(option.c_str());
+    // What -O2 adds takes Clang a sixth of its time and makes register tiles no faster; other compilers need it.
+    for (const auto& option : options) arguments.push_back(option == "-O2" ? "-O1" : option.c_str());
     const auto& language = language_of(options);
     arguments.insert(arguments.end(), language.words.begin(), language.words.end());
     for (const char* word : {"-c", "-o", "kernel.o", language.file}) arguments.push_back(word);
