@@ -223,10 +223,9 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
 }
 
 void assign_images(std::vector<Kernel>& kernels) {
-    constexpr std::array long_ones{Phase::factor_wide, Phase::factor,   Phase::factor_forward,
-                                   Phase::forward,     Phase::backward, Phase::inverse};
+    constexpr std::array slow{Phase::factor_wide, Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward, Phase::inverse};
     std::size_t images = 0;
-    const auto takes_long = [&](const Kernel& kernel) { return std::ranges::find(long_ones, kernel.phase) != long_ones.end(); };
+    const auto takes_long = [&](const Kernel& kernel) { return std::ranges::find(slow, kernel.phase) != slow.end(); };
     for (auto& kernel : kernels)
         if (takes_long(kernel)) kernel.image = images++;
     for (auto& kernel : kernels)
