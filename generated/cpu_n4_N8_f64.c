@@ -122,6 +122,7 @@ typedef struct {
 #define TRIFOLD_FETCH_LINES 0
 #define TRIFOLD_FETCH_COLUMNS 4
 #define TRIFOLD_FILL 0
+#define TRIFOLD_FRONTS_HAVE_PRODUCTS 0
 #define TRIFOLD_SCRATCH_BYTES 256
 #define TRIFOLD_SIZEOF_ARGS 176
 #define TRIFOLD_SIZEOF_LEVEL 208
@@ -631,21 +632,31 @@ INLINE integer tile_height(integer strips) {
     return VECTORS >= 2 && strips >= 2 ? 2 : 1;
 }
 
-#define TILE(NAME)                              \
-    do {                                        \
-        if (what == CLOSE)                      \
-            close_##NAME(p, strip, j);          \
-        else                                    \
-            NAME(p, strip, j, what == OPEN);    \
+/* What is never called is never compiled. Three strips are closed at once where the first tile of six or more has left them. Where few
+ * strips are taken one by one and products end a chain, not each front, tiles of several strips are those on the diagonal. */
+enum {
+    CLOSES_THREE = VECTORS >= 6,
+    RARE_PRODUCTS = FEW_STRIPS && !TRIFOLD_FRONTS_HAVE_PRODUCTS,
+    ONE_BY_ONE = RARE_PRODUCTS && VECTORS <= 4 && n % LANES == 0
+};
+
+#define TILE(NAME, OPENS, CLOSES)                    \
+    do {                                             \
+        if (what == CLOSE && CLOSES)                 \
+            close_##NAME(p, strip, j);               \
+        else if (what != CLOSE && OPENS)             \
+            NAME(p, strip, j, what == OPEN);         \
+        else                                         \
+            __builtin_trap();                        \
     } while (0)
-#define TILE_OF_HEIGHT(NAME)                    \
-    do {                                        \
-        if (VECTORS >= 3 && height == 3)        \
-            TILE(NAME##3);                      \
-        else if (VECTORS >= 2 && height == 2)   \
-            TILE(NAME##2);                      \
-        else                                    \
-            TILE(NAME##1);                      \
+#define TILE_OF_HEIGHT(NAME)                      \
+    do {                                          \
+        if (VECTORS >= 3 && height == 3)          \
+            TILE(NAME##3, !ONE_BY_ONE, CLOSES_THREE); \
+        else if (VECTORS >= 2 && height == 2)     \
+            TILE(NAME##2, !ONE_BY_ONE, 1);        \
+        else                                      \
+            TILE(NAME##1, 1, 1);                  \
     } while (0)
 
 /* The tiles of `height` strips at the pivot tile's columns j .. j + LANES - 1. */
@@ -678,7 +689,11 @@ NOINLINE void subtract_product(real* target, int add, const real* a, const real*
                      .before = a,
                      .multipliers = b,
                      .upper = shape & UPPER_LEFT ? LANES : 0};
-    for (integer v = 0; v < VECTORS; ++v) panel_strips(&p, shape & LOWER ? v : 0, VECTORS, v * LANES, WHOLE);
+    for (integer v = 0; v < VECTORS; ++v) {
+        const integer first = shape & LOWER ? v : 0;
+        if (!RARE_PRODUCTS) panel_strips(&p, first, VECTORS, v * LANES, WHOLE);
+        for (integer strip = first; RARE_PRODUCTS && strip < VECTORS; ++strip) panel_tiles(&p, strip, 1, v * LANES, WHOLE);
+    }
 }
 
 /* Variant "tile": the tiles that begin on the diagonal. Their later columns have the first half of their first strip above it, where nobody
@@ -873,11 +888,11 @@ typedef struct {
     int left_open;
 } backlog;
 
-/* Few strips are taken one by one, in line: more pieces between the pivots, and what the pivots have in registers stays there. */
-INLINE void work_off(backlog* b, integer left, const int single) {
+/* Few strips are taken one by one: more pieces between the pivots, where they are in line: what the pivots have in registers stays there. */
+INLINE void work_off(backlog* b, integer left, const int in_line) {
     while (b->left > left) {
-        const integer height = single ? 1 : tile_height(VECTORS - b->strip);
-        if (single)
+        const integer height = FEW_STRIPS ? 1 : tile_height(VECTORS - b->strip);
+        if (in_line)
             panel_tile(1, WIDTH, b->p, b->strip, b->j, b->left_open);
         else
             panel_tiles(b->p, b->strip, height, b->j, b->left_open ? OPEN : WHOLE);
@@ -886,6 +901,27 @@ INLINE void work_off(backlog* b, integer left, const int single) {
         b->strip = 0;
         ++b->p;
     }
+}
+
+enum { EARLY = FEW_STRIPS ? 2 : 0 }; /* pivots whose share of other work comes before the first, which waits for its sums */
+
+/* Pivot k of a tile; gives the next one. */
+INLINE real pivot_step(const int W, const int k, real d, real floor, vec* c, vec* diagonal, real* reciprocal, real* unit, real* l) {
+    (*diagonal)[k] = d;
+    d = floor > d ? floor : d;
+    const real inverse = 1 / d, root = square_root(d), scale = root * inverse;
+    reciprocal[k] = scale;
+    if (k + 1 < W) {
+        const real next = c[k][k + 1];
+        d = c[k + 1][k + 1] - next * next * inverse;
+    }
+    const vec multiplier = c[k] * spread(inverse);
+    store(unit + k * LANES, multiplier);
+    UNROLL for (int w = k + 1; w < W; ++w) c[w] -= multiplier * spread(c[k][w]);
+    c[k] *= spread(scale);
+    c[k][k] = root;
+    store(l + k * LANES, c[k]);
+    return d;
 }
 
 /* Cholesky of the W by W tile at column j. The pivots go to `raw`, for a test afterwards; those below the floor
@@ -897,30 +933,28 @@ INLINE void work_off(backlog* b, integer left, const int single) {
 INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
     real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
     const unsigned count = (unsigned)others->left;
-    const int early = FEW_STRIPS ? 2 : 0; /* pieces for so many pivots before the first, which waits for its sums */
     vec c[LANES], diagonal = spread(1); /* ones change no outcome where a block ends */
-    if (early) work_off(others, count * (unsigned)(W - early) / W, FEW_STRIPS);
+    if (EARLY) work_off(others, count * (unsigned)(W - EARLY) / W, 0);
     load_tile(1, W, c, l);
     real d = c[0][0];
-    UNROLL for (int k = 0; k < W; ++k) {
-        diagonal[k] = d;
-        d = floor > d ? floor : d;
-        const real inverse = 1 / d, root = square_root(d), scale = root * inverse;
-        reciprocal[k] = scale;
-        if (k + 1 < W) {
-            const real next = c[k][k + 1];
-            d = c[k + 1][k + 1] - next * next * inverse;
-        }
-        const vec multiplier = c[k] * spread(inverse);
-        store(unit + k * LANES, multiplier);
-        UNROLL for (int w = k + 1; w < W; ++w) c[w] -= multiplier * spread(c[k][w]);
-        c[k] *= spread(scale);
-        c[k][k] = root;
-        store(l + k * LANES, c[k]);
-        if (VECTORS > 1 && k % 2 == 1 && k + 1 + early < W) work_off(others, count * (unsigned)(W - 1 - early - k) / W, FEW_STRIPS);
+    /* Written out for k, k + 1: the compiler would copy what stands between them to every turn of a loop before it finds it empty. */
+#define TWO_PIVOTS(k)                                                                                                    \
+    if (k < LANES && k < W) {                                                                                            \
+        d = pivot_step(W, k, d, floor, c, &diagonal, reciprocal, unit, l);                                               \
+        if (k + 1 < W) d = pivot_step(W, k + 1, d, floor, c, &diagonal, reciprocal, unit, l);                            \
+        if (VECTORS > 1 && k + 2 + EARLY < LANES && k + 2 + EARLY < W)                                                   \
+            work_off(others, count * (unsigned)(W - 2 - EARLY - k) / W, FEW_STRIPS);                                     \
     }
+    TWO_PIVOTS(0)
+    TWO_PIVOTS(2)
+    TWO_PIVOTS(4)
+    TWO_PIVOTS(6)
+    TWO_PIVOTS(8)
+    TWO_PIVOTS(10)
+    TWO_PIVOTS(12)
+    TWO_PIVOTS(14)
     store(raw + j, diagonal);
-    work_off(others, 0, FEW_STRIPS);
+    work_off(others, 0, 0);
 }
 
 #define PIVOT_TILE(W, NAME)                                                                          \
@@ -981,7 +1015,7 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
         panel_strips(&rows, top, VECTORS, j, v > 0 ? WHOLE : CLOSE);
     }
     backlog last = {borders, (VECTORS - 1) * LANES, 0, strips, 0};
-    work_off(&last, 0, FEW_STRIPS && TAIL == 0);
+    work_off(&last, 0, 0);
 }
 
 /* ---- the test of the pivots and their logarithms ---- */

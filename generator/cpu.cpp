@@ -134,7 +134,9 @@ std::string constants(const Program& program) {
         const auto [lines, columns] = fetch(spec, target);
         define("FETCH_LINES", lines);
         define("FETCH_COLUMNS", columns);
-        define("FILL", buffer(program, "behind").bytes > 0 ? 1 : 0);
+        const bool fill = buffer(program, "behind").bytes > 0;
+        define("FILL", fill ? 1 : 0);
+        define("FRONTS_HAVE_PRODUCTS", fill || has_kernel(program, Phase::inverse) ? 1 : 0);
     }
     define("SCRATCH_BYTES", program.variant.scratch_bytes);
     define("SIZEOF_ARGS", sizeof(trifold_args));

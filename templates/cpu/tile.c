@@ -226,21 +226,31 @@ INLINE integer tile_height(integer strips) {
     return VECTORS >= 2 && strips >= 2 ? 2 : 1;
 }
 
-#define TILE(NAME)                              \
-    do {                                        \
-        if (what == CLOSE)                      \
-            close_##NAME(p, strip, j);          \
-        else                                    \
-            NAME(p, strip, j, what == OPEN);    \
+/* What is never called is never compiled. Three strips are closed at once where the first tile of six or more has left them. Where few
+ * strips are taken one by one and products end a chain, not each front, tiles of several strips are those on the diagonal. */
+enum {
+    CLOSES_THREE = VECTORS >= 6,
+    RARE_PRODUCTS = FEW_STRIPS && !TRIFOLD_FRONTS_HAVE_PRODUCTS,
+    ONE_BY_ONE = RARE_PRODUCTS && VECTORS <= 4 && n % LANES == 0
+};
+
+#define TILE(NAME, OPENS, CLOSES)                    \
+    do {                                             \
+        if (what == CLOSE && CLOSES)                 \
+            close_##NAME(p, strip, j);               \
+        else if (what != CLOSE && OPENS)             \
+            NAME(p, strip, j, what == OPEN);         \
+        else                                         \
+            __builtin_trap();                        \
     } while (0)
-#define TILE_OF_HEIGHT(NAME)                    \
-    do {                                        \
-        if (VECTORS >= 3 && height == 3)        \
-            TILE(NAME##3);                      \
-        else if (VECTORS >= 2 && height == 2)   \
-            TILE(NAME##2);                      \
-        else                                    \
-            TILE(NAME##1);                      \
+#define TILE_OF_HEIGHT(NAME)                      \
+    do {                                          \
+        if (VECTORS >= 3 && height == 3)          \
+            TILE(NAME##3, !ONE_BY_ONE, CLOSES_THREE); \
+        else if (VECTORS >= 2 && height == 2)     \
+            TILE(NAME##2, !ONE_BY_ONE, 1);        \
+        else                                      \
+            TILE(NAME##1, 1, 1);                  \
     } while (0)
 
 /* The tiles of `height` strips at the pivot tile's columns j .. j + LANES - 1. */
@@ -273,5 +283,9 @@ NOINLINE void subtract_product(real* target, int add, const real* a, const real*
                      .before = a,
                      .multipliers = b,
                      .upper = shape & UPPER_LEFT ? LANES : 0};
-    for (integer v = 0; v < VECTORS; ++v) panel_strips(&p, shape & LOWER ? v : 0, VECTORS, v * LANES, WHOLE);
+    for (integer v = 0; v < VECTORS; ++v) {
+        const integer first = shape & LOWER ? v : 0;
+        if (!RARE_PRODUCTS) panel_strips(&p, first, VECTORS, v * LANES, WHOLE);
+        for (integer strip = first; RARE_PRODUCTS && strip < VECTORS; ++strip) panel_tiles(&p, strip, 1, v * LANES, WHOLE);
+    }
 }
