@@ -642,9 +642,9 @@ enum {
 
 #define TILE(NAME, OPENS, CLOSES)                    \
     do {                                             \
-        if (what == CLOSE && CLOSES)                 \
+        if (CLOSES && what == CLOSE)                 \
             close_##NAME(p, strip, j);               \
-        else if (what != CLOSE && OPENS)             \
+        else if (OPENS && what != CLOSE)             \
             NAME(p, strip, j, what == OPEN);         \
         else                                         \
             __builtin_trap();                        \
@@ -888,7 +888,9 @@ typedef struct {
     int left_open;
 } backlog;
 
-/* Few strips are taken one by one: more pieces between the pivots, where they are in line: what the pivots have in registers stays there. */
+/* Few strips are taken one by one: more pieces between the pivots. There they are in line, so that what the pivots have in registers stays
+ * there; elsewhere only in small blocks, where a call would count, since each takes long to compile. */
+enum { IN_LINE = FEW_STRIPS && VECTORS <= 2 };
 INLINE void work_off(backlog* b, integer left, const int in_line) {
     while (b->left > left) {
         const integer height = FEW_STRIPS ? 1 : tile_height(VECTORS - b->strip);
@@ -934,7 +936,7 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
     const unsigned count = (unsigned)others->left;
     vec c[LANES], diagonal = spread(1); /* ones change no outcome where a block ends */
-    if (EARLY) work_off(others, count * (unsigned)(W - EARLY) / W, 0);
+    if (EARLY) work_off(others, count * (unsigned)(W - EARLY) / W, IN_LINE);
     load_tile(1, W, c, l);
     real d = c[0][0];
     /* Written out for k, k + 1: the compiler would copy what stands between them to every turn of a loop before it finds it empty. */
@@ -954,7 +956,7 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     TWO_PIVOTS(12)
     TWO_PIVOTS(14)
     store(raw + j, diagonal);
-    work_off(others, 0, 0);
+    work_off(others, 0, IN_LINE);
 }
 
 #define PIVOT_TILE(W, NAME)                                                                          \
@@ -1015,7 +1017,7 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
         panel_strips(&rows, top, VECTORS, j, v > 0 ? WHOLE : CLOSE);
     }
     backlog last = {borders, (VECTORS - 1) * LANES, 0, strips, 0};
-    work_off(&last, 0, 0);
+    work_off(&last, 0, IN_LINE && TAIL == 0);
 }
 
 /* ---- the test of the pivots and their logarithms ---- */

@@ -236,9 +236,9 @@ enum {
 
 #define TILE(NAME, OPENS, CLOSES)                    \
     do {                                             \
-        if (what == CLOSE && CLOSES)                 \
+        if (CLOSES && what == CLOSE)                 \
             close_##NAME(p, strip, j);               \
-        else if (what != CLOSE && OPENS)             \
+        else if (OPENS && what != CLOSE)             \
             NAME(p, strip, j, what == OPEN);         \
         else                                         \
             __builtin_trap();                        \
