@@ -632,22 +632,22 @@ INLINE integer tile_height(integer strips) {
     return VECTORS >= 2 && strips >= 2 ? 2 : 1;
 }
 
-/* What is never called is never compiled. Three strips are closed at once where the first tile of six or more has left them. Where few
- * strips are taken one by one and products end a chain, not each front, tiles of several strips are those on the diagonal. */
+/* What nothing calls is not compiled, so these come first in conditions: compilers leave out what a constant rules out there.
+ * Three strips are closed at once only where the first tile of six or more has left them. Up to four whole strips, taken one by one, need
+ * taller tiles only on the diagonal, if products end a chain and not each front. */
 enum {
     CLOSES_THREE = VECTORS >= 6,
-    RARE_PRODUCTS = FEW_STRIPS && !TRIFOLD_FRONTS_HAVE_PRODUCTS,
-    ONE_BY_ONE = RARE_PRODUCTS && VECTORS <= 4 && n % LANES == 0
+    ONE_BY_ONE = FEW_STRIPS && !TRIFOLD_FRONTS_HAVE_PRODUCTS && VECTORS <= 4 && n % LANES == 0
 };
 
-#define TILE(NAME, OPENS, CLOSES)                    \
-    do {                                             \
-        if (CLOSES && what == CLOSE)                 \
-            close_##NAME(p, strip, j);               \
-        else if (OPENS && what != CLOSE)             \
-            NAME(p, strip, j, what == OPEN);         \
-        else                                         \
-            __builtin_trap();                        \
+#define TILE(NAME, OPENS, CLOSES)                 \
+    do {                                          \
+        if (CLOSES && what == CLOSE)              \
+            close_##NAME(p, strip, j);            \
+        else if (OPENS && what != CLOSE)          \
+            NAME(p, strip, j, what == OPEN);      \
+        else                                      \
+            __builtin_trap();                     \
     } while (0)
 #define TILE_OF_HEIGHT(NAME)                      \
     do {                                          \
@@ -674,7 +674,7 @@ INLINE void panel_tiles(const panel* p, integer strip, integer height, integer j
 
 INLINE void panel_strips(const panel* p, integer first, integer end, integer j, const work what) {
     for (integer v = first, height; v < end; v += height) {
-        height = tile_height(end - v);
+        height = ONE_BY_ONE && what == WHOLE ? 1 : tile_height(end - v);
         panel_tiles(p, v, height, j, what);
     }
 }
@@ -689,11 +689,7 @@ NOINLINE void subtract_product(real* target, int add, const real* a, const real*
                      .before = a,
                      .multipliers = b,
                      .upper = shape & UPPER_LEFT ? LANES : 0};
-    for (integer v = 0; v < VECTORS; ++v) {
-        const integer first = shape & LOWER ? v : 0;
-        if (!RARE_PRODUCTS) panel_strips(&p, first, VECTORS, v * LANES, WHOLE);
-        for (integer strip = first; RARE_PRODUCTS && strip < VECTORS; ++strip) panel_tiles(&p, strip, 1, v * LANES, WHOLE);
-    }
+    for (integer v = 0; v < VECTORS; ++v) panel_strips(&p, shape & LOWER ? v : 0, VECTORS, v * LANES, WHOLE);
 }
 
 /* Variant "tile": the tiles that begin on the diagonal. Their later columns have the first half of their first strip above it, where nobody
@@ -939,7 +935,8 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     if (EARLY) work_off(others, count * (unsigned)(W - EARLY) / W, IN_LINE);
     load_tile(1, W, c, l);
     real d = c[0][0];
-    /* Written out for k, k + 1: the compiler would copy what stands between them to every turn of a loop before it finds it empty. */
+    /* Not a loop: the compiler would copy the work in line to every turn of it before it finds most of them without any. LANES is in the
+     * conditions because it is a constant when they are read, which W is not. */
 #define TWO_PIVOTS(k)                                                                                                    \
     if (k < LANES && k < W) {                                                                                            \
         d = pivot_step(W, k, d, floor, c, &diagonal, reciprocal, unit, l);                                               \
@@ -955,6 +952,7 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     TWO_PIVOTS(10)
     TWO_PIVOTS(12)
     TWO_PIVOTS(14)
+#undef TWO_PIVOTS
     store(raw + j, diagonal);
     work_off(others, 0, IN_LINE);
 }

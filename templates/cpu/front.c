@@ -68,7 +68,8 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     if (EARLY) work_off(others, count * (unsigned)(W - EARLY) / W, IN_LINE);
     load_tile(1, W, c, l);
     real d = c[0][0];
-    /* Written out for k, k + 1: the compiler would copy what stands between them to every turn of a loop before it finds it empty. */
+    /* Not a loop: the compiler would copy the work in line to every turn of it before it finds most of them without any. LANES is in the
+     * conditions because it is a constant when they are read, which W is not. */
 #define TWO_PIVOTS(k)                                                                                                    \
     if (k < LANES && k < W) {                                                                                            \
         d = pivot_step(W, k, d, floor, c, &diagonal, reciprocal, unit, l);                                               \
@@ -84,6 +85,7 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     TWO_PIVOTS(10)
     TWO_PIVOTS(12)
     TWO_PIVOTS(14)
+#undef TWO_PIVOTS
     store(raw + j, diagonal);
     work_off(others, 0, IN_LINE);
 }
