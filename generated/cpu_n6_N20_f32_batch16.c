@@ -67,11 +67,11 @@ typedef struct {
 /* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
  * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;                             /* level number, from 0; where one launch has all levels: its Start, device/dataflow.cuh */
-    trifold_int base, scale, size;                 /* remaining blocks */
-    trifold_int next_base, next_scale, next_size;  /* remaining blocks of the next level; next_size is 0 at the last one */
-    trifold_int coupling, next_coupling;           /* first block of this and the next level's couplings in their buffer; level 0 reads E */
-    trifold_int chains, runs;                      /* chains of all runs together; runs in use */
+    trifold_int index;             /* level number, from 0; where one launch has all levels: its Start, device/dataflow.cuh */
+    trifold_int base, scale, size; /* remaining blocks */
+    trifold_int next_base, next_scale, next_size; /* remaining blocks of the next level; next_size is 0 at the last one */
+    trifold_int coupling, next_coupling;          /* first block of this and the next level's couplings in their buffer; level 0 reads E */
+    trifold_int chains, runs;                     /* chains of all runs together; runs in use */
     trifold_run run[3];
 } trifold_level;
 
@@ -95,20 +95,20 @@ typedef struct {
 } trifold_refined;
 
 typedef struct {
-    const void* d;           /* D; strides are constants of the unit */
-    const void* e;           /* E */
-    const void* b;           /* input of a sweep */
-    void* x;                 /* output of a sweep; may be b */
+    const void* d; /* D; strides are constants of the unit */
+    const void* e; /* E */
+    const void* b; /* input of a sweep */
+    void* x;       /* output of a sweep; may be b */
     trifold_strides b_strides, x_strides;
-    trifold_int columns;     /* right-hand sides of this call, 1 .. TRIFOLD_RHS */
-    trifold_int members;     /* active capacity of this call, 1 .. TRIFOLD_BATCH */
-    const void* diagonal;    /* added to the diagonal, [batch][N][n]; may be null */
-    const void* shift;       /* added to every diagonal entry, [batch]; may be null */
-    const int* active;       /* [batch], 0 skips the member; may be null */
-    double pivot_floor;      /* relative to the largest diagonal entry of the block as loaded; 0: none */
-    void* inverse_diagonal;  /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
-    void* inverse_coupling;  /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
-    void* workspace;         /* factor, slots and results; offsets are constants of the unit */
+    trifold_int columns;      /* right-hand sides of this call, 1 .. TRIFOLD_RHS */
+    trifold_int members;      /* active capacity of this call, 1 .. TRIFOLD_BATCH */
+    const void* diagonal;     /* added to the diagonal, [batch][N][n]; may be null */
+    const void* shift;        /* added to every diagonal entry, [batch]; may be null */
+    const int* active;        /* [batch], 0 skips the member; may be null */
+    double pivot_floor;       /* relative to the largest diagonal entry of the block as loaded; 0: none */
+    void* inverse_diagonal;   /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
+    void* inverse_coupling;   /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
+    void* workspace;          /* factor, slots and results; offsets are constants of the unit */
     trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
 } trifold_args;
 

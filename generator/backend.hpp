@@ -1,7 +1,6 @@
 #pragma once
 #include <string>
-
-#include "generator/program.hpp"
+#include <trifold/program.hpp>
 
 namespace trifold {
 
@@ -38,7 +37,7 @@ std::string emit(const Program& program);
 std::string emit_prologue(const Program& program);
 /// What the templates call the kernel of a phase; defined as its name where the Program has it.
 std::string kernel_macro(Phase phase);
-/// `name` as listed in templates/, such as "args.h" or "cpu/factor.c"; embedded at build time.
+/// `name` as listed in templates/, such as "cpu/factor.c", or "args.h" of generator/trifold; embedded at build time.
 std::string_view template_text(std::string_view name);
 
 }  // namespace trifold

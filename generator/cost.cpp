@@ -1,12 +1,10 @@
-#include "generator/cost.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
 #include <queue>
-
-#include "generator/error.hpp"
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
 
 namespace trifold {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <trifold/error.hpp>
 
 #include "generator/backend.hpp"
 #include "generator/cpu_lanes.hpp"
-#include "generator/error.hpp"
 #include "generator/mixed.hpp"
 
 namespace trifold::cpu {

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
+
 #include "generator/mixed.hpp"
 
 namespace trifold::cpu {

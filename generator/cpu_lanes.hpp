@@ -1,8 +1,7 @@
 #pragma once
 #include <string>
+#include <trifold/program.hpp>
 #include <vector>
-
-#include "generator/program.hpp"
 
 /// CPU variant "lanes": one member in each lane of a vector, so that every operation of the scalar algorithm is a vector
 /// operation. For batches of small blocks.

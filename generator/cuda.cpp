@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <trifold/error.hpp>
 
 #include "generator/cuda_plan.hpp"
 #include "generator/cuda_tiles.hpp"
-#include "generator/error.hpp"
 #include "generator/mixed.hpp"
 
 namespace trifold::cuda {

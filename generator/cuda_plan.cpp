@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <trifold/error.hpp>
 
 #include "generator/cuda_tiles.hpp"
-#include "generator/error.hpp"
 
 namespace trifold::cuda {
 namespace {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <trifold/program.hpp>
 
 #include "generator/cuda_plan.hpp"
-#include "generator/program.hpp"
 
 namespace trifold::cuda::tiles {
 namespace {

@@ -1,9 +1,8 @@
 #pragma once
 #include <string>
-
-#include "generator/schedule.hpp"
-#include "generator/spec.hpp"
-#include "generator/target.hpp"
+#include <trifold/schedule.hpp>
+#include <trifold/spec.hpp>
+#include <trifold/target.hpp>
 
 /// Variant "tile-dataflow": blocks of several square tiles of a given edge, all levels in one launch, a task a tile.
 namespace trifold::cuda::tiles {

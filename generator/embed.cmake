@@ -1,7 +1,13 @@
-# Writes OUTPUT, a C++ source that holds every file of INPUTS (relative to ROOT) as text: cmake -D... -P embed.cmake
+# Writes OUTPUT, a C++ source that holds every file of INPUTS as text, known by its path relative to ROOT or, where that is absolute, by its
+# last part: cmake -D... -P embed.cmake
 set(entries "")
 foreach(path IN LISTS INPUTS)
-    file(READ "${ROOT}/${path}" text)
+    if(IS_ABSOLUTE "${path}")
+        file(READ "${path}" text)
+        get_filename_component(path "${path}" NAME)
+    else()
+        file(READ "${ROOT}/${path}" text)
+    endif()
     # String literals may be limited to 64 KiB; adjacent ones join.
     string(LENGTH "${text}" length)
     set(pieces "")
@@ -17,8 +23,9 @@ file(WRITE "${OUTPUT}" "#include <map>
 #include <string>
 #include <string_view>
 
+#include <trifold/error.hpp>
+
 #include \"generator/backend.hpp\"
-#include \"generator/error.hpp\"
 
 namespace trifold {
 

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <trifold/error.hpp>
 
 #include "generator/backend.hpp"
-#include "generator/error.hpp"
 #include "generator/mixed.hpp"
 
 namespace trifold {

@@ -1,8 +1,7 @@
 #pragma once
 #include <cstddef>
+#include <trifold/program.hpp>
 #include <vector>
-
-#include "generator/program.hpp"
 
 namespace trifold {
 

@@ -1,8 +1,8 @@
 #include "generator/memory.hpp"
 
 #include <algorithm>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "generator/mixed.hpp"
 
 namespace trifold {

@@ -1,9 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <trifold/program.hpp>
 #include <vector>
-
-#include "generator/program.hpp"
 
 namespace trifold {
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <string>
-
-#include "generator/program.hpp"
+#include <trifold/program.hpp>
 
 namespace trifold {
 

@@ -1,14 +1,13 @@
-#include "generator/program.hpp"
-
 #include <fmt/format.h>
 #include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
+#include <trifold/program.hpp>
 
 #include "generator/backend.hpp"
-#include "generator/cost.hpp"
-#include "generator/error.hpp"
 #include "generator/launches.hpp"
 #include "generator/memory.hpp"
 #include "generator/mixed.hpp"

@@ -1,5 +1,3 @@
-#include "generator/schedule.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,8 +5,8 @@
 #include <charconv>
 #include <functional>
 #include <numeric>
-
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
+#include <trifold/schedule.hpp>
 
 namespace trifold {
 namespace {

@@ -1,11 +1,9 @@
-#include "generator/spec.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
+#include <trifold/spec.hpp>
 
 namespace trifold {
 namespace {

@@ -1,13 +1,11 @@
-#include "generator/target.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <span>
-
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
+#include <trifold/target.hpp>
 
 namespace trifold {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <trifold/cost.hpp>
 
 #include "generator/backend.hpp"
-#include "generator/cost.hpp"
 
 namespace trifold {
 namespace {

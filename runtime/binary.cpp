@@ -1,5 +1,3 @@
-#include "runtime/binary.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,13 +6,14 @@
 #include <map>
 #include <mutex>
 #include <system_error>
+#include <trifold/binary.hpp>
+#include <trifold/error.hpp>
 
 #include "runtime/cache.hpp"
 #include "runtime/compiler.hpp"
 #include "runtime/dump.hpp"
 #include "runtime/elf.hpp"
 #include "runtime/entry.hpp"
-#include "runtime/error.hpp"
 #include "runtime/log.hpp"
 #include "runtime/resources.hpp"
 #include "runtime/switches.hpp"

@@ -1,13 +1,12 @@
 #include <fmt/format.h>
+#include <trifold/trifold.h>
 
 #include <algorithm>
 #include <functional>
 #include <new>
 #include <span>
 #include <string>
-
-#include "runtime/trifold.h"
-#include "runtime/trifold.hpp"
+#include <trifold/trifold.hpp>
 
 using namespace trifold;
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <trifold/binary.hpp>
 #include <vector>
 
-#include "runtime/binary.hpp"
 #include "runtime/files.hpp"
 
 namespace trifold {

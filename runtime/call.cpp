@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
 
 namespace trifold {
 namespace {

@@ -2,8 +2,7 @@
 #include <array>
 #include <span>
 #include <string_view>
-
-#include "generator/program.hpp"
+#include <trifold/program.hpp>
 
 namespace trifold {
 

@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <trifold/error.hpp>
+
 #include "runtime/compiler.hpp"
-#include "runtime/error.hpp"
 #include "runtime/files.hpp"
 #include "runtime/switches.hpp"
 

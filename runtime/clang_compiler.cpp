@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <mutex>
+#include <trifold/error.hpp>
 
 #include "runtime/clang/plugin.h"
 #include "runtime/compiler.hpp"
-#include "runtime/error.hpp"
 #include "runtime/files.hpp"
 #include "runtime/log.hpp"
 #include "runtime/switches.hpp"

@@ -5,8 +5,8 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <trifold/error.hpp>
 
-#include "runtime/error.hpp"
 #include "runtime/log.hpp"
 #include "runtime/switches.hpp"
 

@@ -1,9 +1,9 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <trifold/program.hpp>
 #include <vector>
 
-#include "generator/program.hpp"
 #include "runtime/environment.hpp"
 
 namespace trifold {

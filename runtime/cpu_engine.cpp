@@ -8,11 +8,10 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "generator/operands.hpp"
 #include "runtime/engine.hpp"
-#include "runtime/error.hpp"
 #include "runtime/pool.hpp"
 
 namespace trifold {

@@ -6,8 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
-
-#include "runtime/error.hpp"
+#include <trifold/error.hpp>
 
 namespace trifold::gpu {
 namespace {

@@ -1,14 +1,12 @@
-#include "runtime/device.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <trifold/device.hpp>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
-#include "runtime/error.hpp"
 #include "runtime/gpu.hpp"
 
 namespace trifold {

@@ -1,8 +1,7 @@
 #pragma once
 #include <string>
 #include <string_view>
-
-#include "runtime/binary.hpp"
+#include <trifold/binary.hpp>
 
 namespace trifold {
 

@@ -1,10 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <trifold/solver.hpp>
 
 #include "runtime/call.hpp"
 #include "runtime/plan_state.hpp"
-#include "runtime/solver.hpp"
 
 namespace trifold {
 

@@ -1,8 +1,8 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <trifold/binary.hpp>
 
-#include "runtime/binary.hpp"
 #include "runtime/files.hpp"
 
 namespace trifold {

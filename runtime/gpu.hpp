@@ -1,8 +1,8 @@
 #pragma once
 #include <memory>
+#include <trifold/device.hpp>
 #include <vector>
 
-#include "runtime/device.hpp"
 #include "runtime/engine.hpp"
 
 /// All that the rest of the runtime sees of CUDA and HIP. In a build without one, everything but report() throws DeviceError.

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/error.hpp"
+#include <trifold/error.hpp>
 
 namespace trifold::gpu {
 namespace {

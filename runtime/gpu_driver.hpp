@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <trifold/target.hpp>
 #include <vector>
 
-#include "generator/target.hpp"
 #include "runtime/gpu.hpp"
 
 namespace trifold::gpu {

@@ -4,9 +4,8 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
-#include "runtime/error.hpp"
 #include "runtime/gpu.hpp"
 #include "runtime/gpu_graph.hpp"
 #include "runtime/gpu_module.hpp"

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <limits>
-
-#include "generator/error.hpp"
-#include "runtime/error.hpp"
+#include <trifold/error.hpp>
 
 namespace trifold::gpu {
 namespace {

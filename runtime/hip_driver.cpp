@@ -8,8 +8,7 @@
 
 #include <array>
 #include <cstdlib>
-
-#include "runtime/error.hpp"
+#include <trifold/error.hpp>
 
 namespace trifold::gpu {
 namespace {

@@ -5,9 +5,9 @@
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <trifold/error.hpp>
 
 #include "runtime/compiler.hpp"
-#include "runtime/error.hpp"
 #include "runtime/files.hpp"
 #include "runtime/switches.hpp"
 

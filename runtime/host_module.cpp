@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <system_error>
+#include <trifold/binary.hpp>
+#include <trifold/error.hpp>
 
-#include "runtime/binary.hpp"
-#include "runtime/error.hpp"
 #include "runtime/files.hpp"
 
 namespace trifold {

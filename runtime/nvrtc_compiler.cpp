@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 
 #include "runtime/compiler.hpp"
-#include "runtime/error.hpp"
 #include "runtime/files.hpp"
 #include "runtime/switches.hpp"
 
 #ifdef TRIFOLD_HAS_CUDA
 #include <nvrtc.h>
+
+#include <trifold/error.hpp>
 #endif
 
 namespace trifold {

@@ -1,11 +1,10 @@
-#include "runtime/plan.hpp"
-
 #include <fmt/format.h>
 
 #include <chrono>
+#include <trifold/error.hpp>
+#include <trifold/plan.hpp>
 #include <utility>
 
-#include "generator/error.hpp"
 #include "runtime/gpu.hpp"
 #include "runtime/log.hpp"
 #include "runtime/plan_state.hpp"

@@ -1,8 +1,7 @@
 #pragma once
 #include <memory>
+#include <trifold/plan.hpp>
 #include <vector>
-
-#include "runtime/plan.hpp"
 
 namespace trifold {
 

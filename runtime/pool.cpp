@@ -4,9 +4,7 @@
 
 #include <chrono>
 #include <system_error>
-
-#include "generator/error.hpp"
-#include "runtime/error.hpp"
+#include <trifold/error.hpp>
 
 namespace trifold {
 namespace {

@@ -1,9 +1,9 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <trifold/binary.hpp>
 #include <vector>
 
-#include "runtime/binary.hpp"
 #include "runtime/compiler.hpp"
 
 namespace trifold {

@@ -1,7 +1,6 @@
-#include "runtime/solver.hpp"
-
 #include <fmt/format.h>
 
+#include <trifold/solver.hpp>
 #include <type_traits>
 
 #include "runtime/solver_impl.hpp"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "runtime/gpu.hpp"
 
 namespace trifold {

@@ -1,9 +1,9 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <trifold/solver.hpp>
 
 #include "runtime/engine.hpp"
-#include "runtime/solver.hpp"
 
 namespace trifold {
 

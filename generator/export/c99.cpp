@@ -7,8 +7,8 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "generator/export/c99_parts.hpp"
 
 namespace trifold {

@@ -1,12 +1,12 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <trifold/error.hpp>
+#include <trifold/spec.hpp>
+#include <trifold/target.hpp>
 #include <vector>
 
-#include "generator/error.hpp"
 #include "generator/export/text.hpp"
-#include "generator/spec.hpp"
-#include "generator/target.hpp"
 
 namespace trifold {
 

@@ -3,9 +3,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <trifold/program.hpp>
 
 #include "generator/export/c99.hpp"
-#include "generator/program.hpp"
 
 namespace trifold {
 

@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
 
-#include "generator/cost.hpp"
-#include "generator/error.hpp"
 #include "generator/export/c99_parts.hpp"
 
 namespace trifold {

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <limits>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
 
 #include "generator/backend.hpp"
-#include "generator/cost.hpp"
-#include "generator/error.hpp"
 #include "generator/export/gpu_parts.hpp"
 #include "generator/export/text.hpp"
 

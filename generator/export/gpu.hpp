@@ -1,7 +1,8 @@
 #pragma once
+#include <trifold/program.hpp>
+#include <trifold/resources.hpp>
+
 #include "generator/export/text.hpp"
-#include "generator/program.hpp"
-#include "generator/resources.hpp"
 
 namespace trifold {
 

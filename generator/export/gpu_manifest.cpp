@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
+#include <trifold/cost.hpp>
 
-#include "generator/cost.hpp"
 #include "generator/export/gpu_parts.hpp"
 
 namespace trifold {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "generator/export/c99_parts.hpp"
 
 namespace trifold {

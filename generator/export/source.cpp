@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <trifold/program.hpp>
+
 #include "generator/backend.hpp"
 #include "generator/export/c99_parts.hpp"
 #include "generator/export/text.hpp"
-#include "generator/program.hpp"
 
 namespace trifold {
 namespace {

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
-
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
 
 namespace trifold {
 namespace {

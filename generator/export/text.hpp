@@ -2,8 +2,7 @@
 #include <map>
 #include <string>
 #include <string_view>
-
-#include "generator/spec.hpp"
+#include <trifold/spec.hpp>
 
 namespace trifold {
 

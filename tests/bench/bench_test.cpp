@@ -6,8 +6,8 @@
 #include <cmath>
 #include <set>
 #include <thread>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "tools/bench/floor.hpp"
 #include "tools/bench/statistics.hpp"
 #include "tools/bench/suites.hpp"

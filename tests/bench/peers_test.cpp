@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "tools/bench/peers/library.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"

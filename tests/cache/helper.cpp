@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <trifold/error.hpp>
 
 #include "runtime/cache.hpp"
-#include "runtime/error.hpp"
 #include "tests/cache/unit.hpp"
 
 using namespace trifold;

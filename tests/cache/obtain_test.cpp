@@ -6,11 +6,11 @@
 #include <atomic>
 #include <set>
 #include <thread>
+#include <trifold/error.hpp>
 
 #include "runtime/cache.hpp"
 #include "runtime/compiler.hpp"
 #include "runtime/environment.hpp"
-#include "runtime/error.hpp"
 #include "tests/cache/unit.hpp"
 
 using namespace trifold;

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <trifold/program.hpp>
 
-#include "generator/program.hpp"
 #include "runtime/files.hpp"
 
 namespace trifold::test {

@@ -7,9 +7,8 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
-#include "runtime/error.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
 #include "tools/trifold/solution.hpp"

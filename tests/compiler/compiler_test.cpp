@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <thread>
+#include <trifold/error.hpp>
 
 #include "runtime/elf.hpp"
-#include "runtime/error.hpp"
 #include "runtime/resources.hpp"
 #include "tests/cache/unit.hpp"
 

@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <trifold/schedule.hpp>
+#include <trifold/spec.hpp>
 #include <vector>
-
-#include "generator/schedule.hpp"
-#include "generator/spec.hpp"
 
 namespace trifold::test {
 

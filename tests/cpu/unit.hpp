@@ -3,9 +3,8 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <trifold/program.hpp>
 #include <vector>
-
-#include "generator/program.hpp"
 
 namespace trifold::test {
 

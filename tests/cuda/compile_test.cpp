@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <trifold/error.hpp>
+#include <trifold/program.hpp>
 
-#include "generator/error.hpp"
-#include "generator/program.hpp"
 #include "runtime/compiler.hpp"
 #include "runtime/elf.hpp"
-#include "runtime/error.hpp"
 #include "runtime/resources.hpp"
 
 using namespace trifold;

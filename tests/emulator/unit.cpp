@@ -100,7 +100,7 @@ std::shared_ptr<void> compile_unit(const std::string& source, Backend dialect, i
     const bool hip = dialect == Backend::hip;
     // args.h is part of the unit, and guards itself, so that the platform may come first.
     std::ofstream(unit + ".cpp")
-        << fmt::format("#define TRIFOLD_WAVE {}\n#include \"{}/templates/args.h\"\n#include \"{}/tests/emulator/{}.cuh\"\n", lanes,
+        << fmt::format("#define TRIFOLD_WAVE {}\n#include \"{}/generator/trifold/args.h\"\n#include \"{}/tests/emulator/{}.cuh\"\n", lanes,
                        TEST_ROOT, TEST_ROOT, hip ? "amdgcn" : "platform")
         << with_lines(source);
     // HIP's header needs Clang. Watched units are instrumented for the sanitizer of threads, which excludes those of the tests, but linked

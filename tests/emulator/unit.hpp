@@ -1,9 +1,9 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <trifold/program.hpp>
 #include <vector>
 
-#include "generator/program.hpp"
 #include "tests/emulator/runner.hpp"
 
 namespace trifold::test {

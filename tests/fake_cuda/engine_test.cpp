@@ -1,7 +1,9 @@
 #include <cuda.h>
 #include <doctest/doctest.h>
 
-#include "runtime/device.hpp"
+#include <trifold/device.hpp>
+#include <trifold/trifold.hpp>
+
 #include "tests/emulator/unit.hpp"
 #include "tests/fake_cuda/fake.hpp"
 #include "tests/runtime/fixture.hpp"

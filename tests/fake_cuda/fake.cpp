@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <trifold/args.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,7 +12,6 @@
 #include <set>
 #include <vector>
 
-#include "templates/args.h"
 #include "tests/emulator/runner.hpp"
 
 using trifold::test::fake_cuda;

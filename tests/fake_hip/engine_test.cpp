@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 #include <hip/hip_runtime_api.h>
 
-#include "runtime/device.hpp"
+#include <trifold/device.hpp>
+#include <trifold/trifold.hpp>
+
 #include "tests/emulator/unit.hpp"
 #include "tests/fake_cuda/fake.hpp"
 #include "tests/runtime/fixture.hpp"

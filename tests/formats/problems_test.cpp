@@ -4,8 +4,8 @@
 
 #include <Eigen/Dense>
 #include <numeric>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "tests/formats/dense.hpp"
 #include "tools/problems/random.hpp"
 

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "tools/formats/assemble.hpp"
 
 using namespace trifold;

@@ -1,11 +1,10 @@
-#include "generator/cost.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "tests/generator/schedules.hpp"
 
 using namespace trifold;

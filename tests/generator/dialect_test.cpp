@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <trifold/error.hpp>
+#include <trifold/program.hpp>
 
-#include "generator/error.hpp"
-#include "generator/program.hpp"
 #include "tests/text.hpp"
 
 using namespace trifold;

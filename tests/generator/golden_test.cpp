@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <trifold/program.hpp>
 
 #include "generator/export/c99.hpp"
 #include "generator/export/gpu.hpp"
-#include "generator/program.hpp"
 #include "tests/text.hpp"
 
 using namespace trifold;

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "generator/operands.hpp"
 
 using namespace trifold;

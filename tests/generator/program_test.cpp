@@ -1,5 +1,3 @@
-#include "generator/program.hpp"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -11,8 +9,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <trifold/error.hpp>
+#include <trifold/program.hpp>
 
-#include "generator/error.hpp"
 #include "tests/generator/schedules.hpp"
 
 using namespace trifold;

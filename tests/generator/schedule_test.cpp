@@ -1,14 +1,13 @@
-#include "generator/schedule.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
+#include <trifold/error.hpp>
+#include <trifold/program.hpp>
+#include <trifold/schedule.hpp>
 
-#include "generator/error.hpp"
-#include "generator/program.hpp"
 #include "tests/generator/schedules.hpp"
 
 using namespace trifold;

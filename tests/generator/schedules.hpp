@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <trifold/schedule.hpp>
 #include <vector>
-
-#include "generator/schedule.hpp"
 
 /// Texts of every named order, with parameters below, at and beyond what small horizons can hold.
 inline std::vector<std::string> schedule_texts() {

@@ -1,11 +1,9 @@
-#include "generator/spec.hpp"
-
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <set>
-
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
+#include <trifold/spec.hpp>
 
 using namespace trifold;
 

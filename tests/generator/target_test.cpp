@@ -1,8 +1,7 @@
-#include "generator/target.hpp"
-
 #include <doctest/doctest.h>
 
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
+#include <trifold/target.hpp>
 
 using namespace trifold;
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <trifold/trifold.hpp>
 
-#include "runtime/trifold.hpp"
 #include "tests/cpu/problem.hpp"
 #include "tools/bench/device_tools.hpp"
 

@@ -11,10 +11,9 @@
 #include <limits>
 #include <random>
 #include <thread>
+#include <trifold/error.hpp>
+#include <trifold/trifold.hpp>
 
-#include "generator/error.hpp"
-#include "runtime/error.hpp"
-#include "runtime/trifold.hpp"
 #include "tools/bench/device_tools.hpp"
 #include "tools/bench/suites.hpp"
 #include "tools/problems/problems.hpp"

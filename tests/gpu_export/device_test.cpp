@@ -1,11 +1,11 @@
 // Exported CUDA projects on a device, by the real driver.
-#include "runtime/device.hpp"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <trifold/binary.hpp>
+#include <trifold/device.hpp>
+
 #include "generator/export/gpu.hpp"
-#include "runtime/binary.hpp"
 #include "tests/export/project.hpp"
 
 using namespace trifold;

@@ -1,7 +1,7 @@
 // What an exported solver says of misuse, and of a driver that fails.
 #include <set>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "tests/gpu_export/exported.hpp"
 #include "tests/runtime/fixture.hpp"
 

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <trifold/error.hpp>
+#include <trifold/program.hpp>
 
-#include "generator/program.hpp"
 #include "runtime/compiler.hpp"
-#include "runtime/error.hpp"
 #include "runtime/files.hpp"
 #include "runtime/resources.hpp"
 

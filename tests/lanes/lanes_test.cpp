@@ -3,8 +3,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "tests/cpu/problem.hpp"
 #include "tests/cpu/unit.hpp"
 

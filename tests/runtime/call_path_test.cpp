@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <trifold/trifold.hpp>
 
 #include "tests/runtime/fixture.hpp"
 

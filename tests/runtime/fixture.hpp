@@ -1,8 +1,8 @@
 #pragma once
 #include <string>
+#include <trifold/program.hpp>
 #include <vector>
 
-#include "runtime/trifold.hpp"
 #include "tests/cpu/problem.hpp"
 
 namespace trifold::test {

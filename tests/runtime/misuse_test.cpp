@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <thread>
+#include <trifold/trifold.hpp>
 
 #include "tests/runtime/fixture.hpp"
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <trifold/trifold.hpp>
 
 #include "tests/runtime/fixture.hpp"
 

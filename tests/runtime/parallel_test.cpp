@@ -4,6 +4,7 @@
 #include <cstring>
 #include <latch>
 #include <thread>
+#include <trifold/trifold.hpp>
 
 #include "runtime/pool.hpp"
 #include "tests/runtime/fixture.hpp"

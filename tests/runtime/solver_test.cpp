@@ -1,8 +1,8 @@
-#include "runtime/solver.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <trifold/solver.hpp>
+#include <trifold/trifold.hpp>
 
 #include "tests/runtime/fixture.hpp"
 

@@ -12,8 +12,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <trifold/trifold.hpp>
 
-#include "runtime/trifold.hpp"
 #include "tools/bench/openblas_sweep.hpp"
 
 using namespace trifold;

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <trifold/trifold.hpp>
 
 #include "generator/export/c99.hpp"
-#include "runtime/trifold.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/problems/problems.hpp"
 

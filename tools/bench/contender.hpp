@@ -2,9 +2,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <trifold/trifold.hpp>
 #include <vector>
 
-#include "runtime/trifold.hpp"
 #include "tools/bench/device_tools.hpp"
 #include "tools/formats/assemble.hpp"
 

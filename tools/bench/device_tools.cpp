@@ -6,8 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-
-#include "runtime/error.hpp"
+#include <trifold/error.hpp>
 
 namespace trifold {
 namespace {

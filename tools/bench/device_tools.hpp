@@ -2,8 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-
-#include "runtime/device.hpp"
+#include <trifold/device.hpp>
 
 namespace trifold {
 

@@ -1,8 +1,7 @@
 #pragma once
 #include <optional>
-
-#include "generator/spec.hpp"
-#include "runtime/device.hpp"
+#include <trifold/device.hpp>
+#include <trifold/spec.hpp>
 
 namespace trifold::bench {
 

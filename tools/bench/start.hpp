@@ -1,8 +1,8 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <trifold/program.hpp>
 
-#include "generator/program.hpp"
 #include "tools/formats/assemble.hpp"
 
 namespace trifold::bench {

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
 
 namespace trifold::bench {
 namespace {

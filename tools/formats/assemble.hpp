@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <trifold/spec.hpp>
 #include <vector>
 
-#include "generator/spec.hpp"
 #include "tools/formats/matrix_market.hpp"
 #include "tools/formats/npy.hpp"
 

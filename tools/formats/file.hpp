@@ -2,8 +2,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
 
 namespace trifold::formats {
 

@@ -2,9 +2,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <trifold/spec.hpp>
 #include <vector>
-
-#include "generator/spec.hpp"
 
 namespace trifold::formats {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
 #include "tools/problems/random.hpp"
 
 namespace trifold::problems {

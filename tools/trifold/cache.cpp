@@ -3,7 +3,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "runtime/error.hpp"
+#include <trifold/error.hpp>
+
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 

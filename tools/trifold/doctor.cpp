@@ -2,11 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <trifold/device.hpp>
+#include <trifold/error.hpp>
 
 #include "runtime/compiler.hpp"
-#include "runtime/device.hpp"
 #include "runtime/environment.hpp"
-#include "runtime/error.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 

@@ -2,12 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <trifold/binary.hpp>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
 
-#include "generator/cost.hpp"
-#include "generator/error.hpp"
 #include "generator/mixed.hpp"
-#include "runtime/binary.hpp"
-#include "runtime/error.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/spec_options.hpp"

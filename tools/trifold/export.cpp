@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "generator/error.hpp"
+#include <trifold/error.hpp>
+
 #include "generator/export/c99.hpp"
-#include "runtime/error.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/export_gpu.hpp"
 #include "tools/trifold/input.hpp"

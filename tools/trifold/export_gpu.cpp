@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "generator/error.hpp"
-#include "runtime/binary.hpp"
-#include "runtime/error.hpp"
+#include <trifold/binary.hpp>
+#include <trifold/error.hpp>
 
 namespace trifold::command {
 namespace {

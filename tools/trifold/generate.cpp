@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
-#include "generator/error.hpp"
-#include "runtime/binary.hpp"
+#include <trifold/binary.hpp>
+#include <trifold/error.hpp>
+
 #include "runtime/entry.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/spec_options.hpp"

@@ -6,9 +6,8 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <trifold/error.hpp>
 
-#include "generator/error.hpp"
-#include "runtime/error.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/verbs.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
 #include <string>
+#include <trifold/trifold.hpp>
 #include <vector>
 
-#include "runtime/trifold.hpp"
 #include "tools/formats/assemble.hpp"
 
 namespace trifold::command {

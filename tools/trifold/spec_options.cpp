@@ -1,7 +1,7 @@
 #include "tools/trifold/spec_options.hpp"
 
-#include "generator/error.hpp"
-#include "runtime/device.hpp"
+#include <trifold/device.hpp>
+#include <trifold/error.hpp>
 
 namespace trifold::command {
 

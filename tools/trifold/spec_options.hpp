@@ -1,8 +1,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <string>
-
-#include "generator/program.hpp"
+#include <trifold/program.hpp>
 
 namespace trifold::command {
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <string>
-
-#include "generator/schedule.hpp"
+#include <trifold/schedule.hpp>
 
 namespace trifold::command {
 

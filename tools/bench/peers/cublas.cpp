@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <trifold/schedule.hpp>
 
-#include "generator/schedule.hpp"
 #include "tools/bench/peers/library.hpp"
 #include "tools/bench/peers/peers.hpp"
 

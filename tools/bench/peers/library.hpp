@@ -1,8 +1,7 @@
 #pragma once
 #include <string>
+#include <trifold/error.hpp>
 #include <vector>
-
-#include "generator/error.hpp"
 
 namespace trifold::bench {
 

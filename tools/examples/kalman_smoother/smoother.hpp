@@ -1,9 +1,9 @@
 #pragma once
 #include <Eigen/Core>
+#include <trifold/trifold.hpp>
 #include <vector>
 
 #include "model.hpp"
-#include "runtime/trifold.hpp"
 
 namespace kalman {
 

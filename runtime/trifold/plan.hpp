@@ -1,11 +1,10 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <trifold/binary.hpp>
+#include <trifold/device.hpp>
+#include <trifold/program.hpp>
 #include <vector>
-
-#include "generator/program.hpp"
-#include "runtime/binary.hpp"
-#include "runtime/device.hpp"
 
 namespace trifold {
 

@@ -2,9 +2,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <trifold/target.hpp>
 #include <vector>
-
-#include "generator/target.hpp"
 
 namespace trifold {
 

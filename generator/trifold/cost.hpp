@@ -1,10 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <trifold/schedule.hpp>
+#include <trifold/spec.hpp>
+#include <trifold/target.hpp>
 #include <vector>
-
-#include "generator/schedule.hpp"
-#include "generator/spec.hpp"
-#include "generator/target.hpp"
 
 namespace trifold {
 

@@ -1,12 +1,21 @@
 #pragma once
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "generator/error.hpp"
-#include "templates/args.h"
-
 namespace trifold {
+
+/// Root of every error this library throws. The text says what was asked, what is wrong and what to do.
+class Error : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// A problem, schedule, target, layout or argument that cannot be served as given.
+class SpecError : public Error {
+    using Error::Error;
+};
 
 /// The generated source did not compile. `what()` carries the compiler, its options, the source's path and its log.
 class CompileError : public Error {

@@ -1,4 +1,4 @@
-/* The flat C interface: the calls of runtime/solver.hpp behind opaque handles and status codes.
+/* The flat C interface: the calls of trifold/solver.hpp behind opaque handles and status codes.
  *
  * Every function that can fail returns a trifold_code and leaves a text for trifold_last_error(). No exception leaves this
  * interface. Handles are destroyed by their own function, which takes NULL. Structs are set to their defaults by their
@@ -8,8 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-#include "version.h"
+#include <trifold/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,7 +52,7 @@ enum {
     TRIFOLD_USUAL = (1 << 6) - 1
 };
 
-/* As trifold::Spec in generator/spec.hpp. A leading dimension or stride of -1 follows from the shape, a stride of 0 shares
+/* As trifold::Spec in trifold/spec.hpp. A leading dimension or stride of -1 follows from the shape, a stride of 0 shares
  * one block. */
 typedef struct {
     size_t size;

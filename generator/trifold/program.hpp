@@ -1,14 +1,14 @@
 #pragma once
+#include <trifold/args.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <trifold/schedule.hpp>
+#include <trifold/spec.hpp>
+#include <trifold/target.hpp>
 #include <vector>
-
-#include "generator/schedule.hpp"
-#include "generator/spec.hpp"
-#include "generator/target.hpp"
-#include "templates/args.h"
 
 namespace trifold {
 

@@ -3,10 +3,9 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <trifold/error.hpp>
+#include <trifold/plan.hpp>
 #include <vector>
-
-#include "runtime/error.hpp"
-#include "runtime/plan.hpp"
 
 namespace trifold {
 

@@ -2,10 +2,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <trifold/program.hpp>
+#include <trifold/resources.hpp>
 #include <vector>
-
-#include "generator/program.hpp"
-#include "generator/resources.hpp"
 
 namespace trifold {
 

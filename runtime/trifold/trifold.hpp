@@ -1,0 +1,8 @@
+#pragma once
+#include <trifold/cost.hpp>
+#include <trifold/device.hpp>
+#include <trifold/error.hpp>
+#include <trifold/plan.hpp>
+#include <trifold/program.hpp>
+#include <trifold/solver.hpp>
+// The public C++ interface.
