@@ -34,7 +34,7 @@ Spec spec_of(const System& system, const SolveRequest& request) {
     return spec;
 }
 
-std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold_status>& status) {
+std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold::Outcome>& status) {
     std::vector<NotPositiveDefinite::Failure> failed;
     for (std::size_t k = 0; k < status.size(); ++k) {
         if (status[k].block >= 0) failed.push_back({static_cast<std::int64_t>(k), status[k].block, status[k].row});
@@ -42,10 +42,10 @@ std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold_sta
     return failed;
 }
 
-void take_refinement(const std::vector<trifold_refined>& members, Solution& solution) {
+void take_refinement(const std::vector<Refinement>& members, Solution& solution) {
     for (std::size_t k = 0; k < members.size(); ++k) {
         solution.iterations.push_back(members[k].iterations);
-        if (members[k].converged == 0) solution.fell_back.push_back(static_cast<std::int64_t>(k));
+        if (!members[k].converged) solution.fell_back.push_back(static_cast<std::int64_t>(k));
     }
 }
 
