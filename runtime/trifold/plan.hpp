@@ -6,7 +6,7 @@
 #include <trifold/program.hpp>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 struct PlanReport {
     bool cache_hit = false;
@@ -24,7 +24,7 @@ class Plan {
     const Device& device() const;
     const PlanReport& report() const;
 
-    struct State;
+    struct [[gnu::visibility("hidden")]] State;
     const std::shared_ptr<const State>& state() const { return state_; }
 
   private:

@@ -7,7 +7,7 @@
 #include <trifold/plan.hpp>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// A stream of the device (CUstream, cudaStream_t or hipStream_t); the default is the device's default stream. Ignored on the CPU.
 struct Stream {
@@ -114,7 +114,7 @@ class Solver {
     std::vector<double> quadratic();
 
   private:
-    struct Impl;
+    struct [[gnu::visibility("hidden")]] Impl;
     std::unique_ptr<Impl> impl_;
 };
 
