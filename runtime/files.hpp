@@ -47,8 +47,6 @@ std::optional<std::string> read_file(const Descriptor& directory, const std::str
 /// after a power cut keeps its checksum.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-std::string sha256(std::string_view bytes);  ///< 64 hex digits
-
 struct Outcome {
     bool started = false;
     int status = 0;                ///< as waitpid gives it; -1 when somebody else reaped the process

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// Root of every error this library throws. The text says what was asked, what is wrong and what to do.
 class Error : public std::runtime_error {

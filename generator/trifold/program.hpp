@@ -10,7 +10,7 @@
 #include <trifold/target.hpp>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// Choices that change speed but not the problem. Part of the Program's identity: pinned tuning pins the bits.
 struct Tuning {

@@ -6,7 +6,7 @@
 #include <trifold/program.hpp>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 struct PlanReport {
     bool cache_hit = false;
@@ -24,11 +24,11 @@ class Plan {
     const Device& device() const;
     const PlanReport& report() const;
 
-    struct State;
-    const std::shared_ptr<const State>& state() const;
+    struct [[gnu::visibility("hidden")]] State;
+    [[gnu::visibility("hidden")]] const std::shared_ptr<const State>& state() const;
 
   private:
-    const State& get() const;
+    [[gnu::visibility("hidden")]] const State& get() const;
     std::shared_ptr<const State> state_;
 };
 

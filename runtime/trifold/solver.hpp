@@ -1,18 +1,33 @@
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <trifold/error.hpp>
 #include <trifold/plan.hpp>
+#include <type_traits>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// A stream of the device (CUstream, cudaStream_t or hipStream_t); the default is the device's default stream. Ignored on the CPU.
 struct Stream {
     void* handle = nullptr;
 };
+
+/// A vector, array or span of float or double in host memory. What a call writes to must outlive it and be writable.
+template <class Array>
+concept HostArray =
+    std::ranges::contiguous_range<Array> && std::ranges::sized_range<Array> && !std::is_array_v<std::remove_cvref_t<Array>> &&
+    (std::same_as<std::ranges::range_value_t<Array>, float> || std::same_as<std::ranges::range_value_t<Array>, double>);
+template <HostArray Array>
+using RealOf = std::ranges::range_value_t<Array>;
+template <class Array, class Real>
+concept InputOf = HostArray<Array> && std::same_as<RealOf<Array>, Real>;
+template <class Array, class Real>
+concept OutputOf = InputOf<Array, Real> && std::ranges::borrowed_range<Array> && std::ranges::output_range<Array, Real>;
 
 /// Fused where D is loaded. Pointers live where D does.
 template <class Real>
@@ -105,6 +120,37 @@ class Solver {
     template <class Real>
     void selected_inverse(Real* diagonal, Real* coupling, Stream stream = {}, const SweepOptions& options = {});
 
+    // The calls on spans below, for vectors and arrays as they are: solver.factor_solve(D, E, B, X).
+    template <HostArray D, InputOf<RealOf<D>> E>
+    void factor(const D& d, const E& e, const FactorOptions<RealOf<D>>& options = {}) {
+        factor<RealOf<D>>(std::span(d), std::span(e), options);
+    }
+    template <HostArray D, InputOf<RealOf<D>> E, InputOf<RealOf<D>> B, OutputOf<RealOf<D>> Y>
+    void factor_forward(const D& d, const E& e, const B& b, Y&& y, const FactorOptions<RealOf<D>>& options = {}) {
+        factor_forward<RealOf<D>>(std::span(d), std::span(e), std::span(b), std::span(y), options);
+    }
+    template <HostArray D, InputOf<RealOf<D>> E, InputOf<RealOf<D>> B, OutputOf<RealOf<D>> X>
+    void factor_solve(const D& d, const E& e, const B& b, X&& x, const FactorOptions<RealOf<D>>& options = {}) {
+        factor_solve<RealOf<D>>(std::span(d), std::span(e), std::span(b), std::span(x), options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> Y>
+    void forward(const B& b, Y&& y, const SweepOptions& options = {}) {
+        forward<RealOf<B>>(std::span(b), std::span(y), options);
+    }
+    template <HostArray Y, OutputOf<RealOf<Y>> X>
+    void backward(const Y& y, X&& x, const SweepOptions& options = {}) {
+        backward<RealOf<Y>>(std::span(y), std::span(x), options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void solve(const B& b, X&& x, const SweepOptions& options = {}) {
+        solve<RealOf<B>>(std::span(b), std::span(x), options);
+    }
+    template <HostArray S, OutputOf<RealOf<S>> T>
+        requires OutputOf<S, RealOf<S>>
+    void selected_inverse(S&& diagonal, T&& coupling, const SweepOptions& options = {}) {
+        selected_inverse<RealOf<S>>(std::span(diagonal), std::span(coupling), options);
+    }
+
     template <class Real>
     void factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options = {});
     template <class Real>
@@ -145,8 +191,8 @@ class Solver {
     const std::vector<double>& quadratic();
 
   private:
-    struct Impl;
-    Impl& impl() const;
+    struct [[gnu::visibility("hidden")]] Impl;
+    [[gnu::visibility("hidden")]] Impl& impl() const;
     std::unique_ptr<Impl> impl_;
 };
 

@@ -13,6 +13,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* the shared library shows these */
 
 /* The tens are the exit status of the trifold command: 1 the problem, 2 the arguments, 3 the environment. */
 typedef enum {
@@ -173,6 +174,7 @@ typedef struct {
 /* The same for the last solution in mixed precision; otherwise TRIFOLD_BAD_ARGUMENT. */
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, int64_t capacity, int64_t* count);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
