@@ -129,7 +129,7 @@ class Report {
         auto peers = Json::array();
         for (const auto& peer : request.peers) {
             peers.push_back({{"name", peer.name}, {"problem", peer.problem}});
-            if (!peer.problem.empty()) fmt::print(stderr, "trifold bench: {} takes no part: {}\n", peer.name, peer.problem);
+            if (!peer.problem.empty()) say(fmt::format("trifold bench: {} takes no part: {}\n", peer.name, peer.problem));
         }
         all_ = {{"device", request.device.name()},
                 {"target", to_string(request.device.target())},
@@ -156,8 +156,8 @@ class Report {
         if (!result.accurate) {
             const bool ours = result.solver == "trifold";
             sound_ = sound_ && !ours;
-            fmt::print(stderr, "trifold bench: {} {} {}: the relative residual {:.2e} of {} is above the tolerance\n", result.suite,
-                       to_string(size_of(result)), to_string(result.spec.precision), result.residual.value_or(0), result.solver);
+            say(fmt::format("trifold bench: {} {} {}: the relative residual {:.2e} of {} is above the tolerance\n", result.suite,
+                       to_string(size_of(result)), to_string(result.spec.precision), result.residual.value_or(0), result.solver));
         }
         if (!json_) print(row(result));
     }
@@ -165,8 +165,8 @@ class Report {
     void add(const Failure& failure) {
         all_["failures"].push_back(to_json(failure));
         sound_ = sound_ && failure.solver != "trifold";
-        fmt::print(stderr, "trifold bench: {} {} {}: {} failed: {}\n", failure.suite, to_string(failure.size), to_string(failure.precision),
-                   failure.solver, failure.message);
+        say(fmt::format("trifold bench: {} {} {}: {} failed: {}\n", failure.suite, to_string(failure.size), to_string(failure.precision),
+                   failure.solver, failure.message));
     }
 
     /// What was measured so far, so that a run that is cut off leaves it.

@@ -72,7 +72,7 @@ int verify(bool json) {
     const auto bad = open().verify();
     show_entries(bad, "every entry is sound", json);
     if (!bad.empty())
-        fmt::print(stderr, "trifold cache: bad entries: {}; they were set aside and will be rebuilt when needed\n", bad.size());
+        say(fmt::format("trifold cache: bad entries: {}; they were set aside and will be rebuilt when needed\n", bad.size()));
     return bad.empty() ? 0 : 1;
 }
 

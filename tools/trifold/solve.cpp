@@ -166,20 +166,19 @@ std::string to_text(const Outcome& outcome) {
 void warn(const Outcome& outcome) {
     const auto& system = outcome.input.system;
     if (const auto padding = system.block * system.horizon - system.rows; padding > 0)
-        fmt::print(stderr,
-                   "trifold solve: {} rows are not a multiple of the block size {}; the last block is padded with {} of the identity\n",
-                   system.rows, system.block, plural(padding, "row"));
+        say(fmt::format("trifold solve: {} rows are not a multiple of the block size {}; the last block is padded with {} of the identity\n",
+                   system.rows, system.block, plural(padding, "row")));
     if (const auto& members = outcome.solution.fell_back; !members.empty())
-        fmt::print(stderr, "trifold solve: mixed precision did not reach the accuracy of f64 in {} of {}, solved in f64 instead: {} {}{}\n",
+        say(fmt::format("trifold solve: mixed precision did not reach the accuracy of f64 in {} of {}, solved in f64 instead: {} {}{}\n",
                    members.size(), plural(system.batch, "system"), members.size() == 1 ? "member" : "members",
                    fmt::join(members.begin(), members.begin() + std::min<std::ptrdiff_t>(std::ssize(members), 8), ", "),
-                   members.size() > 8 ? ", ... (all in the JSON)" : "");
+                   members.size() > 8 ? ", ... (all in the JSON)" : ""));
     for (const auto& failure : outcome.solution.failed)
-        fmt::print(stderr, "trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
-                   failure.block, failure.row);
+        say(fmt::format("trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
+                   failure.block, failure.row));
     if (!outcome.accurate)
-        fmt::print(stderr, "trifold solve: the relative residual {:.2e} is above the tolerance {:.2e}\n", outcome.residual,
-                   outcome.tolerance);
+        say(fmt::format("trifold solve: the relative residual {:.2e} is above the tolerance {:.2e}\n", outcome.residual,
+                   outcome.tolerance));
 }
 
 }  // namespace
