@@ -32,8 +32,8 @@ Setting setting() {
 void say_once_unopened(const std::string& file) {
     static std::atomic_flag said;
     if (said.test_and_set()) return;
-    const auto line =
-        fmt::format("trifold: warning: TRIFOLD_LOG names '{}', which cannot be opened: {}; messages follow here\n", file, std::strerror(errno));
+    const auto line = fmt::format("trifold: warning: TRIFOLD_LOG names '{}', which cannot be opened: {}; messages follow here\n", file,
+                                  std::strerror(errno));
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

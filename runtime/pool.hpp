@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <thread>
+#include <trifold/program.hpp>
 #include <vector>
 
 namespace trifold {
@@ -13,9 +14,8 @@ namespace trifold {
 class Pool {
   public:
     using Job = void (*)(void* context, std::int64_t piece, int worker);
-    static constexpr int max_workers = 1024;
 
-    /// Throws SpecError when there are more than max_workers, DeviceError when the system does not start that many threads.
+    /// Of 1 to trifold::max_workers. Throws SpecError when there are more, DeviceError when the system does not start that many threads.
     Pool(int workers, std::int64_t max_pieces);
     ~Pool();
     Pool(const Pool&) = delete;

@@ -28,17 +28,19 @@ constexpr std::array table{
     Switch{"TRIFOLD_CACHE_SIZE", "bytes, or a number with K, M or G",
            "bound of the cache directory, default 1G; the least recently used kernels go first"},
     Switch{"TRIFOLD_BINARIES", "directory", "read-only second tier: binaries shipped with a deployment, in the cache's layout"},
-    Switch{"TRIFOLD_DISABLE", "jit,cache,clang,hiprtc,graph",
-           "jit: never compile, a missing kernel is an error; cache: keep nothing, on disk or in memory; clang: use the system's C compiler, "
-           "and for HIP only hiprtc; hiprtc: compile HIP kernels with Clang; graph: launch a GPU's kernels one by one. An unknown word is "
-           "an error"},
+    Switch{
+        "TRIFOLD_DISABLE", "jit,cache,clang,hiprtc,graph",
+        "jit: never compile, a missing kernel is an error; cache: keep nothing, on disk or in memory; clang: use the system's C compiler, "
+        "and for HIP only hiprtc; hiprtc: compile HIP kernels with Clang; graph: launch a GPU's kernels one by one. An unknown word is "
+        "an error"},
     Switch{"TRIFOLD_DUMP", "source,ptx,sass,log,keys",
            "write these for every kernel obtained; ptx and sass need a compilation or a disassembler"},
     Switch{"TRIFOLD_DUMP_DIR", "directory",
            "where dumps go; default dump/ in the cache directory, or trifold-dump/ in the working directory when there is no cache"},
     Switch{"TRIFOLD_LOG", "off, error, warning, info or debug, optionally :FILE",
            "messages up to this level go to standard error, or are appended to FILE; default warning"},
-    Switch{"TRIFOLD_EXTERNAL_SOURCE", "file", "compile this hand-edited source instead of the generated one; it must keep the kernels' names"},
+    Switch{"TRIFOLD_EXTERNAL_SOURCE", "file",
+           "compile this hand-edited source instead of the generated one; it must keep the kernels' names"},
     Switch{"TRIFOLD_CC", "command or path", "the C compiler for CPU kernels, instead of Clang in process; one word, no options"},
     Switch{"TRIFOLD_CLANG", "file", "libtrifold_clang.so, the part of the library that holds Clang, when it is in an unusual place"},
     Switch{"TRIFOLD_NVRTC", "file or directory", "libnvrtc.so, or the directory that holds it"},
@@ -117,7 +119,8 @@ std::size_t distance(std::string_view left, std::string_view right) {
             if (i == 0 || j == 0) continue;
             const std::size_t change = left[i - 1] == right[j - 1] ? 0 : 1;
             least = std::min({steps[i - 1][j] + 1, steps[i][j - 1] + 1, steps[i - 1][j - 1] + change});
-            if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]) least = std::min(least, steps[i - 2][j - 2] + 1);
+            if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1])
+                least = std::min(least, steps[i - 2][j - 2] + 1);
         }
     }
     return steps[left.size()][right.size()];

@@ -12,11 +12,14 @@
 
 namespace trifold {
 
+/// The most CPU threads of one call, whoever asks.
+inline constexpr int max_workers = 1024;
+
 /// Choices that change speed but not the problem. Part of the Program's identity: pinned tuning pins the bits.
 struct Tuning {
     std::string schedule = "auto";  ///< see parse_schedule
     std::string variant = "auto";   ///< of the kernels; each backend lists its own
-    int workers = 1;                ///< CPU threads a call may use
+    int workers = 1;                ///< CPU threads a call may use, at most max_workers
     bool operator==(const Tuning&) const = default;
 };
 

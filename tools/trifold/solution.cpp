@@ -42,6 +42,16 @@ std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold_sta
     return failed;
 }
 
+/// b' x, which is b' A^-1 b, where the solver has none: in mixed precision, and of more columns than one pass has.
+std::vector<double> products(const System& system, const std::vector<double>& x) {
+    std::vector<double> sums(static_cast<std::size_t>(system.batch * system.rhs));
+    const auto size = system.horizon * system.block * system.rhs;
+    for (std::int64_t k = 0; k < system.batch * size; ++k)
+        sums[static_cast<std::size_t>(k / size * system.rhs + k % system.rhs)] +=
+            system.b[static_cast<std::size_t>(k)] * x[static_cast<std::size_t>(k)];
+    return sums;
+}
+
 void take_refinement(const std::vector<trifold_refined>& members, Solution& solution) {
     for (std::size_t k = 0; k < members.size(); ++k) {
         solution.iterations.push_back(members[k].iterations);
@@ -68,6 +78,8 @@ Solution solve_in(const System& system, const SolveRequest& request) {
         seconds_of([&] { solver.solve(std::span<const Real>(b), std::span<Real>(x), SweepOptions{.columns = system.rhs}); });
     solution.log_determinant = solver.log_determinant();
     solution.x = {x.begin(), x.end()};
+    const bool counted = request.precision != Precision::mixed && system.rhs <= max_columns;
+    solution.quadratic = counted ? solver.quadratic() : products(system, solution.x);
     if (request.precision == Precision::mixed) take_refinement(solver.refinement(), solution);
     if (request.inverse) {
         std::vector<Real> diagonal(d.size()), coupling(e.size());
@@ -107,6 +119,8 @@ void fall_back(const System& system, SolveRequest request, Solution& solution) {
         const auto member = solution.fell_back[k];
         std::copy_n(again.x.begin() + static_cast<std::ptrdiff_t>(k) * size, size, solution.x.begin() + member * size);
         solution.log_determinant[static_cast<std::size_t>(member)] = again.log_determinant[k];
+        std::copy_n(again.quadratic.begin() + static_cast<std::ptrdiff_t>(k) * system.rhs, system.rhs,
+                    solution.quadratic.begin() + member * system.rhs);
     }
 }
 

@@ -11,6 +11,7 @@ namespace trifold::command {
 struct Solution {
     std::vector<double> x;                ///< [batch][N][n][m]; NaN for failed members
     std::vector<double> log_determinant;  ///< by member; NaN for failed ones
+    std::vector<double> quadratic;        ///< b' A^-1 b, [member][column]; NaN for failed ones
     std::vector<NotPositiveDefinite::Failure> failed;
     std::vector<std::int64_t> iterations;                    ///< mixed precision: corrections, by member
     std::vector<std::int64_t> fell_back;                     ///< mixed precision: members that had to be solved in f64
