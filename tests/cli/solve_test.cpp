@@ -138,30 +138,27 @@ TEST_CASE("solve: the output's name decides its format, and without one it is sa
 }
 
 TEST_CASE("solve: b' A^-1 b by system and column, in every precision and for more columns than one pass has") {
-    for (const std::int64_t columns : {2, 17}) {
+    for (const auto& [columns, precision] : {std::pair(2, "f64"), std::pair(2, "mixed"), std::pair(2, "f32"), std::pair(17, "f64")}) {
         const Scratch scratch;
         auto system = problems::socu({3, 5, columns, 3}, 9);
         system.d[45 + 9] = -1;  // member 1 is not positive definite
         write_arrays(scratch, system);
-        for (const auto* precision : {"f64", "mixed", "f32"}) {
-            const auto ran =
-                run_trifold(scratch.path, fmt::format("solve D.npy E.npy b.npy --device cpu --json --precision {}", precision));
-            INFO(precision, " ", columns, " ", ran.err);
-            REQUIRE(ran.status == 1);
-            const auto quadratic = ran.json()["quadratic"];
-            REQUIRE(quadratic.size() == 3);
-            for (const std::int64_t member : {0, 1, 2}) {
-                const auto size = 15 * columns;
-                const Eigen::Map<const Eigen::Matrix<double, -1, -1, Eigen::RowMajor>> b(system.b.data() + member * size, 15, columns);
-                const auto& values = quadratic[static_cast<std::size_t>(member)];
-                REQUIRE(values.size() == static_cast<std::size_t>(columns));
-                for (Eigen::Index column = 0; column < columns; ++column) {
-                    const auto& value = values[static_cast<std::size_t>(column)];
-                    CHECK(value.is_null() == (member == 1));
-                    if (member == 1) continue;
-                    const double expected = b.col(column).dot(dense_matrix(system, member).llt().solve(b.col(column)));
-                    CHECK(value.get<double>() == doctest::Approx(expected).epsilon(std::string(precision) == "f32" ? 1e-4 : 1e-10));
-                }
+        const auto ran = run_trifold(
+            scratch.path, fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule sequential --precision {}", precision));
+        INFO(precision, " ", columns, " ", ran.err);
+        REQUIRE(ran.status == 1);
+        const auto quadratic = ran.json()["quadratic"];
+        REQUIRE(quadratic.size() == 3);
+        for (const std::int64_t member : {0, 1, 2}) {
+            const Eigen::Map<const Eigen::Matrix<double, -1, -1, Eigen::RowMajor>> b(system.b.data() + member * 15 * columns, 15, columns);
+            const auto& values = quadratic[static_cast<std::size_t>(member)];
+            REQUIRE(values.size() == static_cast<std::size_t>(columns));
+            for (int column = 0; column < columns; ++column) {
+                const auto& value = values[static_cast<std::size_t>(column)];
+                CHECK(value.is_null() == (member == 1));
+                if (member == 1) continue;
+                const double expected = b.col(column).dot(dense_matrix(system, member).llt().solve(b.col(column)));
+                CHECK(value.get<double>() == doctest::Approx(expected).epsilon(std::string(precision) == "f32" ? 1e-4 : 1e-10));
             }
         }
     }
