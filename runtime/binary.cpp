@@ -9,6 +9,7 @@
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
+#include "generator/sha256.hpp"
 #include "runtime/cache.hpp"
 #include "runtime/compiler.hpp"
 #include "runtime/dump.hpp"

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <link.h>
-#include <openssl/evp.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -131,16 +130,6 @@ void write_file(const fs::path& path, std::string_view text) {
             fail("cannot write " + path.string());
         }
     }
-}
-
-std::string sha256(std::string_view bytes) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned length = 0;
-    if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1)
-        throw std::runtime_error("SHA-256 is not available from OpenSSL's libcrypto");
-    std::string hex;
-    for (unsigned k = 0; k < length; ++k) fmt::format_to(std::back_inserter(hex), "{:02x}", digest[k]);
-    return hex;
 }
 
 std::string Outcome::describe() const {

@@ -51,8 +51,6 @@ Descriptor open_to_write(const std::filesystem::path& path, int flags);
 /// after a power cut keeps its checksum.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-std::string sha256(std::string_view bytes);  ///< 64 hex digits
-
 struct Outcome {
     bool started = false;
     int status = 0;                ///< as waitpid gives it; -1 when somebody else reaped the process

@@ -45,6 +45,9 @@ constexpr std::array table{
     Switch{"TRIFOLD_CLANG", "file", "libtrifold_clang.so, the part of the library that holds Clang, when it is in an unusual place"},
     Switch{"TRIFOLD_NVRTC", "file or directory", "libnvrtc.so, or the directory that holds it"},
     Switch{"TRIFOLD_HIPRTC", "file or directory", "libhiprtc.so or libamdhip64.so, or the directory that holds it"},
+    Switch{"TRIFOLD_SPIN", "microseconds, 0 to 1000000",
+           "how long idle threads of a CPU Solver stay awake after a call, where Tuning does not say; default 1000. Shorter leaves their "
+           "cores to others, but a call that has to wake them waits 50 to 100 us"},
     Switch{"TRIFOLD_PEERS", "directories, separated by colons", "where trifold bench looks for its peers' libraries first"},
 };
 

@@ -3,6 +3,7 @@
 
 #include <Eigen/Dense>
 #include <cmath>
+#include <tuple>
 
 #include "tests/cli/command.hpp"
 #include "tests/formats/dense.hpp"
@@ -48,9 +49,9 @@ TEST_CASE("solve: arrays in, arrays out, with the JSON that is promised") {
     REQUIRE(ran.status == 0);
     CHECK(ran.err.empty());
     const auto json = ran.json();
-    CHECK(keys(json) == std::vector<std::string>{"batch", "block", "cache", "device", "failed", "horizon", "log_determinant", "output",
-                                                 "precision", "quadratic", "relative_residual", "rhs", "schedule", "seconds", "status",
-                                                 "variant"});
+    CHECK(keys(json) == std::vector<std::string>{"batch", "block", "cache", "device", "failed", "horizon", "log_determinant",
+                                                 "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "schedule",
+                                                 "seconds", "status", "variant"});
     CHECK(keys(json["seconds"]) == std::vector<std::string>{"compile", "factor", "generate", "load", "solve"});
     CHECK(json["status"] == "ok");
     CHECK(json["block"] == 6);
@@ -161,6 +162,42 @@ TEST_CASE("solve: b' A^-1 b by system and column, in every precision and for mor
                 CHECK(value.get<double>() == doctest::Approx(expected).epsilon(std::string(precision) == "f32" ? 1e-4 : 1e-10));
             }
         }
+    }
+}
+
+TEST_CASE("solve: a member beyond the range of the precision is told apart from one that is not positive definite") {
+    for (const auto& [precision, small, large] : {std::tuple("f64", 1e-200, 1e200), std::tuple("f32", 1e-30, 1e30)}) {
+        const Scratch scratch;
+        auto system = problems::socu({2, 3, 1, 3}, 3);
+        std::ranges::fill_n(system.e.begin() + 8, 8, 0.0);
+        for (std::size_t k = 12; k < 24; ++k) system.d[k] = k % 4 == 0 || k % 4 == 3 ? small : 0;
+        std::ranges::fill_n(system.b.begin() + 6, 6, 1.0);
+        system.b[7] = large;
+        write_arrays(scratch, system);
+        const auto run = [&] {
+            return run_trifold(
+                scratch.path,
+                fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule sequential --precision {}", precision));
+        };
+        const auto ran = run();
+        INFO(precision, " ", ran.err);
+        REQUIRE(ran.status == 1);
+        CHECK(ran.err.find(fmt::format("out of the range of {}: member 1, x holds infinities or NaN", precision)) != std::string::npos);
+        CHECK(ran.json()["status"] == "range");
+        CHECK(ran.json()["failed"].empty());
+        CHECK(ran.json()["out_of_range"] == nlohmann::json::parse(R"([{"member": 1, "solution": true, "inverse": false}])"));
+        CHECK(ran.json()["relative_residual"].get<double>() <= 1e-6);  // of the others
+        CHECK(ran.json()["quadratic"][0][0].is_number());
+        const auto x = parse_npy(scratch.read("x.npy"), "x").values;
+        CHECK(!std::isfinite(x[7]));
+        for (const std::size_t member : {0, 2})
+            for (std::size_t row = 0; row < 6; ++row) CHECK(std::isfinite(x[6 * member + row]));
+        system.d[0] = -1;
+        write_arrays(scratch, system);
+        const auto both = run().json();
+        CHECK(both["status"] == "not_positive_definite");
+        CHECK(both["failed"].size() == 1);
+        CHECK(both["out_of_range"].size() == 1);
     }
 }
 

@@ -60,6 +60,8 @@ int run(const Verb& verb) {
         return verb.action();
     } catch (const NotPositiveDefinite& error) {
         return fail(verb, unsolved, error.what());
+    } catch (const OutOfRange& error) {
+        return fail(verb, unsolved, error.what());
     } catch (const NotConverged& error) {
         return fail(verb, unsolved, error.what());
     } catch (const formats::InputError& error) {

@@ -31,7 +31,11 @@ struct Outcome {
     double residual = 0;  ///< the worst sound member's; NaN when there is none
     double tolerance = 0;
     bool accurate = true;
-    std::string status() const { return !solution.failed.empty() ? "not_positive_definite" : accurate ? "ok" : "inaccurate"; }
+    std::string status() const {
+        if (!solution.failed.empty()) return "not_positive_definite";
+        if (!solution.out_of_range.empty()) return "range";
+        return accurate ? "ok" : "inaccurate";
+    }
 };
 
 SolveRequest make_request(const Options& options, const Input& input) {
@@ -60,8 +64,9 @@ void blank_failed(const formats::System& system, Solution& solution) {
 
 void check_residual(Outcome& outcome) {
     auto residuals = formats::relative_residuals(outcome.input.system, outcome.solution.x);
-    const auto& failed = outcome.solution.failed;
-    for (auto k = failed.rbegin(); k != failed.rend(); ++k) residuals.erase(residuals.begin() + k->member);
+    for (const auto& failure : outcome.solution.failed) residuals[static_cast<std::size_t>(failure.member)] = -1;
+    for (const auto& left : outcome.solution.out_of_range) residuals[static_cast<std::size_t>(left.member)] = -1;
+    std::erase(residuals, -1);
     outcome.residual = residuals.empty() ? std::numeric_limits<double>::quiet_NaN() : 0;
     for (const auto residual : residuals) {
         if (!(residual <= outcome.residual) && !std::isnan(outcome.residual)) outcome.residual = residual;
@@ -128,6 +133,9 @@ Json to_json(const Outcome& outcome, const std::string& output) {
     auto failed = Json::array();
     for (const auto& failure : solution.failed)
         failed.push_back({{"member", failure.member}, {"block", failure.block}, {"row", failure.row}});
+    auto out_of_range = Json::array();
+    for (const auto& left : solution.out_of_range)
+        out_of_range.push_back({{"member", left.member}, {"solution", left.solution}, {"inverse", left.inverse}});
     Json json{{"status", outcome.status()},
               {"block", input.system.block},
               {"horizon", input.system.horizon},
@@ -141,6 +149,7 @@ Json to_json(const Outcome& outcome, const std::string& output) {
               {"log_determinant", solution.log_determinant},
               {"quadratic", by_member(solution.quadratic, input.system.batch)},
               {"failed", failed},
+              {"out_of_range", out_of_range},
               {"output", output.empty() ? Json(nullptr) : Json(output)},
               {"cache", solution.report.cache_hit ? "hit" : "miss"},
               {"seconds",
@@ -195,6 +204,13 @@ void warn(const Outcome& outcome) {
     for (const auto& failure : outcome.solution.failed)
         say(fmt::format("trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
                         failure.block, failure.row));
+    for (const auto& left : outcome.solution.out_of_range)
+        say(fmt::format("trifold solve: out of the range of {}: member {}, {} holds infinities or NaN; scale A or b by a power of two{}\n",
+                        to_string(outcome.input.precision), left.member,
+                        !left.inverse   ? "x"
+                        : left.solution ? "x and the inverse"
+                                        : "the inverse",
+                        outcome.input.precision == Precision::f32 ? ", or give --precision f64" : ""));
     if (!outcome.accurate)
         say(fmt::format("trifold solve: the relative residual {:.2e} is above the tolerance {:.2e}\n", outcome.residual,
                         outcome.tolerance));
@@ -227,7 +243,8 @@ Action add_solve(CLI::App& app, const bool& json) {
         ->expected(2);
     app.footer(
         "The residual ||A x - b|| / (||A|| ||x|| + ||b||) (infinity norms, the worst system) is always checked. Exit status 1: A is not\n"
-        "positive definite (the other systems of a batch are solved), or the residual is above the tolerance.");
+        "positive definite, x is out of the range of the precision (the other systems of a batch are solved), or the residual is above\n"
+        "the tolerance.");
     return [options, &json] {
         const auto outcome = run(*options);
         write_outputs(*options, outcome);
