@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <trifold/program.hpp>
 #include <vector>
 
 namespace trifold {
@@ -14,11 +15,10 @@ namespace trifold {
 class Pool {
   public:
     using Job = void (*)(void* context, std::int64_t piece, int worker);
-    static constexpr int max_workers = 1024;
     static constexpr std::chrono::microseconds standard_spin{1000};
 
-    /// Idle threads stay awake for `spin` after their last piece. Throws SpecError when there are more than max_workers, DeviceError when
-    /// the system does not start that many threads.
+    /// Idle threads stay awake for `spin` after their last piece. Throws SpecError when there are more than trifold::max_workers,
+    /// DeviceError when the system does not start that many threads.
     Pool(int workers, std::int64_t max_pieces, std::chrono::microseconds spin = standard_spin);
     ~Pool();
     Pool(const Pool&) = delete;
