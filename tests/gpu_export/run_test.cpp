@@ -227,9 +227,11 @@ TEST_CASE(EXPORT_BACKEND " export: a system whose X or inverse leaves the range 
         bench.expect_solution();
     }
     CHECK(bench.solver.message(out_of_range).find("range") != std::string::npos);
-    // Far above the least pivots that pass, the inverse is beyond the largest number.
-    for (auto k = blocks; k < 2 * blocks; ++k) d[k] *= 0x1p-1021;
-    for (auto k = couplings; k < 2 * couplings; ++k) e[k] *= 0x1p-1021;
+    // Pivots a and c - b^2 / a have reciprocals; but the inverse has 1 / a + (b / a)^2 / (c - b^2 / a).
+    const auto n = static_cast<std::size_t>(spec.block);
+    std::fill_n(e.begin() + static_cast<std::ptrdiff_t>(couplings), couplings, 0.0);
+    for (std::size_t k = 0; k < n * n; ++k) d[blocks + k] = k % (n + 1) == 0 ? 1 : 0;
+    d[blocks] = 0x1p-1020, d[blocks + n] = 0x1p-1019, d[blocks + n + 1] = 0x1p-1018 + 0x1p-1023;
     std::vector<double> diagonal(d.size()), coupling(d.size());
     CHECK(bench.factor() == ok);
     CHECK(bench.solver.check() == fine);
