@@ -48,7 +48,8 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     if (target.backend == Backend::c99)
         throw SpecError(
             fmt::format("target '{}' has no kernels to generate; run trifold export, or give another target", to_string(target)));
-    if (tuning.workers < 1) throw SpecError(fmt::format("workers = {} is out of range; give at least 1", tuning.workers));
+    if (tuning.workers < 1 || tuning.workers > max_workers)
+        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
     Program program;
     program.spec = without_sweeps(spec);
     const auto inner = inner_spec(program.spec);

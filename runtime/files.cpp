@@ -113,8 +113,14 @@ std::optional<std::string> read_file(const Descriptor& directory, const std::str
     return read_all(file.get());
 }
 
+Descriptor open_to_write(const fs::path& path, int flags) {
+    Descriptor file(::open(path.c_str(), flags | O_CREAT | O_CLOEXEC, 0600));
+    if (!file || file.get() > STDERR_FILENO) return file;
+    return Descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
 void write_file(const fs::path& path, std::string_view text) {
-    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    const auto file = open_to_write(path, O_WRONLY | O_TRUNC);
     if (!file) fail("cannot create " + path.string());
     while (!text.empty()) {
         const auto count = ::write(file.get(), text.data(), text.size());

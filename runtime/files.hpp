@@ -43,6 +43,10 @@ class PrivateDirectory {
 std::optional<std::string> read_file(const std::filesystem::path& path);
 std::optional<std::string> read_file(const Descriptor& directory, const std::string& name);
 
+/// Opens or creates a file of this user alone, never as descriptor 0 to 2, which the host may have closed: somebody's messages would be
+/// written into it.
+Descriptor open_to_write(const std::filesystem::path& path, int flags);
+
 /// Creates or truncates; throws std::system_error. Not synchronized to the disk: who needs to know that a file is whole
 /// after a power cut keeps its checksum.
 void write_file(const std::filesystem::path& path, std::string_view text);

@@ -119,6 +119,8 @@ std::shared_ptr<const Compiler> find_hiprtc(ToolReport& report) {
     if (library.empty()) {
         report.advice =
             "install ROCm's hiprtc (Debian: libamdhip64-5 libhiprtc-builtins5 rocm-device-libs), or set TRIFOLD_HIPRTC to libhiprtc.so";
+        if (const auto asked = switch_value("TRIFOLD_HIPRTC"); !asked.empty())
+            report.advice = fmt::format("TRIFOLD_HIPRTC names '{}', where there is no libhiprtc", asked);
         return nullptr;
     }
     if (helper.empty()) {

@@ -50,6 +50,17 @@ class NotPositiveDefinite : public Error {
     std::vector<Failure> failures;
 };
 
+/// Solver::check found members of which X or the selected inverse has left the range of the precision; the others are solved.
+class OutOfRange : public Error {
+  public:
+    struct Failure {
+        std::int64_t member;
+        bool solution, inverse;  ///< which of them holds infinities or NaN
+    };
+    OutOfRange(const std::string& message, std::vector<Failure> all) : Error(message), failures(std::move(all)) {}
+    std::vector<Failure> failures;
+};
+
 /// Solver::check found members whose solutions mixed precision could not refine to the accuracy of f64; the others are solved.
 class NotConverged : public Error {
   public:
