@@ -9,9 +9,6 @@
 #error "compile without -ffast-math and -ffinite-math-only: the tests of the pivots and of X rely on NaN and infinity"
 #endif
 
-/* Indices are ints. */
-typedef char mpc_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
-
 /* What stands before the functions; it may be set on the compiler's command line, to an attribute that puts them into fast memory. */
 #ifndef MPC_CODE
 #define MPC_CODE
@@ -24,6 +21,47 @@ typedef char mpc_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 #define MPC_SQRT(x) sqrtf(x)
 #endif
 
+/* Indices are ints. */
+typedef char mpc_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
+
+/* Names of this file alone get the prefix too, and its end takes back what is defined here and below: so that several solvers can
+ * be included in one translation unit. */
+#define real mpc_solver_real
+#define n mpc_solver_n
+#define N mpc_solver_N
+#define m mpc_solver_m
+#define BLOCK mpc_solver_BLOCK
+#define partner mpc_solver_partner
+#define is_pivot mpc_solver_is_pivot
+#define tile mpc_solver_tile
+#define subtract_products mpc_solver_subtract_products
+#define subtract_corner mpc_solver_subtract_corner
+#define rows mpc_solver_rows
+#define take_rows mpc_solver_take_rows
+#define take_pivots mpc_solver_take_pivots
+#define finish_columns mpc_solver_finish_columns
+#define solve_columns mpc_solver_solve_columns
+#define factor_pivots mpc_solver_factor_pivots
+#define factor_block mpc_solver_factor_block
+#define solve_panel mpc_solver_solve_panel
+#define VECTOR mpc_solver_VECTOR
+#define SIZE mpc_solver_SIZE
+#define outcome mpc_solver_outcome
+#define is_finite mpc_solver_is_finite
+#define check_finite mpc_solver_check_finite
+#define poison_solution mpc_solver_poison_solution
+#define start_row mpc_solver_start_row
+#define end_row mpc_solver_end_row
+#define pair mpc_solver_pair
+#define subtract_rows mpc_solver_subtract_rows
+#define subtract_columns mpc_solver_subtract_columns
+#define forward_block mpc_solver_forward_block
+#define backward_block mpc_solver_backward_block
+#define solve_blocks mpc_solver_solve_blocks
+#define factor_blocks mpc_solver_factor_blocks
+#define reset_workspace mpc_solver_reset_workspace
+#define keep mpc_solver_keep
+
 /* Operations on one block. A block is row-major, n by n. Two rows and two columns at a time: four sums in registers take four
  * products from four numbers. An odd last row or column is its own partner, and computed twice with the same outcome. */
 
@@ -35,6 +73,9 @@ enum { n = MPC_BLOCK, N = MPC_HORIZON, m = MPC_RHS, BLOCK = n * n };
 static inline int partner(int k) { return k + 1 < n ? k + 1 : k; }
 
 /* ---- factorization of a block ---- */
+
+/* The only test of a pivot, whose reciprocal has to be finite. It refuses NaN, whatever the sign. */
+static inline int is_pivot(real d) { return d > 1 / MPC_LARGEST && d <= MPC_LARGEST; }
 
 typedef struct {
     real c00, c01, c10, c11;
@@ -62,9 +103,6 @@ static inline tile subtract_corner(tile c, const real* a0, const real* a1, const
 }
 
 /* ---- L L': L, with 1 / L(k, k) on the diagonal ---- */
-
-/* The only test of a pivot. It refuses NaN, whatever the sign. */
-static inline int is_pivot(real d) { return d > 0 && d <= MPC_LARGEST; }
 
 /* Rows that columns j and j1 are multiplied with: of the coupling to the block before, and of L. */
 typedef struct {
@@ -190,7 +228,7 @@ MPC_CODE static mpc_status check_finite(const mpc_real* x) {
         ++i;
     }
     const int block = i / VECTOR;
-    return outcome(MPC_NOT_FINITE, block, (i - block * VECTOR) / MPC_RHS);
+    return outcome(MPC_OUT_OF_RANGE, block, (i - block * VECTOR) / MPC_RHS);
 }
 
 /* What becomes of X where there is no factor. */
@@ -223,11 +261,12 @@ static inline pair subtract_rows(pair s, const real* a, int r, int r1, const rea
     return s;
 }
 
-/* s - a' x for columns r and r1 of a, over the rows from `first` on. */
-static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int first) {
-    for (int k = first; k < n; ++k) {
-        s.s0 -= a[k * n + r] * x[k * m];
-        s.s1 -= a[k * n + r1] * x[k * m];
+/* s - a' x for columns r and r1 of a, over its last `count` rows. */
+static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int count) {
+    const int first = n - count;
+    for (int k = 0; k < count; ++k) {
+        s.s0 -= a[(first + k) * n + r] * x[(first + k) * m];
+        s.s1 -= a[(first + k) * n + r1] * x[(first + k) * m];
     }
     return s;
 }
@@ -249,14 +288,14 @@ MPC_CODE static void forward_block(const real* l, const real* a, const real* y_b
     }
 }
 
-/* x = L^-T (x - a' x_next), where `first_row` of a is 0, or n for the last block, which has no next. */
-MPC_CODE static void backward_block(const real* l, const real* a, const real* x_next, int first_row, real* x) {
+/* x = L^-T (x - a' x_next), a having `height` rows: n, or 0 for the last block, which has no next. */
+MPC_CODE static void backward_block(const real* l, const real* a, const real* x_next, int height, real* x) {
     for (int c = 0; c < m; ++c) {
         for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
             const int r1 = partner(r);
             pair s = {start_row(x[r * m + c]), start_row(x[r1 * m + c])};
-            s = subtract_columns(s, a, r, r1, x_next + c, first_row);
-            s = subtract_columns(s, l, r, r1, x + c, r1 + 1);
+            s = subtract_columns(s, a, r, r1, x_next + c, height);
+            s = subtract_columns(s, l, r, r1, x + c, n - r1 - 1);
             if (r1 > r) {
                 s.s1 = end_row(x[r1 * m + c], s.s1, l[r1 * n + r1]);
                 x[r1 * m + c] = s.s1;
@@ -273,9 +312,9 @@ MPC_CODE static mpc_status solve_blocks(const real* l, const real* r, const real
     for (int i = 1; i < N; ++i) {
         forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
     }
-    backward_block(l + (N - 1) * BLOCK, l, x, n, x + (N - 1) * VECTOR);
+    backward_block(l + (N - 1) * BLOCK, l, x, 0, x + (N - 1) * VECTOR);
     for (int i = N - 2; i >= 0; --i) {
-        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, 0, x + i * VECTOR);
+        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, n, x + i * VECTOR);
     }
     return check_finite(x);
 }
@@ -346,3 +385,39 @@ mpc_workspace* mpc_init(void* memory) {
     }
     return workspace;
 }
+
+#undef real
+#undef n
+#undef N
+#undef m
+#undef BLOCK
+#undef partner
+#undef is_pivot
+#undef tile
+#undef subtract_products
+#undef subtract_corner
+#undef rows
+#undef take_rows
+#undef take_pivots
+#undef finish_columns
+#undef solve_columns
+#undef factor_pivots
+#undef factor_block
+#undef solve_panel
+#undef VECTOR
+#undef SIZE
+#undef outcome
+#undef is_finite
+#undef check_finite
+#undef poison_solution
+#undef start_row
+#undef end_row
+#undef pair
+#undef subtract_rows
+#undef subtract_columns
+#undef forward_block
+#undef backward_block
+#undef solve_blocks
+#undef factor_blocks
+#undef reset_workspace
+#undef keep

@@ -9,15 +9,38 @@
 #error "compile without -ffast-math and -ffinite-math-only: the tests of the pivots and of X rely on NaN and infinity"
 #endif
 
-/* Indices are ints. */
-typedef char admm_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
-
 /* What stands before the functions; it may be set on the compiler's command line, to an attribute that puts them into fast memory. */
 #ifndef ADMM_CODE
 #define ADMM_CODE
 #endif
 
 #define ADMM_LARGEST FLT_MAX
+
+/* Indices are ints. */
+typedef char admm_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
+
+/* Names of this file alone get the prefix too, and its end takes back what is defined here and below: so that several solvers can
+ * be included in one translation unit. */
+#define real admm_solver_real
+#define n admm_solver_n
+#define N admm_solver_N
+#define m admm_solver_m
+#define BLOCK admm_solver_BLOCK
+#define partner admm_solver_partner
+#define VECTOR admm_solver_VECTOR
+#define SIZE admm_solver_SIZE
+#define outcome admm_solver_outcome
+#define is_finite admm_solver_is_finite
+#define check_finite admm_solver_check_finite
+#define poison_solution admm_solver_poison_solution
+#define start_row admm_solver_start_row
+#define end_row admm_solver_end_row
+#define pair admm_solver_pair
+#define subtract_rows admm_solver_subtract_rows
+#define subtract_columns admm_solver_subtract_columns
+#define forward_block admm_solver_forward_block
+#define backward_block admm_solver_backward_block
+#define solve_blocks admm_solver_solve_blocks
 
 /* Operations on one block. A block is row-major, n by n. Two rows and two columns at a time: four sums in registers take four
  * products from four numbers. An odd last row or column is its own partner, and computed twice with the same outcome. */
@@ -58,7 +81,7 @@ ADMM_CODE static admm_status check_finite(const admm_real* x) {
         ++i;
     }
     const int block = i / VECTOR;
-    return outcome(ADMM_NOT_FINITE, block, (i - block * VECTOR) / ADMM_RHS);
+    return outcome(ADMM_OUT_OF_RANGE, block, (i - block * VECTOR) / ADMM_RHS);
 }
 
 /* What becomes of X where there is no factor. */
@@ -91,11 +114,12 @@ static inline pair subtract_rows(pair s, const real* a, int r, int r1, const rea
     return s;
 }
 
-/* s - a' x for columns r and r1 of a, over the rows from `first` on. */
-static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int first) {
-    for (int k = first; k < n; ++k) {
-        s.s0 -= a[k * n + r] * x[k * m];
-        s.s1 -= a[k * n + r1] * x[k * m];
+/* s - a' x for columns r and r1 of a, over its last `count` rows. */
+static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int count) {
+    const int first = n - count;
+    for (int k = 0; k < count; ++k) {
+        s.s0 -= a[(first + k) * n + r] * x[(first + k) * m];
+        s.s1 -= a[(first + k) * n + r1] * x[(first + k) * m];
     }
     return s;
 }
@@ -117,14 +141,14 @@ ADMM_CODE static void forward_block(const real* l, const real* a, const real* y_
     }
 }
 
-/* x = L^-T (x - a' x_next), where `first_row` of a is 0, or n for the last block, which has no next. */
-ADMM_CODE static void backward_block(const real* l, const real* a, const real* x_next, int first_row, real* x) {
+/* x = L^-T (x - a' x_next), a having `height` rows: n, or 0 for the last block, which has no next. */
+ADMM_CODE static void backward_block(const real* l, const real* a, const real* x_next, int height, real* x) {
     for (int c = 0; c < m; ++c) {
         for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
             const int r1 = partner(r);
             pair s = {start_row(x[r * m + c]), start_row(x[r1 * m + c])};
-            s = subtract_columns(s, a, r, r1, x_next + c, first_row);
-            s = subtract_columns(s, l, r, r1, x + c, r1 + 1);
+            s = subtract_columns(s, a, r, r1, x_next + c, height);
+            s = subtract_columns(s, l, r, r1, x + c, n - r1 - 1);
             if (r1 > r) {
                 s.s1 = end_row(x[r1 * m + c], s.s1, l[r1 * n + r1]);
                 x[r1 * m + c] = s.s1;
@@ -141,9 +165,9 @@ ADMM_CODE static admm_status solve_blocks(const real* l, const real* r, const re
     for (int i = 1; i < N; ++i) {
         forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
     }
-    backward_block(l + (N - 1) * BLOCK, l, x, n, x + (N - 1) * VECTOR);
+    backward_block(l + (N - 1) * BLOCK, l, x, 0, x + (N - 1) * VECTOR);
     for (int i = N - 2; i >= 0; --i) {
-        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, 0, x + i * VECTOR);
+        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, n, x + i * VECTOR);
     }
     return check_finite(x);
 }
@@ -157,3 +181,24 @@ ADMM_CODE admm_status admm_solve(int shift, const admm_real* b, admm_real* x) {
     }
     return solve_blocks(admm_factor_diagonal[shift], admm_factor_coupling[shift], b, x);
 }
+
+#undef real
+#undef n
+#undef N
+#undef m
+#undef BLOCK
+#undef partner
+#undef VECTOR
+#undef SIZE
+#undef outcome
+#undef is_finite
+#undef check_finite
+#undef poison_solution
+#undef start_row
+#undef end_row
+#undef pair
+#undef subtract_rows
+#undef subtract_columns
+#undef forward_block
+#undef backward_block
+#undef solve_blocks

@@ -9,9 +9,6 @@
 #error "compile without -ffast-math and -ffinite-math-only: the tests of the pivots and of X rely on NaN and infinity"
 #endif
 
-/* Indices are ints. */
-typedef char estimator_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
-
 /* What stands before the functions; it may be set on the compiler's command line, to an attribute that puts them into fast memory. */
 #ifndef ESTIMATOR_CODE
 #define ESTIMATOR_CODE
@@ -24,6 +21,63 @@ typedef char estimator_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 #define ESTIMATOR_SQRT(x) sqrt(x)
 #endif
 
+/* Indices are ints. */
+typedef char estimator_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
+
+/* Names of this file alone get the prefix too, and its end takes back what is defined here and below: so that several solvers can
+ * be included in one translation unit. */
+#define real estimator_solver_real
+#define n estimator_solver_n
+#define N estimator_solver_N
+#define m estimator_solver_m
+#define BLOCK estimator_solver_BLOCK
+#define partner estimator_solver_partner
+#define is_pivot estimator_solver_is_pivot
+#define tile estimator_solver_tile
+#define subtract_products estimator_solver_subtract_products
+#define subtract_corner estimator_solver_subtract_corner
+#define rows estimator_solver_rows
+#define take_rows estimator_solver_take_rows
+#define take_pivots estimator_solver_take_pivots
+#define finish_columns estimator_solver_finish_columns
+#define solve_columns estimator_solver_solve_columns
+#define factor_pivots estimator_solver_factor_pivots
+#define factor_block estimator_solver_factor_block
+#define solve_panel estimator_solver_solve_panel
+#define VECTOR estimator_solver_VECTOR
+#define SIZE estimator_solver_SIZE
+#define outcome estimator_solver_outcome
+#define is_finite estimator_solver_is_finite
+#define check_finite estimator_solver_check_finite
+#define poison_solution estimator_solver_poison_solution
+#define start_row estimator_solver_start_row
+#define end_row estimator_solver_end_row
+#define pair estimator_solver_pair
+#define subtract_rows estimator_solver_subtract_rows
+#define subtract_columns estimator_solver_subtract_columns
+#define forward_block estimator_solver_forward_block
+#define backward_block estimator_solver_backward_block
+#define chain estimator_solver_chain
+#define SEPARATORS estimator_solver_SEPARATORS
+#define chains estimator_solver_chains
+#define separators estimator_solver_separators
+#define update_of estimator_solver_update_of
+#define rhs_update_of estimator_solver_rhs_update_of
+#define set_zero estimator_solver_set_zero
+#define load_coupling estimator_solver_load_coupling
+#define subtract_product estimator_solver_subtract_product
+#define subtract_panel estimator_solver_subtract_panel
+#define job estimator_solver_job
+#define run_chains estimator_solver_run_chains
+#define factor_front estimator_solver_factor_front
+#define finish_chain estimator_solver_finish_chain
+#define factor_chain estimator_solver_factor_chain
+#define factor_separators estimator_solver_factor_separators
+#define reset_workspace estimator_solver_reset_workspace
+#define forward_chain estimator_solver_forward_chain
+#define backward_chain estimator_solver_backward_chain
+#define solve_separators estimator_solver_solve_separators
+
 /* Operations on one block. A block is row-major, n by n. Two rows and two columns at a time: four sums in registers take four
  * products from four numbers. An odd last row or column is its own partner, and computed twice with the same outcome. */
 
@@ -35,6 +89,9 @@ enum { n = ESTIMATOR_BLOCK, N = ESTIMATOR_HORIZON, m = ESTIMATOR_RHS, BLOCK = n 
 static inline int partner(int k) { return k + 1 < n ? k + 1 : k; }
 
 /* ---- factorization of a block ---- */
+
+/* The only test of a pivot, whose reciprocal has to be finite. It refuses NaN, whatever the sign. */
+static inline int is_pivot(real d) { return d > 1 / ESTIMATOR_LARGEST && d <= ESTIMATOR_LARGEST; }
 
 typedef struct {
     real c00, c01, c10, c11;
@@ -62,9 +119,6 @@ static inline tile subtract_corner(tile c, const real* a0, const real* a1, const
 }
 
 /* ---- L L': L, with 1 / L(k, k) on the diagonal ---- */
-
-/* The only test of a pivot. It refuses NaN, whatever the sign. */
-static inline int is_pivot(real d) { return d > 0 && d <= ESTIMATOR_LARGEST; }
 
 /* Rows that columns j and j1 are multiplied with: of the coupling to the block before, and of L. */
 typedef struct {
@@ -190,7 +244,7 @@ ESTIMATOR_CODE static estimator_status check_finite(const estimator_real* x) {
         ++i;
     }
     const int block = i / VECTOR;
-    return outcome(ESTIMATOR_NOT_FINITE, block, (i - block * VECTOR) / ESTIMATOR_RHS);
+    return outcome(ESTIMATOR_OUT_OF_RANGE, block, (i - block * VECTOR) / ESTIMATOR_RHS);
 }
 
 /* What becomes of X where there is no factor. */
@@ -223,11 +277,12 @@ static inline pair subtract_rows(pair s, const real* a, int r, int r1, const rea
     return s;
 }
 
-/* s - a' x for columns r and r1 of a, over the rows from `first` on. */
-static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int first) {
-    for (int k = first; k < n; ++k) {
-        s.s0 -= a[k * n + r] * x[k * m];
-        s.s1 -= a[k * n + r1] * x[k * m];
+/* s - a' x for columns r and r1 of a, over its last `count` rows. */
+static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int count) {
+    const int first = n - count;
+    for (int k = 0; k < count; ++k) {
+        s.s0 -= a[(first + k) * n + r] * x[(first + k) * m];
+        s.s1 -= a[(first + k) * n + r1] * x[(first + k) * m];
     }
     return s;
 }
@@ -249,14 +304,14 @@ ESTIMATOR_CODE static void forward_block(const real* l, const real* a, const rea
     }
 }
 
-/* x = L^-T (x - a' x_next), where `first_row` of a is 0, or n for the last block, which has no next. */
-ESTIMATOR_CODE static void backward_block(const real* l, const real* a, const real* x_next, int first_row, real* x) {
+/* x = L^-T (x - a' x_next), a having `height` rows: n, or 0 for the last block, which has no next. */
+ESTIMATOR_CODE static void backward_block(const real* l, const real* a, const real* x_next, int height, real* x) {
     for (int c = 0; c < m; ++c) {
         for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
             const int r1 = partner(r);
             pair s = {start_row(x[r * m + c]), start_row(x[r1 * m + c])};
-            s = subtract_columns(s, a, r, r1, x_next + c, first_row);
-            s = subtract_columns(s, l, r, r1, x + c, r1 + 1);
+            s = subtract_columns(s, a, r, r1, x_next + c, height);
+            s = subtract_columns(s, l, r, r1, x + c, n - r1 - 1);
             if (r1 > r) {
                 s.s1 = end_row(x[r1 * m + c], s.s1, l[r1 * n + r1]);
                 x[r1 * m + c] = s.s1;
@@ -331,7 +386,7 @@ ESTIMATOR_CODE static void subtract_panel(const real* a, int transposed, const r
         for (int r = 0; r < n; r += 2) {
             const int r1 = partner(r);
             pair s = {y[r * m + c], y[r1 * m + c]};
-            s = transposed ? subtract_columns(s, a, r, r1, x + c, 0) : subtract_rows(s, a, r, r1, x + c, n);
+            s = transposed ? subtract_columns(s, a, r, r1, x + c, n) : subtract_rows(s, a, r, r1, x + c, n);
             y[r * m + c] = s.s0;
             y[r1 * m + c] = s.s1;
         }
@@ -502,7 +557,7 @@ ESTIMATOR_CODE static void backward_chain(void* argument, int c) {
         if (behind >= 0) {
             subtract_panel(w->behind + i * BLOCK, 1, j->x + separators[behind] * VECTOR, x);
         }
-        backward_block(w->diagonal + i * BLOCK, w->next + i * BLOCK, has_next ? x + step * VECTOR : x, has_next ? 0 : n, x);
+        backward_block(w->diagonal + i * BLOCK, w->next + i * BLOCK, has_next ? x + step * VECTOR : x, has_next ? n : 0, x);
         has_next = 1;
         i -= step;
     }
@@ -523,7 +578,7 @@ ESTIMATOR_CODE static void solve_separators(const job* j) {
     for (int s = SEPARATORS - 1; s >= 0; --s) {
         const int i = separators[s], has_next = s + 1 < SEPARATORS;
         real* x = j->x + i * VECTOR;
-        backward_block(w->diagonal + i * BLOCK, w->next + i * BLOCK, has_next ? j->x + separators[s + 1] * VECTOR : x, has_next ? 0 : n, x);
+        backward_block(w->diagonal + i * BLOCK, w->next + i * BLOCK, has_next ? j->x + separators[s + 1] * VECTOR : x, has_next ? n : 0, x);
     }
 }
 
@@ -560,3 +615,55 @@ estimator_workspace* estimator_init(void* memory) {
     }
     return workspace;
 }
+
+#undef real
+#undef n
+#undef N
+#undef m
+#undef BLOCK
+#undef partner
+#undef is_pivot
+#undef tile
+#undef subtract_products
+#undef subtract_corner
+#undef rows
+#undef take_rows
+#undef take_pivots
+#undef finish_columns
+#undef solve_columns
+#undef factor_pivots
+#undef factor_block
+#undef solve_panel
+#undef VECTOR
+#undef SIZE
+#undef outcome
+#undef is_finite
+#undef check_finite
+#undef poison_solution
+#undef start_row
+#undef end_row
+#undef pair
+#undef subtract_rows
+#undef subtract_columns
+#undef forward_block
+#undef backward_block
+#undef chain
+#undef SEPARATORS
+#undef chains
+#undef separators
+#undef update_of
+#undef rhs_update_of
+#undef set_zero
+#undef load_coupling
+#undef subtract_product
+#undef subtract_panel
+#undef job
+#undef run_chains
+#undef factor_front
+#undef finish_chain
+#undef factor_chain
+#undef factor_separators
+#undef reset_workspace
+#undef forward_chain
+#undef backward_chain
+#undef solve_separators

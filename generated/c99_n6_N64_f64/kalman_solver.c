@@ -9,9 +9,6 @@
 #error "compile without -ffast-math and -ffinite-math-only: the tests of the pivots and of X rely on NaN and infinity"
 #endif
 
-/* Indices are ints. */
-typedef char kalman_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
-
 /* What stands before the functions; it may be set on the compiler's command line, to an attribute that puts them into fast memory. */
 #ifndef KALMAN_CODE
 #define KALMAN_CODE
@@ -24,6 +21,47 @@ typedef char kalman_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 #define KALMAN_SQRT(x) sqrt(x)
 #endif
 
+/* Indices are ints. */
+typedef char kalman_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
+
+/* Names of this file alone get the prefix too, and its end takes back what is defined here and below: so that several solvers can
+ * be included in one translation unit. */
+#define real kalman_solver_real
+#define n kalman_solver_n
+#define N kalman_solver_N
+#define m kalman_solver_m
+#define BLOCK kalman_solver_BLOCK
+#define partner kalman_solver_partner
+#define is_pivot kalman_solver_is_pivot
+#define tile kalman_solver_tile
+#define subtract_products kalman_solver_subtract_products
+#define subtract_corner kalman_solver_subtract_corner
+#define rows kalman_solver_rows
+#define take_rows kalman_solver_take_rows
+#define take_pivots kalman_solver_take_pivots
+#define finish_columns kalman_solver_finish_columns
+#define solve_columns kalman_solver_solve_columns
+#define factor_pivots kalman_solver_factor_pivots
+#define factor_block kalman_solver_factor_block
+#define solve_panel kalman_solver_solve_panel
+#define VECTOR kalman_solver_VECTOR
+#define SIZE kalman_solver_SIZE
+#define outcome kalman_solver_outcome
+#define is_finite kalman_solver_is_finite
+#define check_finite kalman_solver_check_finite
+#define poison_solution kalman_solver_poison_solution
+#define start_row kalman_solver_start_row
+#define end_row kalman_solver_end_row
+#define pair kalman_solver_pair
+#define subtract_rows kalman_solver_subtract_rows
+#define subtract_columns kalman_solver_subtract_columns
+#define forward_block kalman_solver_forward_block
+#define backward_block kalman_solver_backward_block
+#define solve_blocks kalman_solver_solve_blocks
+#define factor_blocks kalman_solver_factor_blocks
+#define reset_workspace kalman_solver_reset_workspace
+#define keep kalman_solver_keep
+
 /* Operations on one block. A block is row-major, n by n. Two rows and two columns at a time: four sums in registers take four
  * products from four numbers. An odd last row or column is its own partner, and computed twice with the same outcome. */
 
@@ -35,6 +73,9 @@ enum { n = KALMAN_BLOCK, N = KALMAN_HORIZON, m = KALMAN_RHS, BLOCK = n * n };
 static inline int partner(int k) { return k + 1 < n ? k + 1 : k; }
 
 /* ---- factorization of a block ---- */
+
+/* The only test of a pivot, whose reciprocal has to be finite. It refuses NaN, whatever the sign. */
+static inline int is_pivot(real d) { return d > 1 / KALMAN_LARGEST && d <= KALMAN_LARGEST; }
 
 typedef struct {
     real c00, c01, c10, c11;
@@ -62,9 +103,6 @@ static inline tile subtract_corner(tile c, const real* a0, const real* a1, const
 }
 
 /* ---- L L': L, with 1 / L(k, k) on the diagonal ---- */
-
-/* The only test of a pivot. It refuses NaN, whatever the sign. */
-static inline int is_pivot(real d) { return d > 0 && d <= KALMAN_LARGEST; }
 
 /* Rows that columns j and j1 are multiplied with: of the coupling to the block before, and of L. */
 typedef struct {
@@ -190,7 +228,7 @@ KALMAN_CODE static kalman_status check_finite(const kalman_real* x) {
         ++i;
     }
     const int block = i / VECTOR;
-    return outcome(KALMAN_NOT_FINITE, block, (i - block * VECTOR) / KALMAN_RHS);
+    return outcome(KALMAN_OUT_OF_RANGE, block, (i - block * VECTOR) / KALMAN_RHS);
 }
 
 /* What becomes of X where there is no factor. */
@@ -223,11 +261,12 @@ static inline pair subtract_rows(pair s, const real* a, int r, int r1, const rea
     return s;
 }
 
-/* s - a' x for columns r and r1 of a, over the rows from `first` on. */
-static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int first) {
-    for (int k = first; k < n; ++k) {
-        s.s0 -= a[k * n + r] * x[k * m];
-        s.s1 -= a[k * n + r1] * x[k * m];
+/* s - a' x for columns r and r1 of a, over its last `count` rows. */
+static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int count) {
+    const int first = n - count;
+    for (int k = 0; k < count; ++k) {
+        s.s0 -= a[(first + k) * n + r] * x[(first + k) * m];
+        s.s1 -= a[(first + k) * n + r1] * x[(first + k) * m];
     }
     return s;
 }
@@ -249,14 +288,14 @@ KALMAN_CODE static void forward_block(const real* l, const real* a, const real* 
     }
 }
 
-/* x = L^-T (x - a' x_next), where `first_row` of a is 0, or n for the last block, which has no next. */
-KALMAN_CODE static void backward_block(const real* l, const real* a, const real* x_next, int first_row, real* x) {
+/* x = L^-T (x - a' x_next), a having `height` rows: n, or 0 for the last block, which has no next. */
+KALMAN_CODE static void backward_block(const real* l, const real* a, const real* x_next, int height, real* x) {
     for (int c = 0; c < m; ++c) {
         for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
             const int r1 = partner(r);
             pair s = {start_row(x[r * m + c]), start_row(x[r1 * m + c])};
-            s = subtract_columns(s, a, r, r1, x_next + c, first_row);
-            s = subtract_columns(s, l, r, r1, x + c, r1 + 1);
+            s = subtract_columns(s, a, r, r1, x_next + c, height);
+            s = subtract_columns(s, l, r, r1, x + c, n - r1 - 1);
             if (r1 > r) {
                 s.s1 = end_row(x[r1 * m + c], s.s1, l[r1 * n + r1]);
                 x[r1 * m + c] = s.s1;
@@ -273,9 +312,9 @@ KALMAN_CODE static kalman_status solve_blocks(const real* l, const real* r, cons
     for (int i = 1; i < N; ++i) {
         forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
     }
-    backward_block(l + (N - 1) * BLOCK, l, x, n, x + (N - 1) * VECTOR);
+    backward_block(l + (N - 1) * BLOCK, l, x, 0, x + (N - 1) * VECTOR);
     for (int i = N - 2; i >= 0; --i) {
-        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, 0, x + i * VECTOR);
+        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, n, x + i * VECTOR);
     }
     return check_finite(x);
 }
@@ -346,3 +385,39 @@ kalman_workspace* kalman_init(void* memory) {
     }
     return workspace;
 }
+
+#undef real
+#undef n
+#undef N
+#undef m
+#undef BLOCK
+#undef partner
+#undef is_pivot
+#undef tile
+#undef subtract_products
+#undef subtract_corner
+#undef rows
+#undef take_rows
+#undef take_pivots
+#undef finish_columns
+#undef solve_columns
+#undef factor_pivots
+#undef factor_block
+#undef solve_panel
+#undef VECTOR
+#undef SIZE
+#undef outcome
+#undef is_finite
+#undef check_finite
+#undef poison_solution
+#undef start_row
+#undef end_row
+#undef pair
+#undef subtract_rows
+#undef subtract_columns
+#undef forward_block
+#undef backward_block
+#undef solve_blocks
+#undef factor_blocks
+#undef reset_workspace
+#undef keep

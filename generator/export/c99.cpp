@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <span>
 #include <trifold/error.hpp>
 
 #include "generator/export/c99_parts.hpp"
@@ -35,12 +36,21 @@ constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
 void check_sizes(const Spec& spec) {
     const auto check = [](std::string_view name, std::int64_t elements, std::string_view advice) {
         if (elements > largest_size)
-            throw SpecError(fmt::format("{} reaches over {} elements; the indices of an exported solver are ints, at most {}; give {}", name,
-                                        elements, largest_size, advice));
+            throw SpecError(fmt::format("{} reaches over {} elements; the indices of an exported solver are ints, at most {}; give {}",
+                                        name, elements, largest_size, advice));
     };
     check("B", rhs_extent(spec, 1, spec.rhs), "fewer blocks or right-hand sides");
     check("D", diagonal_extent(spec, 1), "a smaller --d-leading or --d-stage, or fewer blocks");
     check("E", coupling_extent(spec, 1), "a smaller --e-leading or --e-stage, or fewer blocks");
+}
+
+/// Of the blocks of D the lower triangles count.
+void check_range(std::string_view name, std::span<const double> values, const Spec& spec, bool is_d) {
+    const auto n = static_cast<std::size_t>(spec.block);
+    for (std::size_t k = 0; k < values.size(); ++k)
+        if (!(std::fabs(values[k]) <= largest_finite(spec.precision)) && !(is_d && k % n > k / n % n))
+            throw SpecError(
+                fmt::format("{} holds {}, which is no finite {} number; scale the problem", name, values[k], to_string(spec.precision)));
 }
 
 void check_data(const ExportRequest& request) {
@@ -53,6 +63,9 @@ void check_data(const ExportRequest& request) {
         if (given[k] != wanted[k])
             throw SpecError(fmt::format("the problem to bake in has {} elements of {}; {} blocks of {} with {} right-hand side(s) have {}",
                                         given[k], "DEB"[k], spec.horizon, spec.block, spec.rhs, wanted[k]));
+    check_range("D", request.data->d, spec, true);
+    check_range("E", request.data->e, spec, false);
+    check_range("B", request.data->b, spec, false);
 }
 
 void check_prefactored(const ExportRequest& request) {
@@ -68,6 +81,8 @@ void check_prefactored(const ExportRequest& request) {
     if (std::ssize(d) != spec.horizon * blocks || std::ssize(e) != (spec.horizon - 1) * blocks)
         throw SpecError(fmt::format("the matrix to factor has {} elements of D and {} of E; {} blocks of {} have {} and {}", d.size(),
                                     e.size(), spec.horizon, spec.block, spec.horizon * blocks, (spec.horizon - 1) * blocks));
+    check_range("D", d, spec, true);
+    check_range("E", e, spec, false);
     if (shifts.empty()) throw SpecError("no shift was given; give 0 for the matrix as it is");
     for (const auto shift : shifts)
         if (!std::isfinite(shift)) throw SpecError(fmt::format("shift {} is not finite; give finite numbers", shift));

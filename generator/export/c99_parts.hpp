@@ -59,7 +59,8 @@ std::string c99_refine(const ExportRequest& request);
 std::string c99_data_declarations(const ExportRequest& request);
 /// The constants that the request's prefactored matrix becomes. Throws IndefiniteMatrix.
 std::string c99_factors(const ExportRequest& request);
-/// {...}: the shortest texts that read back as the same numbers of that precision.
+double largest_finite(Precision precision);
+/// {...}: the shortest texts that read back as the same numbers of that precision; 0 for what is not finite in it.
 std::string c99_values(std::span<const double> values, Precision precision);
 std::string c99_data(const ExportRequest& request);
 std::string c99_example(const ExportRequest& request);

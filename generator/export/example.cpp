@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -12,6 +14,7 @@ namespace {
 /// Shortest text that reads back as the same number, as a C literal of the precision.
 std::string literal(double value, Precision precision) {
     const bool single = precision == Precision::f32;
+    if (!(std::fabs(value) <= largest_finite(precision))) value = 0;
     auto text = single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
     if (text.find_first_of(".e") == std::string::npos) text += ".0";
     return single ? text + "f" : text;
@@ -43,6 +46,10 @@ std::string calls(std::string_view program, const ExportRequest& request) {
 constexpr std::string_view size_of_x = "enum { SIZE = BTD_HORIZON * BTD_BLOCK * BTD_RHS };\n\n";
 
 }  // namespace
+
+double largest_finite(Precision precision) {
+    return precision == Precision::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+}
 
 std::string c99_values(std::span<const double> values, Precision precision) {
     std::string text = "{";

@@ -86,8 +86,10 @@ class OwnNames {
 std::string with_own_names(std::string_view text, std::string_view stem) {
     const OwnNames own(text);
     if (own.names.empty()) return std::string(text);
-    std::string result = "/* Names of this file alone get the prefix too, and its end takes back what is defined here and below: so that several solvers can\n"
-                         " * be included in one translation unit. */\n";
+    std::string result =
+        "/* Names of this file alone get the prefix too, and its end takes back what is defined here and below: so that several solvers "
+        "can\n"
+        " * be included in one translation unit. */\n";
     for (const auto& name : own.names) result += fmt::format("#define {0} btd_{1}_{0}\n", name, stem);
     result += fmt::format("\n{}\n", text);
     for (const auto* list : {&own.macros, &own.names})

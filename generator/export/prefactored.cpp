@@ -35,6 +35,17 @@ class Blocks {
         block, row);
 }
 
+/// As at run time: a pivot has a reciprocal in the precision.
+void check_pivot(double shift, double pivot, std::int64_t block, std::int64_t row, Precision precision) {
+    if (!(pivot > 0 && pivot <= std::numeric_limits<double>::max())) fail(shift, pivot, block, row);
+    const auto largest = largest_finite(precision);
+    if (!(pivot > 1 / largest && pivot <= largest))
+        throw SpecError(
+            fmt::format("A + {} I: the pivot of block {}, row {} (from 0) is {}; those of an {} solver are above {} and at most {}; "
+                        "scale the matrix",
+                        shift, block, row, pivot, to_string(precision), 1 / largest, largest));
+}
+
 /// L of A + shift I by rows, with reciprocals on its diagonal and zeros above.
 Blocks factor(const ExportRequest& request, double shift) {
     const auto n = request.spec.block;
@@ -46,7 +57,7 @@ Blocks factor(const ExportRequest& request, double shift) {
             if (row > column) {
                 l.at(row, column) = sum * l.at(column, column);
             } else {
-                if (!(sum > 0 && sum <= std::numeric_limits<double>::max())) fail(shift, sum, row / n, row % n);
+                check_pivot(shift, sum, row / n, row % n, request.spec.precision);
                 l.at(row, row) = 1 / std::sqrt(sum);
             }
         }
@@ -56,9 +67,8 @@ Blocks factor(const ExportRequest& request, double shift) {
 }
 
 void check_range(const std::vector<double>& values, double shift, Precision precision) {
-    const double largest = precision == Precision::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
     for (const auto value : values)
-        if (!(std::fabs(value) <= largest))
+        if (!(std::fabs(value) <= largest_finite(precision)))
             throw SpecError(fmt::format("the factor of A + {} I holds {}, which is no finite {} number; scale the matrix", shift, value,
                                         to_string(precision)));
 }

@@ -246,8 +246,7 @@ std::string c99_header(const ExportRequest& request) {
                 "#endif\n\n" +
                 sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_program(request)) : "") +
                 (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) +
-                filled(templates({"status.h"}), factor_words(request)) + "\n" +
-                interface(request);
+                filled(templates({"status.h"}), factor_words(request)) + "\n" + interface(request);
     if (request.data || request.prefactored) text += c99_data_declarations(request);
     return text +
            "\n#ifdef __cplusplus\n"

@@ -77,6 +77,16 @@ TEST_CASE("export: neither GCC nor Clang warns, of C or of C++") {
     }
 }
 
+TEST_CASE("export: compilers that see the whole solver warn of nothing, of the smallest sizes either") {
+    const auto ldlt = Factorization::ldlt;
+    for (const auto& one : {Case{4, 1, 1, Precision::f64}, Case{4, 1, 1, Precision::f64, "sequential", ldlt},
+                            Case{1, 5, 1, Precision::f64, "sequential", ldlt}, Case{3, 2, 1, Precision::f32, "sequential", ldlt}}) {
+        const Project project(request_of(one));
+        for (const std::string compiler : {"gcc -std=c99 -O2", "gcc -std=c99 -Os", "gcc -std=c99 -O3", "g++ -x c++ -std=c++11 -O2"})
+            check_runs(project, compiler + " -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Werror -c -o out.o btd_solver.c");
+    }
+}
+
 TEST_CASE("export: the solver's object refers to the square root at most, and has no data") {
     for (const auto& one : cases) {
         const Project project(request_of(one));
@@ -156,18 +166,21 @@ TEST_CASE("export: the workspace is as large as the manifest states") {
 
 TEST_CASE("export: kernels compile without warnings, within what the manifest states, and need no library") {
     struct Build {
-        std::string target, compiler;
+        std::string target, compiler, clang;  // where it is not the same
     };
-    const Build builds[] = {{"c99:avx2", "gcc -march=x86-64-v3"},
-                            {"c99:avx512", "gcc -march=x86-64-v4 -mprefer-vector-width=512 -Wno-aggressive-loop-optimizations"},
-                            {"c99:neon", "aarch64-linux-gnu-gcc"},
-                            {"c99:rvv", "clang-19 --target=riscv64-linux-gnu -march=rv64gcv"}};
-    for (const auto& [target, compiler] : builds)
+    const Build builds[] = {
+        {"c99:avx2", "gcc -march=x86-64-v3", "clang-19 -march=x86-64-v3"},
+        {"c99:avx512", "gcc -march=x86-64-v4 -mprefer-vector-width=512 -Wno-aggressive-loop-optimizations", "clang-19 -march=x86-64-v4"},
+        {"c99:neon", "aarch64-linux-gnu-gcc", "clang-19 --target=aarch64-linux-gnu"},
+        {"c99:rvv", "clang-19 --target=riscv64-linux-gnu -march=rv64gcv", ""}};
+    for (const auto& [target, compiler, clang] : builds)
         for (const auto& one : cases) {
             if (!one.is_plain()) continue;
             const Project project(request_of(one, target));
             const auto bytes = project.manifest()["bytes"];
-            check_runs(project, compiler + " -std=gnu11 -O2 -Wall -Wextra -Werror -fno-math-errno -fstack-usage -c -o out.o btd_solver.c");
+            const std::string warnings = " -std=gnu11 -Wall -Wextra -Wconversion -Wsign-conversion -Werror ";
+            check_runs(project, compiler + warnings + "-O2 -fno-math-errno -fstack-usage -c -o out.o btd_solver.c");
+            if (!clang.empty()) check_runs(project, clang + warnings + "-fsyntax-only btd_solver.c");
             CHECK(stack_bytes(project.read("out.su")) <= bytes["stack_at_most"].get<std::int64_t>());
             CHECK(code_bytes(project, "out.o") <= bytes["code_at_most"].get<std::int64_t>());
             const auto undefined = project.run("nm -u out.o | grep -v -e ' memcpy$' -e ' memset$'").out;

@@ -147,5 +147,15 @@ TEST_CASE("export: bad requests for prefactored solvers") {
     for (auto& value : bad.prefactored->e) value = 0;
     for (auto& value : bad.prefactored->d) value *= 1e-200;
     bad.prefactored->shifts = {1e-90};
-    check_throws(bad, "is no finite f32 number");
+    check_throws(bad, "A + 1e-90 I: the pivot of block 0, row 0 (from 0) is 1e-90; those of an f32 solver are above 2.93");
+    bad.prefactored->shifts = {1e60};
+    check_throws(bad, "row 0 (from 0) is 1e+60; those of an f32 solver are above 2.93");
+    bad.prefactored->e[5] = -1e39;
+    check_throws(bad, "E holds -1e+39, which is no finite f32 number");
+    bad = good;
+    bad.spec.precision = Precision::f64;
+    for (auto& value : bad.prefactored->e) value = 0;
+    for (auto& value : bad.prefactored->d) value = 0;
+    bad.prefactored->shifts = {1e-320};
+    check_throws(bad, "those of an f64 solver are above");
 }

@@ -44,7 +44,7 @@ ExportRequest with_ldlt(ExportRequest request);
 ExportRequest with_corrections(ExportRequest request, std::int64_t corrections);
 
 /// The flags every export is compiled with, to objects.
-inline const std::string strict = " -Wall -Wextra -Wpedantic -Wconversion -Werror -ffreestanding -fno-math-errno -c ";
+inline const std::string strict = " -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Werror -ffreestanding -fno-math-errno -c ";
 /// Compilers for the host, and those of the machines that an export may be for.
 inline const std::string host_compilers[] = {"gcc", "clang-19"};
 inline const std::string cortex_m4 = "arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard";
