@@ -2,7 +2,7 @@
  * 16 blocks of 8 by 8, f32, 1 right-hand side(s), up to 1 system(s); target cuda:sm_90; schedule multi-stage; variant dataflow.
  * Generated; do not edit. Regenerate with:
  *   trifold generate --block 8 --horizon 16 --precision f32 --rhs 1 --batch 1 --schedule multi-stage --workers 1 --variant dataflow --target cuda:sm_90
- * Workspace: 36096 bytes, aligned to 256.
+ * Workspace: 36352 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 8
 #define TRIFOLD_HORIZON 16LL
@@ -30,24 +30,25 @@
 #define TRIFOLD_OFFSET_STATUS 0LL
 #define TRIFOLD_OFFSET_LOG_DETERMINANT 256LL
 #define TRIFOLD_OFFSET_QUADRATIC 512LL
-#define TRIFOLD_OFFSET_FACTOR 768LL
-#define TRIFOLD_OFFSET_NEXT 4864LL
-#define TRIFOLD_OFFSET_BEHIND 8960LL
-#define TRIFOLD_OFFSET_UPDATE 13056LL
-#define TRIFOLD_OFFSET_COUPLING 17152LL
-#define TRIFOLD_OFFSET_RHS_UPDATE 19968LL
-#define TRIFOLD_OFFSET_INVERSE_COUPLING 20992LL
-#define TRIFOLD_OFFSET_FAILURE 20992LL
-#define TRIFOLD_OFFSET_FLOORS 21248LL
-#define TRIFOLD_OFFSET_POISON 21504LL
-#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 21760LL
-#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 22016LL
-#define TRIFOLD_OFFSET_TICKET 22272LL
-#define TRIFOLD_OFFSET_FLAG 22528LL
-#define TRIFOLD_OFFSET_UPDATE_WORDS 22784LL
-#define TRIFOLD_OFFSET_SOLUTION_WORDS 24832LL
-#define TRIFOLD_OFFSET_FORWARD_WORDS 25856LL
-#define TRIFOLD_OFFSET_MESSAGE 26880LL
+#define TRIFOLD_OFFSET_RANGE 768LL
+#define TRIFOLD_OFFSET_FACTOR 1024LL
+#define TRIFOLD_OFFSET_NEXT 5120LL
+#define TRIFOLD_OFFSET_BEHIND 9216LL
+#define TRIFOLD_OFFSET_UPDATE 13312LL
+#define TRIFOLD_OFFSET_COUPLING 17408LL
+#define TRIFOLD_OFFSET_RHS_UPDATE 20224LL
+#define TRIFOLD_OFFSET_INVERSE_COUPLING 21248LL
+#define TRIFOLD_OFFSET_FAILURE 21248LL
+#define TRIFOLD_OFFSET_FLOORS 21504LL
+#define TRIFOLD_OFFSET_POISON 21760LL
+#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 22016LL
+#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 22272LL
+#define TRIFOLD_OFFSET_TICKET 22528LL
+#define TRIFOLD_OFFSET_FLAG 22784LL
+#define TRIFOLD_OFFSET_UPDATE_WORDS 23040LL
+#define TRIFOLD_OFFSET_SOLUTION_WORDS 25088LL
+#define TRIFOLD_OFFSET_FORWARD_WORDS 26112LL
+#define TRIFOLD_OFFSET_MESSAGE 27136LL
 /* With TRIFOLD_IMAGE defined: the kernels of one of the images that can be compiled beside one another. */
 #if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 0
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n8_f32_sm90_b99a8ba3
@@ -102,6 +103,13 @@ typedef struct {
     trifold_int row;    /* failing row within it, from 0 */
     trifold_int floors; /* pivots raised to the floor */
 } trifold_status;
+
+/* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
+ * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
+typedef struct {
+    int solution; /* X of the last backward sweep */
+    int inverse;  /* of the last selected inverse */
+} trifold_range;
 
 /* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
 typedef struct {
@@ -166,7 +174,7 @@ typedef struct {
 #define TRIFOLD_THREADS_FINISH 64
 #define TRIFOLD_LOG_PARTS 1
 #define TRIFOLD_SCRATCH_CHAINS 8
-#define TRIFOLD_OFFSET_SCRATCH 36096
+#define TRIFOLD_OFFSET_SCRATCH 36352
 #define TRIFOLD_FACTOR_BLOCKS 6
 #define TRIFOLD_FACTOR_FORWARD_BLOCKS 6
 #define TRIFOLD_SWEEP_BLOCKS 16
@@ -244,6 +252,8 @@ TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
     return value;
 }
+/* What this thread has stored is there for the whole device before what it does next. */
+TRIFOLD_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 /* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. Two at once stand at a multiple of 16. */
 typedef unsigned long long trifold_word;
 TRIFOLD_DEVICE void store_words(trifold_word* to, const trifold_word (&words)[1]) {
@@ -611,6 +621,42 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
 }
 
+/* ---- the range of the precision ---- */
+
+/* Whether a result has left it: it is infinite or NaN, whose exponents have all bits set. */
+TRIFOLD_DEVICE bool has_left(real x) {
+    constexpr unsigned exponent = sizeof(real) == 8 ? 0x7ff00000u : 0x7f800000u;
+    unsigned bits[sizeof(real) / 4];
+    copy_bits(bits, x);
+    return (bits[sizeof(real) / 4 - 1] & exponent) == exponent;
+}
+enum class Result { solution, inverse };
+TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Result result, unsigned left) {
+    trifold_range& range = buffer<trifold_range>(args, TRIFOLD_OFFSET_RANGE)[member];
+    store_word(reinterpret_cast<unsigned*>(result == Result::solution ? &range.solution : &range.inverse), left);
+}
+/* Looks at an element of a result that goes out: chains of a member say the same, side by side. */
+TRIFOLD_DEVICE void watch(const trifold_args& args, trifold_int member, Result result, real value) {
+    if (has_left(value)) set_range(args, member, result, 1);
+}
+/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other columns of
+ * the same result add to what the first has found. */
+TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, Result result) {
+    if (args.first_column == 0) set_range(args, member, result, 0);
+}
+/* The last level has one chain, with which what goes down the levels begins. */
+TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.next_size == 0; }
+
+/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was one. */
+TRIFOLD_DEVICE double square_of(real y) {
+    const double wide = static_cast<double>(y), square = wide * wide;
+    return sizeof(real) == 8 && square == 0 && wide != 0 ? 4.94065645841246544e-324 : square;
+}
+/* The sum as it is delivered: NaN where it is too large or too small for the normal numbers of double precision. */
+TRIFOLD_DEVICE double in_range(double sum) {
+    return sum == 0 || (sum >= 2.2250738585072014e-308 && sum <= 1.7976931348623157e308) ? sum : not_a_number();
+}
+
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
 TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
     const trifold_int lower = p < q ? p : q;
@@ -880,6 +926,8 @@ struct Pivots {
 };
 
 constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
+/* Whether a pivot may stand: above the largest number whose reciprocal is infinite, and finite. */
+TRIFOLD_DEVICE bool is_pivot(real d) { return d > (sizeof(real) == 8 ? real(0x1p-1024) : real(0x1p-128)) && d <= largest; }
 constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-308) : real(1.175494351e-38f);
 
 /* `scaled`, which is y, about 1 / sqrt(x), or a multiple of it, after one correction of third order. */
@@ -922,7 +970,7 @@ TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, int rows, Pivots
     for (int c = 0; c < w; ++c) {
         real d = t[c][c];
         if (d < floor && row + c < rows) d = floor, ++floors;
-        const bool passes = d > real(0) && d <= largest;
+        const bool passes = is_pivot(d);
         if (!passes && failed < 0) failed = row + c;
         if (lane == 0) diagonal[row + c] = d;
         inverse[c] = passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
@@ -1212,6 +1260,14 @@ TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int
         message = look(at);
     }
     return content_of(message);
+}
+
+/* By one thread of the last front, for which all others wait, before the barrier after which its thread block sends x. The words it sends order
+ * nothing but themselves: hence the fence, after which the whole device has what this stores. What others store because of an x that they have got
+ * comes later, so that it stands. */
+TRIFOLD_DEVICE void begin_solution(const trifold_args& args, trifold_int member) {
+    begin_result(args, member, Result::solution);
+    fence_device();
 }
 
 /* Where a front leaves its x. */
@@ -1891,7 +1947,7 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
         real pivot = column[j];
         const bool raised = pivot < floor && row + j < block_size;
         if (raised) pivot = floor;
-        const bool passes = pivot > real(0) && pivot <= largest;
+        const bool passes = is_pivot(pivot);
         const real scale = passes ? inverse_sqrt(pivot) : static_cast<real>(not_a_number());
         warp_sync();
         if (lane == 0) {
@@ -2258,7 +2314,9 @@ TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trif
     if (!owns_rider_row()) return;
     if (failed) value = static_cast<real>(not_a_number());
     send(solution_words(args, member, front.block) + (c * padded + row) * message_words, value, early_run(front.run));
-    if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
+    if (row >= block_size) return;
+    static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
+    watch(args, member, Result::solution, value);
 }
 /* The last front has nothing else to do, so that the first column follows its tiles. */
 TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
@@ -2401,10 +2459,7 @@ TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& 
 TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     for (int c = front_thread() / warp_lanes; c < args.columns; c += warps) {
         double sum = 0;
-        for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) {
-            const double y = static_cast<double>(shared.lower[padded + c + r * lower_leading]);
-            sum += y * y;
-        }
+        for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += square_of(shared.lower[padded + c + r * lower_leading]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (thread_index() % warp_lanes == 0) buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC)[block_index(member, block) * TRIFOLD_RHS + c] = sum;
     }
@@ -2476,7 +2531,8 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
 }
 
 /* D, by the pivots' warps. */
-TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool ends) {
+    if (ends && is_last(front) && front_thread() == 0) begin_solution(args, member); /* before its warp comes to the barrier of a tile: x is sent after the last */
     const int warp = front_thread() / warp_lanes;
     if (in_registers)
 #pragma unroll 1
@@ -2511,7 +2567,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     if (front_thread() >= pivot_warps * warp_lanes)
         eliminate_stack<Riders>(shared, args, member, front, fed, ends);
     else
-        eliminate_pivots(shared, args, member, front);
+        eliminate_pivots(shared, args, member, front, Riders && ends);
     block_sync();
     if (gets_messages(front)) fed = shared.ticket != 0;
     /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */
@@ -2717,7 +2773,7 @@ TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_arg
     double* to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + block_index(member, block) * TRIFOLD_RHS + columns.first;
     for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
         double sum = 0;
-        for (int r = lane; r < block_size; r += warp_lanes) sum += static_cast<double>(shared.solved[c][r]) * static_cast<double>(shared.solved[c][r]);
+        for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = sum;
     }
@@ -2933,7 +2989,9 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
         solve_upper<Width>(shared, columns.count, [&](int c, int row, real x) {
             const int column = first + c;
             send(words + (column * padded + row) * message_words, x, front.run);
-            if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, column)] = x;
+            if (row >= block_size) return;
+            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, column)] = x;
+            watch(args, member, Result::solution, x);
         });
     }
 }
@@ -2941,8 +2999,11 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
 TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, Start start) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     Front front = claim_front(args, member, Kind::backward, shared.ticket);
+    if (is_last(front)) {
+        if (ends_sweep && start == Start::beside_factor) return; /* the factorization's front has solved it */
+        if (sweep_thread() == sweep_threads - 1) begin_solution(args, member);
+    }
     if (start == Start::beside_factor) {
-        if (ends_sweep && is_last(front)) return; /* the factorization's front has solved it */
         const trifold_int run = last_run(args, member, Kind::factor);
         if (sweep_thread() == 0) await_everything(args, member, front.block, run);
         block_sync();
@@ -3026,7 +3087,7 @@ TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int 
             if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
             block_sync();
         }
-        if (t == 0) buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[member * TRIFOLD_RHS + column] = shared.sum[0];
+        if (t == 0) buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[member * TRIFOLD_RHS + column] = in_range(shared.sum[0]);
         block_sync();
     }
 }

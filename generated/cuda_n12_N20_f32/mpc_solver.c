@@ -40,6 +40,13 @@ typedef struct {
     trifold_int floors; /* pivots raised to the floor */
 } trifold_status;
 
+/* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
+ * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
+typedef struct {
+    int solution; /* X of the last backward sweep */
+    int inverse;  /* of the last selected inverse */
+} trifold_range;
+
 /* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
@@ -193,7 +200,7 @@ struct mpc_program {
     const launch* launches; /* operation after operation */
     const region* zeroed;
     int first[MPC_OPERATIONS + 1];               /* launch of each operation; where the next begins there, it was not exported */
-    size_t outcomes, log_determinant, quadratic; /* offsets in the workspace */
+    size_t outcomes, log_determinant, quadratic, ranges; /* offsets in the workspace */
 };
 
 /* clang-format off */
@@ -223,14 +230,14 @@ static const launch launches_sm_87[] = {
     {3, 0, 20, 0, 1}, /* factor_solve: backward */
 };
 static const region zeroed_sm_87[] = {
-    {100864, 24}, /* ticket */
-    {101120, 160}, /* flag */
-    {101376, 5120}, /* update_words */
-    {106496, 2560}, /* solution_words */
+    {101120, 24}, /* ticket */
+    {101376, 160}, /* flag */
+    {101632, 5120}, /* update_words */
+    {106752, 2560}, /* solution_words */
 };
 
 static const struct mpc_program programs[] = {
-    {"sm_87", mpc_image_sm_87, 6, 4, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 2, 2, 2, 5, 5, 9, 9}, 0, 256, 512},
+    {"sm_87", mpc_image_sm_87, 6, 4, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 2, 2, 2, 5, 5, 9, 9}, 0, 256, 512, 768},
 };
 /* clang-format on */
 
@@ -240,6 +247,7 @@ static const struct mpc_program programs[] = {
 typedef char mpc_arguments_have_22_words[sizeof(trifold_args) == 22 * 8 ? 1 : -1];
 typedef char mpc_levels_have_26_words[sizeof(trifold_level) == 26 * 8 ? 1 : -1];
 typedef char mpc_outcomes_have_3_words[sizeof(mpc_outcome) == sizeof(trifold_status) ? 1 : -1];
+typedef char mpc_ranges_have_2_ints[sizeof(mpc_range) == sizeof(trifold_range) ? 1 : -1];
 typedef char mpc_held_has_no_padding[sizeof(mpc_arguments) == 11 * 8 ? 1 : -1];
 
 /* Keeps what the driver said of a call that failed. */
@@ -377,6 +385,16 @@ static mpc_code launch_kernels(mpc_solver* solver, int operation, const mpc_argu
     return code;
 }
 
+/* What there is after a call. */
+static void note_results(mpc_solver* solver, int operation, long long members) {
+    if (factors(operation)) {
+        if (members > solver->factored) solver->factored = members;
+        solver->solved = solver->inverted = 0;
+    }
+    if (operation == SOLVE || operation == FACTOR_SOLVE || operation == BACKWARD) solver->solved = 1;
+    if (operation == INVERSE) solver->inverted = 1;
+}
+
 static mpc_code run(mpc_solver* solver, int operation, mpc_arguments* given, const mpc_options* options, mpc_stream stream) {
     int capturing = 0;
     mpc_code code = MPC_OK;
@@ -389,7 +407,7 @@ static mpc_code run(mpc_solver* solver, int operation, mpc_arguments* given, con
     if (code == MPC_OK) code = checked(solver, is_capturing(stream, &capturing), "ask whether a stream captures");
     if (code == MPC_OK && capturing) code = launch_kernels(solver, operation, given, stream);
     if (code == MPC_OK && !capturing) code = launch_as_graph(solver, operation, given, stream);
-    if (code == MPC_OK && factors(operation) && given->options.members > solver->factored) solver->factored = given->options.members;
+    if (code == MPC_OK) note_results(solver, operation, given->options.members);
     return code;
 }
 
@@ -519,26 +537,52 @@ mpc_code mpc_inverse(mpc_solver* solver, mpc_real* diagonal, mpc_real* coupling,
 
 /* ---- outcomes ---- */
 
-mpc_status mpc_check(mpc_solver* solver, mpc_stream stream) {
-    enum { PIECE = 32 };
+enum { PIECE = 32 }; /* systems whose records are read at once */
+
+static long long piece_from(const mpc_solver* solver, long long first) {
+    const long long left = solver->factored - first;
+    return left < PIECE ? left : (long long)PIECE;
+}
+
+static void check_factors(mpc_solver* solver, mpc_status* status, mpc_stream stream) {
     mpc_outcome outcomes[PIECE];
-    mpc_status status = {MPC_BAD_ARGUMENT, -1, -1, -1};
     long long first, k;
-    if (solver == NULL || solver->program == NULL) return status;
-    status.code = solver->factored > 0 ? MPC_OK : MPC_NOT_FACTORED;
-    for (first = 0; first < solver->factored && status.code == MPC_OK; first += PIECE) {
-        const long long left = solver->factored - first, count = left < PIECE ? left : (long long)PIECE;
-        status.code = checked(solver, read_back(outcomes, mpc_outcomes(solver) + first, (size_t)count * sizeof *outcomes, stream),
-                              "copy the outcomes");
-        for (k = 0; k < count && status.code == MPC_OK; ++k) {
+    for (first = 0; first < solver->factored && status->code == MPC_OK; first += PIECE) {
+        const long long count = piece_from(solver, first);
+        status->code = checked(solver, read_back(outcomes, mpc_outcomes(solver) + first, (size_t)count * sizeof *outcomes, stream),
+                               "copy the outcomes");
+        for (k = 0; k < count && status->code == MPC_OK; ++k) {
             if (outcomes[k].block >= 0) {
-                status.code = MPC_NOT_POSITIVE_DEFINITE;
-                status.member = (int)(first + k);
-                status.block = (int)outcomes[k].block;
-                status.row = (int)outcomes[k].row;
+                status->code = MPC_NOT_POSITIVE_DEFINITE;
+                status->member = (int)(first + k);
+                status->block = (int)outcomes[k].block;
+                status->row = (int)outcomes[k].row;
             }
         }
     }
+}
+
+static void check_ranges(mpc_solver* solver, mpc_status* status, mpc_stream stream) {
+    mpc_range ranges[PIECE];
+    long long first, k;
+    for (first = 0; first < solver->factored && status->code == MPC_OK; first += PIECE) {
+        const long long count = piece_from(solver, first);
+        status->code = checked(solver, read_back(ranges, mpc_ranges(solver) + first, (size_t)count * sizeof *ranges, stream), "copy the ranges");
+        for (k = 0; k < count && status->code == MPC_OK; ++k) {
+            if ((solver->solved && ranges[k].solution == 1) || (solver->inverted && ranges[k].inverse == 1)) {
+                status->code = MPC_OUT_OF_RANGE;
+                status->member = (int)(first + k);
+            }
+        }
+    }
+}
+
+mpc_status mpc_check(mpc_solver* solver, mpc_stream stream) {
+    mpc_status status = {MPC_BAD_ARGUMENT, -1, -1, -1};
+    if (solver == NULL || solver->program == NULL) return status;
+    status.code = solver->factored > 0 ? MPC_OK : MPC_NOT_FACTORED;
+    check_factors(solver, &status, stream);
+    if (solver->solved || solver->inverted) check_ranges(solver, &status, stream);
     return status;
 }
 
@@ -547,6 +591,11 @@ static const void* result_at(const mpc_solver* solver, size_t offset) { return s
 const mpc_outcome* mpc_outcomes(const mpc_solver* solver) {
     if (solver == NULL || solver->program == NULL) return NULL;
     return (const mpc_outcome*)result_at(solver, solver->program->outcomes);
+}
+
+const mpc_range* mpc_ranges(const mpc_solver* solver) {
+    if (solver == NULL || solver->program == NULL) return NULL;
+    return (const mpc_range*)result_at(solver, solver->program->ranges);
 }
 
 const double* mpc_log_determinant(const mpc_solver* solver) {
@@ -565,6 +614,8 @@ const char* mpc_message(mpc_code code) {
             return "done";
         case MPC_NOT_POSITIVE_DEFINITE:
             return "A is not positive definite";
+        case MPC_OUT_OF_RANGE:
+            return "a result has left the range of the precision; scale A or B";
         case MPC_NOT_FACTORED:
             return "there is no factor of so many systems; call mpc_factor or mpc_factor_solve first";
         case MPC_BAD_ARGUMENT:

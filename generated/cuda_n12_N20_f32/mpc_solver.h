@@ -2,7 +2,7 @@
  * f32, up to 1 system(s) at once. Made by Trifold for cuda:sm_87; do not edit. To make it again:
  *   trifold export --block 12 --horizon 20 --precision f32 --target cuda:sm_87 --prefix mpc --no-binaries
  *
- * Device memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 109056.
+ * Device memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 109312.
  *   sm_87: schedule multi-stage, variant dataflow, 6 kernels; flops of a system: factor 173952, solve 24768
  * Work and launches depend on no number but the sizes; manifest.json has them.
  */
@@ -21,7 +21,7 @@ extern "C" {
 #define MPC_HORIZON 20
 #define MPC_RHS 1
 #define MPC_BATCH 1
-#define MPC_WORKSPACE_BYTES ((size_t)109056)
+#define MPC_WORKSPACE_BYTES ((size_t)109312)
 #define MPC_ALIGNMENT 256
 /* Of the graphs: operations there may be, the most launches of one, and kernels. */
 #define MPC_OPERATIONS 7
@@ -43,8 +43,10 @@ typedef CUDA_KERNEL_NODE_PARAMS mpc_node_parameters;
 /* The outcome of a call; the first ones are numbered as in Trifold's C99 exports. */
 typedef enum {
     MPC_OK = 0,
-    /* A is not positive definite: a pivot is not in (0, largest finite]. So end NaN and infinity in D or E too. */
+    /* A is not positive definite: a pivot is not in (0, largest finite], or its reciprocal is infinite. So end NaN and infinity in D or E too. */
     MPC_NOT_POSITIVE_DEFINITE = 1,
+    /* X or the inverse of a system has left the range of the precision: it holds infinities or NaN. So end NaN and infinity in B too. */
+    MPC_OUT_OF_RANGE = 2,
     /* There is no factor of so many systems: no call has factored them. */
     MPC_NOT_FACTORED = 3,
     /* A null pointer, one that is not aligned to its elements (the workspace: to MPC_ALIGNMENT), an option out of range, or a solver
@@ -75,6 +77,12 @@ typedef struct {
     long long row;
     long long floors; /* pivots raised to the floor; -1: never factored */
 } mpc_outcome;
+
+/* The device's record of a system's last X and inverse: 1 where one holds infinities or NaN, 0 where not; -1: there was none. */
+typedef struct {
+    int solution;
+    int inverse;
+} mpc_range;
 
 /* Of one call. All zero, and so a null pointer in place of them: every system, nothing added. Calls that do not factor use `members` and
  * `active` only. Arrays are in device memory. */
@@ -112,6 +120,7 @@ typedef struct {
     const struct mpc_program* program; /* for the device's architecture; null: not created */
     char* workspace;
     long long factored; /* systems that have been factored */
+    int solved, inverted; /* whether there are X and the inverse of the last factor */
     mpc_module module;
     mpc_function function[MPC_KERNELS];
     mpc_graph graph[MPC_OPERATIONS];
@@ -154,12 +163,15 @@ mpc_code mpc_factor_forward(mpc_solver* solver, const mpc_real* d, const mpc_rea
 /* The blocks of A^-1 on the diagonal [batch][N][n][n], and below it [batch][N-1][n][n], from the last factor. */
 mpc_code mpc_inverse(mpc_solver* solver, mpc_real* diagonal, mpc_real* coupling, const mpc_options* options, mpc_stream stream);
 
-/* Waits for the stream of the last factorization and tells of the first system that failed, if one has. */
+/* Waits for the stream of the last calls and tells of the first system that has no factor, or else of the first whose X or inverse, by that
+ * factor, has left the range. */
 mpc_status mpc_check(mpc_solver* solver, mpc_stream stream);
 
 /* In device memory, inside the workspace, written by every factorization: the outcome [batch] and log det A [batch]; by every forward
- * sweep and solve: b' A^-1 b [batch][m]. Null if the solver was not created. */
+ * sweep and solve: b' A^-1 b [batch][m], NaN where it is too large or too small for a double; by every backward sweep, solve and inverse: its range
+ * [batch]. Null if the solver was not created. */
 const mpc_outcome* mpc_outcomes(const mpc_solver* solver);
+const mpc_range* mpc_ranges(const mpc_solver* solver);
 const double* mpc_log_determinant(const mpc_solver* solver);
 const double* mpc_quadratic(const mpc_solver* solver);
 

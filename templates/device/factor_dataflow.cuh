@@ -120,7 +120,8 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
 }
 
 /* D, by the pivots' warps. */
-TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool ends) {
+    if (ends && is_last(front) && front_thread() == 0) begin_solution(args, member); /* before its warp comes to the barrier of a tile: x is sent after the last */
     const int warp = front_thread() / warp_lanes;
     if (in_registers)
 #pragma unroll 1
@@ -143,7 +144,6 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
     start_dependents();
-    if (Riders && ends && is_last(front) && front_thread() == threads - 1) begin_solution(args, member); /* its warp waits for tiles before it sends x */
     load_front<Riders>(shared, args, member, front);
     bool fed = false;
     if (!gets_messages(front)) {
@@ -156,7 +156,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     if (front_thread() >= pivot_warps * warp_lanes)
         eliminate_stack<Riders>(shared, args, member, front, fed, ends);
     else
-        eliminate_pivots(shared, args, member, front);
+        eliminate_pivots(shared, args, member, front, Riders && ends);
     block_sync();
     if (gets_messages(front)) fed = shared.ticket != 0;
     /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */

@@ -8,7 +8,7 @@
 #include <optional>
 #include <trifold/trifold.hpp>
 
-#include "tests/cpu/problem.hpp"
+#include "tests/cpu/units.hpp"
 #include "tools/bench/device_tools.hpp"
 
 using namespace trifold;
@@ -143,7 +143,63 @@ void check_both(const Device& device, const Spec& spec, const std::string& sched
     check_everything<float>(device, spec, schedule, variant, inverse);
 }
 
+/// A batch whose members are in different units, over the whole range of exponents, against dense algebra at scale 1.
+template <class Real>
+void check_range(const Device& device, Spec spec, const std::string& schedule, const std::string& variant) {
+    const auto units = promised<Real>(4);
+    spec.precision = precision<Real>, spec.batch = static_cast<std::int64_t>(units.size());
+    CAPTURE(spec.block);
+    CAPTURE(variant);
+    CAPTURE(sizeof(Real));
+    const auto at_one = random_systems(spec, spec.rhs, 3);
+    auto systems = at_one;
+    for (std::size_t m = 0; m < units.size(); ++m) systems[m] = scaled(at_one[m], units[m], spec);
+    const auto user = arrays<Real>(spec, systems);
+    Solver solver(Plan(spec, device, {.schedule = schedule, .variant = device.backend() == Backend::cuda ? variant : "auto"}));
+    std::vector<Real> x(user.b.size()), again(user.b.size());
+    solver.factor_solve<Real>(std::span<const Real>(user.d), std::span<const Real>(user.e), std::span<const Real>(user.b),
+                              std::span<Real>(x));
+    solver.solve<Real>(std::span<const Real>(user.b), std::span<Real>(again));
+    CHECK_NOTHROW(solver.check());
+    const auto quadratic = solver.quadratic();
+    for (std::size_t m = 0; m < units.size(); ++m) {
+        const auto& u = units[m];
+        CAPTURE(u.matrix);
+        CAPTURE(u.rhs);
+        CAPTURE(u.stage);
+        const Matrix a = at_one[m].dense();
+        for (const auto* result : {&x, &again})
+            CHECK(relative_residual(a, at_scale_one(gather(spec, *result, static_cast<std::int64_t>(m), spec.rhs), u, spec), at_one[m].b) <=
+                  tolerance<Real>);
+        const double expected = at_one[m].b.col(0).dot(a.llt().solve(at_one[m].b.col(0)));
+        const double computed = quadratic[m * static_cast<std::size_t>(spec.rhs)];
+        if (std::isnormal(std::ldexp(expected, 2 * u.rhs - u.matrix)))
+            CHECK(std::ldexp(computed, u.matrix - 2 * u.rhs) == doctest::Approx(expected).epsilon(20 * tolerance<Real>));
+        else
+            CHECK(std::isnan(computed));
+    }
+}
+
 }  // namespace
+
+TEST_CASE("gpu: the whole range of exponents") {
+    const auto gpu = device();
+    if (!gpu) return;
+    struct Case {
+        std::int64_t block;
+        const char *schedule, *variant;
+    };
+    for (const auto& [block, schedule, variant] : {Case{12, "multi-stage", "fused"},
+                                                   {40, "twisted:2", "tiled"},
+                                                   {7, "sequential", "team"},
+                                                   {12, "recursive:2", "team"},
+                                                   {12, "multi-stage", "dataflow"},
+                                                   {40, "multi-stage", "dataflow"},
+                                                   {70, "multi-stage", "tile-dataflow"}}) {
+        check_range<double>(*gpu, {.block = block, .horizon = 7, .rhs = 2}, schedule, variant);
+        check_range<float>(*gpu, {.block = block, .horizon = 7, .rhs = 2}, schedule, variant);
+    }
+}
 
 TEST_CASE("gpu: every schedule") {
     const auto gpu = device();
