@@ -132,14 +132,14 @@ void write_file(const fs::path& path, std::string_view text) {
     }
 }
 
-std::string Outcome::describe() const {
+std::string ProcessOutcome::describe() const {
     if (!started) return "could not be started: " + output;
     if (status == -1) return "ended with an unknown status";
     if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
     return fmt::format("exited with status {}", WEXITSTATUS(status));
 }
 
-Outcome run_process(const std::vector<std::string>& arguments) {
+ProcessOutcome run_process(const std::vector<std::string>& arguments) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("cannot make a pipe");
     const Descriptor read_end(ends[0]);
@@ -151,7 +151,7 @@ Outcome run_process(const std::vector<std::string>& arguments) {
     posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
     auto texts = arguments;
     auto variables = c_locale();
-    Outcome outcome;
+    ProcessOutcome outcome;
     pid_t child = 0;
     const int error = ::posix_spawn(&child, texts.front().c_str(), &actions, nullptr, pointers(texts).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);

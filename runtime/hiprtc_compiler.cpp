@@ -100,7 +100,7 @@ class HiprtcCompiler : public Compiler {
     }
 
   private:
-    std::string reason(const Outcome& outcome) const {
+    std::string reason(const ProcessOutcome& outcome) const {
         const bool late = outcome.started && WIFSIGNALED(outcome.status) && WTERMSIG(outcome.status) == SIGALRM;
         if (late) return fmt::format("{} took longer than its time limit; TRIFOLD_DISABLE=hiprtc uses Clang instead", identity_);
         if (outcome.started && WIFEXITED(outcome.status) && WEXITSTATUS(outcome.status) == 1) return "hiprtc rejected the source";
