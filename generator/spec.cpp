@@ -35,7 +35,7 @@ void check_layout(const Spec& spec, const BlockLayout& layout, std::int64_t stag
             fmt::format("strides of {} are {} (stage) and {} (member); give 0 to share one block, or a positive number of elements", what,
                         layout.stage, layout.member));
     const auto strides = block_strides(spec, layout, stages, what);
-    const auto footprint = (n - 1) * std::max(strides.row, strides.column) + n;
+    const auto footprint = checked_add(checked_multiply(n - 1, std::max(strides.row, strides.column), what), n, what);
     if (strides.stage != 0 && strides.stage < footprint && stages > 1)
         throw SpecError(fmt::format("stage stride of {} is {}, so blocks overlap; give 0 or at least {}", what, strides.stage, footprint));
     const auto member_footprint =

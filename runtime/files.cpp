@@ -132,14 +132,14 @@ void write_file(const fs::path& path, std::string_view text) {
     }
 }
 
-std::string ProcessOutcome::describe() const {
+std::string Ended::describe() const {
     if (!started) return "could not be started: " + output;
     if (status == -1) return "ended with an unknown status";
     if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
     return fmt::format("exited with status {}", WEXITSTATUS(status));
 }
 
-ProcessOutcome run_process(const std::vector<std::string>& arguments) {
+Ended run_process(const std::vector<std::string>& arguments) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("cannot make a pipe");
     const Descriptor read_end(ends[0]);
@@ -151,23 +151,23 @@ ProcessOutcome run_process(const std::vector<std::string>& arguments) {
     posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
     auto texts = arguments;
     auto variables = c_locale();
-    ProcessOutcome outcome;
+    Ended ended;
     pid_t child = 0;
     const int error = ::posix_spawn(&child, texts.front().c_str(), &actions, nullptr, pointers(texts).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) {
-        outcome.output = std::strerror(error);
-        return outcome;
+        ended.output = std::strerror(error);
+        return ended;
     }
-    outcome.started = true;
+    ended.started = true;
     write_end = Descriptor();
-    outcome.output = read_all(read_end.get()).value_or("");
-    while (::waitpid(child, &outcome.status, 0) < 0) {
+    ended.output = read_all(read_end.get()).value_or("");
+    while (::waitpid(child, &ended.status, 0) < 0) {
         if (errno == EINTR) continue;
-        outcome.status = -1;  // the host ignores SIGCHLD or waits for every child itself
+        ended.status = -1;  // the host ignores SIGCHLD or waits for every child itself
         break;
     }
-    return outcome;
+    return ended;
 }
 
 fs::path find_part(const std::string& name) {

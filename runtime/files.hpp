@@ -51,14 +51,14 @@ Descriptor open_to_write(const std::filesystem::path& path, int flags);
 /// after a power cut keeps its checksum.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-struct ProcessOutcome {
+struct Ended {
     bool started = false;
     int status = 0;                ///< as waitpid gives it; -1 when somebody else reaped the process
     std::string output;            ///< standard output and error together
     std::string describe() const;  ///< "exited with status 1", "was killed by signal 9"
 };
 /// Runs a program without a shell, in the C locale, and waits for it.
-ProcessOutcome run_process(const std::vector<std::string>& arguments);
+Ended run_process(const std::vector<std::string>& arguments);
 
 /// A file that belongs to this library: beside the code, in the lib or bin directory next to it, or where it was installed;
 /// empty when there is none.

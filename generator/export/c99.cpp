@@ -29,6 +29,20 @@ void check_layout(const ExportRequest& request) {
     if (request.data && gaps) throw SpecError("a problem is baked in without gaps; leave strides out");
 }
 
+constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
+
+/// Indices are ints, on every machine. Throws before anything is computed from sizes that are out of reach.
+void check_sizes(const Spec& spec) {
+    const auto check = [](std::string_view name, std::int64_t elements, std::string_view advice) {
+        if (elements > largest_size)
+            throw SpecError(fmt::format("{} reaches over {} elements; the indices of an exported solver are ints, at most {}; give {}", name,
+                                        elements, largest_size, advice));
+    };
+    check("B", rhs_extent(spec, 1, spec.rhs), "fewer blocks or right-hand sides");
+    check("D", diagonal_extent(spec, 1), "a smaller --d-leading or --d-stage, or fewer blocks");
+    check("E", coupling_extent(spec, 1), "a smaller --e-leading or --e-stage, or fewer blocks");
+}
+
 void check_data(const ExportRequest& request) {
     if (!request.data) return;
     const auto& spec = request.spec;
@@ -57,9 +71,9 @@ void check_prefactored(const ExportRequest& request) {
     if (shifts.empty()) throw SpecError("no shift was given; give 0 for the matrix as it is");
     for (const auto shift : shifts)
         if (!std::isfinite(shift)) throw SpecError(fmt::format("shift {} is not finite; give finite numbers", shift));
-    if (const auto bytes = export_facts(request).table_bytes; bytes > std::numeric_limits<std::int32_t>::max())
-        throw SpecError(fmt::format("the factors for {} shifts take {} bytes; an exported solver has at most {}", shifts.size(), bytes,
-                                    std::numeric_limits<std::int32_t>::max()));
+    if (const auto bytes = export_facts(request).table_bytes; bytes > largest_size)
+        throw SpecError(fmt::format("the factors for {} shifts take {} bytes; an exported solver has at most {}; give fewer shifts",
+                                    shifts.size(), bytes, largest_size));
 }
 
 void check_schedule(const ExportRequest& request) {
@@ -95,16 +109,14 @@ void check(const ExportRequest& request) {
     check_layout(request);
     if (spec.block > max_export_block)
         throw SpecError(fmt::format("block size n = {} is out of range for export; give 1 to {}", spec.block, max_export_block));
+    check_sizes(spec);
     check_prefix(request.prefix);
     check_schedule(request);
     check_factorization(request);
     check_corrections(request);
-    const auto bytes = export_facts(request).workspace_bytes_64;
-    const auto vector = checked_multiply(spec.horizon * spec.block, spec.rhs, "size of B");
-    const auto largest = std::numeric_limits<std::int32_t>::max();
-    if (bytes > largest || vector > largest)
-        throw SpecError(fmt::format("the workspace takes {} bytes and B {} elements; an exported solver has at most {} of each", bytes,
-                                    vector, largest));
+    if (const auto bytes = export_facts(request).workspace_bytes_64; bytes > largest_size)
+        throw SpecError(
+            fmt::format("the workspace takes {} bytes; an exported solver has at most {}; give fewer blocks", bytes, largest_size));
     check_data(request);
     check_prefactored(request);
 }

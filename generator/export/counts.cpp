@@ -154,8 +154,8 @@ OperationCounts exported_solve_counts(const ExportRequest& request) {
 std::int64_t correction_flops(const ExportRequest& request, bool fused) {
     const auto block = request.spec.block, horizon = request.spec.horizon;
     const auto products = block * block * (3 * horizon - 2);
-    // A product and its error take 3 flops or 17, a sum and its error 6, and what both lose 2 more.
-    return request.spec.rhs * (products * (fused ? 11 : 25) + 2 * horizon * block);
+    // A product and its error take 3 flops or 11, a sum and its error 6, and what both lose 2 more.
+    return request.spec.rhs * (products * (fused ? 11 : 19) + 2 * horizon * block);
 }
 
 }  // namespace trifold

@@ -103,9 +103,9 @@ bool is_dense(const Spec& spec) {
 bool has_square_roots(const ExportRequest& request) { return !request.prefactored && request.factorization == Factorization::llt; }
 
 std::map<std::string, std::string> factor_words(const ExportRequest& request) {
-    if (request.factorization == Factorization::ldlt)
-        return {{"FACTORS", "L P, with 1 / P on the diagonal, A = L P L'"}, {"PIVOTS", "(1 / largest finite, largest finite]"}};
-    return {{"FACTORS", "L, with 1 / L(k, k) on the diagonal"}, {"PIVOTS", "(0, largest finite]"}};
+    const bool ldlt = request.factorization == Factorization::ldlt;
+    return {{"FACTORS", ldlt ? "L P, with 1 / P on the diagonal, A = L P L'" : "L, with 1 / L(k, k) on the diagonal"},
+            {"PIVOTS", "(1 / largest finite, largest finite]"}};
 }
 
 }  // namespace trifold

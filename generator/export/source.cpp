@@ -186,13 +186,17 @@ std::string plain_body(const ExportRequest& request) {
     const auto system = chains.empty() ? sequential : chain_tables(chains) + partitioned;
     if (request.factorization == Factorization::ldlt)
         return templates({"blocks.c", "factor.c", "ldlt.c", "panel.c", "outcome.c", "poison.c", "sweep_ldlt.c", "sweep.c"}) + "\n" + system;
+    return templates({"blocks.c", "factor.c", "llt.c", "panel.c", "outcome.c", "poison.c", "sweep_llt.c", "sweep.c"}) + "\n" + system;
+}
+
+std::string square_root(const ExportRequest& request) {
+    if (machine_of(request.target).has_kernels() || !has_square_roots(request)) return "";
     return fmt::format(
         "/* May be set likewise: another square root, which must round correctly for the same bits everywhere. */\n"
         "#ifndef BTD_SQRT\n"
         "#define BTD_SQRT(x) {}(x)\n"
-        "#endif\n\n{}\n{}",
-        is_single(request.spec) ? "sqrtf" : "sqrt",
-        templates({"blocks.c", "factor.c", "llt.c", "panel.c", "outcome.c", "poison.c", "sweep_llt.c", "sweep.c"}), system);
+        "#endif\n\n",
+        is_single(request.spec) ? "sqrtf" : "sqrt");
 }
 
 constexpr std::string_view own_header = "#include \"btd_solver.h\"\n\n";
@@ -201,14 +205,16 @@ constexpr std::string_view system_headers =
     "#include <math.h>\n"
     "#include <stdint.h>\n\n";
 
+constexpr std::string_view index_check =
+    "/* Indices are ints. */\n"
+    "typedef char btd_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];\n\n";
+
 /// Above the functions of each source file.
 std::string prologue(const Spec& spec) {
     return fmt::format(
         "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)\n"
         "#error \"compile without -ffast-math and -ffinite-math-only: the tests of the pivots and of X rely on NaN and infinity\"\n"
         "#endif\n\n"
-        "/* Indices are ints. */\n"
-        "typedef char btd_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];\n\n"
         "/* What stands before the functions; it may be set on the compiler's command line, to an attribute that puts them into fast "
         "memory. */\n"
         "#ifndef BTD_CODE\n"
@@ -239,7 +245,8 @@ std::string c99_header(const ExportRequest& request) {
                 "#define BTD_RESTRICT restrict\n"
                 "#endif\n\n" +
                 sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_program(request)) : "") +
-                (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) + templates({"status.h"}) + "\n" +
+                (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) +
+                filled(templates({"status.h"}), factor_words(request)) + "\n" +
                 interface(request);
     if (request.data || request.prefactored) text += c99_data_declarations(request);
     return text +
@@ -257,8 +264,8 @@ std::string c99_source(const ExportRequest& request) {
                                 "heap, no library. */\n")
                           : fmt::format("/* See btd_solver.h. Plain C99, and C++ as well: no recursion, no heap, no library{}. */\n",
                                         has_square_roots(request) ? " but the square root" : "");
-    return fmt::format("{}{}{}{}{}", what, own_header, system_headers, prologue(request.spec),
-                       has_kernels ? kernel_body(request) : plain_body(request));
+    return fmt::format("{}{}{}{}{}{}{}", what, own_header, system_headers, prologue(request.spec), square_root(request), index_check,
+                       with_own_names(has_kernels ? kernel_body(request) : plain_body(request), "solver"));
 }
 
 std::string c99_refine(const ExportRequest& request) {
@@ -267,9 +274,11 @@ std::string c99_refine(const ExportRequest& request) {
         "/* See btd_solver.h. Compile with -ffp-contract=off, as the Makefile does: sums rely on each rounding. */\n"
         "{}{}{}{}",
         system_headers, own_header, prologue(request.spec),
-        filled(templates({"outcome.c", "refine.c"}), {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
-                                                      {"FMA", single ? "fmaf" : "fma"},
-                                                      {"SPLIT", single ? "4097.0F" : "134217729.0"}}));
+        with_own_names(filled(templates({"outcome.c", "refine.c"}), {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
+                                                                     {"FMA", single ? "fmaf" : "fma"},
+                                                                     {"BITS", single ? "uint32_t" : "uint64_t"},
+                                                                     {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
+                       "refine"));
 }
 
 }  // namespace trifold

@@ -13,6 +13,9 @@ struct ExportedFile {
 
 /// Identifiers btd_... and BTD_... get the prefix, the latter in capitals.
 std::string with_prefix(std::string_view text, std::string_view prefix);
+/// C text in whose file scope every name begins with btd_ or BTD_, by macros in front of it for its other names, which get the prefix
+/// btd_<stem>_. They and its own macros end with it.
+std::string with_own_names(std::string_view text, std::string_view stem);
 /// Throws SpecError unless names of C code can begin with it.
 void check_prefix(std::string_view prefix);
 

@@ -40,7 +40,7 @@ BTD_CODE static void subtract_panel(const real* a, int transposed, const real* x
         for (int r = 0; r < n; r += 2) {
             const int r1 = partner(r);
             pair s = {y[r * m + c], y[r1 * m + c]};
-            s = transposed ? subtract_columns(s, a, r, r1, x + c, 0) : subtract_rows(s, a, r, r1, x + c, n);
+            s = transposed ? subtract_columns(s, a, r, r1, x + c, n) : subtract_rows(s, a, r, r1, x + c, n);
             y[r * m + c] = s.s0;
             y[r1 * m + c] = s.s1;
         }

@@ -1,11 +1,9 @@
 /* ---- L P L', L with ones on its diagonal, P the pivots: L P, with 1 / P on the diagonal; couplings are E L^-T ---- */
 
-/* The only test of a pivot, whose reciprocal has to be finite. It refuses NaN, whatever the sign. */
-static inline int is_pivot(real d) { return d > 1 / BTD_LARGEST && d <= BTD_LARGEST; }
-
-/* Rows that columns j and j1 are multiplied with: of the coupling to the block before, and of L. */
+/* Rows that columns j and j1 are multiplied with: of the coupling to the block before, and of L. They are copies, scaled. */
 typedef struct {
-    real before0[n], before1[n], own0[n], own1[n];
+    const real *before0, *before1, *own0, *own1;
+    real scaled[4][n];
 } rows;
 
 /* a P^-1 */
@@ -17,12 +15,16 @@ static inline void scale_row(real* scaled, const real* a, const real* l, int cou
 
 /* The factor of the block before stands before that of the block. */
 BTD_CODE static void take_rows(rows* t, const real* before, int width, const real* l, int j) {
+    t->before0 = t->scaled[0];
+    t->before1 = t->scaled[1];
+    t->own0 = t->scaled[2];
+    t->own1 = t->scaled[3];
     if (width > 0) {
-        scale_row(t->before0, before + j * n, l - BLOCK, width);
-        scale_row(t->before1, before + partner(j) * n, l - BLOCK, width);
+        scale_row(t->scaled[0], before + j * n, l - BLOCK, width);
+        scale_row(t->scaled[1], before + partner(j) * n, l - BLOCK, width);
     }
-    scale_row(t->own0, l + j * n, l, j);
-    scale_row(t->own1, l + partner(j) * n, l, j);
+    scale_row(t->scaled[2], l + j * n, l, j);
+    scale_row(t->scaled[3], l + partner(j) * n, l, j);
 }
 
 /* Pivots j and j1. Returns the row that fails, or -1. */

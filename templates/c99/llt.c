@@ -1,8 +1,5 @@
 /* ---- L L': L, with 1 / L(k, k) on the diagonal ---- */
 
-/* The only test of a pivot. It refuses NaN, whatever the sign. */
-static inline int is_pivot(real d) { return d > 0 && d <= BTD_LARGEST; }
-
 /* Rows that columns j and j1 are multiplied with: of the coupling to the block before, and of L. */
 typedef struct {
     const real *before0, *before1, *own0, *own1;

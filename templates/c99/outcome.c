@@ -27,5 +27,5 @@ BTD_CODE static btd_status check_finite(const btd_real* x) {
         ++i;
     }
     const int block = i / VECTOR;
-    return outcome(BTD_NOT_FINITE, block, (i - block * VECTOR) / BTD_RHS);
+    return outcome(BTD_OUT_OF_RANGE, block, (i - block * VECTOR) / BTD_RHS);
 }

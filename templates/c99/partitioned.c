@@ -162,7 +162,7 @@ BTD_CODE static void backward_chain(void* argument, int c) {
         if (behind >= 0) {
             subtract_panel(w->behind + i * BLOCK, 1, j->x + separators[behind] * VECTOR, x);
         }
-        backward_block(w->diagonal + i * BLOCK, w->next + i * BLOCK, has_next ? x + step * VECTOR : x, has_next ? 0 : n, x);
+        backward_block(w->diagonal + i * BLOCK, w->next + i * BLOCK, has_next ? x + step * VECTOR : x, has_next ? n : 0, x);
         has_next = 1;
         i -= step;
     }
@@ -183,7 +183,7 @@ BTD_CODE static void solve_separators(const job* j) {
     for (int s = SEPARATORS - 1; s >= 0; --s) {
         const int i = separators[s], has_next = s + 1 < SEPARATORS;
         real* x = j->x + i * VECTOR;
-        backward_block(w->diagonal + i * BLOCK, w->next + i * BLOCK, has_next ? j->x + separators[s + 1] * VECTOR : x, has_next ? 0 : n, x);
+        backward_block(w->diagonal + i * BLOCK, w->next + i * BLOCK, has_next ? j->x + separators[s + 1] * VECTOR : x, has_next ? n : 0, x);
     }
 }
 

@@ -22,10 +22,17 @@ static inline real sum_error(real a, real b, real sum) {
 #if defined(@HAS_FMA@) || defined(__@HAS_FMA@)
 static inline real product_error(real a, real b, real product) { return @FMA@(a, b, -product); }
 #else
-/* The upper half of a number's digits, by Veltkamp: the factor is 2^s + 1, with s half of the digits. */
+typedef union {
+    real value;
+    @BITS@ bits;
+} word;
+
+/* A number without the lower half of its digits, which are cut off: to round them away, by Veltkamp, would overflow where a is large. */
 static inline real upper_half(real a) {
-    const real scaled = @SPLIT@ * a;
-    return scaled - (scaled - a);
+    word w;
+    w.value = a;
+    w.bits &= ~(@BITS@)@LOWER@;
+    return w.value;
 }
 
 /* a b - fl(a b), by Dekker: products of halves are exact. */

@@ -4,9 +4,9 @@ BTD_CODE static btd_status solve_blocks(const real* l, const real* r, const real
     for (int i = 1; i < N; ++i) {
         forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
     }
-    backward_block(l + (N - 1) * BLOCK, l, x, n, x + (N - 1) * VECTOR);
+    backward_block(l + (N - 1) * BLOCK, l, x, 0, x + (N - 1) * VECTOR);
     for (int i = N - 2; i >= 0; --i) {
-        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, 0, x + i * VECTOR);
+        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, n, x + i * VECTOR);
     }
     return check_finite(x);
 }

@@ -1,10 +1,11 @@
 /* The outcome of a call. `block` and `row` count from 0 and are -1 where the outcome concerns none. */
 typedef enum {
     BTD_OK = 0,
-    /* A is not positive definite: the pivot of this block and row is not in @PIVOTS@. So end NaN and infinity in D or E too. */
+    /* A is not positive definite: the pivot of this block and row is not in @PIVOTS@.
+     * So end NaN and infinity in D or E too. */
     BTD_NOT_POSITIVE_DEFINITE = 1,
-    /* X is not finite from this block and row on: B holds NaN or infinity, or the numbers have left the range. */
-    BTD_NOT_FINITE = 2,
+    /* X has left the range of the precision from this block and row on, or B held NaN or infinity. */
+    BTD_OUT_OF_RANGE = 2,
     /* There is no factor: the last factorization failed, or there was none. */
     BTD_NOT_FACTORED = 3,
     /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */

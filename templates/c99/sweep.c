@@ -13,11 +13,12 @@ static inline pair subtract_rows(pair s, const real* a, int r, int r1, const rea
     return s;
 }
 
-/* s - a' x for columns r and r1 of a, over the rows from `first` on. */
-static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int first) {
-    for (int k = first; k < n; ++k) {
-        s.s0 -= a[k * n + r] * x[k * m];
-        s.s1 -= a[k * n + r1] * x[k * m];
+/* s - a' x for columns r and r1 of a, over its last `count` rows. */
+static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int count) {
+    const int first = n - count;
+    for (int k = 0; k < count; ++k) {
+        s.s0 -= a[(first + k) * n + r] * x[(first + k) * m];
+        s.s1 -= a[(first + k) * n + r1] * x[(first + k) * m];
     }
     return s;
 }
@@ -39,14 +40,14 @@ BTD_CODE static void forward_block(const real* l, const real* a, const real* y_b
     }
 }
 
-/* x = L^-T (x - a' x_next), where `first_row` of a is 0, or n for the last block, which has no next. */
-BTD_CODE static void backward_block(const real* l, const real* a, const real* x_next, int first_row, real* x) {
+/* x = L^-T (x - a' x_next), a having `height` rows: n, or 0 for the last block, which has no next. */
+BTD_CODE static void backward_block(const real* l, const real* a, const real* x_next, int height, real* x) {
     for (int c = 0; c < m; ++c) {
         for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
             const int r1 = partner(r);
             pair s = {start_row(x[r * m + c]), start_row(x[r1 * m + c])};
-            s = subtract_columns(s, a, r, r1, x_next + c, first_row);
-            s = subtract_columns(s, l, r, r1, x + c, r1 + 1);
+            s = subtract_columns(s, a, r, r1, x_next + c, height);
+            s = subtract_columns(s, l, r, r1, x + c, n - r1 - 1);
             if (r1 > r) {
                 s.s1 = end_row(x[r1 * m + c], s.s1, l[r1 * n + r1]);
                 x[r1 * m + c] = s.s1;

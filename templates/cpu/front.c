@@ -65,7 +65,7 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
     const unsigned count = (unsigned)others->left;
     vec c[LANES], diagonal = spread(1); /* ones change no outcome where a block ends */
-    if (EARLY) work_off(others, count * (unsigned)(W - EARLY) / W, IN_LINE);
+    if (EARLY) work_off(others, count * (unsigned)(W - EARLY) / (unsigned)W, IN_LINE);
     load_tile(1, W, c, l);
     real d = c[0][0];
     /* Not a loop: the compiler would copy the work in line to every turn of it before it finds most of them without any. LANES is in the
@@ -75,7 +75,7 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
         d = pivot_step(W, k, d, floor, c, &diagonal, reciprocal, unit, l);                                               \
         if (k + 1 < W) d = pivot_step(W, k + 1, d, floor, c, &diagonal, reciprocal, unit, l);                            \
         if (VECTORS > 1 && k + 2 + EARLY < LANES && k + 2 + EARLY < W)                                                   \
-            work_off(others, count * (unsigned)(W - 2 - EARLY - k) / W, FEW_STRIPS);                                     \
+            work_off(others, count * (unsigned)(W - 2 - EARLY - k) / (unsigned)W, FEW_STRIPS);                           \
     }
     TWO_PIVOTS(0)
     TWO_PIVOTS(2)

@@ -112,7 +112,15 @@ TEST_CASE("export: bad input") {
     check(scratch, "--block 64 --horizon 1000000", "the workspace takes");
     check(scratch, "--block 64 --horizon 99999999999999999", "too large");
     check(scratch, "--block 4 --horizon 4 --rhs 0", "--rhs");
-    check(scratch, "--block 1 --horizon 4 --rhs 999999999", "an exported solver has at most 2147483647 of each");
+    check(scratch, "--block 1 --horizon 4 --rhs 999999999", "B reaches over 3999999996 elements; the indices of an exported solver are ints");
+    const std::string small = "--block 12 --horizon 20 --d-leading 12 ", most = "at most 2147483647; give a smaller --";
+    check(scratch, small + "--d-stage 1500000000", "D reaches over 28500000144 elements; the indices of an exported solver are ints, " + most + "d");
+    check(scratch, small + "--e-stage 1500000000", "E reaches over 27000000144 elements; the indices of an exported solver are ints, " + most + "e");
+    check(scratch, small + "--d-stage 113025456", most + "d");
+    check(scratch, "--block 12 --horizon 20 --target c99:avx2 --e-leading 200000000 --e-stage 0", most + "e");
+    check(scratch, "--block 12 --horizon 20 --d-leading 900000000000000000 --d-stage 0", "too large");
+    check(scratch, "--block 1 --horizon 9000000000000000000 --d-stage 0 --e-stage 0", "too large");
+    check(scratch, "--block 1 --horizon 1000000000000000000 --d-stage 0 --e-stage 0", "B reaches over 1000000000000000000 elements");
     check(scratch, "--block 4 --horizon 4 --precision f16", "--precision");
     check(scratch, "--block 4 --horizon 4 --target cpu:x86-64-v3", "target 'cpu:x86-64-v3' cannot be exported; give c99:generic");
     check(scratch, "--block 4 --horizon 4 --schedule recursive:2", "give sequential, partitioned:p or twisted:p");

@@ -11,10 +11,10 @@ def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-text = {path.name: re.sub(r"//.*|/\*.*?\*/", "", path.read_text(), flags=re.DOTALL if path.suffix == ".h" else 0) for path in headers.iterdir()}
+text = {path.name: re.sub(r"//.*|/\*.*?\*/", "", path.read_text(), flags=re.DOTALL if path.suffix == ".h" else 0) for path in headers.glob("*.h*")}
 public = "\n".join(body for name, body in text.items() if name.endswith(".hpp"))
 classes = set(re.findall(r"^(?:class|struct) (\w+)", public, re.MULTILINE))
-names = classes | set(re.findall(r"^[\w:<>&*, ]*?[ &*](\w+|operator\*)(?:\(|\[|\{| = )", public, re.MULTILINE))
+names = classes | set(re.findall(r"^[\w:<>&*, ]*?[ &*](\w+|operator\*)(?:\(|\[|\{| =)", public, re.MULTILINE))
 
 expanded = run("cc", "-E", "-P", "-I", str(headers.parent), str(headers / "trifold.h"))
 functions = set(re.findall(r"\b(trifold_\w+)\(", expanded))

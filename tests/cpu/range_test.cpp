@@ -6,45 +6,12 @@
 #include <cmath>
 
 #include "tests/cpu/call.hpp"
+#include "tests/cpu/units.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
 
 namespace {
-
-/// A system in other units: A times 2^matrix, b times 2^rhs and, by congruence, the unknowns of one block times 2^-stage.
-struct Units {
-    int matrix = 0, rhs = 0, stage = 0;
-};
-
-/// The block that has units of its own.
-std::int64_t odd_block(const Spec& spec) { return spec.horizon / 2; }
-
-System scaled(System system, const Units& units, const Spec& spec) {
-    const double a = std::ldexp(1.0, units.matrix), s = std::ldexp(1.0, units.stage);
-    const auto odd = static_cast<std::size_t>(odd_block(spec));
-    for (auto& d : system.d) d *= a;
-    for (auto& e : system.e) e *= a;
-    system.b *= std::ldexp(1.0, units.rhs);
-    system.d[odd] = system.d[odd] * s * s;
-    if (odd > 0) system.e[odd - 1] *= s;
-    if (odd < system.e.size()) system.e[odd] *= s;
-    system.b.middleRows(odd_block(spec) * spec.block, spec.block) *= s;
-    return system;
-}
-
-/// Exponents over what is promised: 1e-36 to 1e36 in f32, 1e-300 to 1e300 in f64; of a block's units half of that.
-template <class Real>
-std::vector<Units> promised() {
-    const int most = sizeof(Real) == 8 ? 996 : 119;
-    std::vector<Units> result{{}};
-    for (const double part : {-1.0, -0.75, -0.5, -0.25, 0.25, 0.5, 0.75, 1.0}) {
-        const int e = static_cast<int>(part * most), half = static_cast<int>(part * most / 2);
-        result.insert(result.end(),
-                      {{e, e, 0}, {e, 0, 0}, {e, half, 0}, {0, e, 0}, {0, 0, half}, {half, half, half / 2}, {-half, 0, half / 2}});
-    }
-    return result;
-}
 
 /// A member's results in its own units, against dense algebra at scale 1.
 struct Expected {
@@ -52,13 +19,11 @@ struct Expected {
     Matrix a, inverse, x, b;
 };
 
-double power(int exponent) { return std::ldexp(1.0, exponent); }
-
 template <class Real>
 class RangeCase {
   public:
     RangeCase(Spec given, const std::string& schedule, const std::string& variant)
-        : units_(promised<Real>()),
+        : units_(promised<Real>(4)),
           spec_(filled(given)),
           unit_(generate(spec_, host_target(), {.schedule = schedule, .variant = variant})),
           workspace_(unit_.program()) {
@@ -110,13 +75,8 @@ class RangeCase {
         CHECK(std::fetestexcept(FE_INVALID | FE_DIVBYZERO | (squares ? 0 : FE_OVERFLOW)) == 0);
     }
 
-    /// Unknowns in the units of scale 1.
     Matrix solution(std::size_t m) const {
-        const auto& u = units_[m];
-        Matrix x = gather(spec_, x_, static_cast<std::int64_t>(m), spec_.rhs) * power((u.matrix - u.rhs) / 2) *
-                   power(u.matrix - u.rhs - (u.matrix - u.rhs) / 2);
-        x.middleRows(odd_block(spec_) * spec_.block, spec_.block) *= power(u.stage);
-        return x;
+        return at_scale_one(gather(spec_, x_, static_cast<std::int64_t>(m), spec_.rhs), units_[m], spec_);
     }
 
     void check_solutions() const {

@@ -12,7 +12,7 @@
 
 namespace trifold::test {
 
-enum Code { ok = 0, not_positive_definite = 1, not_finite = 2, not_factored = 3, no_such_shift = 4 };
+enum Code { ok = 0, not_positive_definite = 1, out_of_range = 2, not_factored = 3, no_such_shift = 4 };
 
 struct Status {
     int code, block, row;
