@@ -60,6 +60,24 @@ TEST_CASE("generate: binaries for every architecture of HIP, by the compiler tha
     }
 }
 
+TEST_CASE("generate: binaries of CUDA are one file, and in the cache what a Plan looks for, which is several") {
+    const Scratch scratch;
+    const std::string size = "--block 4 --horizon 9 --operations factor --target cuda:sm_90 --json";
+    const auto cache = fmt::format("TRIFOLD_CACHE_DIR='{}'", (scratch.path / "cache").string());
+    const auto made = run_trifold(scratch.path, "generate --binaries -o out " + size, cache);
+    if (made.status == 3 && made.err.find("NVRTC") != std::string::npos) {
+        MESSAGE("skipped: there is no NVRTC");
+        return;
+    }
+    INFO(made.err);
+    REQUIRE(made.status == 0);
+    CHECK(scratch.has("out/" + made.json()["files"]["binary"].get<std::string>()));
+    // What explain shows is the Program of a Plan.
+    const auto planned = run_trifold(scratch.path, "explain " + size, cache + " TRIFOLD_DISABLE=jit").json();
+    CHECK(planned["problem"] == "");
+    CHECK(planned["kernels"].size() == planned["program"]["kernels"].size());
+}
+
 TEST_CASE("generate: what is written, and its name") {
     const Scratch scratch;
     const auto ran =
