@@ -179,7 +179,7 @@ Variant choose_variant(const Spec& spec, const Target& target, const Tuning& tun
 
 std::vector<std::string> compile_options(const Target& target, const Variant& variant) {
     std::vector<std::string> options{"-std=gnu11", fmt::format("-march={}", instruction_set(target)), "-ffp-contract=fast",
-                                     "-fno-math-errno", "-fno-trapping-math"};
+                                     "-fno-math-errno"};
     // Register tiles are vectors already: looking for more of them doubles the time to compile, and the kernels get no faster.
     if (variant.name == "tile") {
         options.insert(options.end(), {"-O2", "-fno-unroll-loops", "-fno-tree-vectorize", "-fno-tree-slp-vectorize"});

@@ -58,6 +58,7 @@ MemoryPlan plan_memory(const Program& program) {
     plan.add("status", members, 1, sizeof(trifold_status));
     plan.add("log_determinant", members, 1, sizeof(double));
     plan.add("quadratic", members, spec.rhs, sizeof(double));
+    plan.add("range", members, 1, sizeof(trifold_range));
     plan.add("factor", blocks, storage.factor, real);
     plan.add("next", blocks, storage.panel, real);
     plan.add("behind", has_fill(program.schedule) ? blocks : 0, storage.panel, real);

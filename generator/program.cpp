@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
@@ -12,16 +11,12 @@
 #include "generator/memory.hpp"
 #include "generator/mixed.hpp"
 #include "generator/program_json.hpp"
+#include "generator/sha256.hpp"
 
 namespace trifold {
 namespace {
 
-std::string identity(const Program& program) {
-    const auto text = identity_json(program).dump();
-    std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-    SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-    return fmt::format("{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3]);
-}
+std::string identity(const Program& program) { return sha256(identity_json(program).dump()).substr(0, 8); }
 
 std::string kernel_name(const Program& program, Phase phase) {
     std::string arch;
@@ -53,7 +48,8 @@ Program generate(const Spec& spec, const Target& target, const Tuning& tuning) {
     if (target.backend == Backend::c99)
         throw SpecError(
             fmt::format("target '{}' has no kernels to generate; run trifold export, or give another target", to_string(target)));
-    if (tuning.workers < 1) throw SpecError(fmt::format("workers = {} is out of range; give at least 1", tuning.workers));
+    if (tuning.workers < 1 || tuning.workers > max_workers)
+        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
     Program program;
     program.spec = without_sweeps(spec);
     const auto inner = inner_spec(program.spec);

@@ -9,6 +9,7 @@
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
+#include "generator/sha256.hpp"
 #include "runtime/cache.hpp"
 #include "runtime/compiler.hpp"
 #include "runtime/dump.hpp"
@@ -187,6 +188,7 @@ std::string cache_key(const Program& program) {
 }
 
 Binary obtain(const Program& program) {
+    check_switches();
     const auto external = switch_value("TRIFOLD_EXTERNAL_SOURCE");
     return external.empty() ? obtain_as_given(program) : obtain_as_given(with_external_source(program, external));
 }

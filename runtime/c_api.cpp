@@ -42,6 +42,8 @@ trifold_code guarded(Body body) noexcept try {
     return TRIFOLD_OK;
 } catch (const NotPositiveDefinite& error) {
     return fail(TRIFOLD_NOT_POSITIVE_DEFINITE, error.what());
+} catch (const OutOfRange& error) {
+    return fail(TRIFOLD_OUT_OF_RANGE, error.what());
 } catch (const NotConverged& error) {
     return fail(TRIFOLD_NOT_CONVERGED, error.what());
 } catch (const SpecError& error) {
@@ -119,6 +121,7 @@ Tuning tuning_of(const trifold_tuning* given_tuning) {
     if (t.schedule != nullptr) tuning.schedule = t.schedule;
     if (t.variant != nullptr) tuning.variant = t.variant;
     tuning.workers = t.workers;
+    tuning.spin_microseconds = t.spin_microseconds;
     return tuning;
 }
 
@@ -189,7 +192,7 @@ void trifold_spec_init(trifold_spec* spec, std::int64_t block, std::int64_t hori
 }
 
 void trifold_tuning_init(trifold_tuning* tuning) {
-    if (tuning != nullptr) *tuning = {sizeof *tuning, nullptr, nullptr, 1};
+    if (tuning != nullptr) *tuning = {sizeof *tuning, nullptr, nullptr, 1, Tuning::standard_spin};
 }
 
 void trifold_options_init(trifold_options* options) {
@@ -314,8 +317,11 @@ trifold_code trifold_check(trifold_solver* solver) {
 
 trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes, std::int64_t capacity, std::int64_t* count) {
     return guarded([&] {
-        copy_out(given(solver, "the solver").solver.status(), outcomes, capacity, count,
-                 [](const trifold_status& status) { return trifold_outcome{status.block, status.row, status.floors}; });
+        copy_out(given(solver, "the solver").solver.status(), outcomes, capacity, count, [](const Outcome& outcome) {
+            const int range = (outcome.solution ? 0 : TRIFOLD_RANGE_SOLUTION) | (outcome.inverse ? 0 : TRIFOLD_RANGE_INVERSE) |
+                              (outcome.quadratic ? 0 : TRIFOLD_RANGE_QUADRATIC);
+            return trifold_outcome{outcome.block, outcome.row, outcome.floors, range};
+        });
     });
 }
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
@@ -326,8 +332,8 @@ trifold_code trifold_quadratic(trifold_solver* solver, double* values, std::int6
 }
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, std::int64_t capacity, std::int64_t* count) {
     return guarded([&] {
-        copy_out(given(solver, "the solver").solver.refinement(), refinements, capacity, count, [](const trifold_refined& refined) {
-            return trifold_refinement{refined.iterations, refined.converged, refined.backward_error};
+        copy_out(given(solver, "the solver").solver.refinement(), refinements, capacity, count, [](const Refinement& refined) {
+            return trifold_refinement{refined.iterations, refined.converged ? 1 : 0, refined.backward_error};
         });
     });
 }

@@ -232,7 +232,7 @@ Descriptor Cache::lock(const std::string& key, std::chrono::milliseconds patienc
     if (!writable()) return Descriptor();
     std::error_code ignored;
     fs::create_directory(root_ / lock_directory, ignored);
-    Descriptor file(::open((root_ / lock_directory / key).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    auto file = open_to_write(root_ / lock_directory / key, O_RDWR | O_NOFOLLOW);
     const auto give_up = std::chrono::steady_clock::now() + patience;
     // A blocking flock could wait for a stopped process for ever; the system releases the locks of a dead one.
     while (file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {

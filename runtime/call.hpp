@@ -33,6 +33,9 @@ constexpr bool factors(Operation operation) {
     return operation == Operation::factor || operation == Operation::factor_forward || operation == Operation::factor_solve;
 }
 constexpr bool sweeps(Operation operation) { return operation != Operation::factor && operation != Operation::inverse; }
+constexpr bool solves(Operation operation) {
+    return sweeps(operation) && operation != Operation::forward && operation != Operation::factor_forward;
+}
 constexpr bool sweeps_forward(Operation operation) { return sweeps(operation) && operation != Operation::backward; }
 
 /// The arrays of a resolved call. Allocates nothing.

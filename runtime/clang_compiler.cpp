@@ -68,6 +68,8 @@ std::shared_ptr<const Compiler> find_clang(ToolReport& report) {
     const auto plugin = find_plugin();
     report.path = plugin;
     report.advice = "install libclang-cpp19 and libllvm19, and libtrifold_clang.so beside the program or its library";
+    if (const auto asked = switch_value("TRIFOLD_CLANG"); !asked.empty())
+        report.advice = fmt::format("TRIFOLD_CLANG names '{}', which is not there", asked);
     if (plugin.empty()) return nullptr;
     report.found = true;
     return std::make_shared<ClangCompiler>(plugin);

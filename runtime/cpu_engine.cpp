@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -13,6 +15,7 @@
 #include "generator/operands.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/pool.hpp"
+#include "runtime/switches.hpp"
 
 namespace trifold {
 namespace {
@@ -58,6 +61,21 @@ std::vector<Step> steps_of(const Plan::State& plan, Operation operation) {
     return steps;
 }
 
+/// Throws SpecError on what is no time that a thread could stay awake.
+std::chrono::microseconds spin_of(const Tuning& tuning) {
+    constexpr int most = 1'000'000;
+    const auto value = switch_value("TRIFOLD_SPIN");
+    int spin = tuning.spin_microseconds;
+    if (spin == Tuning::standard_spin) {
+        spin = static_cast<int>(Pool::standard_spin.count());
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), spin);
+        if (!value.empty() && (error != std::errc() || end != value.data() + value.size() || spin < 0 || spin > most))
+            throw SpecError(fmt::format("TRIFOLD_SPIN = '{}' is no time; give whole microseconds from 0 to {}", value, most));
+    }
+    if (spin < 0 || spin > most) throw SpecError(fmt::format("spin_microseconds = {} is out of range; give 0 to {}", spin, most));
+    return std::chrono::microseconds(spin);
+}
+
 class CpuEngine final : public Engine {
   public:
     CpuEngine(std::shared_ptr<const Plan::State> plan, void* workspace) : plan_(std::move(plan)), workers_(plan_->program.tuning.workers) {
@@ -68,7 +86,7 @@ class CpuEngine final : public Engine {
         workspace_ = workspace == nullptr ? own_.get() : workspace;
         std::memset(workspace_, 0xff, static_cast<std::size_t>(program.workspace_bytes));
         scratch_ = static_cast<char*>(workspace_) + program.workspace_bytes - workers_ * program.variant.scratch_bytes;
-        if (workers_ > 1) pool_.emplace(workers_, pieces_per_worker * workers_);
+        if (workers_ > 1) pool_.emplace(workers_, pieces_per_worker * workers_, spin_of(program.tuning));
     }
 
     void run(Operation operation, const trifold_args& args, Stream) override {

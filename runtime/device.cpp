@@ -92,7 +92,9 @@ Device Device::hip(int ordinal) { return gpu(Backend::hip, ordinal); }
 
 Device Device::parse(std::string_view text) {
     if (text == "auto") {
-        for (const auto& found : {probe_cuda(), probe_hip()}) {
+        for (const auto backend : {Backend::cuda, Backend::hip}) {
+            if (!gpu::may_have_device(backend)) continue;
+            const auto found = backend == Backend::cuda ? probe_cuda() : probe_hip();
             if (!found.devices.empty()) return found.devices.front();
         }
         return cpu();

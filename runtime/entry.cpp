@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "generator/sha256.hpp"
+
 namespace trifold {
 namespace {
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <link.h>
-#include <openssl/evp.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -114,8 +113,14 @@ std::optional<std::string> read_file(const Descriptor& directory, const std::str
     return read_all(file.get());
 }
 
+Descriptor open_to_write(const fs::path& path, int flags) {
+    Descriptor file(::open(path.c_str(), flags | O_CREAT | O_CLOEXEC, 0600));
+    if (!file || file.get() > STDERR_FILENO) return file;
+    return Descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
 void write_file(const fs::path& path, std::string_view text) {
-    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    const auto file = open_to_write(path, O_WRONLY | O_TRUNC);
     if (!file) fail("cannot create " + path.string());
     while (!text.empty()) {
         const auto count = ::write(file.get(), text.data(), text.size());
@@ -127,24 +132,14 @@ void write_file(const fs::path& path, std::string_view text) {
     }
 }
 
-std::string sha256(std::string_view bytes) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned length = 0;
-    if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1)
-        throw std::runtime_error("SHA-256 is not available from OpenSSL's libcrypto");
-    std::string hex;
-    for (unsigned k = 0; k < length; ++k) fmt::format_to(std::back_inserter(hex), "{:02x}", digest[k]);
-    return hex;
-}
-
-std::string Outcome::describe() const {
+std::string Ended::describe() const {
     if (!started) return "could not be started: " + output;
     if (status == -1) return "ended with an unknown status";
     if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
     return fmt::format("exited with status {}", WEXITSTATUS(status));
 }
 
-Outcome run_process(const std::vector<std::string>& arguments) {
+Ended run_process(const std::vector<std::string>& arguments) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("cannot make a pipe");
     const Descriptor read_end(ends[0]);
@@ -156,23 +151,23 @@ Outcome run_process(const std::vector<std::string>& arguments) {
     posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
     auto texts = arguments;
     auto variables = c_locale();
-    Outcome outcome;
+    Ended ended;
     pid_t child = 0;
     const int error = ::posix_spawn(&child, texts.front().c_str(), &actions, nullptr, pointers(texts).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) {
-        outcome.output = std::strerror(error);
-        return outcome;
+        ended.output = std::strerror(error);
+        return ended;
     }
-    outcome.started = true;
+    ended.started = true;
     write_end = Descriptor();
-    outcome.output = read_all(read_end.get()).value_or("");
-    while (::waitpid(child, &outcome.status, 0) < 0) {
+    ended.output = read_all(read_end.get()).value_or("");
+    while (::waitpid(child, &ended.status, 0) < 0) {
         if (errno == EINTR) continue;
-        outcome.status = -1;  // the host ignores SIGCHLD or waits for every child itself
+        ended.status = -1;  // the host ignores SIGCHLD or waits for every child itself
         break;
     }
-    return outcome;
+    return ended;
 }
 
 fs::path find_part(const std::string& name) {

@@ -43,20 +43,22 @@ class PrivateDirectory {
 std::optional<std::string> read_file(const std::filesystem::path& path);
 std::optional<std::string> read_file(const Descriptor& directory, const std::string& name);
 
+/// Opens or creates a file of this user alone, never as descriptor 0 to 2, which the host may have closed: somebody's messages would be
+/// written into it.
+Descriptor open_to_write(const std::filesystem::path& path, int flags);
+
 /// Creates or truncates; throws std::system_error. Not synchronized to the disk: who needs to know that a file is whole
 /// after a power cut keeps its checksum.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-std::string sha256(std::string_view bytes);  ///< 64 hex digits
-
-struct Outcome {
+struct Ended {
     bool started = false;
     int status = 0;                ///< as waitpid gives it; -1 when somebody else reaped the process
     std::string output;            ///< standard output and error together
     std::string describe() const;  ///< "exited with status 1", "was killed by signal 9"
 };
 /// Runs a program without a shell, in the C locale, and waits for it.
-Outcome run_process(const std::vector<std::string>& arguments);
+Ended run_process(const std::vector<std::string>& arguments);
 
 /// A file that belongs to this library: beside the code, in the lib or bin directory next to it, or where it was installed;
 /// empty when there is none.

@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <memory>
 #include <trifold/device.hpp>
 #include <vector>
@@ -20,6 +21,10 @@ struct Report {
     std::vector<DeviceInfo> devices;
 };
 Report report(Backend backend);
+
+/// Whether this machine, whose files lie below `root`, shows any sign of such a device. To open a driver and find none takes 10 ms and
+/// more, so what looks for a device by itself asks here first; who names a device has the driver opened, and is told what is wrong.
+bool may_have_device(Backend backend, const std::filesystem::path& root = "/");
 
 /// The Program's binary in the device's primary context, and its functions in the order of Program::kernels. Throws DeviceError.
 struct Loaded {

@@ -92,19 +92,19 @@ class HiprtcCompiler : public Compiler {
         write_file(input, source);
         std::vector<std::string> words{helper_, library_, input, output};
         words.insert(words.end(), options.begin(), options.end());
-        auto outcome = run_process(words);
+        auto ended = run_process(words);
         const auto code = read_file(output);
-        if (!outcome.started || outcome.status != 0) throw CompileError(reason(outcome), outcome.output);
-        if (!code || code->empty()) throw CompileError("hiprtc wrote no code object", outcome.output);
-        return {*code, std::move(outcome.output), {}};
+        if (!ended.started || ended.status != 0) throw CompileError(reason(ended), ended.output);
+        if (!code || code->empty()) throw CompileError("hiprtc wrote no code object", ended.output);
+        return {*code, std::move(ended.output), {}};
     }
 
   private:
-    std::string reason(const Outcome& outcome) const {
-        const bool late = outcome.started && WIFSIGNALED(outcome.status) && WTERMSIG(outcome.status) == SIGALRM;
+    std::string reason(const Ended& ended) const {
+        const bool late = ended.started && WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == SIGALRM;
         if (late) return fmt::format("{} took longer than its time limit; TRIFOLD_DISABLE=hiprtc uses Clang instead", identity_);
-        if (outcome.started && WIFEXITED(outcome.status) && WEXITSTATUS(outcome.status) == 1) return "hiprtc rejected the source";
-        return fmt::format("{} ({}) {}; TRIFOLD_DISABLE=hiprtc uses Clang instead", helper_.string(), identity_, outcome.describe());
+        if (ended.started && WIFEXITED(ended.status) && WEXITSTATUS(ended.status) == 1) return "hiprtc rejected the source";
+        return fmt::format("{} ({}) {}; TRIFOLD_DISABLE=hiprtc uses Clang instead", helper_.string(), identity_, ended.describe());
     }
     fs::path helper_, library_;
     std::string identity_;
@@ -119,6 +119,8 @@ std::shared_ptr<const Compiler> find_hiprtc(ToolReport& report) {
     if (library.empty()) {
         report.advice =
             "install ROCm's hiprtc (Debian: libamdhip64-5 libhiprtc-builtins5 rocm-device-libs), or set TRIFOLD_HIPRTC to libhiprtc.so";
+        if (const auto asked = switch_value("TRIFOLD_HIPRTC"); !asked.empty())
+            report.advice = fmt::format("TRIFOLD_HIPRTC names '{}', where there is no libhiprtc", asked);
         return nullptr;
     }
     if (helper.empty()) {

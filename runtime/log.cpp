@@ -1,7 +1,9 @@
 #include "runtime/log.hpp"
 
-#include <array>
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <string>
@@ -10,8 +12,6 @@
 
 namespace trifold {
 namespace {
-
-constexpr std::array<std::string_view, 5> level_names{"off", "error", "warning", "info", "debug"};
 
 struct Setting {
     LogLevel level = LogLevel::warning;
@@ -23,10 +23,18 @@ Setting setting() {
     const auto colon = value.find(':');
     Setting result;
     if (colon != std::string::npos) result.file = value.substr(colon + 1);
-    for (std::size_t k = 0; k < level_names.size(); ++k) {
-        if (value.substr(0, colon) == level_names[k]) result.level = static_cast<LogLevel>(k);
+    for (std::size_t k = 0; k < log_levels.size(); ++k) {
+        if (value.substr(0, colon) == log_levels[k]) result.level = static_cast<LogLevel>(k);
     }
     return result;
+}
+
+void say_once_unopened(const std::string& file) {
+    static std::atomic_flag said;
+    if (said.test_and_set()) return;
+    const auto line = fmt::format("trifold: warning: TRIFOLD_LOG names '{}', which cannot be opened: {}; messages follow here\n", file,
+                                  std::strerror(errno));
+    std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 }  // namespace
@@ -36,9 +44,12 @@ bool logs(LogLevel level) { return level <= setting().level; }
 void log(LogLevel level, std::string_view text) noexcept try {
     const auto [threshold, file] = setting();
     if (level > threshold) return;
-    const auto line = fmt::format("trifold: {}: {}\n", level_names.at(static_cast<std::size_t>(level)), text);
+    const auto line = fmt::format("trifold: {}: {}\n", log_levels.at(static_cast<std::size_t>(level)), text);
     std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "ae");
-    if (out == nullptr) out = stderr;
+    if (out == nullptr) {
+        out = stderr;
+        say_once_unopened(file);
+    }
     std::fwrite(line.data(), 1, line.size(), out);
     if (out != stderr) std::fclose(out);
 } catch (...) {

@@ -60,8 +60,16 @@ Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) {
     state_ = std::move(state);
 }
 
-const Program& Plan::program() const { return state_->program; }
-const Device& Plan::device() const { return state_->device; }
-const PlanReport& Plan::report() const { return state_->report; }
+const Plan::State& Plan::get() const {
+    if (state_ == nullptr) throw SpecError("this Plan has been moved from; use the one it was moved to, or assign another to it");
+    return *state_;
+}
+const std::shared_ptr<const Plan::State>& Plan::state() const {
+    get();
+    return state_;
+}
+const Program& Plan::program() const { return get().program; }
+const Device& Plan::device() const { return get().device; }
+const PlanReport& Plan::report() const { return get().report; }
 
 }  // namespace trifold

@@ -21,6 +21,7 @@ void relax() {
 /// from one call of a fast control loop to the next; but soon they let go first whoever else wants the processor.
 class Patience {
   public:
+    explicit Patience(std::chrono::microseconds spin) : spin_(spin) {}
     /// False when it is time to sleep.
     bool wait() {
         using namespace std::chrono_literals;
@@ -29,10 +30,11 @@ class Patience {
         const auto now = std::chrono::steady_clock::now();
         if (count_ == 64) start_ = now;
         if (now - start_ > 50us) std::this_thread::yield();
-        return now - start_ < 1ms;
+        return now - start_ < spin_;
     }
 
   private:
+    std::chrono::microseconds spin_;
     int count_ = 0;
     std::chrono::steady_clock::time_point start_;
 };
@@ -44,8 +46,8 @@ constexpr std::int64_t pieces_of(std::uint64_t announced) { return static_cast<s
 
 }  // namespace
 
-Pool::Pool(int workers, std::int64_t max_pieces) : workers_(workers) {
-    if (workers > max_workers) throw SpecError(fmt::format("workers = {} is out of range; give at most {}", workers, max_workers));
+Pool::Pool(int workers, std::int64_t max_pieces, std::chrono::microseconds spin) : workers_(workers), spin_(spin) {
+    if (workers > max_workers) throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", workers, max_workers));
     unclaimed_ = std::vector<std::atomic<std::uint64_t>>(static_cast<std::size_t>(max_pieces));
     try {
         for (int worker = 1; worker < workers; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
@@ -103,7 +105,7 @@ void Pool::run(std::int64_t pieces, Job job, void* context) {
 }
 
 void Pool::wait_for_helpers(int pieces) {
-    Patience patience;
+    Patience patience(std::chrono::milliseconds(1));
     do {
         if (done_.load(std::memory_order_acquire) == pieces) return;
     } while (patience.wait());
@@ -114,13 +116,13 @@ void Pool::wait_for_helpers(int pieces) {
 void Pool::serve(int worker) {
     std::uint64_t ended = 0;  // the last job of which nothing is left for this thread
     while (!stop_.load(std::memory_order_relaxed)) {
-        Patience patience;
+        Patience patience(spin_);
         do {
             const auto announced = announced_.load(std::memory_order_acquire);
             if (announced == ended) continue;
             work(worker, announced);
             ended = announced;
-            patience = {};
+            patience = Patience(spin_);
         } while (patience.wait() && !stop_.load(std::memory_order_relaxed));
         park(ended);
     }

@@ -1,7 +1,9 @@
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
+#include <trifold/program.hpp>
 #include <vector>
 
 namespace trifold {
@@ -13,10 +15,11 @@ namespace trifold {
 class Pool {
   public:
     using Job = void (*)(void* context, std::int64_t piece, int worker);
-    static constexpr int max_workers = 1024;
+    static constexpr std::chrono::microseconds standard_spin{1000};
 
-    /// Throws SpecError when there are more than max_workers, DeviceError when the system does not start that many threads.
-    Pool(int workers, std::int64_t max_pieces);
+    /// Idle threads stay awake for `spin` after their last piece. Throws SpecError when there are more than trifold::max_workers,
+    /// DeviceError when the system does not start that many threads.
+    Pool(int workers, std::int64_t max_pieces, std::chrono::microseconds spin = standard_spin);
     ~Pool();
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
@@ -42,6 +45,7 @@ class Pool {
     void* context_ = nullptr;
     std::uint64_t number_ = 0;
     int workers_;
+    std::chrono::microseconds spin_;
     std::vector<std::atomic<std::uint64_t>> unclaimed_;  // by piece: the announced job it waits in, or 0
     std::vector<std::thread> threads_;
 };

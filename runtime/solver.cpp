@@ -70,6 +70,18 @@ std::string describe(const std::vector<NotPositiveDefinite::Failure>& failures, 
     return text + (precision == Precision::mixed ? "; or solve in precision f64, where they may be positive definite." : ".");
 }
 
+std::string describe(const std::vector<OutOfRange::Failure>& failures, std::size_t members, Precision precision) {
+    auto text = fmt::format("results of {} of {} members have left the range of {}:", failures.size(), members, to_string(precision));
+    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k) {
+        const auto& failure = failures[k];
+        const auto* which = !failure.inverse ? "X" : failure.solution ? "X and the selected inverse" : "the selected inverse";
+        text += fmt::format("{} member {}, {}", k == 0 ? "" : ";", failure.member, which);
+    }
+    if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
+    text += " (counted from 0). They hold infinities or NaN; the other members are solved. Scale the matrix or B by a power of two";
+    return text + (precision == Precision::f32 ? ", or solve in precision f64." : ", or look for infinities and NaN in B.");
+}
+
 std::string describe(const std::vector<NotConverged::Failure>& failures, std::size_t members) {
     auto text = fmt::format("{} of {} solutions did not converge:", failures.size(), members);
     for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
@@ -93,96 +105,103 @@ Solver& Solver::operator=(Solver&&) noexcept = default;
 Solver::~Solver() = default;
 
 std::int64_t Solver::workspace_bytes(const Plan& plan) { return plan.program().workspace_bytes; }
-const Plan& Solver::plan() const { return impl_->plan; }
-void Solver::set_executor(Executor executor) { impl_->engine->set_executor(std::move(executor)); }
+const Plan& Solver::plan() const { return impl().plan; }
+void Solver::set_executor(Executor executor) { impl().engine->set_executor(std::move(executor)); }
+Solver::Impl& Solver::impl() const {
+    if (impl_ == nullptr) throw SpecError("this Solver has been moved from; use the one it was moved to, or assign another to it");
+    return *impl_;
+}
 
 template <class Real>
 void Solver::factor(const Real* d, const Real* e, Stream stream, const FactorOptions<Real>& options) {
-    run<Real>(*impl_, call_of(Operation::factor, options), stream, {{Array::d, d}, {Array::e, e}});
+    run<Real>(impl(), call_of(Operation::factor, options), stream, {{Array::d, d}, {Array::e, e}});
 }
 template <class Real>
 void Solver::factor_forward(const Real* d, const Real* e, const Real* b, Real* y, Stream stream, const FactorOptions<Real>& options) {
-    run<Real>(*impl_, call_of(Operation::factor_forward, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, y}});
+    run<Real>(impl(), call_of(Operation::factor_forward, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, y}});
 }
 template <class Real>
 void Solver::factor_solve(const Real* d, const Real* e, const Real* b, Real* x, Stream stream, const FactorOptions<Real>& options) {
-    run<Real>(*impl_, call_of(Operation::factor_solve, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, x}});
+    run<Real>(impl(), call_of(Operation::factor_solve, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, x}});
 }
 template <class Real>
 void Solver::forward(const Real* b, Real* y, Stream stream, const SweepOptions& options) {
-    run<Real>(*impl_, call_of(Operation::forward, options), stream, {{Array::b, b}, {Array::x, y}});
+    run<Real>(impl(), call_of(Operation::forward, options), stream, {{Array::b, b}, {Array::x, y}});
 }
 template <class Real>
 void Solver::backward(const Real* y, Real* x, Stream stream, const SweepOptions& options) {
-    run<Real>(*impl_, call_of(Operation::backward, options), stream, {{Array::b, y}, {Array::x, x}});
+    run<Real>(impl(), call_of(Operation::backward, options), stream, {{Array::b, y}, {Array::x, x}});
 }
 template <class Real>
 void Solver::solve(const Real* b, Real* x, Stream stream, const SweepOptions& options) {
-    run<Real>(*impl_, call_of(Operation::solve, options), stream, {{Array::b, b}, {Array::x, x}});
+    run<Real>(impl(), call_of(Operation::solve, options), stream, {{Array::b, b}, {Array::x, x}});
 }
 template <class Real>
 void Solver::selected_inverse(Real* diagonal, Real* coupling, Stream stream, const SweepOptions& options) {
-    run<Real>(*impl_, call_of(Operation::inverse, options), stream,
+    run<Real>(impl(), call_of(Operation::inverse, options), stream,
               {{Array::inverse_diagonal, diagonal}, {Array::inverse_coupling, coupling}});
 }
 
 template <class Real>
 void Solver::factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options) {
-    run_on_host<Real>(*impl_, call_of(Operation::factor, options), {place(Array::d, d), place(Array::e, e)});
+    run_on_host<Real>(impl(), call_of(Operation::factor, options), {place(Array::d, d), place(Array::e, e)});
 }
 template <class Real>
 void Solver::factor_forward(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> y,
                             const FactorOptions<Real>& options) {
-    run_on_host<Real>(*impl_, call_of(Operation::factor_forward, options),
+    run_on_host<Real>(impl(), call_of(Operation::factor_forward, options),
                       {place(Array::d, d), place(Array::e, e), place(Array::b, b), place(Array::x, y)});
 }
 template <class Real>
 void Solver::factor_solve(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> x,
                           const FactorOptions<Real>& options) {
-    run_on_host<Real>(*impl_, call_of(Operation::factor_solve, options),
+    run_on_host<Real>(impl(), call_of(Operation::factor_solve, options),
                       {place(Array::d, d), place(Array::e, e), place(Array::b, b), place(Array::x, x)});
 }
 template <class Real>
 void Solver::forward(std::span<const Real> b, std::span<Real> y, const SweepOptions& options) {
-    run_on_host<Real>(*impl_, call_of(Operation::forward, options), {place(Array::b, b), place(Array::x, y)});
+    run_on_host<Real>(impl(), call_of(Operation::forward, options), {place(Array::b, b), place(Array::x, y)});
 }
 template <class Real>
 void Solver::backward(std::span<const Real> y, std::span<Real> x, const SweepOptions& options) {
-    run_on_host<Real>(*impl_, call_of(Operation::backward, options), {place(Array::b, y), place(Array::x, x)});
+    run_on_host<Real>(impl(), call_of(Operation::backward, options), {place(Array::b, y), place(Array::x, x)});
 }
 template <class Real>
 void Solver::solve(std::span<const Real> b, std::span<Real> x, const SweepOptions& options) {
-    run_on_host<Real>(*impl_, call_of(Operation::solve, options), {place(Array::b, b), place(Array::x, x)});
+    run_on_host<Real>(impl(), call_of(Operation::solve, options), {place(Array::b, b), place(Array::x, x)});
 }
 template <class Real>
 void Solver::selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options) {
-    run_on_host<Real>(*impl_, call_of(Operation::inverse, options),
+    run_on_host<Real>(impl(), call_of(Operation::inverse, options),
                       {place(Array::inverse_diagonal, diagonal), place(Array::inverse_coupling, coupling)});
 }
 
-void Solver::synchronize() { impl_->synchronize(); }
-std::vector<trifold_status> Solver::status() { return impl_->status(); }
-std::vector<double> Solver::log_determinant() { return impl_->log_determinant(); }
-std::vector<trifold_refined> Solver::refinement() { return impl_->refinement(); }
-std::vector<double> Solver::quadratic() { return impl_->quadratic(); }
+void Solver::synchronize() { impl().synchronize(); }
+bool Solver::ok() { return impl().ok(); }
+const std::vector<Outcome>& Solver::status() { return impl().status(); }
+const std::vector<double>& Solver::log_determinant() { return impl().log_determinant(); }
+const std::vector<Refinement>& Solver::refinement() { return impl().refinement(); }
+const std::vector<double>& Solver::quadratic() { return impl().quadratic(); }
 
 void Solver::check() {
-    const auto members = status();
-    std::vector<NotPositiveDefinite::Failure> failures;
-    for (std::size_t k = 0; k < members.size(); ++k) {
-        if (members[k].block >= 0) failures.push_back({static_cast<std::int64_t>(k), members[k].block, members[k].row});
-    }
+    if (ok()) return;
+    const auto& members = status();
     const auto precision = plan().program().spec.precision;
-    if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
-    if (precision != Precision::mixed) return;
-    std::vector<NotConverged::Failure> unrefined;
-    const auto refined = refinement();
-    for (std::size_t k = 0; k < refined.size(); ++k) {
-        const bool never_factored = members[k].floors < 0;
-        if (refined[k].converged == 0 && !never_factored)
-            unrefined.push_back({static_cast<std::int64_t>(k), refined[k].iterations, refined[k].backward_error});
+    std::vector<NotPositiveDefinite::Failure> failures;
+    std::vector<OutOfRange::Failure> left;
+    for (std::size_t k = 0; k < members.size(); ++k) {
+        const auto& member = members[k];
+        if (member.block >= 0) failures.push_back({static_cast<std::int64_t>(k), member.block, member.row});
+        if (!member.solution || !member.inverse) left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
     }
-    if (!unrefined.empty()) throw NotConverged(describe(unrefined, refined.size()), unrefined);
+    if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
+    if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
+    std::vector<NotConverged::Failure> unrefined;
+    const auto& refined = refinement();
+    for (std::size_t k = 0; k < refined.size(); ++k)
+        if (!refined[k].converged && members[k].floors >= 0)
+            unrefined.push_back({static_cast<std::int64_t>(k), refined[k].iterations, refined[k].backward_error});
+    throw NotConverged(describe(unrefined, refined.size()), unrefined);
 }
 
 #define TRIFOLD_INSTANTIATE(Real)                                                                                              \

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <trifold/error.hpp>
 
@@ -43,6 +45,16 @@ Operation without_factor(Operation operation) {
     return operation;
 }
 
+/// Elements behind the last one of D or E that its strides may leave unused.
+std::int64_t gaps_of(const Spec& spec, Array array) {
+    if (array != Array::d && array != Array::e) return 0;
+    const auto s = array == Array::d ? diagonal_strides(spec) : coupling_strides(spec);
+    const auto blocks = array == Array::d ? spec.horizon : spec.horizon - 1;
+    const auto extent = array == Array::d ? diagonal_extent(spec, spec.batch) : coupling_extent(spec, spec.batch);
+    const auto whole = s.member > 0 ? spec.batch * s.member : s.stage > 0 ? blocks * s.stage : spec.block * std::max(s.row, s.column);
+    return std::max<std::int64_t>(0, whole - extent);
+}
+
 }  // namespace
 
 Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes) : plan(given), engine(make_engine(given, workspace, bytes)) {}
@@ -53,11 +65,12 @@ void Solver::Impl::check_precision(Precision precision) const {
         throw SpecError(fmt::format("the arrays are {} and the Plan is specialized for {}", to_string(precision), to_string(expected)));
 }
 
-void Solver::Impl::prepare(Call& call) const {
+void Solver::Impl::prepare(Call& call, const Sizes* sizes) const {
     resolve(plan.program().spec, call);
     require_planned(call.operation, "");
     if (call.columns > plan.program().spec.rhs)
         require_planned(without_factor(call.operation), ", which takes the columns beyond the Spec's rhs");
+    if (sizes != nullptr) check_sizes(call, *sizes);
     check_arrays(plan.program(), call, engine->workspace());
     if (factors(call.operation)) return;
     require_factor(to_string(call.operation));
@@ -88,28 +101,43 @@ void Solver::Impl::enqueue(const Call& call, Stream stream) {
         operation = without_factor(operation);
     }
     if (factors(call.operation)) factored = std::max(factored, call.members);
-    refined = sweeps(call.operation) ? call.members : 0;
+    if (factors(call.operation)) solved = inverted = 0;
+    if (solves(call.operation)) solved = call.members;
+    if (call.operation == Operation::inverse) inverted = call.members;
     if (sweeps_forward(call.operation)) {
         swept_members = call.members;
         swept_columns = call.columns;
     }
 }
 
+/// From what the call touches to what an array has in full, for the Spec's whole batch and with the gaps of its strides. Any other size
+/// means that the caller thinks of another problem, one of more columns for example.
+void Solver::Impl::check_sizes(const Call& call, const Sizes& sizes) const {
+    const auto& spec = plan.program().spec;
+    const auto real = element_bytes(spec.precision);
+    auto full = call;
+    full.members = spec.batch;
+    const ArrayUses uses(spec, call), most(spec, full);
+    for (auto use = uses.begin(), whole = most.begin(); use != uses.end(); ++use, ++whole) {
+        const auto size = sizes[static_cast<std::size_t>(use->array)];
+        const auto least = use->bytes / real, gaps = gaps_of(spec, use->array), largest = whole->bytes / real + gaps;
+        if (size < 0 || (size >= least && size <= largest)) continue;
+        const bool columns = size > largest && use->array >= Array::b && use->array <= Array::x;
+        throw SpecError(
+            fmt::format("{} has {} elements; the Spec's layout needs {}{}", to_string(use->array), size, least,
+                        columns ? fmt::format(" for {} columns; give more columns in the options' `columns`", call.columns) : ""));
+    }
+}
+
 void Solver::Impl::run(Call call, Stream stream) {
     const OneCall guard(busy);
-    prepare(call);
+    prepare(call, nullptr);
     enqueue(call, stream);
 }
 
 void Solver::Impl::run_on_host(Call call, const Sizes& sizes) {
     const OneCall guard(busy);
-    prepare(call);
-    const auto real = element_bytes(plan.program().spec.precision);
-    for (const auto& use : ArrayUses(plan.program().spec, call)) {
-        const auto size = sizes[static_cast<std::size_t>(use.array)];
-        if (size >= 0 && size < use.bytes / real)
-            throw SpecError(fmt::format("{} has {} elements; the Spec's layout needs {}", to_string(use.array), size, use.bytes / real));
-    }
+    prepare(call, &sizes);
     engine->synchronize();  // the last call may be on another stream
     auto on_device = call;
     transfer(on_device, call, true);
@@ -133,47 +161,92 @@ void Solver::Impl::transfer(Call& call, const Call& host, bool in) {
 }
 
 template <class T>
-std::vector<T> Solver::Impl::read(std::string_view name, std::int64_t count) {
-    const OneCall guard(busy);
-    std::vector<T> values(static_cast<std::size_t>(count));
+std::span<const T> Solver::Impl::read(std::string_view name, std::int64_t count) {
+    static_assert(sizeof(T) % sizeof(double) == 0 && alignof(T) <= alignof(double));
+    const auto entries = static_cast<std::size_t>(count);
+    read_.resize(entries * sizeof(T) / sizeof(double));
     engine->synchronize();
-    if (count == 0) return values;  // nothing has no address
-    engine->read(values.data(), buffer(plan.program(), name).offset, count * static_cast<std::int64_t>(sizeof(T)));
-    return values;
+    if (count == 0) return {};  // nothing has no address
+    engine->read(read_.data(), buffer(plan.program(), name).offset, count * static_cast<std::int64_t>(sizeof(T)));
+    return {reinterpret_cast<const T*>(read_.data()), entries};
 }
 
-std::vector<trifold_status> Solver::Impl::status() {
+const std::vector<Outcome>& Solver::Impl::status() {
+    const OneCall guard(busy);
     require_factor("status");
-    return read<trifold_status>("status", factored);
+    outcomes_.assign(static_cast<std::size_t>(factored), Outcome{});
+    const auto factors = read<trifold_status>("status", factored);
+    for (std::size_t k = 0; k < outcomes_.size(); ++k) {
+        outcomes_[k].block = factors[k].block;
+        outcomes_[k].row = factors[k].row;
+        outcomes_[k].floors = factors[k].floors;
+    }
+    if (plan.program().spec.precision == Precision::mixed) return outcomes_;  // there it is in the refinement
+    const auto sound = [&](std::size_t k) { return outcomes_[k].block < 0 && outcomes_[k].floors >= 0; };
+    const auto ranges = read<trifold_range>("range", std::max(solved, inverted));
+    for (std::size_t k = 0; k < ranges.size(); ++k) {
+        const auto member = static_cast<std::int64_t>(k);
+        outcomes_[k].solution = !(member < solved && sound(k) && ranges[k].solution == 1);
+        outcomes_[k].inverse = !(member < inverted && sound(k) && ranges[k].inverse == 1);
+    }
+    if (!quadratic_known()) return outcomes_;
+    const auto rhs = plan.program().spec.rhs;
+    const auto quadratics = read<double>("quadratic", swept_members * rhs);
+    for (std::int64_t member = 0; member < swept_members; ++member)
+        for (std::int64_t c = 0; c < swept_columns; ++c) {
+            const auto k = static_cast<std::size_t>(member);
+            if (sound(k) && std::isnan(quadratics[static_cast<std::size_t>(member * rhs + c)])) outcomes_[k].quadratic = false;
+        }
+    return outcomes_;
 }
 
-std::vector<double> Solver::Impl::log_determinant() {
+const std::vector<double>& Solver::Impl::log_determinant() {
+    const OneCall guard(busy);
     require_factor("log_determinant");
-    return read<double>("log_determinant", factored);
+    const auto values = read<double>("log_determinant", factored);
+    log_determinants_.assign(values.begin(), values.end());
+    return log_determinants_;
 }
 
-std::vector<double> Solver::Impl::quadratic() {
+bool Solver::Impl::quadratic_known() const { return swept_members > 0 && swept_columns <= plan.program().spec.rhs; }
+
+const std::vector<double>& Solver::Impl::quadratic() {
+    const OneCall guard(busy);
     const auto rhs = plan.program().spec.rhs;
     if (plan.program().spec.precision == Precision::mixed)
         throw SpecError("mixed precision has no quadratic; multiply b and x, or make a Plan of precision f64");
     if (swept_members == 0) throw SpecError("quadratic needs a forward sweep; call forward, solve, factor_forward or factor_solve first");
-    if (swept_columns > rhs)
+    if (!quadratic_known())
         throw SpecError(fmt::format("quadratic holds one panel of {} columns and the last forward sweep had {}; make a Plan with rhs = {}",
                                     rhs, swept_columns, swept_columns));
     const auto all = read<double>("quadratic", swept_members * rhs);
-    std::vector<double> result;
+    quadratics_.clear();
     for (std::int64_t member = 0; member < swept_members; ++member) {
-        const auto* row = all.data() + member * rhs;
-        result.insert(result.end(), row, row + swept_columns);
+        const auto row = all.subspan(static_cast<std::size_t>(member * rhs), static_cast<std::size_t>(swept_columns));
+        quadratics_.insert(quadratics_.end(), row.begin(), row.end());
     }
-    return result;
+    return quadratics_;
 }
 
-std::vector<trifold_refined> Solver::Impl::refinement() {
+const std::vector<Refinement>& Solver::Impl::refinement() {
+    const OneCall guard(busy);
     if (plan.program().spec.precision != Precision::mixed)
         throw SpecError(fmt::format("this Plan has precision {} and refines nothing; refinement is for mixed",
                                     to_string(plan.program().spec.precision)));
-    return read<trifold_refined>("refined", refined);
+    refinements_.clear();
+    for (const auto& member : read<trifold_refined>("refined", solved))
+        refinements_.push_back({member.iterations, member.converged != 0, member.backward_error});
+    return refinements_;
+}
+
+bool Solver::Impl::ok() {
+    const auto& members = status();
+    if (!std::ranges::all_of(members, &Outcome::ok)) return false;
+    if (plan.program().spec.precision != Precision::mixed) return true;
+    const auto& refined = refinement();
+    for (std::size_t k = 0; k < refined.size(); ++k)
+        if (!refined[k].converged && members[k].floors >= 0) return false;
+    return true;
 }
 
 }  // namespace trifold

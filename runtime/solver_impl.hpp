@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <span>
 #include <trifold/solver.hpp>
 
 #include "runtime/engine.hpp"
@@ -18,27 +19,37 @@ struct Solver::Impl {
     void run_on_host(Call call, const Sizes& sizes);
 
     void synchronize() { engine->synchronize(); }
-    std::vector<trifold_status> status();
-    std::vector<double> log_determinant();
-    std::vector<double> quadratic();
-    std::vector<trifold_refined> refinement();
+    const std::vector<Outcome>& status();
+    const std::vector<double>& log_determinant();
+    const std::vector<double>& quadratic();
+    const std::vector<Refinement>& refinement();
+    bool ok();
     void check_precision(Precision precision) const;
 
     Plan plan;
     std::unique_ptr<Engine> engine;
     std::int64_t factored = 0;                          ///< members that a factor call has covered
     std::int64_t swept_members = 0, swept_columns = 0;  ///< of the last forward sweep
-    std::int64_t refined = 0;                           ///< members that the last solution covered, since they were factored
+    std::int64_t solved = 0, inverted = 0;              ///< members that the last solution or inverse covered, since they were factored
     std::atomic_flag busy;
 
   private:
-    void prepare(Call& call) const;
+    void prepare(Call& call, const Sizes* sizes) const;
     void enqueue(const Call& call, Stream stream);
     void require_planned(Operation operation, const char* why) const;
     void require_factor(std::string_view what) const;
     void transfer(Call& call, const Call& host, bool in);
+    /// The first `count` entries of a buffer of the workspace, after the last call. Valid until the next read.
     template <class T>
-    std::vector<T> read(std::string_view name, std::int64_t count);
+    std::span<const T> read(std::string_view name, std::int64_t count);
+    void check_sizes(const Call& call, const Sizes& sizes) const;
+    bool quadratic_known() const;
+
+    // What the caller is given, and room for what is read.
+    std::vector<Outcome> outcomes_;
+    std::vector<Refinement> refinements_;
+    std::vector<double> log_determinants_, quadratics_;
+    std::vector<double> read_;
 };
 
 }  // namespace trifold

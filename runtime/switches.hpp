@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -11,5 +12,12 @@ std::string switch_value(const char* name);
 /// Whether the comma-separated list of TRIFOLD_DISABLE or TRIFOLD_DUMP holds `word`.
 bool disabled(std::string_view word);
 bool dumped(std::string_view word);
+
+/// Throws SpecError when TRIFOLD_DISABLE holds a word that is not known: `jit` is a promise, and must not be lost in a slip of the pen.
+/// Of other switches whose value, or name, is not known it warns once. Where a Plan is made, this is called.
+void check_switches();
+
+/// The words that TRIFOLD_LOG takes, by LogLevel.
+inline constexpr std::array<std::string_view, 5> log_levels{"off", "error", "warning", "info", "debug"};
 
 }  // namespace trifold

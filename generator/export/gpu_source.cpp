@@ -156,10 +156,11 @@ Tables tables_of(const Program& program, std::string_view prefix) {
                       table("kernel", "kernels", arch, kernels) + table("trifold_level", "levels", arch, levels) +
                       table("launch", "launches", arch, launches) + table("region", "zeroed", arch, zeroed);
     const auto offset = [&](std::string_view name) { return buffer(program, name).offset; };
-    return {text,
-            fmt::format("    {{\"{0}\", {1}, {2}, {3}, kernels_{0}, levels_{0}, launches_{0}, zeroed_{0}, {{{4}{5}}}, {6}, {7}, {8}}},\n",
-                        arch, with_prefix(image_name(program), prefix), program.kernels.size(), regions, first, count, offset("status"),
-                        offset("log_determinant"), offset("quadratic"))};
+    return {
+        text,
+        fmt::format("    {{\"{0}\", {1}, {2}, {3}, kernels_{0}, levels_{0}, launches_{0}, zeroed_{0}, {{{4}{5}}}, {6}, {7}, {8}, {9}}},\n",
+                    arch, with_prefix(image_name(program), prefix), program.kernels.size(), regions, first, count, offset("status"),
+                    offset("log_determinant"), offset("quadratic"), offset("range"))};
 }
 
 std::string all_tables(const GpuExport& project) {

@@ -33,6 +33,13 @@ typedef struct {
     trifold_int floors; /* pivots raised to the floor */
 } trifold_status;
 
+/* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
+ * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
+typedef struct {
+    int solution; /* X of the last backward sweep */
+    int inverse;  /* of the last selected inverse */
+} trifold_range;
+
 /* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */

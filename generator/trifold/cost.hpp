@@ -5,7 +5,7 @@
 #include <trifold/target.hpp>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// Exact numbers of operations on n by n blocks, priced as in socu Table 1: potrf n^3/3, trsm n^3, syrk n^3, gemm 2 n^3.
 struct Counts {

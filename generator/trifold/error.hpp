@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// Root of every error this library throws. The text says what was asked, what is wrong and what to do.
 class Error : public std::runtime_error {
@@ -47,6 +47,17 @@ class NotPositiveDefinite : public Error {
         std::int64_t member, block, row;  ///< from 0, original order
     };
     NotPositiveDefinite(const std::string& message, std::vector<Failure> all) : Error(message), failures(std::move(all)) {}
+    std::vector<Failure> failures;
+};
+
+/// Solver::check found members of which X or the selected inverse has left the range of the precision; the others are solved.
+class OutOfRange : public Error {
+  public:
+    struct Failure {
+        std::int64_t member;
+        bool solution, inverse;  ///< which of them holds infinities or NaN
+    };
+    OutOfRange(const std::string& message, std::vector<Failure> all) : Error(message), failures(std::move(all)) {}
     std::vector<Failure> failures;
 };
 

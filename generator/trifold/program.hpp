@@ -10,13 +10,21 @@
 #include <trifold/target.hpp>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
+
+/// The most CPU threads of one call, whoever asks.
+inline constexpr int max_workers = 1024;
 
 /// Choices that change speed but not the problem. Part of the Program's identity: pinned tuning pins the bits.
 struct Tuning {
     std::string schedule = "auto";  ///< see parse_schedule
     std::string variant = "auto";   ///< of the kernels; each backend lists its own
-    int workers = 1;                ///< CPU threads a call may use
+    int workers = 1;                ///< CPU threads a call may use, at most max_workers
+    /// How long the CPU's idle threads stay awake after a call, in microseconds: no choice of code, and of no bit. A call that finds them
+    /// asleep waits 50 to 100 us longer or does their work itself; while they are awake they keep their cores busy. 0 is for loops that
+    /// leave the processor to others between calls. standard_spin: TRIFOLD_SPIN, or 1000.
+    int spin_microseconds = standard_spin;
+    static constexpr int standard_spin = -1;
     bool operator==(const Tuning&) const = default;
 };
 

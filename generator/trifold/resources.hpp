@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// What the compiler said of one kernel; -1 where it does not say. `registers` are a thread's; on AMD, vector registers, those
 /// of the matrix unit among them, and spill_bytes are all of a thread's memory on the stack.

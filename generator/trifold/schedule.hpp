@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// Keeps every count of a Schedule and its cost within 63 bits.
 inline constexpr std::int64_t max_horizon = std::int64_t{1} << 56;

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// `mixed`: arrays in f64, factored in f32, each solution refined to the accuracy of f64.
 enum class Precision { f32, f64, mixed };

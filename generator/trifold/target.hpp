@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// `c99` is for export alone: such a Program would have no kernels, only the C of templates/c99.
 enum class Backend { cpu, cuda, hip, c99 };

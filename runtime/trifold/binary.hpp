@@ -6,7 +6,7 @@
 #include <trifold/resources.hpp>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// A compiled Program, for exactly its architecture.
 struct Binary {

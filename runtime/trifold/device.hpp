@@ -5,7 +5,7 @@
 #include <trifold/target.hpp>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// Where a Plan runs. A CUDA device is its primary context; the caller's current context, or device of HIP, is restored after every
 /// call.

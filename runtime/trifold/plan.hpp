@@ -6,7 +6,7 @@
 #include <trifold/program.hpp>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 struct PlanReport {
     bool cache_hit = false;
@@ -18,16 +18,17 @@ struct PlanReport {
 /// Generated, compiled or taken from the cache, loaded. Immutable; may be shared between threads and Solvers.
 class Plan {
   public:
-    /// Throws SpecError, CompileError, CacheError, DeviceError.
+    /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the Plan has been moved from.
     Plan(const Spec& spec, const Device& device, const Tuning& tuning = {});
     const Program& program() const;
     const Device& device() const;
     const PlanReport& report() const;
 
-    struct State;
-    const std::shared_ptr<const State>& state() const { return state_; }
+    struct [[gnu::visibility("hidden")]] State;
+    [[gnu::visibility("hidden")]] const std::shared_ptr<const State>& state() const;
 
   private:
+    [[gnu::visibility("hidden")]] const State& get() const;
     std::shared_ptr<const State> state_;
 };
 

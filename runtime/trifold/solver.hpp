@@ -1,18 +1,33 @@
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <trifold/error.hpp>
 #include <trifold/plan.hpp>
+#include <type_traits>
 #include <vector>
 
-namespace trifold {
+namespace [[gnu::visibility("default")]] trifold {
 
 /// A stream of the device (CUstream, cudaStream_t or hipStream_t); the default is the device's default stream. Ignored on the CPU.
 struct Stream {
     void* handle = nullptr;
 };
+
+/// A vector, array or span of float or double in host memory. What a call writes to must outlive it and be writable.
+template <class Array>
+concept HostArray =
+    std::ranges::contiguous_range<Array> && std::ranges::sized_range<Array> && !std::is_array_v<std::remove_cvref_t<Array>> &&
+    (std::same_as<std::ranges::range_value_t<Array>, float> || std::same_as<std::ranges::range_value_t<Array>, double>);
+template <HostArray Array>
+using RealOf = std::ranges::range_value_t<Array>;
+template <class Array, class Real>
+concept InputOf = HostArray<Array> && std::same_as<RealOf<Array>, Real>;
+template <class Array, class Real>
+concept OutputOf = InputOf<Array, Real> && std::ranges::borrowed_range<Array> && std::ranges::output_range<Array, Real>;
 
 /// Fused where D is loaded. Pointers live where D does.
 template <class Real>
@@ -31,6 +46,27 @@ struct SweepOptions {
     std::int64_t members = 0;
 };
 
+/// How a member fared.
+struct Outcome {
+    std::int64_t block = -1;  ///< first failing block, original order, from 0; -1: the factorization succeeded
+    std::int64_t row = 0;     ///< failing row within it, from 0
+    std::int64_t floors = 0;  ///< pivots raised to the floor; -1: the active mask has kept the member from ever being factored
+    bool solution = true;     ///< X of the last solution holds no infinity and no NaN
+    bool inverse = true;      ///< likewise the last selected inverse
+    bool quadratic = true;    ///< b' A^-1 b of the last forward sweep is in the range of f64
+    bool operator==(const Outcome&) const = default;
+    /// Positive definite, and X and the selected inverse within the range of the precision.
+    bool ok() const { return block < 0 && solution && inverse; }
+};
+
+/// Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst.
+struct Refinement {
+    std::int64_t iterations = 0;  ///< corrections of the first solution; -1: never solved
+    bool converged = true;        ///< else X is NaN
+    double backward_error = 0;    ///< ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms
+    bool operator==(const Refinement&) const = default;
+};
+
 /// Runs tasks 0 .. tasks - 1, possibly in parallel, worker numbers below the Program's workers, and returns when all have ended.
 using Executor = std::function<void(std::int64_t tasks, const std::function<void(std::int64_t task, int worker)>& run)>;
 
@@ -45,8 +81,13 @@ using Executor = std::function<void(std::int64_t tasks, const std::function<void
 /// In mixed precision the arrays are f64; factor() keeps a copy of D and E, the options added, against which solve() refines. X of a member
 /// that does not converge is NaN. A pivot_floor changes the factor, not what is solved.
 ///
+/// Range: whatever has data, pivots and results in the normal range of the precision is solved as well as at scale 1. A member whose X or
+/// selected inverse has infinities or NaN says so in its Outcome. Elements too small for the precision are rounded as IEEE arithmetic does,
+/// to subnormal numbers or zero, which is no failure. In mixed precision the range is that of f32.
+///
 /// Outputs may overlap nothing but that X may be B itself. Every call throws SpecError on arguments that do not fit the
-/// Spec, DeviceError or LaunchError when the device fails. Members that were never factored solve to NaN.
+/// Spec, DeviceError or LaunchError when the device fails; and SpecError when the Solver has been moved from. Members that were never
+/// factored solve to NaN.
 class Solver {
   public:
     explicit Solver(const Plan& plan);
@@ -79,6 +120,37 @@ class Solver {
     template <class Real>
     void selected_inverse(Real* diagonal, Real* coupling, Stream stream = {}, const SweepOptions& options = {});
 
+    // The calls on spans below, for vectors and arrays as they are: solver.factor_solve(D, E, B, X).
+    template <HostArray D, InputOf<RealOf<D>> E>
+    void factor(const D& d, const E& e, const FactorOptions<RealOf<D>>& options = {}) {
+        factor<RealOf<D>>(std::span(d), std::span(e), options);
+    }
+    template <HostArray D, InputOf<RealOf<D>> E, InputOf<RealOf<D>> B, OutputOf<RealOf<D>> Y>
+    void factor_forward(const D& d, const E& e, const B& b, Y&& y, const FactorOptions<RealOf<D>>& options = {}) {
+        factor_forward<RealOf<D>>(std::span(d), std::span(e), std::span(b), std::span(y), options);
+    }
+    template <HostArray D, InputOf<RealOf<D>> E, InputOf<RealOf<D>> B, OutputOf<RealOf<D>> X>
+    void factor_solve(const D& d, const E& e, const B& b, X&& x, const FactorOptions<RealOf<D>>& options = {}) {
+        factor_solve<RealOf<D>>(std::span(d), std::span(e), std::span(b), std::span(x), options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> Y>
+    void forward(const B& b, Y&& y, const SweepOptions& options = {}) {
+        forward<RealOf<B>>(std::span(b), std::span(y), options);
+    }
+    template <HostArray Y, OutputOf<RealOf<Y>> X>
+    void backward(const Y& y, X&& x, const SweepOptions& options = {}) {
+        backward<RealOf<Y>>(std::span(y), std::span(x), options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void solve(const B& b, X&& x, const SweepOptions& options = {}) {
+        solve<RealOf<B>>(std::span(b), std::span(x), options);
+    }
+    template <HostArray S, OutputOf<RealOf<S>> T>
+        requires OutputOf<S, RealOf<S>>
+    void selected_inverse(S&& diagonal, T&& coupling, const SweepOptions& options = {}) {
+        selected_inverse<RealOf<S>>(std::span(diagonal), std::span(coupling), options);
+    }
+
     template <class Real>
     void factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options = {});
     template <class Real>
@@ -96,25 +168,31 @@ class Solver {
     template <class Real>
     void selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options = {});
 
+    // Results of the last calls. The vectors are the Solver's: they are valid until the same function is called again. After their first
+    // call these functions allocate nothing, but for the text of an error.
+
     /// Waits for the last call; its stream must still exist.
     void synchronize();
-    /// Synchronizes. One entry for each member that a factor call has covered; block is -1 where the factorization
-    /// succeeded, floors is -1 where the active mask has kept it from ever running.
-    std::vector<trifold_status> status();
-    /// Synchronizes; throws NotPositiveDefinite naming every failed member. In mixed precision that is one whose factorization in f32
+    /// Synchronizes. Whether check() would return: no exception and no allocation, for real-time loops.
+    bool ok();
+    /// Synchronizes; throws NotPositiveDefinite naming every failed member, and where none has failed, OutOfRange naming those whose X or
+    /// selected inverse holds infinities or NaN. In mixed precision a failed member is one whose factorization in f32
     /// failed, which may be positive definite still; and where all have a factor, throws NotConverged naming the members that the last
     /// solution could not be refined for.
     void check();
+    /// Synchronizes. One entry for each member that a factor call has covered.
+    const std::vector<Outcome>& status();
     /// Synchronizes. Mixed precision only, else SpecError: one entry for each member of the last solution; none after factor().
-    std::vector<trifold_refined> refinement();
+    const std::vector<Refinement>& refinement();
     /// Synchronizes. log det A by member; NaN for a failed member. In mixed precision it has the accuracy of f32.
-    std::vector<double> log_determinant();
-    /// Synchronizes. b' A^-1 b of the last forward sweep, [member][column]; NaN for a failed member. Throws SpecError when that
-    /// sweep had more columns than the Spec's rhs, and in mixed precision.
-    std::vector<double> quadratic();
+    const std::vector<double>& log_determinant();
+    /// Synchronizes. b' A^-1 b of the last forward sweep, [member][column]; NaN for a failed member, and where it leaves the range of f64.
+    /// Throws SpecError when that sweep had more columns than the Spec's rhs, and in mixed precision.
+    const std::vector<double>& quadratic();
 
   private:
-    struct Impl;
+    struct [[gnu::visibility("hidden")]] Impl;
+    [[gnu::visibility("hidden")]] Impl& impl() const;
     std::unique_ptr<Impl> impl_;
 };
 

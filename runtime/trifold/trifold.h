@@ -13,12 +13,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* the shared library shows these */
 
 /* The tens are the exit status of the trifold command: 1 the problem, 2 the arguments, 3 the environment. */
 typedef enum {
     TRIFOLD_OK = 0,
     TRIFOLD_NOT_POSITIVE_DEFINITE = 10,
     TRIFOLD_NOT_CONVERGED = 11, /* NotConverged: mixed precision */
+    TRIFOLD_OUT_OF_RANGE = 12,  /* OutOfRange: a result holds infinities or NaN */
     TRIFOLD_BAD_ARGUMENT = 20,  /* SpecError */
     TRIFOLD_NO_DEVICE = 30,     /* DeviceError: no device, driver, compiler library or device memory */
     TRIFOLD_COMPILE_FAILED = 31,
@@ -73,6 +75,7 @@ typedef struct {
     const char* schedule;
     const char* variant;
     int workers;
+    int spin_microseconds; /* that idle threads of a CPU solver stay awake; -1: the switch TRIFOLD_SPIN, or 1000 */
 } trifold_tuning;
 void trifold_tuning_init(trifold_tuning* tuning);
 
@@ -140,18 +143,25 @@ TRIFOLD_DECLARE(double, f64)
 #undef TRIFOLD_DECLARE
 
 trifold_code trifold_synchronize(trifold_solver* solver);
-/* Synchronizes; TRIFOLD_NOT_POSITIVE_DEFINITE when a member failed, all of them named in trifold_last_error(), or, in mixed precision where
- * none has, TRIFOLD_NOT_CONVERGED when a solution could not be refined. */
+/* Synchronizes; TRIFOLD_NOT_POSITIVE_DEFINITE when a member failed, all of them named in trifold_last_error(); where none has,
+ * TRIFOLD_OUT_OF_RANGE when X or the selected inverse of one holds infinities or NaN, or, in mixed precision, TRIFOLD_NOT_CONVERGED when a
+ * solution could not be refined. Where all is well it allocates nothing after its first call. */
 trifold_code trifold_check(trifold_solver* solver);
 
 typedef struct {
     int64_t block, row; /* first failing pivot, from 0; block is -1 when there is none */
     int64_t floors;     /* pivots raised to the floor; -1: never factored */
+    int64_t range;      /* 0, or the sum of those below whose results have left the range */
 } trifold_outcome;
+enum {
+    TRIFOLD_RANGE_SOLUTION = 1, /* X of the last solution holds infinities or NaN */
+    TRIFOLD_RANGE_INVERSE = 2,  /* likewise the last selected inverse */
+    TRIFOLD_RANGE_QUADRATIC = 4 /* b' A^-1 b of the last forward sweep is not in the range of double, and NaN */
+};
 
 /* Synchronize and copy one entry a member: outcome, log det A, and b' A^-1 b as [member][column]. `capacity` is the
  * number of entries that fit; `count` (may be NULL) becomes the number there is. With no room at all (NULL, 0) only the
- * count is set; with too little, TRIFOLD_BAD_ARGUMENT. */
+ * count is set; with too little, TRIFOLD_BAD_ARGUMENT. After their first call they allocate nothing. */
 trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes, int64_t capacity, int64_t* count);
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
@@ -164,6 +174,7 @@ typedef struct {
 /* The same for the last solution in mixed precision; otherwise TRIFOLD_BAD_ARGUMENT. */
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, int64_t capacity, int64_t* count);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -36,6 +36,7 @@ INLINE real square_root(real x) { return __builtin_sqrtf(x); }
 INLINE real square_root(real x) { return __builtin_sqrt(x); }
 #endif
 #define NOT_A_NUMBER ((real)__builtin_nan(""))
+#define LEAST_NORMAL 2.22507385850720138309e-308 /* of f64 */
 
 INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
 INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
@@ -177,6 +178,14 @@ INLINE int is_active(const trifold_args* args, integer member) { return !args->a
 
 /* ---- results of one front ---- */
 
+/* A sum of squares below the normal range: zero only if all roots are. The least number of all stands for squares that have become zero, so
+ * that finish_forward sees that there were some. */
+COLD double tiny_square(double sum, const real* y, integer count) {
+    for (integer r = 0; r < count && sum == 0; ++r)
+        if (y[r] != 0) sum = 4.94065645841246544177e-324;
+    return sum;
+}
+
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
 #define FED_BY_FAILED (SOUND - 1)  /* of one whose inputs had failed already */
 
@@ -196,6 +205,12 @@ INLINE double* block_log_determinant_of(const trifold_args* args, integer member
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * TRIFOLD_RHS;
 }
+
+INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, TRIFOLD_OFFSET_RANGE) + member; }
+/* Chains of one member may end side by side, and all say the same. */
+INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
+/* The last level has one chain, with which what goes down the levels begins. */
+INLINE int begins_descent(const trifold_args* args, const trifold_level* level) { return level->next_size == 0 && args->first_column == 0; }
 
 /* Whether what a front at a higher level reads comes from a failed one. */
 INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {

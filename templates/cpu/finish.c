@@ -15,12 +15,15 @@ COLD void finish_factor(const trifold_args* args, integer member) {
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 
+/* Neither too large nor too small for f64. */
+INLINE int in_range(double sum) { return sum == 0 || (sum >= LEAST_NORMAL && sum <= 1.79769313486231570814527423731704357e+308); }
+
 COLD void finish_forward(const trifold_args* args, integer member) {
     double* quadratic = (double*)workspace_at(args, TRIFOLD_OFFSET_QUADRATIC) + member * TRIFOLD_RHS;
     for (integer column = 0; column < columns_of(args); ++column) {
         double sum = 0;
         ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
-        quadratic[column] = sum;
+        quadratic[column] = in_range(sum) ? sum : __builtin_nan("");
     }
 }
 

@@ -44,7 +44,7 @@ INLINE real pivot_step(const int W, const int k, real d, real floor, vec* c, vec
     reciprocal[k] = scale;
     if (k + 1 < W) {
         const real next = c[k][k + 1];
-        d = c[k + 1][k + 1] - next * next * inverse;
+        d = c[k + 1][k + 1] - next * (next / d); /* its square could leave the range; and the division does not wait for the other */
     }
     const vec multiplier = c[k] * spread(inverse);
     store(unit + k * LANES, multiplier);
@@ -175,19 +175,21 @@ COLD int raise_pivots(real* raw, real floor) {
     return raised;
 }
 
-/* First row whose pivot fails 0 < d <= largest finite, or -1. As integers, those are what stands between 0 and infinity. */
+/* First row whose pivot is not positive and finite with a finite reciprocal, or -1. As integers, those are what stands between the
+ * largest number whose reciprocal is infinite, 2^-128 or 2^-1024, and infinity. */
 INLINE integer test_pivots(const real* raw) {
+    const real_bits least = (real_bits)1 << (MANTISSA_BITS - 2);
     const bits infinity = (bits){} + ((real_bits)(2 * BIAS + 1) << MANTISSA_BITS);
     bits failed = {};
     for (int v = 0; v < VECTORS; ++v) {
         const bits d = (bits)load(raw + v * LANES);
-        failed |= (d <= 0) | (d >= infinity);
+        failed |= (d <= least) | (d >= infinity);
     }
     real_bits any = 0;
     UNROLL for (int lane = 0; lane < LANES; ++lane) any |= failed[lane];
     if (__builtin_expect(any == 0, 1)) return -1;
     for (integer k = 0; k < n; ++k)
-        if (!(raw[k] > 0 && raw[k] <= LARGEST)) return k;
+        if (!(raw[k] > 0 && raw[k] <= LARGEST && 1 / raw[k] <= LARGEST)) return k;
     return -1;
 }
 

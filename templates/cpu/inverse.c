@@ -80,6 +80,8 @@ static void load_inverse_coupling(const trifold_args* args, const trifold_level*
 
 static void inverse_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
     inverse_work s = inverse_scratch(scratch);
+    vec trouble = {};
+    if (begins_descent(args, level)) set_range(&range_of(args, member)->inverse, 0);
     const int has_behind = c->behind >= 0;
     if (c->ahead >= 0) load_inverse_diagonal(args, level, member, c->ahead, s.next_next);
     if (has_behind) load_inverse_diagonal(args, level, member, c->behind, s.behind_behind);
@@ -95,20 +97,24 @@ static void inverse_chain(const trifold_args* args, const trifold_level* level, 
             subtract_product(s.i_next, 0, s.t_next, s.next_next, FULL);
             if (has_behind) subtract_product(s.i_next, 1, s.t_behind, s.next_behind, FULL);
             subtract_product(s.i_i, 1, s.t_next, s.i_next, LOWER);
+            trouble = add_trouble(trouble, s.i_next, STORED);
             put_inverse_coupling(args, level, member, position, position + c->step, s.i_next);
         }
         if (has_behind) {
             subtract_product(s.i_behind, 0, s.t_behind, s.behind_behind, FULL);
             if (has_next) subtract_product(s.i_behind, 1, s.t_next, s.behind_next, FULL);
             subtract_product(s.i_i, 1, s.t_behind, s.i_behind, LOWER);
+            trouble = add_trouble(trouble, s.i_behind, STORED);
             if (k == 0) put_inverse_coupling(args, level, member, position, c->behind, s.i_behind);
             negate(s.next_behind, s.i_behind, 0);
             negate(s.behind_next, s.i_behind, 1);
         }
         put_inverse_diagonal(inverse_diagonal_of(args, member, block), s.i_i);
+        trouble = add_trouble(trouble, s.i_i, STORED);
         real* const swap = s.next_next;
         s.next_next = s.i_i, s.i_i = swap;
     }
+    if (is_trouble(trouble)) set_range(&range_of(args, member)->inverse, 1);
 }
 
 void TRIFOLD_KERNEL_INVERSE(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {

@@ -96,11 +96,16 @@ COLD void gather_strided(vec* out, const real* const base[LANES], trifold_stride
     for (integer c = 0; c < columns; ++c)
         for (integer r = 0; r < n; ++r) out[r * m + c] = gather_element(base, r * s.row + c * s.column);
 }
+/* Idle lanes have a factor of their own, with which other members' data could leave the range. */
+COLD void clear_idle(vec* values, integer count, const lanes* g) {
+    for (integer i = 0; i < count; ++i) values[i] = choose(g->which, values[i], (vec){});
+}
 NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
     const real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
     if (is_dense(s, columns)) gather_run(out, base, 0, 0, n * m, n * m);
     else gather_strided(out, base, s, columns);
+    if (!g->all) clear_idle(out, n * m, g);
 }
 
 COLD void scatter_strided(real* const base[LANES], trifold_strides s, integer columns, const vec* in, const lanes* g) {

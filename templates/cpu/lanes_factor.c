@@ -2,7 +2,7 @@
 
 typedef struct {
     vec d[AREA], e[AREA];       /* pivot block and coupling as loaded */
-    vec kept[3 * AREA];         /* the factor's idle lanes while a front overwrites them */
+    vec own[2][3 * AREA];       /* where some lanes are idle: the factor of this front and of the one before, idle lanes and all */
     vec b[n * m], y[2][n * m];  /* right-hand sides of this front; solved ones of this front and of the one before */
     vec unit[2 * n];            /* zeros around a one */
 } factor_scratch;
@@ -63,8 +63,7 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
         p->product *= take_exponent(scale, &p->exponent);
         UNROLL for (int i = c + 1; i < cols; ++i) {
             const vec scaled = t[i][c] * reciprocal;
-            UNROLL for (int k = c + 1; k < i; ++k) t[i][k] -= scaled * t[k][c];
-            t[i][i] -= t[i][c] * t[i][c] * reciprocal;
+            UNROLL for (int k = c + 1; k <= i; ++k) t[i][k] -= scaled * t[k][c]; /* not the square, which could leave the range */
         }
         UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= scale;
         t[c][c] = scale;
@@ -159,25 +158,33 @@ NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, i
     }
 }
 
+/* In f64, whatever the precision: squares have twice the exponents of their roots. */
+typedef double squares __attribute__((vector_size(TRIFOLD_LANES * 8)));
+COLD double tiny_lane(double sum, const vec* y, int lane) {
+    real values[n];
+    for (integer r = 0; r < n; ++r) values[r] = y[r * m][lane];
+    return tiny_square(sum, values, n);
+}
+
 /* y = L^-1 b of a front goes out, with its squares. */
 NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
     scatter_rhs((real*)args->x, args->x_strides, columns_of(args), y, g, block);
     for (integer c = 0; c < columns_of(args); ++c) {
-        vec sum = {};
-        for (integer r = 0; r < n; ++r) sum += y[r * m + c] * y[r * m + c];
+        squares sum = {};
+        for (integer r = 0; r < n; ++r) {
+            const squares wide = __builtin_convertvector(y[r * m + c], squares);
+            sum += wide * wide;
+        }
         for (int lane = 0; lane < LANES; ++lane)
-            if (g->active[lane]) block_quadratic_of(args, g->member[lane], block)[c] = (double)sum[lane];
+            if (g->active[lane]) block_quadratic_of(args, g->member[lane], block)[c] = sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, lane) : sum[lane];
     }
 }
 
-/* Idle lanes of a front's part of the factor keep their values. */
-COLD void keep(vec* kept, vec* const parts[3]) {
+/* Active lanes of a front's part of the factor go where it is kept. The others hold what another member made of its data: it raises no
+ * exceptions that the member itself does not. */
+COLD void deliver(vec* const kept[3], const vec* own, mask which) {
     for (int k = 0; k < 3; ++k)
-        for (integer i = 0; parts[k] && i < AREA; ++i) kept[k * AREA + i] = parts[k][i];
-}
-COLD void restore(const vec* kept, vec* const parts[3], mask which) {
-    for (int k = 0; k < 3; ++k)
-        for (integer i = 0; parts[k] && i < AREA; ++i) parts[k][i] = choose(which, parts[k][i], kept[k * AREA + i]);
+        for (integer i = 0; kept[k] && i < AREA; ++i) kept[k][i] = choose(which, own[k * AREA + i], kept[k][i]);
 }
 
 /* A lane's first row whose pivot failed, or -1. */
@@ -252,10 +259,11 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
     for (integer k = 0; k < c.length; ++k) {
         const integer position = c.first + k * c.step, block = block_at(level, position);
         const int has_next = k + 1 < c.length || c.ahead >= 0;
-        vec* const parts[3] = {(vec*)factor_of(args, g->group, block), has_next ? (vec*)next_of(args, g->group, block) : 0,
-                               c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
+        vec* const kept[3] = {(vec*)factor_of(args, g->group, block), has_next ? (vec*)next_of(args, g->group, block) : 0,
+                              c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
+        vec* const own = s->own[k % 2];
+        vec* const parts[3] = {g->all ? kept[0] : own, g->all ? kept[1] : own + AREA, g->all ? kept[2] : own + 2 * AREA};
         const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
-        if (!g->all) keep(s->kept, parts);
         ahead next = TRIFOLD_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
         if (original) {
             factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
@@ -285,7 +293,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
                 multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y);
             finish_rhs(args, g, block, y);
         }
-        if (!g->all) restore(s->kept, parts, g->which);
+        if (!g->all) deliver(kept, own, g->which);
         record_lanes(args, g, block, level->index, l, &p);
         if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
     }

@@ -11,10 +11,23 @@ typedef struct {
 } inverse_scratch;
 _Static_assert(sizeof(inverse_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 
+COLD void clear_inverse_range(const trifold_args* args, const lanes* g) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane]) set_range(&range_of(args, g->member[lane])->inverse, 0);
+}
+/* Where a block of the inverse has infinities or NaN. */
+COLD void mark_inverse_range(const trifold_args* args, const lanes* g, const vec* s) {
+    vec trouble = {};
+    for (integer i = 0; i < AREA; ++i) trouble += s[i] * 0;
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane] && trouble[lane] != 0) set_range(&range_of(args, g->member[lane])->inverse, 1);
+}
+
 NOINLINE void gather_inverse(vec* out, const trifold_args* args, const lanes* g, integer block) {
     const real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
     gather_run(out, base, 0, 0, AREA, AREA);
+    if (!g->all) clear_idle(out, AREA, g);
 }
 NOINLINE void scatter_inverse(const trifold_args* args, const lanes* g, integer block, vec* s) {
     for (integer i = 0; i < n; ++i)
@@ -22,6 +35,7 @@ NOINLINE void scatter_inverse(const trifold_args* args, const lanes* g, integer 
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
     scatter_run(base, s, g, AREA);
+    mark_inverse_range(args, g, s);
 }
 
 /* S(to, from) of neighbouring positions: to the caller at level 0, else to where the level below finds it. */
@@ -41,6 +55,7 @@ NOINLINE void put_coupling(const trifold_args* args, const trifold_level* level,
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_neighbour_of(args, g->member[lane], block_at(level, low));
     scatter_run(base, s, g, AREA);
+    mark_inverse_range(args, g, s);
 }
 
 /* S(behind, ahead) of a chain's two separators, which are neighbours at the next level. */
@@ -55,6 +70,7 @@ COLD void load_across(vec* out, const trifold_args* args, const trifold_level* l
 static void inverse_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
     inverse_scratch* s = (inverse_scratch*)scratch;
     const int fill = c.behind >= 0;
+    if (begins_descent(args, level)) clear_inverse_range(args, g);
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = k == n ? spread(1) : (vec){};
     const view identity = {s->unit + n, -1, 1};
     if (fill) gather_inverse(s->behind_behind, args, g, block_at(level, c.behind));

@@ -55,9 +55,20 @@ typedef struct {
 } backward_scratch;
 _Static_assert(sizeof(backward_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 
+COLD void clear_solution_range(const trifold_args* args, const lanes* g) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane]) set_range(&range_of(args, g->member[lane])->solution, 0);
+}
+COLD void mark_solution_range(const trifold_args* args, const lanes* g, vec trouble) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane] && trouble[lane] != 0) set_range(&range_of(args, g->member[lane])->solution, 1);
+}
+
 static void backward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
     backward_scratch* s = (backward_scratch*)scratch;
     const vec* next = 0;
+    vec trouble = {};
+    if (begins_descent(args, level)) clear_solution_range(args, g);
     if (c.behind >= 0) gather_rhs(s->behind, (const real*)args->x, args->x_strides, columns_of(args), g, block_at(level, c.behind));
     if (c.ahead >= 0) {
         gather_rhs(s->ahead, (const real*)args->x, args->x_strides, columns_of(args), g, block_at(level, c.ahead));
@@ -70,6 +81,8 @@ static void backward_chain(const trifold_args* args, const trifold_level* level,
         solve_back(x, s->y, next, next ? (const vec*)next_of(args, g->group, block) : 0, s->behind,
                    c.behind >= 0 ? (const vec*)behind_of(args, g->group, block) : 0, (const vec*)factor_of(args, g->group, block));
         scatter_rhs((real*)args->x, args->x_strides, columns_of(args), x, g, block);
+        for (integer i = 0; i < n * m; ++i) trouble += x[i] * 0; /* not zero from the first infinity or NaN on */
         next = x;
     }
+    mark_solution_range(args, g, trouble);
 }

@@ -15,6 +15,12 @@ INLINE double* progress_of(const trifold_args* args, integer member) { return do
 
 INLINE double magnitude(double x) { return __builtin_fabs(x); }
 
+/* In single precision, infinity beyond its range. Only what fits is converted, so that nothing overflows. */
+INLINE float narrowed(double x) {
+    const double largest = 3.40282346638528859811704183484516925e+38, within = magnitude(x) <= largest ? x : 0;
+    return within == x ? (float)within : x > 0 ? __builtin_inff() : x < 0 ? -__builtin_inff() : __builtin_nanf("");
+}
+
 /* ---- copies ---- */
 
 INLINE double caller_coupling(const trifold_args* args, integer member, integer block, integer r, integer c) {
@@ -34,7 +40,7 @@ static void narrow_diagonal(const trifold_args* args, integer member, integer bl
             if (c == r && args->diagonal) value += ((const double*)args->diagonal)[front_index(member, block) * n + r];
             if (c == r && args->shift) value += ((const double*)args->shift)[member];
             wide[r * n + c] = wide[c * n + r] = value;
-            narrow[r * n + c] = narrow[c * n + r] = (float)value;
+            narrow[r * n + c] = narrow[c * n + r] = narrowed(value);
         }
     }
 }
@@ -46,7 +52,7 @@ static void narrow_coupling(const trifold_args* args, integer member, integer bl
     for (integer r = 0; r < n; ++r) {
         for (integer c = 0; c < n; ++c) {
             wide[r * n + c] = caller_coupling(args, member, block, r, c);
-            narrow[r * n + c] = (float)wide[r * n + c];
+            narrow[r * n + c] = narrowed(wide[r * n + c]);
         }
     }
 }
@@ -113,7 +119,7 @@ static void take_residual(const trifold_args* args, integer member, integer bloc
     if (round > 0) subtract_a_times_x(args, member, block, column, y);
     for (integer r = 0; r < n; ++r) {
         raise(&norms[0], magnitude(y[r]));
-        narrow[r] = (float)y[r];
+        narrow[r] = narrowed(y[r]);
     }
 }
 

@@ -94,12 +94,17 @@ NOINLINE void backward_column(const real* factor, const real* next, const real* 
     while ((j -= LANES) >= 0) backward_columns(LANES, j, factor, next, behind, x_next, x_behind, x);
 }
 
+/* In f64, whatever the precision: squares have twice the exponents of their roots. */
+typedef double squares __attribute__((vector_size(TRIFOLD_LANES * 8)));
 INLINE double sum_of_squares(const real* y) {
-    vec sum = {};
-    for (integer r = 0; r < LD; r += LANES) sum += load(y + r) * load(y + r);
+    squares sum = {};
+    for (integer r = 0; r < LD; r += LANES) {
+        const squares wide = __builtin_convertvector(load(y + r), squares);
+        sum += wide * wide;
+    }
     double total = 0;
-    UNROLL for (int lane = 0; lane < LANES; ++lane) total += (double)sum[lane];
-    return total;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) total += sum[lane];
+    return sizeof(real) == 8 && __builtin_expect(total < LEAST_NORMAL, 0) ? tiny_square(total, y, n) : total;
 }
 
 /* The forward sweep over one front: y from b, out to x. `previous_y` belongs to `previous_next`, the panel before. */
@@ -138,9 +143,22 @@ static void forward_chain(const trifold_args* args, const trifold_level* level, 
                    rhs_scratch(scratch, ~c->length & 1), level->index > 0);
 }
 
+/* Adds what is no number where x has an infinity or NaN, else zeros. */
+INLINE vec add_trouble(vec trouble, const real* x, integer count) {
+    for (integer r = 0; r < count; r += LANES) trouble += load(x + r) * 0;
+    return trouble;
+}
+INLINE int is_trouble(vec trouble) {
+    int any = 0;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) any |= trouble[lane] != 0;
+    return any;
+}
+
 static void backward_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
     const integer columns = columns_of(args);
     real* x_behind = rhs_scratch(scratch, 2);
+    vec trouble = {};
+    if (begins_descent(args, level)) set_range(&range_of(args, member)->solution, 0);
     if (c->behind >= 0) load_rhs(x_of(args, member, block_at(level, c->behind)), &args->x_strides, columns, x_behind);
     if (c->ahead >= 0)
         load_rhs(x_of(args, member, block_at(level, c->ahead)), &args->x_strides, columns, rhs_scratch(scratch, c->length & 1));
@@ -153,5 +171,7 @@ static void backward_chain(const trifold_args* args, const trifold_level* level,
         for (integer i = 0; i < columns; ++i)
             backward_column(factor_of(args, member, block), next, behind, x_next + i * LD, x_behind + i * LD, x + i * LD);
         store_rhs(x, &args->x_strides, columns, x_of(args, member, block));
+        trouble = add_trouble(trouble, x, columns * LD);
     }
+    if (__builtin_expect(is_trouble(trouble), 0)) set_range(&range_of(args, member)->solution, 1);
 }

@@ -82,7 +82,7 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
         real pivot = column[j];
         const bool raised = pivot < floor && row + j < block_size;
         if (raised) pivot = floor;
-        const bool passes = pivot > real(0) && pivot <= largest;
+        const bool passes = is_pivot(pivot);
         const real scale = passes ? inverse_sqrt(pivot) : static_cast<real>(not_a_number());
         warp_sync();
         if (lane == 0) {

@@ -100,6 +100,42 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
 }
 
+/* ---- the range of the precision ---- */
+
+/* Whether a result has left it: it is infinite or NaN, whose exponents have all bits set. */
+TRIFOLD_DEVICE bool has_left(real x) {
+    constexpr unsigned exponent = sizeof(real) == 8 ? 0x7ff00000u : 0x7f800000u;
+    unsigned bits[sizeof(real) / 4];
+    copy_bits(bits, x);
+    return (bits[sizeof(real) / 4 - 1] & exponent) == exponent;
+}
+enum class Result { solution, inverse };
+TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Result result, unsigned left) {
+    trifold_range& range = buffer<trifold_range>(args, TRIFOLD_OFFSET_RANGE)[member];
+    store_word(reinterpret_cast<unsigned*>(result == Result::solution ? &range.solution : &range.inverse), left);
+}
+/* Looks at an element of a result that goes out: chains of a member say the same, side by side. */
+TRIFOLD_DEVICE void watch(const trifold_args& args, trifold_int member, Result result, real value) {
+    if (has_left(value)) set_range(args, member, result, 1);
+}
+/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other columns of
+ * the same result add to what the first has found. */
+TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, Result result) {
+    if (args.first_column == 0) set_range(args, member, result, 0);
+}
+/* The last level has one chain, with which what goes down the levels begins. */
+TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.next_size == 0; }
+
+/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was one. */
+TRIFOLD_DEVICE double square_of(real y) {
+    const double wide = static_cast<double>(y), square = wide * wide;
+    return sizeof(real) == 8 && square == 0 && wide != 0 ? 4.94065645841246544e-324 : square;
+}
+/* The sum as it is delivered: NaN where it is too large or too small for the normal numbers of double precision. */
+TRIFOLD_DEVICE double in_range(double sum) {
+    return sum == 0 || (sum >= 2.2250738585072014e-308 && sum <= 1.7976931348623157e308) ? sum : not_a_number();
+}
+
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
 TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
     const trifold_int lower = p < q ? p : q;

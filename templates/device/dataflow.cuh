@@ -143,6 +143,14 @@ TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int
     return content_of(message);
 }
 
+/* By one thread of the last front, for which all others wait, before the barrier after which its thread block sends x. The words it sends order
+ * nothing but themselves: hence the fence, after which the whole device has what this stores. What others store because of an x that they have got
+ * comes later, so that it stands. */
+TRIFOLD_DEVICE void begin_solution(const trifold_args& args, trifold_int member) {
+    begin_result(args, member, Result::solution);
+    fence_device();
+}
+
 /* Where a front leaves its x. */
 TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;

@@ -48,10 +48,7 @@ TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& 
 TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     for (int c = front_thread() / warp_lanes; c < args.columns; c += warps) {
         double sum = 0;
-        for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) {
-            const double y = static_cast<double>(shared.lower[padded + c + r * lower_leading]);
-            sum += y * y;
-        }
+        for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += square_of(shared.lower[padded + c + r * lower_leading]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (thread_index() % warp_lanes == 0) buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC)[block_index(member, block) * TRIFOLD_RHS + c] = sum;
     }
@@ -146,6 +143,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::factor, shared.ticket);
     start_dependents();
+    if (Riders && ends && is_last(front) && front_thread() == threads - 1) begin_solution(args, member); /* its warp waits for tiles before it sends x */
     load_front<Riders>(shared, args, member, front);
     bool fed = false;
     if (!gets_messages(front)) {

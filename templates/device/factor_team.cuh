@@ -185,7 +185,7 @@ TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, 
         d = floor;
         if (row == team_lane()) ++verdict.floors;
     }
-    const bool passes = d > real(0) && d <= largest;
+    const bool passes = is_pivot(d);
     if (!passes && verdict.failure == sound) verdict.failure = failure + row;
     return passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
 }
@@ -251,7 +251,7 @@ TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[
     if (Riders && row < block_size) {
 #pragma unroll
         for (int c = 0; c < riders; ++c) {
-            verdict.squares[c] += static_cast<double>(y[0][c]) * static_cast<double>(y[0][c]);
+            verdict.squares[c] += square_of(y[0][c]);
             if (c < args.columns) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, c)] = y[0][c];
         }
     }

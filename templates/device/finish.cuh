@@ -64,7 +64,7 @@ TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int 
             if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
             block_sync();
         }
-        if (t == 0) buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[member * TRIFOLD_RHS + column] = shared.sum[0];
+        if (t == 0) buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[member * TRIFOLD_RHS + column] = in_range(shared.sum[0]);
         block_sync();
     }
 }

@@ -29,6 +29,7 @@ TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& 
     InverseShared& shared = *static_cast<InverseShared*>(shared_memory());
     const Chain chain = find_chain(level, number);
     const bool fill = chain.behind >= 0;
+    if (thread_index() == 0 && begins_descent(level)) begin_result(args, member, Result::inverse);
     real* scratch = buffer<real>(args, TRIFOLD_OFFSET_SCRATCH) + (member * TRIFOLD_SCRATCH_CHAINS + number) * 2 * storage;
     View across{};  /* S between next and behind, as (next, behind) */
     if (fill && chain.ahead >= 0) {
@@ -55,8 +56,8 @@ TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& 
         if (fill) subtract_products(shared, behind, false, has_next, across.transposed(), r, true, behind_own, g);
         subtract_products(shared, own, true, has_next, r.transposed(), next, fill, g.transposed(), behind);
         const real* factor = factor_of(args, member, block);
-        divide(shared, factor, {next, behind, own}, {has_next, fill, true});
-        divide(shared, factor, {own.transposed(), own, own}, {true, false, false});
+        divide(shared, args, member, factor, {next, behind, own}, {has_next, fill, true});
+        divide(shared, args, member, factor, {own.transposed(), own, own}, {true, false, false});
         make_symmetric(own);
         across = behind.transposed();
     }

@@ -121,8 +121,9 @@ TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j
     }
 }
 
-/* block = block L^-1 for up to three blocks, in bands of columns from the last to the first. */
-TRIFOLD_DEVICE void divide(InverseShared& shared, const real* factor, const View (&blocks)[3], const bool (&exists)[3]) {
+/* block = block L^-1 for up to three blocks of the inverse, in bands of columns from the last to the first. */
+TRIFOLD_DEVICE void divide(InverseShared& shared, const trifold_args& args, trifold_int member, const real* factor, const View (&blocks)[3],
+                           const bool (&exists)[3]) {
     const View lower{const_cast<real*>(factor), 1, padded, true};
 #pragma unroll 1
     for (int j = (block_size - 1) / band * band; j >= 0; j -= band) {
@@ -151,7 +152,9 @@ TRIFOLD_DEVICE void divide(InverseShared& shared, const real* factor, const View
                     real value = 0;
 #pragma unroll 4
                     for (int k = 0; k < band; ++k) value += shared.result[k][r] * shared.inverse[k + c * (band + 4)];
-                    if (row + r < block_size && j + c < block_size) block(row + r, j + c) = value;
+                    if (row + r >= block_size || j + c >= block_size) continue;
+                    block(row + r, j + c) = value;
+                    watch(args, member, Result::inverse, value);
                 }
                 block_sync();
             }

@@ -10,6 +10,8 @@ struct Pivots {
 };
 
 constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
+/* Whether a pivot may stand: above the largest number whose reciprocal is infinite, and finite. */
+TRIFOLD_DEVICE bool is_pivot(real d) { return d > (sizeof(real) == 8 ? real(0x1p-1024) : real(0x1p-128)) && d <= largest; }
 constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-308) : real(1.175494351e-38f);
 
 /* `scaled`, which is y, about 1 / sqrt(x), or a multiple of it, after one correction of third order. */
@@ -52,7 +54,7 @@ TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, int rows, Pivots
     for (int c = 0; c < w; ++c) {
         real d = t[c][c];
         if (d < floor && row + c < rows) d = floor, ++floors;
-        const bool passes = d > real(0) && d <= largest;
+        const bool passes = is_pivot(d);
         if (!passes && failed < 0) failed = row + c;
         if (lane == 0) diagonal[row + c] = d;
         inverse[c] = passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());

@@ -71,6 +71,8 @@ TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
     return value;
 }
+/* What this thread has stored is there for the whole device before what it does next. */
+TRIFOLD_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 /* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. Two at once stand at a multiple of 16. */
 typedef unsigned long long trifold_word;
 TRIFOLD_DEVICE void store_words(trifold_word* to, const trifold_word (&words)[1]) {

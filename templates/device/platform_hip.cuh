@@ -70,6 +70,8 @@ TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) {
 TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     return __hip_atomic_load(flag, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
 }
+/* What this thread has stored is there for the whole device before what it does next. */
+TRIFOLD_DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
 /* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. */
 typedef unsigned long long trifold_word;
 template <int Count>

@@ -150,7 +150,9 @@ TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trif
     if (!owns_rider_row()) return;
     if (failed) value = static_cast<real>(not_a_number());
     send(solution_words(args, member, front.block) + (c * padded + row) * message_words, value, early_run(front.run));
-    if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
+    if (row >= block_size) return;
+    static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
+    watch(args, member, Result::solution, value);
 }
 /* The last front has nothing else to do, so that the first column follows its tiles. */
 TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {

@@ -23,12 +23,15 @@ TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, con
     }
 }
 
+/* What a sweep makes of a block's right-hand sides. */
+template <bool Forward>
 TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
 #pragma unroll 1
     for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
         const int r = e % padded, c = e / padded;
-        if (r < block_size && c < columns.count)
-            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
+        if (r >= block_size || c >= columns.count) continue;
+        static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
+        if (!Forward) watch(args, member, Result::solution, values[c][r]);
     }
 }
 
@@ -212,7 +215,7 @@ TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_arg
     double* to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + block_index(member, block) * TRIFOLD_RHS + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += threads / warp_lanes) {
         double sum = 0;
-        for (int r = lane; r < block_size; r += warp_lanes) sum += static_cast<double>(shared.solved[c][r]) * shared.solved[c][r];
+        for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = sum;
     }
@@ -235,7 +238,7 @@ TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& arg
         solve_lower(shared, factor);
         const bool has_next = !last || chain.ahead >= 0;
         apply_panels(shared, has_next ? next_of(args, member, block) : nullptr, chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
-        store_rhs(shared.solved, args, member, block, columns);
+        store_rhs<true>(shared.solved, args, member, block, columns);
         store_quadratic(shared, args, member, block, columns);
         block_sync();
         if (last) break;
@@ -267,7 +270,7 @@ TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& ar
         apply_transposed(shared, has_next ? next_of(args, member, block) : nullptr, chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
         block_sync();
         solve_upper(shared, factor);
-        store_rhs(shared.solved, args, member, block, columns);
+        store_rhs<false>(shared.solved, args, member, block, columns);
 #pragma unroll 1
         for (int e = thread_index(); e < padded * columns_at_once; e += threads)
             shared.stacked[e / padded][padded + e % padded] = shared.solved[e / padded][e % padded];
@@ -279,6 +282,7 @@ template <bool Forward>
 TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     const Chain chain = find_chain(level, number);
+    if (!Forward && thread_index() == 0 && begins_descent(level)) begin_result(args, member, Result::solution);
     for (int first = 0; first < args.columns; first += columns_at_once) {
         const Columns columns = columns_from(args, first, columns_at_once);
         if (Forward)

@@ -183,7 +183,7 @@ TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_arg
     double* to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + block_index(member, block) * TRIFOLD_RHS + columns.first;
     for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
         double sum = 0;
-        for (int r = lane; r < block_size; r += warp_lanes) sum += static_cast<double>(shared.solved[c][r]) * static_cast<double>(shared.solved[c][r]);
+        for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = sum;
     }
@@ -399,7 +399,9 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
         solve_upper<Width>(shared, columns.count, [&](int c, int row, real x) {
             const int column = first + c;
             send(words + (column * padded + row) * message_words, x, front.run);
-            if (row < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, column)] = x;
+            if (row >= block_size) return;
+            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, column)] = x;
+            watch(args, member, Result::solution, x);
         });
     }
 }
@@ -407,8 +409,11 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
 TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, Start start) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     Front front = claim_front(args, member, Kind::backward, shared.ticket);
+    if (is_last(front)) {
+        if (ends_sweep && start == Start::beside_factor) return; /* the factorization's front has solved it */
+        if (sweep_thread() == sweep_threads - 1) begin_solution(args, member);
+    }
     if (start == Start::beside_factor) {
-        if (ends_sweep && is_last(front)) return; /* the factorization's front has solved it */
         const trifold_int run = last_run(args, member, Kind::factor);
         if (sweep_thread() == 0) await_everything(args, member, front.block, run);
         block_sync();

@@ -107,11 +107,15 @@ TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, c
     }
 }
 
+template <bool Forward>
 TRIFOLD_DEVICE void store_solution(const real (&y)[riders], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
     if (team_lane() >= block_size) return;
 #pragma unroll
-    for (int c = 0; c < riders; ++c)
-        if (c < columns.count) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, team_lane(), columns.first + c)] = y[c];
+    for (int c = 0; c < riders; ++c) {
+        if (c >= columns.count) continue;
+        static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, team_lane(), columns.first + c)] = y[c];
+        if (!Forward) watch(args, member, Result::solution, y[c]);
+    }
 }
 
 template <bool Forward>
@@ -148,10 +152,10 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
             for (int c = 0; c < riders; ++c) shared.beside[0][c * padded + row] = y[0][c];
         }
         if (k < 0) continue;
-        store_solution(y[0], args, task.member, block, columns);
+        store_solution<Forward>(y[0], args, task.member, block, columns);
         if (Forward && row < block_size) {
 #pragma unroll
-            for (int c = 0; c < riders; ++c) squares[c] += static_cast<double>(y[0][c]) * static_cast<double>(y[0][c]);
+            for (int c = 0; c < riders; ++c) squares[c] += square_of(y[0][c]);
         }
         if (Forward && has_slots && k + 1 == task.chain.length) leave_rhs(y, args, level, task, columns);
     }
@@ -162,6 +166,7 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_chain(SweepShared& shared, const trifold_args& args, const trifold_level& level) {
+    if (!Forward && begins_descent(level) && shared.task.chain.length > 0 && team_lane() == 0) begin_result(args, shared.task.member, Result::solution);
 #pragma unroll 1
     for (int first = 0; first < args.columns; first += riders)
         sweep_columns<Forward>(shared, args, level, columns_from(args, first, riders));

@@ -107,7 +107,7 @@ TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifo
             to = (level.index > 0 ? to : 0) + (sums ? sum : 0);
         });
         if (is_whole(task.chain) && team_lane() == 0)
-            buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[task.member * TRIFOLD_RHS + columns.first + c] = sum;
+            buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[task.member * TRIFOLD_RHS + columns.first + c] = in_range(sum);
     }
 }
 

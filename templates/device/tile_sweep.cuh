@@ -144,7 +144,7 @@ TRIFOLD_DEVICE void add_quadratic(const SweepShared& shared, const trifold_args&
     double* to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + block_index(task.member, task.block) * TRIFOLD_RHS + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += sweep_threads / warp_lanes) {
         double sum = 0;
-        for (int r = lane; r < edge; r += warp_lanes) sum += static_cast<double>(shared.vector[c][r]) * static_cast<double>(shared.vector[c][r]);
+        for (int r = lane; r < edge; r += warp_lanes) sum += square_of(shared.vector[c][r]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = task.row == 0 ? sum : to[c] + sum;
     }
@@ -182,10 +182,15 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
     sums.finish(shared, columns.count, [&](real sum, int r, int c) {
         shared.vector[c][r] = sum;
         result_of(args, task.member, task.block, columns.first)[row + r + c * padded] = sum;
-        if (row + r < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, task.member, task.block, row + r, columns.first + c)] = sum;
+        if (row + r >= block_size) return;
+        static_cast<real*>(args.x)[rhs_at(args.x_strides, task.member, task.block, row + r, columns.first + c)] = sum;
+        if (!Forward) watch(args, task.member, Result::solution, sum);
     });
     if (Forward) add_quadratic(shared, args, columns);
 }
+
+/* The task of a backward sweep for which all others of its member wait, each by flags that tell of all that was stored before them. */
+TRIFOLD_DEVICE bool is_first(const Task& task) { return task.next < 0 && task.behind < 0 && task.row == tiles - 1; }
 
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_all(const trifold_args& args) {
@@ -198,6 +203,7 @@ TRIFOLD_DEVICE void sweep_all(const trifold_args& args) {
         if (task.exists) {
             fetch_inverse(shared, args);
             if (Forward) find_sources(shared.work);
+            if (!Forward && thread_index() == 0 && is_first(task)) begin_result(args, task.member, Result::solution);
 #pragma unroll 1
             for (int first = 0; first < args.columns; first += columns_at_once)
                 sweep_tile<Forward>(shared, args, columns_from(args, first, columns_at_once));

@@ -1,8 +1,10 @@
 /* The outcome of a call; the first ones are numbered as in Trifold's C99 exports. */
 typedef enum {
     BTD_OK = 0,
-    /* A is not positive definite: a pivot is not in (0, largest finite]. So end NaN and infinity in D or E too. */
+    /* A is not positive definite: a pivot is not in (0, largest finite], or its reciprocal is infinite. So end NaN and infinity in D or E too. */
     BTD_NOT_POSITIVE_DEFINITE = 1,
+    /* X or the inverse of a system has left the range of the precision: it holds infinities or NaN. So end NaN and infinity in B too. */
+    BTD_OUT_OF_RANGE = 2,
     /* There is no factor of so many systems: no call has factored them. */
     BTD_NOT_FACTORED = 3,
     /* A null pointer, one that is not aligned to its elements (the workspace: to BTD_ALIGNMENT), an option out of range, or a solver
@@ -33,6 +35,12 @@ typedef struct {
     long long row;
     long long floors; /* pivots raised to the floor; -1: never factored */
 } btd_outcome;
+
+/* The device's record of a system's last X and inverse: 1 where one holds infinities or NaN, 0 where not; -1: there was none. */
+typedef struct {
+    int solution;
+    int inverse;
+} btd_range;
 
 /* Of one call. All zero, and so a null pointer in place of them: every system, nothing added. Calls that do not factor use `members` and
  * `active` only. Arrays are in device memory. */
@@ -70,6 +78,7 @@ typedef struct {
     const struct btd_program* program; /* for the device's architecture; null: not created */
     char* workspace;
     long long factored; /* systems that have been factored */
+    int solved, inverted; /* whether there are X and the inverse of the last factor */
     btd_module module;
     btd_function function[BTD_KERNELS];
     btd_graph graph[BTD_OPERATIONS];
@@ -112,11 +121,14 @@ btd_code btd_factor_forward(btd_solver* solver, const btd_real* d, const btd_rea
 /* The blocks of A^-1 on the diagonal [batch][N][n][n], and below it [batch][N-1][n][n], from the last factor. */
 btd_code btd_inverse(btd_solver* solver, btd_real* diagonal, btd_real* coupling, const btd_options* options, btd_stream stream);
 
-/* Waits for the stream of the last factorization and tells of the first system that failed, if one has. */
+/* Waits for the stream of the last calls and tells of the first system that has no factor, or else of the first whose X or inverse, by that
+ * factor, has left the range. */
 btd_status btd_check(btd_solver* solver, btd_stream stream);
 
 /* In device memory, inside the workspace, written by every factorization: the outcome [batch] and log det A [batch]; by every forward
- * sweep and solve: b' A^-1 b [batch][m]. Null if the solver was not created. */
+ * sweep and solve: b' A^-1 b [batch][m], NaN where it is too large or too small for a double; by every backward sweep, solve and inverse: its range
+ * [batch]. Null if the solver was not created. */
 const btd_outcome* btd_outcomes(const btd_solver* solver);
+const btd_range* btd_ranges(const btd_solver* solver);
 const double* btd_log_determinant(const btd_solver* solver);
 const double* btd_quadratic(const btd_solver* solver);

@@ -4,6 +4,7 @@
 typedef char btd_arguments_have_22_words[sizeof(trifold_args) == 22 * 8 ? 1 : -1];
 typedef char btd_levels_have_26_words[sizeof(trifold_level) == 26 * 8 ? 1 : -1];
 typedef char btd_outcomes_have_3_words[sizeof(btd_outcome) == sizeof(trifold_status) ? 1 : -1];
+typedef char btd_ranges_have_2_ints[sizeof(btd_range) == sizeof(trifold_range) ? 1 : -1];
 typedef char btd_held_has_no_padding[sizeof(btd_arguments) == 11 * 8 ? 1 : -1];
 
 /* Keeps what the driver said of a call that failed. */
@@ -141,6 +142,16 @@ static btd_code launch_kernels(btd_solver* solver, int operation, const btd_argu
     return code;
 }
 
+/* What there is after a call. */
+static void note_results(btd_solver* solver, int operation, long long members) {
+    if (factors(operation)) {
+        if (members > solver->factored) solver->factored = members;
+        solver->solved = solver->inverted = 0;
+    }
+    if (operation == SOLVE || operation == FACTOR_SOLVE || operation == BACKWARD) solver->solved = 1;
+    if (operation == INVERSE) solver->inverted = 1;
+}
+
 static btd_code run(btd_solver* solver, int operation, btd_arguments* given, const btd_options* options, btd_stream stream) {
     int capturing = 0;
     btd_code code = BTD_OK;
@@ -153,7 +164,7 @@ static btd_code run(btd_solver* solver, int operation, btd_arguments* given, con
     if (code == BTD_OK) code = checked(solver, is_capturing(stream, &capturing), "ask whether a stream captures");
     if (code == BTD_OK && capturing) code = launch_kernels(solver, operation, given, stream);
     if (code == BTD_OK && !capturing) code = launch_as_graph(solver, operation, given, stream);
-    if (code == BTD_OK && factors(operation) && given->options.members > solver->factored) solver->factored = given->options.members;
+    if (code == BTD_OK) note_results(solver, operation, given->options.members);
     return code;
 }
 
@@ -283,26 +294,52 @@ btd_code btd_inverse(btd_solver* solver, btd_real* diagonal, btd_real* coupling,
 
 /* ---- outcomes ---- */
 
-btd_status btd_check(btd_solver* solver, btd_stream stream) {
-    enum { PIECE = 32 };
+enum { PIECE = 32 }; /* systems whose records are read at once */
+
+static long long piece_from(const btd_solver* solver, long long first) {
+    const long long left = solver->factored - first;
+    return left < PIECE ? left : (long long)PIECE;
+}
+
+static void check_factors(btd_solver* solver, btd_status* status, btd_stream stream) {
     btd_outcome outcomes[PIECE];
-    btd_status status = {BTD_BAD_ARGUMENT, -1, -1, -1};
     long long first, k;
-    if (solver == NULL || solver->program == NULL) return status;
-    status.code = solver->factored > 0 ? BTD_OK : BTD_NOT_FACTORED;
-    for (first = 0; first < solver->factored && status.code == BTD_OK; first += PIECE) {
-        const long long left = solver->factored - first, count = left < PIECE ? left : (long long)PIECE;
-        status.code = checked(solver, read_back(outcomes, btd_outcomes(solver) + first, (size_t)count * sizeof *outcomes, stream),
-                              "copy the outcomes");
-        for (k = 0; k < count && status.code == BTD_OK; ++k) {
+    for (first = 0; first < solver->factored && status->code == BTD_OK; first += PIECE) {
+        const long long count = piece_from(solver, first);
+        status->code = checked(solver, read_back(outcomes, btd_outcomes(solver) + first, (size_t)count * sizeof *outcomes, stream),
+                               "copy the outcomes");
+        for (k = 0; k < count && status->code == BTD_OK; ++k) {
             if (outcomes[k].block >= 0) {
-                status.code = BTD_NOT_POSITIVE_DEFINITE;
-                status.member = (int)(first + k);
-                status.block = (int)outcomes[k].block;
-                status.row = (int)outcomes[k].row;
+                status->code = BTD_NOT_POSITIVE_DEFINITE;
+                status->member = (int)(first + k);
+                status->block = (int)outcomes[k].block;
+                status->row = (int)outcomes[k].row;
             }
         }
     }
+}
+
+static void check_ranges(btd_solver* solver, btd_status* status, btd_stream stream) {
+    btd_range ranges[PIECE];
+    long long first, k;
+    for (first = 0; first < solver->factored && status->code == BTD_OK; first += PIECE) {
+        const long long count = piece_from(solver, first);
+        status->code = checked(solver, read_back(ranges, btd_ranges(solver) + first, (size_t)count * sizeof *ranges, stream), "copy the ranges");
+        for (k = 0; k < count && status->code == BTD_OK; ++k) {
+            if ((solver->solved && ranges[k].solution == 1) || (solver->inverted && ranges[k].inverse == 1)) {
+                status->code = BTD_OUT_OF_RANGE;
+                status->member = (int)(first + k);
+            }
+        }
+    }
+}
+
+btd_status btd_check(btd_solver* solver, btd_stream stream) {
+    btd_status status = {BTD_BAD_ARGUMENT, -1, -1, -1};
+    if (solver == NULL || solver->program == NULL) return status;
+    status.code = solver->factored > 0 ? BTD_OK : BTD_NOT_FACTORED;
+    check_factors(solver, &status, stream);
+    if (solver->solved || solver->inverted) check_ranges(solver, &status, stream);
     return status;
 }
 
@@ -311,6 +348,11 @@ static const void* result_at(const btd_solver* solver, size_t offset) { return s
 const btd_outcome* btd_outcomes(const btd_solver* solver) {
     if (solver == NULL || solver->program == NULL) return NULL;
     return (const btd_outcome*)result_at(solver, solver->program->outcomes);
+}
+
+const btd_range* btd_ranges(const btd_solver* solver) {
+    if (solver == NULL || solver->program == NULL) return NULL;
+    return (const btd_range*)result_at(solver, solver->program->ranges);
 }
 
 const double* btd_log_determinant(const btd_solver* solver) {
@@ -329,6 +371,8 @@ const char* btd_message(btd_code code) {
             return "done";
         case BTD_NOT_POSITIVE_DEFINITE:
             return "A is not positive definite";
+        case BTD_OUT_OF_RANGE:
+            return "a result has left the range of the precision; scale A or B";
         case BTD_NOT_FACTORED:
             return "there is no factor of so many systems; call btd_factor or btd_factor_solve first";
         case BTD_BAD_ARGUMENT:

@@ -30,5 +30,5 @@ struct btd_program {
     const launch* launches; /* operation after operation */
     const region* zeroed;
     int first[BTD_OPERATIONS + 1];               /* launch of each operation; where the next begins there, it was not exported */
-    size_t outcomes, log_determinant, quadratic; /* offsets in the workspace */
+    size_t outcomes, log_determinant, quadratic, ranges; /* offsets in the workspace */
 };

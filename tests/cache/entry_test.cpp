@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "generator/sha256.hpp"
 #include "runtime/cache.hpp"
 #include "tests/cache/unit.hpp"
 

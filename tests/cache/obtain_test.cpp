@@ -1,16 +1,23 @@
 // The path from a Program to its Binary: keys, stale compilers, shipped binaries, and the switches.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <set>
 #include <thread>
 #include <trifold/error.hpp>
+#include <trifold/plan.hpp>
 
 #include "runtime/cache.hpp"
 #include "runtime/compiler.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/gpu.hpp"
+#include "runtime/log.hpp"
+#include "runtime/switches.hpp"
 #include "tests/cache/unit.hpp"
 
 using namespace trifold;
@@ -322,12 +329,109 @@ TEST_CASE_FIXTURE(Fixture, "what doctor reports") {
     }
 }
 
-TEST_CASE("docs/switches.md describes every switch, and no other") {
+TEST_CASE("docs/switches.md has the table of switches word for word, and names no other") {
     const auto page = read_file(fs::path(TRIFOLD_SOURCE) / "docs" / "switches.md").value_or("");
-    for (const auto& entry : switches()) CHECK(page.find(fmt::format("`{}`", entry.name)) != std::string::npos);
-    for (auto at = page.find("`TRIFOLD_"); at != std::string::npos; at = page.find("`TRIFOLD_", at + 1)) {
-        const auto name = page.substr(at + 1, page.find_first_of("`=", at + 1) - at - 1);
+    std::vector<std::string> rows, expected;
+    for (std::size_t at = page.find("| `TRIFOLD_"); at != std::string::npos; at = page.find("| `TRIFOLD_", at + 1)) {
+        auto row = page.substr(at, page.find('\n', at) - at);
+        std::erase(row, '`');
+        rows.push_back(row);
+    }
+    for (const auto& entry : switches()) expected.push_back(fmt::format("| {} | {} | {} |", entry.name, entry.values, entry.meaning));
+    CHECK(rows == expected);
+    for (auto at = page.find("TRIFOLD_"); at != std::string::npos; at = page.find("TRIFOLD_", at + 1)) {
+        const auto name = page.substr(at, page.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_", at) - at);
         CAPTURE(name);
         CHECK(std::ranges::any_of(switches(), [&](const Switch& entry) { return entry.name == name; }));
     }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a word of TRIFOLD_DISABLE that is not known is an error where a Plan is made") {
+    for (const std::string value : {"JIT", "jit cache", "jit, cache", "jit;cache", "jit,cahce", "jits"}) {
+        const WithEnvironment with{{"TRIFOLD_DISABLE", value.c_str()}};
+        const auto word = value == "jit, cache" ? " cache" : value == "jit,cahce" ? "cahce" : value;
+        CHECK_THROWS_WITH_AS(Plan({.block = 2, .horizon = 2}, Device::cpu()),
+                             doctest::Contains(fmt::format("TRIFOLD_DISABLE='{}' holds '{}', which is not known; give some of jit, cache, "
+                                                           "clang, hiprtc, graph, in small letters, separated by commas alone",
+                                                           value, word)
+                                                   .c_str()),
+                             SpecError);
+    }
+    for (const auto* value : {"", ",", "graph", "jit,,cache,", "jit,cache,clang,hiprtc,graph"}) {
+        const WithEnvironment with{{"TRIFOLD_DISABLE", value}};
+        CHECK_NOTHROW(check_switches());
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "other switches with a value or a name that is not known are told once") {
+    const auto log = directory.path() / "log";
+    {
+        const WithEnvironment with{{"TRIFOLD_LOG", fmt::format("warning:{}", log.string()).c_str()},
+                                   {"TRIFOLD_DUMP", "keys,foo"},
+                                   {"TRIFOLD_DUMP_DIR", directory.path().c_str()},
+                                   {"TRIFOLD_CC", "no-such-compiler"},
+                                   {"TRIFOLD_CLANG", "/nowhere/clang.so"},
+                                   {"TRIFOLD_NVRTC", "/nowhere/nvrtc"},
+                                   {"TRIFOLD_HIPRTC", "nowhere-hiprtc"},
+                                   {"TRIFOLD_PEERS", "/:/nowhere/peers"},
+                                   {"TRIFOLD_DISABLED", "jit"},
+                                   {"TRIFOLD_CACHEDIR", "x"},
+                                   {"TRIFOLD_LGO", "off"},
+                                   {"TRIFOLD_CI", "1"},          // of others, perhaps
+                                   {"TRIFOLD_FLAVOUR", "mint"},  // so too
+                                   {"TRIFOLDER", "x"}};
+        for (int call = 0; call < 2; ++call) check_switches();
+    }
+    const auto said = read_file(log).value_or("");
+    INFO(said);
+    CHECK(std::ranges::count(said, '\n') == 9);
+    for (const auto* text :
+         {"TRIFOLD_DUMP='keys,foo' holds 'foo', which is not known; give some of source, ptx, sass, log, keys",
+          "TRIFOLD_CC names 'no-such-compiler', which is no program", "TRIFOLD_CLANG names '/nowhere/clang.so'",
+          "TRIFOLD_NVRTC names '/nowhere/nvrtc'", "TRIFOLD_HIPRTC names 'nowhere-hiprtc'", "TRIFOLD_PEERS names '/nowhere/peers'",
+          "TRIFOLD_DISABLED is not known and does nothing; did you mean TRIFOLD_DISABLE?", "did you mean TRIFOLD_CACHE_DIR?",
+          "did you mean TRIFOLD_LOG?"})
+        CHECK(said.find(text) != std::string::npos);
+    {
+        const WithEnvironment with{{"TRIFOLD_LOG", fmt::format("loud:{}", log.string()).c_str()}};
+        check_switches();
+    }
+    CHECK(read_file(log).value_or("").find("is no level; give off, error, warning, info, debug") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "with standard error closed messages are lost, and no file of ours takes its place") {
+    const WithEnvironment loud{{"TRIFOLD_LOG", "debug"}};
+    const int kept = ::dup(STDERR_FILENO);
+    ::close(STDERR_FILENO);
+    int taken = -1;
+    {
+        const auto file = open_to_write(directory.path() / "file", O_WRONLY);
+        taken = file.get();
+        log(LogLevel::error, "nobody reads this");
+    }
+    const bool free = ::fcntl(STDERR_FILENO, F_GETFD) == -1;
+    ::dup2(kept, STDERR_FILENO);
+    ::close(kept);
+    CHECK(taken > STDERR_FILENO);
+    CHECK(free);
+    CHECK(read_file(directory.path() / "file") == "");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a GPU is looked for where a node or a driver of the kernel shows one") {
+    const auto machine = directory.path() / "machine";
+    const auto found = [&](const std::string& file) {
+        fs::create_directories((machine / file).parent_path());
+        std::ofstream(machine / file) << "";
+        const auto cuda = gpu::may_have_device(Backend::cuda, machine), hip = gpu::may_have_device(Backend::hip, machine);
+        fs::remove_all(machine);
+        return std::string(cuda ? "cuda" : "") + (hip ? "hip" : "");
+    };
+    CHECK_FALSE(gpu::may_have_device(Backend::cuda, machine));  // not even a /dev
+    CHECK(found("dev/null").empty());
+    CHECK(found("dev/nvme0").empty());
+    for (const auto* node : {"nvidiactl", "nvidia0", "nvhost-ctrl-gpu", "nvgpu/igpu0", "nvmap"})
+        CHECK(found(fmt::format("dev/{}", node)) == "cuda");
+    CHECK(found("dev/kfd") == "hip");
+    CHECK(found("dev/dxg") == "cudahip");
+    CHECK(found("proc/driver/nvidia/version") == "cuda");
 }

@@ -68,16 +68,51 @@ TEST_CASE("bad input: usage") {
     check(files, "solve A.mtx b.mtx --block 99999999999999999999", 2, "out of range");
     check(files, "solve A.mtx b.mtx --workers 0", 2, "--workers");
     check(files, "solve A.mtx b.mtx --workers 99999999", 2, "--workers");
+    for (const auto* verb : {"solve A.mtx b.mtx", "generate --block 4 --horizon 4", "explain --block 4 --horizon 4", "bench block"})
+        check(files, fmt::format("{} --workers 1025", verb), 2, "--workers: Value 1025 not in range 1 to 1024");
     check(files, "solve A.mtx b.mtx --tolerance -1", 2, "--tolerance");
     check(files, "solve A.mtx b.mtx --precision f16", 2, "unknown precision 'f16'; give f32, f64 or mixed");
     check(files, "solve A.mtx b.mtx --inverse one.npy", 2, "--inverse");
     check(files, "cache", 2, "subcommand");
 }
 
+TEST_CASE("bad input: a number out of range is told in few digits, and usage is JSON too") {
+    const Files files;
+    for (const std::string arguments :
+         {"solve A.mtx b.mtx --tolerance -1", "solve A.mtx b.mtx --tolerance nan", "bench block --tolerance -1", "bench block --seconds 0",
+          "cache prune --to -1", "export --block 4 --horizon 4 --rhs 0"}) {
+        const auto ran = run_trifold(files.path, arguments + " --json");
+        INFO(arguments, "\n", ran.err);
+        CHECK(ran.status == 2);
+        CHECK(ran.err.find("is out of range; give a number ") != std::string::npos);
+        CHECK(ran.err.size() < 200);
+        CHECK(ran.json()["exit"] == 2);
+        CHECK(ran.json()["message"].get<std::string>().find("is out of range") != std::string::npos);
+    }
+}
+
+TEST_CASE("bad input: a wrong word of TRIFOLD_DISABLE") {
+    const Files files;
+    for (const std::string arguments : {"solve A.mtx b.mtx --device cpu", "explain --block 4 --horizon 4", "cache path"}) {
+        check(files, arguments, 2, "TRIFOLD_DISABLE='JIT' holds 'JIT', which is not known; give some of jit, cache,",
+              "TRIFOLD_DISABLE=JIT");
+        CHECK(run_trifold(files.path, arguments + " --json", "TRIFOLD_DISABLE='jit cache'").json()["exit"] == 2);
+    }
+    check(files, "solve A.mtx b.mtx --device cpu", 0, "did you mean TRIFOLD_DISABLE?", "TRIFOLD_DISABEL=jit");
+}
+
 TEST_CASE("bad input: wrong shapes") {
     check_spoiled("D.npy", filled({4, 3}, 1), 2, "D has shape (4, 3), E (3, 3, 3), b (4, 3): D must be (N, n, n)");
     check_spoiled("D.npy", filled({4, 3, 2}, 1), 2, "must be square");
     check_spoiled("E.npy", filled({4, 3, 3}, 1), 2, "E must be (3, 3, 3)");
+    const Files swapped;
+    check(swapped, "solve E.npy D.npy b.npy", 2,
+          "D has shape (3, 3, 3), E (4, 3, 3), b (4, 3): E must be (2, 3, 3); they look swapped, give D before E");
+    check(swapped, "export --block 3 --horizon 4 --prefactored E.npy D.npy -o out", 2,
+          "D has shape (3, 3, 3), E (4, 3, 3): E must be (2, 3, 3); they look swapped, give D before E");
+    check(swapped, "export --block 3 --horizon 4 --prefactored D.npy D.npy -o out", 2,
+          "D has shape (4, 3, 3), E (4, 3, 3): E must be (3, 3, 3)\n");
+    check(swapped, "export --block 3 --horizon 4 --prefactored b.npy E.npy -o out", 2, "D has shape (4, 3), E (3, 3, 3): D must be");
     check_spoiled("b.npy", filled({5, 3}, 1), 2, "b must be (4, 3)");
     check_spoiled("b.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n2\n", 2, "b has 2 rows, A has 12");
     check_spoiled("A.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n", 2, "A is 2 by 3; give a square matrix");
@@ -192,6 +227,64 @@ TEST_CASE("bad input: outputs that cannot be written, and inputs that would be l
     check(files, "explain A.mtx b.mtx --svg A.mtx", 2, "is an input");
     check(files, "problem socu --block 3 --horizon 3 -o no", 2, "'no' is not a directory");
     CHECK(files.names() == names);
+}
+
+TEST_CASE("bad input: files whose names the command chooses are not replaced") {
+    const Files files;
+    const auto old = files.read("E.npy");
+    std::filesystem::remove(files.path / "D.npy");
+    std::filesystem::remove(files.path / "b.npy");
+    const auto names = files.names();
+    check(files, "problem socu --block 5 --horizon 4", 2, "'./E.npy' is there already; give --force to replace it");
+    CHECK(files.names() == names);  // nor is a part of it written
+    CHECK(files.read("E.npy") == old);
+    std::filesystem::create_symlink("nowhere", files.path / "b.npy");
+    std::filesystem::remove(files.path / "E.npy");
+    check(files, "problem socu --block 5 --horizon 4", 2, "'./b.npy' is there already");
+    CHECK_FALSE(files.has("nowhere"));
+    std::filesystem::create_directory(files.path / "E.npy");
+    check(files, "problem socu --block 5 --horizon 4 --force", 2, "'./E.npy' is a directory");
+    CHECK_FALSE(files.has("D.npy"));
+    check(files, "problem socu --block 5 --horizon 4 --format mtx --force", 0, "");
+    check(files, "solve A.mtx b.mtx --block 5 --device cpu", 0, "");
+}
+
+TEST_CASE("bad input: outputs that cannot hold what is asked for") {
+    const Files files;
+    check(files, "solve D.npy E.npy b.npy --inverse i.mtx j.npy --device cpu", 2,
+          "'i.mtx': blocks of the inverse are written as NumPy arrays");
+    files.write("D.npy", filled({2, 1, 1, 1}, 1));
+    files.write("E.npy", filled({0, 1, 1}, 1));
+    files.write("b.npy", filled({2, 1, 1}, 1));
+    check(files, "solve D.npy E.npy b.npy -o x.mtx --device cpu", 2, "holds one system, and there are 2; give a name that ends in .npy");
+    CHECK_FALSE(files.has("x.mtx"));
+}
+
+TEST_CASE("bad input: standard streams that are closed or full change no exit status, but results that are lost do") {
+    const Files files;
+    for (const std::string lost : {"2>&-", "2>/dev/full", "0<&- 2>&-"}) {
+        const auto missing = run_trifold(files.path, "solve missing.mtx b.mtx --json " + lost);
+        INFO(lost, " ", missing.status);
+        CHECK(missing.status == 2);
+        REQUIRE(!missing.out.empty());
+        CHECK(missing.json()["message"] == "cannot read 'missing.mtx': No such file or directory");
+        const auto inaccurate =
+            run_trifold(files.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --tolerance 0 --json " + lost, "TRIFOLD_LOG=debug");
+        CHECK(inaccurate.status == 1);
+        REQUIRE(!inaccurate.out.empty());
+        CHECK(inaccurate.json()["status"] == "inaccurate");
+        CHECK(parse_npy(files.read("x.npy"), "x").shape == std::vector<std::int64_t>{4, 3});
+        CHECK(run_trifold(files.path, "conquer " + lost).status == 2);
+        CHECK(run_trifold(files.path, lost).status == 2);
+    }
+    for (const std::string lost : {">/dev/full", ">&-"}) {
+        for (const std::string arguments :
+             {"--help", "solve --help", "cache path", "problem socu --block 2 --horizon 2 --force", "doctor --json"})
+            check(files, arguments + " " + lost, 3, "cannot write to standard output: ");
+        check(files, "solve missing.mtx b.mtx --json " + lost, 2, "cannot read 'missing.mtx'");
+    }
+    CHECK(run_trifold(files.path, "solve A.mtx b.mtx --device cpu 0<&- >&- 2>&-").status == 3);
+    CHECK(run_trifold(files.path, "solve missing.mtx b.mtx --json >/dev/full 2>/dev/full").status == 2);
 }
 
 TEST_CASE("bad input: schedules, targets, devices and variants") {

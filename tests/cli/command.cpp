@@ -26,16 +26,20 @@ fs::path unique_directory() {
 
 }  // namespace
 
-Ran run_trifold(const fs::path& directory, const std::string& arguments, const std::string& environment) {
+Ran run_shell(const fs::path& directory, const std::string& command) {
     const auto logs = unique_directory();
     fs::create_directories(logs);
-    // The redirections stand first, so that the arguments may have others.
-    const auto line = fmt::format("cd '{}' && >'{}' 2>'{}' </dev/null env TRIFOLD_CACHE_DIR='{}' {} '{}' {}", directory.string(),
-                                  (logs / "out").string(), (logs / "err").string(), TEST_CACHE, environment, TRIFOLD_COMMAND, arguments);
+    // The redirections stand first, so that the command may have others.
+    const auto line =
+        fmt::format("cd '{}' && >'{}' 2>'{}' </dev/null {}", directory.string(), (logs / "out").string(), (logs / "err").string(), command);
     const int result = std::system(line.c_str());
     Ran ran{WIFEXITED(result) ? WEXITSTATUS(result) : 128 + WTERMSIG(result), contents(logs / "out"), contents(logs / "err")};
     fs::remove_all(logs);
     return ran;
+}
+
+Ran run_trifold(const fs::path& directory, const std::string& arguments, const std::string& environment) {
+    return run_shell(directory, fmt::format("env TRIFOLD_CACHE_DIR='{}' {} '{}' {}", TEST_CACHE, environment, TRIFOLD_COMMAND, arguments));
 }
 
 Scratch::Scratch() : path(unique_directory()) { fs::create_directories(path); }

@@ -10,6 +10,8 @@ struct Ran {
     nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
 
+/// Runs one simple command by the shell in `directory`.
+Ran run_shell(const std::filesystem::path& directory, const std::string& command);
 /// Runs `trifold ARGUMENTS` by the shell in `directory`, with this suite's own kernel cache; `environment` is put before it.
 Ran run_trifold(const std::filesystem::path& directory, const std::string& arguments, const std::string& environment = "");
 

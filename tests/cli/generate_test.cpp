@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "tests/cli/command.hpp"
+#include "tests/text.hpp"
 
 namespace {
 
@@ -86,4 +89,48 @@ TEST_CASE("generate: what is written, and its name") {
     CHECK(unknown.status == 2);
     CHECK(unknown.err.find("unknown operation 'invert'") != std::string::npos);
     CHECK(text.out.find(".cu") != std::string::npos);
+}
+
+namespace {
+
+/// The indented lines of one chapter of docs/switches.md.
+std::vector<std::string> examples_of(const std::string& title) {
+    const auto page = read_text(PROJECT_DIRECTORY "/docs/switches.md");
+    const auto start = page.find("## " + title + "\n");
+    REQUIRE(start != std::string::npos);
+    std::istringstream chapter(page.substr(start, page.find("\n## ", start) - start));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(chapter, line);)
+        if (line.starts_with("    ")) lines.push_back(line.substr(4));
+    return lines;
+}
+
+}  // namespace
+
+TEST_CASE("generate: the documented deployment finds its kernels, and compiles nothing") {
+    const Scratch scratch;
+    const auto lines = examples_of("Deploying without a compiler");
+    REQUIRE(lines.size() == 5);
+    // No cache but the example's, and no GPU.
+    const auto surroundings = fmt::format(
+        "env -u TRIFOLD_CACHE_DIR HOME='{0}' XDG_CACHE_HOME='{0}/own' CUDA_VISIBLE_DEVICES= "
+        "HIP_VISIBLE_DEVICES=-1 PATH='{1}:{2}:'\"$PATH\" ",
+        scratch.path.string(), std::filesystem::path(TRIFOLD_COMMAND).parent_path().string(),
+        std::filesystem::path(MINIMAL_EXAMPLE).parent_path().string());
+    const auto run = [&](const std::string& line) {
+        auto ran = run_shell(scratch.path, surroundings + line);
+        INFO(line, "\n", ran.err);
+        CHECK(ran.status == 0);
+        return ran;
+    };
+    run(lines[0]);
+    run(lines[1]);
+    CHECK(run(lines[2]).out.starts_with("x in the middle: 0.500000"));
+    run(lines[3]);
+    CHECK(run(lines[4]).out.find("from the cache") != std::string::npos);
+    CHECK(scratch.has("x.npy"));
+    // With any other Spec, and without the directory, the promise is kept too.
+    CHECK(run_shell(scratch.path, surroundings + lines[4] + " --schedule twisted:2").status == 3);
+    std::filesystem::remove_all(scratch.path / "kernels");
+    CHECK(run_shell(scratch.path, surroundings + lines[4]).status == 3);
 }

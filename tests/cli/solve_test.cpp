@@ -3,6 +3,7 @@
 
 #include <Eigen/Dense>
 #include <cmath>
+#include <tuple>
 
 #include "tests/cli/command.hpp"
 #include "tests/formats/dense.hpp"
@@ -48,8 +49,9 @@ TEST_CASE("solve: arrays in, arrays out, with the JSON that is promised") {
     REQUIRE(ran.status == 0);
     CHECK(ran.err.empty());
     const auto json = ran.json();
-    CHECK(keys(json) == std::vector<std::string>{"batch", "block", "cache", "device", "failed", "horizon", "log_determinant", "precision",
-                                                 "relative_residual", "rhs", "schedule", "seconds", "status", "variant"});
+    CHECK(keys(json) == std::vector<std::string>{"batch", "block", "cache", "device", "failed", "horizon", "log_determinant",
+                                                 "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "schedule",
+                                                 "seconds", "status", "variant"});
     CHECK(keys(json["seconds"]) == std::vector<std::string>{"compile", "factor", "generate", "load", "solve"});
     CHECK(json["status"] == "ok");
     CHECK(json["block"] == 6);
@@ -59,6 +61,7 @@ TEST_CASE("solve: arrays in, arrays out, with the JSON that is promised") {
     CHECK(json["precision"] == "f64");
     CHECK(json["device"].get<std::string>().starts_with("cpu:"));
     CHECK(json["failed"].empty());
+    CHECK(json["output"] == "x.npy");
     CHECK((json["cache"] == "hit" || json["cache"] == "miss"));
     const auto x = parse_npy(scratch.read("x.npy"), "x");
     CHECK(x.shape == std::vector<std::int64_t>{9, 6});
@@ -105,6 +108,122 @@ TEST_CASE("solve: Matrix Market in and out, block inferred, padding said") {
     CHECK(wider.status == 0);
     CHECK(wider.err.empty());
     CHECK(wider.json()["horizon"] == 1);
+}
+
+TEST_CASE("solve: the output's name decides its format, and without one it is said that x is lost") {
+    const Scratch scratch;
+    const auto system = problems::socu({3, 4, 2}, 7);
+    write_arrays(scratch, system);
+    write_matrix_market(scratch, to_sparse(system), {12, 2, system.b});
+    for (const auto* files : {"D.npy E.npy b.npy", "A.mtx b.mtx"}) {
+        for (const auto* output : {"x.npy", "x.mtx", "x"}) {
+            INFO(files, " ", output);
+            REQUIRE(run_trifold(scratch.path, fmt::format("solve {} -o {} --block 3 --device cpu", files, output)).status == 0);
+        }
+        CHECK(scratch.read("x") == scratch.read(files[0] == 'D' ? "x.npy" : "x.mtx"));
+        const auto array = parse_npy(scratch.read("x.npy"), "x");
+        CHECK(array.shape == (files[0] == 'D' ? std::vector<std::int64_t>{4, 3, 2} : std::vector<std::int64_t>{12, 2}));
+        CHECK(array.precision == Precision::f64);
+        CHECK(std::get<DenseMatrix>(parse_matrix_market(scratch.read("x.mtx"), "x")).values == array.values);
+        CHECK(relative_residuals(system, array.values)[0] <= 1e-14);
+        const auto lost = run_trifold(scratch.path, fmt::format("solve {} --device cpu", files));
+        CHECK(lost.status == 0);
+        CHECK(lost.err == "trifold solve: x was not kept; -o FILE writes it\n");
+        const auto json = run_trifold(scratch.path, fmt::format("solve {} --device cpu --json", files));
+        CHECK(json.err.empty());
+        CHECK(json.json()["output"].is_null());
+    }
+    // Rows that the block size does not divide are written without their padding.
+    REQUIRE(run_trifold(scratch.path, "solve A.mtx b.mtx --block 5 -o x.npy --device cpu").status == 0);
+    CHECK(parse_npy(scratch.read("x.npy"), "x").shape == std::vector<std::int64_t>{12, 2});
+}
+
+TEST_CASE("solve: b' A^-1 b by system and column, in every precision and for more columns than one pass has") {
+    for (const auto& [columns, precision] : {std::pair(2, "f64"), std::pair(2, "mixed"), std::pair(2, "f32"), std::pair(17, "f64")}) {
+        const Scratch scratch;
+        auto system = problems::socu({3, 5, columns, 3}, 9);
+        system.d[45 + 9] = -1;  // member 1 is not positive definite
+        write_arrays(scratch, system);
+        const auto ran = run_trifold(
+            scratch.path, fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule sequential --precision {}", precision));
+        INFO(precision, " ", columns, " ", ran.err);
+        REQUIRE(ran.status == 1);
+        const auto quadratic = ran.json()["quadratic"];
+        REQUIRE(quadratic.size() == 3);
+        for (const std::int64_t member : {0, 1, 2}) {
+            const Eigen::Map<const Eigen::Matrix<double, -1, -1, Eigen::RowMajor>> b(system.b.data() + member * 15 * columns, 15, columns);
+            const auto& values = quadratic[static_cast<std::size_t>(member)];
+            REQUIRE(values.size() == static_cast<std::size_t>(columns));
+            for (int column = 0; column < columns; ++column) {
+                const auto& value = values[static_cast<std::size_t>(column)];
+                CHECK(value.is_null() == (member == 1));
+                if (member == 1) continue;
+                const double expected = b.col(column).dot(dense_matrix(system, member).llt().solve(b.col(column)));
+                CHECK(value.get<double>() == doctest::Approx(expected).epsilon(std::string(precision) == "f32" ? 1e-4 : 1e-10));
+            }
+        }
+    }
+}
+
+TEST_CASE("solve: a member beyond the range of the precision is told apart from one that is not positive definite") {
+    for (const auto& [precision, small, large] : {std::tuple("f64", 1e-200, 1e200), std::tuple("f32", 1e-30, 1e30)}) {
+        const Scratch scratch;
+        auto system = problems::socu({2, 3, 1, 3}, 3);
+        std::ranges::fill_n(system.e.begin() + 8, 8, 0.0);
+        for (std::size_t k = 12; k < 24; ++k) system.d[k] = k % 4 == 0 || k % 4 == 3 ? small : 0;
+        std::ranges::fill_n(system.b.begin() + 6, 6, 1.0);
+        system.b[7] = large;
+        write_arrays(scratch, system);
+        const auto run = [&] {
+            return run_trifold(
+                scratch.path,
+                fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule sequential --precision {}", precision));
+        };
+        const auto ran = run();
+        INFO(precision, " ", ran.err);
+        REQUIRE(ran.status == 1);
+        CHECK(ran.err.find(fmt::format("out of the range of {}: member 1, x holds infinities or NaN", precision)) != std::string::npos);
+        CHECK(ran.json()["status"] == "range");
+        CHECK(ran.json()["failed"].empty());
+        CHECK(ran.json()["out_of_range"] == nlohmann::json::parse(R"([{"member": 1, "solution": true, "inverse": false}])"));
+        CHECK(ran.json()["relative_residual"].get<double>() <= 1e-6);  // of the others
+        CHECK(ran.json()["quadratic"][0][0].is_number());
+        const auto x = parse_npy(scratch.read("x.npy"), "x").values;
+        CHECK(!std::isfinite(x[7]));
+        for (const std::size_t member : {0, 2})
+            for (std::size_t row = 0; row < 6; ++row) CHECK(std::isfinite(x[6 * member + row]));
+        system.d[0] = -1;
+        write_arrays(scratch, system);
+        const auto both = run().json();
+        CHECK(both["status"] == "not_positive_definite");
+        CHECK(both["failed"].size() == 1);
+        CHECK(both["out_of_range"].size() == 1);
+    }
+}
+
+TEST_CASE("solve: where nothing shows a GPU, no driver is opened") {
+    const Scratch scratch;
+    write_arrays(scratch, problems::socu({3, 4}, 1));
+    bool cuda = std::filesystem::exists("/dev/dxg") || std::filesystem::exists("/proc/driver/nvidia");
+    const bool hip = std::filesystem::exists("/dev/dxg") || std::filesystem::exists("/dev/kfd");
+    for (const auto& node : std::filesystem::directory_iterator("/dev")) {
+        const auto name = node.path().filename().string();
+        cuda = cuda || name.starts_with("nvidia") || name.starts_with("nvhost") || name.starts_with("nvgpu") || name.starts_with("nvmap");
+    }
+    const auto opened = [&](const std::string& device) {
+        // The loader of the system says what it looks for.
+        const auto said = run_trifold(scratch.path, "solve D.npy E.npy b.npy --json --device " + device, "LD_DEBUG=libs").err;
+        CHECK(said.find("find library=libc.so.6") != std::string::npos);
+        return std::pair(said.find("find library=libcuda.so.1") != std::string::npos,
+                         said.find("find library=libamdhip64") != std::string::npos);
+    };
+    if (!cuda && !hip) CHECK(opened("auto") == std::pair(false, false));
+    CHECK(opened("cpu") == std::pair(false, false));
+    const auto doctor = run_trifold(scratch.path, "doctor --json").json();
+    // Who names a device has its driver opened, and no other.
+    if (doctor["cuda"]["problem"].get<std::string>().find("this build") == std::string::npos)
+        CHECK(opened("cuda") == std::pair(true, false));
+    if (doctor["hip"]["problem"].get<std::string>().find("this build") == std::string::npos) CHECK(opened("hip") == std::pair(false, true));
 }
 
 TEST_CASE("solve: general symmetric files, integers and coordinate right-hand sides") {

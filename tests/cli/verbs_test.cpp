@@ -86,6 +86,25 @@ TEST_CASE("explain: sizes from files, without a compiler the rest is shown") {
     CHECK(run_trifold(scratch.path, "explain A.mtx b.mtx --block 5").status == 2);
 }
 
+TEST_CASE("explain: any target, whether or not the compiler here is for it") {
+    const Scratch scratch;
+    int compiled = 0, not_compiled = 0;
+    for (const std::string target : {"cpu:x86-64", "cpu:armv8-a", "cpu:rv64gcv"}) {
+        const auto ran = run_trifold(scratch.path, "explain --block 2 --horizon 3 --operations factor --json --target " + target);
+        INFO(target, " ", ran.err);
+        REQUIRE(ran.status == 0);
+        const auto json = ran.json();
+        CHECK(json["program"]["target"] == target);
+        CHECK(json["levels"].size() == 1);
+        const auto problem = json["problem"].get<std::string>();
+        CHECK(problem.empty() == !json["kernels"].empty());
+        CHECK(problem.find('\n') == std::string::npos);
+        ++(problem.empty() ? compiled : not_compiled);
+    }
+    CHECK(compiled > 0);
+    CHECK(not_compiled > 0);
+}
+
 TEST_CASE("problem: what it writes solves") {
     const Scratch scratch;
     CHECK(run_trifold(scratch.path, "problem kalman --block 6 --horizon 8 --batch 2 --rhs 3 --precision f32").status == 0);
@@ -94,7 +113,9 @@ TEST_CASE("problem: what it writes solves") {
     CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --json").json()["files"].size() == 2);
     CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx --device cpu --json").json()["block"] == 8);
     const auto first = scratch.read("A.mtx");
-    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --seed 43").status == 0);
+    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --seed 43").status == 2);
+    CHECK(scratch.read("A.mtx") == first);
+    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --seed 43 --force").status == 0);
     CHECK(scratch.read("A.mtx") != first);
     CHECK(run_trifold(scratch.path, "problem kalman --block 7 --horizon 8").status == 2);
     CHECK(run_trifold(scratch.path, "problem chess --block 8 --horizon 8").status == 2);
@@ -143,6 +164,12 @@ TEST_CASE("doctor: compilers, devices, cache and advice") {
     const auto text = run_trifold(scratch.path, "doctor");
     for (const auto* word : {"Compilers", "Devices", "Cache", "TRIFOLD_CACHE_DIR", "Solvers run on the CPU"})
         CHECK(text.out.find(word) != std::string::npos);
+    REQUIRE(json["switches"].size() == 14);
+    for (const auto& item : json["switches"]) {
+        const auto line = fmt::format("  {}={}\n      {}\n", item["name"].get<std::string>(), item["values"].get<std::string>(),
+                                      item["meaning"].get<std::string>());
+        CHECK(text.out.find(line) != std::string::npos);
+    }
     const auto none = run_trifold(scratch.path, "doctor", "TRIFOLD_DISABLE=clang TRIFOLD_CC=/nowhere/cc TRIFOLD_NVRTC=/nowhere");
     INFO(none.out);
     CHECK(none.status == 3);

@@ -45,6 +45,7 @@ void check_solves(const Spec& spec, const std::string& schedule, const Target& t
     args.x = y.data();
     unit.run(Operation::backward, args);
     CHECK(y == again);
+    CHECK(unit.exceptions() == 0);
 }
 
 void check_both(Spec spec, const std::string& schedule, const Target& target = host_target()) {

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <cfenv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -70,6 +71,7 @@ Unit::Unit(Program program) : program_(std::move(program)), library_(compile_onc
 void Unit::run(Operation operation, trifold_args args, const Split& split) const {
     auto* const scratch = scratch_.data() + (-reinterpret_cast<std::uintptr_t>(scratch_.data()) & (workspace_alignment - 1));
     const LaunchArgs all(program_.spec, program_.buffers, args);
+    std::feclearexcept(FE_ALL_EXCEPT);
     for (const auto& launch : program_.operations.at(operation)) {
         const auto& kernel = program_.kernels[launch.kernel];
         const auto ceil = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
@@ -82,6 +84,7 @@ void Unit::run(Operation operation, trifold_args args, const Split& split) const
             entries_[launch.kernel](&launch_args, &launch.level, first, std::min(tasks, first + split.tasks_per_call), scratch);
         }
     }
+    exceptions_ |= std::fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
 }
 
 Workspace::Workspace(const Program& program) : memory_(nullptr, &std::free) {

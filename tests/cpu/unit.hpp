@@ -23,6 +23,8 @@ class Unit {
     explicit Unit(Program program);
     const Program& program() const { return program_; }
     void run(Operation operation, trifold_args args, const Split& split = {}) const;
+    /// Of FE_INVALID, FE_DIVBYZERO and FE_OVERFLOW those that kernels have raised since the Unit was made. On sound data there are none.
+    int exceptions() const { return exceptions_; }
 
   private:
     using Entry = void (*)(const trifold_args*, const trifold_level*, trifold_int, trifold_int, void*);
@@ -30,6 +32,7 @@ class Unit {
     std::shared_ptr<void> library_;
     std::vector<Entry> entries_;
     mutable std::vector<char> scratch_;
+    mutable int exceptions_ = 0;
 };
 
 /// A workspace whose every byte starts as 0xff, which is a NaN in both precisions.

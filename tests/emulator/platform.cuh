@@ -53,6 +53,7 @@ TRIFOLD_MACHINE T load_acquire(const T* flag) {
     emulator->load_acquire(flag, &value, sizeof value, TRIFOLD_HERE);
     return value;
 }
+TRIFOLD_DEVICE void fence_device() {} /* goes with relaxed stores, which race with nothing of their kind */
 typedef unsigned long long trifold_word;
 template <int Count>
 TRIFOLD_MACHINE void store_words(trifold_word* to, const trifold_word (&words)[Count]) {
@@ -156,9 +157,9 @@ TRIFOLD_MACHINE void copy_range(void* to, const void* from, int bytes, trifold_g
 TRIFOLD_DEVICE void fence_device_copies() {}
 TRIFOLD_DEVICE void fence_shared_copies() {}
 
-/* As inaccurate as the hardware's. */
-TRIFOLD_DEVICE double approximate_rsqrt(double d) { return 1 / sqrt(d) * (1 + 1e-7); }
-TRIFOLD_DEVICE float approximate_rsqrt(float d) { return 1 / sqrtf(d) * (1 + 1e-7f); }
+/* As inaccurate as the hardware's, to which subnormal numbers are zero. */
+TRIFOLD_DEVICE double approximate_rsqrt(double d) { return fabs(d) < 0x1p-1022 ? INFINITY : 1 / sqrt(d) * (1 + 1e-7); }
+TRIFOLD_DEVICE float approximate_rsqrt(float d) { return fabsf(d) < 0x1p-126f ? INFINITY : 1 / sqrtf(d) * (1 + 1e-7f); }
 TRIFOLD_DEVICE double not_a_number() { return NAN; }
 TRIFOLD_DEVICE double infinity() { return INFINITY; }
 TRIFOLD_DEVICE double natural_log(double d) { return log(d); }

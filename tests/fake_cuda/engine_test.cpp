@@ -162,12 +162,12 @@ TEST_CASE("mixed precision as a graph: copies, rounds and panels, and what does 
     solver.solve<double>(problem.x, problem.x, {.columns = 3});
     CHECK(problem.residual() < 1e-14);
     CHECK_NOTHROW(solver.check());
-    for (const auto& member : solver.refinement()) CHECK((member.converged == 1 && member.iterations >= 1));
+    for (const auto& member : solver.refinement()) CHECK((member.converged && member.iterations >= 1));
     CHECK(fake_cuda().kernel_launches == 0);
     const auto middle = problem.input.b.size() / 2 + 1;  // member 1, the second column
     for (std::size_t k = middle; k < problem.input.b.size(); k += 3) problem.input.b[k] *= 1e-100;
     solver.solve<double>(problem.input.b, problem.x, {.columns = 3});
-    CHECK(solver.refinement().at(0).converged == 1);
+    CHECK(solver.refinement().at(0).converged);
     CHECK(solver.refinement().at(1).converged == 0);
     CHECK_THROWS_AS(solver.check(), NotConverged);
 }

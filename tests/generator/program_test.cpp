@@ -523,7 +523,8 @@ TEST_CASE("bad input to generate") {
     const Spec spec{.block = 4, .horizon = 9};
     constexpr auto huge = std::numeric_limits<std::int64_t>::max();
     CHECK_THROWS_AS(generate({}, cpu), SpecError);
-    CHECK_THROWS_AS(generate(spec, cpu, {.workers = 0}), SpecError);
+    for (const int workers : {0, -1, max_workers + 1})
+        CHECK_THROWS_WITH_AS(generate(spec, cpu, {.workers = workers}), doctest::Contains("is out of range; give 1 to 1024"), SpecError);
     CHECK_THROWS_AS(generate(spec, cpu, {.schedule = "quick"}), SpecError);
     CHECK_THROWS_AS(generate(spec, {Backend::cpu, "native"}), SpecError);
     CHECK_THROWS_AS(generate(spec, {Backend::cuda, "gfx90a"}), SpecError);

@@ -10,7 +10,16 @@
 
 namespace trifold::test {
 
-enum Code { ok = 0, not_positive_definite = 1, not_factored = 3, bad_argument = 4, no_kernels = 5, not_exported = 6, driver_failed = 7 };
+enum Code {
+    ok = 0,
+    not_positive_definite = 1,
+    out_of_range = 2,
+    not_factored = 3,
+    bad_argument = 4,
+    no_kernels = 5,
+    not_exported = 6,
+    driver_failed = 7
+};
 
 /// btd_status
 struct Status {
@@ -92,6 +101,7 @@ class Exported {
     Status check() { return library_.function<Status(void*, void*)>("btd_check")(solver(), stream); }
     const double* log_determinant() { return library_.function<const double*(void*)>("btd_log_determinant")(solver()); }
     const double* quadratic() { return library_.function<const double*(void*)>("btd_quadratic")(solver()); }
+    const int* ranges() { return library_.function<const int*(void*)>("btd_ranges")(solver()); }
     const long long* outcomes() { return library_.function<const long long*(void*)>("btd_outcomes")(solver()); }
     std::string message(int code) { return library_.function<const char*(int)>("btd_message")(code); }
     std::string task();  ///< what the driver could not do

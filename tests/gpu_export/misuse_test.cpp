@@ -72,6 +72,7 @@ TEST_CASE(EXPORT_BACKEND " export: creation refuses bad memory, and a solver tha
     CHECK(factor_solve(solver, with) == bad_argument);
     CHECK(solver.check() == Status{bad_argument, -1, -1, -1});
     CHECK(solver.outcomes() == nullptr);
+    CHECK(solver.ranges() == nullptr);
     CHECK(solver.log_determinant() == nullptr);
     CHECK(solver.quadratic() == nullptr);
     solver.destroy();  // twice does no harm

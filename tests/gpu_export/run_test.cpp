@@ -201,3 +201,41 @@ TEST_CASE(EXPORT_BACKEND " export: a stream under capture gets the kernels one b
     bench.expect_solution();
     CHECK(cuStreamDestroy(stream) == CUDA_SUCCESS);
 }
+
+TEST_CASE(EXPORT_BACKEND " export: a system whose X or inverse leaves the range is named, until its next results are within it") {
+    Bench<double> bench(cases[0]);
+    const auto& spec = cases[0].spec;
+    auto &d = bench.problem.input.d, &e = bench.problem.input.e, &b = bench.problem.input.b;
+    const auto sound = b;
+    const auto of_member = b.size() / 3, blocks = d.size() / 3, couplings = e.size() / 3;
+    for (const double far : {1e300, std::nan(""), std::numeric_limits<double>::infinity()}) {
+        b[of_member] = far;  // of the second system, whose A is tiny below
+        for (auto k = blocks; k < 2 * blocks; ++k) d[k] *= far == 1e300 ? 0x1p-900 : 1;
+        for (auto k = couplings; k < 2 * couplings; ++k) e[k] *= far == 1e300 ? 0x1p-900 : 1;
+        CHECK(bench.factor_solve() == ok);
+        CHECK(bench.solver.check() == Status{out_of_range, 1, -1, -1});
+        CHECK(bench.solver.ranges()[0] == 0);
+        CHECK(bench.solver.ranges()[2] == 1);
+        CHECK(bench.solver.ranges()[4] == 0);
+        CHECK(std::isnan(bench.solver.quadratic()[spec.rhs]));
+        for (auto k = blocks; k < 2 * blocks; ++k) d[k] *= far == 1e300 ? 0x1p900 : 1;
+        for (auto k = couplings; k < 2 * couplings; ++k) e[k] *= far == 1e300 ? 0x1p900 : 1;
+        b = sound;
+        CHECK(bench.factor() == ok);
+        CHECK(bench.solver.check() == fine);  // of another factor
+        CHECK(bench.solve() == ok);
+        bench.expect_solution();
+    }
+    CHECK(bench.solver.message(out_of_range).find("range") != std::string::npos);
+    // Pivots a and c - b^2 / a have reciprocals; but the inverse has 1 / a + (b / a)^2 / (c - b^2 / a).
+    const auto n = static_cast<std::size_t>(spec.block);
+    std::fill_n(e.begin() + static_cast<std::ptrdiff_t>(couplings), couplings, 0.0);
+    for (std::size_t k = 0; k < n * n; ++k) d[blocks + k] = k % (n + 1) == 0 ? 1 : 0;
+    d[blocks] = 0x1p-1020, d[blocks + n] = 0x1p-1019, d[blocks + n + 1] = 0x1p-1018 + 0x1p-1023;
+    std::vector<double> diagonal(d.size()), coupling(d.size());
+    CHECK(bench.factor() == ok);
+    CHECK(bench.solver.check() == fine);
+    CHECK(bench.solver.call("inverse", nullptr, diagonal.data(), coupling.data()) == ok);
+    CHECK(bench.solver.check() == Status{out_of_range, 1, -1, -1});
+    CHECK(bench.solver.ranges()[3] == 1);
+}

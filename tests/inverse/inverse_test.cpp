@@ -72,6 +72,7 @@ void check_inverse(const Spec& given, const std::string& schedule, const std::st
     Batch<Real> batch(unit, systems);
     unit.run(Operation::factor, batch.args);
     unit.run(Operation::inverse, batch.args);
+    CHECK(unit.exceptions() == 0);
     for (std::int64_t m = 0; m < spec.batch; ++m) {
         const Matrix a = systems[static_cast<std::size_t>(m)].dense(), inverse = a.inverse();
         const auto condition = a.cwiseAbs().rowwise().sum().maxCoeff() * inverse.cwiseAbs().rowwise().sum().maxCoeff();

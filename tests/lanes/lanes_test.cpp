@@ -95,6 +95,7 @@ void check_solves(const Spec& given, const std::string& schedule, const Target& 
     batch.args.b = batch.args.x = y.data();  // in place
     unit.run(Operation::backward, batch.args);
     CHECK(y == again);
+    CHECK(unit.exceptions() == 0);
 }
 
 /// Alternates between the precisions.

@@ -49,6 +49,31 @@ extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
 using namespace trifold;
 using namespace trifold::test;
 
+TEST_CASE("what came of a call is told without an allocation") {
+    const Spec spec{.block = 3, .horizon = 5, .batch = 4};
+    Problem<double> problem(spec, 1, 1);
+    const auto& [d, e, b] = problem.input;
+    Solver solver(Plan(spec, Device::cpu(), {}));
+    const auto ask = [&] {
+        solver.factor_solve(d.data(), e.data(), b.data(), problem.x.data());
+        CHECK(solver.ok());
+        solver.check();
+        CHECK(solver.status().size() == 4);
+        CHECK(solver.log_determinant().size() == 4);
+        CHECK(solver.quadratic().size() == 4);
+    };
+    ask();
+    const auto before = allocations.load();
+    solver.factor_solve(d.data(), e.data(), b.data(), problem.x.data());
+    const bool ok = solver.ok();
+    solver.check();
+    const auto& outcome = solver.status()[3];
+    const auto determinant = solver.log_determinant()[3], quadratic = solver.quadratic()[3];
+    const auto after = allocations.load();
+    CHECK(after == before);
+    CHECK((ok && outcome.ok() && determinant > 0 && quadratic > 0));
+}
+
 TEST_CASE("calls allocate nothing and take no lock") {
     const Spec spec{.block = 7, .horizon = 30, .rhs = 2, .batch = 3, .operations = all_operations()};
     Problem<double> problem(spec, 5, 1);  // three panels

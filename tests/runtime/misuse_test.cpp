@@ -39,6 +39,49 @@ TEST_CASE("calls in the wrong order say what to call first") {
     CHECK_NOTHROW(solver.quadratic());
 }
 
+TEST_CASE("what has been moved from says so") {
+    const Spec spec{.block = 2, .horizon = 3};
+    Plan plan(spec, Device::cpu());
+    Solver solver(plan);
+    const Solver taken(std::move(solver));
+    CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("moved from"), SpecError);  // NOLINT(bugprone-use-after-move)
+    CHECK_THROWS_AS(solver.ok(), SpecError);
+    CHECK_THROWS_AS(solver.status(), SpecError);
+    CHECK_THROWS_AS(solver.synchronize(), SpecError);
+    CHECK_THROWS_AS(solver.plan(), SpecError);
+    CHECK_THROWS_AS(solver.set_executor({}), SpecError);
+    const double* none = nullptr;
+    CHECK_THROWS_AS(solver.factor(none, none), SpecError);
+    const Plan other(std::move(plan));
+    CHECK_THROWS_WITH_AS(plan.program(), doctest::Contains("moved from"), SpecError);  // NOLINT(bugprone-use-after-move)
+    CHECK_THROWS_AS(Solver{plan}, SpecError);
+    CHECK_THROWS_AS(Solver::workspace_bytes(plan), SpecError);
+    CHECK(taken.plan().program().spec == other.program().spec);
+}
+
+TEST_CASE("host arrays of any size but the Spec's are refused, before their places are looked at") {
+    Problem<double> problem({.block = 3, .horizon = 4, .batch = 2}, 1, 1);
+    const auto& [d, e, b] = problem.input;
+    Solver solver(Plan(problem.spec, Device::cpu()));
+    const std::vector<double> two_columns(48), other(96);
+    std::vector<double> x(48);
+    CHECK_THROWS_WITH_AS((solver.factor_solve<double>(d, e, two_columns, x)), doctest::Contains("give more columns in the options"),
+                         SpecError);
+    CHECK_THROWS_WITH_AS((solver.factor_solve<double>(other, e, b, problem.x)), doctest::Contains("D has 96 elements"), SpecError);
+    CHECK_THROWS_WITH_AS((solver.factor_solve<double>(d, e, b, std::span(x).first(23))), doctest::Contains("X has 23 elements"), SpecError);
+    // One array for two, and too short for either.
+    CHECK_THROWS_WITH_AS((solver.factor_solve<double>(d, e, std::span(x).first(23), std::span(x).first(20))), doctest::Contains("B has 23"),
+                         SpecError);
+    // Arrays of the whole batch serve fewer members, and strides may leave room behind the last block.
+    solver.factor_solve<double>(d, e, b, problem.x, {.members = 1});
+    const Spec apart{.block = 2, .horizon = 2, .d = {.leading = 3, .stage = 10}};
+    Solver loose(Plan(apart, Device::cpu()));
+    std::vector<double> spread(20), coupling(4), right(4, 1.0), solution(4);
+    for (const std::size_t k : {0U, 4U, 10U, 14U}) spread[k] = 2;
+    loose.factor_solve<double>(spread, coupling, right, solution);
+    for (const double value : solution) CHECK(value == doctest::Approx(0.5).epsilon(1e-15));
+}
+
 TEST_CASE("operations that were not planned say what to add") {
     Problem<double> problem({.block = 3, .horizon = 4, .operations = {Operation::factor_solve, Operation::backward}}, 3, 1);
     const auto& [d, e, b] = problem.input;
@@ -148,8 +191,8 @@ TEST_CASE("a workspace beyond the machine's memory is a DeviceError with the siz
 }
 
 TEST_CASE("more workers than there can be") {
-    const Plan plan({.block = 2, .horizon = 3}, Device::cpu(), tuning("sequential", 1025));
-    CHECK_THROWS_WITH_AS(Solver{plan}, doctest::Contains("workers = 1025"), SpecError);
+    CHECK_THROWS_WITH_AS((Plan{{.block = 2, .horizon = 3}, Device::cpu(), tuning("sequential", 1025)}),
+                         doctest::Contains("workers = 1025 is out of range; give 1 to 1024"), SpecError);
 }
 
 TEST_CASE("devices that are not here, and names that are none") {

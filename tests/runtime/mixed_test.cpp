@@ -68,7 +68,7 @@ void check_solves(const Spec& spec, const Tuning& given, std::int64_t columns) {
         CHECK(problem.residual() < 1e-14);
         CHECK_NOTHROW(solver.check());
         for (const auto& member : solver.refinement()) {
-            CHECK((member.converged == 1 && member.iterations >= 1 && member.iterations <= 4));
+            CHECK((member.converged && member.iterations >= 1 && member.iterations <= 4));
             CHECK(member.backward_error < 1e-14);
         }
         x.assign(x.size(), std::nan(""));
@@ -121,7 +121,7 @@ TEST_CASE("members that do not converge are named, and the others solved") {
     for (const std::size_t member : {0, 2, 3}) CHECK(residual_of(problem, member) < 1e-14);
     const auto refinement = solver.refinement();
     REQUIRE(refinement.size() == 4);
-    CHECK((refinement[0].converged == 1 && refinement[1].converged == 0 && refinement[2].converged == 1));
+    CHECK((refinement[0].converged && refinement[1].converged == 0 && refinement[2].converged));
     CHECK(refinement[2].iterations > refinement[0].iterations);
     CHECK(refinement[1].backward_error > 1e-14);
     try {
@@ -167,7 +167,7 @@ TEST_CASE("a right-hand side of zeros has the solution zero, at once") {
     solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, problem.x);
     for (const auto value : problem.x) CHECK(value == 0);
     CHECK(solver.refinement().at(0).iterations == 0);
-    CHECK(solver.refinement().at(0).converged == 1);
+    CHECK(solver.refinement().at(0).converged);
 }
 
 TEST_CASE("one column that does not converge is not hidden by a later panel") {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <ctime>
 #include <latch>
 #include <thread>
 #include <trifold/trifold.hpp>
@@ -48,6 +49,29 @@ TEST_CASE("parked threads wake up") {
         std::latch both(2);
         pool.run(2, [](void* context, std::int64_t, int) { static_cast<std::latch*>(context)->arrive_and_wait(); }, &both);
     }
+}
+
+TEST_CASE("idle threads leave the processor to others where the Tuning says so") {
+    const Spec spec{.block = 4, .horizon = 8};
+    Problem<double> problem(spec, 1, 1);
+    const auto& [d, e, b] = problem.input;
+    const auto busy_milliseconds = [&](int spin) {
+        auto two = tuning("twisted:2", 2);
+        two.spin_microseconds = spin;
+        Solver solver(Plan(spec, Device::cpu(), two));
+        const auto start = std::clock();
+        for (int call = 0; call < 100; ++call) {
+            solver.factor_solve<double>(d, e, b, problem.x);
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        CHECK(problem.residual() < 1e-14);
+        return static_cast<double>(std::clock() - start) * 1e3 / CLOCKS_PER_SEC;
+    };
+    // 100 ms of wall time at least, in which a thread that stays awake for it all would be busy.
+    CHECK(busy_milliseconds(0) < 50);
+    auto wrong = tuning("twisted:2", 2);
+    wrong.spin_microseconds = -2;
+    CHECK_THROWS_WITH_AS(Solver(Plan(spec, Device::cpu(), wrong)), doctest::Contains("spin_microseconds = -2"), SpecError);
 }
 
 TEST_CASE("every worker has a number of its own") {

@@ -1,8 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 #include <trifold/solver.hpp>
 #include <trifold/trifold.hpp>
+#include <utility>
 
 #include "tests/runtime/fixture.hpp"
 
@@ -105,6 +109,46 @@ TEST_CASE("one block alone has no coupling: E may be empty") {
     Solver solver(Plan(problem.spec, Device::cpu()));
     solver.factor_solve<double>(problem.input.d.data(), nullptr, problem.input.b.data(), problem.x.data());
     CHECK(problem.residual() < 1e-15);
+}
+
+template <class... Arrays>
+concept solves = requires(Solver solver, Arrays&&... arrays) { solver.solve(std::forward<Arrays>(arrays)...); };
+using Doubles = std::vector<double>;
+static_assert(solves<const Doubles&, std::array<double, 6>&> && solves<Doubles, std::span<double>> &&
+              solves<std::span<const double>, std::span<double>>);
+static_assert(solves<const double (&)[6], double (&)[6]> && solves<std::span<float>, std::vector<float>&>);
+static_assert(!solves<Doubles&, Doubles> && !solves<Doubles&, const Doubles&> && !solves<Doubles&, std::span<const double>>);
+static_assert(!solves<Doubles&, std::vector<float>&> && !solves<std::vector<int>&, std::vector<int>&>);
+
+TEST_CASE("vectors, arrays and spans need no type named, in every call") {
+    Problem<double> problem({.block = 2, .horizon = 3, .operations = all_operations()}, 1, 4);
+    const auto& d = problem.input.d;
+    const std::span<const double> e = problem.input.e;
+    std::array<double, 6> b{}, y{};
+    std::copy(problem.input.b.begin(), problem.input.b.end(), b.begin());
+    Solver solver(Plan(problem.spec, Device::cpu()));
+    const auto expect_solution = [&] {
+        CHECK(problem.residual() < 1e-14);
+        problem.x.assign(6, 0);
+    };
+    solver.factor_solve(d, e, b, problem.x, {.members = 1});
+    expect_solution();
+    solver.factor(d, e);
+    solver.solve(std::as_const(b), std::span(problem.x));
+    expect_solution();
+    solver.forward(b, y);
+    solver.backward(y, problem.x);
+    expect_solution();
+    solver.factor_forward(d, e, b, y);
+    solver.backward(y, problem.x, {.members = 1});
+    expect_solution();
+    Doubles diagonal(12);
+    std::array<double, 8> coupling{};
+    solver.selected_inverse(diagonal, coupling);
+    const Matrix inverse = problem.systems[0].dense().inverse();
+    CHECK(diagonal[2 * 4 + 3] == doctest::Approx(inverse(5, 5)).epsilon(1e-13));
+    CHECK(coupling[1 * 4 + 1] == doctest::Approx(inverse(4, 3)).epsilon(1e-13));
+    CHECK_THROWS_AS(solver.solve(Doubles(5), y), SpecError);
 }
 
 TEST_CASE("more columns than the Plan's go in panels") {

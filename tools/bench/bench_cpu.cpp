@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <fstream>
@@ -259,6 +260,6 @@ int main(int argc, char** argv) try {
     if (!options.json.empty()) std::ofstream(options.json) << results.dump(2) << '\n';
     return 0;
 } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_cpu: {}\n", error.what());
+    std::fprintf(stderr, "bench_cpu: %s\n", error.what());
     return 1;
 }

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -168,6 +169,6 @@ int main(int argc, char** argv) try {
     options.precision == "f32" ? run<float>(options) : run<double>(options);
     return 0;
 } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_export: {}\n", error.what());
+    std::fprintf(stderr, "bench_export: %s\n", error.what());
     return 1;
 }

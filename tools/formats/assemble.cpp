@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "tools/formats/file.hpp"
 
@@ -112,10 +113,19 @@ class Scatter {
 };
 
 struct Shapes {
-    const Array &d, &e, &b;
+    const Array &d, &e;
+    const Array* b;  ///< null: there is none
     [[noreturn]] void fail(std::string_view what) const {
-        throw InputError(
-            fmt::format("D has shape {}, E {}, b {}: {}", shape_text(d.shape), shape_text(e.shape), shape_text(b.shape), what));
+        throw InputError(fmt::format("D has shape {}, E {}{}: {}", shape_text(d.shape), shape_text(e.shape),
+                                     b == nullptr ? "" : ", b " + shape_text(b->shape), what));
+    }
+    /// Whether E would be a D, and D its E.
+    bool look_swapped() const {
+        const auto dimensions = e.shape.size();
+        if (dimensions != d.shape.size() || dimensions < 3) return false;
+        auto coupling = e.shape;
+        --coupling[dimensions - 3];
+        return coupling == d.shape && e.shape[dimensions - 2] == e.shape[dimensions - 1];
     }
 };
 
@@ -205,8 +215,11 @@ System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::
     return system;
 }
 
-System assemble(const Array& d, const Array& e, const Array& b) {
-    const Shapes shapes{d, e, b};
+namespace {
+
+/// The sizes, once D and E are known to fit each other.
+System sizes_of(const Shapes& shapes) {
+    const auto& [d, e] = std::tie(shapes.d, shapes.e);
     const bool batched = d.shape.size() == 4;
     if (d.shape.size() != 3 && !batched) shapes.fail("D must be (N, n, n), or (batch, N, n, n)");
     const auto lead = batched ? 1U : 0U;
@@ -222,7 +235,27 @@ System assemble(const Array& d, const Array& e, const Array& b) {
     const bool shared = batched && e.shape == std::vector<std::int64_t>{horizon - 1, n, n};
     const auto expected_e =
         batched ? std::vector<std::int64_t>{system.batch, horizon - 1, n, n} : std::vector<std::int64_t>{horizon - 1, n, n};
-    if (!shared && e.shape != expected_e) shapes.fail(fmt::format("E must be {}", shape_text(expected_e)));
+    if (!shared && e.shape != expected_e)
+        shapes.fail(
+            fmt::format("E must be {}{}", shape_text(expected_e), shapes.look_swapped() ? "; they look swapped, give D before E" : ""));
+    return system;
+}
+
+/// Blocks of D and E, those of one E for every member of a batch.
+void take_matrix(System& system, const Array& d, const Array& e) {
+    const bool shared = d.shape.size() == 4 && e.shape.size() == 3;
+    system.d = d.values;
+    for (std::int64_t member = 0; member < (shared ? system.batch : 1); ++member)
+        system.e.insert(system.e.end(), e.values.begin(), e.values.end());
+}
+
+}  // namespace
+
+System assemble(const Array& d, const Array& e, const Array& b) {
+    const Shapes shapes{d, e, &b};
+    auto system = sizes_of(shapes);
+    const auto n = system.block, horizon = system.horizon;
+    const bool batched = d.shape.size() == 4;
     auto expected_b = batched ? std::vector<std::int64_t>{system.batch, horizon, n} : std::vector<std::int64_t>{horizon, n};
     const auto vectors = expected_b;
     if (b.shape.size() == expected_b.size() + 1) {
@@ -231,10 +264,17 @@ System assemble(const Array& d, const Array& e, const Array& b) {
     }
     if (b.shape != expected_b || system.rhs < 1)
         shapes.fail(fmt::format("b must be {}, or the same with a last axis of right-hand sides", shape_text(vectors)));
-    system.d = d.values;
+    take_matrix(system, d, e);
     system.b = b.values;
-    for (std::int64_t member = 0; member < (shared ? system.batch : 1); ++member)
-        system.e.insert(system.e.end(), e.values.begin(), e.values.end());
+    check_finite(system, Precision::f64);
+    check_block_symmetry(system, rounding(d.precision));
+    return system;
+}
+
+System assemble(const Array& d, const Array& e) {
+    auto system = sizes_of({d, e, nullptr});
+    take_matrix(system, d, e);
+    system.b.resize(index(system.batch * system.rows));
     check_finite(system, Precision::f64);
     check_block_symmetry(system, rounding(d.precision));
     return system;

@@ -32,6 +32,9 @@ System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::
 /// symmetric to rounding or have zeros above the diagonal. Throws InputError.
 System assemble(const Array& d, const Array& e, const Array& b);
 
+/// D and E alone; the right-hand side is zero. Its messages speak of no b.
+System assemble(const Array& d, const Array& e);
+
 /// The right-hand sides of a sparse b.
 DenseMatrix to_dense(const SparseMatrix& b, std::string_view name);
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <random>
-#include <thread>
 
 #include "tools/bench/measure.hpp"
 #include "tools/formats/file.hpp"
+#include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 
@@ -51,8 +51,7 @@ std::vector<Peer> peers_of(const Options& options, const Device& device, int wor
 Request make_request(const Options& options) {
     const auto device = Device::parse(options.device);
     int workers = 1;
-    if (device.backend() == Backend::cpu)
-        workers = options.workers > 0 ? options.workers : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+    if (device.backend() == Backend::cpu) workers = options.workers > 0 ? options.workers : all_workers();
     Request request{.device = device,
                     .device_name = options.device,
                     .peers = peers_of(options, device, workers),
@@ -129,7 +128,7 @@ class Report {
         auto peers = Json::array();
         for (const auto& peer : request.peers) {
             peers.push_back({{"name", peer.name}, {"problem", peer.problem}});
-            if (!peer.problem.empty()) fmt::print(stderr, "trifold bench: {} takes no part: {}\n", peer.name, peer.problem);
+            if (!peer.problem.empty()) say(fmt::format("trifold bench: {} takes no part: {}\n", peer.name, peer.problem));
         }
         all_ = {{"device", request.device.name()},
                 {"target", to_string(request.device.target())},
@@ -156,8 +155,8 @@ class Report {
         if (!result.accurate) {
             const bool ours = result.solver == "trifold";
             sound_ = sound_ && !ours;
-            fmt::print(stderr, "trifold bench: {} {} {}: the relative residual {:.2e} of {} is above the tolerance\n", result.suite,
-                       to_string(size_of(result)), to_string(result.spec.precision), result.residual.value_or(0), result.solver);
+            say(fmt::format("trifold bench: {} {} {}: the relative residual {:.2e} of {} is above the tolerance\n", result.suite,
+                            to_string(size_of(result)), to_string(result.spec.precision), result.residual.value_or(0), result.solver));
         }
         if (!json_) print(row(result));
     }
@@ -165,8 +164,8 @@ class Report {
     void add(const Failure& failure) {
         all_["failures"].push_back(to_json(failure));
         sound_ = sound_ && failure.solver != "trifold";
-        fmt::print(stderr, "trifold bench: {} {} {}: {} failed: {}\n", failure.suite, to_string(failure.size), to_string(failure.precision),
-                   failure.solver, failure.message);
+        say(fmt::format("trifold bench: {} {} {}: {} failed: {}\n", failure.suite, to_string(failure.size), to_string(failure.precision),
+                        failure.solver, failure.message));
     }
 
     /// What was measured so far, so that a run that is cut off leaves it.
@@ -239,16 +238,15 @@ Action add_bench(CLI::App& app, const bool& json) {
     app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once")->capture_default_str();
     app.add_option("--schedule", options->schedules, "One or more, each is measured")->capture_default_str();
     app.add_option("--variant", options->variants, "Of the kernels, one or more; suite compile takes auto")->capture_default_str();
-    app.add_option("--workers", options->workers, "CPU threads; those of the machine when it is not given")
-        ->check(CLI::Range(1, max_workers));
+    app.add_option("--workers", options->workers, "CPU threads; those of the machine when it is not given")->check(number_of_workers());
     app.add_option("--rate", options->rates, "Calls a second in suite latency, one or more")->capture_default_str();
     app.add_option("--peers", options->peers,
                    "Solvers measured beside ours: all, none, or some by name; TRIFOLD_PEERS names their directories")
         ->capture_default_str();
     app.add_option("--seconds", options->seconds, "Spent on one operation, at least 5 runs (0.2; latency: 10 for each rate)")
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(non_negative_number());
     app.add_option("--seed", options->seed, "Of the random data; by default new data each time");
     app.add_flag("--quick", options->quick, "A 64th of the suite's N, or of a batch's systems, and short runs");
     app.add_flag("--samples", options->samples, "Every run's seconds in the JSON");

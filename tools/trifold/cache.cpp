@@ -5,6 +5,7 @@
 
 #include <trifold/error.hpp>
 
+#include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 
@@ -71,8 +72,7 @@ int show_path(bool json) {
 int verify(bool json) {
     const auto bad = open().verify();
     show_entries(bad, "every entry is sound", json);
-    if (!bad.empty())
-        fmt::print(stderr, "trifold cache: bad entries: {}; they were set aside and will be rebuilt when needed\n", bad.size());
+    if (!bad.empty()) say(fmt::format("trifold cache: bad entries: {}; they were set aside and will be rebuilt when needed\n", bad.size()));
     return bad.empty() ? 0 : 1;
 }
 
@@ -91,7 +91,7 @@ Action add_cache(CLI::App& app, const bool& json) {
     const auto* verify_entries = app.add_subcommand("verify", "Read every byte; set bad entries aside (then the exit status is 1)");
     auto* prune = app.add_subcommand("prune", "Remove the least recently used entries");
     const auto* path = app.add_subcommand("path", "The directory");
-    prune->add_option("--to", options->to, "Bytes that may be left; the cache's limit when not given")->check(CLI::NonNegativeNumber);
+    prune->add_option("--to", options->to, "Bytes that may be left; the cache's limit when not given")->check(non_negative_number());
     for (auto* verb : app.get_subcommands([](CLI::App*) { return true; })) verb->fallthrough();  // so that --json may stand after them
     return [=, &json] {
         if (list->parsed()) show_entries(open().list(), "the cache is empty", json);

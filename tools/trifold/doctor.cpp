@@ -71,6 +71,8 @@ Json to_json(const Findings& findings) {
         devices.push_back({{"name", device.name()}, {"target", to_string(device.target())}, {"memory_bytes", device.memory_bytes()}});
     auto routes = Json::object();
     for (const auto& route : findings.hip_routes) routes[route.target] = route.compiler;
+    auto variables = Json::array();
+    for (const auto& item : switches()) variables.push_back({{"name", item.name}, {"values", item.values}, {"meaning", item.meaning}});
     const auto& cache = findings.environment.cache;
     return {{"status", findings.can_run_any() ? "ok" : "nothing can run"},
             {"can_run", {{"cpu", findings.can_run_cpu()}, {"cuda", findings.can_run_cuda()}, {"hip", findings.can_run_hip()}}},
@@ -82,6 +84,7 @@ Json to_json(const Findings& findings) {
             {"cuda", {{"driver", findings.cuda.driver}, {"problem", findings.cuda.problem}}},
             {"hip", {{"driver", findings.hip.driver}, {"problem", findings.hip.problem}, {"compilers", routes}}},
             {"devices", devices},
+            {"switches", variables},
             {"cache",
              {{"path", cache.path},
               {"from", cache.from},

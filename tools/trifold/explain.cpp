@@ -61,6 +61,9 @@ Explanation explain(const Options& options) {
         result.problem = error.what();
     } catch (const CacheError& error) {
         result.problem = error.what();
+    } catch (const CompileError& error) {  // the compiler here is not one for that target
+        const std::string text = error.what();
+        result.problem = text.substr(0, text.find('\n'));
     }
     return result;
 }

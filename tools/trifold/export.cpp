@@ -115,7 +115,7 @@ Action add_export(CLI::App& app, const bool& json) {
     app.add_option("--block", options->block, "Block size n, 1 to 64; for a GPU to 1024");
     app.add_option("--horizon", options->horizon, "Number of diagonal blocks N");
     app.add_option("--precision", options->precision, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
-    app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once; otherwise those of --data, or 1")->check(CLI::PositiveNumber);
+    app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once; otherwise those of --data, or 1")->check(positive_number());
     app.add_option(
            "--target", options->target,
            "c99:generic, c99:cortex-m4, c99:cortex-m7, c99:neon, c99:avx2, c99:avx512 or c99:rvv; cuda:sm_87,sm_110,... or hip:gfx942,...")

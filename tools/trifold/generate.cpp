@@ -19,7 +19,8 @@ struct Options {
 };
 
 int run(const Options& options, bool json) {
-    const auto program = in_one_image(generate(options.spec.spec(), options.spec.target(), options.spec.tuning()));
+    const auto planned = generate(options.spec.spec(), options.spec.target(), options.spec.tuning());
+    const auto program = in_one_image(planned);
     const auto directory = formats::make_directory(options.output);
     const auto backend = program.target.backend;
     Json report{{"name", unit_name(program)}, {"directory", directory.string()}, {"schedule", program.schedule.name}};
@@ -33,6 +34,7 @@ int run(const Options& options, bool json) {
     write("program", "program.json", to_json(program) + "\n");
     if (options.binaries) {
         const auto binary = obtain(program);
+        if (images_of(planned) > 1) obtain(planned);  // for the cache: a Plan looks for this one
         write("binary", unit_name(program) + binary_extension(backend), binary.images.front());
         write("log", unit_name(program) + ".log", binary.log);
         report["compiler"] = binary.compiler;

@@ -69,21 +69,27 @@ Input read_input(const std::vector<std::string>& files, std::optional<std::int64
 
 System read_matrix(const std::string& d, const std::string& e, Precision precision) {
     const auto read = [](const std::string& name) { return parse_npy(read_file(name), name); };
-    const auto diagonal = read(d), coupling = read(e);
-    Array zero;
-    for (std::size_t k = 0; k + 1 < diagonal.shape.size(); ++k) zero.shape.push_back(diagonal.shape[k]);
-    zero.values.resize(diagonal.shape.empty() || diagonal.shape.back() == 0
-                           ? 0
-                           : diagonal.values.size() / static_cast<std::size_t>(diagonal.shape.back()));
-    auto system = assemble(diagonal, coupling, zero);
+    auto system = assemble(read(d), read(e));
     formats::check_finite(system, precision);
     return system;
 }
 
-std::string format_solution(const Input& input, const std::vector<double>& x) {
-    if (input.kind == Kind::numpy) return format_npy({input.shape, input.precision, x});
-    const auto count = static_cast<std::ptrdiff_t>(input.system.rows * input.system.rhs);
-    return format_matrix_market(DenseMatrix{input.system.rows, input.system.rhs, {x.begin(), x.begin() + count}});
+Kind kind_of(const std::string& name, Kind otherwise) {
+    return name.ends_with(".npy") ? Kind::numpy : name.ends_with(".mtx") ? Kind::matrix_market : otherwise;
+}
+
+std::string format_solution(const Input& input, const std::vector<double>& x, Kind kind) {
+    const auto& system = input.system;
+    const std::vector<double> rows(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(system.batch * system.rows * system.rhs));
+    if (kind == Kind::numpy) return format_npy({input.shape, input.precision, rows});
+    return format_matrix_market(DenseMatrix{system.rows, system.rhs, rows});
+}
+
+void check_format(const Input& input, const std::string& output) {
+    if (input.system.batch > 1 && kind_of(output, input.kind) == Kind::matrix_market)
+        throw InputError(
+            fmt::format("'{}' would be a Matrix Market file, which holds one system, and there are {}; give a name that ends in .npy",
+                        output, input.system.batch));
 }
 
 void check_outputs(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {

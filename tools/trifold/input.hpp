@@ -26,8 +26,14 @@ Input read_input(const std::vector<std::string>& files, std::optional<std::int64
 /// D and E alone, NumPy arrays; the right-hand side of the system is zero.
 formats::System read_matrix(const std::string& d, const std::string& e, Precision precision);
 
-/// x [batch][N][n][m] as a file of the input's kind, without padding.
-std::string format_solution(const Input& input, const std::vector<double>& x);
+/// The kind of a file by how its name ends: .npy or .mtx.
+Kind kind_of(const std::string& name, Kind otherwise);
+
+/// x [batch][N][n][m] as a file of that kind, without padding.
+std::string format_solution(const Input& input, const std::vector<double>& x, Kind kind);
+
+/// Throws InputError when `output` is named as a file that cannot hold x.
+void check_format(const Input& input, const std::string& output);
 
 /// Throws InputError when an output cannot be written, is one of the inputs, or is given twice.
 void check_outputs(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);

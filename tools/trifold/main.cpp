@@ -1,14 +1,19 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <sstream>
 #include <trifold/error.hpp>
 
+#include "runtime/switches.hpp"
 #include "tools/formats/file.hpp"
+#include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 
 namespace trifold::command {
@@ -35,17 +40,27 @@ struct Verb {
     Action action = {};
 };
 
+/// What reads the JSON learns the status even where nobody reads the message, and the other way round.
+void print_error(Exit status, const std::string& message) try {
+    print(Json{{"status", "error"}, {"exit", static_cast<int>(status)}, {"message", message}});
+} catch (const formats::OutputError& error) {
+    say(fmt::format("trifold: {}\n", error.what()));
+}
+
 int fail(const Verb& verb, Exit status, const std::string& message) {
-    fmt::print(stderr, "trifold {}: {}\n", verb.name, message);
-    if (verb.json) fmt::print("{}", dump({{"status", "error"}, {"exit", static_cast<int>(status)}, {"message", message}}));
+    say(fmt::format("trifold {}: {}\n", verb.name, message));
+    if (verb.json) print_error(status, message);
     return status;
 }
 
 /// The one place where exceptions become exit statuses.
 int run(const Verb& verb) {
     try {
+        check_switches();
         return verb.action();
     } catch (const NotPositiveDefinite& error) {
+        return fail(verb, unsolved, error.what());
+    } catch (const OutOfRange& error) {
         return fail(verb, unsolved, error.what());
     } catch (const NotConverged& error) {
         return fail(verb, unsolved, error.what());
@@ -60,7 +75,29 @@ int run(const Verb& verb) {
     }
 }
 
+/// What --help and --version print, or what is wrong with the command line.
+int answer(const CLI::App& app, const CLI::ParseError& error, bool json) try {
+    std::ostringstream out, err;
+    const bool good = app.exit(error, out, err) == 0;
+    say(err.str());
+    if (!out.str().empty()) print(out.str());
+    if (!good && json) print_error(bad_input, error.what());
+    return good ? done : bad_input;
+} catch (const formats::OutputError& failure) {
+    say(fmt::format("trifold: {}\n", failure.what()));
+    return bad_environment;
+}
+
+/// Takes those of the descriptors 0 to 2 that are closed, for something that cannot be written to: else a file opened later would have such
+/// a number, and messages would be written into it.
+void take_standard_descriptors() {
+    int taken = ::open("/", O_RDONLY);
+    while (taken >= 0 && taken <= STDERR_FILENO) taken = ::open("/", O_RDONLY);
+    if (taken >= 0) ::close(taken);
+}
+
 int main(int argc, char** argv) {
+    take_standard_descriptors();
     std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error like any other
     Verb verbs[] = {
         {"solve", "Solve A X = B from files: A.mtx b.mtx, or D.npy E.npy b.npy", add_solve},
@@ -86,12 +123,13 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? done : bad_input;  // --help and --version come this way too
+        const auto is_json = [](const char* word) { return std::strcmp(word, "--json") == 0; };
+        return answer(app, error, std::any_of(argv, argv + argc, is_json));
     }
     for (const auto& verb : verbs) {
         if (verb.app->parsed()) return run(verb);
     }
-    fmt::print(stderr, "{}", app.help());
+    say(app.help());
     return bad_input;
 }
 

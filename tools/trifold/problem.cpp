@@ -17,6 +17,7 @@ struct Options {
     std::string name, precision = "f64", format = "npy", output = ".";
     problems::Sizes sizes{0, 0};
     std::uint64_t seed = 42;
+    bool force = false;
 };
 
 struct File {
@@ -45,6 +46,20 @@ std::vector<File> as_matrix_market(System system, const problems::Sizes& sizes, 
             {"b.mtx", format_matrix_market(DenseMatrix{system.rows, system.rhs, system.b})}};
 }
 
+/// Every name is checked before the first is written, so that no problem is half there, and none half replaced.
+std::vector<std::filesystem::path> paths_of(const std::vector<File>& files, const Options& options) {
+    std::vector<std::filesystem::path> paths;
+    for (const auto& file : files) {
+        const auto& path = paths.emplace_back(std::filesystem::path(options.output) / file.name);
+        std::error_code ignored;
+        const auto found = std::filesystem::symlink_status(path, ignored);
+        if (!options.force && std::filesystem::exists(found))
+            throw InputError(fmt::format("'{}' is there already; give --force to replace it, or another directory with -o", path.string()));
+        check_writable(path);
+    }
+    return paths;
+}
+
 int run(const Options& options, bool json) {
     const auto precision = parse_precision(options.precision);
     if (!std::filesystem::is_directory(options.output))
@@ -52,13 +67,13 @@ int run(const Options& options, bool json) {
     const auto system = problems::make(options.name, options.sizes, options.seed);
     const auto files =
         options.format == "npy" ? as_arrays(system, options.sizes, precision) : as_matrix_market(system, options.sizes, precision);
+    const auto paths = paths_of(files, options);
     auto names = Json::array();
     std::vector<std::vector<std::string>> rows;
-    for (const auto& file : files) {
-        const auto path = std::filesystem::path(options.output) / file.name;
-        write_file(path, file.bytes);
-        names.push_back(path.string());
-        rows.push_back({path.string(), bytes_text(static_cast<std::int64_t>(file.bytes.size()))});
+    for (std::size_t k = 0; k < files.size(); ++k) {
+        write_file(paths[k], files[k].bytes);
+        names.push_back(paths[k].string());
+        rows.push_back({paths[k].string(), bytes_text(static_cast<std::int64_t>(files[k].bytes.size()))});
     }
     if (json)
         print(Json{{"problem", options.name}, {"seed", options.seed}, {"files", names}});
@@ -83,6 +98,7 @@ Action add_problem(CLI::App& app, const bool& json) {
         ->check(CLI::IsMember({"npy", "mtx"}))
         ->capture_default_str();
     app.add_option("-o,--output", options->output, "Directory to write to")->capture_default_str();
+    app.add_flag("--force", options->force, "Replace files that are there already");
     return [options, &json] { return run(*options, json); };
 }
 

@@ -34,7 +34,7 @@ Spec spec_of(const System& system, const SolveRequest& request) {
     return spec;
 }
 
-std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold_status>& status) {
+std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold::Outcome>& status) {
     std::vector<NotPositiveDefinite::Failure> failed;
     for (std::size_t k = 0; k < status.size(); ++k) {
         if (status[k].block >= 0) failed.push_back({static_cast<std::int64_t>(k), status[k].block, status[k].row});
@@ -42,10 +42,29 @@ std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold_sta
     return failed;
 }
 
-void take_refinement(const std::vector<trifold_refined>& members, Solution& solution) {
+std::vector<OutOfRange::Failure> out_of_range(const std::vector<trifold::Outcome>& status) {
+    std::vector<OutOfRange::Failure> left;
+    for (std::size_t k = 0; k < status.size(); ++k) {
+        const auto& member = status[k];
+        if (member.block < 0 && !member.ok()) left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
+    }
+    return left;
+}
+
+/// b' x, which is b' A^-1 b, where the solver has none: in mixed precision, and of more columns than one pass has.
+std::vector<double> products(const System& system, const std::vector<double>& x) {
+    std::vector<double> sums(static_cast<std::size_t>(system.batch * system.rhs));
+    const auto size = system.horizon * system.block * system.rhs;
+    for (std::int64_t k = 0; k < system.batch * size; ++k)
+        sums[static_cast<std::size_t>(k / size * system.rhs + k % system.rhs)] +=
+            system.b[static_cast<std::size_t>(k)] * x[static_cast<std::size_t>(k)];
+    return sums;
+}
+
+void take_refinement(const std::vector<Refinement>& members, Solution& solution) {
     for (std::size_t k = 0; k < members.size(); ++k) {
         solution.iterations.push_back(members[k].iterations);
-        if (members[k].converged == 0) solution.fell_back.push_back(static_cast<std::int64_t>(k));
+        if (!members[k].converged) solution.fell_back.push_back(static_cast<std::int64_t>(k));
     }
 }
 
@@ -68,6 +87,8 @@ Solution solve_in(const System& system, const SolveRequest& request) {
         seconds_of([&] { solver.solve(std::span<const Real>(b), std::span<Real>(x), SweepOptions{.columns = system.rhs}); });
     solution.log_determinant = solver.log_determinant();
     solution.x = {x.begin(), x.end()};
+    const bool counted = request.precision != Precision::mixed && system.rhs <= max_columns;
+    solution.quadratic = counted ? solver.quadratic() : products(system, solution.x);
     if (request.precision == Precision::mixed) take_refinement(solver.refinement(), solution);
     if (request.inverse) {
         std::vector<Real> diagonal(d.size()), coupling(e.size());
@@ -75,6 +96,7 @@ Solution solve_in(const System& system, const SolveRequest& request) {
         solution.inverse_diagonal = {diagonal.begin(), diagonal.end()};
         solution.inverse_coupling = {coupling.begin(), coupling.end()};
     }
+    solution.out_of_range = out_of_range(solver.status());
     return solution;
 }
 
@@ -102,11 +124,15 @@ void fall_back(const System& system, SolveRequest request, Solution& solution) {
     solution.solve_seconds += again.solve_seconds;
     solution.failed = again.failed;
     for (auto& failure : solution.failed) failure.member = solution.fell_back[static_cast<std::size_t>(failure.member)];
+    solution.out_of_range = again.out_of_range;  // what has converged is finite
+    for (auto& left : solution.out_of_range) left.member = solution.fell_back[static_cast<std::size_t>(left.member)];
     const auto size = static_cast<std::ptrdiff_t>(solution.x.size()) / system.batch;
     for (std::size_t k = 0; k < solution.fell_back.size(); ++k) {
         const auto member = solution.fell_back[k];
         std::copy_n(again.x.begin() + static_cast<std::ptrdiff_t>(k) * size, size, solution.x.begin() + member * size);
         solution.log_determinant[static_cast<std::size_t>(member)] = again.log_determinant[k];
+        std::copy_n(again.quadratic.begin() + static_cast<std::ptrdiff_t>(k) * system.rhs, system.rhs,
+                    solution.quadratic.begin() + member * system.rhs);
     }
 }
 

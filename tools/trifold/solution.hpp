@@ -11,7 +11,9 @@ namespace trifold::command {
 struct Solution {
     std::vector<double> x;                ///< [batch][N][n][m]; NaN for failed members
     std::vector<double> log_determinant;  ///< by member; NaN for failed ones
+    std::vector<double> quadratic;        ///< b' A^-1 b, [member][column]; NaN for failed ones
     std::vector<NotPositiveDefinite::Failure> failed;
+    std::vector<OutOfRange::Failure> out_of_range;           ///< the members whose x or inverse holds infinities or NaN, though sound
     std::vector<std::int64_t> iterations;                    ///< mixed precision: corrections, by member
     std::vector<std::int64_t> fell_back;                     ///< mixed precision: members that had to be solved in f64
     std::vector<double> inverse_diagonal, inverse_coupling;  ///< when asked for

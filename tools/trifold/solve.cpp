@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <thread>
 
 #include "tools/formats/file.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/solution.hpp"
+#include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 
@@ -31,7 +31,11 @@ struct Outcome {
     double residual = 0;  ///< the worst sound member's; NaN when there is none
     double tolerance = 0;
     bool accurate = true;
-    std::string status() const { return !solution.failed.empty() ? "not_positive_definite" : accurate ? "ok" : "inaccurate"; }
+    std::string status() const {
+        if (!solution.failed.empty()) return "not_positive_definite";
+        if (!solution.out_of_range.empty()) return "range";
+        return accurate ? "ok" : "inaccurate";
+    }
 };
 
 SolveRequest make_request(const Options& options, const Input& input) {
@@ -39,7 +43,7 @@ SolveRequest make_request(const Options& options, const Input& input) {
     if (request.device.backend() != Backend::cpu)
         request.tuning.workers = 1;
     else if (options.tuning.workers == 0)
-        request.tuning.workers = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+        request.tuning.workers = all_workers();
     return request;
 }
 
@@ -51,6 +55,7 @@ void blank_failed(const formats::System& system, Solution& solution) {
     };
     for (const auto& failure : solution.failed) {
         blank(solution.x, failure.member);
+        blank(solution.quadratic, failure.member);
         blank(solution.inverse_diagonal, failure.member);
         blank(solution.inverse_coupling, failure.member);
         solution.log_determinant[static_cast<std::size_t>(failure.member)] = std::numeric_limits<double>::quiet_NaN();
@@ -59,8 +64,9 @@ void blank_failed(const formats::System& system, Solution& solution) {
 
 void check_residual(Outcome& outcome) {
     auto residuals = formats::relative_residuals(outcome.input.system, outcome.solution.x);
-    const auto& failed = outcome.solution.failed;
-    for (auto k = failed.rbegin(); k != failed.rend(); ++k) residuals.erase(residuals.begin() + k->member);
+    for (const auto& failure : outcome.solution.failed) residuals[static_cast<std::size_t>(failure.member)] = -1;
+    for (const auto& left : outcome.solution.out_of_range) residuals[static_cast<std::size_t>(left.member)] = -1;
+    std::erase(residuals, -1);
     outcome.residual = residuals.empty() ? std::numeric_limits<double>::quiet_NaN() : 0;
     for (const auto residual : residuals) {
         if (!(residual <= outcome.residual) && !std::isnan(outcome.residual)) outcome.residual = residual;
@@ -72,6 +78,11 @@ Outcome run(const Options& options) {
     auto outputs = options.inverse;
     if (!options.output.empty()) outputs.push_back(options.output);
     check_outputs(options.files, outputs);
+    for (const auto& name : options.inverse) {
+        if (kind_of(name, Kind::numpy) != Kind::numpy)
+            throw formats::InputError(
+                fmt::format("'{}': blocks of the inverse are written as NumPy arrays; give names that end in .npy", name));
+    }
     Progress progress(4);
     progress.step("reading");
     Outcome outcome{read_input(options.files, options.block,
@@ -79,6 +90,7 @@ Outcome run(const Options& options) {
                     {}};
     const auto& system = outcome.input.system;
     outcome.tolerance = options.tolerance.value_or(outcome.input.precision == Precision::f32 ? 1e-6 : 1e-14);
+    check_format(outcome.input, options.output);
     const auto request = make_request(options, outcome.input);
     progress.step("solving");
     outcome.solution = solve(system, request);
@@ -94,7 +106,8 @@ Outcome run(const Options& options) {
 
 void write_outputs(const Options& options, const Outcome& outcome) {
     const auto& system = outcome.input.system;
-    if (!options.output.empty()) formats::write_file(options.output, format_solution(outcome.input, outcome.solution.x));
+    const auto kind = kind_of(options.output, outcome.input.kind);
+    if (!options.output.empty()) formats::write_file(options.output, format_solution(outcome.input, outcome.solution.x, kind));
     if (options.inverse.empty()) return;
     const auto shape = [&](std::int64_t stages) {
         std::vector<std::int64_t> extents{stages, system.block, system.block};
@@ -107,11 +120,22 @@ void write_outputs(const Options& options, const Outcome& outcome) {
                         formats::format_npy({shape(system.horizon - 1), outcome.input.precision, outcome.solution.inverse_coupling}));
 }
 
-Json to_json(const Outcome& outcome) {
+/// A list of numbers for each system.
+Json by_member(const std::vector<double>& values, std::int64_t members) {
+    const auto size = static_cast<std::ptrdiff_t>(values.size()) / members;
+    auto lists = Json::array();
+    for (std::int64_t k = 0; k < members; ++k) lists.push_back(std::vector(values.begin() + k * size, values.begin() + (k + 1) * size));
+    return lists;
+}
+
+Json to_json(const Outcome& outcome, const std::string& output) {
     const auto& [input, solution] = std::tie(outcome.input, outcome.solution);
     auto failed = Json::array();
     for (const auto& failure : solution.failed)
         failed.push_back({{"member", failure.member}, {"block", failure.block}, {"row", failure.row}});
+    auto out_of_range = Json::array();
+    for (const auto& left : solution.out_of_range)
+        out_of_range.push_back({{"member", left.member}, {"solution", left.solution}, {"inverse", left.inverse}});
     Json json{{"status", outcome.status()},
               {"block", input.system.block},
               {"horizon", input.system.horizon},
@@ -123,7 +147,10 @@ Json to_json(const Outcome& outcome) {
               {"variant", solution.variant},
               {"relative_residual", outcome.residual},  // NaN is written as null
               {"log_determinant", solution.log_determinant},
+              {"quadratic", by_member(solution.quadratic, input.system.batch)},
               {"failed", failed},
+              {"out_of_range", out_of_range},
+              {"output", output.empty() ? Json(nullptr) : Json(output)},
               {"cache", solution.report.cache_hit ? "hit" : "miss"},
               {"seconds",
                {{"generate", solution.report.generate_seconds},
@@ -166,20 +193,27 @@ std::string to_text(const Outcome& outcome) {
 void warn(const Outcome& outcome) {
     const auto& system = outcome.input.system;
     if (const auto padding = system.block * system.horizon - system.rows; padding > 0)
-        fmt::print(stderr,
-                   "trifold solve: {} rows are not a multiple of the block size {}; the last block is padded with {} of the identity\n",
-                   system.rows, system.block, plural(padding, "row"));
+        say(fmt::format(
+            "trifold solve: {} rows are not a multiple of the block size {}; the last block is padded with {} of the identity\n",
+            system.rows, system.block, plural(padding, "row")));
     if (const auto& members = outcome.solution.fell_back; !members.empty())
-        fmt::print(stderr, "trifold solve: mixed precision did not reach the accuracy of f64 in {} of {}, solved in f64 instead: {} {}{}\n",
-                   members.size(), plural(system.batch, "system"), members.size() == 1 ? "member" : "members",
-                   fmt::join(members.begin(), members.begin() + std::min<std::ptrdiff_t>(std::ssize(members), 8), ", "),
-                   members.size() > 8 ? ", ... (all in the JSON)" : "");
+        say(fmt::format("trifold solve: mixed precision did not reach the accuracy of f64 in {} of {}, solved in f64 instead: {} {}{}\n",
+                        members.size(), plural(system.batch, "system"), members.size() == 1 ? "member" : "members",
+                        fmt::join(members.begin(), members.begin() + std::min<std::ptrdiff_t>(std::ssize(members), 8), ", "),
+                        members.size() > 8 ? ", ... (all in the JSON)" : ""));
     for (const auto& failure : outcome.solution.failed)
-        fmt::print(stderr, "trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
-                   failure.block, failure.row);
+        say(fmt::format("trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
+                        failure.block, failure.row));
+    for (const auto& left : outcome.solution.out_of_range)
+        say(fmt::format("trifold solve: out of the range of {}: member {}, {} holds infinities or NaN; scale A or b by a power of two{}\n",
+                        to_string(outcome.input.precision), left.member,
+                        !left.inverse   ? "x"
+                        : left.solution ? "x and the inverse"
+                                        : "the inverse",
+                        outcome.input.precision == Precision::f32 ? ", or give --precision f64" : ""));
     if (!outcome.accurate)
-        fmt::print(stderr, "trifold solve: the relative residual {:.2e} is above the tolerance {:.2e}\n", outcome.residual,
-                   outcome.tolerance);
+        say(fmt::format("trifold solve: the relative residual {:.2e} is above the tolerance {:.2e}\n", outcome.residual,
+                        outcome.tolerance));
 }
 
 }  // namespace
@@ -190,7 +224,8 @@ Action add_solve(CLI::App& app, const bool& json) {
                    "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m), or with a leading batch")
         ->required()
         ->expected(2, 3);
-    app.add_option("-o,--output", options->output, "Where x goes, in the format of the input");
+    app.add_option("-o,--output", options->output,
+                   "Where x goes: a name in .npy or .mtx says the format, another has that of the input. Without it x is not kept");
     app.add_option("--block", options->block, "Block size n; inferred when it is not given");
     app.add_option("--device", options->device, "auto, cpu, cuda, cuda:1, hip or hip:1")->capture_default_str();
     app.add_option(
@@ -200,23 +235,25 @@ Action add_solve(CLI::App& app, const bool& json) {
     app.add_option("--schedule", options->tuning.schedule, schedule_names)->capture_default_str();
     app.add_option("--variant", options->tuning.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
     app.add_option("--workers", options->tuning.workers, "CPU threads; those of the machine when it is not given")
-        ->check(CLI::Range(1, max_workers));
+        ->check(number_of_workers());
     app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(non_negative_number());
     app.add_option("--inverse", options->inverse,
                    "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
         ->expected(2);
     app.footer(
         "The residual ||A x - b|| / (||A|| ||x|| + ||b||) (infinity norms, the worst system) is always checked. Exit status 1: A is not\n"
-        "positive definite (the other systems of a batch are solved), or the residual is above the tolerance.");
+        "positive definite, x is out of the range of the precision (the other systems of a batch are solved), or the residual is above\n"
+        "the tolerance.");
     return [options, &json] {
         const auto outcome = run(*options);
         write_outputs(*options, outcome);
         warn(outcome);
         if (json)
-            print(to_json(outcome));
+            print(to_json(outcome, options->output));
         else
             print(to_text(outcome));
+        if (!json && options->output.empty()) say("trifold solve: x was not kept; -o FILE writes it\n");
         return outcome.status() == "ok" ? 0 : 1;
     };
 }

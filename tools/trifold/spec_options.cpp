@@ -1,9 +1,32 @@
 #include "tools/trifold/spec_options.hpp"
 
+#include <algorithm>
+#include <thread>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
 
 namespace trifold::command {
+
+CLI::Validator number_of_workers() { return CLI::Range(1, max_workers); }
+
+int all_workers() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, max_workers); }
+
+/// `holds` tells of a number whether it may be given.
+static CLI::Validator number_that(bool (*holds)(double), const std::string& what, const std::string& name) {
+    const auto check = [=](const std::string& text) {
+        double value = 0;
+        const bool good = CLI::detail::lexical_cast(text, value) && holds(value);  // of NaN nothing holds
+        return good ? std::string() : "Value " + text + " is out of range; give a number " + what;
+    };
+    return {check, name};
+}
+
+CLI::Validator positive_number() {
+    return number_that([](double value) { return value > 0; }, "above 0", "POSITIVE");
+}
+CLI::Validator non_negative_number() {
+    return number_that([](double value) { return value >= 0; }, "from 0 on", "NONNEGATIVE");
+}
 
 void LayoutOptions::add_to(CLI::App& app) {
     const auto word = [&](const char* name, std::string& value, const std::vector<std::string>& words, const char* what) {
@@ -45,7 +68,7 @@ void SpecOptions::add_to(CLI::App& app) {
     app.add_option("--schedule", tuning_.schedule, schedule_names)->capture_default_str();
     app.add_option("--operations", operations_, "What will be called: all, or some of " + to_string(all_operations()))
         ->capture_default_str();
-    app.add_option("--workers", tuning_.workers, "CPU threads a call may use")->capture_default_str();
+    app.add_option("--workers", tuning_.workers, "CPU threads a call may use")->check(number_of_workers())->capture_default_str();
     app.add_option("--variant", tuning_.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
     app.add_option("--target", target_, "cpu:native, cpu:x86-64-v3, cuda:native, cuda:sm_90, hip:native, hip:gfx942, ...")
         ->capture_default_str();

@@ -65,18 +65,20 @@ std::string list(const std::vector<std::pair<std::string, std::string>>& items) 
     return text;
 }
 
+void say(const std::string& text) noexcept { std::fwrite(text.data(), 1, text.size(), stderr); }
+
 Progress::Progress(int steps) : steps_(steps), shown_(::isatty(STDERR_FILENO) == 1) {}
 
 void Progress::step(const std::string& what) {
     const int filled = taken_ * bar_width / steps_;
     taken_ = std::min(taken_ + 1, steps_);
     if (!shown_) return;
-    fmt::print(stderr, "\r\x1b[K[{:#<{}}{:.<{}}] {}", "", filled, "", bar_width - filled, what);
+    say(fmt::format("\r\x1b[K[{:#<{}}{:.<{}}] {}", "", filled, "", bar_width - filled, what));
     std::fflush(stderr);
 }
 
 Progress::~Progress() {
-    if (shown_ && taken_ > 0) fmt::print(stderr, "\r\x1b[K");
+    if (shown_ && taken_ > 0) say("\r\x1b[K");
 }
 
 }  // namespace trifold::command

@@ -19,6 +19,9 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 /// "name  value" on lines of their own, the values below one another.
 std::string list(const std::vector<std::pair<std::string, std::string>>& items);
 
+/// A message to standard error. What cannot be written there is lost: a command ends as it would have ended.
+void say(const std::string& text) noexcept;
+
 /// A bar on standard error while something long runs; nothing when that is not a terminal.
 class Progress {
   public:

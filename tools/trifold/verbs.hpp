@@ -21,8 +21,6 @@ Action add_bench(CLI::App& app, const bool& json);
 
 using Json = nlohmann::ordered_json;
 
-inline constexpr int max_workers = 4096;  ///< of --workers
-
 /// Results go to standard output, as a whole; throws OutputError when it cannot take them.
 void print(const std::string& text);
 void print(const Json& json);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -109,13 +110,13 @@ int main(int argc, char** argv) {
         run(options);
         return 0;
     } catch (const trifold::NotPositiveDefinite& error) {
-        fmt::print(stderr, "kalman_smoother: {}\n", error.what());
+        std::fprintf(stderr, "kalman_smoother: %s\n", error.what());
         return 1;
     } catch (const trifold::DeviceError& error) {
-        fmt::print(stderr, "kalman_smoother: {}\n", error.what());
+        std::fprintf(stderr, "kalman_smoother: %s\n", error.what());
         return 3;
     } catch (const std::exception& error) {
-        fmt::print(stderr, "kalman_smoother: {}\n", error.what());
+        std::fprintf(stderr, "kalman_smoother: %s\n", error.what());
         return 2;
     }
 }

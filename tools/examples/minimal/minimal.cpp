@@ -14,7 +14,7 @@ int main() {
     const trifold::Spec spec{.block = n, .horizon = N, .precision = trifold::Precision::f64, .rhs = 1};
     const trifold::Plan plan{spec, trifold::Device::parse("auto")};  // generated, and compiled or loaded from the cache
     trifold::Solver solver{plan};                                    // workspace and graphs; its calls allocate nothing
-    solver.factor_solve<double>(D, E, B, X);
+    solver.factor_solve(D, E, B, X);
     solver.check();  // throws NotPositiveDefinite
     std::printf("x in the middle: %.6f, log det A: %.3f\n", X[N * n / 2], solver.log_determinant()[0]);
 }
