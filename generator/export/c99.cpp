@@ -40,8 +40,8 @@ void check_sizes(const Spec& spec) {
                                         name, elements, largest_size, advice));
     };
     check("B", rhs_extent(spec, 1, spec.rhs), "fewer blocks or right-hand sides");
-    check("D", diagonal_extent(spec, 1), "a smaller --d-leading or --d-stage, or fewer blocks");
-    check("E", coupling_extent(spec, 1), "a smaller --e-leading or --e-stage, or fewer blocks");
+    check("D", diagonal_extent(spec, 1), "fewer blocks, or a smaller --d-leading or --d-stage");
+    check("E", coupling_extent(spec, 1), "fewer blocks, or a smaller --e-leading or --e-stage");
 }
 
 /// Of the blocks of D the lower triangles count.

@@ -215,7 +215,8 @@ INLINE scaled times_pivots(scaled product, const real* raw) {
     for (int v = 0; v < VECTORS; ++v) {
         vec d = load(raw + v * LANES);
         const bits tiny = d < spread((real)(sizeof(real) == 8 ? 0x1p-1000 : 0x1p-100));
-        d = (vec)(((bits)d & ~tiny) | ((bits)(d * spread((real)0x1p60)) & tiny)); /* subnormals have no exponent of their own */
+        const vec alone = (vec)(((bits)d & tiny) | ((bits)spread(1) & ~tiny)); /* the others would overflow */
+        d = (vec)(((bits)d & ~tiny) | ((bits)(alone * spread((real)0x1p60)) & tiny)); /* subnormals have no exponent of their own */
         exponents += ((bits)d >> MANTISSA_BITS) - BIAS - (tiny & 60);
         mantissas *= (vec)(((bits)d & MANTISSA) | ONE);
         if (v % 32 == 31) { /* they are below 2^32, so their product over the lanes is finite */

@@ -109,12 +109,14 @@ TEST_CASE("export: bad input") {
     check(scratch, "--block 12", "horizon N = 0 is out of range");
     check(scratch, "--block 65 --horizon 2", "n = 65 is out of range for export; give 1 to 64");
     check(scratch, "--block 12 --horizon -3", "horizon N = -3");
-    check(scratch, "--block 64 --horizon 1000000", "the workspace takes");
+    check(scratch, "--block 64 --horizon 1000000", "D reaches over 4096000000 elements");
+    check(scratch, "--block 64 --horizon 40000",
+          "the workspace takes 2621407248 bytes; an exported solver has at most 2147483647; give fewer");
     check(scratch, "--block 64 --horizon 99999999999999999", "too large");
     check(scratch, "--block 4 --horizon 4 --rhs 0", "--rhs");
     check(scratch, "--block 1 --horizon 4 --rhs 999999999",
           "B reaches over 3999999996 elements; the indices of an exported solver are ints");
-    const std::string small = "--block 12 --horizon 20 --d-leading 12 ", most = "at most 2147483647; give a smaller --";
+    const std::string small = "--block 12 --horizon 20 --d-leading 12 ", most = "at most 2147483647; give fewer blocks, or a smaller --";
     check(scratch, small + "--d-stage 1500000000",
           "D reaches over 28500000144 elements; the indices of an exported solver are ints, " + most + "d");
     check(scratch, small + "--e-stage 1500000000",
