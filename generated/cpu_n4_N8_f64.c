@@ -2,7 +2,7 @@
  * 8 blocks of 4 by 4, f64, 1 right-hand side(s), up to 1 system(s); target cpu:x86-64-v3; schedule twisted:2; variant tile.
  * Generated; do not edit. Regenerate with:
  *   trifold generate --block 4 --horizon 8 --precision f64 --rhs 1 --batch 1 --schedule twisted:2 --workers 1 --variant tile --target cpu:x86-64-v3
- * Workspace: 5120 bytes, aligned to 256.
+ * Workspace: 5376 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 4
 #define TRIFOLD_HORIZON 8LL
@@ -30,21 +30,22 @@
 #define TRIFOLD_OFFSET_STATUS 0LL
 #define TRIFOLD_OFFSET_LOG_DETERMINANT 256LL
 #define TRIFOLD_OFFSET_QUADRATIC 512LL
-#define TRIFOLD_OFFSET_FACTOR 768LL
-#define TRIFOLD_OFFSET_NEXT 2048LL
-#define TRIFOLD_OFFSET_BEHIND 3072LL
-#define TRIFOLD_OFFSET_UPDATE 3072LL
-#define TRIFOLD_OFFSET_COUPLING 3328LL
-#define TRIFOLD_OFFSET_RHS_UPDATE 3328LL
-#define TRIFOLD_OFFSET_INVERSE_COUPLING 3584LL
-#define TRIFOLD_OFFSET_FAILURE 3584LL
-#define TRIFOLD_OFFSET_FLOORS 3840LL
-#define TRIFOLD_OFFSET_POISON 4096LL
-#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 4352LL
-#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 4608LL
-#define TRIFOLD_OFFSET_TICKET 4864LL
-#define TRIFOLD_OFFSET_FLAG 4864LL
-#define TRIFOLD_OFFSET_MESSAGE 4864LL
+#define TRIFOLD_OFFSET_RANGE 768LL
+#define TRIFOLD_OFFSET_FACTOR 1024LL
+#define TRIFOLD_OFFSET_NEXT 2304LL
+#define TRIFOLD_OFFSET_BEHIND 3328LL
+#define TRIFOLD_OFFSET_UPDATE 3328LL
+#define TRIFOLD_OFFSET_COUPLING 3584LL
+#define TRIFOLD_OFFSET_RHS_UPDATE 3584LL
+#define TRIFOLD_OFFSET_INVERSE_COUPLING 3840LL
+#define TRIFOLD_OFFSET_FAILURE 3840LL
+#define TRIFOLD_OFFSET_FLOORS 4096LL
+#define TRIFOLD_OFFSET_POISON 4352LL
+#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 4608LL
+#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 4864LL
+#define TRIFOLD_OFFSET_TICKET 5120LL
+#define TRIFOLD_OFFSET_FLAG 5120LL
+#define TRIFOLD_OFFSET_MESSAGE 5120LL
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n4_f64_x8664v3_df574320
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n4_f64_x8664v3_df574320
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n4_f64_x8664v3_df574320
@@ -86,6 +87,13 @@ typedef struct {
     trifold_int row;    /* failing row within it, from 0 */
     trifold_int floors; /* pivots raised to the floor */
 } trifold_status;
+
+/* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
+ * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
+typedef struct {
+    int solution; /* X of the last backward sweep */
+    int inverse;  /* of the last selected inverse */
+} trifold_range;
 
 /* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
 typedef struct {
@@ -170,6 +178,7 @@ INLINE real square_root(real x) { return __builtin_sqrtf(x); }
 INLINE real square_root(real x) { return __builtin_sqrt(x); }
 #endif
 #define NOT_A_NUMBER ((real)__builtin_nan(""))
+#define LEAST_NORMAL 2.22507385850720138309e-308 /* of f64 */
 
 INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
 INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
@@ -311,6 +320,14 @@ INLINE int is_active(const trifold_args* args, integer member) { return !args->a
 
 /* ---- results of one front ---- */
 
+/* A sum of squares below the normal range: zero only if all roots are. The least number of all stands for squares that have become zero, so
+ * that finish_forward sees that there were some. */
+COLD double tiny_square(double sum, const real* y, integer count) {
+    for (integer r = 0; r < count && sum == 0; ++r)
+        if (y[r] != 0) sum = 4.94065645841246544177e-324;
+    return sum;
+}
+
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
 #define FED_BY_FAILED (SOUND - 1)  /* of one whose inputs had failed already */
 
@@ -330,6 +347,12 @@ INLINE double* block_log_determinant_of(const trifold_args* args, integer member
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * TRIFOLD_RHS;
 }
+
+INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, TRIFOLD_OFFSET_RANGE) + member; }
+/* Chains of one member may end side by side, and all say the same. */
+INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
+/* The last level has one chain, with which what goes down the levels begins. */
+INLINE int begins_descent(const trifold_args* args, const trifold_level* level) { return level->next_size == 0 && args->first_column == 0; }
 
 /* Whether what a front at a higher level reads comes from a failed one. */
 INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {
@@ -911,7 +934,7 @@ INLINE real pivot_step(const int W, const int k, real d, real floor, vec* c, vec
     reciprocal[k] = scale;
     if (k + 1 < W) {
         const real next = c[k][k + 1];
-        d = c[k + 1][k + 1] - next * next * inverse;
+        d = c[k + 1][k + 1] - next * (next / d); /* its square could leave the range; and the division does not wait for the other */
     }
     const vec multiplier = c[k] * spread(inverse);
     store(unit + k * LANES, multiplier);
@@ -1042,19 +1065,21 @@ COLD int raise_pivots(real* raw, real floor) {
     return raised;
 }
 
-/* First row whose pivot fails 0 < d <= largest finite, or -1. As integers, those are what stands between 0 and infinity. */
+/* First row whose pivot is not positive and finite with a finite reciprocal, or -1. As integers, those are what stands between the
+ * largest number whose reciprocal is infinite, 2^-128 or 2^-1024, and infinity. */
 INLINE integer test_pivots(const real* raw) {
+    const real_bits least = (real_bits)1 << (MANTISSA_BITS - 2);
     const bits infinity = (bits){} + ((real_bits)(2 * BIAS + 1) << MANTISSA_BITS);
     bits failed = {};
     for (int v = 0; v < VECTORS; ++v) {
         const bits d = (bits)load(raw + v * LANES);
-        failed |= (d <= 0) | (d >= infinity);
+        failed |= (d <= least) | (d >= infinity);
     }
     real_bits any = 0;
     UNROLL for (int lane = 0; lane < LANES; ++lane) any |= failed[lane];
     if (__builtin_expect(any == 0, 1)) return -1;
     for (integer k = 0; k < n; ++k)
-        if (!(raw[k] > 0 && raw[k] <= LARGEST)) return k;
+        if (!(raw[k] > 0 && raw[k] <= LARGEST && 1 / raw[k] <= LARGEST)) return k;
     return -1;
 }
 
@@ -1080,7 +1105,8 @@ INLINE scaled times_pivots(scaled product, const real* raw) {
     for (int v = 0; v < VECTORS; ++v) {
         vec d = load(raw + v * LANES);
         const bits tiny = d < spread((real)(sizeof(real) == 8 ? 0x1p-1000 : 0x1p-100));
-        d = (vec)(((bits)d & ~tiny) | ((bits)(d * spread((real)0x1p60)) & tiny)); /* subnormals have no exponent of their own */
+        const vec alone = (vec)(((bits)d & tiny) | ((bits)spread(1) & ~tiny)); /* the others would overflow */
+        d = (vec)(((bits)d & ~tiny) | ((bits)(alone * spread((real)0x1p60)) & tiny)); /* subnormals have no exponent of their own */
         exponents += ((bits)d >> MANTISSA_BITS) - BIAS - (tiny & 60);
         mantissas *= (vec)(((bits)d & MANTISSA) | ONE);
         if (v % 32 == 31) { /* they are below 2^32, so their product over the lanes is finite */
@@ -1213,12 +1239,17 @@ NOINLINE void backward_column(const real* factor, const real* next, const real* 
     while ((j -= LANES) >= 0) backward_columns(LANES, j, factor, next, behind, x_next, x_behind, x);
 }
 
+/* In f64, whatever the precision: squares have twice the exponents of their roots. */
+typedef double squares __attribute__((vector_size(TRIFOLD_LANES * 8)));
 INLINE double sum_of_squares(const real* y) {
-    vec sum = {};
-    for (integer r = 0; r < LD; r += LANES) sum += load(y + r) * load(y + r);
+    squares sum = {};
+    for (integer r = 0; r < LD; r += LANES) {
+        const squares wide = __builtin_convertvector(load(y + r), squares);
+        sum += wide * wide;
+    }
     double total = 0;
-    UNROLL for (int lane = 0; lane < LANES; ++lane) total += (double)sum[lane];
-    return total;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) total += sum[lane];
+    return sizeof(real) == 8 && __builtin_expect(total < LEAST_NORMAL, 0) ? tiny_square(total, y, n) : total;
 }
 
 /* The forward sweep over one front: y from b, out to x. `previous_y` belongs to `previous_next`, the panel before. */
@@ -1257,9 +1288,22 @@ static void forward_chain(const trifold_args* args, const trifold_level* level, 
                    rhs_scratch(scratch, ~c->length & 1), level->index > 0);
 }
 
+/* Adds what is no number where x has an infinity or NaN, else zeros. */
+INLINE vec add_trouble(vec trouble, const real* x, integer count) {
+    for (integer r = 0; r < count; r += LANES) trouble += load(x + r) * 0;
+    return trouble;
+}
+INLINE int is_trouble(vec trouble) {
+    int any = 0;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) any |= trouble[lane] != 0;
+    return any;
+}
+
 static void backward_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
     const integer columns = columns_of(args);
     real* x_behind = rhs_scratch(scratch, 2);
+    vec trouble = {};
+    if (begins_descent(args, level)) set_range(&range_of(args, member)->solution, 0);
     if (c->behind >= 0) load_rhs(x_of(args, member, block_at(level, c->behind)), &args->x_strides, columns, x_behind);
     if (c->ahead >= 0)
         load_rhs(x_of(args, member, block_at(level, c->ahead)), &args->x_strides, columns, rhs_scratch(scratch, c->length & 1));
@@ -1272,7 +1316,9 @@ static void backward_chain(const trifold_args* args, const trifold_level* level,
         for (integer i = 0; i < columns; ++i)
             backward_column(factor_of(args, member, block), next, behind, x_next + i * LD, x_behind + i * LD, x + i * LD);
         store_rhs(x, &args->x_strides, columns, x_of(args, member, block));
+        trouble = add_trouble(trouble, x, columns * LD);
     }
+    if (__builtin_expect(is_trouble(trouble), 0)) set_range(&range_of(args, member)->solution, 1);
 }
 
 /* The factorization of a chain, with or without the right-hand sides riding along. */
@@ -1395,12 +1441,15 @@ COLD void finish_factor(const trifold_args* args, integer member) {
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 
+/* Neither too large nor too small for f64. */
+INLINE int in_range(double sum) { return sum == 0 || (sum >= LEAST_NORMAL && sum <= 1.79769313486231570814527423731704357e+308); }
+
 COLD void finish_forward(const trifold_args* args, integer member) {
     double* quadratic = (double*)workspace_at(args, TRIFOLD_OFFSET_QUADRATIC) + member * TRIFOLD_RHS;
     for (integer column = 0; column < columns_of(args); ++column) {
         double sum = 0;
         ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
-        quadratic[column] = sum;
+        quadratic[column] = in_range(sum) ? sum : __builtin_nan("");
     }
 }
 

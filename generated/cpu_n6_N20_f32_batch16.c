@@ -2,7 +2,7 @@
  * 20 blocks of 6 by 6, f32, 1 right-hand side(s), up to 16 system(s); target cpu:x86-64-v3; schedule sequential; variant lanes.
  * Generated; do not edit. Regenerate with:
  *   trifold generate --block 6 --horizon 20 --precision f32 --rhs 1 --batch 16 --schedule sequential --workers 1 --variant lanes --target cpu:x86-64-v3
- * Workspace: 116224 bytes, aligned to 256.
+ * Workspace: 116480 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 6
 #define TRIFOLD_HORIZON 20LL
@@ -30,21 +30,22 @@
 #define TRIFOLD_OFFSET_STATUS 0LL
 #define TRIFOLD_OFFSET_LOG_DETERMINANT 512LL
 #define TRIFOLD_OFFSET_QUADRATIC 768LL
-#define TRIFOLD_OFFSET_FACTOR 1024LL
-#define TRIFOLD_OFFSET_NEXT 47104LL
-#define TRIFOLD_OFFSET_BEHIND 93184LL
-#define TRIFOLD_OFFSET_UPDATE 93184LL
-#define TRIFOLD_OFFSET_COUPLING 93184LL
-#define TRIFOLD_OFFSET_RHS_UPDATE 93184LL
-#define TRIFOLD_OFFSET_INVERSE_COUPLING 93184LL
-#define TRIFOLD_OFFSET_FAILURE 93184LL
-#define TRIFOLD_OFFSET_FLOORS 95744LL
-#define TRIFOLD_OFFSET_POISON 97024LL
-#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 97024LL
-#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 99584LL
-#define TRIFOLD_OFFSET_TICKET 102144LL
-#define TRIFOLD_OFFSET_FLAG 102144LL
-#define TRIFOLD_OFFSET_MESSAGE 102144LL
+#define TRIFOLD_OFFSET_RANGE 1024LL
+#define TRIFOLD_OFFSET_FACTOR 1280LL
+#define TRIFOLD_OFFSET_NEXT 47360LL
+#define TRIFOLD_OFFSET_BEHIND 93440LL
+#define TRIFOLD_OFFSET_UPDATE 93440LL
+#define TRIFOLD_OFFSET_COUPLING 93440LL
+#define TRIFOLD_OFFSET_RHS_UPDATE 93440LL
+#define TRIFOLD_OFFSET_INVERSE_COUPLING 93440LL
+#define TRIFOLD_OFFSET_FAILURE 93440LL
+#define TRIFOLD_OFFSET_FLOORS 96000LL
+#define TRIFOLD_OFFSET_POISON 97280LL
+#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 97280LL
+#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 99840LL
+#define TRIFOLD_OFFSET_TICKET 102400LL
+#define TRIFOLD_OFFSET_FLAG 102400LL
+#define TRIFOLD_OFFSET_MESSAGE 102400LL
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n6_f32_x8664v3_cc691bea
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n6_f32_x8664v3_cc691bea
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n6_f32_x8664v3_cc691bea
@@ -86,6 +87,13 @@ typedef struct {
     trifold_int row;    /* failing row within it, from 0 */
     trifold_int floors; /* pivots raised to the floor */
 } trifold_status;
+
+/* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
+ * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
+typedef struct {
+    int solution; /* X of the last backward sweep */
+    int inverse;  /* of the last selected inverse */
+} trifold_range;
 
 /* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
 typedef struct {
@@ -169,6 +177,7 @@ INLINE real square_root(real x) { return __builtin_sqrtf(x); }
 INLINE real square_root(real x) { return __builtin_sqrt(x); }
 #endif
 #define NOT_A_NUMBER ((real)__builtin_nan(""))
+#define LEAST_NORMAL 2.22507385850720138309e-308 /* of f64 */
 
 INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
 INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
@@ -310,6 +319,14 @@ INLINE int is_active(const trifold_args* args, integer member) { return !args->a
 
 /* ---- results of one front ---- */
 
+/* A sum of squares below the normal range: zero only if all roots are. The least number of all stands for squares that have become zero, so
+ * that finish_forward sees that there were some. */
+COLD double tiny_square(double sum, const real* y, integer count) {
+    for (integer r = 0; r < count && sum == 0; ++r)
+        if (y[r] != 0) sum = 4.94065645841246544177e-324;
+    return sum;
+}
+
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
 #define FED_BY_FAILED (SOUND - 1)  /* of one whose inputs had failed already */
 
@@ -329,6 +346,12 @@ INLINE double* block_log_determinant_of(const trifold_args* args, integer member
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * TRIFOLD_RHS;
 }
+
+INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, TRIFOLD_OFFSET_RANGE) + member; }
+/* Chains of one member may end side by side, and all say the same. */
+INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
+/* The last level has one chain, with which what goes down the levels begins. */
+INLINE int begins_descent(const trifold_args* args, const trifold_level* level) { return level->next_size == 0 && args->first_column == 0; }
 
 /* Whether what a front at a higher level reads comes from a failed one. */
 INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {
@@ -710,11 +733,16 @@ COLD void gather_strided(vec* out, const real* const base[LANES], trifold_stride
     for (integer c = 0; c < columns; ++c)
         for (integer r = 0; r < n; ++r) out[r * m + c] = gather_element(base, r * s.row + c * s.column);
 }
+/* Idle lanes have a factor of their own, with which other members' data could leave the range. */
+COLD void clear_idle(vec* values, integer count, const lanes* g) {
+    for (integer i = 0; i < count; ++i) values[i] = choose(g->which, values[i], (vec){});
+}
 NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
     const real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
     if (is_dense(s, columns)) gather_run(out, base, 0, 0, n * m, n * m);
     else gather_strided(out, base, s, columns);
+    if (!g->all) clear_idle(out, n * m, g);
 }
 
 COLD void scatter_strided(real* const base[LANES], trifold_strides s, integer columns, const vec* in, const lanes* g) {
@@ -732,7 +760,7 @@ NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const
 
 typedef struct {
     vec d[AREA], e[AREA];       /* pivot block and coupling as loaded */
-    vec kept[3 * AREA];         /* the factor's idle lanes while a front overwrites them */
+    vec own[2][3 * AREA];       /* where some lanes are idle: the factor of this front and of the one before, idle lanes and all */
     vec b[n * m], y[2][n * m];  /* right-hand sides of this front; solved ones of this front and of the one before */
     vec unit[2 * n];            /* zeros around a one */
 } factor_scratch;
@@ -793,8 +821,7 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
         p->product *= take_exponent(scale, &p->exponent);
         UNROLL for (int i = c + 1; i < cols; ++i) {
             const vec scaled = t[i][c] * reciprocal;
-            UNROLL for (int k = c + 1; k < i; ++k) t[i][k] -= scaled * t[k][c];
-            t[i][i] -= t[i][c] * t[i][c] * reciprocal;
+            UNROLL for (int k = c + 1; k <= i; ++k) t[i][k] -= scaled * t[k][c]; /* not the square, which could leave the range */
         }
         UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= scale;
         t[c][c] = scale;
@@ -889,25 +916,33 @@ NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, i
     }
 }
 
+/* In f64, whatever the precision: squares have twice the exponents of their roots. */
+typedef double squares __attribute__((vector_size(TRIFOLD_LANES * 8)));
+COLD double tiny_lane(double sum, const vec* y, int lane) {
+    real values[n];
+    for (integer r = 0; r < n; ++r) values[r] = y[r * m][lane];
+    return tiny_square(sum, values, n);
+}
+
 /* y = L^-1 b of a front goes out, with its squares. */
 NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
     scatter_rhs((real*)args->x, args->x_strides, columns_of(args), y, g, block);
     for (integer c = 0; c < columns_of(args); ++c) {
-        vec sum = {};
-        for (integer r = 0; r < n; ++r) sum += y[r * m + c] * y[r * m + c];
+        squares sum = {};
+        for (integer r = 0; r < n; ++r) {
+            const squares wide = __builtin_convertvector(y[r * m + c], squares);
+            sum += wide * wide;
+        }
         for (int lane = 0; lane < LANES; ++lane)
-            if (g->active[lane]) block_quadratic_of(args, g->member[lane], block)[c] = (double)sum[lane];
+            if (g->active[lane]) block_quadratic_of(args, g->member[lane], block)[c] = sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, lane) : sum[lane];
     }
 }
 
-/* Idle lanes of a front's part of the factor keep their values. */
-COLD void keep(vec* kept, vec* const parts[3]) {
+/* Active lanes of a front's part of the factor go where it is kept. The others hold what another member made of its data: it raises no
+ * exceptions that the member itself does not. */
+COLD void deliver(vec* const kept[3], const vec* own, mask which) {
     for (int k = 0; k < 3; ++k)
-        for (integer i = 0; parts[k] && i < AREA; ++i) kept[k * AREA + i] = parts[k][i];
-}
-COLD void restore(const vec* kept, vec* const parts[3], mask which) {
-    for (int k = 0; k < 3; ++k)
-        for (integer i = 0; parts[k] && i < AREA; ++i) parts[k][i] = choose(which, parts[k][i], kept[k * AREA + i]);
+        for (integer i = 0; kept[k] && i < AREA; ++i) kept[k][i] = choose(which, own[k * AREA + i], kept[k][i]);
 }
 
 /* A lane's first row whose pivot failed, or -1. */
@@ -982,10 +1017,11 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
     for (integer k = 0; k < c.length; ++k) {
         const integer position = c.first + k * c.step, block = block_at(level, position);
         const int has_next = k + 1 < c.length || c.ahead >= 0;
-        vec* const parts[3] = {(vec*)factor_of(args, g->group, block), has_next ? (vec*)next_of(args, g->group, block) : 0,
-                               c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
+        vec* const kept[3] = {(vec*)factor_of(args, g->group, block), has_next ? (vec*)next_of(args, g->group, block) : 0,
+                              c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
+        vec* const own = s->own[k % 2];
+        vec* const parts[3] = {g->all ? kept[0] : own, g->all ? kept[1] : own + AREA, g->all ? kept[2] : own + 2 * AREA};
         const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
-        if (!g->all) keep(s->kept, parts);
         ahead next = TRIFOLD_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
         if (original) {
             factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
@@ -1015,7 +1051,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
                 multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y);
             finish_rhs(args, g, block, y);
         }
-        if (!g->all) restore(s->kept, parts, g->which);
+        if (!g->all) deliver(kept, own, g->which);
         record_lanes(args, g, block, level->index, l, &p);
         if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
     }
@@ -1087,9 +1123,20 @@ typedef struct {
 } backward_scratch;
 _Static_assert(sizeof(backward_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 
+COLD void clear_solution_range(const trifold_args* args, const lanes* g) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane]) set_range(&range_of(args, g->member[lane])->solution, 0);
+}
+COLD void mark_solution_range(const trifold_args* args, const lanes* g, vec trouble) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane] && trouble[lane] != 0) set_range(&range_of(args, g->member[lane])->solution, 1);
+}
+
 static void backward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
     backward_scratch* s = (backward_scratch*)scratch;
     const vec* next = 0;
+    vec trouble = {};
+    if (begins_descent(args, level)) clear_solution_range(args, g);
     if (c.behind >= 0) gather_rhs(s->behind, (const real*)args->x, args->x_strides, columns_of(args), g, block_at(level, c.behind));
     if (c.ahead >= 0) {
         gather_rhs(s->ahead, (const real*)args->x, args->x_strides, columns_of(args), g, block_at(level, c.ahead));
@@ -1102,8 +1149,10 @@ static void backward_chain(const trifold_args* args, const trifold_level* level,
         solve_back(x, s->y, next, next ? (const vec*)next_of(args, g->group, block) : 0, s->behind,
                    c.behind >= 0 ? (const vec*)behind_of(args, g->group, block) : 0, (const vec*)factor_of(args, g->group, block));
         scatter_rhs((real*)args->x, args->x_strides, columns_of(args), x, g, block);
+        for (integer i = 0; i < n * m; ++i) trouble += x[i] * 0; /* not zero from the first infinity or NaN on */
         next = x;
     }
+    mark_solution_range(args, g, trouble);
 }
 
 /* Variant "lanes": the selected inverse S, each chain from its last front to its first. With P = [R; G] L^-1 over the
@@ -1119,10 +1168,23 @@ typedef struct {
 } inverse_scratch;
 _Static_assert(sizeof(inverse_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
 
+COLD void clear_inverse_range(const trifold_args* args, const lanes* g) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane]) set_range(&range_of(args, g->member[lane])->inverse, 0);
+}
+/* Where a block of the inverse has infinities or NaN. */
+COLD void mark_inverse_range(const trifold_args* args, const lanes* g, const vec* s) {
+    vec trouble = {};
+    for (integer i = 0; i < AREA; ++i) trouble += s[i] * 0;
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane] && trouble[lane] != 0) set_range(&range_of(args, g->member[lane])->inverse, 1);
+}
+
 NOINLINE void gather_inverse(vec* out, const trifold_args* args, const lanes* g, integer block) {
     const real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
     gather_run(out, base, 0, 0, AREA, AREA);
+    if (!g->all) clear_idle(out, AREA, g);
 }
 NOINLINE void scatter_inverse(const trifold_args* args, const lanes* g, integer block, vec* s) {
     for (integer i = 0; i < n; ++i)
@@ -1130,6 +1192,7 @@ NOINLINE void scatter_inverse(const trifold_args* args, const lanes* g, integer 
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
     scatter_run(base, s, g, AREA);
+    mark_inverse_range(args, g, s);
 }
 
 /* S(to, from) of neighbouring positions: to the caller at level 0, else to where the level below finds it. */
@@ -1149,6 +1212,7 @@ NOINLINE void put_coupling(const trifold_args* args, const trifold_level* level,
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_neighbour_of(args, g->member[lane], block_at(level, low));
     scatter_run(base, s, g, AREA);
+    mark_inverse_range(args, g, s);
 }
 
 /* S(behind, ahead) of a chain's two separators, which are neighbours at the next level. */
@@ -1163,6 +1227,7 @@ COLD void load_across(vec* out, const trifold_args* args, const trifold_level* l
 static void inverse_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
     inverse_scratch* s = (inverse_scratch*)scratch;
     const int fill = c.behind >= 0;
+    if (begins_descent(args, level)) clear_inverse_range(args, g);
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = k == n ? spread(1) : (vec){};
     const view identity = {s->unit + n, -1, 1};
     if (fill) gather_inverse(s->behind_behind, args, g, block_at(level, c.behind));
@@ -1235,12 +1300,15 @@ COLD void finish_factor(const trifold_args* args, integer member) {
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 
+/* Neither too large nor too small for f64. */
+INLINE int in_range(double sum) { return sum == 0 || (sum >= LEAST_NORMAL && sum <= 1.79769313486231570814527423731704357e+308); }
+
 COLD void finish_forward(const trifold_args* args, integer member) {
     double* quadratic = (double*)workspace_at(args, TRIFOLD_OFFSET_QUADRATIC) + member * TRIFOLD_RHS;
     for (integer column = 0; column < columns_of(args); ++column) {
         double sum = 0;
         ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
-        quadratic[column] = sum;
+        quadratic[column] = in_range(sum) ? sum : __builtin_nan("");
     }
 }
 
