@@ -3,10 +3,9 @@ constexpr trifold_int d_pitch = TRIFOLD_D_ROW > TRIFOLD_D_COLUMN ? TRIFOLD_D_ROW
 constexpr trifold_int e_pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
 /* Blocks without gaps come in pieces of 16 bytes, if the caller's arrays are aligned so; not where lanes would then read their rows from the
  * same banks. */
-TRIFOLD_DEVICE constexpr bool has_no_gaps(trifold_int pitch, trifold_int stage, trifold_int member) {
-    return block_size == padded && pitch == padded && stage % vector_width == 0 && member % vector_width == 0;
-}
-constexpr bool comes_in_pieces = has_no_gaps(d_pitch, TRIFOLD_D_STAGE, TRIFOLD_D_MEMBER) && has_no_gaps(e_pitch, TRIFOLD_E_STAGE, TRIFOLD_E_MEMBER) &&
+template <trifold_int Pitch, trifold_int Stage, trifold_int Member>
+constexpr bool has_no_gaps = block_size == padded && Pitch == padded && Stage % vector_width == 0 && Member % vector_width == 0;
+constexpr bool comes_in_pieces = has_no_gaps<d_pitch, TRIFOLD_D_STAGE, TRIFOLD_D_MEMBER> && has_no_gaps<e_pitch, TRIFOLD_E_STAGE, TRIFOLD_E_MEMBER> &&
                           (TRIFOLD_D_ROW == 1 || padded / vector_width % 4 != 0);
 /* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
 constexpr int stage_leading = comes_in_pieces ? padded : padded | 1;

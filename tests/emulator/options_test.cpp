@@ -167,14 +167,14 @@ TEST_CASE("emulated: a failed row is found in every tile of a block") {
     }
 }
 
-TEST_CASE("emulated: pivots that are zero, infinite or NaN fail, tiny ones pass") {
+TEST_CASE("emulated: pivots that are zero, infinite or NaN, or whose reciprocals are, fail; other tiny ones pass") {
     const auto infinity = std::numeric_limits<double>::infinity();
-    for (const double pivot : {0.0, -1.0, infinity, std::nan(""), 1e-310, 1e300}) {
+    for (const double pivot : {0.0, -1.0, infinity, std::nan(""), 1e-310, 0x1p-1024, std::nextafter(0x1p-1024, 1.0), 1e-308, 1e300}) {
         CAPTURE(pivot);
         Case test({.block = 1, .horizon = 1}, "sequential", "fused", 1);
         test.user.d[0] = pivot;
         test.unit.run(Operation::factor, test.args());
-        const bool passes = pivot > 0 && pivot < infinity;
+        const bool passes = pivot > 0 && pivot < infinity && 1 / pivot < infinity;
         CHECK(test.status(0).block == (passes ? -1 : 0));
         if (passes) CHECK(test.log_determinant(0) == doctest::Approx(std::log(pivot)).epsilon(1e-14));
     }

@@ -110,6 +110,7 @@ TEST_CASE("Clang in process compiles for every architecture: registers, no spill
                              Case{"gfx942", 48, Precision::f32, 9, "dataflow"},
                              Case{"gfx1100", 32, Precision::f64, 8, "dataflow"},
                              Case{"gfx1201", 7, Precision::f32, 1, "dataflow"},
+                             Case{"gfx1100", 7, Precision::f32, 3, "team"},
                              Case{"gfx906", 100, Precision::f64, 1, "tile-dataflow"},
                              Case{"gfx90a", 100, Precision::f64, 3, "tile-dataflow"},
                              Case{"gfx942", 1024, Precision::f64, 1, "tile-dataflow"},
