@@ -926,6 +926,49 @@ INLINE void work_off(backlog* b, integer left, const int in_line) {
 
 enum { EARLY = FEW_STRIPS ? 2 : 0 }; /* pivots whose share of other work comes before the first, which waits for its sums */
 
+#if TRIFOLD_REAL_BYTES == 4
+typedef int real_bits;
+enum { MANTISSA_BITS = 23, BIAS = 127 };
+#else
+typedef long long real_bits;
+enum { MANTISSA_BITS = 52, BIAS = 1023 };
+#endif
+typedef real_bits bits __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES)));
+
+/* Whether squares of a tile's elements could leave the range: an element's square is at most the product of two entries of the diagonal. It is
+ * lost where it is too small beside that of a pivot, which is no smaller than a diagonal's entry times the unit roundoff. */
+INLINE int squares_leave(const int W, const vec* c) {
+    const real_bits low = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 450 : 38)) << MANTISSA_BITS, high = (real_bits)(BIAS + BIAS / 2 - 1) << MANTISSA_BITS;
+    vec entries = spread(1);
+    UNROLL for (int w = 0; w < W; ++w) entries[w] = c[w][w];
+    const bits diagonal = (bits)entries, outside = (diagonal < low) | (diagonal > high);
+    real_bits any = 0;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) any |= outside[lane];
+    return any != 0;
+}
+
+/* pivot_tile() without squares, for tiles of any size: every pivot is what the columns before it leave, a product later. */
+COLD void pivot_tile_apart(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
+    real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
+    vec c[LANES], diagonal = spread(1);
+    for (int w = 0; w < W; ++w) c[w] = load(l + w * LANES);
+    for (int k = 0; k < W; ++k) {
+        real d = c[k][k];
+        diagonal[k] = d;
+        d = floor > d ? floor : d;
+        const real inverse = 1 / d, root = square_root(d), scale = root * inverse;
+        const vec multiplier = c[k] * spread(inverse);
+        reciprocal[k] = scale;
+        store(unit + k * LANES, multiplier);
+        for (int w = k + 1; w < W; ++w) c[w] -= multiplier * spread(c[k][w]);
+        c[k] *= spread(scale);
+        c[k][k] = root;
+        store(l + k * LANES, c[k]);
+    }
+    store(raw + j, diagonal);
+    work_off(others, 0, 0);
+}
+
 /* Pivot k of a tile; gives the next one. */
 INLINE real pivot_step(const int W, const int k, real d, real floor, vec* c, vec* diagonal, real* reciprocal, real* unit, real* l) {
     (*diagonal)[k] = d;
@@ -934,7 +977,7 @@ INLINE real pivot_step(const int W, const int k, real d, real floor, vec* c, vec
     reciprocal[k] = scale;
     if (k + 1 < W) {
         const real next = c[k][k + 1];
-        d = c[k + 1][k + 1] - next * (next / d); /* its square could leave the range; and the division does not wait for the other */
+        d = c[k + 1][k + 1] - next * next * inverse;
     }
     const vec multiplier = c[k] * spread(inverse);
     store(unit + k * LANES, multiplier);
@@ -957,6 +1000,7 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     vec c[LANES], diagonal = spread(1); /* ones change no outcome where a block ends */
     if (EARLY) work_off(others, count * (unsigned)(W - EARLY) / (unsigned)W, IN_LINE);
     load_tile(1, W, c, l);
+    if (__builtin_expect(squares_leave(W, c), 0)) return pivot_tile_apart(W, factor, j, floor, raw, unit, others);
     real d = c[0][0];
     /* Not a loop: the compiler would copy the work in line to every turn of it before it finds most of them without any. LANES is in the
      * conditions because it is a constant when they are read, which W is not. */
@@ -1043,14 +1087,6 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
 
 /* ---- the test of the pivots and their logarithms ---- */
 
-#if TRIFOLD_REAL_BYTES == 4
-typedef int real_bits;
-enum { MANTISSA_BITS = 23, BIAS = 127 };
-#else
-typedef long long real_bits;
-enum { MANTISSA_BITS = 52, BIAS = 1023 };
-#endif
-typedef real_bits bits __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES)));
 #define MANTISSA (((real_bits)1 << MANTISSA_BITS) - 1)
 #define ONE ((real_bits)BIAS << MANTISSA_BITS)
 
