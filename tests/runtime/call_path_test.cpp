@@ -1,8 +1,10 @@
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <pthread.h>
+#include <trifold/trifold.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <new>
 #include <trifold/trifold.hpp>
@@ -72,6 +74,35 @@ TEST_CASE("what came of a call is told without an allocation") {
     const auto after = allocations.load();
     CHECK(after == before);
     CHECK((ok && outcome.ok() && determinant > 0 && quadratic > 0));
+}
+
+TEST_CASE("the C interface tells what came of a call without an allocation") {
+    trifold_spec spec;
+    trifold_spec_init(&spec, 2, 1);
+    trifold_plan* plan = nullptr;
+    trifold_solver* solver = nullptr;
+    REQUIRE(trifold_plan_create(&spec, "cpu", nullptr, &plan) == TRIFOLD_OK);
+    REQUIRE(trifold_solver_create(plan, nullptr, 0, &solver) == TRIFOLD_OK);
+    const double d[] = {4, 0, 1, 3}, b[] = {1, 2};
+    double x[2] = {}, determinant = 0, quadratic = 0;
+    trifold_outcome outcome{};
+    int codes = 0;
+    const auto ask = [&] {
+        codes |= trifold_factor_solve_f64(solver, d, nullptr, b, x, nullptr, nullptr);
+        codes |= trifold_check(solver);
+        codes |= trifold_outcomes(solver, &outcome, 1, nullptr);
+        codes |= trifold_log_determinant(solver, &determinant, 1, nullptr);
+        codes |= trifold_quadratic(solver, &quadratic, 1, nullptr);
+    };
+    ask();
+    const auto before = allocations.load();
+    ask();
+    const auto after = allocations.load();
+    CHECK(after == before);
+    CHECK(codes == TRIFOLD_OK);
+    CHECK((outcome.block == -1 && determinant == doctest::Approx(std::log(11.0)) && quadratic == doctest::Approx(15.0 / 11)));
+    trifold_solver_destroy(solver);
+    trifold_plan_destroy(plan);
 }
 
 TEST_CASE("calls allocate nothing and take no lock") {
