@@ -199,7 +199,7 @@ struct mpc_program {
     const trifold_level* levels;
     const launch* launches; /* operation after operation */
     const region* zeroed;
-    int first[MPC_OPERATIONS + 1];               /* launch of each operation; where the next begins there, it was not exported */
+    int first[MPC_OPERATIONS + 1];                       /* launch of each operation; where the next begins there, it was not exported */
     size_t outcomes, log_determinant, quadratic, ranges; /* offsets in the workspace */
 };
 
@@ -567,7 +567,8 @@ static void check_ranges(mpc_solver* solver, mpc_status* status, mpc_stream stre
     long long first, k;
     for (first = 0; first < solver->factored && status->code == MPC_OK; first += PIECE) {
         const long long count = piece_from(solver, first);
-        status->code = checked(solver, read_back(ranges, mpc_ranges(solver) + first, (size_t)count * sizeof *ranges, stream), "copy the ranges");
+        status->code =
+            checked(solver, read_back(ranges, mpc_ranges(solver) + first, (size_t)count * sizeof *ranges, stream), "copy the ranges");
         for (k = 0; k < count && status->code == MPC_OK; ++k) {
             if ((solver->solved && ranges[k].solution == 1) || (solver->inverted && ranges[k].inverse == 1)) {
                 status->code = MPC_OUT_OF_RANGE;

@@ -43,7 +43,7 @@ typedef CUDA_KERNEL_NODE_PARAMS mpc_node_parameters;
 /* The outcome of a call; the first ones are numbered as in Trifold's C99 exports. */
 typedef enum {
     MPC_OK = 0,
-    /* A is not positive definite: a pivot is not in (0, largest finite], or its reciprocal is infinite. So end NaN and infinity in D or E too. */
+    /* A is not positive definite: a pivot or its reciprocal is not in (0, largest finite]. So end NaN and infinity in D or E too. */
     MPC_NOT_POSITIVE_DEFINITE = 1,
     /* X or the inverse of a system has left the range of the precision: it holds infinities or NaN. So end NaN and infinity in B too. */
     MPC_OUT_OF_RANGE = 2,
@@ -119,7 +119,7 @@ typedef struct {
 typedef struct {
     const struct mpc_program* program; /* for the device's architecture; null: not created */
     char* workspace;
-    long long factored; /* systems that have been factored */
+    long long factored;   /* systems that have been factored */
     int solved, inverted; /* whether there are X and the inverse of the last factor */
     mpc_module module;
     mpc_function function[MPC_KERNELS];
@@ -168,8 +168,8 @@ mpc_code mpc_inverse(mpc_solver* solver, mpc_real* diagonal, mpc_real* coupling,
 mpc_status mpc_check(mpc_solver* solver, mpc_stream stream);
 
 /* In device memory, inside the workspace, written by every factorization: the outcome [batch] and log det A [batch]; by every forward
- * sweep and solve: b' A^-1 b [batch][m], NaN where it is too large or too small for a double; by every backward sweep, solve and inverse: its range
- * [batch]. Null if the solver was not created. */
+ * sweep and solve: b' A^-1 b [batch][m], NaN where it is too large or too small for a double; by every backward sweep, solve and inverse:
+ * its range [batch]. Null if the solver was not created. */
 const mpc_outcome* mpc_outcomes(const mpc_solver* solver);
 const mpc_range* mpc_ranges(const mpc_solver* solver);
 const double* mpc_log_determinant(const mpc_solver* solver);

@@ -76,7 +76,7 @@ Json bytes_json(const GpuExport& project) {
             {"b", vector},
             {"x", vector},
             {"workspace", project.workspace_bytes()},
-            {"host_stack_at_most", project.backend() == Backend::hip ? 8192 : 4096}};
+            {"host_stack_at_most", project.backend() == Backend::hip ? 8192 : 4608}};
 }
 
 }  // namespace

@@ -60,20 +60,20 @@ INLINE int squares_leave(const int W, const vec* c) {
 /* pivot_tile() without squares, for tiles of any size: every pivot is what the columns before it leave, a product later. */
 COLD void pivot_tile_apart(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
     real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
-    vec c[LANES], diagonal = spread(1);
-    for (int w = 0; w < W; ++w) c[w] = load(l + w * LANES);
+    vec diagonal = spread(1);
     for (int k = 0; k < W; ++k) {
-        real d = c[k][k];
+        vec column = load(l + k * LANES);
+        real d = column[k];
         diagonal[k] = d;
         d = floor > d ? floor : d;
         const real inverse = 1 / d, root = square_root(d), scale = root * inverse;
-        const vec multiplier = c[k] * spread(inverse);
+        const vec multiplier = column * spread(inverse);
         reciprocal[k] = scale;
         store(unit + k * LANES, multiplier);
-        for (int w = k + 1; w < W; ++w) c[w] -= multiplier * spread(c[k][w]);
-        c[k] *= spread(scale);
-        c[k][k] = root;
-        store(l + k * LANES, c[k]);
+        for (int w = k + 1; w < W; ++w) store(l + w * LANES, load(l + w * LANES) - multiplier * spread(column[w]));
+        column *= spread(scale);
+        column[k] = root;
+        store(l + k * LANES, column);
     }
     store(raw + j, diagonal);
     work_off(others, 0, 0);
@@ -199,6 +199,7 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
 
 #define MANTISSA (((real_bits)1 << MANTISSA_BITS) - 1)
 #define ONE ((real_bits)BIAS << MANTISSA_BITS)
+#define TINY ((real)(sizeof(real) == 8 ? 0x1p-1000 : 0x1p-100))
 
 /* Raised pivots as they were used. Returns how many there are. */
 COLD int raise_pivots(real* raw, real floor) {
@@ -245,15 +246,26 @@ INLINE scaled normalized(double mantissa, integer exponent) {
     return (scaled){u.value, exponent};
 }
 
+/* Subnormals have no exponent of their own. Those near them are multiplied by 2^60, one by one: large ones would overflow. */
+COLD void lift_tiny(vec* d, bits* exponents) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if ((*d)[lane] < TINY) {
+            __asm__ volatile(""); /* else compilers multiply first and choose afterwards */
+            (*d)[lane] *= (real)0x1p60;
+            (*exponents)[lane] -= 60;
+        }
+}
+
 INLINE scaled times_pivots(scaled product, const real* raw) {
     vec mantissas = spread(1);
     bits exponents = {};
     for (int v = 0; v < VECTORS; ++v) {
         vec d = load(raw + v * LANES);
-        const bits tiny = d < spread((real)(sizeof(real) == 8 ? 0x1p-1000 : 0x1p-100));
-        const vec alone = (vec)(((bits)d & tiny) | ((bits)spread(1) & ~tiny)); /* the others would overflow */
-        d = (vec)(((bits)d & ~tiny) | ((bits)(alone * spread((real)0x1p60)) & tiny)); /* subnormals have no exponent of their own */
-        exponents += ((bits)d >> MANTISSA_BITS) - BIAS - (tiny & 60);
+        const bits tiny = d < spread(TINY);
+        real_bits any = 0;
+        UNROLL for (int lane = 0; lane < LANES; ++lane) any |= tiny[lane];
+        if (__builtin_expect(any != 0, 0)) lift_tiny(&d, &exponents);
+        exponents += ((bits)d >> MANTISSA_BITS) - BIAS;
         mantissas *= (vec)(((bits)d & MANTISSA) | ONE);
         if (v % 32 == 31) { /* they are below 2^32, so their product over the lanes is finite */
             exponents += 32;

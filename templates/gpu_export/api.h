@@ -1,7 +1,7 @@
 /* The outcome of a call; the first ones are numbered as in Trifold's C99 exports. */
 typedef enum {
     BTD_OK = 0,
-    /* A is not positive definite: a pivot is not in (0, largest finite], or its reciprocal is infinite. So end NaN and infinity in D or E too. */
+    /* A is not positive definite: a pivot or its reciprocal is not in (0, largest finite]. So end NaN and infinity in D or E too. */
     BTD_NOT_POSITIVE_DEFINITE = 1,
     /* X or the inverse of a system has left the range of the precision: it holds infinities or NaN. So end NaN and infinity in B too. */
     BTD_OUT_OF_RANGE = 2,
@@ -77,7 +77,7 @@ typedef struct {
 typedef struct {
     const struct btd_program* program; /* for the device's architecture; null: not created */
     char* workspace;
-    long long factored; /* systems that have been factored */
+    long long factored;   /* systems that have been factored */
     int solved, inverted; /* whether there are X and the inverse of the last factor */
     btd_module module;
     btd_function function[BTD_KERNELS];
@@ -126,8 +126,8 @@ btd_code btd_inverse(btd_solver* solver, btd_real* diagonal, btd_real* coupling,
 btd_status btd_check(btd_solver* solver, btd_stream stream);
 
 /* In device memory, inside the workspace, written by every factorization: the outcome [batch] and log det A [batch]; by every forward
- * sweep and solve: b' A^-1 b [batch][m], NaN where it is too large or too small for a double; by every backward sweep, solve and inverse: its range
- * [batch]. Null if the solver was not created. */
+ * sweep and solve: b' A^-1 b [batch][m], NaN where it is too large or too small for a double; by every backward sweep, solve and inverse:
+ * its range [batch]. Null if the solver was not created. */
 const btd_outcome* btd_outcomes(const btd_solver* solver);
 const btd_range* btd_ranges(const btd_solver* solver);
 const double* btd_log_determinant(const btd_solver* solver);

@@ -324,7 +324,8 @@ static void check_ranges(btd_solver* solver, btd_status* status, btd_stream stre
     long long first, k;
     for (first = 0; first < solver->factored && status->code == BTD_OK; first += PIECE) {
         const long long count = piece_from(solver, first);
-        status->code = checked(solver, read_back(ranges, btd_ranges(solver) + first, (size_t)count * sizeof *ranges, stream), "copy the ranges");
+        status->code =
+            checked(solver, read_back(ranges, btd_ranges(solver) + first, (size_t)count * sizeof *ranges, stream), "copy the ranges");
         for (k = 0; k < count && status->code == BTD_OK; ++k) {
             if ((solver->solved && ranges[k].solution == 1) || (solver->inverted && ranges[k].inverse == 1)) {
                 status->code = BTD_OUT_OF_RANGE;

@@ -29,6 +29,6 @@ struct btd_program {
     const trifold_level* levels;
     const launch* launches; /* operation after operation */
     const region* zeroed;
-    int first[BTD_OPERATIONS + 1];               /* launch of each operation; where the next begins there, it was not exported */
+    int first[BTD_OPERATIONS + 1];                       /* launch of each operation; where the next begins there, it was not exported */
     size_t outcomes, log_determinant, quadratic, ranges; /* offsets in the workspace */
 };

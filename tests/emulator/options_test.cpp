@@ -167,7 +167,7 @@ TEST_CASE("emulated: a failed row is found in every tile of a block") {
     }
 }
 
-TEST_CASE("emulated: pivots that are zero, infinite or NaN, or whose reciprocals are, fail; other tiny ones pass") {
+TEST_CASE("emulated: pivots that are zero, infinite or NaN, or whose reciprocals are, fail, and other tiny ones pass") {
     const auto infinity = std::numeric_limits<double>::infinity();
     for (const double pivot : {0.0, -1.0, infinity, std::nan(""), 1e-310, 0x1p-1024, std::nextafter(0x1p-1024, 1.0), 1e-308, 1e300}) {
         CAPTURE(pivot);

@@ -54,7 +54,7 @@ TEST_CASE(EXPORT_BACKEND " export: the solver needs the driver and the memory fu
             if (kind == 'T') CHECK(name.starts_with("btd_"));
             functions += kind == 'T' ? 1 : 0;
         }
-        CHECK(functions == 15);
+        CHECK(functions == 16);
     }
 }
 

@@ -113,6 +113,18 @@ TEST_CASE("sound data raises no exceptions of floating-point arithmetic") {
         const auto& [d, e, b] = problem.input;
         Solver solver(Plan(spec, Device::cpu(), {.schedule = schedule, .variant = variant}));
         std::vector<Real> diagonal(d.size()), coupling(std::max<std::size_t>(e.size(), 1));
+        // The first member at scale 1, at the top of the range and at its bottom; the others fill the vectors.
+        constexpr int far = sizeof(Real) == 8 ? 990 : 115;
+        const bool narrow = spec.precision == Precision::mixed;
+        for (const int exponent : narrow ? std::vector<int>{} : std::vector<int>{far, -2 * far, far}) {
+            scale(problem, 0, exponent, exponent);
+            std::feclearexcept(FE_ALL_EXCEPT);
+            solver.factor_solve(d.data(), e.data(), b.data(), problem.x.data());
+            solver.solve(b.data(), problem.x.data());
+            if (spec.operations.contains(Operation::inverse)) solver.selected_inverse(diagonal.data(), coupling.data());
+            CHECK(std::fetestexcept(raised) == 0);
+            CHECK(solver.ok());
+        }
         for (std::int64_t members = 1; members <= spec.batch; ++members) {
             std::feclearexcept(FE_ALL_EXCEPT);
             solver.factor_solve(d.data(), e.data(), b.data(), problem.x.data(), {}, {.members = members});
@@ -126,6 +138,8 @@ TEST_CASE("sound data raises no exceptions of floating-point arithmetic") {
     const auto all = all_operations();
     check({.block = 5, .horizon = 7, .rhs = 2, .batch = 17, .operations = all}, "multi-stage", "lanes", double{});
     check({.block = 6, .horizon = 5, .precision = Precision::f32, .batch = 33, .operations = all}, "sequential", "lanes", float{});
+    check({.block = 1, .horizon = 2, .precision = Precision::f32, .operations = all}, "twisted:2", "tile", float{});
+    check({.block = 3, .horizon = 4, .precision = Precision::f32, .operations = all}, "partitioned:2", "tile", float{});
     check({.block = 7, .horizon = 7, .operations = all}, "multi-stage", "tile", double{});
     check({.block = 33, .horizon = 4, .precision = Precision::f32, .rhs = 2, .operations = all}, "twisted:2", "tile", float{});
     check({.block = 5, .horizon = 6, .precision = Precision::mixed, .batch = 9}, "multi-stage", "auto", double{});
