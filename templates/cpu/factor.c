@@ -61,11 +61,12 @@ static void factor_chain(const trifold_args* args, const trifold_level* level, i
         }
         factor_front(&f, floor, raw);
         *floors_of(args, member, block) = __builtin_expect(args->pivot_floor > 0, 0) ? raise_pivots(raw, floor) : 0;
-        if (__builtin_expect(record_front(args, member, block, level->index, test_pivots(raw), fed_by_failed), 0)) {
+        const integer row = test_pivots(raw);
+        if (__builtin_expect(record_front(args, member, block, level->index, row, fed_by_failed), 0)) {
             fed_by_failed = 1;
             poison_front(&f);
         }
-        determinant = times_pivots(determinant, raw);
+        determinant = times_pivots(determinant, raw, row == SMALL);
         *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
         if (TRIFOLD_FILL && f.behind)
             subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind, LOWER);

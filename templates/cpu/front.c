@@ -212,22 +212,23 @@ COLD int raise_pivots(real* raw, real floor) {
     return raised;
 }
 
-/* First row whose pivot is not positive and finite with a finite reciprocal, or -1. As integers, those are what stands between the
- * largest number whose reciprocal is infinite, 2^-128 or 2^-1024, and infinity. */
+/* First row whose pivot is not positive and finite with a finite reciprocal; else SMALL where a pivot is below TINY, or -1. As integers,
+ * usual pivots are what stands between TINY and infinity. */
+enum { SMALL = -2 };
 INLINE integer test_pivots(const real* raw) {
-    const real_bits least = (real_bits)1 << (MANTISSA_BITS - 2);
+    const real_bits least = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 1000 : 100)) << MANTISSA_BITS;
     const bits infinity = (bits){} + ((real_bits)(2 * BIAS + 1) << MANTISSA_BITS);
     bits failed = {};
     for (int v = 0; v < VECTORS; ++v) {
         const bits d = (bits)load(raw + v * LANES);
-        failed |= (d <= least) | (d >= infinity);
+        failed |= (d < least) | (d >= infinity);
     }
     real_bits any = 0;
     UNROLL for (int lane = 0; lane < LANES; ++lane) any |= failed[lane];
     if (__builtin_expect(any == 0, 1)) return -1;
     for (integer k = 0; k < n; ++k)
         if (!(raw[k] > 0 && raw[k] <= LARGEST && 1 / raw[k] <= LARGEST)) return k;
-    return -1;
+    return SMALL;
 }
 
 /* A product of pivots, mantissa and exponent apart: one logarithm serves a chain. */
@@ -256,15 +257,12 @@ COLD void lift_tiny(vec* d, bits* exponents) {
         }
 }
 
-INLINE scaled times_pivots(scaled product, const real* raw) {
+INLINE scaled times_pivots(scaled product, const real* raw, int has_tiny) {
     vec mantissas = spread(1);
     bits exponents = {};
     for (int v = 0; v < VECTORS; ++v) {
         vec d = load(raw + v * LANES);
-        const bits tiny = d < spread(TINY);
-        real_bits any = 0;
-        UNROLL for (int lane = 0; lane < LANES; ++lane) any |= tiny[lane];
-        if (__builtin_expect(any != 0, 0)) lift_tiny(&d, &exponents);
+        if (__builtin_expect(has_tiny, 0)) lift_tiny(&d, &exponents);
         exponents += ((bits)d >> MANTISSA_BITS) - BIAS;
         mantissas *= (vec)(((bits)d & MANTISSA) | ONE);
         if (v % 32 == 31) { /* they are below 2^32, so their product over the lanes is finite */
