@@ -43,16 +43,32 @@
 #define TRIFOLD_OFFSET_POISON 4352LL
 #define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 4608LL
 #define TRIFOLD_OFFSET_BLOCK_QUADRATIC 4864LL
-#define TRIFOLD_OFFSET_TICKET 5120LL
-#define TRIFOLD_OFFSET_FLAG 5120LL
-#define TRIFOLD_OFFSET_MESSAGE 5120LL
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n4_f64_x8664v3_df574320
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n4_f64_x8664v3_df574320
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n4_f64_x8664v3_df574320
 #define TRIFOLD_KERNEL_BACKWARD btd_backward_n4_f64_x8664v3_df574320
 #define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n4_f64_x8664v3_df574320
 #define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n4_f64_x8664v3_df574320
+#define TRIFOLD_LANES 4
+#define TRIFOLD_LEADING 4
+#define TRIFOLD_INTERLEAVE 1
+#define TRIFOLD_WIDTH 4
+#define TRIFOLD_HALVES 0
+#define TRIFOLD_FEW_STRIPS 0
+#define TRIFOLD_FETCH_LINES 0
+#define TRIFOLD_FETCH_COLUMNS 4
+#define TRIFOLD_FILL 0
+#define TRIFOLD_FRONTS_HAVE_PRODUCTS 0
+#define TRIFOLD_LOW_1 0, 4, 2, 6
+#define TRIFOLD_HIGH_1 1, 5, 3, 7
+#define TRIFOLD_LOW_2 0, 1, 4, 5
+#define TRIFOLD_HIGH_2 2, 3, 6, 7
+#define TRIFOLD_SHIFT 4, 5, 6, 7
+#define TRIFOLD_SCRATCH_BYTES 256
+#define TRIFOLD_SIZEOF_ARGS 176
+#define TRIFOLD_SIZEOF_LEVEL 208
 
+/* ---- args.h ---- */
 /* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
  * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
 #ifndef TRIFOLD_ARGS_H
@@ -65,10 +81,14 @@ typedef struct {
     trifold_int first, stride, count, length, step;
 } trifold_run;
 
+/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
+ * a forward sweep have been claimed but need not be done. */
+typedef enum { trifold_after, trifold_beside_factor, trifold_beside_forward } trifold_start;
+
 /* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
  * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;             /* level number, from 0; where one launch has all levels: its Start, device/dataflow.cuh */
+    trifold_int index;             /* level number, from 0; or where one launch has all levels a trifold_start; or a round of refinement */
     trifold_int base, scale, size; /* remaining blocks */
     trifold_int next_base, next_scale, next_size; /* remaining blocks of the next level; next_size is 0 at the last one */
     trifold_int coupling, next_coupling;          /* first block of this and the next level's couplings in their buffer; level 0 reads E */
@@ -122,55 +142,117 @@ typedef struct {
 
 #endif
 
-#define TRIFOLD_LANES 4
-#define TRIFOLD_LEADING 4
-#define TRIFOLD_INTERLEAVE 1
-#define TRIFOLD_WIDTH 4
-#define TRIFOLD_HALVES 0
-#define TRIFOLD_FETCH_LINES 0
-#define TRIFOLD_FETCH_COLUMNS 4
-#define TRIFOLD_FILL 0
-#define TRIFOLD_FRONTS_HAVE_PRODUCTS 0
-#define TRIFOLD_SCRATCH_BYTES 256
-#define TRIFOLD_SIZEOF_ARGS 176
-#define TRIFOLD_SIZEOF_LEVEL 208
-#define TRIFOLD_LOW_1 0, 4, 2, 6
-#define TRIFOLD_HIGH_1 1, 5, 3, 7
-#define TRIFOLD_LOW_2 0, 1, 4, 5
-#define TRIFOLD_HIGH_2 2, 3, 6, 7
-#define TRIFOLD_SHIFT 4, 5, 6, 7
+/* ---- cpu/tridiagonal/constants.c ---- */
+/* What every CPU kernel is told. A variant's own constants stand in its folder. Nothing outside files of constants reads the generator's
+ * macros, except names of kernels. These are macros too, since the preprocessor decides by some of them. */
 
+typedef TRIFOLD_REAL real;
+
+#define BLOCK TRIFOLD_BLOCK                 /* rows of a block, n */
+#define HORIZON TRIFOLD_HORIZON             /* blocks of a system, N */
+#define MEMBERS TRIFOLD_BATCH               /* systems that there is room for */
+#define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call, at most */
+#define REAL_BYTES TRIFOLD_REAL_BYTES       /* of an element */
+#define VECTOR_LANES TRIFOLD_LANES          /* elements of one `vec`, at most one vector register of the target */
+#define LEADING TRIFOLD_LEADING             /* rows of a stored block: those of a block, rounded up to whole vectors */
+#define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members stored element by element beside one another; 1: each member on its own */
+#define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* of each thread */
+
+/* Where element (r, c) of block i of member b stands in the caller's D: at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN. So in E. */
+#define D_ROW TRIFOLD_D_ROW
+#define D_COLUMN TRIFOLD_D_COLUMN
+#define D_STAGE TRIFOLD_D_STAGE
+#define D_MEMBER TRIFOLD_D_MEMBER
+#define E_ROW TRIFOLD_E_ROW
+#define E_COLUMN TRIFOLD_E_COLUMN
+#define E_STAGE TRIFOLD_E_STAGE
+#define E_MEMBER TRIFOLD_E_MEMBER
+
+/* What level 0 leaves: block SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Each has slots that chains write their updates to. */
+#define SEPARATORS TRIFOLD_SEPARATORS
+#define SEPARATOR_BASE TRIFOLD_SEPARATOR_BASE
+#define SEPARATOR_SCALE TRIFOLD_SEPARATOR_SCALE
+#define COUPLINGS TRIFOLD_COUPLINGS /* of a member, at all levels above 0 */
+
+/* Elements of what the workspace holds for a block. */
+#define STORAGE_FACTOR TRIFOLD_STORAGE_FACTOR     /* L, and reciprocals of its diagonal */
+#define STORAGE_PANEL TRIFOLD_STORAGE_PANEL       /* R or G */
+#define STORAGE_UPDATE TRIFOLD_STORAGE_UPDATE     /* what chains add to a separator */
+#define STORAGE_COUPLING TRIFOLD_STORAGE_COUPLING /* A(higher position, lower position) */
+#define STORAGE_VECTOR TRIFOLD_STORAGE_VECTOR     /* all right-hand sides of a block */
+
+/* Where the workspace holds it, in bytes from its start. */
+#define OFFSET_FACTOR TRIFOLD_OFFSET_FACTOR
+#define OFFSET_NEXT TRIFOLD_OFFSET_NEXT                         /* R */
+#define OFFSET_BEHIND TRIFOLD_OFFSET_BEHIND                     /* G */
+#define OFFSET_UPDATE TRIFOLD_OFFSET_UPDATE                     /* slots of separators */
+#define OFFSET_RHS_UPDATE TRIFOLD_OFFSET_RHS_UPDATE             /* slots of separators */
+#define OFFSET_COUPLING TRIFOLD_OFFSET_COUPLING                 /* above level 0 */
+#define OFFSET_INVERSE_COUPLING TRIFOLD_OFFSET_INVERSE_COUPLING /* the inverse's, above level 0 */
+#define OFFSET_FAILURE TRIFOLD_OFFSET_FAILURE                   /* of each block: its verdict */
+#define OFFSET_FLOORS TRIFOLD_OFFSET_FLOORS                     /* of each block: pivots raised to the floor */
+#define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* of each slot: whether what fed it had failed */
+#define OFFSET_BLOCK_LOG_DETERMINANT TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT
+#define OFFSET_BLOCK_QUADRATIC TRIFOLD_OFFSET_BLOCK_QUADRATIC
+#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS                     /* of each member, as all below */
+#define OFFSET_LOG_DETERMINANT TRIFOLD_OFFSET_LOG_DETERMINANT
+#define OFFSET_QUADRATIC TRIFOLD_OFFSET_QUADRATIC
+#define OFFSET_RANGE TRIFOLD_OFFSET_RANGE
+
+/* Lists of lanes. LOW_LANES(w) takes, from every 2 w lanes of two vectors, the first w of each, and HIGH_LANES(w) the last w. */
+#define LOW_LANES(w) TRIFOLD_LOW_##w
+#define HIGH_LANES(w) TRIFOLD_HIGH_##w
+
+_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL, "host and kernel disagree on args.h");
+
+/* ---- cpu/tridiagonal/tile/constants.c ---- */
+/* What variant "tile" is told. */
+
+#define TILE_WIDTH TRIFOLD_WIDTH                          /* columns of a register tile */
+#define HALF_VECTORS TRIFOLD_HALVES                       /* 1: the processor carries out a vector in two halves */
+#define MOST_FEW_STRIPS TRIFOLD_FEW_STRIPS                /* blocks of up to so many strips are treated strip by strip; 0: none; measured */
+#define FETCHED_LINES TRIFOLD_FETCH_LINES                 /* lines of the next front that are fetched at a time; 0: none */
+#define FETCH_COLUMNS TRIFOLD_FETCH_COLUMNS               /* columns of products between two fetches */
+#define HAS_FILL TRIFOLD_FILL                             /* 1: some chain has a neighbour behind, so that its fronts have a G */
+#define FRONTS_HAVE_PRODUCTS TRIFOLD_FRONTS_HAVE_PRODUCTS /* 1: each front has products of its own, not just the last of a chain */
+
+/* Lanes of a vector that ends at a column's last row, then of zeros: the last rows of a column, padded. */
+#define LAST_LANES TRIFOLD_SHIFT
+
+/* ---- cpu/tridiagonal/common.c ---- */
 /* What every CPU kernel shares: types, geometry of chains, addresses in the workspace, loads of D and E, failures.
  *
- * GNU C with vector extensions, no headers. Constants come as TRIFOLD_* macros from the generator:
- *   TRIFOLD_LANES       elements of one `vec`, at most one vector register of the target
- *   TRIFOLD_LEADING     rows of a stored block: the block size rounded up to lanes
- *   TRIFOLD_INTERLEAVE  members stored element by element beside one another (1: each member on its own)
+ * GNU C with vector extensions, no headers.
  *
  * What the workspace holds for a block; how the elements of a stored block lie is the variant's choice.
  *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
  *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
- *   behind    G = A(behind, i) L^-T, likewise
+ *   behind    G = A(behind, i) L^-T: column k holds the rows of the block behind at pivot column k
  *   update    what chains add to a separator;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
  */
-typedef TRIFOLD_REAL real;
+
 typedef trifold_int integer;
 
-enum { n = TRIFOLD_BLOCK, LD = TRIFOLD_LEADING, LANES = TRIFOLD_LANES, INTERLEAVE = TRIFOLD_INTERLEAVE };
+enum { n = BLOCK, LD = LEADING, LANES = VECTOR_LANES, INTERLEAVE = GROUP_MEMBERS };
 
-typedef real vec __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES)));
-/* The same without an alignment promise, for the user's arrays; may alias reals. */
-typedef real loose __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES), aligned(TRIFOLD_REAL_BYTES), may_alias));
+typedef real vec __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
+/* A vector in the user's arrays, which are aligned to elements only; it may alias reals. */
+typedef real loose __attribute__((vector_size(VECTOR_LANES * REAL_BYTES), aligned(REAL_BYTES), may_alias));
 
 #define INLINE static inline __attribute__((always_inline, unused))
 #define NOINLINE static __attribute__((noinline, unused))
+/* What a kernel consists of; a unit without that kernel does not call it. */
+#define KERNEL_PART static __attribute__((unused))
+/* A Program's kernels are those whose name the generator defines. They are static in a unit that calls them itself. */
+#ifdef TRIFOLD_STATIC_KERNELS
+#define KERNEL static __attribute__((unused)) void
+#else
+#define KERNEL void
+#endif
 /* Off the main path: small code, sooner compiled. */
 #define COLD static __attribute__((noinline, cold, unused))
 
-_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL,
-               "host and kernel disagree on args.h");
-
-#if TRIFOLD_REAL_BYTES == 4
+#if REAL_BYTES == 4
 #define LARGEST 3.40282346638528859811704183484516925e+38f
 INLINE real square_root(real x) { return __builtin_sqrtf(x); }
 #else
@@ -186,8 +268,8 @@ INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survive
 /* ---- lanes ---- */
 
 /* The generator lists the lanes: LOW_w takes, from every 2 w lanes of a and b, the first w of each; HIGH_w the last w. */
-#define LOW(w, a, b) __builtin_shufflevector(a, b, TRIFOLD_LOW_##w)
-#define HIGH(w, a, b) __builtin_shufflevector(a, b, TRIFOLD_HIGH_##w)
+#define LOW(w, a, b) __builtin_shufflevector(a, b, LOW_LANES(w))
+#define HIGH(w, a, b) __builtin_shufflevector(a, b, HIGH_LANES(w))
 #define UNROLL _Pragma("GCC unroll 16")
 #define ROLLED _Pragma("GCC unroll 1")
 
@@ -201,13 +283,13 @@ INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survive
 #define TRANSPOSE_STEP(v, w) TRANSPOSE_PART(v, w, LANES)
 #define SUM_STEP(v, w) UNROLL for (int i = 0; i < LANES; i += 2 * w) v[i] = LOW(w, v[i], v[i + w]) + HIGH(w, v[i], v[i + w]);
 
-#if TRIFOLD_LANES == 1
+#if VECTOR_LANES == 1
 #define STEPS(STEP, v)
-#elif TRIFOLD_LANES == 2
+#elif VECTOR_LANES == 2
 #define STEPS(STEP, v) STEP(v, 1)
-#elif TRIFOLD_LANES == 4
+#elif VECTOR_LANES == 4
 #define STEPS(STEP, v) STEP(v, 1) STEP(v, 2)
-#elif TRIFOLD_LANES == 8
+#elif VECTOR_LANES == 8
 #define STEPS(STEP, v) STEP(v, 1) STEP(v, 2) STEP(v, 4)
 #else
 #define STEPS(STEP, v) STEP(v, 1) STEP(v, 2) STEP(v, 4) STEP(v, 8)
@@ -248,47 +330,47 @@ INLINE int side_ahead(const chain* c) { return c->step > 0 ? 0 : 1; }
 INLINE int side_behind(const chain* c) { return c->step > 0 ? 1 : 0; }
 
 /* Whether a block that is left after level 0 has a neighbour there on that side, so that the slot has been written. */
-INLINE int has_slot(integer block, int side) { return side == 0 ? block > 0 : block + 1 < TRIFOLD_HORIZON; }
+INLINE int has_slot(integer block, int side) { return side == 0 ? block > 0 : block + 1 < HORIZON; }
 
 /* ---- addresses; `group` counts groups of INTERLEAVE members ---- */
 
 INLINE char* workspace_at(const trifold_args* args, integer offset) { return (char*)args->workspace + offset; }
 INLINE real* reals_at(const trifold_args* args, integer offset, integer index, integer storage) {
-    return (real*)__builtin_assume_aligned(workspace_at(args, offset) + index * storage * INTERLEAVE * TRIFOLD_REAL_BYTES, sizeof(vec));
+    return (real*)__builtin_assume_aligned(workspace_at(args, offset) + index * storage * INTERLEAVE * REAL_BYTES, sizeof(vec));
 }
 INLINE real* factor_of(const trifold_args* args, integer group, integer block) {
-    return reals_at(args, TRIFOLD_OFFSET_FACTOR, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_FACTOR);
+    return reals_at(args, OFFSET_FACTOR, group * HORIZON + block, STORAGE_FACTOR);
 }
 INLINE real* next_of(const trifold_args* args, integer group, integer block) {
-    return reals_at(args, TRIFOLD_OFFSET_NEXT, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_PANEL);
+    return reals_at(args, OFFSET_NEXT, group * HORIZON + block, STORAGE_PANEL);
 }
 INLINE real* behind_of(const trifold_args* args, integer group, integer block) {
-    return reals_at(args, TRIFOLD_OFFSET_BEHIND, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_PANEL);
+    return reals_at(args, OFFSET_BEHIND, group * HORIZON + block, STORAGE_PANEL);
 }
 /* Index of a separator's slot in update, rhs_update (by group) and poison (by member). */
 INLINE integer slot_index(integer side, integer members, integer member, integer block) {
-    return (side * members + member) * TRIFOLD_SEPARATORS + (block - TRIFOLD_SEPARATOR_BASE) / TRIFOLD_SEPARATOR_SCALE;
+    return (side * members + member) * SEPARATORS + (block - SEPARATOR_BASE) / SEPARATOR_SCALE;
 }
 INLINE real* update_of(const trifold_args* args, int side, integer group, integer block) {
-    return reals_at(args, TRIFOLD_OFFSET_UPDATE, slot_index(side, TRIFOLD_BATCH / INTERLEAVE, group, block), TRIFOLD_STORAGE_UPDATE);
+    return reals_at(args, OFFSET_UPDATE, slot_index(side, MEMBERS / INTERLEAVE, group, block), STORAGE_UPDATE);
 }
 INLINE real* rhs_update_of(const trifold_args* args, int side, integer group, integer block) {
-    return reals_at(args, TRIFOLD_OFFSET_RHS_UPDATE, slot_index(side, TRIFOLD_BATCH / INTERLEAVE, group, block), TRIFOLD_STORAGE_VECTOR);
+    return reals_at(args, OFFSET_RHS_UPDATE, slot_index(side, MEMBERS / INTERLEAVE, group, block), STORAGE_VECTOR);
 }
 /* `index` is level.coupling or level.next_coupling plus the smaller of the two positions in that level. */
 INLINE real* coupling_of(const trifold_args* args, integer group, integer index) {
-    return reals_at(args, TRIFOLD_OFFSET_COUPLING, group * TRIFOLD_COUPLINGS + index, TRIFOLD_STORAGE_COUPLING);
+    return reals_at(args, OFFSET_COUPLING, group * COUPLINGS + index, STORAGE_COUPLING);
 }
 INLINE real* inverse_coupling_of(const trifold_args* args, integer group, integer index) {
-    return reals_at(args, TRIFOLD_OFFSET_INVERSE_COUPLING, group * TRIFOLD_COUPLINGS + index, TRIFOLD_STORAGE_COUPLING);
+    return reals_at(args, OFFSET_INVERSE_COUPLING, group * COUPLINGS + index, STORAGE_COUPLING);
 }
 
 INLINE const real* d_of(const trifold_args* args, integer member, integer block) {
-    return (const real*)args->d + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+    return (const real*)args->d + member * D_MEMBER + block * D_STAGE;
 }
 /* A(block + 1, block) */
 INLINE const real* e_of(const trifold_args* args, integer member, integer block) {
-    return (const real*)args->e + member * TRIFOLD_E_MEMBER + block * TRIFOLD_E_STAGE;
+    return (const real*)args->e + member * E_MEMBER + block * E_STAGE;
 }
 INLINE const real* b_of(const trifold_args* args, integer member, integer block) {
     return (const real*)args->b + member * args->b_strides.member + block * args->b_strides.stage;
@@ -299,22 +381,22 @@ INLINE real* x_of(const trifold_args* args, integer member, integer block) {
 
 /* Blocks of the selected inverse in the caller's arrays: (block, block) and (block + 1, block). */
 INLINE real* inverse_diagonal_of(const trifold_args* args, integer member, integer block) {
-    return (real*)args->inverse_diagonal + (member * TRIFOLD_HORIZON + block) * n * n;
+    return (real*)args->inverse_diagonal + (member * HORIZON + block) * n * n;
 }
 INLINE real* inverse_neighbour_of(const trifold_args* args, integer member, integer block) {
-    return (real*)args->inverse_coupling + (member * (TRIFOLD_HORIZON - 1) + block) * n * n;
+    return (real*)args->inverse_coupling + (member * (HORIZON - 1) + block) * n * n;
 }
 
 /* What is added to entry `row` of the diagonal of D where it is loaded. */
 INLINE real diagonal_term(const trifold_args* args, integer member, integer block, integer row) {
     real sum = 0;
-    if (args->diagonal) sum += ((const real*)args->diagonal)[(member * TRIFOLD_HORIZON + block) * n + row];
+    if (args->diagonal) sum += ((const real*)args->diagonal)[(member * HORIZON + block) * n + row];
     if (args->shift) sum += ((const real*)args->shift)[member];
     return sum;
 }
 
 /* Right-hand sides of this call: known where the Spec has one, which spares loops that the compiler would prepare for more. */
-INLINE integer columns_of(const trifold_args* args) { return TRIFOLD_RHS == 1 ? 1 : args->columns; }
+INLINE integer columns_of(const trifold_args* args) { return MOST_COLUMNS == 1 ? 1 : args->columns; }
 
 INLINE int is_active(const trifold_args* args, integer member) { return !args->active || args->active[member] != 0; }
 
@@ -331,24 +413,24 @@ COLD double tiny_square(double sum, const real* y, integer count) {
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
 #define FED_BY_FAILED (SOUND - 1)  /* of one whose inputs had failed already */
 
-INLINE integer front_index(integer member, integer block) { return member * TRIFOLD_HORIZON + block; }
+INLINE integer front_index(integer member, integer block) { return member * HORIZON + block; }
 INLINE integer* failure_of(const trifold_args* args, integer member, integer block) {
-    return (integer*)workspace_at(args, TRIFOLD_OFFSET_FAILURE) + front_index(member, block);
+    return (integer*)workspace_at(args, OFFSET_FAILURE) + front_index(member, block);
 }
 INLINE int* floors_of(const trifold_args* args, integer member, integer block) {
-    return (int*)workspace_at(args, TRIFOLD_OFFSET_FLOORS) + front_index(member, block);
+    return (int*)workspace_at(args, OFFSET_FLOORS) + front_index(member, block);
 }
 INLINE int* poison_of(const trifold_args* args, int side, integer member, integer block) {
-    return (int*)workspace_at(args, TRIFOLD_OFFSET_POISON) + slot_index(side, TRIFOLD_BATCH, member, block);
+    return (int*)workspace_at(args, OFFSET_POISON) + slot_index(side, MEMBERS, member, block);
 }
 INLINE double* block_log_determinant_of(const trifold_args* args, integer member, integer block) {
-    return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
+    return (double*)workspace_at(args, OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
 }
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
-    return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * TRIFOLD_RHS;
+    return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * MOST_COLUMNS;
 }
 
-INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, TRIFOLD_OFFSET_RANGE) + member; }
+INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, OFFSET_RANGE) + member; }
 /* Chains of one member may end side by side, and all say the same. */
 INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
 /* The last level has one chain, with which what goes down the levels begins. */
@@ -371,13 +453,14 @@ INLINE int record_front(const trifold_args* args, integer member, integer block,
     if (fed_by_failed)
         failure = FED_BY_FAILED;
     else if (row >= 0)
-        failure = (level * TRIFOLD_HORIZON + block) * n + row;
+        failure = (level * HORIZON + block) * n + row;
     *failure_of(args, member, block) = failure;
     return failure != SOUND;
 }
 
-/* What the next front of a chain reads and writes is fetched while this one is worked on: TRIFOLD_FETCH_LINES lines every
- * TRIFOLD_FETCH_COLUMNS columns of its products. All at once they would take the buffers that the products' own operands wait for. */
+/* ---- cpu/tridiagonal/tile/fetch.c ---- */
+/* What the next front of a chain reads and writes is fetched while this one is worked on: FETCHED_LINES lines every
+ * FETCH_COLUMNS columns of its products. All at once they would take the buffers that the products' own operands wait for. */
 
 /* Memory in runs: the first of `length` reals at `start`, each later one `pitch` further on and `growth` longer. */
 typedef struct {
@@ -420,13 +503,14 @@ INLINE void fetch_line(stream* s, const int written) {
 
 /* Before column k of a product, a multiple of four. */
 INLINE void fetch(expected* next, integer k) {
-    if (TRIFOLD_FETCH_LINES == 0 || !next || k % TRIFOLD_FETCH_COLUMNS) return;
-    UNROLL for (int i = 0; i < TRIFOLD_FETCH_LINES; ++i) {
+    if (FETCHED_LINES == 0 || !next || k % FETCH_COLUMNS) return;
+    UNROLL for (int i = 0; i < FETCHED_LINES; ++i) {
         fetch_line(&next->reads, 0);
         fetch_line(&next->writes, 1);
     }
 }
 
+/* ---- cpu/tridiagonal/tile/tile.c ---- */
 /* Variant "tile": stored blocks and the register tiles that work on them.
  *
  * A stored block lies in strips of LANES rows, each strip column by column: element (r, c) stands at (r / LANES) STRIP + c LANES +
@@ -434,20 +518,21 @@ INLINE void fetch(expected* next, integer k) {
  * stands above the diagonal of L or of an update is left open.
  *
  * A register tile is H strips by W columns: the rows in vector lanes, the multipliers broadcast from memory. */
-enum { WIDTH = TRIFOLD_WIDTH, STRIP = n * LANES, VECTORS = LD / LANES, PIVOT_TAIL = n % LANES, TAIL = n % WIDTH };
-enum { SQUARE = TRIFOLD_WIDTH == TRIFOLD_LANES }; /* a column tile is as wide as a pivot tile */
+
+enum { WIDTH = TILE_WIDTH, STRIP = n * LANES, VECTORS = LD / LANES, PIVOT_TAIL = n % LANES, TAIL = n % WIDTH };
+enum { SQUARE = TILE_WIDTH == VECTOR_LANES }; /* a column tile is as wide as a pivot tile */
 
 INLINE vec load(const real* p) { return *(const vec*)p; }
 INLINE void store(real* p, vec x) { *(vec*)p = x; }
 
 INLINE integer at(integer row, integer column) { return row / LANES * STRIP + column * LANES + row % LANES; }
-/* The same where `row` starts a column tile; and the first column of its pivot tile. */
+/* Where element (row, column) stands if `row` starts a column tile. And the first column of the pivot tile that column j is in. */
 INLINE integer across(integer row, integer column) { return SQUARE ? row * n + column * LANES : at(row, column); }
 INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
 
-/* GCC reads a row anew for every multiplier unless it cannot know where the register's value is from; and it carries rows from one turn of
- * a loop to the next, in registers that there are not, unless it cannot know where a pointer points. Clang does neither. */
-#if defined(__clang__) || TRIFOLD_LANES * TRIFOLD_REAL_BYTES < 16
+/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. And it carries rows from one turn of a loop to the
+ * next, for which there are too few registers, unless FORGET hides where a pointer points. Clang does neither. */
+#if defined(__clang__) || VECTOR_LANES * REAL_BYTES < 16
 #define HOLD(row)
 #elif defined(__x86_64__)
 #define HOLD(row) __asm__("" : "+v"(row))
@@ -508,10 +593,10 @@ INLINE void store_tile(const int H, const int W, const vec* c, real* p) {
 
 /* How D and E (upwards) are read: 1 where rows are contiguous along a stored column, 2 where they are across it and tiles
  * are transposed in registers, 0 where blocks are first copied to where their factors go. */
-#if TRIFOLD_BLOCK >= TRIFOLD_LANES && TRIFOLD_D_ROW == 1 && TRIFOLD_E_ROW == 1
-enum { DIRECT = 1, D_LEADING = TRIFOLD_D_COLUMN, E_LEADING = TRIFOLD_E_COLUMN };
-#elif TRIFOLD_BLOCK >= TRIFOLD_LANES && TRIFOLD_D_COLUMN == 1 && TRIFOLD_E_COLUMN == 1 && TRIFOLD_WIDTH == TRIFOLD_LANES
-enum { DIRECT = 2, D_LEADING = TRIFOLD_D_ROW, E_LEADING = TRIFOLD_E_ROW };
+#if BLOCK >= VECTOR_LANES && D_ROW == 1 && E_ROW == 1
+enum { DIRECT = 1, D_LEADING = D_COLUMN, E_LEADING = E_COLUMN };
+#elif BLOCK >= VECTOR_LANES && D_COLUMN == 1 && E_COLUMN == 1 && TILE_WIDTH == VECTOR_LANES
+enum { DIRECT = 2, D_LEADING = D_ROW, E_LEADING = E_ROW };
 #else
 enum { DIRECT = 0, D_LEADING = 0, E_LEADING = 0 };
 #endif
@@ -521,7 +606,7 @@ enum { SPECIAL = DIRECT == 2 || (DIRECT == 1 && n % LANES != 0) };
 
 /* LANES reals of a column from `row` on, zeros below its last row, reading nothing beyond it. */
 INLINE vec load_rows(const real* column, integer row) {
-    if (n % LANES && row + LANES > n) return __builtin_shufflevector(*(const loose*)(column + n - LANES), (vec){}, TRIFOLD_SHIFT);
+    if (n % LANES && row + LANES > n) return __builtin_shufflevector(*(const loose*)(column + n - LANES), (vec){}, LAST_LANES);
     return *(const loose*)(column + row);
 }
 
@@ -600,7 +685,7 @@ INLINE void start_tile(const int H, const int W, vec* c, const panel* p, integer
 
 /* Blocks of few strips on a processor that carries out a vector in two halves: the columns of one strip keep its multipliers busy, and
  * what a tile starts from would come late, since other tiles last no longer than the second- and third-level caches take. */
-enum { FEW_STRIPS = TRIFOLD_HALVES && VECTORS <= 5 };
+enum { FEW_STRIPS = VECTORS <= MOST_FEW_STRIPS };
 
 /* What the tiles of the strips first .. end - 1 at column j start from, in the user's array; past its block's end, in the next block. */
 INLINE void fetch_start(const panel* p, integer first, integer end, integer j) {
@@ -643,7 +728,7 @@ typedef enum { WHOLE, OPEN, CLOSE } work;
 PANEL_TILE(1, WIDTH, tile_1)
 PANEL_TILE(2, WIDTH, tile_2)
 PANEL_TILE(3, WIDTH, tile_3)
-#if TRIFOLD_BLOCK % TRIFOLD_WIDTH
+#if BLOCK % TILE_WIDTH
 PANEL_TILE(1, TAIL, tail_1)
 PANEL_TILE(2, TAIL, tail_2)
 PANEL_TILE(3, TAIL, tail_3)
@@ -655,12 +740,12 @@ INLINE integer tile_height(integer strips) {
     return VECTORS >= 2 && strips >= 2 ? 2 : 1;
 }
 
-/* What nothing calls is not compiled, so these come first in conditions: compilers leave out what a constant rules out there.
+/* A tile that no call reaches is not compiled. So these constants come first in conditions: compilers leave out what a constant rules out there.
  * Three strips are closed at once only where the first tile of six or more has left them. Up to four whole strips, taken one by one, need
  * taller tiles only on the diagonal, if products end a chain and not each front. */
 enum {
     CLOSES_THREE = VECTORS >= 6,
-    ONE_BY_ONE = FEW_STRIPS && !TRIFOLD_FRONTS_HAVE_PRODUCTS && VECTORS <= 4 && n % LANES == 0
+    ONE_BY_ONE = FEW_STRIPS && !FRONTS_HAVE_PRODUCTS && VECTORS <= 4 && n % LANES == 0
 };
 
 #define TILE(NAME, OPENS, CLOSES)                 \
@@ -690,7 +775,7 @@ INLINE void panel_tiles(const panel* p, integer strip, integer height, integer j
     }
     const integer end = j + LANES;
     for (; j < end && j + WIDTH <= n; j += WIDTH) TILE_OF_HEIGHT(tile_);
-#if TRIFOLD_BLOCK % TRIFOLD_WIDTH
+#if BLOCK % TILE_WIDTH
     if (j < end && j < n) TILE_OF_HEIGHT(tail_);
 #endif
 }
@@ -715,9 +800,129 @@ NOINLINE void subtract_product(real* target, int add, const real* a, const real*
     for (integer v = 0; v < VECTORS; ++v) panel_strips(&p, shape & LOWER ? v : 0, VECTORS, v * LANES, WHOLE);
 }
 
-/* Variant "tile": the tiles that begin on the diagonal. Their later columns have the first half of their first strip above it, where nobody
- * looks; a processor that carries out a vector in two halves is spared that one. */
-#if TRIFOLD_HALVES
+/* ---- cpu/tridiagonal/tile/load.c ---- */
+/* Loads of D and of couplings into stored blocks, and of right-hand sides. */
+
+/* target = A with element (r, c) at r row + c column. With `lower`, what stands above the diagonal is left open: it may
+ * be loaded or not, and nothing uses it. */
+INLINE void load_block(real* target, const real* a, integer row, integer column, const int lower) {
+    for (integer r = 0; r < n; r += LANES) {
+        real* strip = target + at(r, 0);
+        const integer end = lower ? smaller(r + LANES, n) : n;
+        if (n >= LANES && row == 1) {
+            for (integer c = 0; c < end; ++c) store(strip + c * LANES, load_rows(a + c * column, r));
+        } else if (n >= LANES && column == 1) { /* transposed in registers; the last tile overlaps the one before it */
+            for (integer c = 0; c < end; c += LANES) {
+                const integer from = smaller(c, n - LANES);
+                vec v[LANES];
+                UNROLL for (int k = 0; k < LANES; ++k) {
+                    v[k] = (vec){};
+                    if (n % LANES == 0 || r + k < n) v[k] = *(const loose*)(a + (r + k) * row + from);
+                }
+                transpose(v);
+                UNROLL for (int k = 0; k < LANES; ++k) store(strip + (from + k) * LANES, v[k]);
+            }
+        } else {
+            for (integer c = 0; c < end; ++c)
+                for (integer k = 0; k < LANES; ++k) strip[c * LANES + k] = r + k < n ? a[(r + k) * row + c * column] : 0;
+        }
+    }
+}
+
+/* target = a stored block, transposed. */
+NOINLINE void load_transposed(real* target, const real* a) {
+    for (integer c = 0; c < n; ++c)
+        for (integer r = 0; r < LD; ++r) target[at(r, c)] = r < n ? a[at(c, r)] : 0;
+}
+
+/* D with what is added to its diagonal. */
+NOINLINE void load_diagonal_block(const trifold_args* args, integer member, integer block, real* target) {
+    load_block(target, d_of(args, member, block), D_ROW, D_COLUMN, 1);
+    if (!args->diagonal && !args->shift) return;
+    for (integer k = 0; k < n; ++k) target[at(k, k)] += diagonal_term(args, member, block, k);
+}
+
+/* Pivots below this are raised to it: a multiple of the largest entry of the diagonal with what is added to it. */
+INLINE real pivot_floor(const trifold_args* args, integer member, integer block) {
+    if (__builtin_expect(!(args->pivot_floor > 0), 1)) return -(real)__builtin_inf();
+    const real* d = d_of(args, member, block);
+    real largest = 0;
+    for (integer k = 0; k < n; ++k) {
+        const real entry = d[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k);
+        if (k == 0 || entry > largest) largest = entry;
+    }
+    return (real)args->pivot_floor * largest;
+}
+
+/* The updates that the chains on both sides of a separator have left for it: minus the sum of their products. */
+NOINLINE void add_updates(const trifold_args* args, integer member, integer block, real* target) {
+    for (int side = 0; side < 2; ++side) {
+        if (!has_slot(block, side)) continue;
+        const real* update = update_of(args, side, member, block);
+        for (integer r = 0; r < LD; r += LANES)
+            for (integer i = at(r, 0); i < at(r, smaller(r + LANES, n)); i += LANES) store(target + i, load(target + i) + load(update + i));
+    }
+}
+
+/* A(row position, column position) of two neighbours among the blocks that remain. */
+NOINLINE void load_coupling(const trifold_args* args, const trifold_level* level, integer member, integer rows, integer columns,
+                            real* target) {
+    const integer low = smaller(rows, columns);
+    const int transposed = rows < columns;
+    if (level->index > 0) {
+        const real* a = coupling_of(args, member, level->coupling + low);
+        if (transposed)
+            load_transposed(target, a);
+        else
+            for (integer i = 0; i < n * LD; i += LANES) store(target + i, load(a + i));
+        return;
+    }
+    const real* a = e_of(args, member, block_at(level, low));
+    if (transposed)
+        load_block(target, a, E_COLUMN, E_ROW, 0);
+    else
+        load_block(target, a, E_ROW, E_COLUMN, 0);
+}
+
+/* ---- right-hand sides: one column of LD reals each, rows n .. LD - 1 zero ---- */
+
+/* n contiguous reals; the last vector overlaps the one before it. */
+INLINE void copy_column(real* to, const real* from) {
+    if (n < LANES) {
+        for (integer r = 0; r < n; ++r) to[r] = from[r];
+        return;
+    }
+    const vec last = *(const loose*)(from + n - LANES);
+    for (integer r = 0; r + LANES <= n; r += LANES) *(loose*)(to + r) = *(const loose*)(from + r);
+    if (n % LANES) *(loose*)(to + n - LANES) = last;
+}
+
+INLINE void load_rhs(const real* b, const trifold_strides* strides, integer columns, real* target) {
+    for (integer c = 0; c < columns; ++c, target += LD) {
+        const real* from = b + c * strides->column;
+        if (LD > n) store(target + LD - LANES, (vec){});
+        if (strides->row == 1)
+            copy_column(target, from);
+        else
+            for (integer r = 0; r < n; ++r) target[r] = from[r * strides->row];
+    }
+}
+
+INLINE void store_rhs(const real* y, const trifold_strides* strides, integer columns, real* x) {
+    for (integer c = 0; c < columns; ++c, y += LD) {
+        real* to = x + c * strides->column;
+        if (strides->row == 1)
+            copy_column(to, y);
+        else
+            for (integer r = 0; r < n; ++r) to[r * strides->row] = y[r];
+    }
+}
+
+/* ---- cpu/tridiagonal/tile/diagonal.c ---- */
+/* Variant "tile": the tiles that begin on the diagonal. Their later columns have the first half of their first strip above the diagonal, where
+ * results are not used. A processor that carries out a vector in two halves can leave that half out. */
+
+#if HALF_VECTORS
 enum { HALF = WIDTH / 2 };
 typedef real half __attribute__((vector_size(sizeof(vec) / 2), may_alias));
 
@@ -762,7 +967,7 @@ NOINLINE void diagonal_3(const panel* p, integer strip) { diagonal_tile(3, p, st
 
 /* The pivot tile at strip v and the strips below it, `height` in all, left open. */
 INLINE void open_diagonal(const panel* p, integer v, integer height) {
-#if TRIFOLD_HALVES
+#if HALF_VECTORS
     if (n % LANES == 0 || (v + 1) * LANES <= n) {
         (VECTORS >= 3 && height == 3 ? diagonal_3 : VECTORS >= 2 && height == 2 ? diagonal_2 : diagonal_1)(p, v);
         return;
@@ -771,124 +976,36 @@ INLINE void open_diagonal(const panel* p, integer v, integer height) {
     panel_tiles(p, v, height, v * LANES, OPEN);
 }
 
-/* Loads of D and of couplings into stored blocks, and of right-hand sides. */
-
-/* target = A with element (r, c) at r row + c column. With `lower`, what stands above the diagonal is left open: it may
- * be loaded or not, and nothing uses it. */
-INLINE void load_block(real* target, const real* a, integer row, integer column, const int lower) {
-    for (integer r = 0; r < n; r += LANES) {
-        real* strip = target + at(r, 0);
-        const integer end = lower ? smaller(r + LANES, n) : n;
-        if (n >= LANES && row == 1) {
-            for (integer c = 0; c < end; ++c) store(strip + c * LANES, load_rows(a + c * column, r));
-        } else if (n >= LANES && column == 1) { /* transposed in registers; the last tile overlaps the one before it */
-            for (integer c = 0; c < end; c += LANES) {
-                const integer from = smaller(c, n - LANES);
-                vec v[LANES];
-                UNROLL for (int k = 0; k < LANES; ++k) {
-                    v[k] = (vec){};
-                    if (n % LANES == 0 || r + k < n) v[k] = *(const loose*)(a + (r + k) * row + from);
-                }
-                transpose(v);
-                UNROLL for (int k = 0; k < LANES; ++k) store(strip + (from + k) * LANES, v[k]);
-            }
-        } else {
-            for (integer c = 0; c < end; ++c)
-                for (integer k = 0; k < LANES; ++k) strip[c * LANES + k] = r + k < n ? a[(r + k) * row + c * column] : 0;
-        }
-    }
-}
-
-/* target = a stored block, transposed. */
-NOINLINE void load_transposed(real* target, const real* a) {
-    for (integer c = 0; c < n; ++c)
-        for (integer r = 0; r < LD; ++r) target[at(r, c)] = r < n ? a[at(c, r)] : 0;
-}
-
-/* D with what is added to its diagonal. */
-NOINLINE void load_diagonal_block(const trifold_args* args, integer member, integer block, real* target) {
-    load_block(target, d_of(args, member, block), TRIFOLD_D_ROW, TRIFOLD_D_COLUMN, 1);
-    if (!args->diagonal && !args->shift) return;
-    for (integer k = 0; k < n; ++k) target[at(k, k)] += diagonal_term(args, member, block, k);
-}
-
-/* Pivots below this are raised to it: a multiple of the largest entry of the diagonal with what is added to it. */
-INLINE real pivot_floor(const trifold_args* args, integer member, integer block) {
-    if (__builtin_expect(!(args->pivot_floor > 0), 1)) return -(real)__builtin_inf();
-    const real* d = d_of(args, member, block);
-    real largest = 0;
-    for (integer k = 0; k < n; ++k) {
-        const real entry = d[k * (TRIFOLD_D_ROW + TRIFOLD_D_COLUMN)] + diagonal_term(args, member, block, k);
-        if (k == 0 || entry > largest) largest = entry;
-    }
-    return (real)args->pivot_floor * largest;
-}
-
-/* The updates that the chains on both sides of a separator have left for it: minus the sum of their products. */
-NOINLINE void add_updates(const trifold_args* args, integer member, integer block, real* target) {
-    for (int side = 0; side < 2; ++side) {
-        if (!has_slot(block, side)) continue;
-        const real* update = update_of(args, side, member, block);
-        for (integer r = 0; r < LD; r += LANES)
-            for (integer i = at(r, 0); i < at(r, smaller(r + LANES, n)); i += LANES) store(target + i, load(target + i) + load(update + i));
-    }
-}
-
-/* A(row position, column position) of two neighbours among the blocks that remain. */
-NOINLINE void load_coupling(const trifold_args* args, const trifold_level* level, integer member, integer rows, integer columns,
-                            real* target) {
-    const integer low = smaller(rows, columns);
-    const int transposed = rows < columns;
-    if (level->index > 0) {
-        const real* a = coupling_of(args, member, level->coupling + low);
-        if (transposed)
-            load_transposed(target, a);
-        else
-            for (integer i = 0; i < n * LD; i += LANES) store(target + i, load(a + i));
-        return;
-    }
-    const real* a = e_of(args, member, block_at(level, low));
-    if (transposed)
-        load_block(target, a, TRIFOLD_E_COLUMN, TRIFOLD_E_ROW, 0);
-    else
-        load_block(target, a, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN, 0);
-}
-
-/* ---- right-hand sides: one column of LD reals each, rows n .. LD - 1 zero ---- */
-
-/* n contiguous reals; the last vector overlaps the one before it. */
-INLINE void copy_column(real* to, const real* from) {
-    if (n < LANES) {
-        for (integer r = 0; r < n; ++r) to[r] = from[r];
-        return;
-    }
-    const vec last = *(const loose*)(from + n - LANES);
-    for (integer r = 0; r + LANES <= n; r += LANES) *(loose*)(to + r) = *(const loose*)(from + r);
-    if (n % LANES) *(loose*)(to + n - LANES) = last;
-}
-
-INLINE void load_rhs(const real* b, const trifold_strides* strides, integer columns, real* target) {
-    for (integer c = 0; c < columns; ++c, target += LD) {
-        const real* from = b + c * strides->column;
-        if (LD > n) store(target + LD - LANES, (vec){});
-        if (strides->row == 1)
-            copy_column(target, from);
-        else
-            for (integer r = 0; r < n; ++r) target[r] = from[r * strides->row];
-    }
-}
-
-INLINE void store_rhs(const real* y, const trifold_strides* strides, integer columns, real* x) {
-    for (integer c = 0; c < columns; ++c, y += LD) {
-        real* to = x + c * strides->column;
-        if (strides->row == 1)
-            copy_column(to, y);
-        else
-            for (integer r = 0; r < n; ++r) to[r * strides->row] = y[r];
-    }
-}
-
-/* One front: its column tiles, the pivot test and the log determinant. */
+/* ---- cpu/tridiagonal/tile/front.c ---- */
+/* One front: its column tiles, the pivot test and the log determinant.
+ *
+ * Rows stand in strips of LANES, and columns go in tiles of as many; pivot tile v is where strip v meets column tile v. For six strips:
+ *
+ *                  v = 0   1   2   3   4   5
+ *      D  strip 0      P                           P   the pivots of a tile, in registers
+ *         strip 1      o   P                       o   opened with P before its pivots, closed after them
+ *         strip 2      o   o   P                   b   opened between the pivots of P, closed after them
+ *         strip 3      b   o   o   P               w   the whole tile at once, after the pivots of P
+ *         strip 4      b   w   w   o   P           k   the whole tile at once, between the pivots of tile k
+ *         strip 5      b   w   w   o   o   P       e   at the end
+ *      R and G         1   2   3   4   5   e
+ *
+ * To open a tile is to subtract the products that wait for no pivot of its columns; to close it is to solve with these. A chain of pivots is all
+ * latency, so the processor needs other work between them: that is the backlog.
+ *
+ * How the tiles are made follows from the processor, and from the size n of a block:
+ *
+ *      vectors                   LANES  WIDTH  SQUARE  HALF_VECTORS
+ *      32 bytes, 16 registers    f64 4      4       1             0
+ *                                f32 8      4       0             0
+ *      64 bytes, 32 registers    f64 8      8       1   1 on Zen 4
+ *                                f32 16     8       0             0
+ *
+ *      n > 5 LANES                                                  CLOSES_THREE   three strips can be closed at once
+ *      HALF_VECTORS and n <= 5 LANES                                FEW_STRIPS     the backlog takes strips one by one
+ *      and whole tiles, n <= 4 LANES, products end chains only      ONE_BY_ONE     so does everything but the diagonal
+ *      n % LANES, n % WIDTH                                         PIVOT_TAIL, TAIL   columns of the last pivot tile and register tile
+ */
 
 /* A front's blocks; null where it has no such neighbour. `previous_*` are those of the front before in the chain, whose Schur
  * update this front applies while it factors. */
@@ -926,14 +1043,14 @@ INLINE void work_off(backlog* b, integer left, const int in_line) {
 
 enum { EARLY = FEW_STRIPS ? 2 : 0 }; /* pivots whose share of other work comes before the first, which waits for its sums */
 
-#if TRIFOLD_REAL_BYTES == 4
+#if REAL_BYTES == 4
 typedef int real_bits;
 enum { MANTISSA_BITS = 23, BIAS = 127 };
 #else
 typedef long long real_bits;
 enum { MANTISSA_BITS = 52, BIAS = 1023 };
 #endif
-typedef real_bits bits __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES)));
+typedef real_bits bits __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
 
 /* Whether squares of a tile's elements could leave the range: an element's square is at most the product of two entries of the diagonal. It is
  * lost where it is too small beside that of a pivot, which is no smaller than a diagonal's entry times the unit roundoff. */
@@ -1028,17 +1145,17 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     NOINLINE void NAME(real* factor, integer j, real floor, real* raw, real* unit, backlog* others) { \
         pivot_tile(W, factor, j, floor, raw, unit, others);                                           \
     }
-#if TRIFOLD_BLOCK >= TRIFOLD_LANES
+#if BLOCK >= VECTOR_LANES
 PIVOT_TILE(LANES, pivot_whole)
 #endif
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
+#if BLOCK % VECTOR_LANES
 PIVOT_TILE(PIVOT_TAIL, pivot_tail)
 #endif
 
 INLINE void pivots(real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
-#if TRIFOLD_BLOCK % TRIFOLD_LANES == 0
+#if BLOCK % VECTOR_LANES == 0
     pivot_whole(factor, j, floor, raw, unit, others);
-#elif TRIFOLD_BLOCK < TRIFOLD_LANES
+#elif BLOCK < VECTOR_LANES
     pivot_tail(factor, j, floor, raw, unit, others);
 #else
     (j + LANES > n ? pivot_tail : pivot_whole)(factor, j, floor, raw, unit, others);
@@ -1064,7 +1181,7 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
                                     .factor = f->factor,
                                     .unit = unit,
                                     .next = f->expected};
-    if (TRIFOLD_FILL && f->behind)
+    if (HAS_FILL && f->behind)
         borders[border++] = (panel){.target = f->behind,
                                     .start = f->previous_behind ? zero() : stored(f->behind),
                                     .before = f->previous_behind,
@@ -1184,11 +1301,12 @@ NOINLINE void fill_not_a_number(real* target, integer count) {
 
 /* Whatever a failed front hands on is NaN, and so is all that follows from it. */
 static void poison_front(const front* f) {
-    fill_not_a_number(f->factor, TRIFOLD_STORAGE_FACTOR);
-    fill_not_a_number(f->next, TRIFOLD_STORAGE_PANEL);
-    fill_not_a_number(f->behind, TRIFOLD_STORAGE_PANEL);
+    fill_not_a_number(f->factor, STORAGE_FACTOR);
+    fill_not_a_number(f->next, STORAGE_PANEL);
+    fill_not_a_number(f->behind, STORAGE_PANEL);
 }
 
+/* ---- cpu/tridiagonal/tile/sweep.c ---- */
 /* Forward and backward sweeps, one right-hand side at a time. */
 
 INLINE void subtract_rhs_updates(const trifold_args* args, integer member, integer block, real* y) {
@@ -1235,7 +1353,7 @@ NOINLINE void forward_column(const real* factor, const real* previous_next, cons
         if (previous_next) c -= strip_times(previous_next + at(j, 0), previous_y, n);
         if (j > 0) c -= strip_times(factor + at(j, 0), y, j);
         const real *tile = factor + at(j, j), *reciprocal = factor + n * LD + j;
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
+#if BLOCK % VECTOR_LANES
         if (j + LANES > n) {
             forward_tile(PIVOT_TAIL, tile, reciprocal, c, y + j);
             return;
@@ -1279,14 +1397,14 @@ INLINE void backward_columns(const int W, integer j, const real* factor, const r
 
 NOINLINE void backward_column(const real* factor, const real* next, const real* behind, const real* x_next, const real* x_behind, real* x) {
     integer j = n / LANES * LANES;
-#if TRIFOLD_BLOCK % TRIFOLD_LANES
+#if BLOCK % VECTOR_LANES
     backward_columns(PIVOT_TAIL, j, factor, next, behind, x_next, x_behind, x);
 #endif
     while ((j -= LANES) >= 0) backward_columns(LANES, j, factor, next, behind, x_next, x_behind, x);
 }
 
 /* In f64, whatever the precision: squares have twice the exponents of their roots. */
-typedef double squares __attribute__((vector_size(TRIFOLD_LANES * 8)));
+typedef double squares __attribute__((vector_size(VECTOR_LANES * 8)));
 INLINE double sum_of_squares(const real* y) {
     squares sum = {};
     for (integer r = 0; r < LD; r += LANES) {
@@ -1316,9 +1434,9 @@ INLINE void update_rhs(real* slot, integer columns, const real* panel, const rea
 }
 
 /* One worker's room: the right-hand sides of two fronts and of the separator behind. */
-INLINE real* rhs_scratch(void* scratch, integer which) { return (real*)scratch + which * TRIFOLD_STORAGE_VECTOR; }
+INLINE real* rhs_scratch(void* scratch, integer which) { return (real*)scratch + which * STORAGE_VECTOR; }
 
-static void forward_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
+KERNEL_PART void forward_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
     const real* previous_next = 0;
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
@@ -1345,7 +1463,7 @@ INLINE int is_trouble(vec trouble) {
     return any;
 }
 
-static void backward_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
+KERNEL_PART void backward_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
     const integer columns = columns_of(args);
     real* x_behind = rhs_scratch(scratch, 2);
     vec trouble = {};
@@ -1367,6 +1485,7 @@ static void backward_chain(const trifold_args* args, const trifold_level* level,
     if (__builtin_expect(is_trouble(trouble), 0)) set_range(&range_of(args, member)->solution, 1);
 }
 
+/* ---- cpu/tridiagonal/tile/factor.c ---- */
 /* The factorization of a chain, with or without the right-hand sides riding along. */
 
 INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || level->index > 0; }
@@ -1375,7 +1494,7 @@ INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || 
 static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
     if (c->ahead < 0) return;
     subtract_product(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next, last->next, LOWER);
-    if (!TRIFOLD_FILL || c->behind < 0) return;
+    if (!HAS_FILL || c->behind < 0) return;
     const integer low = next_position(level, smaller(c->ahead, c->behind));
     real* coupling = coupling_of(args, member, level->next_coupling + low);
     const int upward = c->step > 0; /* stored as A(higher, lower) */
@@ -1400,19 +1519,19 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
 
 /* D, the coupling ahead, and what the front writes that is k-th in its chain; or nothing. */
 static expected* expect_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k, expected* next) {
-    if (TRIFOLD_FETCH_LINES == 0 || k >= c->length || level->index > 0) return 0;
+    if (FETCHED_LINES == 0 || k >= c->length || level->index > 0) return 0;
     const integer position = c->first + k * c->step, block = block_at(level, position), low = smaller(position, position + c->step);
-    const int d_by_columns = TRIFOLD_D_ROW == 1, growth = d_by_columns ? -1 : 1;
+    const int d_by_columns = D_ROW == 1, growth = d_by_columns ? -1 : 1;
     *next = (expected){0};
-    next->reads.first = (area){d_of(args, member, block), d_by_columns ? TRIFOLD_D_COLUMN + 1 : TRIFOLD_D_ROW, d_by_columns ? n : 1, growth, n};
+    next->reads.first = (area){d_of(args, member, block), d_by_columns ? D_COLUMN + 1 : D_ROW, d_by_columns ? n : 1, growth, n};
     next->writes.first = (area){factor_of(args, member, block), STRIP, LANES * LANES, LANES * LANES, VECTORS};
     if (k + 1 == c->length && c->ahead < 0) return next;
-    next->reads.second = (area){e_of(args, member, block_at(level, low)), TRIFOLD_E_ROW == 1 ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW, n, 0, n};
+    next->reads.second = (area){e_of(args, member, block_at(level, low)), E_ROW == 1 ? E_COLUMN : E_ROW, n, 0, n};
     next->writes.second = (area){next_of(args, member, block), 0, n * LD, 0, 1};
     return next;
 }
 
-static void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
+KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
                          void* scratch) {
     real raw[LD] __attribute__((aligned(64)));
     front f = {0};
@@ -1437,12 +1556,12 @@ static void factor_chain(const trifold_args* args, const trifold_level* level, i
         }
         determinant = times_pivots(determinant, raw, row == SMALL);
         *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
-        if (TRIFOLD_FILL && f.behind)
+        if (HAS_FILL && f.behind)
             subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind, LOWER);
         if (with_rhs) {
             real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);
             forward_front(args, level, member, block, f.previous_next, previous_y, y);
-            if (TRIFOLD_FILL && f.behind)
+            if (HAS_FILL && f.behind)
                 update_rhs(rhs_update_of(args, side_behind(c), member, block_at(level, c->behind)), columns_of(args), f.behind, y,
                            add_to_slot(level, k));
         }
@@ -1455,36 +1574,21 @@ static void factor_chain(const trifold_args* args, const trifold_level* level, i
     if (c->behind >= 0) mark_poison(args, side_behind(c), member, block_at(level, c->behind), level->index, fed_by_failed);
 }
 
-/* Entry points: a task is one chain of one member. */
-#define CHAIN_KERNEL(NAME, CALL)                                                                                                    \
-    void NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
-        for (integer task = first_task; task < last_task; ++task) {                                                                 \
-            const integer member = task / level->chains;                                                                            \
-            if (!is_active(args, member)) continue;                                                                                 \
-            const chain c = find_chain(level, task % level->chains);                                                                \
-            CALL;                                                                                                                   \
-        }                                                                                                                           \
-        (void)scratch;                                                                                                              \
-    }
-CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_chain(args, level, member, &c, 0, scratch))
-CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_chain(args, level, member, &c, 1, scratch))
-CHAIN_KERNEL(TRIFOLD_KERNEL_FORWARD, forward_chain(args, level, member, &c, scratch))
-CHAIN_KERNEL(TRIFOLD_KERNEL_BACKWARD, backward_chain(args, level, member, &c, scratch))
-
+/* ---- cpu/tridiagonal/finish.c ---- */
 /* Results of a member from those of its blocks, in a fixed order. Tasks are members. */
 
 COLD void finish_factor(const trifold_args* args, integer member) {
     integer worst = SOUND, floors = 0;
     double sum = 0;
-    ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) {
+    ROLLED for (integer block = 0; block < HORIZON; ++block) {
         worst = smaller(worst, *failure_of(args, member, block));
         floors += *floors_of(args, member, block);
         sum += *block_log_determinant_of(args, member, block);
     }
-    trifold_status* status = (trifold_status*)workspace_at(args, TRIFOLD_OFFSET_STATUS) + member;
-    double* log_determinant = (double*)workspace_at(args, TRIFOLD_OFFSET_LOG_DETERMINANT) + member;
+    trifold_status* status = (trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
+    double* log_determinant = (double*)workspace_at(args, OFFSET_LOG_DETERMINANT) + member;
     const int sound = worst == SOUND;
-    *status = (trifold_status){sound ? -1 : worst / n % TRIFOLD_HORIZON, sound ? 0 : worst % n, floors};
+    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 
@@ -1492,25 +1596,53 @@ COLD void finish_factor(const trifold_args* args, integer member) {
 INLINE int in_range(double sum) { return sum == 0 || (sum >= LEAST_NORMAL && sum <= 1.79769313486231570814527423731704357e+308); }
 
 COLD void finish_forward(const trifold_args* args, integer member) {
-    double* quadratic = (double*)workspace_at(args, TRIFOLD_OFFSET_QUADRATIC) + member * TRIFOLD_RHS;
+    double* quadratic = (double*)workspace_at(args, OFFSET_QUADRATIC) + member * MOST_COLUMNS;
     for (integer column = 0; column < columns_of(args); ++column) {
         double sum = 0;
-        ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
+        ROLLED for (integer block = 0; block < HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
         quadratic[column] = in_range(sum) ? sum : __builtin_nan("");
     }
 }
 
-void TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
-                                  void* scratch) {
+#ifdef TRIFOLD_KERNEL_FINISH_FACTOR
+KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
     (void)level, (void)scratch;
     for (integer member = first_task; member < last_task; ++member)
         if (is_active(args, member)) finish_factor(args, member);
 }
+#endif
 
-void TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
-                                   void* scratch) {
+#ifdef TRIFOLD_KERNEL_FINISH_FORWARD
+KERNEL TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
     (void)level, (void)scratch;
     for (integer member = first_task; member < last_task; ++member)
         if (is_active(args, member)) finish_forward(args, member);
 }
+#endif
+
+/* ---- cpu/tridiagonal/tile/entry.c ---- */
+/* The kernels of variant "tile". A task is one chain of one member. */
+
+#define CHAIN_KERNEL(NAME, CALL)                                                                                                      \
+    KERNEL NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
+        for (integer task = first_task; task < last_task; ++task) {                                                                   \
+            const integer member = task / level->chains;                                                                              \
+            if (!is_active(args, member)) continue;                                                                                   \
+            const chain c = find_chain(level, task % level->chains);                                                                  \
+            CALL;                                                                                                                     \
+        }                                                                                                                             \
+        (void)scratch;                                                                                                                \
+    }
+#ifdef TRIFOLD_KERNEL_FACTOR
+CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_chain(args, level, member, &c, 0, scratch))
+#endif
+#ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
+CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_chain(args, level, member, &c, 1, scratch))
+#endif
+#ifdef TRIFOLD_KERNEL_FORWARD
+CHAIN_KERNEL(TRIFOLD_KERNEL_FORWARD, forward_chain(args, level, member, &c, scratch))
+#endif
+#ifdef TRIFOLD_KERNEL_BACKWARD
+CHAIN_KERNEL(TRIFOLD_KERNEL_BACKWARD, backward_chain(args, level, member, &c, scratch))
+#endif
 

@@ -43,16 +43,28 @@
 #define TRIFOLD_OFFSET_POISON 97280LL
 #define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 97280LL
 #define TRIFOLD_OFFSET_BLOCK_QUADRATIC 99840LL
-#define TRIFOLD_OFFSET_TICKET 102400LL
-#define TRIFOLD_OFFSET_FLAG 102400LL
-#define TRIFOLD_OFFSET_MESSAGE 102400LL
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n6_f32_x8664v3_cc691bea
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n6_f32_x8664v3_cc691bea
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n6_f32_x8664v3_cc691bea
 #define TRIFOLD_KERNEL_BACKWARD btd_backward_n6_f32_x8664v3_cc691bea
 #define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n6_f32_x8664v3_cc691bea
 #define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n6_f32_x8664v3_cc691bea
+#define TRIFOLD_LANES 8
+#define TRIFOLD_LEADING 6
+#define TRIFOLD_INTERLEAVE 8
+#define TRIFOLD_TILE 3
+#define TRIFOLD_FAR 0
+#define TRIFOLD_LOW_1 0, 8, 2, 10, 4, 12, 6, 14
+#define TRIFOLD_HIGH_1 1, 9, 3, 11, 5, 13, 7, 15
+#define TRIFOLD_LOW_2 0, 1, 8, 9, 4, 5, 12, 13
+#define TRIFOLD_HIGH_2 2, 3, 10, 11, 6, 7, 14, 15
+#define TRIFOLD_LOW_4 0, 1, 2, 3, 8, 9, 10, 11
+#define TRIFOLD_HIGH_4 4, 5, 6, 7, 12, 13, 14, 15
+#define TRIFOLD_SCRATCH_BYTES 14080
+#define TRIFOLD_SIZEOF_ARGS 176
+#define TRIFOLD_SIZEOF_LEVEL 208
 
+/* ---- args.h ---- */
 /* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
  * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
 #ifndef TRIFOLD_ARGS_H
@@ -65,10 +77,14 @@ typedef struct {
     trifold_int first, stride, count, length, step;
 } trifold_run;
 
+/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
+ * a forward sweep have been claimed but need not be done. */
+typedef enum { trifold_after, trifold_beside_factor, trifold_beside_forward } trifold_start;
+
 /* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
  * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;             /* level number, from 0; where one launch has all levels: its Start, device/dataflow.cuh */
+    trifold_int index;             /* level number, from 0; or where one launch has all levels a trifold_start; or a round of refinement */
     trifold_int base, scale, size; /* remaining blocks */
     trifold_int next_base, next_scale, next_size; /* remaining blocks of the next level; next_size is 0 at the last one */
     trifold_int coupling, next_coupling;          /* first block of this and the next level's couplings in their buffer; level 0 reads E */
@@ -122,54 +138,109 @@ typedef struct {
 
 #endif
 
-#define TRIFOLD_LANES 8
-#define TRIFOLD_LEADING 6
-#define TRIFOLD_INTERLEAVE 8
-#define TRIFOLD_TILE 3
-#define TRIFOLD_FAR 0
-#define TRIFOLD_SCRATCH_BYTES 14080
-#define TRIFOLD_SIZEOF_ARGS 176
-#define TRIFOLD_SIZEOF_LEVEL 208
-#define TRIFOLD_LOW_1 0, 8, 2, 10, 4, 12, 6, 14
-#define TRIFOLD_HIGH_1 1, 9, 3, 11, 5, 13, 7, 15
-#define TRIFOLD_LOW_2 0, 1, 8, 9, 4, 5, 12, 13
-#define TRIFOLD_HIGH_2 2, 3, 10, 11, 6, 7, 14, 15
-#define TRIFOLD_LOW_4 0, 1, 2, 3, 8, 9, 10, 11
-#define TRIFOLD_HIGH_4 4, 5, 6, 7, 12, 13, 14, 15
-#define TRIFOLD_SHIFT 2, 3, 4, 5, 6, 7, 8, 9
+/* ---- cpu/tridiagonal/constants.c ---- */
+/* What every CPU kernel is told. A variant's own constants stand in its folder. Nothing outside files of constants reads the generator's
+ * macros, except names of kernels. These are macros too, since the preprocessor decides by some of them. */
 
-static void TRIFOLD_KERNEL_INVERSE(const trifold_args*, const trifold_level*, trifold_int, trifold_int, void*) __attribute__((unused));
+typedef TRIFOLD_REAL real;
+
+#define BLOCK TRIFOLD_BLOCK                 /* rows of a block, n */
+#define HORIZON TRIFOLD_HORIZON             /* blocks of a system, N */
+#define MEMBERS TRIFOLD_BATCH               /* systems that there is room for */
+#define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call, at most */
+#define REAL_BYTES TRIFOLD_REAL_BYTES       /* of an element */
+#define VECTOR_LANES TRIFOLD_LANES          /* elements of one `vec`, at most one vector register of the target */
+#define LEADING TRIFOLD_LEADING             /* rows of a stored block: those of a block, rounded up to whole vectors */
+#define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members stored element by element beside one another; 1: each member on its own */
+#define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* of each thread */
+
+/* Where element (r, c) of block i of member b stands in the caller's D: at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN. So in E. */
+#define D_ROW TRIFOLD_D_ROW
+#define D_COLUMN TRIFOLD_D_COLUMN
+#define D_STAGE TRIFOLD_D_STAGE
+#define D_MEMBER TRIFOLD_D_MEMBER
+#define E_ROW TRIFOLD_E_ROW
+#define E_COLUMN TRIFOLD_E_COLUMN
+#define E_STAGE TRIFOLD_E_STAGE
+#define E_MEMBER TRIFOLD_E_MEMBER
+
+/* What level 0 leaves: block SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Each has slots that chains write their updates to. */
+#define SEPARATORS TRIFOLD_SEPARATORS
+#define SEPARATOR_BASE TRIFOLD_SEPARATOR_BASE
+#define SEPARATOR_SCALE TRIFOLD_SEPARATOR_SCALE
+#define COUPLINGS TRIFOLD_COUPLINGS /* of a member, at all levels above 0 */
+
+/* Elements of what the workspace holds for a block. */
+#define STORAGE_FACTOR TRIFOLD_STORAGE_FACTOR     /* L, and reciprocals of its diagonal */
+#define STORAGE_PANEL TRIFOLD_STORAGE_PANEL       /* R or G */
+#define STORAGE_UPDATE TRIFOLD_STORAGE_UPDATE     /* what chains add to a separator */
+#define STORAGE_COUPLING TRIFOLD_STORAGE_COUPLING /* A(higher position, lower position) */
+#define STORAGE_VECTOR TRIFOLD_STORAGE_VECTOR     /* all right-hand sides of a block */
+
+/* Where the workspace holds it, in bytes from its start. */
+#define OFFSET_FACTOR TRIFOLD_OFFSET_FACTOR
+#define OFFSET_NEXT TRIFOLD_OFFSET_NEXT                         /* R */
+#define OFFSET_BEHIND TRIFOLD_OFFSET_BEHIND                     /* G */
+#define OFFSET_UPDATE TRIFOLD_OFFSET_UPDATE                     /* slots of separators */
+#define OFFSET_RHS_UPDATE TRIFOLD_OFFSET_RHS_UPDATE             /* slots of separators */
+#define OFFSET_COUPLING TRIFOLD_OFFSET_COUPLING                 /* above level 0 */
+#define OFFSET_INVERSE_COUPLING TRIFOLD_OFFSET_INVERSE_COUPLING /* the inverse's, above level 0 */
+#define OFFSET_FAILURE TRIFOLD_OFFSET_FAILURE                   /* of each block: its verdict */
+#define OFFSET_FLOORS TRIFOLD_OFFSET_FLOORS                     /* of each block: pivots raised to the floor */
+#define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* of each slot: whether what fed it had failed */
+#define OFFSET_BLOCK_LOG_DETERMINANT TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT
+#define OFFSET_BLOCK_QUADRATIC TRIFOLD_OFFSET_BLOCK_QUADRATIC
+#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS                     /* of each member, as all below */
+#define OFFSET_LOG_DETERMINANT TRIFOLD_OFFSET_LOG_DETERMINANT
+#define OFFSET_QUADRATIC TRIFOLD_OFFSET_QUADRATIC
+#define OFFSET_RANGE TRIFOLD_OFFSET_RANGE
+
+/* Lists of lanes. LOW_LANES(w) takes, from every 2 w lanes of two vectors, the first w of each, and HIGH_LANES(w) the last w. */
+#define LOW_LANES(w) TRIFOLD_LOW_##w
+#define HIGH_LANES(w) TRIFOLD_HIGH_##w
+
+_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL, "host and kernel disagree on args.h");
+
+/* ---- cpu/tridiagonal/lanes/constants.c ---- */
+/* What variant "lanes" is told. */
+
+#define TILE_SIDE TRIFOLD_TILE /* rows and columns of a register tile */
+#define IS_FAR TRIFOLD_FAR     /* 1: the batch is far larger than the caches, so that the next front is fetched; measured */
+
+/* ---- cpu/tridiagonal/common.c ---- */
 /* What every CPU kernel shares: types, geometry of chains, addresses in the workspace, loads of D and E, failures.
  *
- * GNU C with vector extensions, no headers. Constants come as TRIFOLD_* macros from the generator:
- *   TRIFOLD_LANES       elements of one `vec`, at most one vector register of the target
- *   TRIFOLD_LEADING     rows of a stored block: the block size rounded up to lanes
- *   TRIFOLD_INTERLEAVE  members stored element by element beside one another (1: each member on its own)
+ * GNU C with vector extensions, no headers.
  *
  * What the workspace holds for a block; how the elements of a stored block lie is the variant's choice.
  *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
  *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
- *   behind    G = A(behind, i) L^-T, likewise
+ *   behind    G = A(behind, i) L^-T: column k holds the rows of the block behind at pivot column k
  *   update    what chains add to a separator;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
  */
-typedef TRIFOLD_REAL real;
+
 typedef trifold_int integer;
 
-enum { n = TRIFOLD_BLOCK, LD = TRIFOLD_LEADING, LANES = TRIFOLD_LANES, INTERLEAVE = TRIFOLD_INTERLEAVE };
+enum { n = BLOCK, LD = LEADING, LANES = VECTOR_LANES, INTERLEAVE = GROUP_MEMBERS };
 
-typedef real vec __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES)));
-/* The same without an alignment promise, for the user's arrays; may alias reals. */
-typedef real loose __attribute__((vector_size(TRIFOLD_LANES * TRIFOLD_REAL_BYTES), aligned(TRIFOLD_REAL_BYTES), may_alias));
+typedef real vec __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
+/* A vector in the user's arrays, which are aligned to elements only; it may alias reals. */
+typedef real loose __attribute__((vector_size(VECTOR_LANES * REAL_BYTES), aligned(REAL_BYTES), may_alias));
 
 #define INLINE static inline __attribute__((always_inline, unused))
 #define NOINLINE static __attribute__((noinline, unused))
+/* What a kernel consists of; a unit without that kernel does not call it. */
+#define KERNEL_PART static __attribute__((unused))
+/* A Program's kernels are those whose name the generator defines. They are static in a unit that calls them itself. */
+#ifdef TRIFOLD_STATIC_KERNELS
+#define KERNEL static __attribute__((unused)) void
+#else
+#define KERNEL void
+#endif
 /* Off the main path: small code, sooner compiled. */
 #define COLD static __attribute__((noinline, cold, unused))
 
-_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL,
-               "host and kernel disagree on args.h");
-
-#if TRIFOLD_REAL_BYTES == 4
+#if REAL_BYTES == 4
 #define LARGEST 3.40282346638528859811704183484516925e+38f
 INLINE real square_root(real x) { return __builtin_sqrtf(x); }
 #else
@@ -185,8 +256,8 @@ INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survive
 /* ---- lanes ---- */
 
 /* The generator lists the lanes: LOW_w takes, from every 2 w lanes of a and b, the first w of each; HIGH_w the last w. */
-#define LOW(w, a, b) __builtin_shufflevector(a, b, TRIFOLD_LOW_##w)
-#define HIGH(w, a, b) __builtin_shufflevector(a, b, TRIFOLD_HIGH_##w)
+#define LOW(w, a, b) __builtin_shufflevector(a, b, LOW_LANES(w))
+#define HIGH(w, a, b) __builtin_shufflevector(a, b, HIGH_LANES(w))
 #define UNROLL _Pragma("GCC unroll 16")
 #define ROLLED _Pragma("GCC unroll 1")
 
@@ -200,13 +271,13 @@ INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survive
 #define TRANSPOSE_STEP(v, w) TRANSPOSE_PART(v, w, LANES)
 #define SUM_STEP(v, w) UNROLL for (int i = 0; i < LANES; i += 2 * w) v[i] = LOW(w, v[i], v[i + w]) + HIGH(w, v[i], v[i + w]);
 
-#if TRIFOLD_LANES == 1
+#if VECTOR_LANES == 1
 #define STEPS(STEP, v)
-#elif TRIFOLD_LANES == 2
+#elif VECTOR_LANES == 2
 #define STEPS(STEP, v) STEP(v, 1)
-#elif TRIFOLD_LANES == 4
+#elif VECTOR_LANES == 4
 #define STEPS(STEP, v) STEP(v, 1) STEP(v, 2)
-#elif TRIFOLD_LANES == 8
+#elif VECTOR_LANES == 8
 #define STEPS(STEP, v) STEP(v, 1) STEP(v, 2) STEP(v, 4)
 #else
 #define STEPS(STEP, v) STEP(v, 1) STEP(v, 2) STEP(v, 4) STEP(v, 8)
@@ -247,47 +318,47 @@ INLINE int side_ahead(const chain* c) { return c->step > 0 ? 0 : 1; }
 INLINE int side_behind(const chain* c) { return c->step > 0 ? 1 : 0; }
 
 /* Whether a block that is left after level 0 has a neighbour there on that side, so that the slot has been written. */
-INLINE int has_slot(integer block, int side) { return side == 0 ? block > 0 : block + 1 < TRIFOLD_HORIZON; }
+INLINE int has_slot(integer block, int side) { return side == 0 ? block > 0 : block + 1 < HORIZON; }
 
 /* ---- addresses; `group` counts groups of INTERLEAVE members ---- */
 
 INLINE char* workspace_at(const trifold_args* args, integer offset) { return (char*)args->workspace + offset; }
 INLINE real* reals_at(const trifold_args* args, integer offset, integer index, integer storage) {
-    return (real*)__builtin_assume_aligned(workspace_at(args, offset) + index * storage * INTERLEAVE * TRIFOLD_REAL_BYTES, sizeof(vec));
+    return (real*)__builtin_assume_aligned(workspace_at(args, offset) + index * storage * INTERLEAVE * REAL_BYTES, sizeof(vec));
 }
 INLINE real* factor_of(const trifold_args* args, integer group, integer block) {
-    return reals_at(args, TRIFOLD_OFFSET_FACTOR, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_FACTOR);
+    return reals_at(args, OFFSET_FACTOR, group * HORIZON + block, STORAGE_FACTOR);
 }
 INLINE real* next_of(const trifold_args* args, integer group, integer block) {
-    return reals_at(args, TRIFOLD_OFFSET_NEXT, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_PANEL);
+    return reals_at(args, OFFSET_NEXT, group * HORIZON + block, STORAGE_PANEL);
 }
 INLINE real* behind_of(const trifold_args* args, integer group, integer block) {
-    return reals_at(args, TRIFOLD_OFFSET_BEHIND, group * TRIFOLD_HORIZON + block, TRIFOLD_STORAGE_PANEL);
+    return reals_at(args, OFFSET_BEHIND, group * HORIZON + block, STORAGE_PANEL);
 }
 /* Index of a separator's slot in update, rhs_update (by group) and poison (by member). */
 INLINE integer slot_index(integer side, integer members, integer member, integer block) {
-    return (side * members + member) * TRIFOLD_SEPARATORS + (block - TRIFOLD_SEPARATOR_BASE) / TRIFOLD_SEPARATOR_SCALE;
+    return (side * members + member) * SEPARATORS + (block - SEPARATOR_BASE) / SEPARATOR_SCALE;
 }
 INLINE real* update_of(const trifold_args* args, int side, integer group, integer block) {
-    return reals_at(args, TRIFOLD_OFFSET_UPDATE, slot_index(side, TRIFOLD_BATCH / INTERLEAVE, group, block), TRIFOLD_STORAGE_UPDATE);
+    return reals_at(args, OFFSET_UPDATE, slot_index(side, MEMBERS / INTERLEAVE, group, block), STORAGE_UPDATE);
 }
 INLINE real* rhs_update_of(const trifold_args* args, int side, integer group, integer block) {
-    return reals_at(args, TRIFOLD_OFFSET_RHS_UPDATE, slot_index(side, TRIFOLD_BATCH / INTERLEAVE, group, block), TRIFOLD_STORAGE_VECTOR);
+    return reals_at(args, OFFSET_RHS_UPDATE, slot_index(side, MEMBERS / INTERLEAVE, group, block), STORAGE_VECTOR);
 }
 /* `index` is level.coupling or level.next_coupling plus the smaller of the two positions in that level. */
 INLINE real* coupling_of(const trifold_args* args, integer group, integer index) {
-    return reals_at(args, TRIFOLD_OFFSET_COUPLING, group * TRIFOLD_COUPLINGS + index, TRIFOLD_STORAGE_COUPLING);
+    return reals_at(args, OFFSET_COUPLING, group * COUPLINGS + index, STORAGE_COUPLING);
 }
 INLINE real* inverse_coupling_of(const trifold_args* args, integer group, integer index) {
-    return reals_at(args, TRIFOLD_OFFSET_INVERSE_COUPLING, group * TRIFOLD_COUPLINGS + index, TRIFOLD_STORAGE_COUPLING);
+    return reals_at(args, OFFSET_INVERSE_COUPLING, group * COUPLINGS + index, STORAGE_COUPLING);
 }
 
 INLINE const real* d_of(const trifold_args* args, integer member, integer block) {
-    return (const real*)args->d + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+    return (const real*)args->d + member * D_MEMBER + block * D_STAGE;
 }
 /* A(block + 1, block) */
 INLINE const real* e_of(const trifold_args* args, integer member, integer block) {
-    return (const real*)args->e + member * TRIFOLD_E_MEMBER + block * TRIFOLD_E_STAGE;
+    return (const real*)args->e + member * E_MEMBER + block * E_STAGE;
 }
 INLINE const real* b_of(const trifold_args* args, integer member, integer block) {
     return (const real*)args->b + member * args->b_strides.member + block * args->b_strides.stage;
@@ -298,22 +369,22 @@ INLINE real* x_of(const trifold_args* args, integer member, integer block) {
 
 /* Blocks of the selected inverse in the caller's arrays: (block, block) and (block + 1, block). */
 INLINE real* inverse_diagonal_of(const trifold_args* args, integer member, integer block) {
-    return (real*)args->inverse_diagonal + (member * TRIFOLD_HORIZON + block) * n * n;
+    return (real*)args->inverse_diagonal + (member * HORIZON + block) * n * n;
 }
 INLINE real* inverse_neighbour_of(const trifold_args* args, integer member, integer block) {
-    return (real*)args->inverse_coupling + (member * (TRIFOLD_HORIZON - 1) + block) * n * n;
+    return (real*)args->inverse_coupling + (member * (HORIZON - 1) + block) * n * n;
 }
 
 /* What is added to entry `row` of the diagonal of D where it is loaded. */
 INLINE real diagonal_term(const trifold_args* args, integer member, integer block, integer row) {
     real sum = 0;
-    if (args->diagonal) sum += ((const real*)args->diagonal)[(member * TRIFOLD_HORIZON + block) * n + row];
+    if (args->diagonal) sum += ((const real*)args->diagonal)[(member * HORIZON + block) * n + row];
     if (args->shift) sum += ((const real*)args->shift)[member];
     return sum;
 }
 
 /* Right-hand sides of this call: known where the Spec has one, which spares loops that the compiler would prepare for more. */
-INLINE integer columns_of(const trifold_args* args) { return TRIFOLD_RHS == 1 ? 1 : args->columns; }
+INLINE integer columns_of(const trifold_args* args) { return MOST_COLUMNS == 1 ? 1 : args->columns; }
 
 INLINE int is_active(const trifold_args* args, integer member) { return !args->active || args->active[member] != 0; }
 
@@ -330,24 +401,24 @@ COLD double tiny_square(double sum, const real* y, integer count) {
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
 #define FED_BY_FAILED (SOUND - 1)  /* of one whose inputs had failed already */
 
-INLINE integer front_index(integer member, integer block) { return member * TRIFOLD_HORIZON + block; }
+INLINE integer front_index(integer member, integer block) { return member * HORIZON + block; }
 INLINE integer* failure_of(const trifold_args* args, integer member, integer block) {
-    return (integer*)workspace_at(args, TRIFOLD_OFFSET_FAILURE) + front_index(member, block);
+    return (integer*)workspace_at(args, OFFSET_FAILURE) + front_index(member, block);
 }
 INLINE int* floors_of(const trifold_args* args, integer member, integer block) {
-    return (int*)workspace_at(args, TRIFOLD_OFFSET_FLOORS) + front_index(member, block);
+    return (int*)workspace_at(args, OFFSET_FLOORS) + front_index(member, block);
 }
 INLINE int* poison_of(const trifold_args* args, int side, integer member, integer block) {
-    return (int*)workspace_at(args, TRIFOLD_OFFSET_POISON) + slot_index(side, TRIFOLD_BATCH, member, block);
+    return (int*)workspace_at(args, OFFSET_POISON) + slot_index(side, MEMBERS, member, block);
 }
 INLINE double* block_log_determinant_of(const trifold_args* args, integer member, integer block) {
-    return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
+    return (double*)workspace_at(args, OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
 }
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
-    return (double*)workspace_at(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * TRIFOLD_RHS;
+    return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * MOST_COLUMNS;
 }
 
-INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, TRIFOLD_OFFSET_RANGE) + member; }
+INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, OFFSET_RANGE) + member; }
 /* Chains of one member may end side by side, and all say the same. */
 INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
 /* The last level has one chain, with which what goes down the levels begins. */
@@ -370,26 +441,27 @@ INLINE int record_front(const trifold_args* args, integer member, integer block,
     if (fed_by_failed)
         failure = FED_BY_FAILED;
     else if (row >= 0)
-        failure = (level * TRIFOLD_HORIZON + block) * n + row;
+        failure = (level * HORIZON + block) * n + row;
     *failure_of(args, member, block) = failure;
     return failure != SOUND;
 }
 
+/* ---- cpu/tridiagonal/lanes/pieces.c ---- */
 /* Variant "lanes": elements of the members' arrays, which lie apart, become vectors. */
 
 /* The user's arrays are read in pieces of 16 bytes, which all vectors have at the same price; whole vectors would take shuffles across them. */
-enum { PIECE = 16 / TRIFOLD_REAL_BYTES };
-typedef real piece __attribute__((vector_size(16), aligned(TRIFOLD_REAL_BYTES), may_alias));
+enum { PIECE = 16 / REAL_BYTES };
+typedef real piece __attribute__((vector_size(16), aligned(REAL_BYTES), may_alias));
 
 #define TO_4 0, 1, 2, 3
 #define TO_8 TO_4, 4, 5, 6, 7
 #define TO_16 TO_8, 8, 9, 10, 11, 12, 13, 14, 15
-#if TRIFOLD_LANES == 4
+#if VECTOR_LANES == 4
 #define TO_LANES TO_4
-#elif TRIFOLD_LANES == 8
+#elif VECTOR_LANES == 8
 #define TO_LANES TO_8
 #define TO_HALF TO_4
-#elif TRIFOLD_LANES == 16
+#elif VECTOR_LANES == 16
 #define TO_LANES TO_16
 #define TO_HALF TO_8
 #endif
@@ -397,9 +469,9 @@ typedef real piece __attribute__((vector_size(16), aligned(TRIFOLD_REAL_BYTES), 
 /* The pieces at `offset` of the lanes i, i + PIECE, i + 2 PIECE .. side by side. */
 INLINE vec join_pieces(const real* const base[LANES], int i, integer offset) {
 #define AT(k) (*(const piece*)(base[i + (k) * PIECE] + offset))
-#if TRIFOLD_LANES * TRIFOLD_REAL_BYTES == 16
+#if VECTOR_LANES * REAL_BYTES == 16
     return AT(0);
-#elif TRIFOLD_LANES * TRIFOLD_REAL_BYTES == 32
+#elif VECTOR_LANES * REAL_BYTES == 32
     return __builtin_shufflevector(AT(0), AT(1), TO_LANES);
 #else
     return __builtin_shufflevector(__builtin_shufflevector(AT(0), AT(1), TO_HALF), __builtin_shufflevector(AT(2), AT(3), TO_HALF), TO_LANES);
@@ -423,14 +495,16 @@ INLINE vec gather_element(const real* const base[LANES], integer offset) {
     return v;
 }
 
-/* Variant "lanes", batches far larger than the caches (TRIFOLD_FAR): what the next front of a chain reads and writes comes to the second-level
+/* ---- cpu/tridiagonal/lanes/fetch.c ---- */
+/* Variant "lanes", batches far larger than the caches (IS_FAR): what the next front of a chain reads and writes comes to the second-level
  * cache while this one is worked on, a few lines every few columns of its products. The arrays of a group are too many streams for the
  * processor to foresee, all at once they would take the buffers that the products' own operands wait for, and the first-level cache is full. */
+
 enum {
-    BLOCK_LINES = (n * n * TRIFOLD_REAL_BYTES + 63) / 64, /* of D or E, for each member */
+    BLOCK_LINES = (n * n * REAL_BYTES + 63) / 64, /* of D or E, for each member */
     FETCHES = 2 * BLOCK_LINES,
-    TILES = (n + TRIFOLD_TILE - 1) / TRIFOLD_TILE,
-    PRODUCT_COLUMNS = n * TILES * (TILES + 1) / 2 + TRIFOLD_TILE * (TILES - 1) * TILES * (4 * TILES + 1) / 6, /* of a front, all tiles */
+    TILES = (n + TILE_SIDE - 1) / TILE_SIDE,
+    PRODUCT_COLUMNS = n * TILES * (TILES + 1) / 2 + TILE_SIDE * (TILES - 1) * TILES * (4 * TILES + 1) / 6, /* of a front, all tiles */
     FETCH_EVERY = PRODUCT_COLUMNS > FETCHES ? PRODUCT_COLUMNS / FETCHES : 1,
     VECTORS_A_LINE = 64 / (int)sizeof(vec),
     WRITTEN = (n * n + n * (n + 1) / 2) / VECTORS_A_LINE, /* lines of L and R, about */
@@ -452,7 +526,7 @@ INLINE void fetch_reads(ahead* f) {
     const int of_e = f->line >= BLOCK_LINES;
     const char* p = of_e ? f->e + 64 * (f->line - BLOCK_LINES) : f->d + 64 * f->line;
     UNROLL for (int lane = 0; lane < LANES; ++lane)
-        __builtin_prefetch(p + lane * (of_e ? TRIFOLD_E_MEMBER : TRIFOLD_D_MEMBER) * TRIFOLD_REAL_BYTES, 0, 2);
+        __builtin_prefetch(p + lane * (of_e ? E_MEMBER : D_MEMBER) * REAL_BYTES, 0, 2);
     ++f->line;
 }
 
@@ -468,19 +542,21 @@ INLINE void fetch_write(ahead* f) {
 
 /* Before column k of a product. */
 INLINE void fetch(ahead* f, integer k) {
-    if (!TRIFOLD_FAR || !f || k % FETCH_EVERY) return;
+    if (!IS_FAR || !f || k % FETCH_EVERY) return;
     fetch_reads(f);
     UNROLL for (int i = 0; i < FETCH_WRITES; ++i) fetch_write(f);
 }
 
+/* ---- cpu/tridiagonal/lanes/lanes.c ---- */
 /* Variant "lanes": the members of a group in the lanes of one vector, so that every operation of the scalar algorithm is
  * a vector operation and a member's result cannot depend on its neighbours. Element e of a block of group g stands at
  * (... * storage + e) * LANES + lane. Stored blocks are n by n, row-major; the diagonal of a factor holds 1 / l(j,j). */
-enum { m = TRIFOLD_RHS, AREA = n * n, TILE = TRIFOLD_TILE, RHS_TILE = m < TILE ? m : TILE };
 
-_Static_assert(INTERLEAVE == LANES && TRIFOLD_BATCH % LANES == 0, "groups fill their vectors");
+enum { m = MOST_COLUMNS, AREA = n * n, TILE = TILE_SIDE, RHS_TILE = m < TILE ? m : TILE };
 
-#if TRIFOLD_REAL_BYTES == 8
+_Static_assert(INTERLEAVE == LANES && MEMBERS % LANES == 0, "groups fill their vectors");
+
+#if REAL_BYTES == 8
 typedef long long bits;
 #else
 typedef int bits;
@@ -512,7 +588,7 @@ INLINE source source_part(source a, integer r, integer c) {
 }
 /* Whether tiles of D and E can be read so. */
 #define GATHERS_TILES \
-    ((int)TILE >= (int)PIECE && (TRIFOLD_D_ROW == 1 || TRIFOLD_D_COLUMN == 1) && (TRIFOLD_E_ROW == 1 || TRIFOLD_E_COLUMN == 1))
+    ((int)TILE >= (int)PIECE && (D_ROW == 1 || D_COLUMN == 1) && (E_ROW == 1 || E_COLUMN == 1))
 
 /* ---- register tiles. rows and cols are constants, at most TILE, wherever these are inlined ---- */
 
@@ -629,12 +705,13 @@ INLINE void solve_any(view out, source start, view before, view before_r, intege
 NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
     solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE, 0);
 }
-/* The same with right-hand sides, n by m, as rows. */
+/* solve_panel() with right-hand sides, n by m, as rows. */
 NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
     solve_any((view){out, 1, m}, from_vectors((view){start, 1, m}), (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
               RHS_TILE, 0);
 }
 
+/* ---- cpu/tridiagonal/lanes/arrays.c ---- */
 /* The user's arrays for variant "lanes": elements of every member of a group, transposed on the way in and out. */
 
 typedef struct {
@@ -722,8 +799,8 @@ INLINE view gather_block(vec* out, const real* const base[LANES], integer row, i
         const real* first = FIRST(args, g->member[0], block);                                                      \
         return g->all ? NAME##_all(out, first) : NAME##_some(out, first, g);                                       \
     }
-GATHER(gather_d, d_of, TRIFOLD_D_MEMBER, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN, 1)
-GATHER(gather_e, e_of, TRIFOLD_E_MEMBER, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN, 0) /* A(block + 1, block) */
+GATHER(gather_d, d_of, D_MEMBER, D_ROW, D_COLUMN, 1)
+GATHER(gather_e, e_of, E_MEMBER, E_ROW, E_COLUMN, 0) /* A(block + 1, block) */
 
 /* Right-hand sides of a block at base, n by m row-major; columns the call does not have are zero. */
 INLINE int is_dense(trifold_strides s, integer columns) { return columns == m && s.row == m && (m == 1 || s.column == 1); }
@@ -756,6 +833,7 @@ NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const
     else scatter_strided(base, s, columns, in, g);
 }
 
+/* ---- cpu/tridiagonal/lanes/factor.c ---- */
 /* Variant "lanes": factorization, alone or with the right-hand sides riding along. */
 
 typedef struct {
@@ -764,7 +842,7 @@ typedef struct {
     vec b[n * m], y[2][n * m];  /* right-hand sides of this front; solved ones of this front and of the one before */
     vec unit[2 * n];            /* zeros around a one */
 } factor_scratch;
-_Static_assert(sizeof(factor_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
+_Static_assert(sizeof(factor_scratch) <= SCRATCH_BYTES, "scratch");
 
 /* What the pivots of a front and of its chain leave behind. */
 typedef struct {
@@ -776,7 +854,7 @@ typedef struct {
     mask exponent;      /* sum of their exponents */
 } pivots;
 
-#if TRIFOLD_REAL_BYTES == 8
+#if REAL_BYTES == 8
 enum { MANTISSA_BITS = 52, EXPONENT_BIAS = 1023 };
 #else
 enum { MANTISSA_BITS = 23, EXPONENT_BIAS = 127 };
@@ -857,12 +935,12 @@ INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int fl
 }
 NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
 
-/* The same with D as it stands in the members' arrays, and r l' = e likewise. */
+/* factor_pivot() with D as it stands in the members' arrays, and the panel r l' = e with E as it stands there. */
 NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, ahead* f, pivots* p) {
-    factor_pivot_any(l, (source){{}, d, TRIFOLD_D_MEMBER, TRIFOLD_D_ROW, TRIFOLD_D_COLUMN}, before_r, 0, f, p);
+    factor_pivot_any(l, (source){{}, d, D_MEMBER, D_ROW, D_COLUMN}, before_r, 0, f, p);
 }
 NOINLINE void solve_original_panel(vec* r, const real* e, const vec* l, ahead* f) {
-    solve_any(stored(r), (source){{}, e, TRIFOLD_E_MEMBER, TRIFOLD_E_ROW, TRIFOLD_E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, f);
+    solve_any(stored(r), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, f);
 }
 
 COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
@@ -904,7 +982,7 @@ INLINE view coupling_between(vec* out, const trifold_args* args, const trifold_l
 }
 
 /* Whether coupling_between() gathers A(position + step, position) in row-major order. */
-INLINE int gathers_rows(integer step) { return (TRIFOLD_E_ROW == 1 && TRIFOLD_E_COLUMN != 1) == (step < 0); }
+INLINE int gathers_rows(integer step) { return (E_ROW == 1 && E_COLUMN != 1) == (step < 0); }
 
 /* Right-hand sides of a block less the separator's updates. */
 NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
@@ -917,7 +995,7 @@ NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, i
 }
 
 /* In f64, whatever the precision: squares have twice the exponents of their roots. */
-typedef double squares __attribute__((vector_size(TRIFOLD_LANES * 8)));
+typedef double squares __attribute__((vector_size(VECTOR_LANES * 8)));
 COLD double tiny_lane(double sum, const vec* y, int lane) {
     real values[n];
     for (integer r = 0; r < n; ++r) values[r] = y[r * m][lane];
@@ -1022,7 +1100,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         vec* const own = s->own[k % 2];
         vec* const parts[3] = {g->all ? kept[0] : own, g->all ? kept[1] : own + AREA, g->all ? kept[2] : own + 2 * AREA};
         const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
-        ahead next = TRIFOLD_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
+        ahead next = IS_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
         if (original) {
             factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
         } else {
@@ -1059,16 +1137,17 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
     if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);
 }
 
-static void factor_only(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+KERNEL_PART void factor_only(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
     factor_chain(args, level, g, c, 0, (factor_scratch*)scratch);
 }
-static void factor_forward(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+KERNEL_PART void factor_forward(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
     factor_chain(args, level, g, c, 1, (factor_scratch*)scratch);
 }
 
+/* ---- cpu/tridiagonal/lanes/sweep.c ---- */
 /* Variant "lanes": forward and backward sweeps with the stored factor. */
 
-static void forward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+KERNEL_PART void forward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
     factor_scratch* s = (factor_scratch*)scratch;
     const int updated = level->index > 0;
     const vec *r = 0, *y = 0;
@@ -1121,7 +1200,7 @@ NOINLINE void solve_back(vec* x, const vec* y, const vec* next, const vec* r, co
 typedef struct {
     vec y[n * m], x[2][n * m], ahead[n * m], behind[n * m];
 } backward_scratch;
-_Static_assert(sizeof(backward_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
+_Static_assert(sizeof(backward_scratch) <= SCRATCH_BYTES, "scratch");
 
 COLD void clear_solution_range(const trifold_args* args, const lanes* g) {
     for (int lane = 0; lane < LANES; ++lane)
@@ -1132,7 +1211,7 @@ COLD void mark_solution_range(const trifold_args* args, const lanes* g, vec trou
         if (g->active[lane] && trouble[lane] != 0) set_range(&range_of(args, g->member[lane])->solution, 1);
 }
 
-static void backward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+KERNEL_PART void backward_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
     backward_scratch* s = (backward_scratch*)scratch;
     const vec* next = 0;
     vec trouble = {};
@@ -1155,114 +1234,8 @@ static void backward_chain(const trifold_args* args, const trifold_level* level,
     mark_solution_range(args, g, trouble);
 }
 
-/* Variant "lanes": the selected inverse S, each chain from its last front to its first. With P = [R; G] L^-1 over the
- * border (next, behind):  S_border,i = -S_border,border P   and   S_ii = L^-T L^-1 - P' S_border,i. */
-
-typedef struct {
-    vec upper[AREA];                  /* L^-T */
-    vec p_next[AREA], p_behind[AREA]; /* P */
-    vec next_next[AREA], behind_behind[AREA];
-    vec across[2][AREA];              /* S(behind, next), then S(behind, i) */
-    vec next_i[AREA], i_i[2][AREA], turned[AREA];
-    vec unit[2 * n];
-} inverse_scratch;
-_Static_assert(sizeof(inverse_scratch) <= TRIFOLD_SCRATCH_BYTES, "scratch");
-
-COLD void clear_inverse_range(const trifold_args* args, const lanes* g) {
-    for (int lane = 0; lane < LANES; ++lane)
-        if (g->active[lane]) set_range(&range_of(args, g->member[lane])->inverse, 0);
-}
-/* Where a block of the inverse has infinities or NaN. */
-COLD void mark_inverse_range(const trifold_args* args, const lanes* g, const vec* s) {
-    vec trouble = {};
-    for (integer i = 0; i < AREA; ++i) trouble += s[i] * 0;
-    for (int lane = 0; lane < LANES; ++lane)
-        if (g->active[lane] && trouble[lane] != 0) set_range(&range_of(args, g->member[lane])->inverse, 1);
-}
-
-NOINLINE void gather_inverse(vec* out, const trifold_args* args, const lanes* g, integer block) {
-    const real* base[LANES];
-    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
-    gather_run(out, base, 0, 0, AREA, AREA);
-    if (!g->all) clear_idle(out, AREA, g);
-}
-NOINLINE void scatter_inverse(const trifold_args* args, const lanes* g, integer block, vec* s) {
-    for (integer i = 0; i < n; ++i)
-        for (integer j = 0; j < i; ++j) s[j * n + i] = s[i * n + j];
-    real* base[LANES];
-    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
-    scatter_run(base, s, g, AREA);
-    mark_inverse_range(args, g, s);
-}
-
-/* S(to, from) of neighbouring positions: to the caller at level 0, else to where the level below finds it. */
-NOINLINE void put_coupling(const trifold_args* args, const trifold_level* level, const lanes* g, integer to, integer from, const vec* s,
-                           vec* turned) {
-    if (to < from) {
-        for (integer i = 0; i < n; ++i)
-            for (integer j = 0; j < n; ++j) turned[j * n + i] = s[i * n + j];
-        s = turned;
-    }
-    const integer low = smaller(to, from);
-    if (level->index > 0) {
-        vec* out = (vec*)inverse_coupling_of(args, g->group, level->coupling + low);
-        for (integer i = 0; i < AREA; ++i) out[i] = s[i];
-        return;
-    }
-    real* base[LANES];
-    for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_neighbour_of(args, g->member[lane], block_at(level, low));
-    scatter_run(base, s, g, AREA);
-    mark_inverse_range(args, g, s);
-}
-
-/* S(behind, ahead) of a chain's two separators, which are neighbours at the next level. */
-COLD void load_across(vec* out, const trifold_args* args, const trifold_level* level, const lanes* g, const chain* c) {
-    const integer behind = next_position(level, c->behind), ahead = next_position(level, c->ahead);
-    const view s = stored((const vec*)inverse_coupling_of(args, g->group, level->next_coupling + smaller(behind, ahead)));
-    const view turned = behind > ahead ? s : transposed(s);
-    for (integer i = 0; i < n; ++i)
-        for (integer j = 0; j < n; ++j) out[i * n + j] = turned.p[i * turned.row + j * turned.column];
-}
-
-static void inverse_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
-    inverse_scratch* s = (inverse_scratch*)scratch;
-    const int fill = c.behind >= 0;
-    if (begins_descent(args, level)) clear_inverse_range(args, g);
-    for (integer k = 0; k < 2 * n; ++k) s->unit[k] = k == n ? spread(1) : (vec){};
-    const view identity = {s->unit + n, -1, 1};
-    if (fill) gather_inverse(s->behind_behind, args, g, block_at(level, c.behind));
-    if (c.ahead >= 0) gather_inverse(s->next_next, args, g, block_at(level, c.ahead));
-    if (fill && c.ahead >= 0) load_across(s->across[0], args, level, g, &c);
-    vec *next_next = s->next_next, *across = s->across[0], *across_i = s->across[1];
-    for (integer k = c.length; k-- > 0;) {
-        const integer position = c.first + k * c.step, block = block_at(level, position);
-        const int has_next = k + 1 < c.length || c.ahead >= 0;
-        const view upper = stored(s->upper);
-        vec* i_i = s->i_i[k % 2];
-        solve_panel(s->upper, identity, 0, 0, (const vec*)factor_of(args, g->group, block));
-        multiply(i_i, 0, 1, upper, transposed(upper), 1);
-        if (has_next) multiply(s->p_next, 0, 1, stored((const vec*)next_of(args, g->group, block)), transposed(upper), 0);
-        if (fill) multiply(s->p_behind, 0, 1, stored((const vec*)behind_of(args, g->group, block)), transposed(upper), 0);
-        if (has_next) {
-            multiply(s->next_i, 0, -1, stored(next_next), stored(s->p_next), 0);
-            if (fill) multiply(s->next_i, 1, -1, transposed(stored(across)), stored(s->p_behind), 0);
-            multiply(i_i, 1, -1, transposed(stored(s->p_next)), stored(s->next_i), 1);
-            put_coupling(args, level, g, position + c.step, position, s->next_i, s->turned);
-        }
-        if (fill) {
-            multiply(across_i, 0, -1, stored(s->behind_behind), stored(s->p_behind), 0);
-            if (has_next) multiply(across_i, 1, -1, stored(across), stored(s->p_next), 0);
-            multiply(i_i, 1, -1, transposed(stored(s->p_behind)), stored(across_i), 1);
-            if (k == 0) put_coupling(args, level, g, c.behind, position, across_i, s->turned);
-            vec* const swap = across;
-            across = across_i, across_i = swap;
-        }
-        scatter_inverse(args, g, block, i_i);
-        next_next = i_i;
-    }
-}
-
-/* ---- entry points: a task is one chain of one group ---- */
+/* ---- cpu/tridiagonal/lanes/chains.c ---- */
+/* Variant "lanes": the chains of a launch. A task is one chain of one group. */
 
 typedef void chain_work(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch);
 
@@ -1273,30 +1246,26 @@ COLD void each_chain(const trifold_args* args, const trifold_level* level, integ
     }
 }
 
-#define LANES_KERNEL(NAME, WORK)                                                                                                     \
-    void NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
-        each_chain(args, level, first_task, last_task, scratch, WORK);                                                              \
+#define LANES_KERNEL(NAME, WORK)                                                                                                      \
+    KERNEL NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
+        each_chain(args, level, first_task, last_task, scratch, WORK);                                                                \
     }
-LANES_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_only)
-LANES_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_forward)
-LANES_KERNEL(TRIFOLD_KERNEL_FORWARD, forward_chain)
-LANES_KERNEL(TRIFOLD_KERNEL_BACKWARD, backward_chain)
-LANES_KERNEL(TRIFOLD_KERNEL_INVERSE, inverse_chain)
 
+/* ---- cpu/tridiagonal/finish.c ---- */
 /* Results of a member from those of its blocks, in a fixed order. Tasks are members. */
 
 COLD void finish_factor(const trifold_args* args, integer member) {
     integer worst = SOUND, floors = 0;
     double sum = 0;
-    ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) {
+    ROLLED for (integer block = 0; block < HORIZON; ++block) {
         worst = smaller(worst, *failure_of(args, member, block));
         floors += *floors_of(args, member, block);
         sum += *block_log_determinant_of(args, member, block);
     }
-    trifold_status* status = (trifold_status*)workspace_at(args, TRIFOLD_OFFSET_STATUS) + member;
-    double* log_determinant = (double*)workspace_at(args, TRIFOLD_OFFSET_LOG_DETERMINANT) + member;
+    trifold_status* status = (trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
+    double* log_determinant = (double*)workspace_at(args, OFFSET_LOG_DETERMINANT) + member;
     const int sound = worst == SOUND;
-    *status = (trifold_status){sound ? -1 : worst / n % TRIFOLD_HORIZON, sound ? 0 : worst % n, floors};
+    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 
@@ -1304,25 +1273,43 @@ COLD void finish_factor(const trifold_args* args, integer member) {
 INLINE int in_range(double sum) { return sum == 0 || (sum >= LEAST_NORMAL && sum <= 1.79769313486231570814527423731704357e+308); }
 
 COLD void finish_forward(const trifold_args* args, integer member) {
-    double* quadratic = (double*)workspace_at(args, TRIFOLD_OFFSET_QUADRATIC) + member * TRIFOLD_RHS;
+    double* quadratic = (double*)workspace_at(args, OFFSET_QUADRATIC) + member * MOST_COLUMNS;
     for (integer column = 0; column < columns_of(args); ++column) {
         double sum = 0;
-        ROLLED for (integer block = 0; block < TRIFOLD_HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
+        ROLLED for (integer block = 0; block < HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
         quadratic[column] = in_range(sum) ? sum : __builtin_nan("");
     }
 }
 
-void TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
-                                  void* scratch) {
+#ifdef TRIFOLD_KERNEL_FINISH_FACTOR
+KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
     (void)level, (void)scratch;
     for (integer member = first_task; member < last_task; ++member)
         if (is_active(args, member)) finish_factor(args, member);
 }
+#endif
 
-void TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
-                                   void* scratch) {
+#ifdef TRIFOLD_KERNEL_FINISH_FORWARD
+KERNEL TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
     (void)level, (void)scratch;
     for (integer member = first_task; member < last_task; ++member)
         if (is_active(args, member)) finish_forward(args, member);
 }
+#endif
+
+/* ---- cpu/tridiagonal/lanes/entry.c ---- */
+/* The kernels of variant "lanes". */
+
+#ifdef TRIFOLD_KERNEL_FACTOR
+LANES_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_only)
+#endif
+#ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
+LANES_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_forward)
+#endif
+#ifdef TRIFOLD_KERNEL_FORWARD
+LANES_KERNEL(TRIFOLD_KERNEL_FORWARD, forward_chain)
+#endif
+#ifdef TRIFOLD_KERNEL_BACKWARD
+LANES_KERNEL(TRIFOLD_KERNEL_BACKWARD, backward_chain)
+#endif
 

@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ source that holds every file of INPUTS as text, known by its path relative to ROOT or, where that is absolute, by its
-# last part: cmake -D... -P embed.cmake
+# Writes OUTPUT, a C++ source with the table behind template_text (generator/program/templates.hpp): every file of INPUTS as text, known by its
+# path relative to ROOT or, where that is absolute, by its last part: cmake -D... -P embed.cmake
 set(entries "")
 foreach(path IN LISTS INPUTS)
     if(IS_ABSOLUTE "${path}")
@@ -25,7 +25,7 @@ file(WRITE "${OUTPUT}" "#include <map>
 
 #include <trifold/error.hpp>
 
-#include \"generator/backend.hpp\"
+#include \"generator/program/templates.hpp\"
 
 namespace trifold {
 

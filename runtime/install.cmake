@@ -1,5 +1,5 @@
 # Libraries, public headers, the package that find_package(trifold) reads, and what pkg-config reads. Headers lie in one folder,
-# include/trifold, and include one another by it; trifold/trifold.hpp and trifold/trifold.h are what users include. docs/abi.md says what
+# include/trifold, and include one another by it; trifold/trifold.hpp and trifold/trifold.h are what users include. docs/users/abi.md says what
 # may change.
 include(CMakePackageConfigHelpers)
 

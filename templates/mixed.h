@@ -1,4 +1,11 @@
-/* Mixed precision: when the refinement of a member's solution ends. One text for C and device code, which define TRIFOLD_MIXED_FUNCTION. */
+/* Mixed precision: when the refinement of a member's solution ends. One text for C and device code. */
+#include "args.h"
+
+#ifdef TRIFOLD_DEVICE
+#define TRIFOLD_MIXED_FUNCTION TRIFOLD_DEVICE
+#else
+#define TRIFOLD_MIXED_FUNCTION static inline __attribute__((always_inline, unused))
+#endif
 
 /* `value` or `*largest`, whichever is larger; NaN stays. */
 TRIFOLD_MIXED_FUNCTION void raise(double* largest, double value) {

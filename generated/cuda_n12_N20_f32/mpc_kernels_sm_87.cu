@@ -37,7 +37,6 @@
 #define TRIFOLD_OFFSET_UPDATE 62464LL
 #define TRIFOLD_OFFSET_COUPLING 82944LL
 #define TRIFOLD_OFFSET_RHS_UPDATE 97280LL
-#define TRIFOLD_OFFSET_INVERSE_COUPLING 99840LL
 #define TRIFOLD_OFFSET_FAILURE 99840LL
 #define TRIFOLD_OFFSET_FLOORS 100096LL
 #define TRIFOLD_OFFSET_POISON 100352LL
@@ -47,27 +46,45 @@
 #define TRIFOLD_OFFSET_FLAG 101376LL
 #define TRIFOLD_OFFSET_UPDATE_WORDS 101632LL
 #define TRIFOLD_OFFSET_SOLUTION_WORDS 106752LL
+#define TRIFOLD_OFFSET_FORWARD_WORDS 109312LL
 #define TRIFOLD_OFFSET_MESSAGE 109312LL
-/* With TRIFOLD_IMAGE defined: the kernels of one of the images that can be compiled beside one another. */
-#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 0
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n12_f32_sm87_ce7679c1
-#endif
-#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 1
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n12_f32_sm87_ce7679c1
-#endif
-#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 2
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n12_f32_sm87_ce7679c1
-#endif
-#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 3
 #define TRIFOLD_KERNEL_BACKWARD btd_backward_n12_f32_sm87_ce7679c1
-#endif
-#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 4
 #define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n12_f32_sm87_ce7679c1
-#endif
-#if !defined(TRIFOLD_IMAGE) || TRIFOLD_IMAGE == 4
 #define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n12_f32_sm87_ce7679c1
-#endif
+#define TRIFOLD_ARCH 87
+#define TRIFOLD_PADDED 16
+#define TRIFOLD_TILE 8
+#define TRIFOLD_IN_TILES 0
+#define TRIFOLD_THREADS 96
+#define TRIFOLD_TENSOR 0
+#define TRIFOLD_MEMBERS_PER_GROUP 1
+#define TRIFOLD_OVERLAPS 0
+#define TRIFOLD_THREADS_FINISH 64
+#define TRIFOLD_LOG_PARTS 1
+#define TRIFOLD_RIDERS 1
+#define TRIFOLD_LOWER_LEADING 20
+#define TRIFOLD_STACKED_LEADING 36
+#define TRIFOLD_FRONT_ROOM 1
+#define TRIFOLD_STACK_IN_REGISTERS 0
+#define TRIFOLD_MULTIPROCESSORS 132
+#define TRIFOLD_MESSAGE_LEVEL 0
+#define TRIFOLD_MESSAGE_FRONTS 0
+#define TRIFOLD_SHARED_FACTOR 7008
+#define TRIFOLD_FACTOR_BLOCKS 4
+#define TRIFOLD_FACTOR_FORWARD_BLOCKS 4
+#define TRIFOLD_SWEEP_COLUMNS 1
+#define TRIFOLD_SWEEP_REREADS 0
+#define TRIFOLD_LONG_INVERSE 16
+#define TRIFOLD_SHORT_INVERSE 16
+#define TRIFOLD_WAITING_FRONTS 1024
+#define TRIFOLD_SHARED_SWEEP 1488
+#define TRIFOLD_SWEEP_BLOCKS 16
+#define TRIFOLD_WIDE_LEVELS 0
 
+/* ---- args.h ---- */
 /* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
  * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
 #ifndef TRIFOLD_ARGS_H
@@ -80,10 +97,14 @@ typedef struct {
     trifold_int first, stride, count, length, step;
 } trifold_run;
 
+/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
+ * a forward sweep have been claimed but need not be done. */
+typedef enum { trifold_after, trifold_beside_factor, trifold_beside_forward } trifold_start;
+
 /* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
  * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;             /* level number, from 0; where one launch has all levels: its Start, device/dataflow.cuh */
+    trifold_int index;             /* level number, from 0; or where one launch has all levels a trifold_start; or a round of refinement */
     trifold_int base, scale, size; /* remaining blocks */
     trifold_int next_base, next_scale, next_size; /* remaining blocks of the next level; next_size is 0 at the last one */
     trifold_int coupling, next_coupling;          /* first block of this and the next level's couplings in their buffer; level 0 reads E */
@@ -136,50 +157,11 @@ typedef struct {
 } trifold_args;
 
 #endif
-#define TRIFOLD_ARCH 87
-#define TRIFOLD_PADDED 16
-#define TRIFOLD_TILE 8
-#define TRIFOLD_HALF_PANELS 0
-#define TRIFOLD_IN_TILES 0
-#define TRIFOLD_THREADS 96
-#define TRIFOLD_PANEL_LEADING 52
-#define TRIFOLD_SWEEP_COLUMNS 1
-#define TRIFOLD_SWEEP_PARTS 2
-#define TRIFOLD_SWEEP_ANEW 0
-#define TRIFOLD_STAGE_FACTOR 1
-#define TRIFOLD_MEMBERS_PER_GROUP 1
-#define TRIFOLD_TEAM 1
-#define TRIFOLD_PANELS 3
-#define TRIFOLD_CHAINS_PER_GROUP 1
-#define TRIFOLD_RIDERS 1
-#define TRIFOLD_LOWER_LEADING 20
-#define TRIFOLD_STACKED_LEADING 36
-#define TRIFOLD_FRONT_ROOM 1
-#define TRIFOLD_STACK_IN_REGISTERS 0
-#define TRIFOLD_MULTIPROCESSORS 132
-#define TRIFOLD_OVERLAPS 0
-#define TRIFOLD_MESSAGE_LEVEL 0
-#define TRIFOLD_MESSAGE_FRONTS 0
-#define TRIFOLD_SHARED_FACTOR 7008
-#define TRIFOLD_WIDE_LEVELS 0
-#define TRIFOLD_SHARED_WIDE 0
-#define TRIFOLD_WIDE_THREADS 0
-#define TRIFOLD_WIDE_BLOCKS 1
-#define TRIFOLD_SHARED_SWEEP 1488
-#define TRIFOLD_TENSOR 0
-#define TRIFOLD_ROW_VECTORS 1
-#define TRIFOLD_THREADS_INVERSE 64
-#define TRIFOLD_SHARED_INVERSE 17664
-#define TRIFOLD_THREADS_FINISH 64
-#define TRIFOLD_LOG_PARTS 1
-#define TRIFOLD_SCRATCH_CHAINS 10
-#define TRIFOLD_OFFSET_SCRATCH 109312
-#define TRIFOLD_FACTOR_BLOCKS 4
-#define TRIFOLD_FACTOR_FORWARD_BLOCKS 4
-#define TRIFOLD_SWEEP_BLOCKS 16
 
-/* Everything that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names; the unit
- * has one of them. Device code outside these files uses nothing else of a toolkit. */
+/* ---- gpu/platform_cuda.cuh ---- */
+/* All that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names, and a unit has one of the three. Other
+ * device code uses nothing of a toolkit. */
+
 #ifndef TRIFOLD_PLATFORM
 #define TRIFOLD_PLATFORM
 #define TRIFOLD_DEVICE static __device__ __forceinline__ __attribute__((unused))
@@ -187,6 +169,8 @@ typedef struct {
 #define TRIFOLD_FUNCTION static __device__ __noinline__ __attribute__((unused))
 #define TRIFOLD_PARAMETER const __grid_constant__
 #define TRIFOLD_METHOD __device__ __forceinline__
+/* A size that the generator computes by the same text. */
+#define TRIFOLD_SIZE static __device__ constexpr __attribute__((unused))
 #define TRIFOLD_CONSTANT static __constant__ const
 /* `blocks` thread blocks must fit a multiprocessor; always said, since ptxas otherwise spills to fit more. */
 #define TRIFOLD_KERNEL(threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks)
@@ -196,14 +180,15 @@ constexpr int warp_lanes = 32;
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
 /* Says that it is not negative, where the compiler does not know: divisions then take half the instructions. */
 TRIFOLD_DEVICE void assume_thread() { __builtin_assume(thread_index() >= 0); }
-/* The same, read anew: what is computed from it is not kept in registers from one use to the next. */
+/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute again
+ * at the next use. That frees registers. */
 TRIFOLD_DEVICE int thread_afresh() {
     unsigned thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
     __builtin_assume(thread < 1024); /* divisions of what may be negative take twice the instructions */
     return static_cast<int>(thread);
 }
-/* The same, of which compilers do not even know the range: with it they keep more again. */
+/* The thread's index, hidden from the compiler, which then does not know its range either. Where it knows the range, it keeps more values. */
 TRIFOLD_DEVICE int thread_opaque() {
     int index = thread_index();
     asm volatile("" : "+r"(index));
@@ -280,7 +265,7 @@ TRIFOLD_DEVICE unsigned load_word(const unsigned* from) {
     asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from));
     return word;
 }
-/* The same bits as another type. */
+/* Copies the bits of a value to one of another type. */
 template <class To, class From>
 TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
     static_assert(sizeof(To) == sizeof(From), "as many bits");
@@ -304,7 +289,7 @@ TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
     *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
 #endif
 }
-/* The same for one element, of 4 or 8 bytes. */
+/* One element of 4 or 8 bytes on its way, as 16 bytes are by copy_async. */
 template <class T>
 TRIFOLD_DEVICE void copy_element_async(T* to, const T* from) {
 #if TRIFOLD_ARCH >= 80
@@ -393,7 +378,8 @@ TRIFOLD_DEVICE void store_vector(float* to, const float (&from)[4]) {
     *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
 }
 
-/* The same to device memory; where the compiler sees that it is, it stores numbers one by one. */
+/* 16 bytes at once to device memory. A plain store would not do: where the compiler sees that the memory is the device's, it stores numbers one by
+ * one. */
 TRIFOLD_DEVICE void store_global(double* to, const double (&from)[2]) {
     asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(from[0]), "d"(from[1]) : "memory");
 }
@@ -487,10 +473,10 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4],
 #endif
 }
 
-/* The same product by the names that all platforms have: c += A B' for tensor_rows rows of A and 16 of B, 4 Quads columns each. A
+/* A warp's product by the names that all platforms have: c += A B' for tensor_rows rows of A and 16 of B, 4 Quads columns each. A
  * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
  * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
-constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
+[[maybe_unused]] constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
 [[maybe_unused]] constexpr bool results_are_operands = true; /* those of a strip of 8 are A's of the next product, its columns at k in the order 0 2 4 6 1 3 5 7 */
 TRIFOLD_DEVICE int tensor_depth(int thread = thread_index()) { return thread % 4; }
 TRIFOLD_DEVICE int tensor_row(int thread = thread_index()) { return thread % warp_lanes / 4; }
@@ -518,26 +504,93 @@ TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
 
 #endif
 
-/* Names shared by all kernels: sizes, the geometry of chains, and where things stand in the workspace. */
+/* ---- gpu/dense/constants.cuh ---- */
+/* What the pieces on chip are told of a block. The constants of a variant stand in a file of that name in its own folder. */
+
 typedef TRIFOLD_REAL real;
 
-/* Blocks are padded to `padded` rows and columns on chip and in the workspace: pivots by the identity, everything else
- * by zeros. Workspace blocks are column-major with that leading dimension, or tile by tile (below). The diagonal tiles of a factor, `tile` wide,
- * are stored inverted, so that every triangular solve is a sequence of products. */
+/* Blocks are padded to `padded` rows and columns on chip and in the workspace: pivots by the identity, everything else by zeros. */
 constexpr int block_size = TRIFOLD_BLOCK;
 constexpr int padded = TRIFOLD_PADDED;
+
+/* The diagonal tiles of a factor are stored inverted, so that every triangular solve is a sequence of products. They are `tile` wide. */
 [[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
-constexpr int vector_width = 16 / static_cast<int>(sizeof(real));
-constexpr int strip = padded < 8 ? padded : 8;  /* columns of a product that one thread takes */
-constexpr int threads = TRIFOLD_THREADS;
-constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
+
+[[maybe_unused]] constexpr int threads = TRIFOLD_THREADS;    /* of a thread block that factors */
 constexpr bool use_tensor = TRIFOLD_TENSOR; /* tensor instructions for products */
-constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
+
+constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
+[[maybe_unused]] constexpr int strip = padded < 8 ? padded : 8;                    /* columns of a product that one thread takes */
+
+/* ---- gpu/tridiagonal/constants.cuh ---- */
+/* What every kernel of a block tridiagonal system is told. A variant's own constants stand in its folder. Nothing outside files of constants
+ * reads the generator's macros, except names of kernels and what the preprocessor must decide. */
+
+constexpr trifold_int horizon = TRIFOLD_HORIZON; /* blocks of a system, N */
+constexpr trifold_int batch = TRIFOLD_BATCH;     /* systems that there is room for */
+constexpr int most_columns = TRIFOLD_RHS;        /* right-hand sides of a call, at most */
+
+/* Members of the batch that one thread block treats, one after another. */
+[[maybe_unused]] constexpr trifold_int members_per_group = TRIFOLD_MEMBERS_PER_GROUP;
+
+/* What level 0 leaves: block separator_base + k * separator_scale for k below `separators`. Each has slots that chains write their updates to. */
+constexpr trifold_int separators = TRIFOLD_SEPARATORS, separator_base = TRIFOLD_SEPARATOR_BASE, separator_scale = TRIFOLD_SEPARATOR_SCALE;
+/* Couplings of a member at all levels above 0, which stand in the workspace. */
+constexpr trifold_int couplings = TRIFOLD_COUPLINGS;
+
+/* Where element (r, c) of block i of member b stands in the caller's D: at b * member + i * stage + r * row + c * column. So in E. */
+struct D {
+    static constexpr trifold_int row = TRIFOLD_D_ROW, column = TRIFOLD_D_COLUMN, stage = TRIFOLD_D_STAGE, member = TRIFOLD_D_MEMBER;
+};
+struct E {
+    static constexpr trifold_int row = TRIFOLD_E_ROW, column = TRIFOLD_E_COLUMN, stage = TRIFOLD_E_STAGE, member = TRIFOLD_E_MEMBER;
+};
+
+/* Whether blocks of the workspace lie tile by tile. */
+constexpr bool in_tiles = TRIFOLD_IN_TILES;
+/* Elements of a block in the workspace. It lies column-major with leading dimension `padded`, or tile by tile. */
+constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
+/* Elements of a block's right-hand sides in the workspace. */
+constexpr trifold_int vector_storage = TRIFOLD_STORAGE_VECTOR;
+
+/* Where the workspace has what all variants keep there, in bytes from its start. */
+struct Offset {
+    static constexpr trifold_int factor = TRIFOLD_OFFSET_FACTOR, next = TRIFOLD_OFFSET_NEXT, behind = TRIFOLD_OFFSET_BEHIND; /* L, R and G */
+    static constexpr trifold_int update = TRIFOLD_OFFSET_UPDATE, rhs_update = TRIFOLD_OFFSET_RHS_UPDATE;                     /* slots of separators */
+    static constexpr trifold_int coupling = TRIFOLD_OFFSET_COUPLING;                                                         /* above level 0 */
+    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;   /* whether what fed a separator had failed */
+    static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE; /* of each block: its verdict */
+    static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;   /* of each block: pivots raised to the floor */
+    static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT, block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
+    /* Results of a member. */
+    static constexpr trifold_int status = TRIFOLD_OFFSET_STATUS, log_determinant = TRIFOLD_OFFSET_LOG_DETERMINANT;
+    static constexpr trifold_int quadratic = TRIFOLD_OFFSET_QUADRATIC, range = TRIFOLD_OFFSET_RANGE;
+};
 
 static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 176, "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
-                  TRIFOLD_STORAGE_COUPLING == storage && TRIFOLD_STORAGE_VECTOR == static_cast<trifold_int>(padded) * TRIFOLD_RHS,
+                  TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * most_columns,
               "host and device disagree");
+
+/* ---- gpu/tridiagonal/common.cuh ---- */
+/* Names shared by all kernels: the geometry of chains, and where things stand in the workspace.
+ *
+ * A front eliminates one block, i. Its panel has n columns and these rows:
+ *
+ *                +------------+
+ *       n rows   |  D   -> L  |   the pivot block, less the updates of earlier fronts: D = L L'
+ *                +------------+
+ *       n rows   |  E   -> R  |   the coupling to the next neighbour:   R = E L'^-1, in the workspace as `next`
+ *                +------------+
+ *       n rows   |  E'  -> G  |   the coupling to the neighbour behind: G = E' L'^-1, as `behind`; only in chains that have one
+ *                +------------+
+ *       m rows   |  b'  -> y' |   right-hand sides, where they ride along: y = L^-1 b
+ *                +------------+
+ *
+ * It leaves its neighbours: - R R' and - R y for the next one, - G G' and - G y for the one behind, - R G' as the coupling between the two. */
+
+/* The verdict on a block that did not fail, and on one whose inputs had failed. */
+[[maybe_unused]] constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
 
 /* Kernels of all levels: each kind claims its fronts or tiles from a counter of its own. */
 enum class Kind { factor, forward, backward, wide };
@@ -573,20 +626,19 @@ TRIFOLD_DEVICE T* buffer(const trifold_args& args, trifold_int offset) {
     return global_pointer(reinterpret_cast<T*>(static_cast<char*>(args.workspace) + offset));
 }
 
-TRIFOLD_DEVICE trifold_int block_index(trifold_int member, trifold_int block) { return member * TRIFOLD_HORIZON + block; }
+TRIFOLD_DEVICE trifold_int block_index(trifold_int member, trifold_int block) { return member * horizon + block; }
 TRIFOLD_DEVICE real* factor_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, TRIFOLD_OFFSET_FACTOR) + block_index(member, block) * storage;
+    return buffer<real>(args, Offset::factor) + block_index(member, block) * storage;
 }
 TRIFOLD_DEVICE real* next_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, TRIFOLD_OFFSET_NEXT) + block_index(member, block) * storage;
+    return buffer<real>(args, Offset::next) + block_index(member, block) * storage;
 }
 TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, TRIFOLD_OFFSET_BEHIND) + block_index(member, block) * storage;
+    return buffer<real>(args, Offset::behind) + block_index(member, block) * storage;
 }
 
 /* Tiles of blocks that are treated tile by tile lie in one piece, column by column, so that a tile's columns are fetched by one copy; the
  * vectors of a column stand in another order from column to column, so that operands and results meet no bank conflicts on chip. */
-constexpr bool in_tiles = TRIFOLD_IN_TILES;
 TRIFOLD_DEVICE int turned(int column) { return use_tensor ? column % 4 * 2 * vector_width : 0; }
 TRIFOLD_DEVICE int place_in_tile(int r, int c) { return c * tile + (r ^ turned(c)); }
 TRIFOLD_DEVICE trifold_int place_of_tile(int row, int column) {
@@ -600,21 +652,21 @@ TRIFOLD_DEVICE trifold_int place_in_block(int r, int c) {
 
 /* Side 0 of a separator belongs to the chains at lower positions, side 1 to those at higher ones. */
 TRIFOLD_DEVICE trifold_int slot_index(trifold_int member, trifold_int block, int side) {
-    return (side * TRIFOLD_BATCH + member) * TRIFOLD_SEPARATORS + (block - TRIFOLD_SEPARATOR_BASE) / TRIFOLD_SEPARATOR_SCALE;
+    return (side * batch + member) * separators + (block - separator_base) / separator_scale;
 }
 /* Every block but those at the ends of the path is updated from both sides at level 0. */
-TRIFOLD_DEVICE bool has_side(trifold_int block, int side) { return side == 0 ? block > 0 : block < TRIFOLD_HORIZON - 1; }
+TRIFOLD_DEVICE bool has_side(trifold_int block, int side) { return side == 0 ? block > 0 : block < horizon - 1; }
 TRIFOLD_DEVICE int side_ahead(const Chain& chain) { return chain.step > 0 ? 0 : 1; }
 TRIFOLD_DEVICE int side_behind(const Chain& chain) { return chain.step > 0 ? 1 : 0; }
 
 TRIFOLD_DEVICE real* update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<real>(args, TRIFOLD_OFFSET_UPDATE) + slot_index(member, block, side) * storage;
+    return buffer<real>(args, Offset::update) + slot_index(member, block, side) * storage;
 }
 TRIFOLD_DEVICE real* rhs_update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + slot_index(member, block, side) * TRIFOLD_STORAGE_VECTOR;
+    return buffer<real>(args, Offset::rhs_update) + slot_index(member, block, side) * vector_storage;
 }
 TRIFOLD_DEVICE int& poison_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<int>(args, TRIFOLD_OFFSET_POISON)[slot_index(member, block, side)];
+    return buffer<int>(args, Offset::poison)[slot_index(member, block, side)];
 }
 TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
@@ -631,7 +683,7 @@ TRIFOLD_DEVICE bool has_left(real x) {
 }
 enum class Result { solution, inverse };
 TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Result result, unsigned left) {
-    trifold_range& range = buffer<trifold_range>(args, TRIFOLD_OFFSET_RANGE)[member];
+    trifold_range& range = buffer<trifold_range>(args, Offset::range)[member];
     store_word(reinterpret_cast<unsigned*>(result == Result::solution ? &range.solution : &range.inverse), left);
 }
 /* Looks at an element of a result that goes out: chains of a member say the same, side by side. */
@@ -656,16 +708,10 @@ TRIFOLD_DEVICE double in_range(double sum) {
     return sum == 0 || (sum >= 2.2250738585072014e-308 && sum <= 1.7976931348623157e308) ? sum : not_a_number();
 }
 
-/* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
-TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
-    const trifold_int lower = p < q ? p : q;
-    if (level.index == 0) return global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + lower * TRIFOLD_E_STAGE;
-    return buffer<real>(args, TRIFOLD_OFFSET_COUPLING) + (member * TRIFOLD_COUPLINGS + level.coupling + lower) * storage;
-}
 /* The coupling that a chain leaves between the separators on its two sides. */
 TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifold_int member, const Chain& chain) {
     const trifold_int lower = block_at(level, chain.step > 0 ? chain.behind : chain.ahead);
-    return member * TRIFOLD_COUPLINGS + level.next_coupling + (lower - level.next_base) / level.next_scale;
+    return member * couplings + level.next_coupling + (lower - level.next_base) / level.next_scale;
 }
 
 /* The columns of a call that one pass treats. */
@@ -681,6 +727,37 @@ TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, 
     return member * s.member + block * s.stage + r * s.row + column * s.column;
 }
 
+/* ---- gpu/tridiagonal/input.cuh ---- */
+/* The caller's D and E: the only file that knows where they stand. Kernels that copy in their own order take a block from D_OF or E_OF, and its
+ * strides from D and E. */
+
+/* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D. These are
+ * macros, since compilers made other machine code of functions. */
+#define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member + (block) * D::stage)
+#define D_OF(args, number, block) BLOCK_OF_D(global_pointer(static_cast<const real*>((args).d)), number, block)
+#define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member + (block) * E::stage)
+/* Element (r, c) of a block of D: of its lower triangle, which is all of D that is read. And entry r of its diagonal. */
+#define ELEMENT_OF_D(d, r, c) (d)[(r) * D::row + (c) * D::column]
+#define ENTRY_OF_D(d, r) (d)[(r) * (D::row + D::column)]
+
+/* What is added to diagonal entry r of a block of D. */
+TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
+    real term = 0;
+    if (args.diagonal != nullptr) term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
+    if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
+    return term;
+}
+
+/* From one line of a block to the next, where elements of a line are next to each other. */
+[[maybe_unused]] constexpr trifold_int d_pitch = D::row > D::column ? D::row : D::column, e_pitch = E::row > E::column ? E::row : E::column;
+
+/* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
+TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
+    const trifold_int lower = p < q ? p : q;
+    if (level.index == 0) return E_OF(args, member, lower);
+    return buffer<real>(args, Offset::coupling) + (member * couplings + level.coupling + lower) * storage;
+}
+
 /* The indices of element e of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the
  * other. A warp then reads whole sectors and writes shared memory of leading dimension 4 modulo 8 without conflicts. */
 struct Place {
@@ -692,9 +769,8 @@ TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * s
 TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
                                   trifold_int q) {
     const real* from = global_pointer(coupling_at(args, level, member, p, q));
-    constexpr trifold_int pitch = TRIFOLD_E_ROW > TRIFOLD_E_COLUMN ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN;
-    const bool by_rows = (level.index > 0 || TRIFOLD_E_ROW < TRIFOLD_E_COLUMN) == (p > q);
-    const trifold_int step = level.index > 0 ? padded : pitch;
+    const bool by_rows = (level.index > 0 || E::row < E::column) == (p > q);
+    const trifold_int step = level.index > 0 ? padded : e_pitch;
     const int du = by_rows ? 1 : leading, dv = by_rows ? leading : 1;
 #pragma unroll 4
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
@@ -703,26 +779,18 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
     }
 }
 
-/* What is added to diagonal entry r of a block of D. */
-TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
-    real term = 0;
-    if (args.diagonal != nullptr) term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
-    if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
-    return term;
-}
-
-/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding; `to` may have rubbish above. */
+/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding. What stands above the diagonal is left as it was. */
 TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
-    const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+    const real* from = D_OF(args, member, block);
     const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
 #pragma unroll 4
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
-        const int r = TRIFOLD_D_ROW == 1 ? at.u : at.v, c = TRIFOLD_D_ROW == 1 ? at.v : at.u;
+        const int r = D::row == 1 ? at.u : at.v, c = D::row == 1 ? at.v : at.u;
         real value = r == c ? real(1) : real(0);
         if (r < block_size && c <= r) {
-            value = from[r * TRIFOLD_D_ROW + c * TRIFOLD_D_COLUMN];
+            value = ELEMENT_OF_D(from, r, c);
             if (r == c) value += diagonal_term(args, member, block, r);
             if (low != nullptr) value -= low[r + c * padded];
             if (high != nullptr) value -= high[r + c * padded];
@@ -731,190 +799,8 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
     }
 }
 
-/* Products A B' of rows of a panel in shared memory, by tensor instructions in squares of 16 by 16 a warp, or by strips of
- * vector_width rows and `strip` columns a thread. */
-
-/* sum[k][v] += or -= the product of `depth` columns of rows a .. a + vector_width - 1 and b .. b + strip - 1. */
-template <int Sign>
-TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* a, const real* b, int leading, int depth) {
-#pragma unroll 4
-    for (int k = 0; k < depth; ++k) {
-        real x[vector_width], y[strip / vector_width][vector_width];
-        load_vector(x, a + k * leading);
-#pragma unroll
-        for (int q = 0; q < strip / vector_width; ++q) load_vector(y[q], b + q * vector_width + k * leading);
-#pragma unroll
-        for (int c = 0; c < strip; ++c)
-#pragma unroll
-            for (int v = 0; v < vector_width; ++v) sum[c][v] += (Sign < 0 ? -x[v] : x[v]) * y[c / vector_width][c % vector_width];
-    }
-}
-
-/* part[c][q] += the product of `Depth` columns of the q-th vector of rows of a, `apart` from one to the next, and row c of b. */
-template <int Depth, int Columns, int Rows>
-TRIFOLD_DEVICE void multiply_strips(real (&part)[Columns][Rows][vector_width], const real* a, int apart, int a_leading, const real* b, int b_leading) {
-#pragma unroll 4
-    for (int k = 0; k < Depth; ++k) {
-        real x[Rows][vector_width], y[Columns / vector_width][vector_width];
-#pragma unroll
-        for (int q = 0; q < Rows; ++q) load_vector(x[q], a + q * apart + k * a_leading);
-#pragma unroll
-        for (int q = 0; q < Columns / vector_width; ++q) load_vector(y[q], b + q * vector_width + k * b_leading);
-#pragma unroll
-        for (int c = 0; c < Columns; ++c)
-#pragma unroll
-            for (int q = 0; q < Rows; ++q)
-#pragma unroll
-                for (int v = 0; v < vector_width; ++v) part[c][q][v] += x[q][v] * y[c / vector_width][c % vector_width];
-    }
-}
-
-/* part[c][q ..] += columns rows, for c below tensor_columns and the q-th product of a lane's results. */
-template <int Rows, int Quads>
-TRIFOLD_DEVICE void multiply_part(real (*part)[Rows][2], int q, const real (&columns)[tensor_columns][Quads], const real (&rows)[Quads]) {
-    real sum[tensor_columns][tensor_vectors][2];
-#pragma unroll
-    for (int c = 0; c < tensor_columns; ++c)
-#pragma unroll
-        for (int v = 0; v < tensor_vectors; ++v)
-#pragma unroll
-            for (int k = 0; k < 2; ++k) sum[c][v][k] = part[c][q * tensor_vectors + v][k];
-    tensor_multiply<Quads>(sum, columns, rows);
-#pragma unroll
-    for (int c = 0; c < tensor_columns; ++c)
-#pragma unroll
-        for (int v = 0; v < tensor_vectors; ++v)
-#pragma unroll
-            for (int k = 0; k < 2; ++k) part[c][q * tensor_vectors + v][k] = sum[c][v][k];
-}
-
-/* A warp's square: element (square_row(q) + v, square_column(c)) at [c][q][v]. Halves that do not exist repeat the first,
- * and nobody looks at their results. */
-constexpr int square_vectors = 16 / tensor_rows * tensor_vectors;
-struct Square {
-    real at[tensor_columns][square_vectors][2];
-};
-TRIFOLD_DEVICE int square_row(int q) { return q / tensor_vectors * tensor_rows + result_row(q % tensor_vectors); }
-TRIFOLD_DEVICE int square_column(int c) { return c * 8 + tensor_column(); }
-/* The first of the 8 rows or columns that exist together. */
-TRIFOLD_DEVICE int first_of_eight(int line) { return line & ~7; }
-
-/* square += A B' over `depth` columns, a multiple of 4, in steps of 4 Quads, zeros beyond. `a` and `b` are the first rows. All
- * lanes take the same steps, and see that they do. */
-template <int Quads, class S>
-TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, bool two_rows, bool two_columns, int leading, int depth) {
-    a += (two_rows ? tensor_row() : tensor_row() % 8) + tensor_depth() * leading;
-    b += (two_columns ? tensor_column() : tensor_column() % 8) + tensor_depth() * leading;
-    const int next_a = two_rows ? tensor_rows : 0, next_b = two_columns ? 8 : 0;
-#pragma unroll 2
-    for (int k = 0; k < depth; k += 4 * Quads) {
-        real columns[tensor_columns][Quads], rows[16 / tensor_rows][Quads];
-#pragma unroll
-        for (int i = 0; i < Quads; ++i) {
-            const bool inside = k + 4 * i < depth;
-            const int at = (k + 4 * i) * leading;
-#pragma unroll
-            for (int c = 0; c < tensor_columns; ++c) columns[c][i] = inside ? b[at + c * next_b] : real(0);
-#pragma unroll
-            for (int q = 0; q < 16 / tensor_rows; ++q) rows[q][i] = inside ? a[at + q * next_a] : real(0);
-        }
-#pragma unroll
-        for (int q = 0; q < 16 / tensor_rows; ++q) multiply_part(square.at, q, columns, rows[q]);
-    }
-}
-
-/* use(sum, r, c) for every vector of rows r .. in column c of A B', where A and B are `padded` panel rows from a and b on;
- * the lower part, and perhaps more of the tiles on the diagonal, only where so asked. */
-template <class Use>
-TRIFOLD_DEVICE void multiply_panels(const real* panel, int leading, int a, int b, bool lower, const Use& use) {
-    if constexpr (use_tensor && padded >= 8) {
-        int unit = thread_index() / warp_lanes;
-#pragma unroll 1
-        for (int column = 0; column < padded; column += 16) {
-            const int first = lower ? column : 0, units = (padded - first + 15) / 16;
-#pragma unroll 1
-            for (; unit < units; unit += threads / warp_lanes) {
-                const int row = first + unit * 16;
-                Square square{};
-                multiply_square<4>(square, panel + a + row, panel + b + column, row + 8 < padded, column + 8 < padded, leading, padded);
-#pragma unroll
-                for (int c = 0; c < tensor_columns; ++c)
-#pragma unroll
-                    for (int q = 0; q < square_vectors; ++q)
-                        if (row + first_of_eight(square_row(q)) < padded && column + first_of_eight(square_column(c)) < padded)
-                            use(square.at[c][q], row + square_row(q), column + square_column(c));
-            }
-            unit -= units;
-        }
-    } else {
-        int unit = thread_index();
-#pragma unroll 1
-        for (int column = 0; column < padded; column += strip) {
-            const int first = lower ? column : 0, units = (padded - first) / vector_width;
-#pragma unroll 1
-            for (; unit < units; unit += threads) {
-                real sum[strip][vector_width] = {};
-                const int row = first + unit * vector_width;
-                multiply_rows<1>(sum, panel + a + row, panel + b + column, leading, padded);
-#pragma unroll
-                for (int c = 0; c < strip; ++c) use(sum[c], row, column + c);
-            }
-            unit -= units;
-        }
-    }
-}
-
-/* Columns j .. j + 7 eliminated from everything right of them, but for the next diagonal tile, which the first warp has.
- * The other warps share the work; `rows` is a multiple of 8. */
-TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, int rows) {
-    if constexpr (use_tensor) {
-        int unit = thread_index() / warp_lanes - 1;
-#pragma unroll 1
-        for (int column = j + 8; column < size; column += 16) {
-            const int units = (rows - column + 15) / 16;
-#pragma unroll 1
-            for (; unit < units; unit += threads / warp_lanes - 1) {
-                const int row = column + unit * 16;
-                Square square{};
-                multiply_square<2>(square, panel + row + j * leading, panel + column + j * leading, row + 8 < rows, column + 8 < size, leading, 8);
-#pragma unroll
-                for (int c = 0; c < tensor_columns; ++c)
-#pragma unroll
-                    for (int q = 0; q < square_vectors; ++q) {
-                        const int r = row + first_of_eight(square_row(q)), s = column + first_of_eight(square_column(c));
-                        if (r >= rows || s >= size || r < s || (r == j + 8 && s == j + 8)) continue;
-                        real v[vector_width];
-                        real* at = panel + row + square_row(q) + (column + square_column(c)) * leading;
-                        load_vector(v, at);
-#pragma unroll
-                        for (int k = 0; k < vector_width; ++k) v[k] -= square.at[c][q][k];
-                        store_vector(at, v);
-                    }
-            }
-            unit -= units;
-        }
-    } else {
-        int unit = thread_index() - warp_lanes;
-#pragma unroll 1
-        for (int column = j + 8; column < size; column += 8) {
-            const int first = column == j + 8 ? column + 8 : column, units = (rows - first) / vector_width;
-#pragma unroll 1
-            for (; unit < units; unit += threads - warp_lanes) {
-                real sum[strip][vector_width];
-                real* at = panel + first + unit * vector_width + column * leading;
-#pragma unroll
-                for (int k = 0; k < strip; ++k) load_vector(sum[k], at + k * leading);
-                multiply_rows<-1>(sum, panel + first + unit * vector_width + j * leading, panel + column + j * leading, leading, 8);
-#pragma unroll
-                for (int k = 0; k < strip; ++k) store_vector(at + k * leading, sum[k]);
-            }
-            unit -= units;
-        }
-    }
-}
-
-/* Factorization of a panel in shared memory: rows 0 .. size - 1 are the pivot block, the rows below it ride along. The
- * panel is column-major; its leading dimension is 4 modulo 8. Tiles of `w` columns; the diagonal tiles are left inverted. */
+/* ---- gpu/dense/pivots.cuh ---- */
+/* The test that a pivot must pass, and the reciprocal of its root. */
 
 /* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
 struct Pivots {
@@ -952,116 +838,18 @@ TRIFOLD_DEVICE real inverse_sqrt(real d) {
     return corrected_rsqrt(x, y, tiny ? y * root : y);
 }
 
-/* Factors the w by w tile at `at` and leaves the factor's inverse there. Called by one warp; every lane factors the tile
- * redundantly in registers, which costs less than one shuffle a column. `row` is the tile's first row in the block, of
- * which the first `rows` are real and the rest padding. */
-template <int w>
-TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, int rows, Pivots& pivots, double* diagonal) {
-    const int lane = thread_index() % warp_lanes;
-    const real floor = static_cast<real>(pivots.floor);
-    real t[w][w], inverse[w];
-#pragma unroll
-    for (int c = 0; c < w; ++c)
-#pragma unroll
-        for (int r = c; r < w; ++r) t[r][c] = at[r + c * leading];
-    int failed = -1, floors = 0;
-#pragma unroll
-    for (int c = 0; c < w; ++c) {
-        real d = t[c][c];
-        if (d < floor && row + c < rows) d = floor, ++floors;
-        const bool passes = is_pivot(d);
-        if (!passes && failed < 0) failed = row + c;
-        if (lane == 0) diagonal[row + c] = d;
-        inverse[c] = passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
-#pragma unroll
-        for (int r = c + 1; r < w; ++r) t[r][c] *= inverse[c];
-#pragma unroll
-        for (int k = c + 1; k < w; ++k)
-#pragma unroll
-            for (int r = k; r < w; ++r) t[r][k] -= t[r][c] * t[k][c];
-    }
-    warp_sync();
-    if (lane == 0) {
-        if (failed >= 0 && pivots.failed_row < 0) pivots.failed_row = failed;
-        pivots.floors += floors;
-    }
-    /* Lane c solves for column c of the inverse. */
-    real z[w];
-#pragma unroll
-    for (int r = 0; r < w; ++r) {
-        real sum = r == lane ? real(1) : real(0);
-#pragma unroll
-        for (int k = 0; k < r; ++k) sum -= t[r][k] * z[k];
-        z[r] = sum * inverse[r];
-    }
-    if (lane < w) {
-#pragma unroll
-        for (int r = 0; r < w; ++r) at[r + lane * leading] = z[r];
-    }
-    warp_sync();
-}
-
-/* Rows first .. last of column tile `at` times the transposed inverse of the diagonal tile. A thread takes whole rows. */
-template <int w>
-TRIFOLD_DEVICE void solve_rows(real* panel, int leading, int j, int first, int last) {
-    const real* inverse = panel + j + j * leading;
-#pragma unroll 1
-    for (int r = first + thread_index(); r < last; r += threads) {
-        real* at = panel + r + j * leading;
-        real a[w];
-#pragma unroll
-        for (int c = 0; c < w; ++c) a[c] = at[c * leading];
-#pragma unroll
-        for (int c = w - 1; c >= 0; --c) {
-            real sum = 0;
-#pragma unroll
-            for (int k = 0; k <= c; ++k) sum += a[k] * inverse[c + k * leading];
-            at[c * leading] = sum;
-        }
-    }
-}
-
-/* The same for the diagonal tile at row and column c, by one warp. */
-TRIFOLD_DEVICE void update_tile(real* panel, int leading, int j, int c) {
-#pragma unroll 1
-    for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) {
-        const int r = c + e % 8, s = c + e / 8;
-        real sum = panel[r + s * leading];
-#pragma unroll
-        for (int k = j; k < j + 8; ++k) sum -= panel[r + k * leading] * panel[s + k * leading];
-        panel[r + s * leading] = sum;
-    }
-    warp_sync();
-}
-
-/* The first warp factors the next diagonal tile while the others update the rest, so its latency hides behind theirs.
- * `rows` is a multiple of vector_width. Starts and ends with the panel visible to all threads. */
-template <int Size, int w>
-TRIFOLD_DEVICE void factor_panel(real* panel, int leading, int rows, int real_rows, int row, Pivots& pivots, double* diagonal) {
-    static_assert(threads > warp_lanes || Size == w, "one warp cannot look ahead");
-#pragma unroll 1
-    for (int j = 0; j < Size; j += w) {
-        if (thread_index() < warp_lanes) {
-            if (Size > w && j > 0) update_tile(panel, leading, j - w, j);
-            factor_tile<w>(panel + j * (leading + 1), leading, row + j, real_rows, pivots, diagonal);
-        } else if (Size > w && j > 0) {
-            update_trailing(panel, leading, j - w, Size, rows);
-        }
-        block_sync();
-        solve_rows<w>(panel, leading, j, j + w, rows);
-        block_sync();
-    }
-}
+/* ---- gpu/tridiagonal/verdict.cuh ---- */
+/* What becomes of a front's pivots: the floor that they are raised to, the logarithms of the determinant, which one failed, and who must hear of it. */
 
 /* Before a block's pivots: floor from the largest diagonal entry of D as the caller gave it. By the whole thread block. */
 TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifold_int member, trifold_int block) {
     if (thread_index() >= warp_lanes) return;
     double floor = -infinity();
     if (args.pivot_floor > 0) {
-        const real* d = static_cast<const real*>(args.d) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+        const real* d = BLOCK_OF_D(static_cast<const real*>(args.d), member, block);
         double most = -infinity();
         for (int r = thread_index(); r < block_size; r += warp_lanes) {
-            const double value = static_cast<double>(d[r * (TRIFOLD_D_ROW + TRIFOLD_D_COLUMN)] + diagonal_term(args, member, block, r));
+            const double value = static_cast<double>(ENTRY_OF_D(d, r) + diagonal_term(args, member, block, r));
             if (value > most) most = value;
         }
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
@@ -1079,16 +867,16 @@ TRIFOLD_DEVICE void report_logarithms(const trifold_args& args, trifold_int memb
     double sum = 0;
     for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += natural_log(static_cast<double>(diagonal[r]));
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-    if (thread_index() % warp_lanes == 0) buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)[block_index(member, block)] = sum;
+    if (thread_index() % warp_lanes == 0) buffer<double>(args, Offset::block_log_determinant)[block_index(member, block)] = sum;
 }
 /* The front's verdict, by one thread, after the panel. */
 TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots) {
     const trifold_int index = block_index(member, block);
     trifold_int verdict = sound;
-    if (pivots.failed_row >= 0) verdict = (level * TRIFOLD_HORIZON + block) * block_size + pivots.failed_row;
+    if (pivots.failed_row >= 0) verdict = (level * horizon + block) * block_size + pivots.failed_row;
     if (fed) verdict = fed_by_failure;
-    buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index] = verdict;
-    buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index] = pivots.floors;
+    buffer<trifold_int>(args, Offset::failure)[index] = verdict;
+    buffer<int>(args, Offset::floors)[index] = pivots.floors;
 }
 /* Both, by the whole thread block. */
 TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots,
@@ -1116,9 +904,53 @@ TRIFOLD_DEVICE void pass_poison(const trifold_args& args, const trifold_level& l
     }
 }
 
-/* One launch for all levels of the multi-stage schedule: thread blocks claim fronts in the order of their levels and wait for
- * the fronts they need, so that nothing waits for what has not been claimed. The idea of a front is that of H200.md's dataflow
- * prototype; levels hold chains of one front each, and block i = (2 q + 1) 2^l - 1 is front q of level l. */
+/* ---- gpu/tridiagonal/dataflow/constants.cuh ---- */
+/* What variant dataflow is told. */
+
+constexpr int multiprocessors = TRIFOLD_MULTIPROCESSORS; /* of the device */
+constexpr bool overlaps = TRIFOLD_OVERLAPS;              /* launches may begin while the one before them is at work */
+
+/* Thread blocks that a multiprocessor must have room for: they limit the registers of a thread. */
+struct Blocks {
+    static constexpr int factor = TRIFOLD_FACTOR_BLOCKS, factor_forward = TRIFOLD_FACTOR_FORWARD_BLOCKS, sweep = TRIFOLD_SWEEP_BLOCKS;
+};
+/* Bytes of shared memory: FrontShared and SweepShared. */
+struct SharedBytes {
+    static constexpr int factor = TRIFOLD_SHARED_FACTOR, sweep = TRIFOLD_SHARED_SWEEP;
+};
+
+/* ---- factorization ---- */
+
+constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along as rows below D's */
+/* Leading dimensions of D, with the rows that ride along, and of [R; G], in shared memory. */
+constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_STACKED_LEADING;
+constexpr bool has_room = TRIFOLD_FRONT_ROOM;             /* for the blocks that a front pulls, beside its own */
+constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS; /* [R; G], by tensor instructions of double precision */
+constexpr int wide_levels = TRIFOLD_WIDE_LEVELS;          /* the first levels, which have a launch of their own, before that of all others */
+constexpr int message_fronts = TRIFOLD_MESSAGE_FRONTS;    /* fronts of a member that send [R; G] as messages: few, so that latency binds them */
+constexpr int message_level = TRIFOLD_MESSAGE_LEVEL;      /* fronts from this level on send */
+
+/* ---- sweeps ---- */
+
+constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that a sweep treats together */
+constexpr bool sweeps_reread = TRIFOLD_SWEEP_REREADS;  /* they read a thread's number again at each use, which frees registers */
+/* Columns of the diagonal tiles whose inverses a front makes and uses: of a front that waits for its neighbours, and of others; measured. */
+constexpr int long_inverse = TRIFOLD_LONG_INVERSE, short_inverse = TRIFOLD_SHORT_INVERSE;
+constexpr trifold_int waiting_fronts = TRIFOLD_WAITING_FRONTS; /* fronts wait at levels of no more than so many, of all members; measured */
+
+/* Where the workspace has what fronts tell each other, in bytes from its start. */
+struct FlowOffset {
+    static constexpr trifold_int ticket = TRIFOLD_OFFSET_TICKET; /* counters from which fronts are claimed */
+    static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;     /* of each block: what its front has left */
+    static constexpr trifold_int message = TRIFOLD_OFFSET_MESSAGE; /* [R; G] on its way */
+    static constexpr trifold_int update_words = TRIFOLD_OFFSET_UPDATE_WORDS, forward_words = TRIFOLD_OFFSET_FORWARD_WORDS;
+    static constexpr trifold_int solution_words = TRIFOLD_OFFSET_SOLUTION_WORDS;
+};
+
+/* ---- gpu/tridiagonal/dataflow/flags.cuh ---- */
+/* One launch for all levels of the multi-stage schedule. Thread blocks claim fronts in the order of their levels and wait for the fronts that they
+ * need. Those have been claimed before, so waiting cannot deadlock. Levels hold chains of one front each, and block i = (2 q + 1) 2^l - 1 is front q
+ * of level l. */
 
 /* A front and where it stands. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left
  * through their R, those to the right through their G. */
@@ -1137,7 +969,7 @@ TRIFOLD_DEVICE Front front_at(int level, trifold_int number) {
     Front front{};
     front.level = level;
     front.block = (2 * number + 1) * distance - 1;
-    front.next = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+    front.next = front.block + distance < horizon ? front.block + distance : -1;
     front.behind = front.block - distance;
     if (front.behind < 0) front.behind = -1;
     return front;
@@ -1145,7 +977,7 @@ TRIFOLD_DEVICE Front front_at(int level, trifold_int number) {
 /* The number-th front to be claimed. */
 TRIFOLD_DEVICE Front find_front(trifold_int number) {
     int level = 0;
-    trifold_int size = TRIFOLD_HORIZON;
+    trifold_int size = horizon;
     while (number >= (size + 1) / 2) {
         number -= (size + 1) / 2;
         size /= 2;
@@ -1154,23 +986,22 @@ TRIFOLD_DEVICE Front find_front(trifold_int number) {
     return front_at(level, number);
 }
 
-/* The first levels, which are wide, may have a launch of their own, before that of all others. */
-constexpr int wide_levels = TRIFOLD_WIDE_LEVELS;
-constexpr trifold_int wide_fronts = TRIFOLD_HORIZON - (TRIFOLD_HORIZON >> wide_levels);
+/* Fronts of the wide levels, which have a launch of their own. */
+constexpr trifold_int wide_fronts = horizon - (horizon >> wide_levels);
 
 /* Claims a front for the whole thread block; `shared` is a word of its shared memory. Backward sweeps claim from the last level back. */
 TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, Kind kind, trifold_int& shared) {
-    if (thread_index() == 0) shared = claim(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member);
+    if (thread_index() == 0) shared = claim(buffer<trifold_int>(args, FlowOffset::ticket) + static_cast<int>(kind) * batch + member);
     block_sync();
-    const trifold_int first = kind == Kind::factor ? wide_fronts : 0, fronts = (kind == Kind::wide ? wide_fronts : TRIFOLD_HORIZON) - first;
+    const trifold_int first = kind == Kind::factor ? wide_fronts : 0, fronts = (kind == Kind::wide ? wide_fronts : horizon) - first;
     const trifold_int ticket = shared, number = first + ticket % fronts;
-    Front front = find_front(kind == Kind::backward ? TRIFOLD_HORIZON - 1 - number : number);
+    Front front = find_front(kind == Kind::backward ? horizon - 1 - number : number);
     front.run = ticket / fronts + 1;
     return front;
 }
 
 TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<trifold_int>(args, TRIFOLD_OFFSET_FLAG) + member * TRIFOLD_HORIZON + block;
+    return buffer<trifold_int>(args, FlowOffset::flag) + member * horizon + block;
 }
 
 /* One thread: tells that a front has left R and G, or all that it leaves, and whether it failed. What its warp, or threads it met at a
@@ -1179,16 +1010,14 @@ enum class Left { couplings, everything };
 TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, const Front& front, Left left, bool failed) {
     store_release(flag_of(args, member, front.block), 4 * front.run + 2 * static_cast<int>(left) + static_cast<int>(failed));
 }
-/* How a launch stands to the one before it (its level's index): after it, or early, when all fronts of a factorization or of a forward
- * sweep have been claimed but need not be done. */
-enum class Start { after, beside_factor, beside_forward };
-TRIFOLD_DEVICE Start start_of(const trifold_level& level) { return TRIFOLD_OVERLAPS ? static_cast<Start>(level.index) : Start::after; }
+/* Launches of this variant treat all levels, so their level's index says when they may begin. */
+TRIFOLD_DEVICE trifold_start start_of(const trifold_level& level) { return overlaps ? static_cast<trifold_start>(level.index) : trifold_after; }
 /* What a solution's words carry in place of the number of the backward sweep's run where that begins beside the factorization, whose last
  * front sends the first of them and does not know that number. */
 TRIFOLD_DEVICE trifold_int early_run(trifold_int factor_run) { return factor_run | trifold_int(1) << 31; }
 /* The number of the run of those fronts. */
 TRIFOLD_DEVICE trifold_int last_run(const trifold_args& args, trifold_int member, Kind kind) {
-    return load_acquire(buffer<trifold_int>(args, TRIFOLD_OFFSET_TICKET) + static_cast<int>(kind) * TRIFOLD_BATCH + member) / TRIFOLD_HORIZON;
+    return load_acquire(buffer<trifold_int>(args, FlowOffset::ticket) + static_cast<int>(kind) * batch + member) / horizon;
 }
 /* A thread waits for all that a front leaves in a run of the factorization. */
 TRIFOLD_DEVICE void await_everything(const trifold_args& args, trifold_int member, trifold_int block, trifold_int run) {
@@ -1215,7 +1044,7 @@ TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, trifold_int member, t
 
 /* What a front leaves for the right-hand sides of its neighbours: side 0 of the one behind, side 1 of the next. */
 TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<real>(args, TRIFOLD_OFFSET_RHS_UPDATE) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * TRIFOLD_STORAGE_VECTOR;
+    return buffer<real>(args, Offset::rhs_update) + (side * batch * horizon + block_index(member, block)) * vector_storage;
 }
 
 /* A number on its way between thread blocks: words with 32 bits of it below the number of the run that wrote them. Whoever finds
@@ -1271,66 +1100,38 @@ TRIFOLD_DEVICE void begin_solution(const trifold_args& args, trifold_int member)
 
 /* Where a front leaves its x. */
 TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_int member, trifold_int block) {
-    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
-    return buffer<trifold_word>(args, TRIFOLD_OFFSET_SOLUTION_WORDS) + block_index(member, block) * words;
+    constexpr trifold_int words = vector_storage * message_words;
+    return buffer<trifold_word>(args, FlowOffset::solution_words) + block_index(member, block) * words;
 }
 
-/* What a thread block has of its front while it factors it, and products of its rows by warps. */
-constexpr int tiles = padded / 8;
-constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along */
-constexpr int pivot_warps = tiles < 2 ? tiles : 2;
-constexpr int stacked_rows = 2 * padded, stacked_warps = (stacked_rows + warp_lanes - 1) / warp_lanes;
-constexpr int warps = pivot_warps + stacked_warps;
-constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes; /* rows of D a lane has */
-constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_STACKED_LEADING;
-constexpr int strip_columns = use_tensor ? tensor_rows : warp_lanes / 4; /* a warp multiplies bands of 16 rows by strips of these */
-constexpr int bands = (padded + 15) / 16, strips = padded / strip_columns;
-static_assert(padded % strip_columns == 0, "strips are whole, bands may lack their second half");
-constexpr int lower_squares = bands * (bands + 1) / 2;
-static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
-
-/* [R; G] in the stack's registers, where results of tensor instructions are operands of others as they stand; in single precision too
- * these are sums in double precision, made by the same instructions. Else a lane has a row. */
-constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS;
-constexpr bool ends_sweep = in_registers && TRIFOLD_OVERLAPS; /* the last front begins the backward sweep */
-template <bool Wide>
-struct ProductOf {
-    typedef double type;
-};
-template <>
-struct ProductOf<false> {
-    typedef real type;
-};
-typedef ProductOf<in_registers>::type product;
-
-/* R of the front to the left and G of the one to the right come into places of their own, or where they find no room, into the
- * rows of [R; G] before those are needed. */
-constexpr bool has_room = TRIFOLD_FRONT_ROOM;
-constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
-
-/* Named barriers from `first` on, at each of which `party` threads meet: tile t is there for the stack, its pivots' warp only arrives; the warps
- * of the stack have met; a tile is there for the next, even ones and odd ones, so that the pivots' warps need not wait for a stack that is late.
- * Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t; the stack's have pulled what
- * D takes from other fronts, for which the pivots' wait. */
-struct Barriers {
-    int first, count, party;
-};
-constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps * warp_lanes},
-    pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0, pivot_warps * warp_lanes},
-    message_barriers{5 + tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? tiles : 0, threads}, pulled_barrier{5 + 2 * tiles, TRIFOLD_MESSAGE_FRONTS > 0 ? 1 : 0, threads};
-constexpr int barriers = pulled_barrier.count > 0 ? pulled_barrier.first + pulled_barrier.count : part_barrier.first;
+/* ---- gpu/tridiagonal/dataflow/shared.h ---- */
+/* Shared memory of variant dataflow: of a front that is factored, and of one that is swept.
+ * The generator includes this text too: it counts the bytes that a launch asks for. Units also get the structures that are counted. */
 
 /* The inverses of L's diagonal tiles have a place of their own, or that of the tiles themselves: the largest blocks need the room. Either
  * way their columns are as far apart as L's, so that a lane finds a row of L or one of the inverse by one address. */
-constexpr bool inverse_apart = sizeof(real) == 4 || padded <= 88;
-static_assert(inverse_apart || !in_registers, "the identity has a place");
+TRIFOLD_SIZE bool inverses_apart(long long padded, long long real) { return real == 4 || padded <= 88; }
 
-/* A thread's number in its front. With every wave, a thread block a multiprocessor, the warps change parts, or the fronts of a multiprocessor would
- * all have their pivots on the same schedulers. */
-TRIFOLD_DEVICE int front_thread() {
-    const int turn = in_registers ? static_cast<int>(group_x()) / TRIFOLD_MULTIPROCESSORS % warps * warp_lanes : 0;
-    return (thread_index() + turn) % threads;
+TRIFOLD_SIZE long long front_bytes(long long padded, long long lower_leading, long long stacked_leading, bool has_room, long long real) {
+    const long long pivots = 24, ticket = 8, arrivals = 16 * 4, vector = 16 / real;
+    const long long inverse = inverses_apart(padded, real) ? 8 * lower_leading : vector;
+    const long long before = (pivots + ticket + arrivals + (padded + inverse + padded) * real + 15) / 16 * 16; /* diagonal, inverse, reciprocal */
+    const long long pulled = has_room ? 2 * lower_leading * padded : vector;
+    return before + ((lower_leading + stacked_leading) * padded + pulled) * real;
 }
+
+/* Leading dimension of a sweep's factor: 4 modulo 8, free of bank conflicts by rows and by columns. */
+TRIFOLD_SIZE int sweep_leading(int padded) { return padded + 4; }
+
+TRIFOLD_SIZE long long sweep_bytes(long long padded, long long columns, long long real) {
+    const long long ticket = 16, factor = (padded + 4) * padded, vectors = columns * 3 * padded; /* running and solved */
+    return (ticket + (factor + vectors) * real + 15) / 16 * 16;
+}
+
+#ifdef TRIFOLD_DEVICE
+
+constexpr bool inverse_apart = inverses_apart(padded, sizeof(real));
+static_assert(inverse_apart || !in_registers, "the identity has a place");
 
 struct FrontShared {
     Pivots pivots;
@@ -1343,9 +1144,74 @@ struct FrontShared {
     alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
     alignas(16) real pulled[has_room ? 2 * lower_leading * padded : vector_width]; /* R of the front to the left, G of the one to the right */
 };
+static_assert(sizeof(FrontShared) == SharedBytes::factor &&
+                  sizeof(FrontShared) == front_bytes(padded, lower_leading, stacked_leading, has_room, sizeof(real)),
+              "host and device disagree");
+
+constexpr int factor_leading = sweep_leading(padded);
+
+struct SweepShared {
+    trifold_int ticket;
+    alignas(16) real factor[factor_leading * padded]; /* L, column-major, its diagonal tiles of 8 inverted; above it wider inverses */
+    real running[columns_at_once][padded];            /* right-hand sides on their way to solutions */
+    real solved[columns_at_once][2 * padded];         /* forward: y; backward: x of the next and behind, then of the front */
+};
+static_assert(sizeof(SweepShared) == SharedBytes::sweep && sizeof(SweepShared) == sweep_bytes(padded, columns_at_once, sizeof(real)), "host and device disagree");
+#endif
+
+/* ---- gpu/tridiagonal/dataflow/front.cuh ---- */
+/* What a thread block has of its front while it factors it, and products of its rows by warps. */
+
+constexpr int tiles = padded / 8;
+constexpr int pivot_warps = tiles < 2 ? tiles : 2;
+constexpr int stacked_rows = 2 * padded, stacked_warps = (stacked_rows + warp_lanes - 1) / warp_lanes;
+constexpr int warps = pivot_warps + stacked_warps;
+constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes; /* rows of D a lane has */
+constexpr int strip_columns = use_tensor ? tensor_rows : warp_lanes / 4; /* a warp multiplies bands of 16 rows by strips of these */
+constexpr int bands = (padded + 15) / 16, strips = padded / strip_columns;
+static_assert(padded % strip_columns == 0, "strips are whole, bands may lack their second half");
+constexpr int lower_squares = bands * (bands + 1) / 2;
+static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
+
+/* [R; G] in the stack's registers, where results of tensor instructions are operands of others as they stand; in single precision too
+ * these are sums in double precision, made by the same instructions. Else a lane has a row. */
+constexpr bool ends_sweep = in_registers && overlaps; /* the last front begins the backward sweep */
+template <bool Wide>
+struct ProductOf {
+    typedef double type;
+};
+template <>
+struct ProductOf<false> {
+    typedef real type;
+};
+typedef ProductOf<in_registers>::type product;
+
+/* R of the front to the left and G of the one to the right come into places of their own, or where they find no room, into the
+ * rows of [R; G] before those are needed. */
+constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
+
+/* Named barriers from `first` on, at each of which `party` threads meet: tile t is there for the stack, its pivots' warp only arrives; the warps
+ * of the stack have met; a tile is there for the next, even ones and odd ones, so that the pivots' warps need not wait for a stack that is late.
+ * Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t; the stack's have pulled what
+ * D takes from other fronts, for which the pivots' wait. */
+struct Barriers {
+    int first, count, party;
+};
+constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps * warp_lanes},
+    pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, message_fronts > 0 ? 1 : 0, pivot_warps * warp_lanes},
+    message_barriers{5 + tiles, message_fronts > 0 ? tiles : 0, threads}, pulled_barrier{5 + 2 * tiles, message_fronts > 0 ? 1 : 0, threads};
+constexpr int barriers = pulled_barrier.count > 0 ? pulled_barrier.first + pulled_barrier.count : part_barrier.first;
+
+
+/* A thread's number in its front. With every wave, a thread block a multiprocessor, the warps change parts, or the fronts of a multiprocessor would
+ * all have their pivots on the same schedulers. */
+TRIFOLD_DEVICE int front_thread() {
+    const int turn = in_registers ? static_cast<int>(group_x()) / multiprocessors % warps * warp_lanes : 0;
+    return (thread_index() + turn) % threads;
+}
+
 TRIFOLD_DEVICE real* left_of(FrontShared& shared) { return has_room ? shared.pulled : shared.stacked; }
 TRIFOLD_DEVICE real* right_of(FrontShared& shared) { return has_room ? shared.pulled + lower_leading * padded : shared.stacked + padded; }
-static_assert(sizeof(FrontShared) == TRIFOLD_SHARED_FACTOR, "host and device disagree");
 /* The inverse of diagonal tile t, row-major, a row every `lower_leading` elements. */
 TRIFOLD_DEVICE real* inverse_of(FrontShared& shared, int t) {
     return inverse_apart ? shared.inverse + t * 8 : shared.lower + t * 8 * (lower_leading + 1);
@@ -1377,7 +1243,7 @@ TRIFOLD_DEVICE int patch_column(int k) {
 
 /* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns; strips from `count` on do not exist. A
  * strip has `Columns` columns, or its results beyond them are of no use. Of a band that is half padding (not `whole`) the first half
- * is taken twice, and nobody looks at the second. */
+ * is taken twice, and the second result is not used. */
 template <int Sign, int Quads, int Columns, int Strips>
 TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole, int count, int depth) {
     if constexpr (use_tensor) {
@@ -1438,11 +1304,12 @@ TRIFOLD_DEVICE void copy_block(real* to, int leading, const real* from, int work
         copy_async(to + e % vectors * vector_width + e / vectors * leading, from + e * vector_width);
 }
 
+/* ---- gpu/tridiagonal/dataflow/message.cuh ---- */
 /* [R; G] by messages, column tile after column tile as it is made, to the front of the next level, which takes its updates in the
  * same steps: when the last tile comes, products of depth 8 are all that stands before the first pivot. Flags still tell the other
  * fronts, and what failed. */
-constexpr bool has_messages = TRIFOLD_MESSAGE_FRONTS > 0;
-constexpr int message_level = TRIFOLD_MESSAGE_LEVEL; /* fronts from this level on send */
+
+constexpr bool has_messages = message_fronts > 0;
 TRIFOLD_DEVICE bool sends_messages(const Front& front) { return has_messages && front.level >= message_level; }
 TRIFOLD_DEVICE bool gets_messages(const Front& front) { return has_messages && front.level > message_level; }
 
@@ -1450,7 +1317,7 @@ TRIFOLD_DEVICE bool gets_messages(const Front& front) { return has_messages && f
 TRIFOLD_DEVICE trifold_int left_child(const Front& front) { return front.block - (trifold_int(1) << (front.level - 1)); }
 TRIFOLD_DEVICE trifold_int right_child(const Front& front) {
     const trifold_int right = front.block + (trifold_int(1) << (front.level - 1));
-    return right < TRIFOLD_HORIZON ? right : -1;
+    return right < horizon ? right : -1;
 }
 
 /* A message is a number's bits in a word of their size, and zero as long as nothing has come. The number zero is sent as minus zero. Who has
@@ -1477,8 +1344,8 @@ TRIFOLD_DEVICE real content_of(Mail mail) {
 
 /* Element (row, column) of a front's [R; G], or from column `padded` on, of the product with its right-hand sides. */
 TRIFOLD_DEVICE Mail* message_of(const trifold_args& args, trifold_int member, trifold_int block, int row, int column) {
-    const trifold_int front = member * TRIFOLD_MESSAGE_FRONTS + ((block + 1) >> message_level) - 1;
-    return buffer<Mail>(args, TRIFOLD_OFFSET_MESSAGE) + (front * (padded + riders) + column) * stacked_rows + row;
+    const trifold_int front = member * message_fronts + ((block + 1) >> message_level) - 1;
+    return buffer<Mail>(args, FlowOffset::message) + (front * (padded + riders) + column) * stacked_rows + row;
 }
 
 /* The pivots' warps receive what D takes, R of the child to the left and G of the one to the right, and go on when they have it; the stack's
@@ -1557,7 +1424,7 @@ TRIFOLD_DEVICE void receive_tiles(FrontShared& shared, Inbox<By> inbox, const Us
     }
     warp_sync();
 }
-/* ... and ready for the next run, by the threads that have taken it. */
+/* Makes an inbox ready for the next run, by the threads that have taken what it held. */
 template <Receiver By>
 TRIFOLD_DEVICE void clear_inbox(const Inbox<By>& inbox) {
     if (inbox.from == nullptr) return;
@@ -1641,7 +1508,9 @@ TRIFOLD_DEVICE real receive_rider(RiderLook look, const trifold_args& args, trif
     return content_of(look.left) + content_of(look.right);
 }
 
+/* ---- gpu/tridiagonal/dataflow/load.cuh ---- */
 /* A front before its panel: D, the couplings and the right-hand sides as it finds them. */
+
 /* Right-hand sides into the rows below D. */
 TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int block) {
     for (int e = front_thread(); e < riders * padded; e += threads) {
@@ -1709,7 +1578,7 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
 #pragma unroll 1
     for (int k = 0; k < pairs; ++k) {
         const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
-        const trifold_int right = front.block + distance < TRIFOLD_HORIZON ? front.block + distance : -1;
+        const trifold_int right = front.block + distance < horizon ? front.block + distance : -1;
         const bool last = k + 1 == front.level;
         if (await_fronts(args, member, front.run, left, right)) fed = true;
         copy_block(r, leading, next_of(args, member, left), worker, workers);
@@ -1798,10 +1667,10 @@ TRIFOLD_DEVICE void each_place(const Use& use) {
 
 /* The lower triangle of D, the identity in the padding, on its way. */
 TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
-    constexpr bool by_columns = TRIFOLD_D_ROW == 1;
+    constexpr bool by_columns = D::row == 1;
     constexpr int u_to = by_columns ? 1 : lower_leading, v_to = by_columns ? lower_leading : 1;
-    constexpr trifold_int u_from = by_columns ? TRIFOLD_D_ROW : TRIFOLD_D_COLUMN, v_from = by_columns ? TRIFOLD_D_COLUMN : TRIFOLD_D_ROW;
-    const real* from = global_pointer(static_cast<const real*>(args.d)) + member * TRIFOLD_D_MEMBER + block * TRIFOLD_D_STAGE;
+    constexpr trifold_int u_from = by_columns ? D::row : D::column, v_from = by_columns ? D::column : D::row;
+    const real* from = D_OF(args, member, block);
     const int u = first_u(), v = first_v();
     from += u * u_from + v * v_from, to += u * u_to + v * v_to;
     each_place([&](int du, int dv) {
@@ -1816,10 +1685,10 @@ TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_i
 /* The original coupling A(neighbour, block), zeros in the padding, on its way. */
 template <bool Below> /* then it is E of the block, else the neighbour's transposed */
 TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
-    constexpr bool by_columns = TRIFOLD_E_ROW == 1;
+    constexpr bool by_columns = E::row == 1;
     constexpr int u_to = by_columns == Below ? 1 : stacked_leading, v_to = by_columns == Below ? stacked_leading : 1;
-    constexpr trifold_int u_from = by_columns ? TRIFOLD_E_ROW : TRIFOLD_E_COLUMN, v_from = by_columns ? TRIFOLD_E_COLUMN : TRIFOLD_E_ROW;
-    const real* from = global_pointer(static_cast<const real*>(args.e)) + member * TRIFOLD_E_MEMBER + (Below ? block : block - 1) * TRIFOLD_E_STAGE;
+    constexpr trifold_int u_from = by_columns ? E::row : E::column, v_from = by_columns ? E::column : E::row;
+    const real* from = E_OF(args, member, Below ? block : block - 1);
     const int u = first_u(), v = first_v();
     from += u * u_from + v * v_from, to += u * u_to + v * v_to;
     each_place([&](int du, int dv) {
@@ -1862,6 +1731,7 @@ TRIFOLD_DEVICE bool pull_beside_messages(FrontShared& shared, const trifold_args
     return fed;
 }
 
+/* ---- gpu/dense/column_tile.cuh ---- */
 /* Elimination of a column tile, 8 wide, by one warp: the 8 by 8 pivot tile, and rows below it. */
 
 /* Where the eight pivots go, and the reciprocals of their roots; null: nowhere. */
@@ -1933,8 +1803,8 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
     return stands;
 }
 
-/* The same in shared memory, where the tile begins at row and column `first` of `panel` and the rows end before `end`: one pivot at
- * a time with every test, for tiles with a pivot that is raised or fails, or out of the quick way's range. `row` is the panel's first
+/* Eliminates a column tile in shared memory, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or that is out of
+ * the quick way's range. The tile begins at row and column `first` of `panel`, and the rows end before `end`. `row` is the panel's first
  * row in the block. */
 template <class T = double>
 TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, int end, int row, Pivots& pivots, KeptAs<T> kept) {
@@ -1962,13 +1832,15 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
         warp_sync();
     }
 }
-/* ... as a call, which keeps registers from whoever has none to spare around one. */
+/* eliminate_one_by_one() as a call: inlined, it would take registers where a caller has none to spare. */
 template <class T = double>
 TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, int end, int row, Pivots& pivots, KeptAs<T> kept) {
     eliminate_one_by_one(panel, leading, first, end, row, pivots, kept);
 }
 
+/* ---- gpu/tridiagonal/dataflow/panel.cuh ---- */
 /* The panel of a front: D factored, R, G and the right-hand sides behind it. */
+
 /* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait()` returns when
  * the last of L's is there. Rows from `limit` on do not exist; those before `begin` are of no use. */
 template <int Sets, class Wait>
@@ -2045,7 +1917,7 @@ TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_set
 #pragma unroll
     for (int q = 0; q < row_sets; ++q) {
         const int r = thread_index() % warp_lanes + q * warp_lanes;
-        if (r >= padded || (!in_registers && r < t * 8)) continue; /* nobody looks above the tile */
+        if (r >= padded || (!in_registers && r < t * 8)) continue; /* what stands above the tile is not read */
         real* to = r / 8 == t ? inverse_of(shared, t) + r % 8 : shared.lower + r + t * 8 * lower_leading;
 #pragma unroll
         for (int c = 0; c < 8; ++c) to[c * lower_leading] = a[q][c];
@@ -2098,8 +1970,8 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
     warp_sync();
 }
 
-/* Column tile t of D by one warp: the rows below it, the tile itself in every lane, and the inverse of its factor, which is what the
- * elimination makes of the identity: that needs no row of its own, but those of the tile. */
+/* Column tile t of D by one warp: the rows below it, the tile itself in every lane, and the inverse of its factor. The elimination makes that inverse
+ * of the identity, which stands in the lanes of the tile's own rows. */
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
     update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t,
@@ -2161,8 +2033,10 @@ TRIFOLD_DEVICE void solve_rows(FrontShared& shared, const trifold_args& args, tr
     }
 }
 
+/* ---- gpu/tridiagonal/dataflow/stack.cuh ---- */
 /* [R; G] in registers: a warp of the stack has two bands of 16 rows, a patch a column tile. Results of products are operands of the next
  * as they stand, so that shared memory is only where L is found, and no more than two products are between the pivots and R and G. */
+
 struct Band {
     bool ahead, whole; /* of R; not half padding */
     int row;           /* within R or G */
@@ -2275,7 +2149,7 @@ TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int mem
 TRIFOLD_DEVICE void await_pairs(const trifold_args& args, trifold_int member, const Front& front, int pairs) {
     const int lane = thread_index() % warp_lanes, pair = lane % 16;
     const trifold_int distance = trifold_int(1) << pair, other = lane < 16 ? front.block - distance : front.block + distance;
-    if (pair < pairs && other < TRIFOLD_HORIZON) await_everything(args, member, other, front.run);
+    if (pair < pairs && other < horizon) await_everything(args, member, other, front.run);
     warp_sync();
 }
 /* What they take from row r of right-hand side c. */
@@ -2284,7 +2158,7 @@ TRIFOLD_DEVICE void pull_rider(real& value, const trifold_args& args, trifold_in
     for (int k = 0; k < pairs; ++k) {
         const trifold_int left = front.block - (trifold_int(1) << k), right = front.block + (trifold_int(1) << k);
         value -= neighbour_rhs_of(args, member, left, 1)[c * padded + r];
-        if (right < TRIFOLD_HORIZON) value -= neighbour_rhs_of(args, member, right, 0)[c * padded + r];
+        if (right < horizon) value -= neighbour_rhs_of(args, member, right, 0)[c * padded + r];
     }
 }
 /* A lane's entry of the right-hand side that stands at `at`, every `step`-th, when tile t has been solved: by its own lanes, then off others'. */
@@ -2408,16 +2282,38 @@ TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, co
         }
 }
 
+/* ---- gpu/tridiagonal/dataflow/factor.cuh ---- */
 /* Factorization of all fronts in one launch, a thread block each, for blocks up to 96.
+ *
+ * Two warps, the pivots', take turns at the column tiles of D, each 8 columns wide. The other warps, the stack's, follow a tile behind with [R; G].
+ * For four tiles, in time:
+ *
+ *      pivots' warp 0   | load |  tile 0  |          |  tile 2  |          |                 | verdict
+ *                                         P0         P1         P0
+ *      pivots' warp 1   | load |          |  tile 1  |          |  tile 3  |                 | logarithms
+ *                                         T0         T1         T2         T3
+ *      stack's warps    | load | pull     | [R;G] 0  | [R;G] 1  | [R;G] 2  | [R;G] 3 | S, couplings | R y, G y | everything
+ *
+ * Barriers, by their numbers (Barriers in front.cuh says who waits):
+ *      T  1 ...            tile t of L and its inverse are there; the stack waits, the pivots' warp only arrives
+ *      S  1 + tiles        all warps of the stack have stored their part
+ *      P  2, 3 + tiles     tile t is there for tile t + 1; even and odd tiles have a barrier each
+ *      and where [R; G] comes and goes as messages:
+ *         4 + tiles        each pivots' warp has its part of a message's tile
+ *         5 + tiles ...    tile t of a message has come; the stack waits
+ *         5 + 2 tiles      the stack has pulled what D takes from fronts that send no messages; the pivots' warps wait
+ *
+ * What a front publishes, and when: L tile by tile, by the pivots' warps; [R; G] tile by tile, by the stack, as messages where it sends any; the flag
+ * `couplings`, after which others may pull R and G; the flag `everything`, after which its verdict and right-hand sides are there too.
  *
  * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
  * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
- * overlap the waiting, nobody writes to another's data, and the sums have one order.
+ * overlap the waiting, no front writes to another's data, and the sums have one order.
  *
- * The panel: two warps take turns at the column tiles of D, their lanes holding the rows, the tile itself redundantly in registers,
- * two pivots at a time: with a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together.
- * Right-hand sides ride along as rows below D's. The other warps, the stack's, follow a tile behind with [R; G]: a
- * row a lane (panel_dataflow), or bands of 16 rows in registers (stack_dataflow). */
+ * The lanes of a pivots' warp hold the rows of a column tile. Each lane has the tile itself too, and eliminates two pivots at a time: with a, b, c the
+ * 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together. Right-hand sides ride along as rows below D's. The stack has
+ * [R; G] a row a lane (panel.cuh), or bands of 16 rows in registers (stack.cuh). */
+
 /* Column tile t of L, its diagonal tile inverted, by one warp: a lane a row. */
 TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
 #pragma unroll 1
@@ -2460,7 +2356,7 @@ TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_a
         double sum = 0;
         for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += square_of(shared.lower[padded + c + r * lower_leading]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-        if (thread_index() % warp_lanes == 0) buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC)[block_index(member, block) * TRIFOLD_RHS + c] = sum;
+        if (thread_index() % warp_lanes == 0) buffer<double>(args, Offset::block_quadratic)[block_index(member, block) * most_columns + c] = sum;
     }
 }
 /* One of those values to where its neighbour looks for it. */
@@ -2503,7 +2399,7 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
     const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
     if constexpr (in_registers) {
         static_assert(!Riders || padded <= warp_lanes, "a lane a row");
-        static_assert(!Riders || TRIFOLD_OVERLAPS, "flags tell when a front's right-hand sides are there");
+        static_assert(!Riders || overlaps, "flags tell when a front's right-hand sides are there");
         if (gets_messages(front)) fed = pull_beside_messages(shared, args, member, front);
         Stack stack = empty_stack();
         start_stack(stack, shared, args, member, front);
@@ -2579,7 +2475,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
         spoil<Riders>(shared, args, member, front);
     else if (Riders && !in_registers)
         store_riders(shared, args, member, front.block);
-    if (TRIFOLD_OVERLAPS || sends_messages(front)) {
+    if (overlaps || sends_messages(front)) {
         if (failed || !in_registers) block_sync();
         if (front_thread() == warp_lanes) release_front(args, member, front, Left::everything, failed);
     }
@@ -2587,48 +2483,37 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     if (Riders) report_quadratics(shared, args, member, front.block);
 }
 
+/* ---- gpu/tridiagonal/dataflow/sweep.cuh ---- */
 /* Forward and backward sweeps over all fronts in one launch, a thread block each: a front has its factors on chip before it
  * waits for the numbers it needs, which travel as messages, so that only vectors are on the critical path, and between the arrival
  * of one and the departure of the next stand two products of a matrix and a vector. */
-constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS;
-constexpr int sweep_threads = 4 * padded, sweep_warps = sweep_threads / warp_lanes;
-constexpr int factor_leading = padded + 4;              /* 4 modulo 8: free of bank conflicts by rows and by columns */
 
-/* Columns of the diagonal tiles whose inverses a front makes and uses: wide ones shorten the way from arrival to departure, but pay
- * only where a front waits, so not at the first level, nor at others with more fronts than a device has room for. */
-constexpr int wide = padded < 32 ? padded : 32, narrow = padded < 16 ? padded : 16;
+constexpr int sweep_threads = 4 * padded, sweep_warps = sweep_threads / warp_lanes;
+
+/* Whether a front will have to wait for its neighbours: not at the first level, nor at others with more fronts than a device has room for.
+ * A front that waits makes inverses of long diagonal tiles meanwhile, which shorten the way from arrival to departure. */
 TRIFOLD_DEVICE bool will_wait(const Front& front) {
-    return front.level > 0 && (TRIFOLD_HORIZON * TRIFOLD_BATCH >> front.level) <= 1024;
+    return front.level > 0 && (horizon * batch >> front.level) <= waiting_fronts;
 }
 
-/* Rows of [R; G] have most of a thread's registers from its first load on. Where a front waits anyway, what follows from the thread's index is
- * made anew; short horizons are faster when it stands ready. */
-TRIFOLD_DEVICE int sweep_thread() { return TRIFOLD_SWEEP_ANEW ? thread_opaque() : thread_index(); }
-
-struct SweepShared {
-    trifold_int ticket;
-    alignas(16) real factor[factor_leading * padded]; /* L, column-major, its diagonal tiles of 8 inverted; above it wider inverses */
-    real running[columns_at_once][padded];            /* right-hand sides on their way to solutions */
-    real solved[columns_at_once][2 * padded];         /* forward: y; backward: x of the next and behind, then of the front */
-};
-static_assert(sizeof(SweepShared) == TRIFOLD_SHARED_SWEEP, "host and device disagree");
+/* A thread's number. Rows of [R; G] take most of a thread's registers from its first load on. Where fronts are many, values that follow from the
+ * number are computed again at each use, which frees registers; short horizons are faster when these values stand ready. */
+TRIFOLD_DEVICE int sweep_thread() { return sweeps_reread ? thread_opaque() : thread_index(); }
 
 /* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next. */
 TRIFOLD_DEVICE trifold_word* update_words(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
-    return buffer<trifold_word>(args, TRIFOLD_OFFSET_UPDATE_WORDS) + (side * TRIFOLD_BATCH * TRIFOLD_HORIZON + block_index(member, block)) * words;
+    constexpr trifold_int words = vector_storage * message_words;
+    return buffer<trifold_word>(args, FlowOffset::update_words) + (side * batch * horizon + block_index(member, block)) * words;
 }
 
 /* Its y, where the backward sweep begins early. */
-#if TRIFOLD_OVERLAPS
 TRIFOLD_DEVICE trifold_word* forward_words(const trifold_args& args, trifold_int member, trifold_int block) {
-    constexpr trifold_int words = TRIFOLD_STORAGE_VECTOR * message_words;
-    return buffer<trifold_word>(args, TRIFOLD_OFFSET_FORWARD_WORDS) + block_index(member, block) * words;
+    constexpr trifold_int words = vector_storage * message_words;
+    return buffer<trifold_word>(args, FlowOffset::forward_words) + block_index(member, block) * words;
 }
-#endif
 
 /* What a call's passes treat; where the Spec has one column the compiler knows that there is one pass. */
-TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return TRIFOLD_RHS == 1 ? 1 : static_cast<int>(args.columns); }
+TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return most_columns == 1 ? 1 : static_cast<int>(args.columns); }
 TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
     return columns_at_once == 1 ? Columns{first, 1} : columns_from(args, first, columns_at_once);
 }
@@ -2769,7 +2654,7 @@ TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifo
 /* The squared norm of the solved block, by column, for b' A^-1 b. */
 TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
     const int lane = sweep_thread() % warp_lanes;
-    double* to = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC) + block_index(member, block) * TRIFOLD_RHS + columns.first;
+    double* to = buffer<double>(args, Offset::block_quadratic) + block_index(member, block) * most_columns + columns.first;
     for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
         double sum = 0;
         for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);
@@ -2789,18 +2674,18 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, const trifold_args& args, 
 
 /* The forward sweep's solution to the backward sweep of the same front, early: args.x is then the backward sweep's alone. */
 TRIFOLD_DEVICE void send_running(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
-#if TRIFOLD_OVERLAPS
-    trifold_word* to = forward_words(args, member, front.block) + columns.first * padded * message_words;
-    for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
-#endif
+    if constexpr (overlaps) {
+        trifold_word* to = forward_words(args, member, front.block) + columns.first * padded * message_words;
+        for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
+    }
 }
 TRIFOLD_DEVICE void receive_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
-#if TRIFOLD_OVERLAPS
-    const trifold_int run = last_run(args, member, Kind::forward);
-    const trifold_word* from = forward_words(args, member, block) + columns.first * padded * message_words;
-    for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads)
-        shared.running[e / padded][e % padded] = receive(look(from + e * message_words), from + e * message_words, run);
-#endif
+    if constexpr (overlaps) {
+        const trifold_int run = last_run(args, member, Kind::forward);
+        const trifold_word* from = forward_words(args, member, block) + columns.first * padded * message_words;
+        for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads)
+            shared.running[e / padded][e % padded] = receive(look(from + e * message_words), from + e * message_words, run);
+    }
 }
 
 /* A row of [R; G] in two threads, each with half of its columns. */
@@ -2823,7 +2708,7 @@ TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args
 #pragma unroll 1
     for (int k = 0; k < front.level; ++k) {
         const trifold_int distance = trifold_int(1) << k, first = front.block - distance, second = front.block + distance;
-        const bool both = second < TRIFOLD_HORIZON;
+        const bool both = second < horizon;
         const trifold_word* from_left = update_words(args, member, first, 1) + columns.first * padded * message_words;
         const trifold_word* from_right = both ? update_words(args, member, second, 0) + columns.first * padded * message_words : from_left;
         Message left[each], right[each];
@@ -2901,9 +2786,9 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member, 
     wait_copies<0>();
     block_sync();
     if (will_wait(front))
-        sweep_forward<wide>(shared, args, member, front, a, sends);
+        sweep_forward<long_inverse>(shared, args, member, front, a, sends);
     else
-        sweep_forward<narrow>(shared, args, member, front, a, sends);
+        sweep_forward<short_inverse>(shared, args, member, front, a, sends);
 }
 
 /* A column of [R; G] in four threads, each with every fourth vector of rows. */
@@ -2971,13 +2856,13 @@ TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& a
 }
 
 template <int Width>
-TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], Start start) {
+TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], trifold_start start) {
     trifold_word* words = solution_words(args, member, front.block);
     widen_inverses<Width>(shared);
 #pragma unroll 1
     for (int first = 0; first < columns_of(args); first += columns_at_once) {
         const Columns columns = pass_from(args, first);
-        if (start == Start::beside_forward)
+        if (start == trifold_beside_forward)
             receive_running(shared, args, member, front.block, columns);
         else if (first > 0)
             load_running(shared, args, member, front.block, columns);
@@ -2995,14 +2880,14 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
     }
 }
 
-TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, Start start) {
+TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, trifold_start start) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     Front front = claim_front(args, member, Kind::backward, shared.ticket);
     if (is_last(front)) {
-        if (ends_sweep && start == Start::beside_factor) return; /* the factorization's front has solved it */
+        if (ends_sweep && start == trifold_beside_factor) return; /* the factorization's front has solved it */
         if (sweep_thread() == sweep_threads - 1) begin_solution(args, member);
     }
-    if (start == Start::beside_factor) {
+    if (start == trifold_beside_factor) {
         const trifold_int run = last_run(args, member, Kind::factor);
         if (sweep_thread() == 0) await_everything(args, member, front.block, run);
         block_sync();
@@ -3011,17 +2896,23 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_quarter_column(a, args, member, front);
-    if (start != Start::beside_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
+    if (start != trifold_beside_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
     block_sync();
     if (will_wait(front) && !is_last(front)) /* that waits for no other */
-        sweep_backward<wide>(shared, args, member, front, a, start);
+        sweep_backward<long_inverse>(shared, args, member, front, a, start);
     else
-        sweep_backward<narrow>(shared, args, member, front, a, start);
+        sweep_backward<short_inverse>(shared, args, member, front, a, start);
 }
 
+/* ---- gpu/tridiagonal/finish_constants.cuh ---- */
+/* What the kernels that finish are told. */
+
+constexpr int finish_threads = TRIFOLD_THREADS_FINISH; /* of the thread block that gathers a member's verdict */
+[[maybe_unused]] constexpr int log_parts = TRIFOLD_LOG_PARTS;           /* terms of a block's log determinant, one for each diagonal tile that has its own task */
+
+/* ---- gpu/tridiagonal/finish.cuh ---- */
 /* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
-constexpr int finish_threads = TRIFOLD_THREADS_FINISH;
 
 struct FinishShared {
     double sum[finish_threads];
@@ -3029,26 +2920,29 @@ struct FinishShared {
     trifold_int floors[finish_threads];
 };
 
-/* `early`: fronts are still at work. */
-TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member, bool early) {
+/* When a front's verdict is there: here always, since all launches before this one have ended. */
+struct FrontsHaveEnded {
+    TRIFOLD_METHOD trifold_int run(const trifold_args&, trifold_int) const { return 0; }
+    TRIFOLD_METHOD void await(const trifold_args&, trifold_int, trifold_int, trifold_int) const {}
+};
+
+/* `fronts` knows the number of the factorization's run, and waits for the verdict on a block in that run. */
+template <class Fronts>
+TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member, const Fronts& fronts) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
     double sum = 0;
     trifold_int failure = sound, floors = 0;
-#if TRIFOLD_OVERLAPS
-    const trifold_int run = early ? last_run(args, member, Kind::factor) : 0;
-#endif
+    const trifold_int run = fronts.run(args, member);
 #pragma unroll 4
-    for (trifold_int block = t; block < TRIFOLD_HORIZON; block += finish_threads) {
-#if TRIFOLD_OVERLAPS
-        if (early) await_everything(args, member, block, run);
-#endif
+    for (trifold_int block = t; block < horizon; block += finish_threads) {
+        fronts.await(args, member, block, run);
         const trifold_int index = block_index(member, block);
-        const trifold_int verdict = buffer<trifold_int>(args, TRIFOLD_OFFSET_FAILURE)[index];
+        const trifold_int verdict = buffer<trifold_int>(args, Offset::failure)[index];
         if (verdict < failure) failure = verdict;
-        floors += buffer<int>(args, TRIFOLD_OFFSET_FLOORS)[index];
-        const double* sums = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT) + index * TRIFOLD_LOG_PARTS;
-        for (int part = 0; part < TRIFOLD_LOG_PARTS; ++part) sum += sums[part];
+        floors += buffer<int>(args, Offset::floors)[index];
+        const double* sums = buffer<double>(args, Offset::block_log_determinant) + index * log_parts;
+        for (int part = 0; part < log_parts; ++part) sum += sums[part];
     }
     shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
     block_sync();
@@ -3065,51 +2959,74 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
     const bool failed = shared.failure[0] != sound;
     trifold_status status{-1, 0, shared.floors[0]};
     if (failed) {
-        status.block = shared.failure[0] / block_size % TRIFOLD_HORIZON;
+        status.block = shared.failure[0] / block_size % horizon;
         status.row = shared.failure[0] % block_size;
     }
-    buffer<trifold_status>(args, TRIFOLD_OFFSET_STATUS)[member] = status;
-    buffer<double>(args, TRIFOLD_OFFSET_LOG_DETERMINANT)[member] = failed ? not_a_number() : shared.sum[0];
+    buffer<trifold_status>(args, Offset::status)[member] = status;
+    buffer<double>(args, Offset::log_determinant)[member] = failed ? not_a_number() : shared.sum[0];
 }
 
 TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int member) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
-    const double* from = buffer<double>(args, TRIFOLD_OFFSET_BLOCK_QUADRATIC);
+    const double* from = buffer<double>(args, Offset::block_quadratic);
     for (int column = 0; column < args.columns; ++column) {
         double sum = 0;
 #pragma unroll 4
-        for (trifold_int block = t; block < TRIFOLD_HORIZON; block += finish_threads) sum += from[block_index(member, block) * TRIFOLD_RHS + column];
+        for (trifold_int block = t; block < horizon; block += finish_threads) sum += from[block_index(member, block) * most_columns + column];
         shared.sum[t] = sum;
         block_sync();
         for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
             if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
             block_sync();
         }
-        if (t == 0) buffer<double>(args, TRIFOLD_OFFSET_QUADRATIC)[member * TRIFOLD_RHS + column] = in_range(shared.sum[0]);
+        if (t == 0) buffer<double>(args, Offset::quadratic)[member * most_columns + column] = in_range(shared.sum[0]);
         block_sync();
     }
 }
 
-/* The kernels of every unit. Grid: chains by groups of members. */
+/* ---- gpu/tridiagonal/members.cuh ---- */
+/* The members of a batch that one thread block treats. Grids are some number of chains by groups of members. */
+
+/* use(member) for each active member of this thread block's group. */
 template <class Use>
 TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
-    const trifold_int first = group_y() * TRIFOLD_MEMBERS_PER_GROUP;
-    for (trifold_int member = first; member < first + TRIFOLD_MEMBERS_PER_GROUP; ++member) {
+    const trifold_int first = group_y() * members_per_group;
+    for (trifold_int member = first; member < first + members_per_group; ++member) {
         if (is_active(args, member)) use(member);
-        if (TRIFOLD_MEMBERS_PER_GROUP > 1) block_sync();
+        if (members_per_group > 1) block_sync();
     }
 }
 
-#ifdef TRIFOLD_KERNEL_INVERSE
-TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERSE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { invert_chain(args, level, group_x(), member); });
+/* Without a loop where a thread block has one member. Compilers move work that a loop repeats before it, which costs a factorization registers,
+ * and time before it claims a front. A sweep gains from such a loop: it has fewer instructions left when what it waits for has come. */
+template <class Use>
+TRIFOLD_DEVICE void each_factored_member(const trifold_args& args, const Use& use) {
+    if constexpr (members_per_group > 1)
+        each_member(args, use);
+    else if (is_active(args, group_y()))
+        use(group_y());
 }
-#endif
+
+/* ---- gpu/tridiagonal/dataflow/finish.cuh ---- */
+/* The kernels that finish. That of the factorization may begin while the fronts are still at work, and then waits for each. */
+
+/* When a front's verdict is there: `early`, fronts are still at work. */
+struct FrontsAtWork {
+    bool early;
+    TRIFOLD_METHOD trifold_int run(const trifold_args& args, trifold_int member) const {
+        if constexpr (overlaps) return early ? last_run(args, member, Kind::factor) : 0;
+        return 0;
+    }
+    TRIFOLD_METHOD void await(const trifold_args& args, trifold_int member, trifold_int block, trifold_int run) const {
+        if constexpr (overlaps)
+            if (early) await_everything(args, member, block, run);
+    }
+};
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
 TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { finish_factor_member(args, member, TRIFOLD_OVERLAPS && level.index != 0); });
+    each_member(args, [&](trifold_int member) { finish_factor_member(args, member, FrontsAtWork{overlaps && level.index != 0}); });
 }
 #endif
 
@@ -3119,45 +3036,32 @@ TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PAR
 }
 #endif
 
+/* ---- gpu/tridiagonal/dataflow/entry.cuh ---- */
 /* The kernels that treat all levels in one launch. Grid: fronts by groups of members. */
-/* One member without a loop: before that compilers would put what it repeats, which costs the factorization registers and time before its
- * claim. A sweep is better off with it: it has fewer instructions left when what it waits for has come. */
-template <class Use>
-TRIFOLD_DEVICE void each_factored_member(const trifold_args& args, const Use& use) {
-    if constexpr (TRIFOLD_MEMBERS_PER_GROUP > 1)
-        each_member(args, use);
-    else if (is_active(args, group_y()))
-        use(group_y());
-}
 
 #ifdef TRIFOLD_KERNEL_FACTOR
-TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_BLOCKS) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(threads, Blocks::factor) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     start_barriers();
     each_factored_member(args, [&](trifold_int member) { factor_front<false>(args, member, false); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
-TRIFOLD_KERNEL(threads, TRIFOLD_FACTOR_FORWARD_BLOCKS) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(threads, Blocks::factor_forward) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     start_barriers();
-    each_factored_member(args, [&](trifold_int member) { factor_front<true>(args, member, ends_sweep && start_of(level) == Start::beside_factor); });
-}
-#endif
-
-#ifdef TRIFOLD_KERNEL_FACTOR_WIDE
-TRIFOLD_KERNEL(wide_threads, TRIFOLD_WIDE_BLOCKS) void TRIFOLD_KERNEL_FACTOR_WIDE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
-    each_factored_member(args, [&](trifold_int member) { factor_wide(args, member); });
+    each_factored_member(args, [&](trifold_int member) { factor_front<true>(args, member, ends_sweep && start_of(level) == trifold_beside_factor); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
-TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { forward_front(args, member, start_of(level) == Start::beside_forward); });
+TRIFOLD_KERNEL(sweep_threads, Blocks::sweep) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    each_member(args, [&](trifold_int member) { forward_front(args, member, start_of(level) == trifold_beside_forward); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_BACKWARD
-TRIFOLD_KERNEL(sweep_threads, TRIFOLD_SWEEP_BLOCKS) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(sweep_threads, Blocks::sweep) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { backward_front(args, member, start_of(level)); });
 }
 #endif
+

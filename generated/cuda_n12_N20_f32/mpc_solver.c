@@ -17,10 +17,14 @@ typedef struct {
     trifold_int first, stride, count, length, step;
 } trifold_run;
 
+/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
+ * a forward sweep have been claimed but need not be done. */
+typedef enum { trifold_after, trifold_beside_factor, trifold_beside_forward } trifold_start;
+
 /* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
  * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;             /* level number, from 0; where one launch has all levels: its Start, device/dataflow.cuh */
+    trifold_int index;             /* level number, from 0; or where one launch has all levels a trifold_start; or a round of refinement */
     trifold_int base, scale, size; /* remaining blocks */
     trifold_int next_base, next_scale, next_size; /* remaining blocks of the next level; next_size is 0 at the last one */
     trifold_int coupling, next_coupling;          /* first block of this and the next level's couplings in their buffer; level 0 reads E */

@@ -12,8 +12,8 @@ enum class Precision { f32, f64, mixed };
 enum class Order { row_major, column_major };
 /// Which half E holds: `lower`: E_i = A(i+1, i); `upper`: E_i = A(i, i+1).
 enum class Coupling { lower, upper };
-/// `staged`: [batch][N][n][m], row-major in (n, m). `column_major`: one (N n) by m column-major matrix per member.
-enum class RhsLayout { staged, column_major };
+/// `staged`: [batch][N][n][m], row-major in (n, m). `stacked`: one (N n) by m column-major matrix per member.
+enum class RhsLayout { staged, stacked };
 
 /// What a caller can ask of a Solver. Log determinant and status come with every factorization, b' A^-1 b with every forward sweep.
 enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse };

@@ -5,7 +5,7 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// `c99` is for export alone: such a Program would have no kernels, only the C of templates/c99.
+/// `c99` is for export alone: such a Program would have no kernels, only the C of templates/export/c99.
 enum class Backend { cpu, cuda, hip, c99 };
 std::string_view to_string(Backend backend);
 

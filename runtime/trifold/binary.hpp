@@ -8,21 +8,23 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// A compiled Program, for exactly its architecture.
+/// A compiled Unit, for exactly its architecture.
 struct Binary {
-    std::vector<std::string> images;       ///< ELF shared objects (CPU), cubins (CUDA) or code objects (HIP); see images_of
+    std::string image;                     ///< an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP)
     std::string compiler;                  ///< name and exact version of what made it
     std::string log;                       ///< what the compiler had to say
-    std::vector<KernelResources> kernels;  ///< in the Program's order
+    std::vector<KernelResources> kernels;  ///< in the Unit's order
     std::string key;                       ///< of the cache: 64 hex digits
     bool cache_hit = false;
     double compile_seconds = 0;  ///< spent by this call; 0 on a hit
 };
 
-/// The Program's binary, from the cache if it is there, else compiled, validated and published. Safe to call from many
-/// threads and processes at once. Throws CompileError; CacheError when compiling is disabled and the binary is missing;
-/// DeviceError when the compiler is not installed.
-Binary obtain(const Program& program);
+/// The Unit's binary, from the cache if it is there, else compiled, validated and published. Safe to call from many threads and processes
+/// at once. Throws CompileError; CacheError when compiling is disabled and the binary is missing; DeviceError when the compiler is not
+/// installed.
+Binary obtain(const Unit& unit);
+/// Those of all units, in their order. Units that have to be compiled are, all at the same time. Throws as obtain() of a Unit does.
+std::vector<Binary> obtain_all(const Program& program);
 
 /// A CPU Binary in this process. Its symbols live as long as it does.
 class HostModule {

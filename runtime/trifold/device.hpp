@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <trifold/target.hpp>
@@ -45,5 +46,8 @@ struct DriverReport {
 /// Never throws for what is missing.
 DriverReport probe_cuda();
 DriverReport probe_hip();
+
+/// Runs tasks 0 .. tasks - 1, possibly in parallel, worker numbers below the Program's workers, and returns when all have ended.
+using Executor = std::function<void(std::int64_t tasks, const std::function<void(std::int64_t task, int worker)>& run)>;
 
 }  // namespace trifold

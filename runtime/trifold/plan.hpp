@@ -3,7 +3,7 @@
 #include <string>
 #include <trifold/binary.hpp>
 #include <trifold/device.hpp>
-#include <trifold/program.hpp>
+#include <trifold/generate.hpp>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] trifold {
@@ -12,7 +12,7 @@ struct PlanReport {
     bool cache_hit = false;
     std::string compiler;  ///< name and exact version of what made the binary
     double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;
-    std::vector<KernelResources> kernels;
+    std::vector<KernelResources> kernels;  ///< of all units
 };
 
 /// Generated, compiled or taken from the cache, loaded. Immutable; may be shared between threads and Solvers.
@@ -20,7 +20,8 @@ class Plan {
   public:
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the Plan has been moved from.
     Plan(const Spec& spec, const Device& device, const Tuning& tuning = {});
-    const Program& program() const;
+    const Choice& choice() const;    ///< the Spec, and what was decided
+    const Program& program() const;  ///< what was generated
     const Device& device() const;
     const PlanReport& report() const;
 

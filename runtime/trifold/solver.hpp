@@ -67,9 +67,6 @@ struct Refinement {
     bool operator==(const Refinement&) const = default;
 };
 
-/// Runs tasks 0 .. tasks - 1, possibly in parallel, worker numbers below the Program's workers, and returns when all have ended.
-using Executor = std::function<void(std::int64_t tasks, const std::function<void(std::int64_t task, int worker)>& run)>;
-
 /// Workspace and launch graphs of one Plan. One call in flight at a time. After construction nothing on the call path of
 /// the pointer overloads allocates, renders, hashes or takes a lock of ours.
 ///

@@ -2,7 +2,7 @@
 #include <trifold/cost.hpp>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
+#include <trifold/generate.hpp>
 #include <trifold/plan.hpp>
-#include <trifold/program.hpp>
 #include <trifold/solver.hpp>
 // The public C++ interface.

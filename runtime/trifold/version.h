@@ -1,4 +1,4 @@
-/* The one place that states the version; CMake reads it from here. See docs/abi.md for what a change means. */
+/* The one place that states the version; CMake reads it from here. See docs/users/abi.md for what a change means. */
 #ifndef TRIFOLD_VERSION_H
 #define TRIFOLD_VERSION_H
 

@@ -1,11 +1,13 @@
-#include "generator/mixed.hpp"
+#include "generator/tridiagonal/mixed.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <trifold/error.hpp>
 
-#include "generator/operands.hpp"
+#include "generator/tridiagonal/operands.hpp"
 
 using namespace trifold;
 
@@ -16,16 +18,27 @@ Program mixed_program(const Operations& operations = usual_operations()) {
                     {Backend::cpu, "x86-64-v3"}, {.schedule = "twisted:2"});
 }
 
+/// What its name says that a kernel does.
+std::string phase_of(const Kernel& kernel) { return kernel.name.substr(4, kernel.name.find("_n5_") - 4); }
+
+std::set<std::string> phases_of(const Program& program) {
+    std::set<std::string> result;
+    for (const auto& unit : program.units)
+        for (const auto& kernel : unit.kernels) result.insert(phase_of(kernel));
+    return result;
+}
+
 }  // namespace
 
 TEST_CASE("a mixed Program factors and solves, and leaves out what would have the accuracy of f32") {
     const auto program = mixed_program();
-    CHECK(program.spec.operations == Operations{Operation::factor, Operation::solve, Operation::factor_solve});
-    CHECK(!has_kernel(program, Phase::factor_forward));
-    CHECK(!has_kernel(program, Phase::finish_forward));
-    for (const auto phase : mixed_phases) CHECK(has_kernel(program, phase));
-    CHECK(program.kernels.front().name.starts_with("btd_factor_n5_mixed_"));
-    CHECK(mixed_program({Operation::factor}).kernels.size() == 3);  // narrow, factor, finish_factor
+    std::set<std::string> operations;
+    for (const auto& [name, launches] : program.operations) operations.insert(name);
+    CHECK(operations == std::set<std::string>{"factor", "solve", "factor_solve"});
+    CHECK(phases_of(program) ==
+          std::set<std::string>{"factor", "finish_factor", "forward", "backward", "narrow", "residual", "judge", "correct", "deliver"});
+    CHECK(program.units.front().kernels.front().name.starts_with("btd_factor_n5_mixed_"));
+    CHECK(phases_of(mixed_program({Operation::factor})) == std::set<std::string>{"factor", "finish_factor", "narrow"});
     CHECK_THROWS_AS(mixed_program(all_operations()), SpecError);
     CHECK_THROWS_AS(mixed_program({Operation::factor_forward}), SpecError);
 }
@@ -36,15 +49,15 @@ TEST_CASE("every launch of a mixed Program waits for the one before it") {
         CHECK(launches.front().after.empty());
         for (std::size_t k = 1; k < launches.size(); ++k) CHECK(launches[k].after == std::vector{k - 1});
     }
-    const auto count = [&](Phase phase) {
-        return std::ranges::count_if(program.operations.at(Operation::factor_solve),
-                                     [&](const Launch& launch) { return program.kernels[launch.kernel].phase == phase; });
+    const auto count = [&](std::string_view phase) {
+        return std::ranges::count_if(program.operations.at("factor_solve"),
+                                     [&](const Launch& launch) { return phase_of(kernel_of(program, launch)) == phase; });
     };
-    CHECK(count(Phase::narrow) == 1);
-    CHECK(count(Phase::judge) == refinement_rounds + 1);
-    CHECK(count(Phase::residual) == refinement_rounds + 1);
-    CHECK(count(Phase::correct) == refinement_rounds);
-    CHECK(count(Phase::forward) == 2 * refinement_rounds);  // two levels
+    CHECK(count("narrow") == 1);
+    CHECK(count("judge") == refinement_rounds + 1);
+    CHECK(count("residual") == refinement_rounds + 1);
+    CHECK(count("correct") == refinement_rounds);
+    CHECK(count("forward") == 2 * refinement_rounds);  // two levels
 }
 
 TEST_CASE("what factors and sweeps in a mixed Program works on copies in the workspace, what refines on the caller's arrays") {
@@ -55,16 +68,24 @@ TEST_CASE("what factors and sweeps in a mixed Program works on copies in the wor
     caller.shift = &caller;
     caller.columns = 2;
     caller.workspace = workspace;
-    const LaunchArgs all(program.spec, program.buffers, caller);
-    for (const auto phase : phases) CHECK(operands_of(program.spec, Operation::factor_solve, phase) == Operands::copies);
-    for (const auto phase : mixed_phases) CHECK(operands_of(program.spec, Operation::factor_solve, phase) == Operands::caller);
-    CHECK(all[Operands::caller].d == &caller);
-    const auto& copies = all[Operands::copies];
+    const Spec spec{.block = 5, .horizon = 9, .precision = Precision::mixed, .rhs = 3, .batch = 2};
+    const auto all = operands_of(spec, program.buffers, caller);
+    const std::set<std::string> refining{"narrow", "residual", "judge", "correct", "deliver"};
+    for (const auto& launch : program.operations.at("factor_solve")) {
+        const auto expected = refining.contains(phase_of(kernel_of(program, launch))) ? Operands::caller : Operands::copies;
+        CHECK(launch.operands == static_cast<std::size_t>(expected));
+    }
+    CHECK(all[static_cast<std::size_t>(Operands::caller)].d == &caller);
+    const auto& copies = all[static_cast<std::size_t>(Operands::copies)];
     CHECK(copies.d == workspace + buffer(program, "narrow_d").offset);
     CHECK(static_cast<const void*>(copies.active) == workspace + buffer(program, "running").offset);
     CHECK((copies.b == copies.x && copies.shift == nullptr && copies.columns == 2));
-    CHECK(operands_of({.precision = Precision::f64}, Operation::solve, Phase::backward) == Operands::caller_in_x);
-    CHECK(operands_of({.precision = Precision::f64}, Operation::backward, Phase::backward) == Operands::caller);
+}
+
+TEST_CASE("a backward sweep starts from X after a forward sweep of the same operation, and from B alone") {
+    const auto program = generate({.block = 5, .horizon = 9}, {Backend::cpu, "x86-64-v3"}, {.schedule = "sequential"});
+    CHECK(program.operations.at("solve").back().operands == static_cast<std::size_t>(Operands::caller_in_x));
+    CHECK(program.operations.at("backward").back().operands == static_cast<std::size_t>(Operands::caller));
 }
 
 TEST_CASE("the bound on the backward error lies between what f64 can reach and what is promised of it") {

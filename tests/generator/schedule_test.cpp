@@ -5,9 +5,10 @@
 #include <map>
 #include <set>
 #include <trifold/error.hpp>
-#include <trifold/program.hpp>
+#include <trifold/generate.hpp>
 #include <trifold/schedule.hpp>
 
+#include "tests/generator/designs.hpp"
 #include "tests/generator/schedules.hpp"
 
 using namespace trifold;
@@ -206,7 +207,8 @@ TEST_CASE("kernels see couplings of all levels side by side in their buffer") {
         for (const auto& text : schedule_texts()) {
             CAPTURE(text);
             CAPTURE(horizon);
-            const auto program = generate({.block = 3, .horizon = horizon, .batch = 2}, {Backend::cpu, "x86-64-v3"}, {.schedule = text});
+            const auto program =
+                test::design_of({.block = 3, .horizon = horizon, .batch = 2}, {Backend::cpu, "x86-64-v3"}, {.schedule = text});
             const auto& levels = program.schedule.levels;
             trifold_int used = 0;
             for (std::size_t k = 0; k < levels.size(); ++k) {
@@ -221,9 +223,9 @@ TEST_CASE("kernels see couplings of all levels side by side in their buffer") {
                 CHECK(level.next_coupling == used);
                 CHECK(level.next_size == (k + 1 < levels.size() ? levels[k + 1].size : 0));
             }
-            const auto& variant = program.variant;
+            const auto& lowered = program.lowered;
             CHECK(buffer(program, "coupling").bytes ==
-                  variant.members * used * variant.storage.coupling * element_bytes(program.spec.precision));
+                  lowered.members * used * lowered.storage.coupling * element_bytes(program.spec.precision));
         }
     }
 }

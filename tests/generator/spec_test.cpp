@@ -94,7 +94,7 @@ TEST_CASE("dense layouts fill their arrays without gap or overlap") {
             CHECK(offsets(coupling_strides(spec), 3, 3, 4, 4).size() == 4 * 4 * 9);
         }
     }
-    for (const auto layout : {RhsLayout::staged, RhsLayout::column_major}) {
+    for (const auto layout : {RhsLayout::staged, RhsLayout::stacked}) {
         const auto spec = with([&](Spec& s) { s.rhs_layout = layout; });
         for (const std::int64_t columns : {1, 2, 7}) {
             const auto reached = offsets(rhs_strides(spec, columns), 3, columns, 5, 4);
@@ -116,7 +116,7 @@ TEST_CASE("strides follow the layout") {
     CHECK(diagonal_strides(shared) == Strides{3, 1, 0, 0});
     CHECK(diagonal_extent(shared, 4) == 9);
     CHECK(coupling_extent({.block = 3, .horizon = 1}, 1) == 0);
-    CHECK(rhs_strides(with([](Spec& s) { s.rhs_layout = RhsLayout::column_major; }), 2) == Strides{1, 15, 3, 30});
+    CHECK(rhs_strides(with([](Spec& s) { s.rhs_layout = RhsLayout::stacked; }), 2) == Strides{1, 15, 3, 30});
 }
 
 TEST_CASE("extents of padded layouts end at the last element, and may be what other arrays start at") {

@@ -156,14 +156,14 @@ Contender openblas(bench::OpenblasSweep& sweep, const Problem& problem, std::vec
             }};
 }
 
-nlohmann::json result(const Options& options, const Problem& problem, const Program& program, const Contender& us, const Contender& rival) {
+nlohmann::json result(const Options& options, const Problem& problem, const Choice& choice, const Contender& us, const Contender& rival) {
     const auto factor = least(us.factor_times), both = least(us.factor_solve_times), n = static_cast<double>(problem.n);
     return {{"block", problem.n},
             {"horizon", problem.horizon},
             {"batch", problem.members},
             {"threads", options.threads},
-            {"schedule", program.schedule.name},
-            {"variant", program.variant.name},
+            {"schedule", choice.schedule.name},
+            {"variant", choice.variant},
             {"rival", rival.name},
             {"factor_seconds", factor},
             {"factor_solve_seconds", both},
@@ -203,7 +203,7 @@ std::vector<nlohmann::json> measure(const Options& options, std::int64_t n) {
     solver.check();
     std::vector<nlohmann::json> results;
     for (std::size_t k = 1; k < contenders.size(); ++k)
-        results.push_back(result(options, problem, plan.program(), contenders[0], contenders[k]));
+        results.push_back(result(options, problem, plan.choice(), contenders[0], contenders[k]));
     return results;
 }
 

@@ -13,7 +13,7 @@
 #include <functional>
 #include <trifold/trifold.hpp>
 
-#include "generator/export/c99.hpp"
+#include "generator/export/c99/export.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/problems/problems.hpp"
 

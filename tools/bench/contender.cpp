@@ -44,7 +44,7 @@ std::vector<double> Array::take() {
 
 Ours::Ours(const Plan& plan, const formats::System& system, const DeviceTools& tools)
     : solver_(plan),
-      precision_(plan.program().spec.precision),
+      precision_(plan.choice().spec.precision),
       d_(tools, system.d, precision_),
       e_(tools, system.e, precision_),
       b_(tools, system.b, precision_),

@@ -44,12 +44,12 @@ class Case {
     void run_ours(const Tuning& tuning) {
         const Plan plan(spec_, request_.device, tuning);
         Ours ours(plan, system_, tools_);
-        const auto& program = plan.program();
+        const auto& choice = plan.choice();
         auto results = suite_.mode == Mode::latency ? calls_of(ours) : operations_of(ours);
         ours.check();
         report(our_name, results, [&](Result& result) {
-            result.schedule = program.schedule.name;
-            result.variant = program.variant.name;
+            result.schedule = choice.schedule.name;
+            result.variant = choice.variant;
         });
     }
 
@@ -69,7 +69,7 @@ class Case {
     }
 
     void run_compile(const Tuning& tuning) {
-        const auto variant = generate(spec_, request_.device.target(), {tuning.schedule, "auto", tuning.workers}).variant.name;
+        const auto variant = choose(spec_, request_.device.target(), {tuning.schedule, "auto", tuning.workers}).variant;
         const Starts starts(system_, spec_.precision, request_.device_name, tuning);
         std::vector<double> cold, warm;
         Start last{};

@@ -1,7 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <string>
-#include <trifold/program.hpp>
+#include <trifold/generate.hpp>
 
 #include "tools/formats/assemble.hpp"
 

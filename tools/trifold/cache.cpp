@@ -1,4 +1,4 @@
-#include "runtime/cache.hpp"
+#include "runtime/compile/cache.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

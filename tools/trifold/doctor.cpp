@@ -5,8 +5,9 @@
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
 
-#include "runtime/compiler.hpp"
-#include "runtime/environment.hpp"
+#include "runtime/base/switches.hpp"
+#include "runtime/compile/compiler.hpp"
+#include "runtime/compile/environment.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 

@@ -6,7 +6,7 @@
 #include <trifold/cost.hpp>
 #include <trifold/error.hpp>
 
-#include "generator/mixed.hpp"
+#include "generator/tridiagonal/mixed.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/spec_options.hpp"
@@ -25,6 +25,7 @@ struct Options {
 
 /// A Program with everything that is known of it.
 struct Explanation {
+    Choice choice;
     Program program;
     Cost cost;
     double modelled_seconds = 0;
@@ -45,18 +46,20 @@ Spec spec_of(const Options& options) {
 }
 
 Explanation explain(const Options& options) {
-    const auto spec = spec_of(options);
     Explanation result;
-    result.program = generate(spec, options.spec.target(), options.spec.tuning());
+    result.choice = choose(spec_of(options), options.spec.target(), options.spec.tuning());
+    result.program = generate(result.choice);
+    const auto& [spec, target, tuning, schedule, variant, reason] = result.choice;
     // A GPU runs every chain of a level at the same time, or nearly.
-    const auto workers = result.program.target.backend == Backend::cpu ? options.spec.tuning().workers : spec.horizon;
+    const auto workers = target.backend == Backend::cpu ? tuning.workers : spec.horizon;
     const auto factored = inner_spec(spec);
-    result.cost = cost(result.program.schedule, factored, workers);
-    result.modelled_seconds = modelled_seconds(result.program.schedule, factored, result.program.target, workers);
+    result.cost = cost(schedule, factored, workers);
+    result.modelled_seconds = modelled_seconds(schedule, factored, target, workers);
     try {
-        const auto binary = obtain(result.program);
-        result.compiler = binary.compiler;
-        result.resources = binary.kernels;
+        for (const auto& binary : obtain_all(result.program)) {
+            result.compiler = binary.compiler;
+            result.resources.insert(result.resources.end(), binary.kernels.begin(), binary.kernels.end());
+        }
     } catch (const DeviceError& error) {  // no compiler: the rest is worth having
         result.problem = error.what();
     } catch (const CacheError& error) {
@@ -71,16 +74,16 @@ Explanation explain(const Options& options) {
 Json number_or_null(std::int64_t value) { return value < 0 ? Json(nullptr) : Json(value); }
 
 Json to_json(const Explanation& explanation) {
-    const auto& [program, cost] = std::tie(explanation.program, explanation.cost);
+    const auto& [choice, cost] = std::tie(explanation.choice, explanation.cost);
+    const auto block = choice.spec.block;
     auto levels = Json::array(), kernels = Json::array();
     for (std::size_t k = 0; k < cost.levels.size(); ++k) {
         const auto& level = cost.levels[k];
-        const auto cube =
-            static_cast<double>(program.spec.block) * static_cast<double>(program.spec.block) * static_cast<double>(program.spec.block) / 3;
+        const auto cube = static_cast<double>(block) * static_cast<double>(block) * static_cast<double>(block) / 3;
         levels.push_back({{"level", k},
                           {"chains", level.chains},
                           {"fronts", level.fronts},
-                          {"flops", level.counts.flops(program.spec.block)},
+                          {"flops", level.counts.flops(block)},
                           {"bytes", level.bytes},
                           {"critical_flops", static_cast<double>(level.makespan_thirds) * cube}});
     }
@@ -93,19 +96,20 @@ Json to_json(const Explanation& explanation) {
                            {"scalar_registers", number_or_null(item.scalar_registers)},
                            {"matrix_registers", number_or_null(item.matrix_registers)},
                            {"warp_lanes", number_or_null(item.warp_lanes)}});
-    return {{"program", Json::parse(trifold::to_json(program))},
+    return {{"program", Json::parse(trifold::to_json(explanation.program))},
             {"levels", levels},
-            {"flops", cost.total.flops(program.spec.block)},
+            {"flops", cost.total.flops(block)},
             {"bytes", cost.bytes},
             {"modelled_seconds", explanation.modelled_seconds},
+            {"reason", choice.reason},
             {"compiler", explanation.compiler},
             {"problem", explanation.problem},
             {"kernels", kernels}};
 }
 
 std::string schedule_text(const Explanation& explanation) {
-    const auto& [program, cost] = std::tie(explanation.program, explanation.cost);
-    const auto n = program.spec.block;
+    const auto& [choice, cost] = std::tie(explanation.choice, explanation.cost);
+    const auto n = choice.spec.block;
     const auto thirds_text = [&](std::int64_t thirds) {
         return flops_text(static_cast<double>(thirds) / 3 * static_cast<double>(n * n * n));
     };
@@ -115,60 +119,54 @@ std::string schedule_text(const Explanation& explanation) {
         rows.push_back({fmt::format("{}", k), fmt::format("{}", level.chains), fmt::format("{}", level.fronts),
                         flops_text(level.counts.flops(n)), bytes_text(level.bytes), thirds_text(level.makespan_thirds)});
     }
-    rows.push_back({"all", "", fmt::format("{}", program.schedule.horizon), flops_text(cost.total.flops(n)), bytes_text(cost.bytes),
+    rows.push_back({"all", "", fmt::format("{}", choice.schedule.horizon), flops_text(cost.total.flops(n)), bytes_text(cost.bytes),
                     thirds_text(cost.critical_thirds)});
     const auto workers =
-        program.target.backend == Backend::cpu ? plural(program.tuning.workers, "worker") : std::string("all chains of a level at once");
-    return fmt::format("Schedule {}, {}: one factorization of one system\n{}  modelled time, {}: {}\n", program.schedule.name, workers,
-                       table(rows), plural(program.spec.batch, "system"), seconds_text(explanation.modelled_seconds));
+        choice.target.backend == Backend::cpu ? plural(choice.tuning.workers, "worker") : std::string("all chains of a level at once");
+    return fmt::format("Schedule {}, {}: one factorization of one system\n{}  modelled time, {}: {}\n{}", choice.schedule.name, workers,
+                       table(rows), plural(choice.spec.batch, "system"), seconds_text(explanation.modelled_seconds),
+                       choice.reason.empty() ? "" : "  chosen: " + choice.reason + "\n");
+}
+
+/// How a kernel's launches are cut; every one of a kernel's has the same members a group.
+std::int64_t members_per_group(const Program& program, const std::string& kernel) {
+    for (const auto& [_, launches] : program.operations)
+        for (const auto& launch : launches)
+            if (kernel_of(program, launch).name == kernel) return launch.grid.members_per_group;
+    return 1;
 }
 
 std::string kernels_text(const Explanation& explanation) {
     const auto& program = explanation.program;
-    std::vector<std::vector<std::string>> rows{
-        {"kernel", "registers", "shared", "spills", "code", "threads", "chains/task", "members/task"}};
-    const bool on_hip = program.target.backend == Backend::hip;
+    std::vector<std::vector<std::string>> rows{{"kernel", "registers", "shared", "spills", "code", "threads", "members/group"}};
+    const bool on_hip = explanation.choice.target.backend == Backend::hip;
     if (on_hip) rows.front().insert(rows.front().end(), {"scalar", "matrix", "wave"});
-    for (std::size_t k = 0; k < program.kernels.size(); ++k) {
-        const auto& [name, phase, shape] = std::tie(program.kernels[k].name, program.kernels[k].phase, program.kernels[k].shape);
-        const auto found = k < explanation.resources.size() ? explanation.resources[k] : KernelResources{name};
-        const auto shared = std::max<std::int64_t>(found.shared_bytes, 0) + shape.shared_bytes;
-        rows.push_back({name, count_text(found.registers), shared > 0 ? bytes_text(shared) : "-", count_text(found.spill_bytes),
-                        count_text(found.code_bytes), fmt::format("{}", shape.threads), fmt::format("{}", shape.chains_per_task),
-                        fmt::format("{}", shape.members_per_task)});
-        if (on_hip)
-            rows.back().insert(rows.back().end(),
-                               {count_text(found.scalar_registers), count_text(found.matrix_registers), count_text(found.warp_lanes)});
-    }
+    for (const auto& unit : program.units)
+        for (const auto& kernel : unit.kernels) {
+            const auto known = std::ranges::find(explanation.resources, kernel.name, &KernelResources::kernel);
+            const auto found = known != explanation.resources.end() ? *known : KernelResources{kernel.name};
+            const auto shared = std::max<std::int64_t>(found.shared_bytes, 0) + kernel.shared_bytes;
+            rows.push_back({kernel.name, count_text(found.registers), shared > 0 ? bytes_text(shared) : "-", count_text(found.spill_bytes),
+                            count_text(found.code_bytes), fmt::format("{}", kernel.threads),
+                            fmt::format("{}", members_per_group(program, kernel.name))});
+            if (on_hip)
+                rows.back().insert(rows.back().end(),
+                                   {count_text(found.scalar_registers), count_text(found.matrix_registers), count_text(found.warp_lanes)});
+        }
     const auto by = explanation.compiler.empty() ? "not compiled: " + explanation.problem : "compiled by " + explanation.compiler;
-    return fmt::format("Kernels, variant {}, {}\n{}", program.variant.name, by, table(rows));
-}
-
-/// Of a launch that has several.
-std::string levels_text(const Program& program, Phase phase) {
-    const auto wide = program.variant.wide_levels;
-    if (phase == Phase::factor_wide) return wide == 1 ? "level 0" : fmt::format("levels 0 to {}", wide - 1);
-    return phase == Phase::factor && wide > 0 ? fmt::format("levels from {} on", wide) : "all levels";
+    return fmt::format("Kernels, variant {}, {}\n{}", explanation.choice.variant, by, table(rows));
 }
 
 std::string launches_text(const Program& program) {
     std::string text = "Launches\n";
     for (const auto& [operation, launches] : program.operations) {
-        text += fmt::format("  {}\n", to_string(operation));
+        text += fmt::format("  {}\n", operation);
         for (std::size_t k = 0; k < launches.size(); ++k) {
             const auto& launch = launches[k];
-            const auto& kernel = program.kernels[launch.kernel];
-            const auto phase = kernel.phase;
-            const bool finish = phase == Phase::finish_factor || phase == Phase::finish_forward;
-            const bool mixed = std::ranges::find(mixed_phases, phase) != std::end(mixed_phases);
-            const auto which = kernel.shape.all_levels ? levels_text(program, phase) : fmt::format("level {}", launch.level.index);
-            const auto where = finish  ? std::string()
-                               : mixed ? fmt::format(" round {}", launch.level.index)
-                                       : fmt::format(" {}, {}", which, plural(launch.level.chains, "chain"));
             const auto after = launch.after.empty() ? std::string()
                                : launch.early       ? fmt::format(", as {} ends", fmt::join(launch.after, " and "))
                                                     : fmt::format(", after {}", fmt::join(launch.after, " and "));
-            text += fmt::format("  {:>4}  {}{}{}\n", k, to_string(phase), where, after);
+            text += fmt::format("  {:>4}  {}{}\n", k, launch.what, after);
         }
     }
     return text;
@@ -178,29 +176,29 @@ std::string memory_text(const Program& program) {
     std::vector<std::vector<std::string>> rows{{"buffer", "offset", "size"}};
     for (const auto& item : program.buffers)
         if (item.bytes > 0) rows.push_back({item.name, fmt::format("{}", item.offset), bytes_text(item.bytes)});
-    if (program.variant.scratch_bytes > 0) rows.push_back({"scratch of a worker", "", bytes_text(program.variant.scratch_bytes)});
+    if (program.scratch_bytes > 0) rows.push_back({"scratch of a worker", "", bytes_text(program.scratch_bytes)});
     return fmt::format("Memory: {} of workspace\n{}", bytes_text(program.workspace_bytes), table(rows));
 }
 
-std::string title(const Program& program) {
-    const auto& spec = program.spec;
+std::string title(const Choice& choice) {
+    const auto& spec = choice.spec;
     return fmt::format("{} of {} by {}, {}, {}, {}; {}", plural(spec.horizon, "block"), spec.block, spec.block, to_string(spec.precision),
-                       plural(spec.rhs, "right-hand side"), plural(spec.batch, "system"), to_string(program.target));
+                       plural(spec.rhs, "right-hand side"), plural(spec.batch, "system"), to_string(choice.target));
 }
 
 int run(const Options& options, bool json) {
     if (!options.svg.empty()) check_outputs(options.files, {options.svg});
     const auto explanation = explain(options);
     const auto& program = explanation.program;
+    const auto& schedule = explanation.choice.schedule;
     if (!options.svg.empty())
-        formats::write_file(options.svg,
-                            elimination_tree_svg(program.schedule, fmt::format("Elimination tree of {} blocks, schedule {}",
-                                                                               program.schedule.horizon, program.schedule.name)));
+        formats::write_file(options.svg, elimination_tree_svg(schedule, fmt::format("Elimination tree of {} blocks, schedule {}",
+                                                                                    schedule.horizon, schedule.name)));
     if (json)
         print(to_json(explanation));
     else
-        print(title(program) + "\n\n" + schedule_text(explanation) + "\n" + kernels_text(explanation) + "\n" + launches_text(program) +
-              "\n" + memory_text(program));
+        print(title(explanation.choice) + "\n\n" + schedule_text(explanation) + "\n" + kernels_text(explanation) + "\n" +
+              launches_text(program) + "\n" + memory_text(program));
     return 0;
 }
 

@@ -1,8 +1,9 @@
+#include "generator/export/c99/export.hpp"
+
 #include <fmt/format.h>
 
 #include <trifold/error.hpp>
 
-#include "generator/export/c99.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/export_gpu.hpp"
 #include "tools/trifold/input.hpp"

@@ -9,8 +9,8 @@ namespace trifold::command {
 namespace {
 
 KernelImage compiled(const Program& program) try {
-    const auto binary = obtain(program);
-    return {binary.images.front(), binary.compiler, binary.kernels};
+    const auto binary = obtain(program.units.front());
+    return {binary.image, binary.compiler, binary.kernels};
 } catch (const DeviceError& error) {
     throw DeviceError(fmt::format("{}; or give --no-binaries, and the project compiles its kernels where it is built", error.what()));
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/export/gpu.hpp"
+#include "generator/export/gpu/export.hpp"
 
 namespace trifold::command {
 

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <trifold/error.hpp>
 
-#include "runtime/switches.hpp"
+#include "runtime/base/switches.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"

@@ -73,9 +73,9 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     const Plan plan(spec_of(system, request), request.device, request.tuning);
     Solver solver(plan);
     Solution solution;
-    solution.schedule = plan.program().schedule.name;
-    solution.variant = plan.program().variant.name;
-    solution.target = to_string(plan.program().target);
+    solution.schedule = plan.choice().schedule.name;
+    solution.variant = plan.choice().variant;
+    solution.target = to_string(plan.choice().target);
     solution.report = plan.report();
     const auto d = converted<Real>(system.d), e = converted<Real>(system.e), b = converted<Real>(system.b);
     std::vector<Real> x(b.size());

@@ -34,7 +34,7 @@ void LayoutOptions::add_to(CLI::App& app) {
     };
     word("--order", order_, {"row-major", "column-major"}, "Storage of one block");
     word("--coupling", coupling_, {"lower", "upper"}, "Half that E holds: lower, A(i+1, i), or upper, A(i, i+1)");
-    word("--rhs-layout", rhs_layout_, {"staged", "column-major"}, "staged: [batch][N][n][m]; column-major: (N n) by m");
+    word("--rhs-layout", rhs_layout_, {"staged", "stacked"}, "staged: [batch][N][n][m]; stacked: (N n) by m, column-major");
     for (const auto& [letter, layout] : {std::pair{"d", &d_}, std::pair{"e", &e_}}) {
         const auto option = [&, prefix = std::string("--") + letter](const char* name, std::int64_t& value, const char* what) {
             app.add_option(prefix + name, value, what)->group("Strides in elements (-1: dense)")->capture_default_str();
@@ -48,7 +48,7 @@ void LayoutOptions::add_to(CLI::App& app) {
 void LayoutOptions::apply(Spec& spec) const {
     spec.order = order_ == "row-major" ? Order::row_major : Order::column_major;
     spec.coupling = coupling_ == "lower" ? Coupling::lower : Coupling::upper;
-    spec.rhs_layout = rhs_layout_ == "staged" ? RhsLayout::staged : RhsLayout::column_major;
+    spec.rhs_layout = rhs_layout_ == "staged" ? RhsLayout::staged : RhsLayout::stacked;
     spec.d = d_;
     spec.e = e_;
 }

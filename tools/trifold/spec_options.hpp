@@ -1,7 +1,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <string>
-#include <trifold/program.hpp>
+#include <trifold/generate.hpp>
 
 namespace trifold::command {
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "runtime/switches.hpp"
+#include "runtime/base/switches.hpp"
 #include "tools/bench/peers/library.hpp"
 #include "tools/bench/peers/peers.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "runtime/switches.hpp"
+#include "runtime/base/switches.hpp"
 
 namespace trifold::bench {
 namespace {

@@ -57,7 +57,7 @@ double microseconds(const std::function<void()>& run) {
 void print_report(const NormalEquations& equations, const trifold::Plan& plan, trifold::Solver& solver, const Smoothed& smoothed) {
     const auto row = [](std::string_view name, const std::string& value) { fmt::print("  {:<18}{}\n", name, value); };
     const auto& report = plan.report();
-    const auto& program = plan.program();
+    const auto& kernels = plan.report().kernels;
     std::vector<double> x(equations.b.size()), covariance(equations.d.size()), neighbours(equations.e.size());
     const auto solve = microseconds([&] { solver.factor_solve<double>(equations.d, equations.e, equations.b, x); });
     const auto inverse = microseconds([&] { solver.selected_inverse<double>(covariance, neighbours); });
@@ -65,8 +65,8 @@ void print_report(const NormalEquations& equations, const trifold::Plan& plan, t
     fmt::print("Kalman smoother, {} series, {} quarters\n", equations.states / 2, equations.horizon);
     row("problem", fmt::format("{} blocks of {} by {}, f64", equations.horizon, equations.states, equations.states));
     row("device", plan.device().name());
-    row("schedule", program.schedule.name);
-    row("kernels", fmt::format("{}, such as {}", program.kernels.size(), program.kernels.front().name));
+    row("schedule", plan.choice().schedule.name);
+    row("kernels", fmt::format("{}, such as {}", kernels.size(), kernels.front().kernel));
     row("compiler", report.compiler);
     row("binary", report.cache_hit ? "from the cache" : "compiled");
     row("prepare", fmt::format("generate {:.1f} ms, compile {:.1f} ms, load {:.1f} ms", 1e3 * report.generate_seconds,

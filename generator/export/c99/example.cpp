@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "generator/export/c99/parts.hpp"
+#include "generator/program/templates.hpp"
+
+namespace trifold {
+namespace {
+
+/// Shortest text that reads back as the same number, as a C literal of the precision.
+std::string literal(double value, Precision precision) {
+    const bool single = precision == Precision::f32;
+    if (!(std::fabs(value) <= largest_finite(precision))) value = 0;
+    auto text = single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return single ? text + "f" : text;
+}
+
+constexpr std::string_view extents[] = {"BTD_D_SIZE", "BTD_E_SIZE", "BTD_HORIZON * BTD_BLOCK * BTD_RHS"};
+
+/// Dense, row-major blocks as the caller's array holds them.
+std::vector<double> placed(std::span<const double> blocks, std::int64_t n, const Strides& strides) {
+    std::vector<double> result(blocks.size());
+    for (std::int64_t k = 0; k < std::ssize(blocks); ++k) {
+        const auto i = k / (n * n), r = k / n % n, c = k % n;
+        result[static_cast<std::size_t>(i * strides.stage + r * strides.row + c * strides.column)] = blocks[static_cast<std::size_t>(k)];
+    }
+    return result;
+}
+
+/// What the example and the report solve.
+std::string_view problem(const ExportRequest& request) {
+    if (request.prefactored) return template_text("export/c99/example/matrix.c");
+    return template_text(request.data ? "export/c99/example/data.c" : "export/c99/example/problem.c");
+}
+
+/// "solver" or "prefactored": the calls that there are.
+std::string calls(std::string_view program, const ExportRequest& request) {
+    return std::string(template_text(fmt::format("export/c99/{}/{}.c", program, request.prefactored ? "prefactored" : "solver")));
+}
+
+constexpr std::string_view size_of_x = "enum { SIZE = BTD_HORIZON * BTD_BLOCK * BTD_RHS };\n\n";
+
+}  // namespace
+
+double largest_finite(Precision precision) {
+    return precision == Precision::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+}
+
+std::string c99_values(std::span<const double> values, Precision precision) {
+    std::string text = "{";
+    constexpr std::size_t per_line = 8;
+    for (std::size_t k = 0; k < values.size(); ++k)
+        text += fmt::format("{}{}{}", k % per_line == 0 ? "\n    " : " ", literal(values[k], precision), k + 1 < values.size() ? "," : "");
+    return text + (values.empty() ? "0}" : "\n}");
+}
+
+std::string c99_data_declarations(const ExportRequest& request) {
+    std::string text = "\n/* The problem of btd_data.c. */\n";
+    for (std::size_t k = 0; k < (request.prefactored ? 2 : 3); ++k)
+        text += fmt::format("extern const btd_real btd_data_{}[{}];\n", "deb"[k], extents[k]);
+    return text;
+}
+
+std::string c99_data(const ExportRequest& request) {
+    std::string text = "/* A problem, baked in: see btd_solver.h. */\n#include \"btd_solver.h\"\n";
+    const auto add = [&](std::size_t k, std::span<const double> values) {
+        text += fmt::format("\nconst btd_real btd_data_{}[{}] = {};\n", "deb"[k], extents[k], c99_values(values, request.spec.precision));
+    };
+    const auto& spec = request.spec;
+    add(0, placed(request.prefactored ? request.prefactored->d : request.data->d, spec.block, diagonal_strides(spec)));
+    add(1, placed(request.prefactored ? request.prefactored->e : request.data->e, spec.block, coupling_strides(spec)));
+    if (request.data) add(2, request.data->b);
+    return text;
+}
+
+std::string c99_example(const ExportRequest& request) {
+    const bool single = request.spec.precision == Precision::f32;
+    return fmt::format(
+        "/* Solves a problem, checks X in double precision, and prints a checksum of its bits. */\n"
+        "#include <math.h>\n"
+        "#include <stdint.h>\n"
+        "#include <stdio.h>\n"
+        "#include <string.h>\n\n"
+        "#include \"btd_solver.h\"\n\n"
+        "typedef {} btd_bits;\n"
+        "static const double tolerance = {};\n"
+        "{}{}\n{}\n{}",
+        single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14", size_of_x, problem(request),
+        request.corrections > 0 ? std::string(template_text("export/c99/example/refined.c")) : calls("example", request),
+        template_text("export/c99/example/main.c"));
+}
+
+std::string c99_report(const ExportRequest& request) {
+    const auto& machine = machine_of(request.target);
+    const auto facts = export_facts(request);
+    const auto factor = request.prefactored ? "" : fmt::format("#define FACTOR_FLOPS {}\n", facts.factor_flops);
+    return fmt::format(
+        "/* Counts the instructions of each call, and prints them as JSON beside its flops: see `make report`. */\n"
+        "#include <stdint.h>\n"
+        "#include <stdio.h>\n"
+        "#include <stdlib.h>\n\n"
+        "#include \"btd_solver.h\"\n\n"
+        "#define TARGET \"{}\"\n"
+        "{}#define SOLVE_FLOPS {}\n"
+        "#ifndef FLAGS\n"
+        "#define FLAGS \"\"\n"
+        "#endif\n\n"
+        "{}{}\n{}\n{}\n{}",
+        to_string(request.target), factor, facts.solve_flops, size_of_x, problem(request), calls("report", request),
+        template_text("export/c99/report/main.c"), template_text(fmt::format("export/c99/report/{}.c", machine.report)));
+}
+
+}  // namespace trifold

@@ -1,0 +1,166 @@
+#include "generator/export/c99/export.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <trifold/error.hpp>
+
+#include "generator/export/c99/parts.hpp"
+
+namespace trifold {
+namespace {
+
+void check_layout(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    if (spec.batch != 1 || spec.rhs_layout != RhsLayout::staged || spec.d.member != dense || spec.e.member != dense)
+        throw SpecError("an exported solver takes one system, B and X [N][n][m]; leave batch, the layout of B and strides of members out");
+    if (is_dense(spec)) return;
+    if (request.prefactored) throw SpecError("factors as constants leave no D and E to call with; leave order, coupling and strides out");
+    if (!exported_chains(request).empty())
+        throw SpecError(
+            fmt::format("schedule {} takes row-major D and E without gaps, E the lower coupling; leave order, coupling and "
+                        "strides out, or give sequential",
+                        request.schedule));
+    const bool gaps = spec.d != BlockLayout{} || spec.e != BlockLayout{};
+    if (request.data && gaps) throw SpecError("a problem is baked in without gaps; leave strides out");
+}
+
+constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
+
+/// Indices are ints, on every machine. Throws before anything is computed from sizes that are out of reach.
+void check_sizes(const Spec& spec) {
+    const auto check = [](std::string_view name, std::int64_t elements, std::string_view advice) {
+        if (elements > largest_size)
+            throw SpecError(fmt::format("{} reaches over {} elements; the indices of an exported solver are ints, at most {}; give {}",
+                                        name, elements, largest_size, advice));
+    };
+    check("B", rhs_extent(spec, 1, spec.rhs), "fewer blocks or right-hand sides");
+    check("D", diagonal_extent(spec, 1), "fewer blocks, or a smaller --d-leading or --d-stage");
+    check("E", coupling_extent(spec, 1), "fewer blocks, or a smaller --e-leading or --e-stage");
+}
+
+/// Of the blocks of D the lower triangles count.
+void check_range(std::string_view name, std::span<const double> values, const Spec& spec, bool is_d) {
+    const auto n = static_cast<std::size_t>(spec.block);
+    for (std::size_t k = 0; k < values.size(); ++k)
+        if (!(std::fabs(values[k]) <= largest_finite(spec.precision)) && !(is_d && k % n > k / n % n))
+            throw SpecError(
+                fmt::format("{} holds {}, which is no finite {} number; scale the problem", name, values[k], to_string(spec.precision)));
+}
+
+void check_data(const ExportRequest& request) {
+    if (!request.data) return;
+    const auto& spec = request.spec;
+    const auto blocks = spec.block * spec.block;
+    const std::array wanted{spec.horizon * blocks, (spec.horizon - 1) * blocks, spec.horizon * spec.block * spec.rhs};
+    const std::array given{std::ssize(request.data->d), std::ssize(request.data->e), std::ssize(request.data->b)};
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+        if (given[k] != wanted[k])
+            throw SpecError(fmt::format("the problem to bake in has {} elements of {}; {} blocks of {} with {} right-hand side(s) have {}",
+                                        given[k], "DEB"[k], spec.horizon, spec.block, spec.rhs, wanted[k]));
+    check_range("D", request.data->d, spec, true);
+    check_range("E", request.data->e, spec, false);
+    check_range("B", request.data->b, spec, false);
+}
+
+void check_prefactored(const ExportRequest& request) {
+    if (!request.prefactored) return;
+    const auto& spec = request.spec;
+    const auto& [d, e, shifts] = *request.prefactored;
+    const auto blocks = spec.block * spec.block;
+    if (request.data) throw SpecError("a problem to bake in and a matrix to factor ahead were given; give one of them");
+    if (machine_of(request.target).has_kernels())
+        throw SpecError(
+            fmt::format("target '{}' stores factors in an order of its own; prefactored, give c99:generic, c99:cortex-m4 or c99:cortex-m7",
+                        to_string(request.target)));
+    if (std::ssize(d) != spec.horizon * blocks || std::ssize(e) != (spec.horizon - 1) * blocks)
+        throw SpecError(fmt::format("the matrix to factor has {} elements of D and {} of E; {} blocks of {} have {} and {}", d.size(),
+                                    e.size(), spec.horizon, spec.block, spec.horizon * blocks, (spec.horizon - 1) * blocks));
+    check_range("D", d, spec, true);
+    check_range("E", e, spec, false);
+    if (shifts.empty()) throw SpecError("no shift was given; give 0 for the matrix as it is");
+    for (const auto shift : shifts)
+        if (!std::isfinite(shift)) throw SpecError(fmt::format("shift {} is not finite; give finite numbers", shift));
+    if (const auto bytes = export_facts(request).table_bytes; bytes > largest_size)
+        throw SpecError(fmt::format("the factors for {} shifts take {} bytes; an exported solver has at most {}; give fewer shifts",
+                                    shifts.size(), bytes, largest_size));
+}
+
+void check_schedule(const ExportRequest& request) {
+    if (exported_chains(request).empty()) return;
+    if (request.prefactored) throw SpecError("factors as constants are those of the sequential schedule; leave the schedule out");
+    if (machine_of(request.target).has_kernels())
+        throw SpecError(fmt::format("target '{}' runs the sequential schedule; for {} give c99:generic, c99:cortex-m4 or c99:cortex-m7",
+                                    to_string(request.target), request.schedule));
+}
+
+void check_factorization(const ExportRequest& request) {
+    if (request.factorization == Factorization::llt) return;
+    if (request.prefactored) throw SpecError("factors as constants take no square root; leave the factorization out");
+    if (machine_of(request.target).has_kernels() || !exported_chains(request).empty())
+        throw SpecError(fmt::format("factorization ldlt is of plain C and the sequential schedule; target '{}' with schedule {} has llt",
+                                    to_string(request.target), request.schedule));
+}
+
+void check_corrections(const ExportRequest& request) {
+    if (request.corrections < 0 || request.corrections > max_corrections)
+        throw SpecError(
+            fmt::format("{} corrections of a refined solution are out of range; give 0 to {}", request.corrections, max_corrections));
+    if (request.corrections > 0 && request.prefactored)
+        throw SpecError("factors as constants leave nothing of A to compute residuals with; leave the refinement out");
+}
+
+void check(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    validate(spec);
+    if (spec.precision == Precision::mixed) throw SpecError("an exported solver has no mixed precision; give precision f32 or f64");
+    validate(request.target);
+    machine_of(request.target);
+    check_layout(request);
+    if (spec.block > max_export_block)
+        throw SpecError(fmt::format("block size n = {} is out of range for export; give 1 to {}", spec.block, max_export_block));
+    check_sizes(spec);
+    check_prefix(request.prefix);
+    check_schedule(request);
+    check_factorization(request);
+    check_corrections(request);
+    if (const auto bytes = export_facts(request).workspace_bytes_64; bytes > largest_size)
+        throw SpecError(
+            fmt::format("the workspace takes {} bytes; an exported solver has at most {}; give fewer blocks", bytes, largest_size));
+    check_data(request);
+    check_prefactored(request);
+}
+
+}  // namespace
+
+std::string_view to_string(Factorization factorization) { return factorization == Factorization::llt ? "llt" : "ldlt"; }
+
+Factorization parse_factorization(std::string_view text) {
+    for (const auto one : {Factorization::llt, Factorization::ldlt})
+        if (text == to_string(one)) return one;
+    throw SpecError(fmt::format("unknown factorization '{}'; give llt or ldlt", text));
+}
+
+std::vector<ExportedFile> export_project(const ExportRequest& request) {
+    check(request);
+    std::vector<ExportedFile> files{{"btd_solver.h", c99_header(request)}, {"btd_solver.c", c99_source(request)}};
+    if (request.corrections > 0) files.push_back({"btd_refine.c", c99_refine(request)});
+    if (request.prefactored) files.push_back({"btd_factors.c", c99_factors(request)});
+    if (request.data || request.prefactored) files.push_back({"btd_data.c", c99_data(request)});
+    files.push_back({"example_main.c", c99_example(request)});
+    if (machine_of(request.target).has_report()) files.push_back({"report_main.c", c99_report(request)});
+    std::ranges::move(build_files(request), std::back_inserter(files));
+    for (auto& [name, text] : files) {
+        name = with_prefix(name, request.prefix);
+        text = with_prefix(text, request.prefix);
+    }
+    files.push_back({"manifest.json", export_manifest(request, files)});
+    return files;
+}
+
+}  // namespace trifold

@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
+
+#include "generator/export/c99/parts.hpp"
+
+namespace trifold {
+namespace {
+
+/// As socu counts: 7/3 n^3 a block but for the last, and 6 n^2 a right-hand side.
+std::int64_t nominal_factor_flops(const Spec& spec) {
+    return static_cast<std::int64_t>(cost(sequential(spec.horizon), spec, 1).total.flops(spec.block));
+}
+std::int64_t nominal_solve_flops(const Spec& spec) { return 2 * spec.rhs * spec.block * spec.block * (3 * spec.horizon - 2); }
+
+/// Two pointers, reals, and the ints of a status for each chain and of one flag: btd_workspace of
+/// templates/export/c99/solver/workspace_partitioned.h.
+std::int64_t partitioned_workspace(const Spec& spec, std::int64_t chains, std::int64_t pointer) {
+    const auto bytes = element_bytes(spec.precision), block = spec.block * spec.block;
+    const auto reals =
+        checked_add(checked_multiply(3 * block, spec.horizon, "size of a solver"),
+                    checked_multiply(2 * (chains - 1), block + spec.block * spec.rhs, "size of a solver"), "size of a solver");
+    const auto alignment = std::max(pointer, bytes);
+    return (2 * pointer + checked_multiply(reals, bytes, "size of a solver") + 4 * (3 * chains + 1) + alignment - 1) / alignment *
+           alignment;
+}
+
+/// What differs from the defaults.
+std::string layout_options(const Spec& spec) {
+    std::string text;
+    if (spec.order == Order::column_major) text += " --order column-major";
+    if (spec.coupling == Coupling::upper) text += " --coupling upper";
+    for (const auto& [letter, layout] : {std::pair{'d', spec.d}, std::pair{'e', spec.e}}) {
+        if (layout.leading != dense) text += fmt::format(" --{}-leading {}", letter, layout.leading);
+        if (layout.stage != dense) text += fmt::format(" --{}-stage {}", letter, layout.stage);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::vector<ExportedChain> exported_chains(const ExportRequest& request) {
+    if (request.schedule == "sequential") return {};
+    const auto schedule = parse_schedule(request.schedule, request.spec.horizon);
+    if (!request.schedule.starts_with("partitioned:") && !request.schedule.starts_with("twisted:"))
+        throw SpecError(fmt::format("schedule '{}' cannot be exported; give sequential, partitioned:p or twisted:p", request.schedule));
+    if (schedule.levels.size() != 2)
+        throw SpecError(fmt::format("schedule '{}' of {} block(s) is one chain; give sequential", request.schedule, request.spec.horizon));
+    std::vector<ExportedChain> chains;
+    for (const auto& run : schedule.levels[0].runs)
+        for (std::int64_t c = 0; c < run.count; ++c) chains.push_back({run.first + c * run.stride, run.length, run.step});
+    std::ranges::sort(chains, {}, &ExportedChain::first);
+    return chains;
+}
+
+ExportFacts export_facts(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    const auto& machine = machine_of(request.target);
+    const auto bytes = element_bytes(spec.precision);
+    const auto blocks = [&](std::int64_t count) {
+        return checked_multiply(checked_multiply(count, spec.block * spec.block, "size of a solver"), bytes, "size of a solver");
+    };
+    const auto chains = exported_chains(request);
+    const auto workspace = [&](std::int64_t pointer) {
+        constexpr std::int64_t vector = 64;
+        if (machine.has_kernels()) return (kernel_design(request).workspace_bytes / vector + 1) * vector;
+        if (!chains.empty()) return partitioned_workspace(spec, std::ssize(chains), pointer);
+        const auto arrays = checked_add(blocks(spec.horizon), blocks(std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver");
+        const auto alignment = std::max(pointer, bytes);
+        return (2 * pointer + arrays + alignment - 1) / alignment * alignment;
+    };
+    std::string data = request.data ? " --data D.npy E.npy b.npy" : "";
+    if (request.prefactored) data = fmt::format(" --prefactored D.npy E.npy --shift {}", fmt::join(request.prefactored->shifts, ","));
+    if (!chains.empty()) data += fmt::format(" --schedule {}", request.schedule);
+    if (request.factorization != Factorization::llt) data += fmt::format(" --factorization {}", to_string(request.factorization));
+    data += layout_options(spec);
+    if (request.corrections > 0) data += fmt::format(" --refine {}", request.corrections);
+    const auto shifts = request.prefactored ? std::ssize(request.prefactored->shifts) : 0;
+    // Of ldlt.c's rows a compiler may have three in one frame.
+    const auto row_bytes = request.factorization == Factorization::ldlt ? 12 * spec.block * bytes + 512 : 0;
+    const bool refines = request.corrections > 0;
+    const std::size_t precision = spec.precision == Precision::f64;
+    return {.d_bytes = diagonal_extent(spec, 1) * bytes,
+            .e_bytes = coupling_extent(spec, 1) * bytes,
+            .b_bytes = rhs_extent(spec, 1, spec.rhs) * bytes,
+            .workspace_bytes_32 = workspace(4),
+            .workspace_bytes_64 = workspace(8),
+            .table_bytes = checked_multiply(shifts, blocks(spec.horizon + std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver"),
+            .stack_bytes = machine.stack_bytes[precision] * (chains.empty() ? 1 : 2) + row_bytes + (refines ? 320 : 0),
+            .code_bytes = machine.code_bytes[precision] * (chains.empty() ? 1 : 2) + (refines ? 2048 : 0),
+            .factor_flops = machine.has_kernels() ? nominal_factor_flops(spec) : exported_factor_counts(request).flops(),
+            .solve_flops = machine.has_kernels() ? nominal_solve_flops(spec) : exported_solve_counts(request).flops(),
+            .command = fmt::format("trifold export --block {} --horizon {} --precision {} --rhs {} --target {} --prefix {}{}", spec.block,
+                                   spec.horizon, to_string(spec.precision), spec.rhs, to_string(request.target), request.prefix, data)};
+}
+
+bool is_dense(const Spec& spec) {
+    return spec.order == Order::row_major && spec.coupling == Coupling::lower && spec.d == BlockLayout{} && spec.e == BlockLayout{};
+}
+
+bool has_square_roots(const ExportRequest& request) { return !request.prefactored && request.factorization == Factorization::llt; }
+
+std::map<std::string, std::string> factor_words(const ExportRequest& request) {
+    const bool ldlt = request.factorization == Factorization::ldlt;
+    return {{"FACTORS", ldlt ? "L P, with 1 / P on the diagonal, A = L P L'" : "L, with 1 / L(k, k) on the diagonal"},
+            {"PIVOTS", "(1 / largest finite, largest finite]"}};
+}
+
+}  // namespace trifold

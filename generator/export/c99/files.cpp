@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "generator/export/c99/parts.hpp"
+#include "generator/program/templates.hpp"
+
+namespace trifold {
+namespace {
+
+/// Of the Makefile: how instructions are counted.
+std::string report_rules(const Machine& machine) {
+    if (!machine.has_report()) return "";
+    return fmt::format("{}{}", template_text("export/c99/report/report.mk"),
+                       template_text(fmt::format("export/c99/report/{}.mk", machine.report)));
+}
+
+std::string_view dialect(const ExportRequest& request) {
+    if (request.prefactored) return "export/c99/readme/tables.md";
+    if (!exported_chains(request).empty()) return "export/c99/readme/partitioned.md";
+    return machine_of(request.target).has_kernels() ? "export/c99/readme/kernels.md" : "export/c99/readme/plain.md";
+}
+
+using Values = std::map<std::string, std::string>;
+
+Values sizes_and_costs(const ExportRequest& request) {
+    const auto facts = export_facts(request);
+    const auto& spec = request.spec;
+    const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
+    return {{"N", number(spec.horizon)},
+            {"BLOCK", number(spec.block)},
+            {"RHS", number(spec.rhs)},
+            {"PRECISION", std::string(to_string(spec.precision))},
+            {"COMMAND", facts.command},
+            {"D_BYTES", number(facts.d_bytes)},
+            {"E_BYTES", number(facts.e_bytes)},
+            {"B_BYTES", number(facts.b_bytes)},
+            {"TABLES", number(facts.table_bytes)},
+            {"WORKSPACE_32", number(facts.workspace_bytes_32)},
+            {"WORKSPACE_64", number(facts.workspace_bytes_64)},
+            {"STACK", number(facts.stack_bytes)},
+            {"CODE", number(facts.code_bytes)},
+            {"FACTOR_FLOPS", number(facts.factor_flops)},
+            {"SOLVE_FLOPS", number(facts.solve_flops)}};
+}
+
+Values how_to_build(const ExportRequest& request) {
+    const auto& machine = machine_of(request.target);
+    const bool bare = machine.is_cortex_m();
+    std::string sources = "btd_solver.c", objects = "example_main.o btd_solver.o";
+    const auto add = [&](const std::string& name) { sources += " " + name + ".c", objects += " " + name + ".o"; };
+    if (request.corrections > 0) add("btd_refine");
+    if (request.prefactored) add("btd_factors");
+    if (request.prefactored || request.data) add("btd_data");
+    if (bare) objects += " startup_cortex_m.o";
+    const std::string_view counted = request.prefactored ? "of a solve" : "of a factorization and a solve";
+    return {{"TARGET", to_string(request.target)},
+            {"COMPILER", std::string(machine.compiler)},
+            {"MACHINE", std::string(machine.flags)},
+            {"LINK", std::string(machine.link)},
+            {"RUN", std::string(machine.run)},
+            {"SIZE", std::string(machine.size)},
+            {"CONTRACT", std::string(machine.contract)},
+            {"SOURCES", sources},
+            {"OBJECTS", objects},
+            {"CALLS", request.prefactored ? "solve" : "factor solve"},
+            {"REPORT_HELP", machine.has_report() ? fmt::format("# make report    counts instructions {}: report.json\n", counted) : ""},
+            {"REPORT_README",
+             machine.has_report() ? fmt::format("    make report       # counts the instructions {}: report.json\n", counted) : ""},
+            {"RUNS_ON", bare ? ", for a board that QEMU emulates" : ""},
+            {"STANDARD", machine.has_kernels() ? "11" : "99"},
+            {"EXTENSIONS", machine.has_kernels() ? "ON" : "OFF"},
+            {"ARCHITECTURE", machine.has_kernels() ? std::string(machine.flags.substr(machine.flags.find(' '))) : ""}};
+}
+
+Values refine_values(const ExportRequest& request) {
+    const auto flops = [&](bool fused) { return fmt::format("{}", correction_flops(request, fused)); };
+    return {{"CORRECTIONS", fmt::format("{}", request.corrections)},
+            {"FUSED_FLOPS", flops(true)},
+            {"SPLIT_FLOPS", flops(false)},
+            {"B_BYTES", fmt::format("{}", export_facts(request).b_bytes)}};
+}
+
+Values values_of(const ExportRequest& request) {
+    auto values = sizes_and_costs(request);
+    values.merge(how_to_build(request));
+    const bool tables = request.prefactored.has_value();
+    if (tables) values["SHIFTS"] = fmt::format("{}", fmt::join(request.prefactored->shifts, ", "));
+    values["PURPOSE"] = tables ? "Solves" : "Factors and solves";
+    values["FILES"] = tables                    ? "`btd_solver.h`, `btd_solver.c` and `btd_factors.c`"
+                      : request.corrections > 0 ? "`btd_solver.h`, `btd_solver.c` and `btd_refine.c`"
+                                                : "`btd_solver.h` and `btd_solver.c`";
+    values["DENORMAL_PIVOTS"] = tables ? "" : ", and refuses a pivot that is denormal";
+    values["SCHEDULE"] = request.schedule;
+    values["CHAINS"] = fmt::format("{}", exported_chains(request).size());
+    values.merge(factor_words(request));
+    values["SQUARE_ROOT"] =
+        has_square_roots(request) ? " but the square root, which `BTD_SQRT(x)` on the compiler's command line replaces" : "";
+    const bool refines = request.corrections > 0;
+    values["REFINE_RULE"] = refines ? "\n# Its sums rely on each rounding.\nbtd_refine.o: override CONTRACT = off\n" : "";
+    values["REFINE_OPTIONS"] =
+        refines ? "    set_source_files_properties(btd_refine.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)\n" : "";
+    values["REFINE"] = refines ? filled(template_text("export/c99/readme/refine.md"), refine_values(request)) : "";
+    values["DIALECT"] = filled(template_text(dialect(request)), values);
+    values["REPORT"] = filled(report_rules(machine_of(request.target)), values);
+    values["USE"] = filled(template_text(tables ? "export/c99/readme/prefactored.md" : "export/c99/readme/solver.md"), values);
+    return values;
+}
+
+}  // namespace
+
+std::vector<ExportedFile> build_files(const ExportRequest& request) {
+    std::vector<ExportedFile> files;
+    const auto values = values_of(request);
+    for (const std::string path : {"build/CMakeLists.txt", "build/Makefile", "readme/README.md"})
+        files.push_back({path.substr(path.find('/') + 1), filled(template_text("export/c99/" + path), values)});
+    if (machine_of(request.target).is_cortex_m()) {
+        for (const std::string name : {"startup_cortex_m.c", "cortex_m.ld"})
+            files.push_back({name, std::string(template_text("export/c99/build/" + name))});
+    }
+    return files;
+}
+
+}  // namespace trifold

@@ -1,0 +1,74 @@
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "generator/export/c99/export.hpp"
+#include "generator/tridiagonal/design.hpp"
+
+namespace trifold {
+
+/// How an export for one architecture is compiled and run, and what its compiler was seen to need.
+struct Machine {
+    std::string_view arch;
+    std::string_view compiler, flags, link, run, size;  ///< for the Makefile
+    std::string_view contract;                          ///< of -ffp-contract: off gives the same bits on every machine
+    std::int64_t stack_bytes[2];                        ///< at most, f32 and f64, GCC 12 from -Os to -O3
+    std::int64_t code_bytes[2];                         ///< at most, f32 and f64, GCC 12 -Os and -O2
+    std::string_view kernels = {};                      ///< CPU architecture whose kernels do the work; empty: plain C99 does
+    std::string_view report = {};  ///< how `make report` counts instructions, in templates/export/c99/report; empty: it cannot
+    bool is_cortex_m() const { return arch.starts_with("cortex-m"); }
+    bool has_report() const { return !report.empty(); }
+    bool has_kernels() const { return !kernels.empty(); }
+};
+const Machine& machine_of(const Target& target);
+
+/// Blocks first, first + step, ... that one task eliminates. Chain c stands between separators c - 1 and c, where there are such; only the
+/// last chain may run backwards.
+struct ExportedChain {
+    std::int64_t first, length, step;
+};
+/// Of the request's schedule, by position; of the sequential one none. Throws SpecError.
+std::vector<ExportedChain> exported_chains(const ExportRequest& request);
+
+/// What the header, the README and the manifest all state.
+struct ExportFacts {
+    std::int64_t d_bytes, e_bytes, b_bytes;
+    std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of so many bits
+    std::int64_t table_bytes;                             ///< of factors, where these are constants
+    std::int64_t stack_bytes, code_bytes;
+    std::int64_t factor_flops, solve_flops;  ///< of plain C99 what the code performs, of kernels nominal
+    std::string command;                     ///< that makes the project again
+};
+ExportFacts export_facts(const ExportRequest& request);
+
+/// Whether D and E are row-major without gaps, E the lower coupling: only then is there a factorization in place.
+bool is_dense(const Spec& spec);
+bool has_square_roots(const ExportRequest& request);
+/// Values for templates: what a factor holds, and which pivots pass.
+std::map<std::string, std::string> factor_words(const ExportRequest& request);
+
+/// The kernels of the CPU target that does the work where there is one, for one chain of all blocks.
+Design kernel_design(const ExportRequest& request);
+
+/// The C texts, with the templates' prefix btd.
+std::string c99_header(const ExportRequest& request);
+std::string c99_source(const ExportRequest& request);
+std::string c99_refine(const ExportRequest& request);
+std::string c99_data_declarations(const ExportRequest& request);
+/// The constants that the request's prefactored matrix becomes. Throws IndefiniteMatrix.
+std::string c99_factors(const ExportRequest& request);
+double largest_finite(Precision precision);
+/// {...}: the shortest texts that read back as the same numbers of that precision; 0 for what is not finite in it.
+std::string c99_values(std::span<const double> values, Precision precision);
+std::string c99_data(const ExportRequest& request);
+std::string c99_example(const ExportRequest& request);
+std::string c99_report(const ExportRequest& request);
+
+/// README, Makefile, CMakeLists.txt, and what the example needs to run.
+std::vector<ExportedFile> build_files(const ExportRequest& request);
+
+std::string export_manifest(const ExportRequest& request, const std::vector<ExportedFile>& files);
+
+}  // namespace trifold

@@ -1,0 +1,286 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <trifold/generate.hpp>
+
+#include "generator/export/c99/parts.hpp"
+#include "generator/export/text.hpp"
+#include "generator/program/templates.hpp"
+#include "generator/tridiagonal/backend.hpp"
+
+namespace trifold {
+namespace {
+
+std::string_view precision_words(const Spec& spec) { return is_single(spec) ? "single precision" : "double precision"; }
+
+/// What plain C99 rounds, and when that is the same everywhere.
+std::string rounding_comment(const Spec& spec) {
+    return fmt::format(
+        " * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in {}. Compiled without contraction\n"
+        " *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.\n",
+        precision_words(spec));
+}
+
+std::string refine_comment(const ExportRequest& request) {
+    if (request.corrections == 0) return "";
+    return fmt::format(" *   A correction: a solve, and {} flops with fused products, {} without.\n", correction_flops(request, true),
+                       correction_flops(request, false));
+}
+
+std::string work_comment(const ExportRequest& request, const ExportFacts& facts) {
+    if (machine_of(request.target).has_kernels())
+        return fmt::format(
+            " * Work: factor {} flops, solve {}, nominal: kernels pad blocks to whole vectors. It depends on no number but the sizes.\n"
+            "{}"
+            " * Rounding: to nearest, in {}; sums run in vectors and fuse, so the last bits are this compiler's and this target's.\n",
+            facts.factor_flops, facts.solve_flops, refine_comment(request), precision_words(request.spec));
+    const auto factor = exported_factor_counts(request), solve = exported_solve_counts(request);
+    if (request.prefactored)
+        return fmt::format(
+            " * Work: solve {} flops ({} multiply-subtract, {} multiply). It depends on no number but the sizes: every loop runs a fixed\n"
+            " *   number of times.\n"
+            "{}",
+            facts.solve_flops, solve.multiply_subtract, solve.multiply, rounding_comment(request.spec));
+    return fmt::format(
+        " * Work: factor {} flops ({} multiply-subtract, {} multiply, {} divide, {} square root);\n"
+        " *   solve {} flops ({} multiply-subtract, {} multiply, {} add).\n"
+        "{}"
+        " *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.\n"
+        "{}",
+        facts.factor_flops, factor.multiply_subtract, factor.multiply, factor.divide, factor.square_root, facts.solve_flops,
+        solve.multiply_subtract, solve.multiply, solve.add, refine_comment(request), rounding_comment(request.spec));
+}
+
+std::string memory_comment(const ExportRequest& request, const ExportFacts& facts) {
+    if (request.prefactored)
+        return fmt::format(" * Memory: constants {} bytes, B and X {} each; stack at most {}; nothing else is written.\n",
+                           facts.table_bytes, facts.b_bytes, facts.stack_bytes);
+    return fmt::format(
+        " * Memory: D {} bytes, E {}, B and X {} each; the workspace {} with pointers of 32 bits, {} with 64; stack at most {}.\n",
+        facts.d_bytes, facts.e_bytes, facts.b_bytes, facts.workspace_bytes_32, facts.workspace_bytes_64, facts.stack_bytes);
+}
+
+std::string header_comment(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    const auto facts = export_facts(request);
+    return fmt::format(
+        "/* {} A X = B, A symmetric positive definite and block tridiagonal: {} blocks of {} by {}, {} right-hand side(s), {}.\n"
+        " * Made by Trifold for {}; do not edit. To make it again:\n"
+        " *   {}\n"
+        " *\n"
+        "{}{}"
+        " */\n",
+        request.prefactored ? "Solves" : "Factors and solves", spec.horizon, spec.block, spec.block, spec.rhs, to_string(spec.precision),
+        to_string(request.target), facts.command, memory_comment(request, facts), work_comment(request, facts));
+}
+
+std::string index_macro(std::string_view name, const Strides& strides, std::int64_t extent) {
+    return fmt::format("#define BTD_{0}(i, r, c) ((i) * {1} + (r) * {2} + (c) * {3})\n#define BTD_{0}_SIZE {4}\n", name, strides.stage,
+                       strides.row, strides.column, std::max<std::int64_t>(extent, 1));
+}
+
+std::string sizes(const Spec& spec) {
+    return fmt::format(
+        "/* n, N and m. */\n"
+        "#define BTD_BLOCK {}\n"
+        "#define BTD_HORIZON {}\n"
+        "#define BTD_RHS {}\n"
+        "/* Blocks that hold couplings of factors: N - 1, but one where there is none, because arrays are not empty. */\n"
+        "#define BTD_COUPLINGS {}\n"
+        "/* In D, index of element (r, c) of block i; in E, of the block that couples block i (columns) to block i + 1 (rows); and their "
+        "sizes. */\n"
+        "{}{}\n"
+        "typedef {} btd_real;\n\n",
+        spec.block, spec.horizon, spec.rhs, std::max<std::int64_t>(spec.horizon - 1, 1),
+        index_macro("D", diagonal_strides(spec), diagonal_extent(spec, 1)),
+        index_macro("E", coupling_strides(spec), coupling_extent(spec, 1)), is_single(spec) ? "float" : "double");
+}
+
+std::string shift_list(const Prefactored& a) {
+    return fmt::format(
+        "/* The shifts for which there are factors. */\n"
+        "#define BTD_SHIFTS {}\n"
+        "#define BTD_SHIFT_LIST {{{}}}\n\n",
+        a.shifts.size(), fmt::join(a.shifts, ", "));
+}
+
+std::string chain_count(const ExportRequest& request) {
+    const auto chains = exported_chains(request).size();
+    if (chains == 0) return "";
+    return fmt::format("/* Chains of blocks that do not depend on one another; one block between two. */\n#define BTD_CHAINS {}\n\n",
+                       chains);
+}
+
+std::string table(std::string_view type, std::string_view name, std::string_view extent, const std::vector<std::string>& rows) {
+    return fmt::format("static const {} {}[{}] = {{\n    {},\n}};\n\n", type, name, extent, fmt::join(rows, ",\n    "));
+}
+
+/// The chains of the schedule and the blocks between them, by position.
+std::string chain_tables(const std::vector<ExportedChain>& chains) {
+    std::vector<std::string> rows, separators;
+    const auto last = std::ssize(chains) - 1;
+    for (std::int64_t c = 0; c <= last; ++c) {
+        const auto& [first, length, step] = chains[static_cast<std::size_t>(c)];
+        const auto behind = step > 0 ? c - 1 : -1, ahead = step < 0 ? c - 1 : c < last ? c : -1;
+        rows.push_back(fmt::format("{{{}, {}, {}, {}, {}}}", first, length, step, behind, ahead));
+        if (c < last) separators.push_back(fmt::format("{}", first + length));
+    }
+    return "/* ---- chains: blocks that one task eliminates, between separators ---- */\n\n"
+           "/* Blocks first, first + step, ..., and the separators that the chain starts beside and runs to; -1: none. Every front of a "
+           "chain is\n"
+           " * coupled to the separator behind. */\n"
+           "typedef struct {\n"
+           "    int first, length, step, behind, ahead;\n"
+           "} chain;\n\n"
+           "enum { SEPARATORS = BTD_CHAINS - 1 };\n\n" +
+           table("chain", "chains", "BTD_CHAINS", rows) + "/* Their blocks. */\n" + table("int", "separators", "SEPARATORS", separators);
+}
+
+/// One after another.
+std::string templates(const std::vector<std::string_view>& names) {
+    std::string text;
+    for (const auto name : names)
+        text += fmt::format("{}{}", text.empty() ? "" : "\n", template_text(fmt::format("export/c99/solver/{}", name)));
+    return text;
+}
+
+std::string interface(const ExportRequest& request) {
+    if (request.prefactored) return templates({"api_prefactored.h"});
+    const bool has_kernels = machine_of(request.target).has_kernels(), has_chains = !exported_chains(request).empty();
+    const bool const_solve = !has_kernels && !has_chains;
+    const auto memory = has_chains ? "workspace_partitioned.h" : has_kernels ? "workspace_kernels.h" : "workspace.h";
+    std::vector<std::string_view> names{memory, "api.h"};
+    if (const_solve && is_dense(request.spec)) names.push_back("api_in_place.h");
+    if (has_chains) names.push_back("api_parallel.h");
+    if (request.corrections > 0) names.push_back("api_refine.h");
+    auto values = factor_words(request);
+    values["CORRECTIONS"] = fmt::format("{}", request.corrections);
+    values["SOLVED"] = const_solve ? "const btd_workspace" : "btd_workspace";
+    return filled(templates(names), values);
+}
+
+std::string kernel_sizes(const Design& design) { return fmt::format("#define BTD_WORKSPACE_BYTES {}\n\n", design.workspace_bytes); }
+
+/// The kernels' source, static, and the one level that they work on.
+std::string kernel_unit(const Design& design) {
+    const auto level = kernel_level(design.schedule, 0);
+    return fmt::format("#define TRIFOLD_OFFSET_SCRATCH {}\n", design.workspace_bytes - design.lowered.scratch_bytes) +
+           cpu::emit_static(design) +
+           fmt::format(
+               "/* One chain of all blocks. */\n"
+               "static const trifold_level every_block = {{.scale = 1, .size = {}, .next_scale = {}, .chains = 1, .runs = 1, .run = {{{{0, "
+               "{}, 1, {}, 1}}}}}};\n",
+               level.size, level.next_scale, level.run[0].stride, level.run[0].length);
+}
+
+std::string kernel_body(const ExportRequest& request) {
+    return fmt::format("{}\n{}\n{}", templates({"outcome.c", "poison.c"}), kernel_unit(kernel_design(request)),
+                       templates({"kernels.c", "init.c"}));
+}
+
+std::string plain_body(const ExportRequest& request) {
+    if (request.prefactored)
+        return templates({"blocks.c", "outcome.c", "poison.c", "sweep_llt.c", "sweep.c", "solve_blocks.c", "prefactored.c"});
+    const auto chains = exported_chains(request);
+    const auto factor = is_dense(request.spec) ? "in_place.c" : "layout.c";
+    const auto sequential = templates({"solve_blocks.c", "sequential.c", factor, "factor_solve.c", "init.c"});
+    const auto partitioned = templates({"chains.c", "partitioned.c", "factor_solve.c", "init.c"});
+    const auto system = chains.empty() ? sequential : chain_tables(chains) + partitioned;
+    if (request.factorization == Factorization::ldlt)
+        return templates({"blocks.c", "factor.c", "ldlt.c", "panel.c", "outcome.c", "poison.c", "sweep_ldlt.c", "sweep.c"}) + "\n" + system;
+    return templates({"blocks.c", "factor.c", "llt.c", "panel.c", "outcome.c", "poison.c", "sweep_llt.c", "sweep.c"}) + "\n" + system;
+}
+
+std::string square_root(const ExportRequest& request) {
+    if (machine_of(request.target).has_kernels() || !has_square_roots(request)) return "";
+    return fmt::format(
+        "/* May be set likewise: another square root, which must round correctly for the same bits everywhere. */\n"
+        "#ifndef BTD_SQRT\n"
+        "#define BTD_SQRT(x) {}(x)\n"
+        "#endif\n\n",
+        is_single(request.spec) ? "sqrtf" : "sqrt");
+}
+
+constexpr std::string_view own_header = "#include \"btd_solver.h\"\n\n";
+constexpr std::string_view system_headers =
+    "#include <float.h>\n"
+    "#include <math.h>\n"
+    "#include <stdint.h>\n\n";
+
+constexpr std::string_view index_check =
+    "/* Indices are ints. */\n"
+    "typedef char btd_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];\n\n";
+
+/// Above the functions of each source file.
+std::string prologue(const Spec& spec) {
+    return fmt::format(
+        "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)\n"
+        "#error \"compile without -ffast-math and -ffinite-math-only: the tests of the pivots and of X rely on NaN and infinity\"\n"
+        "#endif\n\n"
+        "/* What stands before the functions; it may be set on the compiler's command line, to an attribute that puts them into fast "
+        "memory. */\n"
+        "#ifndef BTD_CODE\n"
+        "#define BTD_CODE\n"
+        "#endif\n\n"
+        "#define BTD_LARGEST {}\n\n",
+        is_single(spec) ? "FLT_MAX" : "DBL_MAX");
+}
+
+}  // namespace
+
+Design kernel_design(const ExportRequest& request) {
+    auto spec = request.spec;
+    spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
+    const Target target{Backend::cpu, std::string(machine_of(request.target).kernels)};
+    return design(choose(spec, target, {.schedule = "sequential", .variant = "tile"}));
+}
+
+std::string c99_header(const ExportRequest& request) {
+    const bool has_kernels = machine_of(request.target).has_kernels();
+    auto text = header_comment(request) +
+                "#ifndef BTD_SOLVER_H\n"
+                "#define BTD_SOLVER_H\n\n"
+                "#include <stddef.h>\n\n"
+                "#ifdef __cplusplus\n"
+                "extern \"C\" {\n"
+                "#define BTD_RESTRICT __restrict\n"
+                "#else\n"
+                "#define BTD_RESTRICT restrict\n"
+                "#endif\n\n" +
+                sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_design(request)) : "") +
+                (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) +
+                filled(templates({"status.h"}), factor_words(request)) + "\n" + interface(request);
+    if (request.data || request.prefactored) text += c99_data_declarations(request);
+    return text +
+           "\n#ifdef __cplusplus\n"
+           "}\n"
+           "#endif\n\n"
+           "#endif\n";
+}
+
+std::string c99_source(const ExportRequest& request) {
+    const bool has_kernels = machine_of(request.target).has_kernels();
+    const auto what = has_kernels
+                          ? std::string(
+                                "/* See btd_solver.h. Not C99: GNU C with vector extensions, for GCC 12 and Clang. No recursion, no "
+                                "heap, no library. */\n")
+                          : fmt::format("/* See btd_solver.h. Plain C99, and C++ as well: no recursion, no heap, no library{}. */\n",
+                                        has_square_roots(request) ? " but the square root" : "");
+    return fmt::format("{}{}{}{}{}{}{}", what, own_header, system_headers, prologue(request.spec), square_root(request), index_check,
+                       with_own_names(has_kernels ? kernel_body(request) : plain_body(request), "solver"));
+}
+
+std::string c99_refine(const ExportRequest& request) {
+    const bool single = is_single(request.spec);
+    return fmt::format(
+        "/* See btd_solver.h. Compile with -ffp-contract=off, as the Makefile does: sums rely on each rounding. */\n"
+        "{}{}{}{}",
+        system_headers, own_header, prologue(request.spec),
+        with_own_names(filled(templates({"outcome.c", "refine.c"}), {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
+                                                                     {"FMA", single ? "fmaf" : "fma"},
+                                                                     {"BITS", single ? "uint32_t" : "uint64_t"},
+                                                                     {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
+                       "refine"));
+}
+
+}  // namespace trifold

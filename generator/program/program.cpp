@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <trifold/error.hpp>
+#include <trifold/program.hpp>
+
+namespace trifold {
+namespace {
+
+using nlohmann::json;
+
+json unit_json(const Unit& unit) {
+    json kernels = json::array();
+    for (const auto& kernel : unit.kernels)
+        kernels.push_back({{"name", kernel.name}, {"threads", kernel.threads}, {"shared_bytes", kernel.shared_bytes}});
+    return {{"id", unit.id}, {"target", to_string(unit.target)}, {"options", unit.options}, {"kernels", kernels}};
+}
+
+json launch_json(const Program& program, const Launch& launch) {
+    return {{"kernel", kernel_of(program, launch).name},          {"what", launch.what},   {"groups", launch.grid.groups},
+            {"members_per_group", launch.grid.members_per_group}, {"after", launch.after}, {"early", launch.early}};
+}
+
+}  // namespace
+
+const Buffer& buffer(const Program& program, std::string_view name) {
+    const auto found = std::ranges::find(program.buffers, name, &Buffer::name);
+    if (found == program.buffers.end()) throw SpecError(fmt::format("the Program has no buffer '{}'", name));
+    return *found;
+}
+
+const Kernel& kernel_of(const Program& program, const Launch& launch) { return program.units.at(launch.unit).kernels.at(launch.kernel); }
+
+std::string to_json(const Program& program) {
+    auto result = program.about.empty() ? json::object() : json::parse(program.about);
+    result["id"] = program.id;
+    result["workspace_bytes"] = program.workspace_bytes;
+    result["scratch_bytes"] = program.scratch_bytes;
+    for (const auto& unit : program.units) result["units"].push_back(unit_json(unit));
+    for (const auto& item : program.buffers)
+        result["buffers"].push_back({{"name", item.name}, {"offset", item.offset}, {"bytes", item.bytes}, {"zeroed", item.zeroed}});
+    for (const auto& [name, launches] : program.operations)
+        for (const auto& launch : launches) result["operations"][name].push_back(launch_json(program, launch));
+    return result.dump(2);
+}
+
+}  // namespace trifold

@@ -1,0 +1,44 @@
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trifold {
+
+/// `name` as listed in templates/, such as "cpu/tridiagonal/finish.c", or "args.h" of generator/trifold; embedded at build time. Throws
+/// SpecError when there is none.
+std::string_view template_text(std::string_view name);
+
+/// Its path from the repository's root, for messages.
+std::string template_path(std::string_view name);
+
+/// Where templates find their texts: template_text, or a function of a test.
+using TemplateReader = std::string_view (*)(std::string_view name);
+
+/// What the template that every GPU kernel needs, "gpu/platform.cuh", stands for in a unit: the header of its dialect.
+enum class Platform { none, cuda, hip };
+
+/// The text of templates with all that they need. A template names what it needs in lines such as
+///     #include "gpu/tridiagonal/common.cuh"
+/// Each file is pasted once, after the files that it needs. A line with its name comes first: see marker. Those lines of #include are left
+/// out. Throws SpecError, with the chain of files, when a name is unknown or files need one another in a circle.
+std::string paste(const std::vector<std::string>& roots, Platform platform = Platform::none, TemplateReader read = template_text);
+
+/// A unit of constants, as lines of #define, and a pasted text that reads them as TRIFOLD_*: the constants that the text does not name are
+/// left out.
+std::string with_constants(std::string_view constants, std::string_view text);
+
+/// The line that stands before each template of a unit.
+std::string marker(std::string_view name);
+
+/// A line of a template.
+struct TemplateLine {
+    std::string file;      ///< such as "gpu/tridiagonal/common.cuh"; empty: the line is from no template
+    std::size_t line = 0;  ///< from 1
+};
+
+/// Where each line of a unit comes from. Lines behind an edited or unknown marker come from no template.
+std::vector<TemplateLine> places_of(std::string_view unit, TemplateReader read = template_text);
+
+}  // namespace trifold

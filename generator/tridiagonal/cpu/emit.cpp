@@ -1,0 +1,46 @@
+#include "generator/tridiagonal/emit.hpp"
+
+#include <fmt/format.h>
+
+#include "generator/program/templates.hpp"
+#include "generator/tridiagonal/backend.hpp"
+#include "generator/tridiagonal/cpu/vectors.hpp"
+
+namespace trifold::cpu {
+namespace {
+
+std::string constants_text(const Design& design) {
+    const std::vector agreed{constant("SCRATCH_BYTES", design.lowered.scratch_bytes), constant("SIZEOF_ARGS", sizeof(trifold_args)),
+                             constant("SIZEOF_LEVEL", sizeof(trifold_level))};
+    return define(variant_of(design).constants(design)) + define(agreed);
+}
+
+}  // namespace
+
+std::vector<std::string> compile_options(const Design& design) {
+    const auto& target = design.target;
+    std::vector<std::string> options{"-std=gnu11", fmt::format("-march={}", instruction_set(target)), "-ffp-contract=fast",
+                                     "-fno-math-errno"};
+    const auto more = variant_of(design).options;
+    options.insert(options.end(), more.begin(), more.end());
+    // Compilers halve explicit 512-bit vectors at this level unless told not to.
+    if (vector_bytes(target) == 64) options.push_back("-mprefer-vector-width=512");
+    return options;
+}
+
+std::string emit(const Design& design, std::span<const PhaseKernel> kernels) {
+    return with_constants(emit_prologue(design, kernels) + constants_text(design), paste(variant_of(design).templates(design)));
+}
+
+std::string emit_static(const Design& design) {
+    const auto unit = emit(design, design.kernels);
+    return "#define TRIFOLD_STATIC_KERNELS\n" + unit.substr(unit.find("#define"));
+}
+
+MixedShape mixed_shape(const Spec&) { return {}; }
+
+std::string emit_mixed(const Design& design, const std::string& prologue) {
+    return with_constants(prologue + constants_text(design), paste({"cpu/tridiagonal/mixed.c"}));
+}
+
+}  // namespace trifold::cpu

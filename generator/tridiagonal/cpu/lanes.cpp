@@ -1,0 +1,81 @@
+/// Variant "lanes" of CPUs: one member in each lane of a vector, so that every operation of the scalar algorithm is a vector operation. For
+/// batches of small blocks.
+#include <fmt/format.h>
+
+#include <trifold/error.hpp>
+
+#include "generator/tridiagonal/cpu/vectors.hpp"
+#include "generator/tridiagonal/launches.hpp"
+
+namespace trifold::cpu {
+namespace {
+
+/// With larger blocks the scratch leaves the caches.
+constexpr std::int64_t largest_block = 32;
+
+std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
+
+/// Side of the register tiles: the accumulators fit the registers and the edges are not too thin.
+std::int64_t tile_side(const Spec& spec, const Target& target) {
+    const auto n = spec.block;
+    const std::int64_t widest = vector_registers(target) == 32 ? 4 : 3;
+    if (n <= widest) return n;
+    return n % 3 == 0 && n % 4 != 0 ? 3 : widest;
+}
+
+/// Whether D, E and the factor of all members leave the caches.
+bool is_far(const Problem& problem) {
+    const auto& spec = problem.spec;
+    const auto block = static_cast<double>(spec.block * spec.block * element_bytes(spec.precision));
+    const auto all = 4 * block * static_cast<double>(spec.horizon) * static_cast<double>(spec.batch);
+    return device_of(problem.target).take("is_far", {{"block_bytes", block}, {"all_bytes", all}}) != 0;
+}
+
+std::string refuses(const Problem&) { return ""; }
+
+Quantities quantities(const Problem& problem) {
+    const auto& spec = problem.spec;
+    return {{"filled_vectors", static_cast<double>(spec.batch / lanes_of(spec, problem.target))},
+            {"row_bytes", static_cast<double>(spec.block * element_bytes(spec.precision))}};
+}
+
+Lowered lower(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto n = spec.block, area = n * n;
+    const auto rhs = checked_multiply(n, spec.rhs, "right-hand sides of a block");
+    const auto vectors = checked_add(11 * area + 2 * n, checked_multiply(5, rhs, "scratch of a worker"), "scratch of a worker");
+    const auto scratch = checked_multiply(vectors, vector_bytes(target), "scratch of a worker");
+    Lowered result{{}, {area, area, area, area, rhs}, round_up(scratch, workspace_alignment), round_up(spec.batch, lanes_of(spec, target))};
+    for (const auto phase : phases) result.shapes[phase].members_per_task = lanes_of(spec, target);
+    for (const auto phase : {Phase::finish_factor, Phase::finish_forward}) result.shapes[phase] = {};
+    result.phases = usual_phases(spec, lanes_variant.abilities);
+    return result;
+}
+
+std::vector<Constant> constants(const Design& design) {
+    const auto lanes = lanes_of(design.spec, design.target);
+    std::vector<Constant> result{constant("LANES", lanes), constant("LEADING", design.spec.block), constant("INTERLEAVE", lanes),
+                                 constant("TILE", tile_side(design.spec, design.target)), constant("FAR", is_far(problem_of(design)))};
+    add_shuffles(result, lanes, design.spec.block);
+    return result;
+}
+
+std::vector<std::string> templates(const Design& design) { return entry_of(design, "lanes"); }
+
+constexpr const char* options[] = {"-O3"};
+
+}  // namespace
+
+constinit const Variant lanes_variant{.name = "lanes",
+                                      .abilities = {.largest_block = largest_block},
+                                      .refuses = refuses,
+                                      .seconds = worker_seconds,
+                                      .quantities = quantities,
+                                      .lower = lower,
+                                      .memory = plain_memory,
+                                      .steps = plain_steps,
+                                      .constants = constants,
+                                      .templates = templates,
+                                      .options = options};
+
+}  // namespace trifold::cpu

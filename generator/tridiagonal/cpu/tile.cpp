@@ -1,0 +1,124 @@
+/// Variant "tile" of CPUs: one member and one chain a task, each block a set of register tiles.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <trifold/error.hpp>
+
+#include "generator/tridiagonal/cpu/vectors.hpp"
+#include "generator/tridiagonal/launches.hpp"
+
+namespace trifold::cpu {
+namespace {
+
+/// What rows ask about vectors and columns.
+Quantities vector_quantities(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto widest = vector_bytes(target) / element_bytes(spec.precision), half = std::max<std::int64_t>(widest / 2, 1);
+    return quantities_of(problem) + Quantities{{"vector_bytes", static_cast<double>(vector_bytes(target))},
+                                               {"halved", static_cast<double>(device_of(target).has("halved"))},
+                                               {"whole_vectors", static_cast<double>(spec.block / widest)},
+                                               {"last_halves", static_cast<double>((spec.block % widest + half - 1) / half)}};
+}
+
+std::int64_t take(const Problem& problem, std::string_view list) {
+    return device_of(problem.target).take(list, vector_quantities(problem));
+}
+
+/// Elements of one vector: a whole register, half of a wide one, or less when a smaller power of two already holds a column.
+std::int64_t lanes_of(const Problem& problem) {
+    const auto widest = vector_bytes(problem.target) / element_bytes(problem.spec.precision);
+    const auto most = take(problem, "halves") != 0 ? widest / 2 : widest;
+    return std::min(most, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(problem.spec.block))));
+}
+
+std::int64_t leading(const Problem& problem) { return round_up(problem.spec.block, lanes_of(problem)); }
+
+/// Columns of a register tile: with three vectors of rows a column, the accumulators, the rows and a multiplier fill the registers.
+std::int64_t tile_width(const Problem& problem) { return std::min<std::int64_t>(lanes_of(problem), vector_registers(problem.target) / 4); }
+
+/// Whether vectors are carried out in two halves, of which tiles on the diagonal then leave some out.
+bool halves(const Problem& problem) {
+    const auto lanes = lanes_of(problem);
+    return device_of(problem.target).has("halved") && lanes * element_bytes(problem.spec.precision) == vector_bytes(problem.target) &&
+           tile_width(problem) == lanes;
+}
+
+/// Lines fetched for the next front every so many columns of a tile's products: of what it reads, and as many of what it writes.
+struct Fetch {
+    std::int64_t lines, columns;
+};
+
+/// At the rate at which the products of a front last for the 3/2 n^2 reals that the next one reads. Nothing where all blocks fit in a
+/// second-level cache.
+Fetch fetch(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto& device = device_of(target);
+    const auto number = [&](const char* name) { return device.number(fmt::format("models.fetch.{}", name)); };
+    const auto n = static_cast<double>(spec.block), bytes = static_cast<double>(element_bytes(spec.precision));
+    const auto blocks = static_cast<double>(spec.horizon) * static_cast<double>(spec.batch), columns = number("columns");
+    const auto step = std::lround(columns);
+    if (spec.block < take(problem, "fetches_from") || 3 * n * n * bytes * blocks < number("cached_bytes")) return {0, step};
+    const auto tile = static_cast<double>(3 * lanes_of(problem) * tile_width(problem));
+    const auto lines = 1.5 * n * n * bytes / device.number("facts.cache_line"), steps = 7.0 / 6 * n * n * n / (tile * columns);
+    const auto rate = lines / steps;
+    if (rate < number("one_line_from")) return {1, step * std::lround(1 / rate)};
+    return {rate < number("two_lines_from") ? 1 : 2, step};
+}
+
+std::string refuses(const Problem&) { return ""; }
+
+Quantities quantities(const Problem&) { return {}; }
+
+Lowered lower(const Problem& problem) {
+    const auto& spec = problem.spec;
+    const auto n = spec.block, ld = leading(problem);
+    const auto vector = checked_multiply(ld, spec.rhs, "right-hand sides of a block");
+    // Three sets of right-hand sides for the sweeps, ten blocks for the selected inverse.
+    const auto inverse = spec.operations.contains(Operation::inverse) ? 10 * n * ld : 0;
+    const auto scratch = checked_multiply(std::max(3 * vector, inverse), element_bytes(spec.precision), "scratch of a worker");
+    Lowered result{{}, {n * ld + ld, n * ld, n * ld, n * ld, vector}, round_up(scratch, workspace_alignment), spec.batch};
+    for (const auto phase : phases) result.shapes[phase] = {};
+    result.phases = usual_phases(spec, tile_variant.abilities);
+    return result;
+}
+
+std::vector<Constant> constants(const Design& design) {
+    const auto problem = problem_of(design);
+    const auto [lines, columns] = fetch(problem);
+    const bool fill = buffer(design, "behind").bytes > 0;
+    std::vector<Constant> result{constant("LANES", lanes_of(problem)),
+                                 constant("LEADING", leading(problem)),
+                                 constant("INTERLEAVE", 1),
+                                 constant("WIDTH", tile_width(problem)),
+                                 constant("HALVES", halves(problem)),
+                                 constant("FEW_STRIPS", halves(problem) ? take(problem, "few_strips") : 0),
+                                 constant("FETCH_LINES", lines),
+                                 constant("FETCH_COLUMNS", columns),
+                                 constant("FILL", fill),
+                                 constant("FRONTS_HAVE_PRODUCTS", fill || has_kernel(design, Phase::inverse))};
+    add_shuffles(result, lanes_of(problem), design.spec.block);
+    return result;
+}
+
+std::vector<std::string> templates(const Design& design) { return entry_of(design, "tile"); }
+
+/// Register tiles are vectors already: looking for more of them doubles the time to compile, and the kernels get no faster.
+constexpr const char* options[] = {"-O2", "-fno-unroll-loops", "-fno-tree-vectorize", "-fno-tree-slp-vectorize"};
+
+}  // namespace
+
+constinit const Variant tile_variant{.name = "tile",
+                                     .abilities = {},
+                                     .refuses = refuses,
+                                     .seconds = worker_seconds,
+                                     .quantities = quantities,
+                                     .lower = lower,
+                                     .memory = plain_memory,
+                                     .steps = plain_steps,
+                                     .constants = constants,
+                                     .templates = templates,
+                                     .options = options};
+
+}  // namespace trifold::cpu

@@ -1,0 +1,15 @@
+#pragma once
+#include "generator/tridiagonal/variant.hpp"
+
+/// What the variants of CPUs share.
+namespace trifold::cpu {
+
+Constant constant(std::string name, std::int64_t value);
+/// Lists of lanes that common.c's shuffles take, and that of the rows of a column's last, partial vector.
+void add_shuffles(std::vector<Constant>& constants, std::int64_t lanes, std::int64_t block);
+/// Templates with the kernels of a variant: those in its folder's entry.c, and the selected inverse where it is asked for.
+std::vector<std::string> entry_of(const Design& design, std::string_view folder);
+/// Modelled seconds of a factorization by the workers of a call.
+double worker_seconds(const Problem& problem);
+
+}  // namespace trifold::cpu

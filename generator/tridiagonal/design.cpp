@@ -1,0 +1,155 @@
+#include "generator/tridiagonal/design.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+#include <trifold/error.hpp>
+
+#include "generator/tridiagonal/backend.hpp"
+#include "generator/tridiagonal/identity.hpp"
+#include "generator/tridiagonal/mixed.hpp"
+#include "generator/tridiagonal/variant.hpp"
+
+namespace trifold {
+namespace {
+
+/// What names of kernels end in: n32_f64_sm90_1a2b3c4d.
+std::string label_of(const Choice& choice, const std::string& id) {
+    std::string arch;
+    for (const char c : choice.target.arch)
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0) arch += c;
+    return fmt::format("n{}_{}_{}_{}", choice.spec.block, to_string(choice.spec.precision), arch, id);
+}
+
+/// The kernels of each unit. NVRTC compiles one unit in one thread, and these take long; the others share one.
+std::vector<std::vector<PhaseKernel>> packed(const Design& design, Packing packing) {
+    constexpr std::array slow{Phase::factor_wide, Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward, Phase::inverse};
+    if (packing == Packing::together || design.target.backend != Backend::cuda) return {design.kernels};
+    std::vector<std::vector<PhaseKernel>> result;
+    std::vector<PhaseKernel> others;
+    for (const auto& kernel : design.kernels) {
+        if (std::ranges::find(slow, kernel.phase) == slow.end())
+            others.push_back(kernel);
+        else
+            result.push_back({kernel});
+    }
+    if (!others.empty()) result.push_back(others);
+    return result;
+}
+
+/// For people.
+std::string what(const Design& design, const Step& step) {
+    const auto phase = to_string(design.kernels[step.kernel].phase);
+    if (step.levels.empty()) return std::string(phase);
+    return fmt::format("{} {}, {} chain{}", phase, step.levels, step.level.chains, step.level.chains == 1 ? "" : "s");
+}
+
+std::string bytes_of(const trifold_level& level) { return {reinterpret_cast<const char*>(&level), sizeof level}; }
+
+Launch launch_of(const Design& design, const Program& program, const Step& step) {
+    const auto& kernel = design.kernels[step.kernel];
+    Launch launch;
+    for (std::size_t unit = 0; unit < program.units.size(); ++unit) {
+        const auto& kernels = program.units[unit].kernels;
+        const auto found = std::ranges::find(kernels, kernel.name, &Kernel::name);
+        if (found == kernels.end()) continue;
+        launch.unit = unit;
+        launch.kernel = static_cast<std::size_t>(found - kernels.begin());
+    }
+    const auto per_group = kernel.shape.chains_per_task;
+    launch.grid = {(step.level.chains + per_group - 1) / per_group, kernel.shape.members_per_task};
+    launch.constants = bytes_of(step.level);
+    launch.operands = static_cast<std::size_t>(step.operands);
+    launch.after = step.after;
+    launch.early = step.early;
+    launch.what = what(design, step);
+    return launch;
+}
+
+bool is_needed(const Lowered& lowered, Phase phase) {
+    return std::ranges::any_of(lowered.phases, [&](const auto& item) { return std::ranges::count(item.second, phase) > 0; });
+}
+
+Unit unit_of(const Design& design, const std::vector<PhaseKernel>& kernels, bool only) {
+    const bool on_cpu = design.target.backend == Backend::cpu;
+    Unit unit{design.target, {}, {}, (on_cpu ? cpu::compile_options : gpu::compile_options)(design), {}};
+    unit.id = kernels.size() == 1 && !only ? kernels.front().name : "btd_" + design.label;
+    for (const auto& kernel : kernels) unit.kernels.push_back({kernel.name, kernel.shape.threads, kernel.shape.shared_bytes});
+    unit.source = (on_cpu ? cpu::emit : gpu::emit)(design, kernels);
+    return unit;
+}
+
+}  // namespace
+
+std::string_view to_string(Phase phase) {
+    constexpr std::array<std::string_view, 8> names{"factor",  "factor_forward", "forward",        "backward",
+                                                    "inverse", "finish_factor",  "finish_forward", "factor_wide"};
+    return names.at(static_cast<std::size_t>(phase));
+}
+
+bool is_wrapped(const Design& design) { return design.caller.precision == Precision::mixed; }
+
+Design design(const Choice& choice) {
+    Design result;
+    result.caller = choice.spec;
+    result.spec = inner_spec(choice.spec);
+    result.target = choice.target;
+    result.workers = choice.tuning.workers;
+    result.schedule = choice.schedule;
+    result.variant = choice.variant;
+    result.id = identity(choice);
+    result.label = label_of(choice, result.id);
+    const auto& variant = variant_of(result);
+    const auto problem = problem_of(result);
+    if (const auto why = refusal(variant, problem); !why.empty()) throw SpecError(why);
+    result.lowered = variant.lower(problem);
+    // b' A^-1 b, which finish_forward sums up, means nothing for the corrections of a mixed solution.
+    if (is_wrapped(result))
+        for (auto& item : result.lowered.phases) std::erase(item.second, Phase::finish_forward);
+    for (const auto phase : phases)
+        if (is_needed(result.lowered, phase))
+            result.kernels.push_back({fmt::format("btd_{}_{}", to_string(phase), result.label), phase, result.lowered.shapes.at(phase)});
+    auto plan = variant.memory(result);
+    result.buffers = std::move(plan.buffers);
+    result.workspace_bytes =
+        checked_add(plan.bytes, checked_multiply(result.lowered.scratch_bytes, result.workers, "scratch of the workers"), "workspace");
+    for (const auto operation : result.spec.operations) result.operations[operation] = variant.steps(result, operation);
+    return result;
+}
+
+Program write_down(const Design& design, Packing packing) {
+    Program program;
+    program.id = design.id;
+    program.name = "btd_" + design.label;
+    const auto lists = packed(design, packing);
+    for (const auto& kernels : lists) program.units.push_back(unit_of(design, kernels, lists.size() == 1));
+    program.buffers = design.buffers;
+    program.workspace_bytes = design.workspace_bytes;
+    program.scratch_bytes = design.lowered.scratch_bytes;
+    program.workers = design.workers;
+    for (const auto& [operation, steps] : design.operations)
+        for (const auto& step : steps) program.operations[std::string(to_string(operation))].push_back(launch_of(design, program, step));
+    return program;
+}
+
+bool has_kernel(const Design& design, Phase phase) {
+    return std::ranges::find(design.kernels, phase, &PhaseKernel::phase) != design.kernels.end();
+}
+
+const Buffer& buffer(const Design& design, std::string_view name) {
+    const auto found = std::ranges::find(design.buffers, name, &Buffer::name);
+    if (found == design.buffers.end()) throw SpecError(fmt::format("there is no buffer '{}'", name));
+    return *found;
+}
+
+trifold_level level_of(const Launch& launch) {
+    trifold_level level{};
+    if (launch.constants.size() != sizeof level) throw SpecError(fmt::format("the launch '{}' has no level", launch.what));
+    std::memcpy(&level, launch.constants.data(), sizeof level);
+    return level;
+}
+
+}  // namespace trifold

@@ -1,0 +1,99 @@
+#pragma once
+#include <trifold/args.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <trifold/generate.hpp>
+#include <vector>
+
+#include "generator/tridiagonal/operands.hpp"
+
+namespace trifold {
+
+/// What one kernel does to every chain of a level, or, for those that finish, to every member. factor_wide does the first levels, before
+/// `factor` does the others, where a variant parts them.
+enum class Phase { factor, factor_forward, forward, backward, inverse, finish_factor, finish_forward, factor_wide };
+inline constexpr Phase phases[] = {Phase::factor,  Phase::factor_forward, Phase::forward,        Phase::backward,
+                                   Phase::inverse, Phase::finish_factor,  Phase::finish_forward, Phase::factor_wide};
+std::string_view to_string(Phase phase);
+
+/// How the work of a launch is cut into tasks (CPU) or thread blocks (GPU).
+struct Shape {
+    std::int64_t chains_per_task = 1;
+    std::int64_t members_per_task = 1;
+    int threads = 1;                ///< of one thread block (GPU)
+    std::int64_t shared_bytes = 0;  ///< dynamic shared memory of one thread block (GPU)
+    bool all_levels = false;        ///< one launch covers every level: a thread block a front, which waits for those it needs
+    std::int64_t groups = 0;        ///< with all_levels: thread blocks that share the work, whatever the number of fronts
+};
+
+/// Elements a backend stores for one block, in its own internal layout (padding included).
+struct Storage {
+    std::int64_t factor;    ///< L
+    std::int64_t panel;     ///< one of R (to the next block) and G (to the separator behind)
+    std::int64_t update;    ///< Schur update of a separator's diagonal block
+    std::int64_t coupling;  ///< coupling of two separators
+    std::int64_t vector;    ///< right-hand-side update of a separator
+};
+
+/// What a variant makes of a problem, before any code is written.
+struct Lowered {
+    std::map<Phase, Shape> shapes;
+    Storage storage;
+    std::int64_t scratch_bytes = 0;                       ///< per worker (CPU)
+    std::int64_t members = 1;                             ///< batch capacity, rounded up to what the kernels process at once
+    std::map<Operation, std::vector<Phase>> phases = {};  ///< what each operation of the Spec is made of, in order
+};
+
+/// The kernel of a phase.
+struct PhaseKernel {
+    std::string name;
+    Phase phase;
+    Shape shape;
+};
+
+/// One kernel over one level, or over all of them (Shape::all_levels: chains are then the fronts, or the groups).
+struct Step {
+    std::size_t kernel;   ///< of Design::kernels
+    trifold_level level;  ///< for the kernels that finish all zero, chains 1
+    Operands operands;
+    std::vector<std::size_t> after;
+    bool early = false;
+    std::string levels;  ///< for people: "level 3"
+};
+
+/// A solver thought through, but not written down: all that the texts of its units and its launches follow from. In f32 or f64; mixed
+/// precision wraps one in f32.
+struct Design {
+    Spec spec;
+    Spec caller;  ///< the Program's: `spec`, or the mixed one whose copies in f32 this works on
+    Target target;
+    int workers = 1;
+    Schedule schedule;
+    std::string variant;
+    std::string id;     ///< of the Program
+    std::string label;  ///< of all kernels' names: n32_f64_sm90_1a2b3c4d
+    Lowered lowered;
+    std::vector<PhaseKernel> kernels;  ///< one for each Phase that the operations need, in the order of `phases`
+    std::vector<Buffer> buffers;
+    std::int64_t workspace_bytes = 0;
+    std::map<Operation, std::vector<Step>> operations;
+};
+
+bool is_wrapped(const Design& design);
+/// Works out a choice; of a mixed one, what factors and sweeps the copies in f32. Throws SpecError.
+Design design(const Choice& choice);
+/// As units, buffers and operations.
+Program write_down(const Design& design, Packing packing);
+
+bool has_kernel(const Design& design, Phase phase);
+/// Throws SpecError when there is no such buffer.
+const Buffer& buffer(const Design& design, std::string_view name);
+/// The level as kernels see it.
+trifold_level kernel_level(const Schedule& schedule, std::size_t index);
+/// The constants of a launch, as a level.
+trifold_level level_of(const Launch& launch);
+
+}  // namespace trifold

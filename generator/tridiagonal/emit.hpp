@@ -1,0 +1,30 @@
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "generator/tridiagonal/design.hpp"
+
+/// The parts of a unit's text that every backend shares.
+namespace trifold {
+
+/// A name that templates read, without its TRIFOLD_, and its value.
+using Constant = std::pair<std::string, std::string>;
+
+/// What the unit is, and the command that makes it again.
+std::string header_comment(const Design& design);
+/// Sizes, strides and places in the workspace.
+std::vector<Constant> constants_of(const Design& design);
+/// A row's, a column's, a stage's and a member's stride: PREFIX_ROW and so on.
+void add_strides(std::vector<Constant>& constants, std::string_view prefix, const Strides& strides);
+/// As #define lines.
+std::string define(std::span<const Constant> constants);
+/// Templates define the kernels that have a name.
+std::string define_kernel(std::string_view phase, std::string_view name);
+/// What the templates call the kernel of a phase.
+std::string kernel_macro(std::string_view phase);
+/// Header comment, constants and the named kernels.
+std::string emit_prologue(const Design& design, std::span<const PhaseKernel> kernels);
+
+}  // namespace trifold

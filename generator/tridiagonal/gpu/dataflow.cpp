@@ -1,0 +1,319 @@
+/// Variant "dataflow": small fronts, all levels of multi-stage in one launch, or in two: the first, wide levels have one of their own.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/tridiagonal/gpu/sizes.hpp"
+#include "generator/tridiagonal/launches.hpp"
+
+namespace trifold::gpu::dataflow_shared {
+#include "templates/gpu/tridiagonal/dataflow/shared.h"
+#include "templates/gpu/tridiagonal/dataflow/wide_shared.h"
+}  // namespace trifold::gpu::dataflow_shared
+
+namespace trifold::gpu {
+namespace {
+
+struct DataflowSizes : Sizes {
+    std::int64_t riders = 1;                              ///< right-hand sides in the panel
+    std::int64_t lower_leading = 0, stacked_leading = 0;  ///< of D and of [R; G] in shared memory
+    std::int64_t message_level = 0, message_fronts = 0;   ///< fronts that send messages, from this level on
+    bool front_room = true;                               ///< for the blocks that a front pulls
+    bool is_long = false;                                 ///< more fronts than a device has room for
+    bool is_crowded = false;                              ///< ... in the launch that factors all but the wide levels
+    bool in_registers = false;                            ///< [R; G], by tensor instructions of double precision
+    bool rides = true;                                    ///< a forward sweep with the factorization
+    std::int64_t wide_levels = 0;                         ///< first levels, by a launch of their own
+    std::int64_t wide_shared = 0;                         ///< bytes that a front of a wide level shares
+};
+
+/// Larger blocks leave no room for a front in a thread block's shared memory, or have more tiles than there are named barriers.
+constexpr std::int64_t largest_block = 96;
+/// Larger blocks have no rows for right-hand sides.
+constexpr std::int64_t largest_riding = 64;
+/// Beyond, there are more rows than threads that look for messages.
+constexpr std::int64_t largest_with_messages = 32;
+/// A front of a wide level has at most four warps, each with 16 rows.
+constexpr std::int64_t largest_wide = 64;
+
+/// What rows ask about dataflow.
+Quantities quantities_of(const Problem& problem, const DataflowSizes& sizes) {
+    return gpu::quantities_of(problem, sizes) + Quantities{{"is_padded", static_cast<double>(problem.spec.block < sizes.padded)},
+                                                           {"padded_mod_16", static_cast<double>(sizes.padded % 16)},
+                                                           {"in_registers", static_cast<double>(sizes.in_registers)},
+                                                           {"is_long", static_cast<double>(sizes.is_long)}};
+}
+
+bool is_long(const Problem& problem, std::int64_t fronts) {
+    return take(problem, "is_long", {{"fronts", static_cast<double>(fronts)}}) != 0;
+}
+
+/// Thread blocks on a multiprocessor, as many as shared memory holds while a thread keeps its registers, counted by the four parts of a
+/// multiprocessor.
+std::int64_t fronts_together(const Problem& problem, const DataflowSizes& sizes, std::int64_t shared) {
+    const auto& device = device_of(problem.target);
+    const auto registers = take(problem, "front_registers", quantities_of(problem, sizes));
+    const auto warps_a_part = device.count("facts.registers") / 4 / (32 * registers);
+    const auto room = device.count("facts.multiprocessor_shared_bytes") / (shared + kib);
+    return std::clamp<std::int64_t>(std::min(4 * warps_a_part / (sizes.threads / 32), room), 1, device.count("facts.blocks"));
+}
+
+/// Of a long horizon the first levels are wide, while they have so many fronts.
+void plan_wide(DataflowSizes& sizes, const Problem& problem) {
+    const auto& spec = problem.spec;
+    if (!sizes.is_long || sizes.padded > largest_wide || !device_of(problem.target).has("deep_tensor")) return;
+    sizes.wide_shared = dataflow_shared::wide_bytes(sizes.padded, sizes.lower_leading, sizes.real);
+    const auto least_fronts = take(problem, "wide_least_fronts", quantities_of(problem, sizes));
+    while (spec.horizon >> (sizes.wide_levels + 1) > 0 && spec.batch * (((spec.horizon >> sizes.wide_levels) + 1) / 2) >= least_fronts)
+        ++sizes.wide_levels;
+}
+
+/// Fronts send [R; G] as messages from the level on where there are few of them.
+void plan_messages(DataflowSizes& sizes, const Problem& problem) {
+    const auto& spec = problem.spec;
+    if (!sizes.in_registers || sizes.padded > largest_with_messages || sizes.is_crowded) return;
+    const auto most_fronts = take(problem, "message_fronts", quantities_of(problem, sizes));
+    sizes.message_level = sizes.wide_levels;
+    while (spec.batch * (spec.horizon >> sizes.message_level) > most_fronts) ++sizes.message_level;
+    sizes.message_fronts = spec.horizon >> sizes.message_level;
+    if (sizes.message_fronts < 2) sizes.message_level = sizes.message_fronts = 0;
+}
+
+void plan_sweeps(DataflowSizes& sizes, const Spec& spec) {
+    sizes.columns = std::min<std::int64_t>(spec.rhs, 8);
+    sizes.sweep_threads = 4 * sizes.padded;
+    sizes.sweep_shared = dataflow_shared::sweep_bytes(sizes.padded, sizes.columns, sizes.real);
+}
+
+std::int64_t factor_shared(const DataflowSizes& sizes, bool has_room) {
+    return dataflow_shared::front_bytes(sizes.padded, sizes.lower_leading, sizes.stacked_leading, has_room, sizes.real);
+}
+
+/// Room for what a front pulls costs shared memory. Where fronts are many, more of them together are worth more.
+void plan_room(DataflowSizes& sizes, const Problem& problem) {
+    sizes.factor_shared = factor_shared(sizes, true);
+    const auto least = factor_shared(sizes, false);
+    if (problem.target.backend == Backend::cuda) {
+        const auto more = fronts_together(problem, sizes, least) > fronts_together(problem, sizes, sizes.factor_shared);
+        sizes.front_room = sizes.factor_shared <= shared_limit(problem.target) && !(sizes.is_crowded && more);
+    }
+    if (!sizes.front_room) sizes.factor_shared = least;
+}
+
+/// Two warps take turns at D's column tiles, of the others a lane has a row of [R; G]. A warp of 64 multiplies strips of 16 columns, of
+/// which a block has a whole number.
+DataflowSizes sizes_of(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    DataflowSizes sizes;
+    sizes.real = element_bytes(spec.precision);
+    const auto lanes = warp_lanes(target);
+    sizes.padded = round_up(spec.block, lanes / 4);
+    sizes.tile = 8;
+    sizes.riders = std::min<std::int64_t>(spec.rhs, 8);
+    const auto tiles = sizes.padded / 8;
+    sizes.threads = lanes * (std::min<std::int64_t>(tiles, 2) + (2 * sizes.padded + lanes - 1) / lanes);
+    sizes.lower_leading = conflict_free(sizes.padded + (sizes.padded <= largest_riding ? sizes.riders : 0));
+    sizes.stacked_leading = conflict_free(2 * sizes.padded);
+    plan_sweeps(sizes, spec);
+    sizes.is_long = is_long(problem, spec.horizon * spec.batch);
+    plan_wide(sizes, problem);
+    sizes.is_crowded = is_long(problem, spec.batch * (spec.horizon >> sizes.wide_levels));
+    plan_room(sizes, problem);
+    sizes.in_registers = sizes.front_room && device_of(target).has("deep_tensor");
+    sizes.rides = sizes.padded <= largest_riding && take(problem, "rides", quantities_of(problem, sizes)) != 0;
+    plan_messages(sizes, problem);
+    return sizes;
+}
+
+std::string refuses(const Problem& problem) {
+    const auto sizes = sizes_of(problem);
+    return fits(sizes, problem.target) ? "" : too_large(dataflow_variant.name, sizes, problem);
+}
+
+/// Its depth, or the fronts through all multiprocessors. Wide levels by themselves come before the depth of the others: for single systems,
+/// since batches of them were not measured.
+double flow_seconds(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto& device = device_of(target);
+    const auto number = [&](const char* name) { return device.number(fmt::format("models.dataflow.{}", name)); };
+    const auto sizes = sizes_of(problem);
+    const auto n = static_cast<double>(spec.block), processors = static_cast<double>(multiprocessors(target));
+    const auto levels = static_cast<std::int64_t>(schedule.levels.size());
+    const auto depth = [&](std::int64_t of) {
+        return static_cast<double>(of) * (number("depth_seconds") + n * number("depth_row_seconds"));
+    };
+    const auto fronts = static_cast<double>(schedule.horizon) * static_cast<double>(spec.batch);
+    if (spec.batch == 1 && sizes.wide_levels > 0) {
+        const auto element_seconds = device.first("wide_element_seconds", quantities_of(problem, sizes)).number;
+        const auto front_seconds = number("wide_front_seconds") + static_cast<double>(sizes.padded * sizes.padded) * element_seconds;
+        return depth(levels - sizes.wide_levels) + fronts * front_seconds / processors;
+    }
+    return std::max(depth(levels), fronts * (number("front_seconds") + n * number("front_row_seconds")) / processors);
+}
+
+/// One launch is no slower than a launch a level.
+double seconds(const Problem& problem) { return std::min(level_seconds(problem), flow_seconds(problem)); }
+
+Quantities quantities(const Problem&) { return {}; }
+
+/// A front of a wide level is one warp's, or larger ones a warp's for 16 rows.
+std::int64_t wide_threads(const DataflowSizes& sizes) { return sizes.padded <= 32 ? 32 : (sizes.padded + 15) / 16 * 32; }
+
+/// Shared memory that lets a multiprocessor have no more thread blocks than these.
+std::int64_t room_for(std::int64_t blocks, const Target& target) { return shared_limit(target) / (blocks + 1) + kib; }
+
+/// ... no more than its share of few: those that begin as others leave would crowd where that happens first.
+std::int64_t spread_evenly(std::int64_t blocks, const Target& target) {
+    return room_for((blocks + multiprocessors(target) - 1) / multiprocessors(target), target);
+}
+
+/// A factorization in two launches: the wide levels, then those above, which begins while the other is at work.
+void lower_wide(Lowered& lowered, const Problem& problem, const DataflowSizes& sizes) {
+    const auto& [spec, target, schedule, workers] = problem;
+    auto& above = lowered.shapes.at(Phase::factor);
+    above.groups = spec.horizon >> sizes.wide_levels;
+    above.shared_bytes = std::max(sizes.factor_shared, spread_evenly(above.groups * spec.batch, target));
+    auto& wide = lowered.shapes[Phase::factor_wide] = above;
+    wide.threads = static_cast<int>(wide_threads(sizes));
+    wide.shared_bytes = sizes.wide_shared;
+    wide.groups = spec.horizon - above.groups;
+    for (auto& [operation, phases] : lowered.phases)
+        if (const auto factor = std::ranges::find(phases, Phase::factor); factor != phases.end()) phases.insert(factor, Phase::factor_wide);
+}
+
+Lowered lower(const Problem& problem) {
+    const auto& spec = problem.spec;
+    const auto sizes = sizes_of(problem);
+    auto result = lower_common(problem, sizes, members_per_group(spec));
+    result.phases = usual_phases(spec, dataflow_variant.abilities, spec.rhs <= sizes.riders && sizes.rides);
+    for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
+        result.shapes.at(phase).all_levels = true;
+    if (take(problem, "crowds", quantities_of(problem, sizes)) != 0)
+        for (const auto phase : {Phase::factor, Phase::factor_forward}) {
+            auto& bytes = result.shapes.at(phase).shared_bytes;
+            bytes = std::max(bytes, room_for(fronts_together(problem, sizes, sizes.factor_shared), problem.target));
+        }
+    if (sizes.wide_levels > 0) lower_wide(result, problem, sizes);
+    return result;
+}
+
+/// Whether launches begin while the one before them ends, and wait for its fronts. Long horizons are bound by work, not by latency; the
+/// corrections of mixed precision, which follow, know nothing of it.
+bool overlaps(const Design& design, const DataflowSizes& sizes) {
+    return device_of(design.target).has("early_launches") && !sizes.is_long && members_per_group(design.spec) == 1 && !is_wrapped(design);
+}
+
+MemoryPlan memory(const Design& design) {
+    const auto sizes = sizes_of(problem_of(design));
+    const auto blocks = blocks_of(design), both = checked_multiply(2, blocks, "right-hand sides of the batch");
+    MemoryPlan plan;
+    add_results(plan, design);
+    add_factors(plan, design);
+    add_updates(plan, design, both);
+    add_verdicts(plan, design, 1);
+    add_progress(plan, design, sizes.wide_levels > 0 ? 4 : 3, 1);
+    // What the sweeps' fronts send each other, in words of 8 bytes that are stamped with the number of the run.
+    const auto words = checked_multiply(design.lowered.storage.vector, sizes.real / 4, "words of a block's right-hand sides");
+    plan.add("update_words", both, words, sizeof(std::uint64_t), true);
+    plan.add("solution_words", blocks, words, sizeof(std::uint64_t), true);
+    plan.add("forward_words", overlaps(design, sizes) ? blocks : 0, words, sizeof(std::uint64_t), true);
+    // What fronts of a factorization send to one another beside their flags.
+    const auto message = sizes.message_fronts * 2 * sizes.padded * (sizes.padded + sizes.riders) * sizes.real / 8;
+    plan.add("message", design.lowered.members, message, sizeof(trifold_int), true);
+    return plan;
+}
+
+/// The factorization of the levels above the wide ones begins while those are at work; later launches wait for both.
+void begin_above_wide_levels(std::vector<Step>& steps, const Design& design, std::int64_t wide_levels) {
+    for (std::size_t wide = 0; wide + 1 < steps.size(); ++wide) {
+        if (design.kernels[steps[wide].kernel].phase != Phase::factor_wide) continue;
+        const auto above = wide + 1;
+        steps[wide].levels = wide_levels == 1 ? "level 0" : fmt::format("levels 0 to {}", wide_levels - 1);
+        steps[above].levels = fmt::format("levels from {} on", wide_levels);
+        steps[above].early = true;
+        for (auto k = above + 1; k < steps.size(); ++k)
+            if (steps[k].after == std::vector{above}) steps[k].after = {wide, above};
+    }
+}
+
+/// Backward sweeps, and what gathers the verdict, begin while the launch that they wait for is at work (trifold_start in
+/// generator/trifold/args.h).
+void overlap(std::vector<Step>& steps, const Design& design) {
+    const auto phase_of = [&](const Step& step) { return design.kernels[step.kernel].phase; };
+    for (auto& step : steps) {
+        const bool backward = phase_of(step) == Phase::backward;
+        if (step.after.empty() || (!backward && phase_of(step) != Phase::finish_factor)) continue;
+        auto& before = steps[step.after.front()];
+        step.early = true;
+        step.level.index = phase_of(before) == Phase::forward ? trifold_beside_forward : trifold_beside_factor;
+        if (backward) before.level.index = step.level.index;  // leaves words for it
+    }
+}
+
+std::vector<Step> steps(const Design& design, Operation operation) {
+    auto result = plain_steps(design, operation);
+    const auto sizes = sizes_of(problem_of(design));
+    begin_above_wide_levels(result, design, sizes.wide_levels);
+    if (overlaps(design, sizes)) overlap(result, design);
+    return result;
+}
+
+std::int64_t wide_blocks(const Problem& problem, const DataflowSizes& sizes) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto registers = take(problem, "wide_registers", quantities_of(problem, sizes));
+    const auto fronts = spec.batch * (spec.horizon - (spec.horizon >> sizes.wide_levels));
+    return std::min({blocks_for(target, wide_threads(sizes), registers), (shared_limit(target) + kib) / (sizes.wide_shared + kib),
+                     (fronts + multiprocessors(target) - 1) / multiprocessors(target)});
+}
+
+std::vector<Constant> constants(const Design& design) {
+    const auto problem = problem_of(design);
+    const auto sizes = sizes_of(problem);
+    const auto& device = device_of(design.target);
+    auto of = quantities_of(problem, sizes);
+    of["sweep_is_full"] = static_cast<double>(take(problem, "sweep_is_full", of));
+    const bool tensor = device.has("fast_tensor") && (design.spec.precision == Precision::f64 || sizes.in_registers);
+    auto result = common_constants(design, sizes, {.tensor = tensor, .overlaps = overlaps(design, sizes)});
+    const auto fronts = fronts_together(problem, sizes, sizes.factor_shared);
+    result.insert(
+        result.end(),
+        {constant("RIDERS", sizes.riders), constant("LOWER_LEADING", sizes.lower_leading),
+         constant("STACKED_LEADING", sizes.stacked_leading), constant("FRONT_ROOM", sizes.front_room),
+         constant("STACK_IN_REGISTERS", sizes.in_registers), constant("MULTIPROCESSORS", multiprocessors(design.target)),
+         constant("MESSAGE_LEVEL", sizes.message_level), constant("MESSAGE_FRONTS", sizes.message_fronts),
+         constant("SHARED_FACTOR", sizes.factor_shared), constant("FACTOR_BLOCKS", fronts), constant("FACTOR_FORWARD_BLOCKS", fronts),
+         constant("SWEEP_COLUMNS", sizes.columns), constant("SWEEP_REREADS", take(problem, "sweep_rereads", of)),
+         constant("LONG_INVERSE", std::min(sizes.padded, take(problem, "long_inverse", of))),
+         constant("SHORT_INVERSE", std::min(sizes.padded, take(problem, "short_inverse", of))),
+         constant("WAITING_FRONTS", take(problem, "waiting_fronts", of)), constant("SHARED_SWEEP", sizes.sweep_shared),
+         constant("SWEEP_BLOCKS", blocks_for(design.target, sizes.sweep_threads, take(problem, "sweep_registers", of))),
+         constant("WIDE_LEVELS", sizes.wide_levels)});
+    if (sizes.wide_levels > 0)
+        result.insert(result.end(),
+                      {constant("SHARED_WIDE", sizes.wide_shared), constant("WIDE_THREADS", wide_threads(sizes)),
+                       constant("WIDE_BLOCKS", wide_blocks(problem, sizes)), constant("WIDE_REREADS", take(problem, "wide_rereads", of)),
+                       constant("WIDE_SHARES_FRONT", take(problem, "wide_shares_front", of)),
+                       constant("WIDE_DIAGONAL_FIRST", take(problem, "wide_diagonal_first", of))});
+    return result;
+}
+
+std::vector<std::string> templates(const Design& design) {
+    auto names = entry_of(design, "dataflow");
+    if (sizes_of(problem_of(design)).wide_levels > 0) names.push_back("gpu/tridiagonal/dataflow/wide.cuh");
+    return names;
+}
+
+}  // namespace
+
+constinit const Variant dataflow_variant{.name = "dataflow",
+                                         .abilities = {.any_schedule = false, .largest_block = largest_block},
+                                         .refuses = refuses,
+                                         .seconds = seconds,
+                                         .quantities = quantities,
+                                         .lower = lower,
+                                         .memory = memory,
+                                         .steps = steps,
+                                         .constants = constants,
+                                         .templates = templates};
+
+}  // namespace trifold::gpu

@@ -1,0 +1,50 @@
+#include "generator/tridiagonal/emit.hpp"
+
+#include <fmt/format.h>
+
+#include "generator/program/templates.hpp"
+#include "generator/tridiagonal/backend.hpp"
+#include "generator/tridiagonal/gpu/sizes.hpp"
+
+namespace trifold::gpu {
+namespace {
+
+/// Rows of a block that threads of one thread block have, one each, in the kernels of mixed precision.
+struct Parts {
+    static constexpr std::int64_t threads = 128, shared = 3 * threads * 8;
+    explicit Parts(std::int64_t block)
+        : count((block + threads - 1) / threads), rows((block + count - 1) / count), together(threads / rows) {}
+    std::int64_t count, rows, together;  ///< parts of a block; rows of a part; parts of one thread block
+};
+
+Platform platform_of(const Target& target) { return target.backend == Backend::hip ? Platform::hip : Platform::cuda; }
+
+}  // namespace
+
+/// ptxas reports registers and spills in the log, where the runtime reads them; AMD's code objects carry them.
+std::vector<std::string> compile_options(const Design& design) {
+    const auto& target = design.target;
+    if (target.backend == Backend::hip) return {"--offload-arch=" + target.arch, "-std=c++20", "-O3", "-Wno-pass-failed"};
+    return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
+}
+
+std::string emit(const Design& design, std::span<const PhaseKernel> kernels) {
+    const auto& variant = variant_of(design);
+    return with_constants(emit_prologue(design, kernels) + define(variant.constants(design)),
+                          paste(variant.templates(design), platform_of(design.target)));
+}
+
+MixedShape mixed_shape(const Spec& spec) {
+    const Parts parts(spec.block);
+    return {parts.count, parts.together, members_per_group(spec), static_cast<int>(parts.threads), parts.shared};
+}
+
+std::string emit_mixed(const Design& design, const std::string& prologue) {
+    const Parts parts(design.spec.block);
+    const std::vector constants{constant("MIXED_THREADS", parts.threads), constant("PART_ROWS", parts.rows),
+                                constant("ROW_PARTS", parts.count), constant("MIXED_MEMBERS", members_per_group(design.spec))};
+    return with_constants(prologue + define(variant_of(design).constants(design)) + define(constants),
+                          paste({"gpu/tridiagonal/mixed.cuh"}, platform_of(design.target)));
+}
+
+}  // namespace trifold::gpu

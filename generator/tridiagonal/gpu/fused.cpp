@@ -1,0 +1,60 @@
+/// Variant "fused": fronts that shared memory holds whole, a thread block a chain, a launch a level.
+#include <algorithm>
+
+#include "generator/tridiagonal/gpu/levels.hpp"
+#include "generator/tridiagonal/launches.hpp"
+
+namespace trifold::gpu::fused_shared {
+#include "templates/gpu/tridiagonal/fused/shared.h"
+}
+
+namespace trifold::gpu {
+namespace {
+
+LevelSizes sizes_of(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    LevelSizes sizes;
+    sizes.real = element_bytes(spec.precision);
+    sizes.padded = spec.block <= 4 ? 4 : round_up(spec.block, 8);
+    sizes.tile = std::min<std::int64_t>(sizes.padded, 8);
+    const auto warps = take(problem, "fused_warps", quantities_of(problem, sizes));
+    sizes.threads = std::min<std::int64_t>(warps * warp_lanes(target), 256);
+    sizes.leading = conflict_free(3 * sizes.padded);
+    sizes.factor_shared = fused_shared::front_bytes(sizes.padded, sizes.leading, sizes.real);
+    sizes.stage_factor = true;
+    plan_level_sweeps(sizes, spec);
+    return sizes;
+}
+
+std::string refuses(const Problem& problem) {
+    const auto sizes = sizes_of(problem);
+    return fits(sizes, problem.target) ? "" : too_large(fused_variant.name, sizes, problem);
+}
+
+Quantities quantities(const Problem&) { return {}; }
+
+Lowered lower(const Problem& problem) { return lower_levels(fused_variant, problem, sizes_of(problem)); }
+
+std::vector<Constant> constants(const Design& design) {
+    const auto sizes = sizes_of(problem_of(design));
+    auto result = level_constants(design, sizes);
+    result.push_back(constant("PANEL_LEADING", sizes.leading));
+    return result;
+}
+
+std::vector<std::string> templates(const Design& design) { return entry_of(design, "fused"); }
+
+}  // namespace
+
+constinit const Variant fused_variant{.name = "fused",
+                                      .abilities = {},
+                                      .refuses = refuses,
+                                      .seconds = level_seconds,
+                                      .quantities = quantities,
+                                      .lower = lower,
+                                      .memory = plain_memory,
+                                      .steps = plain_steps,
+                                      .constants = constants,
+                                      .templates = templates};
+
+}  // namespace trifold::gpu

@@ -1,0 +1,158 @@
+#include "generator/tridiagonal/gpu/sizes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
+
+namespace trifold::gpu::inverse_shared_text {
+#include "templates/gpu/tridiagonal/inverse_shared.h"
+}
+
+namespace trifold::gpu {
+namespace {
+
+constexpr std::int64_t most_groups = 65535;  // of a grid's second dimension
+
+std::int64_t most_chains(const Schedule& schedule) {
+    std::int64_t most = 1;
+    for (const auto& level : schedule.levels) most = std::max(most, level.chains());
+    return most;
+}
+
+/// The inverse of a chain longer than one front keeps two blocks of its own.
+std::int64_t scratch_bytes(const Problem& problem, const Sizes& sizes) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const bool needed = std::ranges::any_of(schedule.levels, [](const Level& level) { return level.chains() > 1 && level.longest() > 1; });
+    if (!needed || !spec.operations.contains(Operation::inverse)) return 0;
+    const auto blocks = checked_multiply(2 * most_chains(schedule), spec.batch, "scratch of the inverse");
+    return round_up(checked_multiply(blocks, sizes.padded * sizes.padded * sizes.real, "scratch of the inverse"), workspace_alignment);
+}
+
+Shape shape(std::int64_t threads, std::int64_t members, std::int64_t shared) { return {1, members, static_cast<int>(threads), shared}; }
+
+}  // namespace
+
+std::int64_t shared_limit(const Target& target) { return device_of(target).count("facts.block_shared_bytes"); }
+
+bool fits(const Sizes& sizes, const Target& target) {
+    return std::max({sizes.factor_shared, sizes.sweep_shared, inverse_shared(sizes)}) <= shared_limit(target);
+}
+
+std::string too_large(std::string_view variant, const Sizes& sizes, const Problem& problem) {
+    return fmt::format("variant '{}' needs {} bytes of shared memory for n = {}, and {} has {}; give auto", variant,
+                       std::max({sizes.factor_shared, sizes.sweep_shared, inverse_shared(sizes)}), problem.spec.block,
+                       to_string(problem.target), shared_limit(problem.target));
+}
+
+std::int64_t blocks_for(const Target& target, std::int64_t threads, std::int64_t registers) {
+    const auto& device = device_of(target);
+    return std::min(device.count("facts.registers") / (threads * registers), device.count("facts.blocks"));
+}
+
+std::int64_t multiprocessors(const Target& target) { return device_of(target).count("facts.multiprocessors"); }
+
+std::int64_t members_per_group(const Spec& spec, std::int64_t together) {
+    return (spec.batch + most_groups * together - 1) / (most_groups * together) * together;
+}
+
+std::int64_t inverse_threads(const Sizes& sizes) { return inverse_shared_text::inverse_threads_of(sizes.padded); }
+std::int64_t inverse_shared(const Sizes& sizes) { return inverse_shared_text::inverse_bytes(sizes.padded, sizes.tile, sizes.real); }
+
+// One thread block of full waves reads what every block of a member left: a few loads a thread, all on their way together.
+std::int64_t finish_threads(const Spec& spec) { return std::min<std::int64_t>(round_up(spec.horizon, 256) / 4, 1024); }
+
+Quantities quantities_of(const Problem& problem, const Sizes& sizes) {
+    return trifold::quantities_of(problem) + Quantities{{"padded", static_cast<double>(sizes.padded)},
+                                                        {"columns", static_cast<double>(sizes.columns)},
+                                                        {"shared_bytes", static_cast<double>(shared_limit(problem.target))}};
+}
+
+std::int64_t take(const Problem& problem, std::string_view list, const Quantities& of) { return device_of(problem.target).take(list, of); }
+
+Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t members) {
+    const auto& spec = problem.spec;
+    const auto block = sizes.padded * sizes.padded;
+    Lowered result{{}, {block, block, block, block, checked_multiply(sizes.padded, spec.rhs, "right-hand sides")}, 0, spec.batch};
+    result.scratch_bytes = scratch_bytes(problem, sizes);
+    const auto finish = shape(finish_threads(spec), members, finish_threads(spec) * 24);
+    result.shapes = {{Phase::factor, shape(sizes.threads, members, sizes.factor_shared)},
+                     {Phase::factor_forward, shape(sizes.threads, members, std::max(sizes.factor_shared, sizes.sweep_shared))},
+                     {Phase::forward, shape(sizes.sweep_threads, members, sizes.sweep_shared)},
+                     {Phase::backward, shape(sizes.sweep_threads, members, sizes.sweep_shared)},
+                     {Phase::inverse, shape(inverse_threads(sizes), members, inverse_shared(sizes))},
+                     {Phase::finish_factor, finish},
+                     {Phase::finish_forward, finish}};
+    return result;
+}
+
+Constant constant(std::string name, std::int64_t value) {
+    return {std::move(name), fmt::format("{}{}", value, value > 0x7fffffff ? "LL" : "")};
+}
+
+std::vector<Constant> common_constants(const Design& design, const Sizes& sizes, const Facts& facts) {
+    const bool on_hip = design.target.backend == Backend::hip;
+    std::vector<Constant> result{on_hip ? constant("WAVE", warp_lanes(design.target)) : constant("ARCH", compute_capability(design.target)),
+                                 constant("PADDED", sizes.padded),
+                                 constant("TILE", sizes.tile),
+                                 constant("IN_TILES", facts.in_tiles),
+                                 constant("THREADS", sizes.threads),
+                                 constant("TENSOR", facts.tensor),
+                                 constant("MEMBERS_PER_GROUP", members_per_group(design.spec, facts.members_together)),
+                                 constant("OVERLAPS", facts.overlaps)};
+    const auto add = [&](const char* name, std::int64_t value) { result.push_back(constant(name, value)); };
+    if (has_kernel(design, Phase::inverse)) {
+        add("THREADS_INVERSE", inverse_threads(sizes));
+        add("SHARED_INVERSE", inverse_shared(sizes));
+        add("SCRATCH_CHAINS", most_chains(design.schedule));
+        add("OFFSET_SCRATCH", design.workspace_bytes - design.lowered.scratch_bytes * design.workers);
+    }
+    if (variant_of(design).abilities.finishes) {
+        add("THREADS_FINISH", finish_threads(design.spec));
+        add("LOG_PARTS", facts.log_parts);
+    }
+    return result;
+}
+
+std::vector<std::string> entry_of(const Design& design, std::string_view folder) {
+    std::vector<std::string> names{fmt::format("gpu/tridiagonal/{}/entry.cuh", folder)};
+    if (has_kernel(design, Phase::inverse)) names.push_back("gpu/tridiagonal/inverse.cuh");
+    return names;
+}
+
+double flops(std::int64_t thirds, std::int64_t block) {
+    const auto n = static_cast<double>(block);
+    return static_cast<double>(thirds) / 3 * n * n * n;
+}
+
+/// A level takes as long as its waves of chains, or as its arithmetic, or as its traffic.
+double level_seconds(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto& device = device_of(target);
+    const bool single = spec.precision == Precision::f32;
+    const auto flops_per_second = device.number(single ? "facts.f32_flops" : "facts.f64_flops") * device.number("models.levels.efficiency");
+    const auto column_seconds = device.number(single ? "models.levels.f32_column_seconds" : "models.levels.f64_column_seconds");
+    const auto counted = cost(schedule, spec, workers);
+    const auto n = spec.block;
+    const auto front_bytes = 3 * n * n * element_bytes(spec.precision);
+    const auto together = std::clamp<std::int64_t>(device.count("facts.multiprocessor_shared_bytes") / front_bytes, 1,
+                                                   device.count("models.levels.blocks_together"));
+    const auto processors = static_cast<double>(multiprocessors(target)), slots = processors * static_cast<double>(together);
+    const auto batch = static_cast<double>(spec.batch);
+    double seconds = 0;
+    for (std::size_t k = 0; k < counted.levels.size(); ++k) {
+        const auto& level = counted.levels[k];
+        const auto front_seconds = device.number("models.levels.move_seconds") + static_cast<double>(n) * column_seconds;
+        const auto chain = static_cast<double>(schedule.levels[k].longest()) * front_seconds +
+                           flops(level.longest_thirds, n) / (flops_per_second / processors);
+        const auto waves = std::ceil(static_cast<double>(level.chains) * batch / slots);
+        const auto arithmetic = flops(level.counts.thirds(), n) * batch / flops_per_second;
+        const auto traffic = static_cast<double>(level.bytes) * batch / device.number("facts.bytes_per_second");
+        seconds += device.number("models.levels.level_seconds") + std::max({waves * chain, arithmetic, traffic});
+    }
+    return seconds;
+}
+
+}  // namespace trifold::gpu

@@ -1,0 +1,135 @@
+/// Variant "team": a team of lanes has a chain of small blocks; a multiprocessor holds many. A launch a level.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <trifold/cost.hpp>
+
+#include "generator/tridiagonal/gpu/sizes.hpp"
+#include "generator/tridiagonal/launches.hpp"
+
+namespace trifold::gpu::team_shared {
+#include "templates/gpu/tridiagonal/team/shared.h"
+}
+
+namespace trifold::gpu {
+namespace {
+
+struct TeamSizes : Sizes {
+    std::int64_t riders = 1;            ///< right-hand sides in the panel
+    std::int64_t team = 2, panels = 2;  ///< lanes that have a chain; panels of a front: L, R and, with fill, G
+    std::int64_t members_together = 1;  ///< whose chains a thread block has side by side
+};
+
+/// Larger blocks leave a lane too few registers for its rows of the panels.
+constexpr std::int64_t largest_block = 24, largest_block_with_fill = 16;
+
+TeamSizes sizes_of(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    TeamSizes sizes;
+    sizes.real = element_bytes(spec.precision);
+    const auto vector = 16 / sizes.real;
+    sizes.padded = round_up(spec.block, vector);
+    sizes.tile = 1;
+    sizes.riders = sizes.columns = std::min(spec.rhs, take(problem, "team_riders", quantities_of(problem, sizes)));
+    sizes.panels = has_fill(schedule) ? 3 : 2;
+    while (sizes.team < sizes.padded) sizes.team *= 2;
+    const bool has_slots = schedule.levels.size() > 1;
+    const std::int64_t depth = has_slots ? 1 : 2;  // fronts on their way; where there are many chains, other teams work meanwhile
+    const auto pitch_of = [&](auto bytes_of) {
+        return team_shared::team_pitch(bytes_of(sizes.padded, sizes.riders, sizes.panels, has_slots, depth, sizes.real), sizes.team,
+                                       sizes.real);
+    };
+    const std::int64_t factor_pitch = pitch_of(team_shared::factor_bytes), sweep_pitch = pitch_of(team_shared::sweep_bytes);
+    sizes.threads = 2 * warp_lanes(target);
+    while (sizes.threads > warp_lanes(target) && sizes.threads / sizes.team * std::max(factor_pitch, sweep_pitch) > shared_limit(target))
+        sizes.threads /= 2;
+    const auto teams = sizes.threads / sizes.team;
+    while (2 * sizes.members_together <= std::min(spec.batch, teams)) sizes.members_together *= 2;
+    sizes.sweep_threads = sizes.threads;
+    sizes.factor_shared = teams * factor_pitch;
+    sizes.sweep_shared = teams * sweep_pitch;
+    return sizes;
+}
+
+std::string refuses(const Problem& problem) {
+    if (problem.spec.block > largest_block_with_fill && has_fill(problem.schedule))
+        return fmt::format("variant 'team' is for blocks up to {} with schedule {}, not for n = {}; give auto", largest_block_with_fill,
+                           problem.schedule.name, problem.spec.block);
+    const auto sizes = sizes_of(problem);
+    return fits(sizes, problem.target) ? "" : too_large(team_variant.name, sizes, problem);
+}
+
+/// A level takes as long as its longest chain, or as all its blocks through the memory.
+double seconds(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto& device = device_of(target);
+    const auto number = [&](const char* name) { return device.number(fmt::format("models.team.{}", name)); };
+    const bool fill = has_fill(schedule);
+    const auto counted = cost(schedule, spec, workers);
+    const auto n = static_cast<double>(spec.block);
+    const double front_seconds =
+        number("front_seconds") + (fill ? n * n * number("front_element_seconds") : n * number("front_row_seconds"));
+    const double bytes_per_second = number(fill ? "share_of_bytes_with_fill" : "share_of_bytes") * device.number("facts.bytes_per_second");
+    double result = 0;
+    for (std::size_t k = 0; k < counted.levels.size(); ++k)
+        result += number("level_seconds") + std::max(static_cast<double>(schedule.levels[k].longest()) * front_seconds,
+                                                     static_cast<double>(counted.levels[k].bytes * spec.batch) / bytes_per_second);
+    return result;
+}
+
+Quantities quantities(const Problem&) { return {}; }
+
+/// Chains of a member that a thread block has side by side.
+std::int64_t chains_together(const TeamSizes& sizes) { return sizes.threads / sizes.team / sizes.members_together; }
+
+Lowered lower(const Problem& problem) {
+    const auto sizes = sizes_of(problem);
+    auto result = lower_common(problem, sizes, members_per_group(problem.spec, sizes.members_together));
+    result.phases = usual_phases(problem.spec, team_variant.abilities, problem.spec.rhs <= sizes.riders);
+    for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
+        result.shapes.at(phase).chains_per_task = chains_together(sizes);
+    return result;
+}
+
+/// Thread blocks of a multiprocessor. Registers come in steps, as whole warps share a quarter of its registers. Of `blocks` of a front
+/// a lane keeps a row.
+std::int64_t blocks(const Problem& problem, const TeamSizes& sizes, const char* kernel, std::int64_t blocks) {
+    const auto words = blocks * sizes.padded * sizes.real / 4;
+    const bool many_riders = sizes.real == 4 && sizes.riders > sizes.padded;
+    const auto of = quantities_of(problem, sizes) + Quantities{{"kernel", std::string(kernel)},
+                                                               {"words", static_cast<double>(words)},
+                                                               {"many_riders", static_cast<double>(many_riders)}};
+    return blocks_for(problem.target, sizes.threads, take(problem, "team_registers", of));
+}
+
+std::vector<Constant> constants(const Design& design) {
+    const auto problem = problem_of(design);
+    const auto sizes = sizes_of(problem);
+    const bool tensor = device_of(design.target).has("fast_tensor") && design.spec.precision == Precision::f64;
+    auto result = common_constants(design, sizes, {.tensor = tensor, .members_together = sizes.members_together});
+    const std::int64_t factored = sizes.panels > 2 ? 6 : 3;  // blocks of the panels and of their products
+    result.insert(result.end(),
+                  {constant("TEAM", sizes.team), constant("PANELS", sizes.panels), constant("RIDERS", sizes.riders),
+                   constant("CHAINS_PER_GROUP", chains_together(sizes)), constant("SHARED_FACTOR", sizes.factor_shared),
+                   constant("SHARED_SWEEP", sizes.sweep_shared), constant("FACTOR_BLOCKS", blocks(problem, sizes, "factor", factored)),
+                   constant("FACTOR_FORWARD_BLOCKS", blocks(problem, sizes, "factor_forward", factored)),
+                   constant("SWEEP_BLOCKS", blocks(problem, sizes, "sweep", sizes.panels))});
+    return result;
+}
+
+std::vector<std::string> templates(const Design& design) { return entry_of(design, "team"); }
+
+}  // namespace
+
+constinit const Variant team_variant{.name = "team",
+                                     .abilities = {.finishes = false, .largest_block = largest_block},
+                                     .refuses = refuses,
+                                     .seconds = seconds,
+                                     .quantities = quantities,
+                                     .lower = lower,
+                                     .memory = plain_memory,
+                                     .steps = plain_steps,
+                                     .constants = constants,
+                                     .templates = templates};
+
+}  // namespace trifold::gpu

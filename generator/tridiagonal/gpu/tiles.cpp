@@ -1,0 +1,243 @@
+/// Variant "tile-dataflow": blocks of several square tiles, all levels of any schedule in one launch, a task a tile.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
+
+#include "generator/tridiagonal/gpu/sizes.hpp"
+#include "generator/tridiagonal/launches.hpp"
+
+namespace trifold::gpu::tiles_shared {
+#include "templates/gpu/tridiagonal/tiles/shared.h"
+}
+
+namespace trifold::gpu {
+namespace {
+
+constexpr std::int64_t most_groups = 1024;  // enough to fill any device; those that find no task end at once
+constexpr std::int64_t sweep_threads = 256;
+
+/// A diagonal tile of this edge stands in shared memory with the identity: in double precision more than AMD's devices have.
+constexpr std::int64_t large_tile = 64, small_tile = 32;
+
+/// The largest panel of a level, in blocks beside the pivot block.
+std::int64_t panels(const Level& level) {
+    std::int64_t most = 0;
+    for (const auto& run : level.runs)
+        for (const auto chain : {std::int64_t{0}, run.count - 1}) {
+            const auto first = chain_fronts(level, run, chain).front();
+            most = std::max(most, first.behind >= 0 ? 2 : std::int64_t{first.next >= 0});
+        }
+    return most;
+}
+
+/// Chains of one front, where the level has longer ones: those are claimed in turn, these spread between them.
+struct Singles {
+    std::int64_t first = 0, count = 0;  ///< numbers of chains
+};
+
+Singles singles(const Level& level) {
+    std::int64_t first = 0;
+    for (const auto& run : level.runs) {
+        if (run.length == 1 && level.longest() > 1) return {first, run.count};
+        first += run.count;
+    }
+    return {};
+}
+
+/// Tasks when each front of a level has `each(level)` tiles; those that chains shorter than the longest lack are counted too.
+template <class Each>
+std::int64_t tasks(const Schedule& schedule, const Spec& spec, const Each& each) {
+    std::int64_t sum = 0;
+    for (const auto& level : schedule.levels) {
+        const auto single = singles(level).count;
+        const auto fronts = checked_add(checked_multiply(level.longest(), level.chains() - single, "tiles"), single, "tiles");
+        sum = checked_add(sum, checked_multiply(checked_multiply(fronts, spec.batch, "tiles"), each(level), "tiles"), "tiles");
+    }
+    return sum;
+}
+
+/// Tiles along a block's edge.
+std::int64_t per_edge(const Spec& spec, std::int64_t edge) { return (spec.block + edge - 1) / edge; }
+
+std::int64_t factor_tasks(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
+    const auto side = per_edge(spec, edge);
+    return tasks(schedule, spec, [&](const Level& level) { return side * (side + 1) / 2 + panels(level) * side * side; });
+}
+
+std::int64_t sweep_tasks(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
+    return tasks(schedule, spec, [&](const Level&) { return per_edge(spec, edge); });
+}
+
+/// The levels as the initializers of TaskLevel in templates/gpu/tridiagonal/tiles/tasks.cuh.
+std::string level_table(const Schedule& schedule) {
+    std::string text;
+    for (std::size_t k = 0; k < schedule.levels.size(); ++k) {
+        const auto level = kernel_level(schedule, k);
+        std::string runs;
+        for (const auto& run : level.run)
+            runs +=
+                fmt::format("{}{{{}, {}, {}, {}, {}}}", runs.empty() ? "" : ", ", run.first, run.stride, run.count, run.length, run.step);
+        const auto [first_single, single] = singles(schedule.levels[k]);
+        text +=
+            fmt::format(" \\\n    {{{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}}, {}, {}, {}, {}}},", level.index, level.base,
+                        level.scale, level.size, level.next_base, level.next_scale, level.next_size, level.coupling, level.next_coupling,
+                        level.chains, level.runs, runs, schedule.levels[k].longest(), panels(schedule.levels[k]), first_single, single);
+    }
+    return text;
+}
+/// The sizes with tiles of one edge; Sizes::tile is that edge.
+struct TileSizes : Sizes {
+    std::int64_t stage_columns = 0, stages = 0;  ///< columns of operands that come in one copy; copies that are on their way
+};
+
+Quantities quantities_of(const Problem& problem, const TileSizes& sizes) {
+    return gpu::quantities_of(problem, sizes) + Quantities{{"edge", static_cast<double>(sizes.tile)}};
+}
+
+TileSizes sizes_with(const Problem& problem, std::int64_t edge) {
+    TileSizes sizes;
+    sizes.real = element_bytes(problem.spec.precision);
+    sizes.padded = round_up(problem.spec.block, edge);
+    sizes.tile = edge;
+    sizes.threads = edge / 16 * warp_lanes(problem.target);  // a warp for every 16 rows of a tile
+    sizes.sweep_threads = sweep_threads;
+    sizes.columns = std::min(problem.spec.rhs, sweep_threads / large_tile);  // a thread for each result
+    const auto of = quantities_of(problem, sizes);
+    sizes.stage_columns = take(problem, "stage_columns", of);
+    sizes.stages = take(problem, "stages", of);
+    const auto levels = static_cast<std::int64_t>(problem.schedule.levels.size());
+    sizes.factor_shared = tiles_shared::tile_bytes(levels, edge, sizes.stages, sizes.stage_columns, sizes.real);
+    sizes.sweep_shared = tiles_shared::sweep_bytes(levels, edge, sizes.columns, sweep_threads, sizes.real);
+    return sizes;
+}
+
+TileSizes sizes_of(const Problem& problem) {
+    const auto sizes = sizes_with(problem, large_tile);
+    return fits(sizes, problem.target) ? sizes : sizes_with(problem, small_tile);
+}
+
+std::string refuses(const Problem& problem) {
+    const auto sizes = sizes_of(problem);
+    return fits(sizes, problem.target) ? "" : too_large(tiles_variant.name, sizes, problem);
+}
+
+/// Factorization and solve. A level's products and tasks go through all multiprocessors, with its chain of tile columns: either hides most
+/// of the other, but less where there are only longer chains. Both sweeps read the factors, with all levels' tile columns.
+double seconds(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto& device = device_of(target);
+    const auto number = [&](const char* name) { return device.number(fmt::format("models.tiles.{}", name)); };
+    const auto rate = [&](const char* name) { return number(fmt::format("{}.{}", to_string(spec.precision), name).c_str()); };
+    const auto counted = cost(schedule, spec, workers);
+    const auto columns = per_edge(spec, large_tile), padded = columns * large_tile;
+    const auto batch = static_cast<double>(spec.batch);
+    double result = 0, swept = 0, fronts = 0;
+    for (std::size_t k = 0; k < counted.levels.size(); ++k) {
+        const auto& level = schedule.levels[k];
+        const auto tasks = static_cast<double>(counted.levels[k].fronts * (columns * (columns + 1) / 2 + 2 * columns * columns));
+        const auto work =
+            batch * (flops(counted.levels[k].counts.thirds(), padded) / rate("flops_per_second") + tasks * rate("task_seconds"));
+        const auto path = static_cast<double>(level.longest() * columns);
+        const bool chained = level.longest() >= device.count("models.tiles.chained_from");
+        const bool alone = chained && std::ranges::none_of(level.runs, [](const Run& run) { return run.length == 1; });
+        const double power = alone ? number("alone_power") : rate("power");
+        const double column_seconds = alone ? number("alone_column_seconds") : rate("column_seconds");
+        const auto both = std::pow(std::pow(work, power) + std::pow(path * column_seconds, power), 1 / power);
+        result += (chained ? rate("chained") : 1) * both;
+        swept += path * number(alone ? "alone_swept_seconds" : "swept_seconds");
+        fronts += batch * static_cast<double>(counted.levels[k].fronts);
+    }
+    const auto bytes = 2 * number("swept_blocks") * static_cast<double>(padded * padded * element_bytes(spec.precision)) * fronts;
+    return result + std::hypot(bytes / device.number("facts.bytes_per_second"), swept);
+}
+
+Quantities quantities(const Problem& problem) { return {{"edge", static_cast<double>(sizes_of(problem).tile)}}; }
+
+/// Products of tiles in single precision by instructions of half precision.
+bool has_halves(const Problem& problem) {
+    return problem.target.backend == Backend::cuda && problem.spec.precision == Precision::f32 &&
+           device_of(problem.target).has("fast_tensor");
+}
+
+/// Panels of a block that are also kept as pairs of halves.
+std::int64_t half_panels(const Problem& problem) {
+    if (!has_halves(problem)) return 0;
+    return has_fill(problem.schedule) ? 3 : 2;
+}
+
+Lowered lower(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto sizes = sizes_of(problem);
+    auto result = lower_common(problem, sizes, members_per_group(spec));
+    result.phases = usual_phases(spec, tiles_variant.abilities);
+    for (const auto phase : {Phase::factor, Phase::forward, Phase::backward}) {
+        auto& shape = result.shapes.at(phase);
+        shape.all_levels = true;
+        shape.groups = std::min(phase == Phase::factor ? factor_tasks(schedule, spec, sizes.tile) : sweep_tasks(schedule, spec, sizes.tile),
+                                most_groups);
+        shape.members_per_task = spec.batch;
+    }
+    return result;
+}
+
+MemoryPlan memory(const Design& design) {
+    const auto problem = problem_of(design);
+    const auto sizes = sizes_of(problem);
+    const auto blocks = blocks_of(design), side = per_edge(design.spec, sizes.tile);
+    MemoryPlan plan;
+    add_results(plan, design);
+    add_factors(plan, design);
+    plan.add("halves", blocks, half_panels(problem) * design.lowered.storage.factor, sizes.real);
+    add_updates(plan, design, checked_multiply(2, blocks, "right-hand sides of the batch"));
+    add_verdicts(plan, design, side);
+    // Counts of finished tiles: one for each row of a block's panels, and one for each sweep.
+    add_progress(plan, design, 3, 3 * side + 2);
+    return plan;
+}
+
+std::vector<Constant> constants(const Design& design) {
+    const auto problem = problem_of(design);
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto sizes = sizes_of(problem);
+    const auto of = quantities_of(problem, sizes);
+    const auto edge = sizes.tile, side = per_edge(spec, edge);
+    const bool on_hip = target.backend == Backend::hip;
+    const bool tensor = device_of(target).has("fast_tensor") && (spec.precision == Precision::f64 || !on_hip);
+    auto result = common_constants(design, sizes, {.in_tiles = true, .tensor = tensor, .log_parts = side});
+    const auto factor_blocks =
+        std::clamp<std::int64_t>(shared_limit(target) / (sizes.factor_shared + kib), 1, take(problem, "tile_blocks", of));
+    const auto sweep_registers = take(problem, "tile_sweep_registers", of);
+    const auto line = 3 * side * element_bytes(spec.precision);
+    result.insert(
+        result.end(),
+        {constant("HALF_PANELS", half_panels(problem)), constant("SHARED_FACTOR", sizes.factor_shared),
+         constant("SHARED_SWEEP", sizes.sweep_shared), constant("SWEEP_COLUMNS", sizes.columns), constant("FACTOR_BLOCKS", factor_blocks),
+         constant("SWEEP_BLOCKS", blocks_for(target, sweep_threads, sweep_registers)),
+         constant("LEVELS", static_cast<std::int64_t>(schedule.levels.size())), constant("TASKS", factor_tasks(schedule, spec, edge)),
+         constant("TASK_BLOCKS", design.lowered.shapes.at(Phase::factor).groups),
+         constant("SWEEP_TASKS", sweep_tasks(schedule, spec, edge)),
+         constant("SWEEP_TASK_BLOCKS", design.lowered.shapes.at(Phase::forward).groups), constant("SWEEP_THREADS", sweep_threads),
+         constant("GROUP_LINES", std::max<std::int64_t>(take(problem, "group_bytes", of) / line, 4)),
+         constant("STAGE_COLUMNS", sizes.stage_columns), constant("STAGES", sizes.stages), Constant{"TASK_LEVELS", level_table(schedule)}});
+    return result;
+}
+
+std::vector<std::string> templates(const Design& design) { return entry_of(design, "tiles"); }
+
+}  // namespace
+
+constinit const Variant tiles_variant{.name = "tile-dataflow",
+                                      .abilities = {.rides = false},
+                                      .refuses = refuses,
+                                      .seconds = seconds,
+                                      .quantities = quantities,
+                                      .lower = lower,
+                                      .memory = memory,
+                                      .steps = plain_steps,
+                                      .constants = constants,
+                                      .templates = templates};
+
+}  // namespace trifold::gpu

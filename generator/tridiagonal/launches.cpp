@@ -1,0 +1,91 @@
+#include "generator/tridiagonal/launches.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace trifold {
+namespace {
+
+/// Launches one after another.
+class Sequence {
+  public:
+    Sequence(const Design& design, Operation operation) : design_(design), operation_(operation) {}
+    void level(Phase phase, std::size_t index) { chain(phase, kernel_level(design_.schedule, index), fmt::format("level {}", index)); }
+    /// One launch with a task for every front, or as many as share the work.
+    void everything(Phase phase) {
+        auto level = kernel_level(design_.schedule, 0);
+        const auto groups = design_.lowered.shapes.at(phase).groups;
+        level.chains = groups > 0 ? groups : design_.schedule.horizon;
+        chain(phase, level, "all levels");
+    }
+    /// A leaf that later launches do not wait for.
+    void aside(Phase phase) {
+        trifold_level all{};
+        all.chains = 1;
+        append(phase, all, {});
+    }
+    std::vector<Step> done() { return std::move(steps_); }
+
+  private:
+    /// A backward sweep starts from what a forward sweep of the same operation left in X.
+    Operands operands(Phase phase) const {
+        if (is_wrapped(design_)) return Operands::copies;
+        return phase == Phase::backward && operation_ != Operation::backward ? Operands::caller_in_x : Operands::caller;
+    }
+    void append(Phase phase, const trifold_level& level, std::string levels) {
+        const auto kernel = std::ranges::find(design_.kernels, phase, &PhaseKernel::phase) - design_.kernels.begin();
+        steps_.push_back({static_cast<std::size_t>(kernel), level, operands(phase), tail_, false, std::move(levels)});
+    }
+    void chain(Phase phase, const trifold_level& level, std::string levels) {
+        append(phase, level, std::move(levels));
+        tail_ = {steps_.size() - 1};
+    }
+    const Design& design_;
+    Operation operation_;
+    std::vector<Step> steps_;
+    std::vector<std::size_t> tail_;
+};
+
+}  // namespace
+
+trifold_level kernel_level(const Schedule& schedule, std::size_t index) {
+    const auto& level = schedule.levels.at(index);
+    trifold_level result{};
+    result.index = static_cast<trifold_int>(index);
+    result.base = level.base;
+    result.scale = level.scale;
+    result.size = level.size;
+    if (index + 1 < schedule.levels.size()) {
+        const auto& next = schedule.levels[index + 1];
+        result.next_base = next.base;
+        result.next_scale = next.scale;
+        result.next_size = next.size;
+    }
+    for (std::size_t k = 1; k < index; ++k) result.coupling += schedule.levels[k].size - 1;
+    result.next_coupling = result.coupling + (index == 0 ? 0 : level.size - 1);
+    result.chains = level.chains();
+    result.runs = static_cast<trifold_int>(level.runs.size());
+    for (std::size_t k = 0; k < level.runs.size(); ++k) {
+        const auto& run = level.runs[k];
+        result.run[k] = {run.first, run.stride, run.count, run.length, run.step};
+    }
+    return result;
+}
+
+std::vector<Step> plain_steps(const Design& design, Operation operation) {
+    Sequence sequence(design, operation);
+    const auto levels = design.schedule.levels.size();
+    for (const auto phase : design.lowered.phases.at(operation)) {
+        const bool is_downward = phase == Phase::backward || phase == Phase::inverse;
+        if (phase == Phase::finish_factor || phase == Phase::finish_forward)
+            sequence.aside(phase);
+        else if (design.lowered.shapes.at(phase).all_levels)
+            sequence.everything(phase);
+        else
+            for (std::size_t k = 0; k < levels; ++k) sequence.level(phase, is_downward ? levels - 1 - k : k);
+    }
+    return sequence.done();
+}
+
+}  // namespace trifold

@@ -1,0 +1,83 @@
+#include "generator/tridiagonal/memory.hpp"
+
+#include <trifold/error.hpp>
+
+namespace trifold {
+namespace {
+
+std::int64_t separators_of(const Schedule& schedule) { return schedule.levels.size() > 1 ? schedule.levels[1].size : 0; }
+
+/// Couplings between consecutive remaining blocks, over all levels but the first, whose couplings are E.
+std::int64_t couplings_of(const Schedule& schedule) {
+    std::int64_t sum = 0;
+    for (std::size_t k = 1; k < schedule.levels.size(); ++k) sum += schedule.levels[k].size - 1;
+    return sum;
+}
+
+}  // namespace
+
+void MemoryPlan::add(std::string name, std::int64_t count, std::int64_t elements, std::int64_t bytes_each, bool zeroed) {
+    const auto size = checked_multiply(checked_multiply(count, elements, name), bytes_each, name);
+    buffers.push_back({std::move(name), bytes, size, zeroed, {}});
+    const auto padded = checked_add(size, workspace_alignment - 1, "workspace") / workspace_alignment * workspace_alignment;
+    bytes = checked_add(bytes, padded, "workspace");
+}
+
+std::int64_t blocks_of(const Design& design) {
+    return checked_multiply(design.lowered.members, design.spec.horizon, "blocks of the batch");
+}
+
+std::int64_t slots_of(const Design& design) {
+    return checked_multiply(2 * design.lowered.members, separators_of(design.schedule), "separators of the batch");
+}
+
+void add_results(MemoryPlan& plan, const Design& design) {
+    const auto members = design.lowered.members;
+    plan.add("status", members, 1, sizeof(trifold_status));
+    plan.add("log_determinant", members, 1, sizeof(double));
+    plan.add("quadratic", members, design.spec.rhs, sizeof(double));
+    plan.add("range", members, 1, sizeof(trifold_range));
+}
+
+void add_factors(MemoryPlan& plan, const Design& design) {
+    const auto& storage = design.lowered.storage;
+    const auto blocks = blocks_of(design), real = element_bytes(design.spec.precision);
+    plan.add("factor", blocks, storage.factor, real);
+    plan.add("next", blocks, storage.panel, real);
+    plan.add("behind", has_fill(design.schedule) ? blocks : 0, storage.panel, real);
+}
+
+void add_updates(MemoryPlan& plan, const Design& design, std::int64_t vectors) {
+    const auto& storage = design.lowered.storage;
+    const auto slots = slots_of(design), real = element_bytes(design.spec.precision);
+    const auto couplings = checked_multiply(design.lowered.members, couplings_of(design.schedule), "couplings of the batch");
+    plan.add("update", slots, storage.update, real);
+    plan.add("coupling", couplings, storage.coupling, real);
+    plan.add("rhs_update", vectors, storage.vector, real);
+    plan.add("inverse_coupling", has_kernel(design, Phase::inverse) ? couplings : 0, storage.coupling, real);
+}
+
+void add_verdicts(MemoryPlan& plan, const Design& design, std::int64_t log_parts) {
+    const auto blocks = blocks_of(design), slots = slots_of(design);
+    plan.add("failure", blocks, 1, sizeof(trifold_int));
+    plan.add("floors", blocks, 1, sizeof(int));
+    plan.add("poison", slots, 1, sizeof(int));
+    plan.add("block_log_determinant", blocks, log_parts, sizeof(double));
+    plan.add("block_quadratic", blocks, design.spec.rhs, sizeof(double));
+}
+
+void add_progress(MemoryPlan& plan, const Design& design, std::int64_t kinds, std::int64_t each) {
+    plan.add("ticket", kinds * design.lowered.members, 1, sizeof(trifold_int), true);
+    plan.add("flag", each, blocks_of(design), sizeof(trifold_int), true);
+}
+
+MemoryPlan plain_memory(const Design& design) {
+    MemoryPlan plan;
+    add_results(plan, design);
+    add_factors(plan, design);
+    add_updates(plan, design, slots_of(design));
+    add_verdicts(plan, design, 1);
+    return plan;
+}
+
+}  // namespace trifold

@@ -1,0 +1,186 @@
+#include "generator/tridiagonal/mixed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "generator/tridiagonal/backend.hpp"
+#include "generator/tridiagonal/emit.hpp"
+#include "generator/tridiagonal/memory.hpp"
+
+namespace trifold {
+namespace {
+
+/// Kernels: copy a block to f32; residual of a block; whether a member's is small; correct a block of the solution; hand it over.
+constexpr std::array<std::string_view, 5> passes{"narrow", "residual", "judge", "correct", "deliver"};
+
+std::string kernel_name(const Design& inner, std::string_view pass) { return fmt::format("btd_{}_{}", pass, inner.label); }
+
+bool solves(const Spec& spec) { return spec.operations.contains(Operation::solve) || spec.operations.contains(Operation::factor_solve); }
+
+/// What the operations need, in the order of `passes`.
+std::vector<std::string_view> passes_of(const Design& inner) {
+    std::vector<std::string_view> result;
+    const bool factors = has_kernel(inner, Phase::factor);
+    for (const auto pass : passes)
+        if (pass == "narrow" ? factors : solves(inner.caller)) result.push_back(pass);
+    return result;
+}
+
+/// The matrix in f64, so that later solutions can be refined whatever becomes of the caller's arrays, and in f32; what an iteration needs.
+void add_buffers(Design& inner, const MixedShape& shape) {
+    const auto& spec = inner.caller;
+    const auto members = inner.lowered.members, blocks = members * spec.horizon, couplings = members * (spec.horizon - 1);
+    const auto area = spec.block * spec.block, rhs = checked_multiply(spec.block, spec.rhs, "right-hand sides of a block");
+    const auto parts = checked_multiply(blocks, shape.row_parts, "rows of the batch");
+    const auto scratch = inner.lowered.scratch_bytes * inner.workers;
+    MemoryPlan plan{std::move(inner.buffers), inner.workspace_bytes - scratch};
+    plan.add("refined", members, 1, sizeof(trifold_refined));
+    plan.add("progress", members, 1, sizeof(double));
+    plan.add("running", members, 1, sizeof(int));
+    plan.add("wide_d", blocks, area, sizeof(double));
+    plan.add("wide_e", couplings, area, sizeof(double));
+    plan.add("narrow_d", blocks, area, sizeof(float));
+    plan.add("narrow_e", couplings, area, sizeof(float));
+    plan.add("narrow_x", blocks, rhs, sizeof(float));
+    plan.add("solution", blocks, rhs, sizeof(double));
+    plan.add("row_sum", parts, 1, sizeof(double));
+    plan.add("norms", parts, 3 * spec.rhs, sizeof(double));
+    inner.buffers = std::move(plan.buffers);
+    inner.workspace_bytes = checked_add(plan.bytes, scratch, "workspace");
+}
+
+/// Of templates/mixed.h and of mixed.c and mixed.cuh.
+std::vector<Constant> constants_of_mixed(const Spec& spec) {
+    std::vector<Constant> constants;
+    add_strides(constants, "CALLER_D", diagonal_strides(spec));
+    add_strides(constants, "CALLER_E", coupling_strides(spec));
+    constants.push_back({"ROUNDS", fmt::format("{}LL", refinement_rounds)});
+    constants.push_back({"BACKWARD_ERROR", fmt::format("{}", backward_error_bound(spec.block))});
+    return constants;
+}
+
+Unit unit_of(const Design& inner, const MixedShape& shape) {
+    const bool on_cpu = inner.target.backend == Backend::cpu;
+    Unit unit{inner.target, "btd_mixed_" + inner.label, {}, (on_cpu ? cpu::compile_options : gpu::compile_options)(inner), {}};
+    auto constants = constants_of(inner);
+    const auto more = constants_of_mixed(inner.caller);
+    constants.insert(constants.end(), more.begin(), more.end());
+    auto prologue = header_comment(inner) + define(constants);
+    for (const auto pass : passes_of(inner)) {
+        unit.kernels.push_back({kernel_name(inner, pass), shape.threads, shape.shared_bytes});
+        prologue += define_kernel(pass, unit.kernels.back().name);
+    }
+    unit.source = (on_cpu ? cpu::emit_mixed : gpu::emit_mixed)(inner, prologue);
+    return unit;
+}
+
+/// Launches one after another: of the kernels of mixed precision, and whole operations of the Program that is wrapped.
+class Rounds {
+  public:
+    Rounds(const Program& program, const Design& inner, const MixedShape& shape) : program_(program), inner_(inner), shape_(shape) {}
+    /// A kernel over all rows of all blocks.
+    void rows(std::string_view pass, int round) { add(pass, round, inner_.schedule.horizon * shape_.row_parts); }
+    /// A kernel over every member.
+    void members(std::string_view pass, int round) { add(pass, round, 1); }
+    /// An operation of the wrapped Program, whose launches that wait for nothing wait for all before it.
+    void run(Operation operation) {
+        const auto first = launches_.size();
+        const auto& steps = program_.operations.at(std::string(to_string(operation)));
+        for (auto launch : steps) {
+            for (auto& before : launch.after) before += first;
+            if (launch.after.empty()) launch.after = ends_;
+            launches_.push_back(std::move(launch));
+        }
+        ends_.clear();
+        for (auto k = first; k < launches_.size(); ++k)
+            if (!is_awaited(k)) ends_.push_back(k);
+    }
+    std::vector<Launch> done() { return std::move(launches_); }
+
+  private:
+    /// Whether some launch begins only once this one has ended.
+    bool is_awaited(std::size_t index) const {
+        return std::ranges::any_of(
+            launches_, [&](const Launch& launch) { return !launch.early && std::ranges::find(launch.after, index) != launch.after.end(); });
+    }
+    void add(std::string_view pass, int round, std::int64_t chains) {
+        const auto unit = program_.units.size() - 1;
+        const auto& kernels = program_.units[unit].kernels;
+        const auto kernel = std::ranges::find(kernels, kernel_name(inner_, pass), &Kernel::name) - kernels.begin();
+        trifold_level all{};
+        all.index = round;
+        all.chains = chains;
+        Launch launch;
+        launch.unit = unit;
+        launch.kernel = static_cast<std::size_t>(kernel);
+        launch.grid = {(chains + shape_.parts_per_group - 1) / shape_.parts_per_group, shape_.members_per_group};
+        launch.constants.assign(reinterpret_cast<const char*>(&all), sizeof all);
+        launch.after = ends_;
+        launch.what = fmt::format("{} round {}", pass, round);
+        launches_.push_back(std::move(launch));
+        ends_ = {launches_.size() - 1};
+    }
+    const Program& program_;
+    const Design& inner_;
+    const MixedShape& shape_;
+    std::vector<Launch> launches_;
+    std::vector<std::size_t> ends_;  // what the next launch waits for
+};
+
+/// Every round takes the residual of what it has, the first that of x = 0, and corrects by the solution for that.
+void refine(Rounds& rounds) {
+    for (int round = 0; round <= refinement_rounds; ++round) {
+        rounds.rows("residual", round);
+        rounds.members("judge", round);
+        if (round == refinement_rounds) break;
+        rounds.run(Operation::forward);
+        rounds.run(Operation::backward);
+        rounds.rows("correct", round);
+    }
+    rounds.rows("deliver", 0);
+}
+
+std::vector<Launch> build(const Program& program, const Design& inner, const MixedShape& shape, Operation operation) {
+    Rounds rounds(program, inner, shape);
+    if (operation != Operation::solve) {
+        rounds.rows("narrow", 0);
+        rounds.run(Operation::factor);
+    }
+    if (operation != Operation::factor) refine(rounds);
+    return rounds.done();
+}
+
+}  // namespace
+
+Spec inner_spec(const Spec& spec) {
+    if (spec.precision != Precision::mixed) return spec;
+    Operations operations;
+    if (spec.operations.contains(Operation::factor) || spec.operations.contains(Operation::factor_solve)) operations = {Operation::factor};
+    if (solves(spec)) operations.insert({Operation::forward, Operation::backward});
+    return {.block = spec.block,
+            .horizon = spec.horizon,
+            .precision = Precision::f32,
+            .rhs = spec.rhs,
+            .batch = spec.batch,
+            .operations = operations};
+}
+
+double backward_error_bound(std::int64_t block) { return 0x1p-53 * (2 + std::sqrt(3 * static_cast<double>(block))); }
+
+Program wrap_mixed(Design inner, Packing packing) {
+    const auto shape = inner.target.backend == Backend::cpu ? cpu::mixed_shape(inner.spec) : gpu::mixed_shape(inner.spec);
+    add_buffers(inner, shape);
+    auto program = write_down(inner, packing);
+    program.units.push_back(unit_of(inner, shape));
+    auto wrapped = program;
+    wrapped.operations.clear();
+    for (const auto operation : inner.caller.operations)
+        wrapped.operations[std::string(to_string(operation))] = build(program, inner, shape, operation);
+    return wrapped;
+}
+
+}  // namespace trifold

@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <trifold/error.hpp>
+#include <trifold/spec.hpp>
+
+namespace trifold {
+namespace {
+
+std::int64_t blocks_extent(const Spec& spec, const Strides& strides, std::int64_t stages, std::int64_t members, std::string_view what) {
+    if (stages == 0 || members == 0) return 0;
+    const auto last = spec.block - 1;
+    auto extent = checked_add(checked_multiply(last, strides.row, what), checked_multiply(last, strides.column, what), what);
+    extent = checked_add(extent, checked_multiply(stages - 1, strides.stage, what), what);
+    extent = checked_add(extent, checked_multiply(members - 1, strides.member, what), what);
+    return checked_add(extent, 1, what);
+}
+
+Strides block_strides(const Spec& spec, const BlockLayout& layout, std::int64_t stages, std::string_view what) {
+    const auto n = spec.block;
+    const auto leading = layout.leading == dense ? n : layout.leading;
+    const auto stage = layout.stage == dense ? checked_multiply(n, leading, what) : layout.stage;
+    const auto member = layout.member == dense ? checked_multiply(std::max<std::int64_t>(stages, 1), stage, what) : layout.member;
+    if (spec.order == Order::row_major) return {leading, 1, stage, member};
+    return {1, leading, stage, member};
+}
+
+void check_layout(const Spec& spec, const BlockLayout& layout, std::int64_t stages, std::string_view what) {
+    const auto n = spec.block;
+    if (layout.leading != dense && layout.leading < n)
+        throw SpecError(fmt::format("leading dimension of {} is {}; give at least the block size {}", what, layout.leading, n));
+    if (layout.stage < dense || layout.member < dense)
+        throw SpecError(
+            fmt::format("strides of {} are {} (stage) and {} (member); give 0 to share one block, or a positive number of elements", what,
+                        layout.stage, layout.member));
+    const auto strides = block_strides(spec, layout, stages, what);
+    const auto footprint = checked_add(checked_multiply(n - 1, std::max(strides.row, strides.column), what), n, what);
+    if (strides.stage != 0 && strides.stage < footprint && stages > 1)
+        throw SpecError(fmt::format("stage stride of {} is {}, so blocks overlap; give 0 or at least {}", what, strides.stage, footprint));
+    const auto member_footprint =
+        checked_add(checked_multiply(std::max<std::int64_t>(stages - 1, 0), strides.stage, what), footprint, what);
+    if (strides.member != 0 && strides.member < member_footprint && spec.batch > 1)
+        throw SpecError(
+            fmt::format("member stride of {} is {}, so members overlap; give 0 or at least {}", what, strides.member, member_footprint));
+}
+
+constexpr std::array<std::pair<Operation, std::string_view>, 7> operation_names{{{Operation::factor, "factor"},
+                                                                                 {Operation::forward, "forward"},
+                                                                                 {Operation::backward, "backward"},
+                                                                                 {Operation::solve, "solve"},
+                                                                                 {Operation::factor_forward, "factor_forward"},
+                                                                                 {Operation::factor_solve, "factor_solve"},
+                                                                                 {Operation::inverse, "inverse"}}};
+
+void check_operations(const Operations& operations) {
+    if (operations.contains(Operation::factor) || operations.contains(Operation::factor_forward) ||
+        operations.contains(Operation::factor_solve))
+        return;
+    throw SpecError(
+        fmt::format("the operations ({}) hold none that factors, which the others need; add factor, factor_forward or factor_solve",
+                    operations.empty() ? "none" : to_string(operations)));
+}
+
+/// What is computed from the factor alone would have the accuracy of f32. Sweeps are among the usual operations, so generate() leaves
+/// them out; the inverse is there because somebody asked for it.
+void check_mixed(const Spec& spec) {
+    if (spec.precision == Precision::mixed && spec.operations.contains(Operation::inverse))
+        throw SpecError("mixed precision refines solutions, and the selected inverse is none; give precision f64, or leave inverse out");
+    if (spec.precision == Precision::mixed && !spec.operations.contains(Operation::factor) &&
+        !spec.operations.contains(Operation::factor_solve))
+        throw SpecError(fmt::format("mixed precision has the operations factor, solve and factor_solve, not {}; add one that factors",
+                                    to_string(spec.operations)));
+}
+
+}  // namespace
+
+std::string_view to_string(Operation operation) { return operation_names.at(static_cast<std::size_t>(operation)).second; }
+
+Operations all_operations() {
+    Operations all;
+    for (const auto& [operation, name] : operation_names) all.insert(operation);
+    return all;
+}
+
+Operations usual_operations() {
+    auto usual = all_operations();
+    usual.erase(Operation::inverse);
+    return usual;
+}
+
+Operations parse_operations(std::string_view text) {
+    if (text == "all") return all_operations();
+    Operations operations;
+    for (std::size_t start = 0; start <= text.size();) {
+        const auto end = std::min(text.find(',', start), text.size());
+        const auto word = text.substr(start, end - start);
+        const auto found = std::ranges::find(operation_names, word, &std::pair<Operation, std::string_view>::second);
+        if (found == operation_names.end())
+            throw SpecError(
+                fmt::format("unknown operation '{}' in '{}'; give all, or some of {}", word, text, to_string(all_operations())));
+        operations.insert(found->first);
+        start = end + 1;
+    }
+    return operations;
+}
+
+std::string to_string(const Operations& operations) {
+    std::string text;
+    for (const auto operation : operations) text += fmt::format("{}{}", text.empty() ? "" : ",", to_string(operation));
+    return text;
+}
+
+std::int64_t checked_multiply(std::int64_t a, std::int64_t b, std::string_view what) {
+    std::int64_t result = 0;
+    if (__builtin_mul_overflow(a, b, &result)) throw SpecError(fmt::format("{}: {} x {} is too large for a 64-bit size", what, a, b));
+    return result;
+}
+
+std::int64_t checked_add(std::int64_t a, std::int64_t b, std::string_view what) {
+    std::int64_t result = 0;
+    if (__builtin_add_overflow(a, b, &result)) throw SpecError(fmt::format("{}: {} + {} is too large for a 64-bit size", what, a, b));
+    return result;
+}
+
+std::int64_t element_bytes(Precision precision) { return precision == Precision::f32 ? 4 : 8; }
+
+std::string_view to_string(Precision precision) {
+    return precision == Precision::f32 ? "f32" : precision == Precision::f64 ? "f64" : "mixed";
+}
+
+Precision parse_precision(std::string_view text) {
+    if (text == "f32") return Precision::f32;
+    if (text == "f64") return Precision::f64;
+    if (text == "mixed") return Precision::mixed;
+    throw SpecError(fmt::format("unknown precision '{}'; give f32, f64 or mixed", text));
+}
+
+void validate(const Spec& spec) {
+    if (spec.block < 1 || spec.block > max_block)
+        throw SpecError(fmt::format("block size n = {} is out of range; give 1 to {}", spec.block, max_block));
+    if (spec.horizon < 1) throw SpecError(fmt::format("horizon N = {} is out of range; give at least 1", spec.horizon));
+    if (spec.rhs < 1) throw SpecError(fmt::format("number of right-hand sides m = {} is out of range; give at least 1", spec.rhs));
+    if (spec.batch < 1) throw SpecError(fmt::format("batch capacity {} is out of range; give at least 1", spec.batch));
+    check_operations(spec.operations);
+    check_mixed(spec);
+    check_layout(spec, spec.d, spec.horizon, "D");
+    check_layout(spec, spec.e, spec.horizon - 1, "E");
+    const auto bytes = element_bytes(spec.precision);
+    checked_multiply(diagonal_extent(spec, spec.batch), bytes, "size of D in bytes");
+    checked_multiply(coupling_extent(spec, spec.batch), bytes, "size of E in bytes");
+    checked_multiply(rhs_extent(spec, spec.batch, spec.rhs), bytes, "size of B in bytes");
+}
+
+Strides diagonal_strides(const Spec& spec) { return block_strides(spec, spec.d, spec.horizon, "size of D"); }
+
+Strides coupling_strides(const Spec& spec) {
+    auto strides = block_strides(spec, spec.e, spec.horizon - 1, "size of E");
+    if (spec.coupling == Coupling::upper) std::swap(strides.row, strides.column);
+    return strides;
+}
+
+Strides rhs_strides(const Spec& spec, std::int64_t columns) {
+    const auto rows = checked_multiply(spec.horizon, spec.block, "rows of B");
+    const auto member = checked_multiply(rows, columns, "size of B");
+    if (spec.rhs_layout == RhsLayout::stacked) return {1, rows, spec.block, member};
+    return {columns, 1, checked_multiply(spec.block, columns, "size of B"), member};
+}
+
+std::int64_t diagonal_extent(const Spec& spec, std::int64_t members) {
+    return blocks_extent(spec, diagonal_strides(spec), spec.horizon, members, "size of D");
+}
+
+std::int64_t coupling_extent(const Spec& spec, std::int64_t members) {
+    return blocks_extent(spec, coupling_strides(spec), spec.horizon - 1, members, "size of E");
+}
+
+std::int64_t rhs_extent(const Spec& spec, std::int64_t members, std::int64_t columns) {
+    return checked_multiply(rhs_strides(spec, columns).member, members, "size of B");
+}
+
+}  // namespace trifold

@@ -1,0 +1,97 @@
+#include "generator/tridiagonal/variant.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <trifold/error.hpp>
+
+namespace trifold {
+namespace {
+
+std::vector<Phase> phases_of(Operation operation, bool rides) {
+    switch (operation) {
+        case Operation::factor:
+            return {Phase::factor, Phase::finish_factor};
+        case Operation::forward:
+            return {Phase::forward, Phase::finish_forward};
+        case Operation::backward:
+            return {Phase::backward};
+        case Operation::solve:
+            return {Phase::forward, Phase::finish_forward, Phase::backward};
+        case Operation::factor_forward:
+            if (!rides) return {Phase::factor, Phase::finish_factor, Phase::forward, Phase::finish_forward};
+            return {Phase::factor_forward, Phase::finish_factor, Phase::finish_forward};
+        case Operation::factor_solve:
+            if (!rides) return {Phase::factor, Phase::finish_factor, Phase::forward, Phase::finish_forward, Phase::backward};
+            return {Phase::factor_forward, Phase::finish_factor, Phase::finish_forward, Phase::backward};
+        case Operation::inverse:
+            return {Phase::inverse};
+    }
+    return {};
+}
+
+}  // namespace
+
+Problem problem_of(const Design& design) { return {design.spec, design.target, design.schedule, design.workers}; }
+
+std::span<const Variant* const> variants_of(Backend backend) {
+    static const Variant* const on_cpu[] = {&cpu::lanes_variant, &cpu::tile_variant};
+    static const Variant* const on_gpu[] = {&gpu::dataflow_variant, &gpu::fused_variant, &gpu::team_variant, &gpu::tiles_variant,
+                                            &gpu::tiled_variant};
+    if (backend == Backend::cpu) return on_cpu;
+    return on_gpu;
+}
+
+const Variant& variant_named(const Target& target, std::string_view name) {
+    std::string known = "auto";
+    for (const auto* variant : variants_of(target.backend)) {
+        if (variant->name == name) return *variant;
+        known += fmt::format(", {}", variant->name);
+    }
+    throw SpecError(fmt::format("unknown variant '{}' for {}; give one of {}", name, to_string(target), known));
+}
+
+const Variant& variant_of(const Design& design) { return variant_named(design.target, design.variant); }
+
+std::string refusal(const Variant& variant, const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto& can = variant.abilities;
+    if (can.largest_block > 0 && spec.block > can.largest_block)
+        return fmt::format("variant '{}' is for blocks up to {}, not for n = {}; give auto", variant.name, can.largest_block, spec.block);
+    if (!can.any_schedule && schedule.levels != multi_stage(schedule.horizon).levels)
+        return fmt::format("variant '{}' is for the schedule multi-stage, not for {}; give auto", variant.name, schedule.name);
+    if (!can.inverse && spec.operations.contains(Operation::inverse))
+        return fmt::format("variant '{}' has no selected inverse; give auto", variant.name);
+    return variant.refuses(problem);
+}
+
+Quantities quantities_of(const Problem& problem) {
+    const auto& [spec, target, schedule, workers] = problem;
+    const auto number = [](auto value) { return static_cast<double>(value); };
+    const bool is_chain = schedule.levels.size() == 1 && schedule.levels == sequential(schedule.horizon).levels;
+    return {{"block", number(spec.block)},
+            {"horizon", number(spec.horizon)},
+            {"batch", number(spec.batch)},
+            {"rhs", number(spec.rhs)},
+            {"fronts", number(spec.horizon) * number(spec.batch)},
+            {"bytes", number(element_bytes(spec.precision))},
+            {"schedule", std::string(is_chain ? "chain" : "levels")},
+            {"inverse", number(spec.operations.contains(Operation::inverse))}};
+}
+
+Quantities operator+(Quantities all, const Quantities& more) {
+    for (const auto& [name, value] : more) all.insert_or_assign(name, value);
+    return all;
+}
+
+std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abilities& abilities, bool rides) {
+    std::map<Operation, std::vector<Phase>> result;
+    for (const auto operation : spec.operations) {
+        auto& list = result[operation] = phases_of(operation, abilities.rides && rides);
+        if (!abilities.finishes)
+            std::erase_if(list, [](Phase phase) { return phase == Phase::finish_factor || phase == Phase::finish_forward; });
+    }
+    return result;
+}
+
+}  // namespace trifold

@@ -1,0 +1,79 @@
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/program/device.hpp"
+#include "generator/tridiagonal/design.hpp"
+#include "generator/tridiagonal/emit.hpp"
+#include "generator/tridiagonal/memory.hpp"
+
+namespace trifold {
+
+/// What a variant is asked about: systems in f32 or f64, with their order of elimination.
+struct Problem {
+    Spec spec;
+    Target target;
+    Schedule schedule;
+    std::int64_t workers = 1;
+};
+Problem problem_of(const Design& design);
+
+/// What a variant can do at all, whatever the sizes. Refusals and the phases of operations follow from it.
+struct Abilities {
+    bool any_schedule = true;        ///< else multi-stage alone
+    bool inverse = true;             ///< it has a kernel for the selected inverse
+    bool rides = true;               ///< a kernel factors with the forward sweep; otherwise one follows the other
+    bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
+    std::int64_t largest_block = 0;  ///< 0: any
+};
+
+/// One way to write the kernels: a file of generator/tridiagonal/cpu or gpu, whose functions these are.
+struct Variant {
+    std::string_view name;
+    Abilities abilities;
+    /// Why it cannot take what its abilities allow, such as for want of shared memory; empty: it can.
+    std::string (*refuses)(const Problem&);
+    /// Modelled seconds of one factorization of the whole batch.
+    double (*seconds)(const Problem&);
+    /// What rows of generator/devices may ask beside quantities_of.
+    Quantities (*quantities)(const Problem&);
+    Lowered (*lower)(const Problem&);
+    /// The workspace, its own buffers among those that all have.
+    MemoryPlan (*memory)(const Design&);
+    /// An operation as launches.
+    std::vector<Step> (*steps)(const Design&, Operation);
+    /// What its templates are told, beside constants_of.
+    std::vector<Constant> (*constants)(const Design&);
+    /// The templates with its kernels; they name the others that they need.
+    std::vector<std::string> (*templates)(const Design&);
+    /// Of the compiler, beside those that all units of the backend have.
+    std::span<const char* const> options = {};
+};
+
+/// In the order that messages list them.
+std::span<const Variant* const> variants_of(Backend backend);
+/// Throws SpecError when there is none of that name.
+const Variant& variant_named(const Target& target, std::string_view name);
+const Variant& variant_of(const Design& design);
+
+/// Why a variant cannot take a problem: by its abilities, or by what it says itself. Empty: it can.
+std::string refusal(const Variant& variant, const Problem& problem);
+
+/// block, horizon, batch, rhs, fronts (horizon times batch), bytes (of an element), schedule ("chain" or "levels"), inverse (it is asked
+/// for).
+Quantities quantities_of(const Problem& problem);
+Quantities operator+(Quantities all, const Quantities& more);
+
+/// What each operation of the Spec is made of, by what the variant can do, and whether a forward sweep rides with the factorization here.
+std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abilities& abilities, bool rides = true);
+
+namespace cpu {
+extern const Variant lanes_variant, tile_variant;
+}
+namespace gpu {
+extern const Variant dataflow_variant, fused_variant, team_variant, tiled_variant, tiles_variant;
+}
+
+}  // namespace trifold

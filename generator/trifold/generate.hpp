@@ -1,0 +1,45 @@
+#pragma once
+#include <string>
+#include <trifold/program.hpp>
+#include <trifold/schedule.hpp>
+#include <trifold/spec.hpp>
+#include <trifold/target.hpp>
+
+/// Block tridiagonal systems: from a Spec to a Program.
+namespace [[gnu::visibility("default")]] trifold {
+
+/// Choices that change speed but not the problem. Part of the Program's identity: pinned tuning pins the bits.
+struct Tuning {
+    std::string schedule = "auto";  ///< see parse_schedule
+    std::string variant = "auto";   ///< of the kernels; each backend lists its own
+    int workers = 1;                ///< CPU threads a call may use, at most max_workers
+    /// How long the CPU's idle threads stay awake after a call, in microseconds: no choice of code, and of no bit. A call that finds them
+    /// asleep waits 50 to 100 us longer or does their work itself; while they are awake they keep their cores busy. 0 is for loops that
+    /// leave the processor to others between calls. standard_spin: TRIFOLD_SPIN, or 1000.
+    int spin_microseconds = standard_spin;
+    static constexpr int standard_spin = -1;
+    bool operator==(const Tuning&) const = default;
+};
+
+/// A Spec with everything that was left open decided: the order of elimination and the kernels.
+struct Choice {
+    Spec spec;
+    Target target;
+    Tuning tuning;  ///< as given
+    Schedule schedule;
+    std::string variant;
+    std::string reason;  ///< what chose the schedule and the variant: who pinned them, or which row or model
+};
+
+/// Decides what the tuning leaves to `auto`. The target must be resolved. Throws SpecError.
+Choice choose(const Spec& spec, const Target& target, const Tuning& tuning = {});
+
+/// How kernels are put into units. apart: each kernel that takes long to compile has a unit of its own, so that all compile at the same
+/// time. together: one unit, for those who want one file.
+enum class Packing { apart, together };
+
+/// The whole generator. Pure: same input, same bytes. Throws SpecError.
+Program generate(const Choice& choice, Packing packing = Packing::apart);
+Program generate(const Spec& spec, const Target& target, const Tuning& tuning = {}, Packing packing = Packing::apart);
+
+}  // namespace trifold

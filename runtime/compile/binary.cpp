@@ -1,0 +1,188 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <future>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <trifold/binary.hpp>
+#include <trifold/error.hpp>
+
+#include "generator/program/sha256.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/base/switches.hpp"
+#include "runtime/compile/cache.hpp"
+#include "runtime/compile/compiler.hpp"
+#include "runtime/compile/dump.hpp"
+#include "runtime/compile/elf.hpp"
+#include "runtime/compile/entry.hpp"
+#include "runtime/compile/external.hpp"
+#include "runtime/compile/resources.hpp"
+#include "runtime/compile/template_lines.hpp"
+
+namespace trifold {
+namespace {
+
+constexpr int key_version = 2;  // raise when the same text must be compiled anew, as when a compiler's fixed options change
+constexpr std::chrono::seconds lock_patience(20);
+
+void add_part(std::string& text, std::string_view part) { text += fmt::format("{}:{}", part.size(), part); }
+
+/// An entry of another compiler than the one installed here is stale; where none is installed, or none may run, it serves.
+bool stale(const Binary& binary, const Target& target) {
+    if (disabled("jit")) return false;
+    const auto expected = expect_compiler(target);
+    if (expected == nullptr || expected->identity() == binary.compiler) return false;
+    try {
+        return find_compiler(target)->identity() != binary.compiler;
+    } catch (const DeviceError&) {
+        return false;
+    }
+}
+
+std::optional<Binary> look_up(const Cache& cache, const std::string& key, const Target& target) {
+    if (dumped("ptx")) return std::nullopt;  // PTX is not kept
+    for (const auto* tier : std::initializer_list<const Cache*>{&cache, nullptr}) {
+        auto found = tier != nullptr ? tier->find(key) : Cache::shipped().find(key);
+        if (!found) continue;
+        if (!stale(*found, target)) return found;
+        log(LogLevel::info,
+            fmt::format("the cached {} was made by {}, which is not the compiler installed here", key.substr(0, 8), found->compiler));
+    }
+    return std::nullopt;
+}
+
+[[noreturn]] void report_failure(const CompileError& error, const Compiler& compiler, const Unit& unit) {
+    const auto kept = keep_failed_source(unit);
+    const auto log = with_template_lines(error.log, unit.source);
+    throw CompileError(fmt::format("{} could not compile {}: {}\n  options: {}\n  source: {}\n{}", compiler.identity(), unit.id,
+                                   error.what(), fmt::join(unit.options, " "), kept, log),
+                       log);
+}
+
+/// The kernels' resources, every one of which must be there.
+std::vector<KernelResources> validated_kernels(const Unit& unit, const Compiled& compiled) {
+    auto kernels = resources_of(unit, compiled);
+    for (const auto& kernel : kernels)
+        if (kernel.code_bytes < 0) throw CompileError(fmt::format("the compiled unit has no kernel '{}'", kernel.kernel), compiled.log);
+    return kernels;
+}
+
+Binary compile(const Unit& unit, const std::string& key) {
+    const auto compiler = find_compiler(unit.target);
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        auto compiled = compiler->compile(unit.source, unit.options);
+        Binary binary{.compiler = compiler->identity(), .kernels = validated_kernels(unit, compiled), .key = key};
+        dump_text("ptx", unit, ".ptx", compiled.ptx);
+        binary.log = std::move(compiled.log);
+        binary.image = std::move(compiled.bytes);
+        binary.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        log(LogLevel::info, fmt::format("{} compiled {} in {:.0f} ms", binary.compiler, unit.id, binary.compile_seconds * 1e3));
+        return binary;
+    } catch (const CompileError& error) {
+        report_failure(error, *compiler, unit);
+    } catch (const std::system_error& error) {  // no room for the files on the way
+        report_failure(CompileError(error.what(), {}), *compiler, unit);
+    }
+}
+
+Binary load_or_compile(const Unit& unit, const std::string& key) {
+    const auto& target = unit.target;
+    const auto cache = Cache::from_environment();
+    if (auto found = look_up(cache, key, target)) return std::move(*found);
+    if (disabled("jit"))
+        throw CacheError(fmt::format(
+            "the compiled kernels of {} ({}) are missing and TRIFOLD_DISABLE=jit forbids compiling them; looked for key {} in {} and {}",
+            unit.id, to_string(unit.target), key,
+            cache.path().empty() ? "no cache directory (" + cache.problem() + ")" : cache.path().string(),
+            Cache::shipped().path().empty() ? "no TRIFOLD_BINARIES" : Cache::shipped().path().string()));
+    const auto lock = cache.lock(key, lock_patience);
+    if (lock) {
+        if (auto found = look_up(cache, key, target)) return std::move(*found);  // somebody compiled it while this one waited
+    }
+    auto binary = compile(unit, key);
+    cache.publish(binary, unit);
+    return binary;
+}
+
+/// What this process has obtained, and what is being obtained right now by some thread.
+class Memory {
+  public:
+    template <class Make>
+    Binary obtain(const std::string& key, Make make) {
+        std::promise<Binary> promise;
+        std::shared_future<Binary> future;
+        if (!claim(key, promise, future)) {
+            auto binary = future.get();
+            binary.cache_hit = true;
+            binary.compile_seconds = 0;
+            return binary;
+        }
+        try {
+            promise.set_value(make());
+        } catch (...) {
+            promise.set_exception(std::current_exception());
+            forget(key);  // a failure is not remembered
+        }
+        return future.get();
+    }
+
+  private:
+    bool claim(const std::string& key, std::promise<Binary>& promise, std::shared_future<Binary>& future) {
+        const std::scoped_lock lock(mutex_);
+        if (const auto found = known_.find(key); found != known_.end()) {
+            future = found->second;
+            return false;
+        }
+        if (known_.size() >= capacity) known_.erase(known_.begin());
+        future = promise.get_future().share();
+        known_.emplace(key, future);
+        return true;
+    }
+    void forget(const std::string& key) {
+        const std::scoped_lock lock(mutex_);
+        known_.erase(key);
+    }
+    static constexpr std::size_t capacity = 256;  // sweeps over thousands of variants should not keep them all
+    std::mutex mutex_;
+    std::map<std::string, std::shared_future<Binary>> known_;
+};
+
+Memory& memory() {
+    static Memory instance;
+    return instance;
+}
+
+Binary obtain_as_given(const Unit& unit) {
+    const auto key = cache_key(unit);
+    auto binary =
+        disabled("cache") || dumped("ptx") ? load_or_compile(unit, key) : memory().obtain(key, [&] { return load_or_compile(unit, key); });
+    dump(unit, binary);
+    return binary;
+}
+
+}  // namespace
+
+std::string cache_key(const Unit& unit) {
+    std::string text;
+    add_part(text, std::to_string(key_version));
+    add_part(text, unit.source);
+    add_part(text, to_string(unit.target));
+    add_part(text, fmt::format("{}", fmt::join(unit.options, "\n")));
+    const auto backend = unit.target.backend;
+    add_part(text, backend == Backend::cpu ? host_triple() : backend == Backend::cuda ? "nvptx64-nvidia-cuda" : "amdgcn-amd-amdhsa");
+    return sha256(text);
+}
+
+Binary obtain(const Unit& unit) {
+    check_switches();
+    auto external = external_source(unit);
+    if (external.empty()) return obtain_as_given(unit);
+    auto replaced = unit;
+    replaced.source = std::move(external);
+    return obtain_as_given(replaced);
+}
+
+}  // namespace trifold

@@ -1,0 +1,320 @@
+#include "runtime/compile/cache.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "runtime/base/log.hpp"
+#include "runtime/base/switches.hpp"
+#include "runtime/compile/entry.hpp"
+
+namespace trifold {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t default_limit = std::int64_t{1} << 30;
+constexpr auto stage_directory = "stage", quarantine_directory = "bad", lock_directory = "lock";
+constexpr auto abandoned_after = std::chrono::hours(1);  // a stage directory this old belonged to a killed process
+
+std::int64_t limit_from_environment() {
+    const auto text = switch_value("TRIFOLD_CACHE_SIZE");
+    if (text.empty()) return default_limit;
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const std::string_view unit = end;
+    const double scale = unit.empty() ? 1 : unit == "K" ? 0x1p10 : unit == "M" ? 0x1p20 : unit == "G" ? 0x1p30 : 0;
+    if (end != text.c_str() && number >= 0 && scale > 0 && number * scale < 0x1p62) return static_cast<std::int64_t>(number * scale);
+    log_once(LogLevel::warning, fmt::format("TRIFOLD_CACHE_SIZE='{}' is not a size such as 500M; using 1G", text));
+    return default_limit;
+}
+
+/// Creates the directory and its missing parents for this user alone.
+void make_directories(const fs::path& path) {
+    if (path.empty() || fs::exists(path)) return;
+    make_directories(path.parent_path());
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+        throw fs::filesystem_error("mkdir", path, std::error_code(errno, std::generic_category()));
+}
+
+bool is_key(const std::string& name) { return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos; }
+
+std::int64_t bytes_below(const fs::path& directory) {
+    std::int64_t sum = 0;
+    std::error_code ignored;
+    for (fs::recursive_directory_iterator item(directory, ignored), end; item != end; item.increment(ignored)) {
+        if (ignored) break;
+        std::error_code vanished;
+        const auto size = item->is_regular_file(vanished) ? item->file_size(vanished) : 0;
+        if (!vanished) sum += static_cast<std::int64_t>(size);
+    }
+    return sum;
+}
+
+std::vector<fs::path> children(const fs::path& directory) {
+    std::vector<fs::path> result;
+    std::error_code ignored;
+    for (fs::directory_iterator item(directory, ignored), end; item != end && !ignored; item.increment(ignored))
+        result.push_back(item->path());
+    return result;
+}
+
+std::vector<fs::path> entry_directories(const fs::path& root) {
+    std::vector<fs::path> result;
+    for (const auto& shelf : children(root)) {
+        if (shelf.filename().string().size() != 2) continue;
+        for (auto& entry : children(shelf)) {
+            if (is_key(entry.filename())) result.push_back(std::move(entry));
+        }
+    }
+    return result;
+}
+
+std::chrono::system_clock::time_point modified(const fs::path& path) {
+    struct stat about{};
+    if (::stat(path.c_str(), &about) != 0) return {};
+    const auto since = std::chrono::seconds(about.st_mtim.tv_sec) + std::chrono::nanoseconds(about.st_mtim.tv_nsec);
+    return std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(since));
+}
+
+Descriptor open_directory(const fs::path& path) {
+    return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+bool still_there(const Descriptor& directory, const fs::path& path) {
+    struct stat held{}, named{};
+    return ::fstat(directory.get(), &held) == 0 && ::lstat(path.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
+}
+
+/// Out of everybody's way first, so that no reader meets half an entry. Returns the bytes freed.
+std::int64_t discard(const fs::path& path, const fs::path& root) {
+    const auto bytes = bytes_below(path);
+    std::error_code error;
+    fs::create_directory(root / stage_directory, error);
+    try {
+        const PrivateDirectory grave(root / stage_directory);
+        fs::rename(path, grave.path() / "entry", error);
+    } catch (const std::system_error& failure) {
+        error = failure.code();
+    }
+    return error ? 0 : bytes;
+}
+
+}  // namespace
+
+Cache::Cache(fs::path root, std::int64_t limit_bytes) : root_(std::move(root)), limit_(limit_bytes) {
+    try {
+        make_directories(root_);
+    } catch (const fs::filesystem_error& error) {
+        problem_ = fmt::format("cannot make the cache directory {}: {}", root_.string(), error.code().message());
+    }
+    accept(false);
+}
+
+Cache Cache::from_environment() {
+    if (disabled("cache")) {
+        Cache none;
+        none.problem_ = "TRIFOLD_DISABLE=cache";
+        return none;
+    }
+    constexpr const char* variables[] = {"TRIFOLD_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
+    for (const std::string name : variables) {
+        const fs::path value = switch_value(name.c_str());
+        // The XDG rules ignore relative paths; ours may be one.
+        if (value.empty() || (name != "TRIFOLD_CACHE_DIR" && value.is_relative())) continue;
+        Cache cache(name == "TRIFOLD_CACHE_DIR" ? fs::absolute(value)
+                    : name == "HOME"            ? value / ".cache" / "trifold"
+                                                : value / "trifold",
+                    limit_from_environment());
+        cache.named_by_ = name;
+        if (!cache.problem_.empty()) log_once(LogLevel::warning, cache.problem_ + "; compiled kernels are kept in memory only");
+        return cache;
+    }
+    Cache none;
+    none.problem_ = "none of TRIFOLD_CACHE_DIR, XDG_CACHE_HOME and HOME is set";
+    log_once(LogLevel::info, none.problem_ + "; compiled kernels are kept in memory only");
+    return none;
+}
+
+Cache Cache::shipped() {
+    Cache cache;
+    cache.root_ = switch_value("TRIFOLD_BINARIES");
+    cache.read_only_ = true;
+    if (cache.root_.empty()) return cache;
+    cache.named_by_ = "TRIFOLD_BINARIES";
+    if (!cache.accept(true)) log_once(LogLevel::warning, cache.problem_ + "; the shipped binaries are not used");
+    return cache;
+}
+
+bool Cache::accept(bool is_shipped) {
+    struct stat about{};
+    if (problem_.empty() && (::stat(root_.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)))
+        problem_ = fmt::format("{} is not a directory", root_.string());
+    if (problem_.empty() && about.st_uid != ::geteuid() && !(is_shipped && about.st_uid == 0))
+        problem_ = fmt::format("{} belongs to another user (id {}), who could make this one run any code; name another directory",
+                               root_.string(), about.st_uid);
+    if (problem_.empty() && (about.st_mode & 022) != 0)
+        problem_ = fmt::format("others may write to {} (mode {:o}), and so make this user run any code; chmod go-w it", root_.string(),
+                               about.st_mode & 07777);
+    if (!problem_.empty()) root_.clear();
+    return problem_.empty();
+}
+
+bool Cache::writable() const { return !root_.empty() && !read_only_ && ::access(root_.c_str(), W_OK | X_OK) == 0; }
+
+std::optional<Binary> Cache::find(const std::string& key) const {
+    if (root_.empty()) return std::nullopt;
+    const auto directory = open_directory(place(key));
+    if (!directory) {
+        if (errno != ENOENT)
+            log_once(LogLevel::warning, fmt::format("cannot read the cache entry {}: {}", place(key).string(), std::strerror(errno)));
+        return std::nullopt;
+    }
+    auto content = read_entry(directory, key);
+    if (content.problem.empty()) {
+        if (!read_only_) ::futimens(directory.get(), nullptr);  // the access stamp; no loss where it cannot be set
+        return std::move(content.binary);
+    }
+    if (!content.absent) quarantine(key, directory, content.problem);
+    return std::nullopt;
+}
+
+void Cache::quarantine(const std::string& key, const Descriptor& directory, const std::string& problem) const {
+    const auto path = place(key);
+    if (!still_there(directory, path)) return;  // replaced or evicted meanwhile: not bad, just gone
+    log_once(LogLevel::warning, fmt::format("the cache entry {} is not used: {}", path.string(), problem));
+    if (read_only_) return;
+    std::error_code error;
+    fs::create_directory(root_ / quarantine_directory, error);
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        fs::rename(path, root_ / quarantine_directory / fmt::format("{}-{}", key, attempt), error);
+        if (error != std::errc::directory_not_empty && error != std::errc::file_exists) return;
+    }
+    discard(path, root_);
+}
+
+void Cache::publish(const Binary& binary, const Unit& unit) const try {
+    if (root_.empty() || read_only_) return;
+    const auto target = place(binary.key);
+    fs::create_directory(root_ / stage_directory);
+    PrivateDirectory stage(root_ / stage_directory);
+    write_entry(stage.path(), binary, unit);
+    const auto bytes = bytes_below(stage.path());
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        fs::create_directory(target.parent_path());
+        std::error_code error;
+        fs::rename(stage.path(), target, error);
+        if (!error) {
+            stage.keep();
+            bound(bytes);
+            return;
+        }
+        const auto rival = read_entry_meta(open_directory(target), binary.key);
+        if (rival.problem.empty() && rival.meta.compiler == binary.compiler) return;  // lost the race: as good as ours
+        discard(target, root_);
+    }
+} catch (const std::exception& error) {
+    log_once(LogLevel::warning,
+             fmt::format("cannot write to the cache {}: {}; compiled kernels are kept in memory only", root_.string(), error.what()));
+}
+
+Descriptor Cache::lock(const std::string& key, std::chrono::milliseconds patience) const {
+    if (!writable()) return Descriptor();
+    std::error_code ignored;
+    fs::create_directory(root_ / lock_directory, ignored);
+    auto file = open_to_write(root_ / lock_directory / key, O_RDWR | O_NOFOLLOW);
+    const auto give_up = std::chrono::steady_clock::now() + patience;
+    // A blocking flock could wait for a stopped process for ever; the system releases the locks of a dead one.
+    while (file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() > give_up) return Descriptor();
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    }
+    return file;
+}
+
+std::vector<CacheEntry> Cache::list() const {
+    std::vector<CacheEntry> result;
+    for (const auto& path : entry_directories(root_)) {
+        auto content = read_entry_meta(open_directory(path), path.filename());
+        auto& meta = content.meta;
+        result.push_back({path.filename(), meta.name, meta.target, meta.compiler, bytes_below(path), modified(path), content.problem});
+    }
+    std::ranges::sort(result, std::greater(), &CacheEntry::used);
+    return result;
+}
+
+std::vector<CacheEntry> Cache::verify() const {
+    std::vector<CacheEntry> bad;
+    for (auto& entry : list()) {
+        const auto directory = open_directory(place(entry.key));
+        auto content = read_entry(directory, entry.key);
+        if (content.problem.empty() || content.absent) continue;
+        entry.problem = content.problem;
+        quarantine(entry.key, directory, content.problem);
+        bad.push_back(std::move(entry));
+    }
+    return bad;
+}
+
+std::int64_t Cache::size() const {
+    if (root_.empty()) return 0;
+    auto sum = bytes_below(root_ / quarantine_directory) + bytes_below(root_ / stage_directory);
+    for (const auto& path : entry_directories(root_)) sum += bytes_below(path);
+    return sum;
+}
+
+std::int64_t Cache::prune(std::int64_t limit_bytes) const {
+    if (root_.empty() || read_only_) return 0;
+    std::int64_t freed = 0;
+    for (const auto& path : children(root_ / stage_directory)) {
+        if (modified(path) + abandoned_after < std::chrono::system_clock::now()) freed += discard(path, root_);
+    }
+    auto total = size();
+    const auto remove = [&](const fs::path& path) {
+        if (total <= limit_bytes) return;
+        const auto bytes = discard(path, root_);
+        total -= bytes;
+        freed += bytes;
+    };
+    for (const auto& path : children(root_ / quarantine_directory)) remove(path);
+    auto entries = list();
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) remove(place(entry->key));
+    return freed;
+}
+
+std::int64_t Cache::clear() const {
+    if (root_.empty() || read_only_) return 0;
+    const auto before = size();
+    for (const auto& path : entry_directories(root_)) discard(path, root_);
+    std::error_code ignored;
+    for (const auto* name : {quarantine_directory, stage_directory, lock_directory}) fs::remove_all(root_ / name, ignored);
+    for (const auto& shelf : children(root_)) {
+        if (shelf.filename().string().size() == 2) fs::remove(shelf, ignored);  // only when empty
+    }
+    return before - size();
+}
+
+void Cache::bound(std::int64_t added) const {
+    if (limit_ == unlimited) return;
+    // One scan a process; what others add meanwhile is seen by their own scans.
+    static std::mutex mutex;
+    static std::map<fs::path, std::int64_t> totals;
+    const std::scoped_lock guard(mutex);
+    const auto [total, first] = totals.try_emplace(root_, 0);
+    total->second = first ? size() : total->second + added;
+    if (total->second <= limit_) return;
+    prune(limit_ - limit_ / 10);
+    total->second = size();
+}
+
+}  // namespace trifold

@@ -1,0 +1,76 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <trifold/binary.hpp>
+#include <vector>
+
+#include "runtime/base/files.hpp"
+
+namespace trifold {
+
+/// One published binary, for people.
+struct CacheEntry {
+    std::string key;
+    std::string name;      ///< such as btd_n32_f64_x8664v4_1a2b3c4d
+    std::string target;    ///< such as cpu:x86-64-v4
+    std::string compiler;  ///< name and exact version
+    std::int64_t bytes = 0;
+    std::chrono::system_clock::time_point used;
+    std::string problem;  ///< why it would be treated as a miss; empty: sound
+};
+
+/// Binaries on disk, addressed by the content they were made from. One directory an entry:
+/// ab/<key>/{kernel.c|kernel.cu, kernel.so|kernel.cubin, log.txt, meta.json}. Lookups and publications never throw: what goes
+/// wrong is a miss, reported once. Safe between threads and processes.
+class Cache {
+  public:
+    /// The place that the environment names (docs/users/switches.md). Without a usable one nothing is kept.
+    static Cache from_environment();
+    /// The read-only second tier, TRIFOLD_BINARIES; an entry found there is never moved or touched.
+    static Cache shipped();
+    /// Makes the directory (mode 0700) when there is none. An existing one is used only if this user owns it and nobody else may
+    /// write to it. With another directory than the environment's this is how binaries are shipped: Cache(out).publish(...).
+    explicit Cache(std::filesystem::path root, std::int64_t limit_bytes = unlimited);
+    static constexpr std::int64_t unlimited = INT64_MAX;
+
+    /// Empty when there is no usable place; `problem` then says why.
+    const std::filesystem::path& path() const { return root_; }
+    const std::string& problem() const { return problem_; }
+    const std::string& named_by() const { return named_by_; }  ///< the environment variable, if one named it
+    std::int64_t limit() const { return limit_; }
+    bool writable() const;
+
+    std::optional<Binary> find(const std::string& key) const;
+    /// A lost race leaves what is there, unless another compiler made that.
+    void publish(const Binary& binary, const Unit& unit) const;
+    /// Held until destroyed by the one who compiles `key`. Only saves duplicate work: it may come back empty-handed, and gives
+    /// up waiting after `patience`.
+    Descriptor lock(const std::string& key, std::chrono::milliseconds patience) const;
+
+    std::vector<CacheEntry> list() const;    ///< most recently used first; looks at meta.json only
+    std::int64_t size() const;               ///< bytes of everything the cache made, quarantine included
+    std::vector<CacheEntry> verify() const;  ///< reads every byte; returns the bad entries, which go to quarantine
+    /// Removes quarantine, then the least recently used, until at most that many bytes are left; returns bytes freed.
+    std::int64_t prune(std::int64_t limit_bytes) const;
+    std::int64_t clear() const;  ///< removes everything the cache made, and nothing else; returns bytes freed
+
+  private:
+    Cache() = default;
+    std::filesystem::path place(const std::string& key) const { return root_ / key.substr(0, 2) / key; }
+    bool accept(bool shipped);
+    void quarantine(const std::string& key, const Descriptor& directory, const std::string& problem) const;
+    void bound(std::int64_t added) const;
+
+    std::filesystem::path root_;
+    std::int64_t limit_ = unlimited;
+    bool read_only_ = false;
+    std::string problem_, named_by_;
+};
+
+/// What `unit` is stored under, in every process and on every machine.
+std::string cache_key(const Unit& unit);
+
+}  // namespace trifold

@@ -1,0 +1,79 @@
+#include "runtime/compile/compiler.hpp"
+
+#include <fmt/format.h>
+
+#include <future>
+#include <map>
+#include <mutex>
+#include <trifold/error.hpp>
+
+#include "runtime/base/log.hpp"
+#include "runtime/base/switches.hpp"
+
+namespace trifold {
+namespace {
+
+struct Found {
+    std::shared_ptr<const Compiler> compiler;
+    ToolReport report;
+};
+
+/// Looks once in a process for each setting of the variable that names the compiler.
+template <class Find>
+Found remember(const char* variable, Find find) {
+    static std::mutex mutex;
+    static std::map<std::string, Found> known;
+    const std::scoped_lock lock(mutex);
+    const auto [entry, first] = known.try_emplace(std::string(variable) + "=" + switch_value(variable));
+    if (first) entry->second.compiler = find(entry->second.report);
+    return entry->second;
+}
+
+Found clang() {
+    if (disabled("clang")) return {{}, {.advice = "TRIFOLD_DISABLE=clang forbids Clang in process"}};
+    return remember("TRIFOLD_CLANG", find_clang);
+}
+
+Found hiprtc() {
+    if (disabled("hiprtc")) return {{}, {.advice = "TRIFOLD_DISABLE=hiprtc forbids hiprtc"}};
+    return remember("TRIFOLD_HIPRTC", find_hiprtc);
+}
+
+Found clang_for_cpu() { return switch_value("TRIFOLD_CC").empty() ? clang() : Found{}; }
+
+std::shared_ptr<const Compiler> find_hip_compiler(const Target& target) {
+    const auto rtc = hiprtc(), in_process = clang();
+    if (rtc.compiler && rtc.compiler->compiles(target)) return rtc.compiler;
+    if (in_process.compiler && in_process.compiler->usable()) return in_process.compiler;
+    const auto found =
+        rtc.compiler ? fmt::format("{} does not know {}", rtc.compiler->identity(), target.arch) : "no usable hiprtc: " + rtc.report.advice;
+    throw DeviceError(
+        fmt::format("cannot compile for {}: {}; no Clang in process: {}", to_string(target), found, in_process.report.advice));
+}
+
+}  // namespace
+
+std::shared_ptr<const Compiler> expect_compiler(const Target& target) {
+    if (target.backend == Backend::cuda) return remember("TRIFOLD_NVRTC", find_nvrtc).compiler;
+    if (target.backend == Backend::hip) {
+        const auto rtc = hiprtc();
+        return rtc.compiler && rtc.compiler->compiles(target) ? rtc.compiler : clang().compiler;
+    }
+    if (const auto found = clang_for_cpu(); found.compiler) return found.compiler;
+    return remember("TRIFOLD_CC", find_cc).compiler;
+}
+
+std::shared_ptr<const Compiler> find_compiler(const Target& target) {
+    if (target.backend == Backend::cuda) {
+        const auto nvrtc = remember("TRIFOLD_NVRTC", find_nvrtc);
+        if (!nvrtc.compiler) throw DeviceError("cannot compile for CUDA: no usable NVRTC; " + nvrtc.report.advice);
+        return nvrtc.compiler;
+    }
+    if (target.backend == Backend::hip) return find_hip_compiler(target);
+    if (const auto found = clang_for_cpu(); found.compiler && found.compiler->usable()) return found.compiler;
+    const auto cc = remember("TRIFOLD_CC", find_cc);
+    if (!cc.compiler) throw DeviceError("cannot compile for the CPU: no usable C compiler; " + cc.report.advice);
+    return cc.compiler;
+}
+
+}  // namespace trifold

@@ -1,0 +1,44 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <trifold/program.hpp>
+#include <vector>
+
+#include "runtime/compile/environment.hpp"
+
+namespace trifold {
+
+/// What a compiler makes of a Unit.
+struct Compiled {
+    std::string bytes;  ///< an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP)
+    std::string log;
+    std::string ptx;  ///< NVRTC only
+};
+
+/// Turns one unit of C, CUDA C++ or HIP into machine code. Safe to use from many threads.
+class Compiler {
+  public:
+    virtual ~Compiler() = default;
+    /// Name and exact version, such as "clang 19.1.7". Cheap.
+    virtual const std::string& identity() const = 0;
+    /// Whether it can really compile here: loads what identity() did not need.
+    virtual bool usable() const { return true; }
+    /// Whether it knows the architecture.
+    virtual bool compiles(const Target&) const { return true; }
+    /// `options` are the Unit's. Throws CompileError (the reason, and the log), or DeviceError when it is not usable.
+    virtual Compiled compile(const std::string& source, const std::vector<std::string>& options) const = 0;
+};
+
+/// What a miss is compiled with: for a CPU, TRIFOLD_CC, else Clang in process, else the system's C compiler; for CUDA, NVRTC;
+/// for HIP, hiprtc where it knows the architecture, else Clang in process. Throws DeviceError saying what to install when there is none.
+std::shared_ptr<const Compiler> find_compiler(const Target& target);
+/// What find_compiler would most likely return, without loading anything large; null when there is none.
+std::shared_ptr<const Compiler> expect_compiler(const Target& target);
+
+/// One each; null when it is not there, and then `report` says what to do.
+std::shared_ptr<const Compiler> find_clang(ToolReport& report);
+std::shared_ptr<const Compiler> find_cc(ToolReport& report);
+std::shared_ptr<const Compiler> find_nvrtc(ToolReport& report);
+std::shared_ptr<const Compiler> find_hiprtc(ToolReport& report);
+
+}  // namespace trifold

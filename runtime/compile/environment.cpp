@@ -1,0 +1,39 @@
+#include "runtime/compile/environment.hpp"
+
+#include "runtime/compile/cache.hpp"
+#include "runtime/compile/compiler.hpp"
+
+namespace trifold {
+namespace {
+
+CacheReport probe_cache() {
+    const auto cache = Cache::from_environment();
+    CacheReport report{cache.path(), cache.named_by(), cache.writable(), cache.problem()};
+    report.shipped = Cache::shipped().path();
+    if (report.path.empty()) return report;
+    report.entries = static_cast<std::int64_t>(cache.list().size());
+    report.bytes = cache.size();
+    report.limit_bytes = cache.limit();
+    if (!report.writable) report.problem = "this user may not write to it";
+    return report;
+}
+
+}  // namespace
+
+Environment probe_environment() {
+    Environment environment;
+    for (const auto find : {find_clang, find_cc, find_nvrtc, find_hiprtc}) {
+        ToolReport report;
+        if (const auto compiler = find(report); compiler && compiler->usable()) {
+            report.found = true;
+            report.advice.clear();
+        } else {
+            report.found = false;
+        }
+        environment.tools.push_back(std::move(report));
+    }
+    environment.cache = probe_cache();
+    return environment;
+}
+
+}  // namespace trifold

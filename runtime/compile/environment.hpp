@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trifold {
+
+/// A compiler or library that was looked for.
+struct ToolReport {
+    std::string name;     ///< such as "clang (in process)", "cc", "nvrtc"
+    std::string purpose;  ///< what it is needed for
+    bool found = false;
+    std::string version;  ///< exact
+    std::string path;
+    std::string advice;  ///< what to install or set when it is missing
+};
+
+struct CacheReport {
+    std::string path;  ///< empty: memory only
+    std::string from;  ///< the variable that named it, such as TRIFOLD_CACHE_DIR
+    bool writable = false;
+    std::string problem;  ///< why it is not used, or not written to
+    std::int64_t entries = 0, bytes = 0, limit_bytes = 0;
+    std::string shipped;  ///< read-only directory of shipped binaries; empty: none
+};
+
+struct Environment {
+    std::vector<ToolReport> tools;  ///< in-process Clang, system C compiler, NVRTC, hiprtc; the driver and devices are Device's to report
+    CacheReport cache;
+};
+
+/// What `trifold doctor` prints. Loads every compiler, so it takes a while; never throws for what is missing.
+Environment probe_environment();
+
+}  // namespace trifold

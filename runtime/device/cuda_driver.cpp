@@ -1,0 +1,314 @@
+#include "runtime/device/gpu_driver.hpp"
+
+#ifdef TRIFOLD_HAS_CUDA
+#include <cuda.h>  // types only: the driver is opened at run time, so that the library loads where there is none
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <trifold/error.hpp>
+
+namespace trifold::gpu {
+namespace {
+
+/// Everything used of the driver. cuda.h maps some names to versioned ones; the table follows it.
+// clang-format off: it indents every line further
+#define TRIFOLD_CUDA_FUNCTIONS(X) \
+    X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGet) X(cuDeviceGetCount) \
+    X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain) \
+    X(cuDevicePrimaryCtxRelease) X(cuCtxPushCurrent) X(cuCtxPopCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize) \
+    X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
+    X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemsetD8Async) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) \
+    X(cuPointerGetAttribute) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamGetCtx) \
+    X(cuStreamIsCapturing) X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphAddKernelNode) X(cuGraphInstantiateWithFlags) \
+    X(cuGraphExecDestroy) X(cuGraphExecKernelNodeSetParams) X(cuGraphUpload) X(cuGraphLaunch) X(cuLaunchKernel)
+// clang-format on
+
+struct Functions {
+#define TRIFOLD_DECLARE(name) decltype(&::name) name = nullptr;
+    TRIFOLD_CUDA_FUNCTIONS(TRIFOLD_DECLARE)
+#undef TRIFOLD_DECLARE
+};
+
+/// Edges with a meaning of their own, which drivers have from CUDA 12.3 on.
+#if CUDA_VERSION >= 12030
+using AddEdges = CUresult CUDAAPI(CUgraph, const CUgraphNode*, const CUgraphNode*, const CUgraphEdgeData*, std::size_t);
+#else
+using AddEdges = void();
+#endif
+
+#define TRIFOLD_STRING(text) #text
+#define TRIFOLD_EXPANDED_STRING(macro) TRIFOLD_STRING(macro)
+
+constexpr const char* advice =
+    "install the NVIDIA driver (version 525 or newer, for CUDA 12) and see that nvidia-smi lists a device, or use the CPU";
+
+/// The name of a function that the library lacks; empty when all are there.
+std::string resolve(Functions& functions, void* library) {
+    std::string missing;
+    const auto find = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+        if (function == nullptr) missing = name;
+    };
+#define TRIFOLD_RESOLVE(name) find(functions.name, TRIFOLD_EXPANDED_STRING(name));
+    TRIFOLD_CUDA_FUNCTIONS(TRIFOLD_RESOLVE)
+#undef TRIFOLD_RESOLVE
+    return missing;
+}
+
+std::string reason(const Functions& functions, CUresult result) {
+    const char *name = nullptr, *text = nullptr;
+    functions.cuGetErrorName(result, &name);
+    functions.cuGetErrorString(result, &text);
+    return fmt::format("{} ({})", name == nullptr ? "an unknown error" : name,
+                       text == nullptr ? fmt::format("code {}", static_cast<int>(result)) : text);
+}
+
+CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+CUstream stream_of(void* stream) { return static_cast<CUstream>(stream); }
+
+CUDA_KERNEL_NODE_PARAMS node_of(const Grid& grid) {
+    CUDA_KERNEL_NODE_PARAMS node{};
+    node.func = static_cast<CUfunction>(grid.function);
+    node.gridDimX = grid.x;
+    node.gridDimY = grid.y;
+    node.gridDimZ = 1;
+    node.blockDimX = grid.threads;
+    node.blockDimY = node.blockDimZ = 1;
+    node.sharedMemBytes = grid.shared_bytes;
+    node.kernelParams = grid.arguments;
+    return node;
+}
+
+/// Calls a driver function and checks its result.
+#define TRIFOLD_CU(function, ...) check(functions_.function(__VA_ARGS__), #function)
+
+class CudaDriver final : public Driver {
+  public:
+    CudaDriver(const Functions& functions, int version, AddEdges* add_programmatic)
+        : functions_(functions), add_programmatic_(add_programmatic), version_(version) {}
+    Backend backend() const override { return Backend::cuda; }
+
+    Report report() const override {
+        Report result;
+        result.driver = fmt::format("{}.{}", version_ / 1000, version_ % 1000 / 10);
+        int count = 0;
+        TRIFOLD_CU(cuDeviceGetCount, &count);
+        for (int ordinal = 0; ordinal < count; ++ordinal) result.devices.push_back(describe_device(ordinal));
+        if (count == 0)
+            result.problem = fmt::format("the driver (CUDA {}) lists no device; check CUDA_VISIBLE_DEVICES and nvidia-smi", result.driver);
+        return result;
+    }
+
+    void* retain(int ordinal) const override {
+        CUcontext context = nullptr;
+        TRIFOLD_CU(cuDevicePrimaryCtxRetain, &context, device(ordinal));
+        return context;
+    }
+    void release(int ordinal) const noexcept override { functions_.cuDevicePrimaryCtxRelease(ordinal); }
+    void* enter(int, void* context) const override {
+        TRIFOLD_CU(cuCtxPushCurrent, static_cast<CUcontext>(context));
+        return nullptr;  // the driver keeps a stack of them
+    }
+    void leave(void*) const noexcept override {
+        CUcontext popped = nullptr;
+        functions_.cuCtxPopCurrent(&popped);
+    }
+    void synchronize_device() const override { TRIFOLD_CU(cuCtxSynchronize); }
+
+    std::string device_name(int ordinal) const override {
+        std::array<char, 256> name{};
+        TRIFOLD_CU(cuDeviceGetName, name.data(), static_cast<int>(name.size()), device(ordinal));
+        return name.data();
+    }
+    long long most_shared_bytes(int ordinal) const override {
+        return attribute(ordinal, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    }
+    bool reads_host_memory(int ordinal) const override { return attribute(ordinal, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0; }
+    bool is_device_memory(const void* pointer) const override {
+        unsigned type = 0;
+        const auto result = functions_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(pointer));
+        if (result != CUDA_ERROR_INVALID_VALUE) check(result, "cuPointerGetAttribute");
+        return result == CUDA_SUCCESS;
+    }
+
+    void* load_module(const std::string& image, const std::string& device) const override {
+        CUmodule module = nullptr;
+        const auto result = functions_.cuModuleLoadData(&module, image.data());
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) check(result, "cuModuleLoadData");
+        if (result != CUDA_SUCCESS)
+            throw DeviceError(fmt::format("{} does not load the compiled kernels ({} bytes): cuModuleLoadData failed: {}", device,
+                                          image.size(), reason(functions_, result)));
+        return module;
+    }
+    void unload_module(void* module) const noexcept override { functions_.cuModuleUnload(static_cast<CUmodule>(module)); }
+    void* find_function(void* module, const std::string& name) const override {
+        CUfunction found = nullptr;
+        const auto result = functions_.cuModuleGetFunction(&found, static_cast<CUmodule>(module), name.c_str());
+        if (result == CUDA_ERROR_NOT_FOUND) return nullptr;
+        check(result, "cuModuleGetFunction");
+        return found;
+    }
+    Limits limits(void* function) const override {
+        return {attribute_of(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+                attribute_of(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)};
+    }
+    void allow_shared(void* function, int bytes) const override {
+        TRIFOLD_CU(cuFuncSetAttribute, static_cast<CUfunction>(function), CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+    }
+
+    void* allocate(std::size_t bytes) const override {
+        CUdeviceptr memory = 0;
+        const auto result = functions_.cuMemAlloc(&memory, bytes);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
+        check(result, "cuMemAlloc");
+        return reinterpret_cast<void*>(memory);
+    }
+    void free(void* memory) const noexcept override { functions_.cuMemFree(address(memory)); }
+    void memory_info(std::size_t& free, std::size_t& total) const override { TRIFOLD_CU(cuMemGetInfo, &free, &total); }
+    void fill(void* memory, unsigned char byte, std::size_t bytes, void* stream) const override {
+        TRIFOLD_CU(cuMemsetD8Async, address(memory), byte, bytes, stream_of(stream));
+    }
+    void copy_to_device(void* to, const void* from, std::size_t bytes, void* stream) const override {
+        TRIFOLD_CU(cuMemcpyHtoDAsync, address(to), from, bytes, stream_of(stream));
+    }
+    void copy_to_host(void* to, const void* from, std::size_t bytes, void* stream) const override {
+        TRIFOLD_CU(cuMemcpyDtoHAsync, to, address(from), bytes, stream_of(stream));
+    }
+
+    void* create_stream() const override {
+        CUstream stream = nullptr;
+        TRIFOLD_CU(cuStreamCreate, &stream, static_cast<unsigned>(CU_STREAM_NON_BLOCKING));
+        return stream;
+    }
+    void destroy_stream(void* stream) const noexcept override { functions_.cuStreamDestroy(stream_of(stream)); }
+    void synchronize_stream(void* stream) const override { TRIFOLD_CU(cuStreamSynchronize, stream_of(stream)); }
+    bool is_capturing(void* stream) const override {
+        auto capture = CU_STREAM_CAPTURE_STATUS_NONE;
+        TRIFOLD_CU(cuStreamIsCapturing, stream_of(stream), &capture);
+        return capture != CU_STREAM_CAPTURE_STATUS_NONE;
+    }
+    int device_of(void* stream) const override {
+        CUcontext owner = nullptr, popped = nullptr;
+        TRIFOLD_CU(cuStreamGetCtx, stream_of(stream), &owner);
+        TRIFOLD_CU(cuCtxPushCurrent, owner);
+        CUdevice found = 0;
+        const auto result = functions_.cuCtxGetDevice(&found);
+        functions_.cuCtxPopCurrent(&popped);
+        check(result, "cuCtxGetDevice");
+        return found;
+    }
+
+    void launch(const Grid& grid, void* stream) const override {
+        TRIFOLD_CU(cuLaunchKernel, static_cast<CUfunction>(grid.function), grid.x, grid.y, 1U, grid.threads, 1U, 1U, grid.shared_bytes,
+                   stream_of(stream), grid.arguments, nullptr);
+    }
+    void* create_graph() const override {
+        CUgraph graph = nullptr;
+        TRIFOLD_CU(cuGraphCreate, &graph, 0U);
+        return graph;
+    }
+    void destroy_graph(void* graph) const noexcept override { functions_.cuGraphDestroy(static_cast<CUgraph>(graph)); }
+    void* add_kernel(void* graph, const std::vector<void*>& after, const Grid& grid, bool early) const override {
+        std::vector<CUgraphNode> nodes;
+        for (auto* node : after) nodes.push_back(static_cast<CUgraphNode>(node));
+        const auto parameters = node_of(grid);
+        CUgraphNode node = nullptr;
+        const bool programmatic = early && add_programmatic_ != nullptr;
+        TRIFOLD_CU(cuGraphAddKernelNode, &node, static_cast<CUgraph>(graph), nodes.data(), programmatic ? 0 : nodes.size(), &parameters);
+        for (auto* from : nodes)
+            if (programmatic) add_edge(static_cast<CUgraph>(graph), from, node);
+        return node;
+    }
+    void* instantiate(void* graph) const override {
+        CUgraphExec executable = nullptr;
+        TRIFOLD_CU(cuGraphInstantiateWithFlags, &executable, static_cast<CUgraph>(graph), 0ULL);
+        return executable;
+    }
+    void destroy_executable(void* executable) const noexcept override {
+        functions_.cuGraphExecDestroy(static_cast<CUgraphExec>(executable));
+    }
+    void set_kernel(void* executable, void* node, const Grid& grid) const override {
+        const auto parameters = node_of(grid);
+        TRIFOLD_CU(cuGraphExecKernelNodeSetParams, static_cast<CUgraphExec>(executable), static_cast<CUgraphNode>(node), &parameters);
+    }
+    void upload(void* executable, void* stream) const override {
+        TRIFOLD_CU(cuGraphUpload, static_cast<CUgraphExec>(executable), stream_of(stream));
+    }
+    void launch_graph(void* executable, void* stream) const override {
+        TRIFOLD_CU(cuGraphLaunch, static_cast<CUgraphExec>(executable), stream_of(stream));
+    }
+
+  private:
+    void check(CUresult result, const char* call) const {
+        if (result == CUDA_SUCCESS) return;
+        const auto text = fmt::format("{} failed: {}", call, reason(functions_, result));
+        if (result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_NO_DEVICE || result == CUDA_ERROR_INVALID_DEVICE)
+            throw DeviceError(text);
+        throw LaunchError(text);
+    }
+    /// From when all thread blocks of a kernel have said so (start_dependents in templates/gpu/platform_cuda.cuh).
+    void add_edge(CUgraph graph, CUgraphNode from, CUgraphNode to) const {
+#if CUDA_VERSION >= 12030
+        CUgraphEdgeData edge{};
+        edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+        edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+        check(add_programmatic_(graph, &from, &to, &edge, 1), "cuGraphAddDependencies_v2");
+#else
+        (void)graph, (void)from, (void)to;
+#endif
+    }
+    CUdevice device(int ordinal) const {
+        CUdevice result = 0;
+        TRIFOLD_CU(cuDeviceGet, &result, ordinal);
+        return result;
+    }
+    int attribute(int ordinal, CUdevice_attribute attribute) const {
+        int value = 0;
+        TRIFOLD_CU(cuDeviceGetAttribute, &value, attribute, device(ordinal));
+        return value;
+    }
+    int attribute_of(void* function, CUfunction_attribute attribute) const {
+        int value = 0;
+        TRIFOLD_CU(cuFuncGetAttribute, &value, attribute, static_cast<CUfunction>(function));
+        return value;
+    }
+    DeviceInfo describe_device(int ordinal) const {
+        std::size_t memory = 0;
+        TRIFOLD_CU(cuDeviceTotalMem, &memory, device(ordinal));
+        const auto major = attribute(ordinal, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+        const auto minor = attribute(ordinal, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+        return {device_name(ordinal), fmt::format("sm_{}{}", major, minor), static_cast<std::int64_t>(memory)};
+    }
+
+    Functions functions_;
+    AddEdges* add_programmatic_;  // null in older drivers
+    int version_;                 // newest CUDA version the driver serves: 1000 * major + 10 * minor
+};
+
+}  // namespace
+
+Opened open_cuda() {
+    // Never closed: static destructors of others may still call into it.
+    void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return {nullptr, fmt::format("libcuda.so.1 was not found ({}); {}", ::dlerror(), advice)};
+    Functions functions;
+    if (const auto missing = resolve(functions, library); !missing.empty())
+        return {nullptr, fmt::format("the driver in libcuda.so.1 is too old, it has no {}; {}", missing, advice)};
+    if (const auto code = functions.cuInit(0); code != CUDA_SUCCESS)
+        return {nullptr, fmt::format("the driver does not start: cuInit failed with {}; {}", reason(functions, code), advice)};
+    int version = 0;
+    functions.cuDriverGetVersion(&version);
+    auto* add_edges = reinterpret_cast<AddEdges*>(::dlsym(library, "cuGraphAddDependencies_v2"));
+    return {std::make_unique<CudaDriver>(functions, version, add_edges), {}};
+}
+
+}  // namespace trifold::gpu
+
+#else
+
+trifold::gpu::Opened trifold::gpu::open_cuda() {
+    return {nullptr, "this build has no CUDA support; build with -DTRIFOLD_CUDA=ON where cuda.h and nvrtc.h are found"};
+}
+
+#endif

@@ -1,0 +1,93 @@
+#include "runtime/device/gpu_module.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <trifold/error.hpp>
+
+namespace trifold::gpu {
+namespace {
+
+/// Throws DeviceError when the device cannot hold one thread block of the kernel.
+void check_block(const Kernel& kernel, void* function, const Context& context) {
+    const auto& driver = context.driver();
+    const auto limits = driver.limits(function);
+    if (kernel.threads > limits.threads)
+        throw DeviceError(fmt::format("{} needs {} threads a block and its registers allow {} on {}; give another variant", kernel.name,
+                                      kernel.threads, limits.threads, driver.device_name(context.ordinal())));
+    const auto shared = kernel.shared_bytes + limits.own_shared_bytes;
+    const auto most_shared = driver.most_shared_bytes(context.ordinal());
+    if (shared > most_shared)
+        throw DeviceError(fmt::format("{} needs {} bytes of shared memory a block and {} has {}; give another variant", kernel.name, shared,
+                                      driver.device_name(context.ordinal()), most_shared));
+}
+
+/// What a grid can count: groups along x, where HIP counts threads with 32 bits, and members along y.
+void check_grid(const Program& program, const Launch& launch, std::int64_t members) {
+    constexpr std::int64_t most_along_y = 65535;
+    const auto& kernel = kernel_of(program, launch);
+    const auto backend = program.units[launch.unit].target.backend;
+    const auto most_groups = backend == Backend::hip
+                                 ? std::numeric_limits<std::uint32_t>::max() / static_cast<std::uint32_t>(kernel.threads)
+                                 : static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max());
+    const auto [groups, each] = launch.grid;
+    if ((members + each - 1) / each > most_along_y)
+        throw SpecError(fmt::format("a batch of {} is too large for one {} launch; give at most {}", members, backend_name(backend),
+                                    most_along_y * each));
+    if (groups > most_groups)
+        throw SpecError(fmt::format("the launch '{}' has {} groups of threads; {} launches at most {}", launch.what, groups,
+                                    backend_name(backend), most_groups));
+}
+
+void check_grids(const Program& program, std::int64_t members) {
+    for (const auto& [_, launches] : program.operations)
+        for (const auto& launch : launches) check_grid(program, launch, members);
+}
+
+}  // namespace
+
+Module::Module(const Driver& driver, int ordinal, std::vector<std::string> images) : context_(driver, ordinal), images_(std::move(images)) {
+    const Current current(context_);
+    try {
+        for (const auto& image : images_) modules_.push_back(driver.load_module(image, driver.device_name(ordinal)));
+    } catch (...) {
+        unload();
+        throw;
+    }
+}
+
+Module::~Module() {
+    try {
+        const Current current(context_);
+        unload();
+    } catch (const Error&) {
+        // The driver has shut down already.
+    }
+}
+
+void Module::unload() noexcept {
+    for (void* module : modules_) context_.driver().unload_module(module);
+}
+
+Loaded load(const Program& program, std::int64_t members, int ordinal, const std::vector<Binary>& binaries) {
+    check_grids(program, members);
+    const auto& used = driver(program.units.front().target.backend);
+    std::vector<std::string> images;
+    for (const auto& binary : binaries) images.push_back(binary.image);
+    const auto module = std::make_shared<Module>(used, ordinal, std::move(images));
+    const Current current(module->context());
+    Loaded loaded{module, {}};
+    for (std::size_t unit = 0; unit < program.units.size(); ++unit) {
+        auto& functions = loaded.functions.emplace_back();
+        for (const auto& kernel : program.units[unit].kernels) {
+            functions.push_back(module->function(unit, kernel.name));
+            if (functions.back() == nullptr) continue;
+            check_block(kernel, functions.back(), module->context());
+            used.allow_shared(functions.back(), static_cast<int>(kernel.shared_bytes));
+        }
+    }
+    return loaded;
+}
+
+}  // namespace trifold::gpu

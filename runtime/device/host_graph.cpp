@@ -1,0 +1,97 @@
+#include "runtime/device/host_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <trifold/error.hpp>
+
+namespace trifold {
+namespace {
+
+constexpr std::int64_t pieces_per_worker = 4;
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+HostGraph::HostGraph(const Program& program, const std::vector<std::vector<void*>>& functions, void* scratch,
+                     std::chrono::microseconds spin)
+    : workers_(program.workers), scratch_(static_cast<char*>(scratch)), scratch_bytes_(program.scratch_bytes) {
+    for (const auto& [operation, launches] : program.operations)
+        for (const auto& launch : launches) {
+            const auto [groups, members] = launch.grid;
+            steps_[operation].push_back({reinterpret_cast<decltype(Step::entry)>(functions[launch.unit][launch.kernel]),
+                                         launch.constants.data(), groups, members, launch.operands});
+            group_ = std::max(group_, members);
+        }
+    if (workers_ > 1) pool_.emplace(workers_, pieces_per_worker * workers_, spin);
+}
+
+void HostGraph::run(const Steps& steps, std::span<const Operand> operands) {
+    const auto groups = divide_up(operands.front().members, group_);
+    operands_ = operands;
+    by_members_ = workers_ == 1 || groups >= pieces_per_worker * workers_;
+    if (by_members_) return share(steps, groups);
+    for (const auto& step : steps) share({&step, 1}, step.groups * divide_up(operands.front().members, step.members_per_group));
+}
+
+void HostGraph::set_executor(Executor executor) {
+    executor_ = std::move(executor);
+    run_piece_ = [this](std::int64_t task, int worker) { check_and_run_piece(task, worker); };
+    pool_.reset();
+}
+
+/// Shares out one launch by its tasks; or, where members alone keep the workers busy, all launches by groups of members: a group's
+/// factor is then still in the nearest caches when it is swept.
+void HostGraph::share(std::span<const Step> steps, std::int64_t units) {
+    steps_in_progress_ = steps;
+    units_ = units;
+    if (units == 1 || workers_ == 1) return run_units(0, units, 0);
+    // A few pieces a worker, so that one that is held up costs little.
+    pieces_ = std::min(units, pieces_per_worker * workers_);
+    if (pool_)
+        pool_->run(
+            pieces_, [](void* self, std::int64_t piece, int worker) { static_cast<HostGraph*>(self)->run_piece(piece, worker); }, this);
+    else
+        run_on_executor();
+}
+
+void HostGraph::run_piece(std::int64_t piece, int worker) {
+    // Not piece * units / pieces, which could overflow.
+    const auto each = units_ / pieces_, extra = units_ % pieces_;
+    const auto first = piece * each + std::min(piece, extra);
+    run_units(first, first + each + (piece < extra ? 1 : 0), worker);
+}
+
+void HostGraph::run_units(std::int64_t first, std::int64_t last, int worker) {
+    if (!by_members_) return run_tasks(steps_in_progress_[0], first, last, worker);
+    for (auto group = first; group < last; ++group)
+        for (const auto& step : steps_in_progress_) {
+            const std::int64_t members = operands_[step.operands].members;
+            const auto task = [&](std::int64_t member) {
+                return step.groups * divide_up(std::min(member, members), step.members_per_group);
+            };
+            run_tasks(step, task(group * group_), task((group + 1) * group_), worker);
+        }
+}
+
+void HostGraph::run_tasks(const Step& step, std::int64_t first, std::int64_t last, int worker) {
+    step.entry(operands_[step.operands].bytes, step.constants, first, last, scratch_ + worker * scratch_bytes_);
+}
+
+void HostGraph::run_on_executor() {
+    ended_.store(0, std::memory_order_relaxed);
+    executor_(pieces_, run_piece_);
+    if (ended_.load(std::memory_order_acquire) != pieces_)
+        throw LaunchError(fmt::format(
+            "the executor ran {} of {} tasks, each with a task number below {} and a worker number below {} counted; it must run "
+            "every task once before it returns",
+            ended_.load(), pieces_, pieces_, workers_));
+}
+
+void HostGraph::check_and_run_piece(std::int64_t piece, int worker) {
+    if (piece < 0 || piece >= pieces_ || worker < 0 || worker >= workers_) return;  // reported by run_on_executor
+    run_piece(piece, worker);
+    ended_.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace trifold

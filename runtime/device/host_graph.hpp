@@ -1,0 +1,64 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <trifold/device.hpp>
+#include <trifold/program.hpp>
+#include <vector>
+
+#include "runtime/device/operand.hpp"
+#include "runtime/device/pool.hpp"
+
+namespace trifold {
+
+/// The operations of a Program on CPU threads: each launch is cut into tasks, which workers share.
+class HostGraph {
+  public:
+    /// `functions` by index into Program::units and Unit::kernels. `scratch` has room for all workers. Idle workers stay awake for `spin`.
+    HostGraph(const Program& program, const std::vector<std::vector<void*>>& functions, void* scratch, std::chrono::microseconds spin);
+    HostGraph(const HostGraph&) = delete;
+    HostGraph& operator=(const HostGraph&) = delete;
+
+    /// A launch, ready to run.
+    struct Step {
+        void (*entry)(const void* operand, const void* constants, long long first_task, long long last_task, void* scratch);
+        const void* constants;
+        std::int64_t groups, members_per_group;
+        std::size_t operands;
+    };
+    using Steps = std::vector<Step>;
+    const Steps& operation(const std::string& name) const { return steps_.at(name); }
+    /// Returns when all launches have ended. Allocates nothing. Throws LaunchError when an executor did not run every task.
+    void run(const Steps& steps, std::span<const Operand> operands);
+    /// Runs the tasks in place of threads of its own.
+    void set_executor(Executor executor);
+
+  private:
+    void share(std::span<const Step> steps, std::int64_t units);
+    void run_piece(std::int64_t piece, int worker);
+    void run_units(std::int64_t first, std::int64_t last, int worker);
+    void run_tasks(const Step& step, std::int64_t first, std::int64_t last, int worker);
+    void run_on_executor();
+    void check_and_run_piece(std::int64_t piece, int worker);
+
+    int workers_;
+    char* scratch_;
+    std::int64_t scratch_bytes_;  // of a worker
+    std::map<std::string, Steps> steps_;
+    std::int64_t group_ = 1;  // members that share a task
+    // What is in progress.
+    std::span<const Step> steps_in_progress_;
+    std::span<const Operand> operands_;
+    bool by_members_ = false;
+    std::int64_t units_ = 0, pieces_ = 0;  // units are groups of members, or tasks
+    std::atomic<std::int64_t> ended_{0};
+    Executor executor_;
+    std::function<void(std::int64_t, int)> run_piece_;
+    std::optional<Pool> pool_;  // last, so that its threads end first
+};
+
+}  // namespace trifold

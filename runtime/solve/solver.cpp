@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+
+#include <trifold/solver.hpp>
+#include <type_traits>
+
+#include "runtime/solve/solver_impl.hpp"
+
+namespace trifold {
+namespace {
+
+using Sizes = std::array<std::int64_t, array_count>;
+
+template <class Real>
+constexpr Precision precision_of = std::is_same_v<Real, float> ? Precision::f32 : Precision::f64;
+
+template <class Real>
+Call call_of(Operation operation, const FactorOptions<Real>& options) {
+    Call call{operation, options.members, options.columns, options.pivot_floor, {}};
+    call[Array::diagonal] = options.diagonal;
+    call[Array::shift] = options.shift;
+    call[Array::active] = options.active;
+    return call;
+}
+
+Call call_of(Operation operation, const SweepOptions& options) {
+    Call call{operation, options.members, options.columns, 0, {}};
+    call[Array::active] = options.active;
+    return call;
+}
+
+struct Placed {
+    Array array;
+    const void* pointer;
+    std::int64_t size = -1;
+};
+
+template <class Real>
+Placed place(Array array, std::span<Real> values) {
+    return {array, values.data(), static_cast<std::int64_t>(values.size())};
+}
+
+template <class Real, class Impl>
+void run(Impl& impl, Call call, Stream stream, std::initializer_list<Placed> arrays) {
+    impl.check_precision(precision_of<Real>);
+    for (const auto& placed : arrays) call[placed.array] = placed.pointer;
+    impl.run(call, stream);
+}
+
+template <class Real, class Impl>
+void run_on_host(Impl& impl, Call call, std::initializer_list<Placed> arrays) {
+    impl.check_precision(precision_of<Real>);
+    Sizes sizes;
+    sizes.fill(-1);
+    for (const auto& placed : arrays) {
+        call[placed.array] = placed.pointer;
+        sizes[static_cast<std::size_t>(placed.array)] = placed.size;
+    }
+    impl.run_on_host(call, sizes);
+}
+
+constexpr std::size_t shown = 8;  // members that a message names
+
+std::string describe(const std::vector<NotPositiveDefinite::Failure>& failures, std::size_t members, Precision precision) {
+    auto text = fmt::format("{} of {} matrices are not positive definite{}:", failures.size(), members,
+                            precision == Precision::mixed ? " in f32" : "");
+    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
+        text += fmt::format("{} member {} at block {}, row {}", k == 0 ? "" : ";", failures[k].member, failures[k].block, failures[k].row);
+    if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
+    text += " (counted from 0). Their X is NaN; the other members are solved. Add a shift or a pivot_floor, or correct the matrix";
+    return text + (precision == Precision::mixed ? "; or solve in precision f64, where they may be positive definite." : ".");
+}
+
+std::string describe(const std::vector<OutOfRange::Failure>& failures, std::size_t members, Precision precision) {
+    auto text = fmt::format("results of {} of {} members have left the range of {}:", failures.size(), members, to_string(precision));
+    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k) {
+        const auto& failure = failures[k];
+        const auto* which = !failure.inverse ? "X" : failure.solution ? "X and the selected inverse" : "the selected inverse";
+        text += fmt::format("{} member {}, {}", k == 0 ? "" : ";", failure.member, which);
+    }
+    if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
+    text += " (counted from 0). They hold infinities or NaN; the other members are solved. Scale the matrix or B by a power of two";
+    return text + (precision == Precision::f32 ? ", or solve in precision f64." : ", or look for infinities and NaN in B.");
+}
+
+std::string describe(const std::vector<NotConverged::Failure>& failures, std::size_t members) {
+    auto text = fmt::format("{} of {} solutions did not converge:", failures.size(), members);
+    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
+        text += fmt::format("{} member {}, backward error {:.1e} after {} iterations", k == 0 ? "" : ";", failures[k].member,
+                            failures[k].backward_error, failures[k].iterations);
+    if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
+    return text +
+           " (counted from 0). Their X is NaN; the other members are solved. They are too ill-conditioned for a factor in f32: solve "
+           "them in precision f64.";
+}
+
+}  // namespace
+
+Solver::Solver(const Plan& plan) : impl_(std::make_unique<Impl>(plan, nullptr, 0)) {}
+Solver::Solver(const Plan& plan, void* workspace, std::int64_t bytes) {
+    if (workspace == nullptr) throw SpecError(fmt::format("the workspace is a null pointer; it must hold {} bytes", workspace_bytes(plan)));
+    impl_ = std::make_unique<Impl>(plan, workspace, bytes);
+}
+Solver::Solver(Solver&&) noexcept = default;
+Solver& Solver::operator=(Solver&&) noexcept = default;
+Solver::~Solver() = default;
+
+std::int64_t Solver::workspace_bytes(const Plan& plan) { return plan.program().workspace_bytes; }
+const Plan& Solver::plan() const { return impl().plan; }
+void Solver::set_executor(Executor executor) { impl().engine->set_executor(std::move(executor)); }
+Solver::Impl& Solver::impl() const {
+    if (impl_ == nullptr) throw SpecError("this Solver has been moved from; use the one it was moved to, or assign another to it");
+    return *impl_;
+}
+
+template <class Real>
+void Solver::factor(const Real* d, const Real* e, Stream stream, const FactorOptions<Real>& options) {
+    run<Real>(impl(), call_of(Operation::factor, options), stream, {{Array::d, d}, {Array::e, e}});
+}
+template <class Real>
+void Solver::factor_forward(const Real* d, const Real* e, const Real* b, Real* y, Stream stream, const FactorOptions<Real>& options) {
+    run<Real>(impl(), call_of(Operation::factor_forward, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, y}});
+}
+template <class Real>
+void Solver::factor_solve(const Real* d, const Real* e, const Real* b, Real* x, Stream stream, const FactorOptions<Real>& options) {
+    run<Real>(impl(), call_of(Operation::factor_solve, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, x}});
+}
+template <class Real>
+void Solver::forward(const Real* b, Real* y, Stream stream, const SweepOptions& options) {
+    run<Real>(impl(), call_of(Operation::forward, options), stream, {{Array::b, b}, {Array::x, y}});
+}
+template <class Real>
+void Solver::backward(const Real* y, Real* x, Stream stream, const SweepOptions& options) {
+    run<Real>(impl(), call_of(Operation::backward, options), stream, {{Array::b, y}, {Array::x, x}});
+}
+template <class Real>
+void Solver::solve(const Real* b, Real* x, Stream stream, const SweepOptions& options) {
+    run<Real>(impl(), call_of(Operation::solve, options), stream, {{Array::b, b}, {Array::x, x}});
+}
+template <class Real>
+void Solver::selected_inverse(Real* diagonal, Real* coupling, Stream stream, const SweepOptions& options) {
+    run<Real>(impl(), call_of(Operation::inverse, options), stream,
+              {{Array::inverse_diagonal, diagonal}, {Array::inverse_coupling, coupling}});
+}
+
+template <class Real>
+void Solver::factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options) {
+    run_on_host<Real>(impl(), call_of(Operation::factor, options), {place(Array::d, d), place(Array::e, e)});
+}
+template <class Real>
+void Solver::factor_forward(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> y,
+                            const FactorOptions<Real>& options) {
+    run_on_host<Real>(impl(), call_of(Operation::factor_forward, options),
+                      {place(Array::d, d), place(Array::e, e), place(Array::b, b), place(Array::x, y)});
+}
+template <class Real>
+void Solver::factor_solve(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> x,
+                          const FactorOptions<Real>& options) {
+    run_on_host<Real>(impl(), call_of(Operation::factor_solve, options),
+                      {place(Array::d, d), place(Array::e, e), place(Array::b, b), place(Array::x, x)});
+}
+template <class Real>
+void Solver::forward(std::span<const Real> b, std::span<Real> y, const SweepOptions& options) {
+    run_on_host<Real>(impl(), call_of(Operation::forward, options), {place(Array::b, b), place(Array::x, y)});
+}
+template <class Real>
+void Solver::backward(std::span<const Real> y, std::span<Real> x, const SweepOptions& options) {
+    run_on_host<Real>(impl(), call_of(Operation::backward, options), {place(Array::b, y), place(Array::x, x)});
+}
+template <class Real>
+void Solver::solve(std::span<const Real> b, std::span<Real> x, const SweepOptions& options) {
+    run_on_host<Real>(impl(), call_of(Operation::solve, options), {place(Array::b, b), place(Array::x, x)});
+}
+template <class Real>
+void Solver::selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options) {
+    run_on_host<Real>(impl(), call_of(Operation::inverse, options),
+                      {place(Array::inverse_diagonal, diagonal), place(Array::inverse_coupling, coupling)});
+}
+
+void Solver::synchronize() { impl().synchronize(); }
+bool Solver::ok() { return impl().ok(); }
+const std::vector<Outcome>& Solver::status() { return impl().status(); }
+const std::vector<double>& Solver::log_determinant() { return impl().log_determinant(); }
+const std::vector<Refinement>& Solver::refinement() { return impl().refinement(); }
+const std::vector<double>& Solver::quadratic() { return impl().quadratic(); }
+
+void Solver::check() {
+    if (ok()) return;
+    const auto& members = status();
+    const auto precision = plan().choice().spec.precision;
+    std::vector<NotPositiveDefinite::Failure> failures;
+    std::vector<OutOfRange::Failure> left;
+    for (std::size_t k = 0; k < members.size(); ++k) {
+        const auto& member = members[k];
+        if (member.block >= 0) failures.push_back({static_cast<std::int64_t>(k), member.block, member.row});
+        if (!member.solution || !member.inverse) left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
+    }
+    if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
+    if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
+    std::vector<NotConverged::Failure> unrefined;
+    const auto& refined = refinement();
+    for (std::size_t k = 0; k < refined.size(); ++k)
+        if (!refined[k].converged && members[k].floors >= 0)
+            unrefined.push_back({static_cast<std::int64_t>(k), refined[k].iterations, refined[k].backward_error});
+    throw NotConverged(describe(unrefined, refined.size()), unrefined);
+}
+
+#define TRIFOLD_INSTANTIATE(Real)                                                                                              \
+    template void Solver::factor(const Real*, const Real*, Stream, const FactorOptions<Real>&);                                \
+    template void Solver::factor_forward(const Real*, const Real*, const Real*, Real*, Stream, const FactorOptions<Real>&);    \
+    template void Solver::factor_solve(const Real*, const Real*, const Real*, Real*, Stream, const FactorOptions<Real>&);      \
+    template void Solver::forward(const Real*, Real*, Stream, const SweepOptions&);                                            \
+    template void Solver::backward(const Real*, Real*, Stream, const SweepOptions&);                                           \
+    template void Solver::solve(const Real*, Real*, Stream, const SweepOptions&);                                              \
+    template void Solver::selected_inverse(Real*, Real*, Stream, const SweepOptions&);                                         \
+    template void Solver::factor(std::span<const Real>, std::span<const Real>, const FactorOptions<Real>&);                    \
+    template void Solver::factor_forward(std::span<const Real>, std::span<const Real>, std::span<const Real>, std::span<Real>, \
+                                         const FactorOptions<Real>&);                                                          \
+    template void Solver::factor_solve(std::span<const Real>, std::span<const Real>, std::span<const Real>, std::span<Real>,   \
+                                       const FactorOptions<Real>&);                                                            \
+    template void Solver::forward(std::span<const Real>, std::span<Real>, const SweepOptions&);                                \
+    template void Solver::backward(std::span<const Real>, std::span<Real>, const SweepOptions&);                               \
+    template void Solver::solve(std::span<const Real>, std::span<Real>, const SweepOptions&);                                  \
+    template void Solver::selected_inverse(std::span<Real>, std::span<Real>, const SweepOptions&);
+TRIFOLD_INSTANTIATE(float)
+TRIFOLD_INSTANTIATE(double)
+#undef TRIFOLD_INSTANTIATE
+
+}  // namespace trifold

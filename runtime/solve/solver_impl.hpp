@@ -1,0 +1,55 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <span>
+#include <trifold/solver.hpp>
+
+#include "runtime/solve/engine.hpp"
+
+namespace trifold {
+
+/// What lies behind every overload, for both precisions.
+struct Solver::Impl {
+    Impl(const Plan& plan, void* workspace, std::int64_t bytes);
+
+    /// Arrays where the device reads them; enqueues on the stream.
+    void run(Call call, Stream stream);
+    /// Arrays in host memory, with their sizes in elements where they are known (-1 where not); returns when done.
+    using Sizes = std::array<std::int64_t, array_count>;
+    void run_on_host(Call call, const Sizes& sizes);
+
+    void synchronize() { engine->synchronize(); }
+    const std::vector<Outcome>& status();
+    const std::vector<double>& log_determinant();
+    const std::vector<double>& quadratic();
+    const std::vector<Refinement>& refinement();
+    bool ok();
+    void check_precision(Precision precision) const;
+
+    Plan plan;
+    std::unique_ptr<Engine> engine;
+    std::int64_t factored = 0;                          ///< members that a factor call has covered
+    std::int64_t swept_members = 0, swept_columns = 0;  ///< of the last forward sweep
+    std::int64_t solved = 0, inverted = 0;              ///< members that the last solution or inverse covered, since they were factored
+    std::atomic_flag busy;
+
+  private:
+    void prepare(Call& call, const Sizes* sizes) const;
+    void enqueue(const Call& call, Stream stream);
+    void require_planned(Operation operation, const char* why) const;
+    void require_factor(std::string_view what) const;
+    void transfer(Call& call, const Call& host, bool in);
+    /// The first `count` entries of a buffer of the workspace, after the last call. Valid until the next read.
+    template <class T>
+    std::span<const T> read(std::string_view name, std::int64_t count);
+    void check_sizes(const Call& call, const Sizes& sizes) const;
+    bool quadratic_known() const;
+
+    // What the caller is given, and room for what is read.
+    std::vector<Outcome> outcomes_;
+    std::vector<Refinement> refinements_;
+    std::vector<double> log_determinants_, quadratics_;
+    std::vector<double> read_;
+};
+
+}  // namespace trifold

@@ -1,0 +1,238 @@
+/* What every CPU kernel shares: types, geometry of chains, addresses in the workspace, loads of D and E, failures.
+ *
+ * GNU C with vector extensions, no headers.
+ *
+ * What the workspace holds for a block; how the elements of a stored block lie is the variant's choice.
+ *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
+ *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
+ *   behind    G = A(behind, i) L^-T: column k holds the rows of the block behind at pivot column k
+ *   update    what chains add to a separator;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
+ */
+#include "cpu/tridiagonal/constants.c"
+
+typedef trifold_int integer;
+
+enum { n = BLOCK, LD = LEADING, LANES = VECTOR_LANES, INTERLEAVE = GROUP_MEMBERS };
+
+typedef real vec __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
+/* A vector in the user's arrays, which are aligned to elements only; it may alias reals. */
+typedef real loose __attribute__((vector_size(VECTOR_LANES * REAL_BYTES), aligned(REAL_BYTES), may_alias));
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define NOINLINE static __attribute__((noinline, unused))
+/* What a kernel consists of; a unit without that kernel does not call it. */
+#define KERNEL_PART static __attribute__((unused))
+/* A Program's kernels are those whose name the generator defines. They are static in a unit that calls them itself. */
+#ifdef TRIFOLD_STATIC_KERNELS
+#define KERNEL static __attribute__((unused)) void
+#else
+#define KERNEL void
+#endif
+/* Off the main path: small code, sooner compiled. */
+#define COLD static __attribute__((noinline, cold, unused))
+
+#if REAL_BYTES == 4
+#define LARGEST 3.40282346638528859811704183484516925e+38f
+INLINE real square_root(real x) { return __builtin_sqrtf(x); }
+#else
+#define LARGEST 1.79769313486231570814527423731704357e+308
+INLINE real square_root(real x) { return __builtin_sqrt(x); }
+#endif
+#define NOT_A_NUMBER ((real)__builtin_nan(""))
+#define LEAST_NORMAL 2.22507385850720138309e-308 /* of f64 */
+
+INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
+INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
+
+/* ---- lanes ---- */
+
+/* The generator lists the lanes: LOW_w takes, from every 2 w lanes of a and b, the first w of each; HIGH_w the last w. */
+#define LOW(w, a, b) __builtin_shufflevector(a, b, LOW_LANES(w))
+#define HIGH(w, a, b) __builtin_shufflevector(a, b, HIGH_LANES(w))
+#define UNROLL _Pragma("GCC unroll 16")
+#define ROLLED _Pragma("GCC unroll 1")
+
+/* A step of transposing every `count` by `count` matrix of v; those of a step beyond the matrix are none. */
+#define TRANSPOSE_PART(v, w, count)                                     \
+    UNROLL for (int i = 0; i < count; ++i) if (w < count && !(i & w)) { \
+        const vec low = LOW(w, v[i], v[(i + w) % count]);               \
+        v[(i + w) % count] = HIGH(w, v[i], v[(i + w) % count]);         \
+        v[i] = low;                                                     \
+    }
+#define TRANSPOSE_STEP(v, w) TRANSPOSE_PART(v, w, LANES)
+#define SUM_STEP(v, w) UNROLL for (int i = 0; i < LANES; i += 2 * w) v[i] = LOW(w, v[i], v[i + w]) + HIGH(w, v[i], v[i + w]);
+
+#if VECTOR_LANES == 1
+#define STEPS(STEP, v)
+#elif VECTOR_LANES == 2
+#define STEPS(STEP, v) STEP(v, 1)
+#elif VECTOR_LANES == 4
+#define STEPS(STEP, v) STEP(v, 1) STEP(v, 2)
+#elif VECTOR_LANES == 8
+#define STEPS(STEP, v) STEP(v, 1) STEP(v, 2) STEP(v, 4)
+#else
+#define STEPS(STEP, v) STEP(v, 1) STEP(v, 2) STEP(v, 4) STEP(v, 8)
+#endif
+
+/* The LANES by LANES matrix of v, transposed. */
+INLINE void transpose(vec* v) { STEPS(TRANSPOSE_STEP, v)(void) v; }
+/* Lane k of the result is the sum over the lanes of v[k]; v is used up. */
+INLINE vec sum_lanes(vec* v) {
+    STEPS(SUM_STEP, v)
+    return v[0];
+}
+
+/* ---- geometry ---- */
+
+/* One chain of a level. Positions; `behind` and `ahead` are -1 where the path ends. */
+typedef struct {
+    integer first, length, step, behind, ahead;
+} chain;
+
+INLINE chain find_chain(const trifold_level* level, integer c) {
+    integer k = 0;
+    while (k + 1 < level->runs && c >= level->run[k].count) c -= level->run[k++].count;
+    const trifold_run* run = &level->run[k];
+    const integer first = run->first + c * run->stride, behind = first - run->step, ahead = first + run->length * run->step;
+    return (chain){first, run->length, run->step, behind < level->size ? behind : -1, ahead < level->size ? ahead : -1};
+}
+
+INLINE integer block_at(const trifold_level* level, integer position) { return level->base + level->scale * position; }
+
+/* Position in the next level of a separator of this one. */
+INLINE integer next_position(const trifold_level* level, integer position) {
+    return (block_at(level, position) - level->next_base) / level->next_scale;
+}
+
+/* Which side of the separators at its ends a chain updates: side 0 is written from below the separator, 1 from above. */
+INLINE int side_ahead(const chain* c) { return c->step > 0 ? 0 : 1; }
+INLINE int side_behind(const chain* c) { return c->step > 0 ? 1 : 0; }
+
+/* Whether a block that is left after level 0 has a neighbour there on that side, so that the slot has been written. */
+INLINE int has_slot(integer block, int side) { return side == 0 ? block > 0 : block + 1 < HORIZON; }
+
+/* ---- addresses; `group` counts groups of INTERLEAVE members ---- */
+
+INLINE char* workspace_at(const trifold_args* args, integer offset) { return (char*)args->workspace + offset; }
+INLINE real* reals_at(const trifold_args* args, integer offset, integer index, integer storage) {
+    return (real*)__builtin_assume_aligned(workspace_at(args, offset) + index * storage * INTERLEAVE * REAL_BYTES, sizeof(vec));
+}
+INLINE real* factor_of(const trifold_args* args, integer group, integer block) {
+    return reals_at(args, OFFSET_FACTOR, group * HORIZON + block, STORAGE_FACTOR);
+}
+INLINE real* next_of(const trifold_args* args, integer group, integer block) {
+    return reals_at(args, OFFSET_NEXT, group * HORIZON + block, STORAGE_PANEL);
+}
+INLINE real* behind_of(const trifold_args* args, integer group, integer block) {
+    return reals_at(args, OFFSET_BEHIND, group * HORIZON + block, STORAGE_PANEL);
+}
+/* Index of a separator's slot in update, rhs_update (by group) and poison (by member). */
+INLINE integer slot_index(integer side, integer members, integer member, integer block) {
+    return (side * members + member) * SEPARATORS + (block - SEPARATOR_BASE) / SEPARATOR_SCALE;
+}
+INLINE real* update_of(const trifold_args* args, int side, integer group, integer block) {
+    return reals_at(args, OFFSET_UPDATE, slot_index(side, MEMBERS / INTERLEAVE, group, block), STORAGE_UPDATE);
+}
+INLINE real* rhs_update_of(const trifold_args* args, int side, integer group, integer block) {
+    return reals_at(args, OFFSET_RHS_UPDATE, slot_index(side, MEMBERS / INTERLEAVE, group, block), STORAGE_VECTOR);
+}
+/* `index` is level.coupling or level.next_coupling plus the smaller of the two positions in that level. */
+INLINE real* coupling_of(const trifold_args* args, integer group, integer index) {
+    return reals_at(args, OFFSET_COUPLING, group * COUPLINGS + index, STORAGE_COUPLING);
+}
+INLINE real* inverse_coupling_of(const trifold_args* args, integer group, integer index) {
+    return reals_at(args, OFFSET_INVERSE_COUPLING, group * COUPLINGS + index, STORAGE_COUPLING);
+}
+
+INLINE const real* d_of(const trifold_args* args, integer member, integer block) {
+    return (const real*)args->d + member * D_MEMBER + block * D_STAGE;
+}
+/* A(block + 1, block) */
+INLINE const real* e_of(const trifold_args* args, integer member, integer block) {
+    return (const real*)args->e + member * E_MEMBER + block * E_STAGE;
+}
+INLINE const real* b_of(const trifold_args* args, integer member, integer block) {
+    return (const real*)args->b + member * args->b_strides.member + block * args->b_strides.stage;
+}
+INLINE real* x_of(const trifold_args* args, integer member, integer block) {
+    return (real*)args->x + member * args->x_strides.member + block * args->x_strides.stage;
+}
+
+/* Blocks of the selected inverse in the caller's arrays: (block, block) and (block + 1, block). */
+INLINE real* inverse_diagonal_of(const trifold_args* args, integer member, integer block) {
+    return (real*)args->inverse_diagonal + (member * HORIZON + block) * n * n;
+}
+INLINE real* inverse_neighbour_of(const trifold_args* args, integer member, integer block) {
+    return (real*)args->inverse_coupling + (member * (HORIZON - 1) + block) * n * n;
+}
+
+/* What is added to entry `row` of the diagonal of D where it is loaded. */
+INLINE real diagonal_term(const trifold_args* args, integer member, integer block, integer row) {
+    real sum = 0;
+    if (args->diagonal) sum += ((const real*)args->diagonal)[(member * HORIZON + block) * n + row];
+    if (args->shift) sum += ((const real*)args->shift)[member];
+    return sum;
+}
+
+/* Right-hand sides of this call: known where the Spec has one, which spares loops that the compiler would prepare for more. */
+INLINE integer columns_of(const trifold_args* args) { return MOST_COLUMNS == 1 ? 1 : args->columns; }
+
+INLINE int is_active(const trifold_args* args, integer member) { return !args->active || args->active[member] != 0; }
+
+/* ---- results of one front ---- */
+
+/* A sum of squares below the normal range: zero only if all roots are. The least number of all stands for squares that have become zero, so
+ * that finish_forward sees that there were some. */
+COLD double tiny_square(double sum, const real* y, integer count) {
+    for (integer r = 0; r < count && sum == 0; ++r)
+        if (y[r] != 0) sum = 4.94065645841246544177e-324;
+    return sum;
+}
+
+#define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
+#define FED_BY_FAILED (SOUND - 1)  /* of one whose inputs had failed already */
+
+INLINE integer front_index(integer member, integer block) { return member * HORIZON + block; }
+INLINE integer* failure_of(const trifold_args* args, integer member, integer block) {
+    return (integer*)workspace_at(args, OFFSET_FAILURE) + front_index(member, block);
+}
+INLINE int* floors_of(const trifold_args* args, integer member, integer block) {
+    return (int*)workspace_at(args, OFFSET_FLOORS) + front_index(member, block);
+}
+INLINE int* poison_of(const trifold_args* args, int side, integer member, integer block) {
+    return (int*)workspace_at(args, OFFSET_POISON) + slot_index(side, MEMBERS, member, block);
+}
+INLINE double* block_log_determinant_of(const trifold_args* args, integer member, integer block) {
+    return (double*)workspace_at(args, OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
+}
+INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
+    return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * MOST_COLUMNS;
+}
+
+INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, OFFSET_RANGE) + member; }
+/* Chains of one member may end side by side, and all say the same. */
+INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
+/* The last level has one chain, with which what goes down the levels begins. */
+INLINE int begins_descent(const trifold_args* args, const trifold_level* level) { return level->next_size == 0 && args->first_column == 0; }
+
+/* Whether what a front at a higher level reads comes from a failed one. */
+INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {
+    return (has_slot(block, 0) && *poison_of(args, 0, member, block)) || (has_slot(block, 1) && *poison_of(args, 1, member, block));
+}
+
+/* A chain that starts at level 0 owns its slots' first value; later ones add theirs. */
+INLINE void mark_poison(const trifold_args* args, int side, integer member, integer block, integer level, int poisoned) {
+    int* slot = poison_of(args, side, member, block);
+    *slot = (level > 0 && *slot) || poisoned;
+}
+
+/* The record of a front: `row` is the first failing row or -1. Returns whether what comes after is poisoned. */
+INLINE int record_front(const trifold_args* args, integer member, integer block, integer level, integer row, int fed_by_failed) {
+    integer failure = SOUND;
+    if (fed_by_failed)
+        failure = FED_BY_FAILED;
+    else if (row >= 0)
+        failure = (level * HORIZON + block) * n + row;
+    *failure_of(args, member, block) = failure;
+    return failure != SOUND;
+}

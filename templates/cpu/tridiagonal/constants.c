@@ -1,0 +1,62 @@
+/* What every CPU kernel is told. A variant's own constants stand in its folder. Nothing outside files of constants reads the generator's
+ * macros, except names of kernels. These are macros too, since the preprocessor decides by some of them. */
+#include "args.h"
+
+typedef TRIFOLD_REAL real;
+
+#define BLOCK TRIFOLD_BLOCK                 /* rows of a block, n */
+#define HORIZON TRIFOLD_HORIZON             /* blocks of a system, N */
+#define MEMBERS TRIFOLD_BATCH               /* systems that there is room for */
+#define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call, at most */
+#define REAL_BYTES TRIFOLD_REAL_BYTES       /* of an element */
+#define VECTOR_LANES TRIFOLD_LANES          /* elements of one `vec`, at most one vector register of the target */
+#define LEADING TRIFOLD_LEADING             /* rows of a stored block: those of a block, rounded up to whole vectors */
+#define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members stored element by element beside one another; 1: each member on its own */
+#define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* of each thread */
+
+/* Where element (r, c) of block i of member b stands in the caller's D: at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN. So in E. */
+#define D_ROW TRIFOLD_D_ROW
+#define D_COLUMN TRIFOLD_D_COLUMN
+#define D_STAGE TRIFOLD_D_STAGE
+#define D_MEMBER TRIFOLD_D_MEMBER
+#define E_ROW TRIFOLD_E_ROW
+#define E_COLUMN TRIFOLD_E_COLUMN
+#define E_STAGE TRIFOLD_E_STAGE
+#define E_MEMBER TRIFOLD_E_MEMBER
+
+/* What level 0 leaves: block SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Each has slots that chains write their updates to. */
+#define SEPARATORS TRIFOLD_SEPARATORS
+#define SEPARATOR_BASE TRIFOLD_SEPARATOR_BASE
+#define SEPARATOR_SCALE TRIFOLD_SEPARATOR_SCALE
+#define COUPLINGS TRIFOLD_COUPLINGS /* of a member, at all levels above 0 */
+
+/* Elements of what the workspace holds for a block. */
+#define STORAGE_FACTOR TRIFOLD_STORAGE_FACTOR     /* L, and reciprocals of its diagonal */
+#define STORAGE_PANEL TRIFOLD_STORAGE_PANEL       /* R or G */
+#define STORAGE_UPDATE TRIFOLD_STORAGE_UPDATE     /* what chains add to a separator */
+#define STORAGE_COUPLING TRIFOLD_STORAGE_COUPLING /* A(higher position, lower position) */
+#define STORAGE_VECTOR TRIFOLD_STORAGE_VECTOR     /* all right-hand sides of a block */
+
+/* Where the workspace holds it, in bytes from its start. */
+#define OFFSET_FACTOR TRIFOLD_OFFSET_FACTOR
+#define OFFSET_NEXT TRIFOLD_OFFSET_NEXT                         /* R */
+#define OFFSET_BEHIND TRIFOLD_OFFSET_BEHIND                     /* G */
+#define OFFSET_UPDATE TRIFOLD_OFFSET_UPDATE                     /* slots of separators */
+#define OFFSET_RHS_UPDATE TRIFOLD_OFFSET_RHS_UPDATE             /* slots of separators */
+#define OFFSET_COUPLING TRIFOLD_OFFSET_COUPLING                 /* above level 0 */
+#define OFFSET_INVERSE_COUPLING TRIFOLD_OFFSET_INVERSE_COUPLING /* the inverse's, above level 0 */
+#define OFFSET_FAILURE TRIFOLD_OFFSET_FAILURE                   /* of each block: its verdict */
+#define OFFSET_FLOORS TRIFOLD_OFFSET_FLOORS                     /* of each block: pivots raised to the floor */
+#define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* of each slot: whether what fed it had failed */
+#define OFFSET_BLOCK_LOG_DETERMINANT TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT
+#define OFFSET_BLOCK_QUADRATIC TRIFOLD_OFFSET_BLOCK_QUADRATIC
+#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS                     /* of each member, as all below */
+#define OFFSET_LOG_DETERMINANT TRIFOLD_OFFSET_LOG_DETERMINANT
+#define OFFSET_QUADRATIC TRIFOLD_OFFSET_QUADRATIC
+#define OFFSET_RANGE TRIFOLD_OFFSET_RANGE
+
+/* Lists of lanes. LOW_LANES(w) takes, from every 2 w lanes of two vectors, the first w of each, and HIGH_LANES(w) the last w. */
+#define LOW_LANES(w) TRIFOLD_LOW_##w
+#define HIGH_LANES(w) TRIFOLD_HIGH_##w
+
+_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL, "host and kernel disagree on args.h");

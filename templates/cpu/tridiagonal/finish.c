@@ -1,0 +1,45 @@
+/* Results of a member from those of its blocks, in a fixed order. Tasks are members. */
+#include "cpu/tridiagonal/common.c"
+
+COLD void finish_factor(const trifold_args* args, integer member) {
+    integer worst = SOUND, floors = 0;
+    double sum = 0;
+    ROLLED for (integer block = 0; block < HORIZON; ++block) {
+        worst = smaller(worst, *failure_of(args, member, block));
+        floors += *floors_of(args, member, block);
+        sum += *block_log_determinant_of(args, member, block);
+    }
+    trifold_status* status = (trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
+    double* log_determinant = (double*)workspace_at(args, OFFSET_LOG_DETERMINANT) + member;
+    const int sound = worst == SOUND;
+    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors};
+    *log_determinant = sound ? sum : __builtin_nan("");
+}
+
+/* Neither too large nor too small for f64. */
+INLINE int in_range(double sum) { return sum == 0 || (sum >= LEAST_NORMAL && sum <= 1.79769313486231570814527423731704357e+308); }
+
+COLD void finish_forward(const trifold_args* args, integer member) {
+    double* quadratic = (double*)workspace_at(args, OFFSET_QUADRATIC) + member * MOST_COLUMNS;
+    for (integer column = 0; column < columns_of(args); ++column) {
+        double sum = 0;
+        ROLLED for (integer block = 0; block < HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
+        quadratic[column] = in_range(sum) ? sum : __builtin_nan("");
+    }
+}
+
+#ifdef TRIFOLD_KERNEL_FINISH_FACTOR
+KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+    (void)level, (void)scratch;
+    for (integer member = first_task; member < last_task; ++member)
+        if (is_active(args, member)) finish_factor(args, member);
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_FINISH_FORWARD
+KERNEL TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+    (void)level, (void)scratch;
+    for (integer member = first_task; member < last_task; ++member)
+        if (is_active(args, member)) finish_forward(args, member);
+}
+#endif

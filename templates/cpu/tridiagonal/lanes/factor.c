@@ -1,0 +1,312 @@
+/* Variant "lanes": factorization, alone or with the right-hand sides riding along. */
+#include "cpu/tridiagonal/lanes/arrays.c"
+#include "cpu/tridiagonal/lanes/lanes.c"
+#include "cpu/tridiagonal/lanes/fetch.c"
+
+typedef struct {
+    vec d[AREA], e[AREA];       /* pivot block and coupling as loaded */
+    vec own[2][3 * AREA];       /* where some lanes are idle: the factor of this front and of the one before, idle lanes and all */
+    vec b[n * m], y[2][n * m];  /* right-hand sides of this front; solved ones of this front and of the one before */
+    vec unit[2 * n];            /* zeros around a one */
+} factor_scratch;
+_Static_assert(sizeof(factor_scratch) <= SCRATCH_BYTES, "scratch");
+
+/* What the pivots of a front and of its chain leave behind. */
+typedef struct {
+    vec floor;          /* smaller pivots are raised to it */
+    mask sound;         /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
+    mask floors;        /* pivots raised */
+    mask failed;        /* lanes whose chain has failed or was fed by a failed front */
+    vec product;        /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
+    mask exponent;      /* sum of their exponents */
+} pivots;
+
+#if REAL_BYTES == 8
+enum { MANTISSA_BITS = 52, EXPONENT_BIAS = 1023 };
+#else
+enum { MANTISSA_BITS = 23, EXPONENT_BIAS = 127 };
+#endif
+
+/* Splits the mantissa, in [1, 2), off a positive normal number and adds its exponent. */
+INLINE vec take_exponent(vec x, mask* exponent) {
+    const bits one = (bits)EXPONENT_BIAS << MANTISSA_BITS, low = ((bits)1 << MANTISSA_BITS) - 1;
+    *exponent += ((mask)x >> MANTISSA_BITS) - EXPONENT_BIAS;
+    return (vec)(((mask)x & low) | one);
+}
+
+/* log(x 2^e), x in [1, 2), with no library: atanh series about x = sqrt(2). */
+INLINE double log_of(double x, double e) {
+    const double s = (x - 1.41421356237309504880) / (x + 1.41421356237309504880), q = s * s;
+    double sum = 1.0 / 23;
+    for (int k = 21; k > 0; k -= 2) sum = sum * q + 1.0 / k;
+    return 2 * s * sum + (e + 0.5) * 0.693147180559945309417;
+}
+
+/* The chain of pivots is what a front waits for: the next one is a division and a multiply-add away, the square roots and
+ * the test stand beside the chain. A pivot whose reciprocal overflows fails like one that is zero. */
+INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, ahead* f, pivots* p) {
+    mask sound = p->sound;
+    tile t;
+    tile_load(t, source_part(d, j, j), cols, cols);
+    const view r = stored(before_r + j * n), done = stored(l + j * n);
+    tile_subtract(t, r, r, count, cols, cols, 1, f);
+    tile_subtract(t, done, done, j, cols, cols, 1, f);
+    UNROLL for (int c = 0; c < cols; ++c) {
+        vec pivot = t[c][c];
+        if (floored) {
+            const mask low = p->floor > pivot;
+            pivot = choose(low, p->floor, pivot);
+            p->floors -= low;
+        }
+        const vec reciprocal = 1 / pivot;
+        vec root = pivot;
+        UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
+        sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
+        const vec scale = choose(sound, root * reciprocal, spread(NOT_A_NUMBER));
+        p->product *= take_exponent(scale, &p->exponent);
+        UNROLL for (int i = c + 1; i < cols; ++i) {
+            const vec scaled = t[i][c] * reciprocal;
+            UNROLL for (int k = c + 1; k <= i; ++k) t[i][k] -= scaled * t[k][c]; /* not the square, which could leave the range */
+        }
+        UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= scale;
+        t[c][c] = scale;
+    }
+    p->sound = sound;
+    UNROLL for (int i = 0; i < cols; ++i)
+        UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
+}
+
+/* The column of tiles below a pivot tile. */
+INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols, ahead* f) {
+    const view right = stored(before_r + j * n);
+    int i = j + cols;
+    for (; i + TILE <= n; i += TILE)
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols, f);
+    if (n % TILE && i < n)
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols, f);
+}
+
+/* l l' = d - before_r before_r' */
+INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int floored, ahead* f, pivots* p) {
+    const integer count = before_r ? n : 0;
+    if (!before_r) before_r = l; /* not read */
+    p->floors = (mask){};
+    p->sound = ~p->floors;
+    int j = 0;
+    for (; j + TILE <= n; j += TILE) {
+        pivot_tile(l, d, before_r, count, j, TILE, floored, f, p);
+        strip_below(l, d, before_r, count, j, TILE, f);
+    }
+    if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, f, p);
+    p->product = take_exponent(p->product, &p->exponent);
+}
+NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
+
+/* factor_pivot() with D as it stands in the members' arrays, and the panel r l' = e with E as it stands there. */
+NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, ahead* f, pivots* p) {
+    factor_pivot_any(l, (source){{}, d, D_MEMBER, D_ROW, D_COLUMN}, before_r, 0, f, p);
+}
+NOINLINE void solve_original_panel(vec* r, const real* e, const vec* l, ahead* f) {
+    solve_any(stored(r), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, f);
+}
+
+COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
+    for (integer j = 0; j < n; ++j)
+        for (int lane = 0; lane < LANES; ++lane) d[j * (n + 1)][lane] += diagonal_term(args, g->member[lane], block, j);
+}
+
+COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lanes* g, integer block) {
+    for (int side = 0; side < 2; ++side) {
+        if (!has_slot(block, side)) continue;
+        const vec* slot = (const vec*)update_of(args, side, g->group, block);
+        for (integer i = 0; i < n; ++i)
+            for (integer j = 0; j <= i; ++j) d[i * shape.row + j * shape.column] -= slot[i * n + j];
+    }
+}
+
+INLINE int adds_to_pivots(const trifold_args* args) { return args->diagonal || args->shift || args->pivot_floor > 0; }
+
+/* D with what the caller adds to its diagonal and, beyond level 0, without the updates of the separator. */
+NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
+    const view d = gather_d(out, args, g, block);
+    if (args->diagonal || args->shift) add_to_diagonal(out, args, g, block);
+    p->floor = spread(-LARGEST);
+    if (args->pivot_floor > 0) {
+        vec largest = out[0];
+        for (integer j = 1; j < n; ++j) largest = choose(out[j * (n + 1)] > largest, out[j * (n + 1)], largest);
+        p->floor = largest * (real)args->pivot_floor;
+    }
+    if (updated) subtract_slots(out, d, args, g, block);
+    return d;
+}
+
+/* A(to, from) of neighbouring positions, as a view of the stored or the gathered coupling. */
+INLINE view coupling_between(vec* out, const trifold_args* args, const trifold_level* level, const lanes* g, integer to, integer from) {
+    const integer low = smaller(to, from);
+    const view a = level->index == 0 ? gather_e(out, args, g, block_at(level, low))
+                                     : stored((const vec*)coupling_of(args, g->group, level->coupling + low));
+    return to > from ? a : transposed(a);
+}
+
+/* Whether coupling_between() gathers A(position + step, position) in row-major order. */
+INLINE int gathers_rows(integer step) { return (E_ROW == 1 && E_COLUMN != 1) == (step < 0); }
+
+/* Right-hand sides of a block less the separator's updates. */
+NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
+    gather_rhs(out, (const real*)args->b, args->b_strides, columns_of(args), g, block);
+    for (int side = 0; updated && side < 2; ++side) {
+        if (!has_slot(block, side)) continue;
+        const vec* slot = (const vec*)rhs_update_of(args, side, g->group, block);
+        for (integer k = 0; k < n * m; ++k) out[k] -= slot[k];
+    }
+}
+
+/* In f64, whatever the precision: squares have twice the exponents of their roots. */
+typedef double squares __attribute__((vector_size(VECTOR_LANES * 8)));
+COLD double tiny_lane(double sum, const vec* y, int lane) {
+    real values[n];
+    for (integer r = 0; r < n; ++r) values[r] = y[r * m][lane];
+    return tiny_square(sum, values, n);
+}
+
+/* y = L^-1 b of a front goes out, with its squares. */
+NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
+    scatter_rhs((real*)args->x, args->x_strides, columns_of(args), y, g, block);
+    for (integer c = 0; c < columns_of(args); ++c) {
+        squares sum = {};
+        for (integer r = 0; r < n; ++r) {
+            const squares wide = __builtin_convertvector(y[r * m + c], squares);
+            sum += wide * wide;
+        }
+        for (int lane = 0; lane < LANES; ++lane)
+            if (g->active[lane]) block_quadratic_of(args, g->member[lane], block)[c] = sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, lane) : sum[lane];
+    }
+}
+
+/* Active lanes of a front's part of the factor go where it is kept. The others hold what another member made of its data: it raises no
+ * exceptions that the member itself does not. */
+COLD void deliver(vec* const kept[3], const vec* own, mask which) {
+    for (int k = 0; k < 3; ++k)
+        for (integer i = 0; kept[k] && i < AREA; ++i) kept[k][i] = choose(which, own[k * AREA + i], kept[k][i]);
+}
+
+/* A lane's first row whose pivot failed, or -1. */
+INLINE integer failed_row(const vec* l, int lane) {
+    for (integer j = 0; j < n; ++j)
+        if (!(l[j * (n + 1)][lane] > 0)) return j;
+    return -1;
+}
+COLD void record_trouble(const trifold_args* args, const lanes* g, integer block, integer level, const vec* l, pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane) {
+        if (!g->active[lane]) continue;
+        const integer member = g->member[lane];
+        p->failed[lane] = -record_front(args, member, block, level, failed_row(l, lane), p->failed[lane] != 0);
+        *floors_of(args, member, block) = (int)p->floors[lane];
+        *block_log_determinant_of(args, member, block) = 0;
+    }
+}
+NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer block, integer level, const vec* l, pivots* p) {
+    const mask trouble = ~p->sound | p->floors | p->failed;
+    bits any = !g->all;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) any |= trouble[lane];
+    if (any) return record_trouble(args, g, block, level, l, p);
+    UNROLL for (int lane = 0; lane < LANES; ++lane) {
+        *failure_of(args, g->member[0] + lane, block) = SOUND;
+        *floors_of(args, g->member[0] + lane, block) = 0;
+        *block_log_determinant_of(args, g->member[0] + lane, block) = 0;
+    }
+}
+
+/* The chain's log determinant stands at its last front. */
+COLD void record_log_determinant(const trifold_args* args, const lanes* g, integer block, const pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane])
+            *block_log_determinant_of(args, g->member[lane], block) = -2 * log_of((double)p->product[lane], (double)p->exponent[lane]);
+}
+
+INLINE void join_poison(const trifold_args* args, const lanes* g, integer block, pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane) p->failed[lane] |= -is_poisoned(args, g->member[lane], block);
+}
+INLINE void pass_poison(const trifold_args* args, const lanes* g, int side, integer block, integer level, const pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if (g->active[lane]) mark_poison(args, side, g->member[lane], block, level, p->failed[lane] != 0);
+}
+
+/* The separators at the ends of a chain and their new coupling. */
+COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill, const pivots* p) {
+    if (c.behind >= 0) pass_poison(args, g, side_behind(&c), block_at(level, c.behind), level->index, p);
+    if (c.ahead < 0) return;
+    const integer ahead = block_at(level, c.ahead);
+    vec* slot = (vec*)update_of(args, side_ahead(&c), g->group, ahead);
+    multiply(slot, level->index > 0, 1, stored(r), transposed(stored(r)), 1);
+    pass_poison(args, g, side_ahead(&c), ahead, level->index, p);
+    if (c.behind < 0) return;
+    const integer low = smaller(next_position(level, c.ahead), next_position(level, c.behind));
+    vec* joint = (vec*)coupling_of(args, g->group, level->next_coupling + low);
+    const int up = c.step > 0;
+    multiply(joint, 0, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
+}
+
+/* The front at a position of the first level, on its way. */
+INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, const lanes* g, integer position, integer step) {
+    const integer block = block_at(level, position), coupling = smaller(block, block_at(level, position + step));
+    return (ahead){(const char*)d_of(args, g->member[0], block), (const char*)e_of(args, g->member[0], coupling),
+                   (const vec*)factor_of(args, g->group, block), (const vec*)next_of(args, g->group, block), 0, 0, 0, 0};
+}
+
+NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
+    const int updated = level->index > 0, original = GATHERS_TILES && !updated && g->all && !adds_to_pivots(args);
+    pivots p = {.product = spread(1)};
+    vec *r = 0, *fill = 0, *y = 0;
+    for (integer k = 0; k < 2 * n; ++k) s->unit[k] = (vec){};
+    for (integer k = 0; k < c.length; ++k) {
+        const integer position = c.first + k * c.step, block = block_at(level, position);
+        const int has_next = k + 1 < c.length || c.ahead >= 0;
+        vec* const kept[3] = {(vec*)factor_of(args, g->group, block), has_next ? (vec*)next_of(args, g->group, block) : 0,
+                              c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
+        vec* const own = s->own[k % 2];
+        vec* const parts[3] = {g->all ? kept[0] : own, g->all ? kept[1] : own + AREA, g->all ? kept[2] : own + 2 * AREA};
+        const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
+        ahead next = IS_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
+        if (original) {
+            factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
+        } else {
+            const view d = assemble_pivot(s->d, args, g, block, updated, &p);
+            if (updated) join_poison(args, g, block, &p);
+            factor_pivot(parts[0], d, r_before, &p);
+        }
+        if (has_next) r = parts[1];
+        if (has_next && original && c.step > 0) {
+            solve_original_panel(r, e_of(args, g->member[0], block), l, &next);
+        } else if (has_next) {
+            vec* const loaded = gathers_rows(c.step) ? r : s->e; /* in place: the caches are narrow */
+            solve_panel(r, coupling_between(loaded, args, level, g, position + c.step, position), 0, 0, l);
+        }
+        if (c.behind >= 0) {
+            fill = parts[2];
+            const view start = k == 0 ? coupling_between(s->e, args, level, g, c.behind, position) : (view){s->unit, 0, 0};
+            solve_panel(fill, start, fill_before, r_before, l);
+            vec* slot = (vec*)update_of(args, side_behind(&c), g->group, block_at(level, c.behind));
+            multiply(slot, k > 0 || updated, 1, stored(fill), transposed(stored(fill)), 1);
+        }
+        if (forward) {
+            assemble_rhs(s->b, args, g, block, updated);
+            solve_rhs(y = s->y[k % 2], s->b, y_before, r_before, l);
+            if (c.behind >= 0)
+                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y);
+            finish_rhs(args, g, block, y);
+        }
+        if (!g->all) deliver(kept, own, g->which);
+        record_lanes(args, g, block, level->index, l, &p);
+        if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
+    }
+    end_chain(args, level, g, c, r, fill, &p);
+    if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);
+}
+
+KERNEL_PART void factor_only(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    factor_chain(args, level, g, c, 0, (factor_scratch*)scratch);
+}
+KERNEL_PART void factor_forward(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {
+    factor_chain(args, level, g, c, 1, (factor_scratch*)scratch);
+}

@@ -1,0 +1,25 @@
+/* What the kernels of mixed precision are told: those that stand around the ones that factor and sweep in single precision. */
+#include "cpu/tridiagonal/constants.c"
+
+/* Strides of the caller's arrays, which are in double precision: see D_ROW and the others. */
+#define CALLER_D_ROW TRIFOLD_CALLER_D_ROW
+#define CALLER_D_COLUMN TRIFOLD_CALLER_D_COLUMN
+#define CALLER_D_STAGE TRIFOLD_CALLER_D_STAGE
+#define CALLER_D_MEMBER TRIFOLD_CALLER_D_MEMBER
+#define CALLER_E_ROW TRIFOLD_CALLER_E_ROW
+#define CALLER_E_COLUMN TRIFOLD_CALLER_E_COLUMN
+#define CALLER_E_STAGE TRIFOLD_CALLER_E_STAGE
+#define CALLER_E_MEMBER TRIFOLD_CALLER_E_MEMBER
+
+/* Where the workspace holds what refinement keeps, in bytes from its start. */
+#define OFFSET_WIDE_D TRIFOLD_OFFSET_WIDE_D     /* D and E in double precision */
+#define OFFSET_WIDE_E TRIFOLD_OFFSET_WIDE_E
+#define OFFSET_NARROW_D TRIFOLD_OFFSET_NARROW_D /* D and E in single precision */
+#define OFFSET_NARROW_E TRIFOLD_OFFSET_NARROW_E
+#define OFFSET_NARROW_X TRIFOLD_OFFSET_NARROW_X /* the residual, then its solution, in single precision */
+#define OFFSET_SOLUTION TRIFOLD_OFFSET_SOLUTION /* x, in double precision */
+#define OFFSET_ROW_SUM TRIFOLD_OFFSET_ROW_SUM   /* the largest of each block */
+#define OFFSET_NORMS TRIFOLD_OFFSET_NORMS       /* the largest of each block */
+#define OFFSET_RUNNING TRIFOLD_OFFSET_RUNNING   /* of each member, as all below */
+#define OFFSET_PROGRESS TRIFOLD_OFFSET_PROGRESS
+#define OFFSET_REFINED TRIFOLD_OFFSET_REFINED

@@ -1,0 +1,330 @@
+/* One front: its column tiles, the pivot test and the log determinant.
+ *
+ * Rows stand in strips of LANES, and columns go in tiles of as many; pivot tile v is where strip v meets column tile v. For six strips:
+ *
+ *                  v = 0   1   2   3   4   5
+ *      D  strip 0      P                           P   the pivots of a tile, in registers
+ *         strip 1      o   P                       o   opened with P before its pivots, closed after them
+ *         strip 2      o   o   P                   b   opened between the pivots of P, closed after them
+ *         strip 3      b   o   o   P               w   the whole tile at once, after the pivots of P
+ *         strip 4      b   w   w   o   P           k   the whole tile at once, between the pivots of tile k
+ *         strip 5      b   w   w   o   o   P       e   at the end
+ *      R and G         1   2   3   4   5   e
+ *
+ * To open a tile is to subtract the products that wait for no pivot of its columns; to close it is to solve with these. A chain of pivots is all
+ * latency, so the processor needs other work between them: that is the backlog.
+ *
+ * How the tiles are made follows from the processor, and from the size n of a block:
+ *
+ *      vectors                   LANES  WIDTH  SQUARE  HALF_VECTORS
+ *      32 bytes, 16 registers    f64 4      4       1             0
+ *                                f32 8      4       0             0
+ *      64 bytes, 32 registers    f64 8      8       1   1 on Zen 4
+ *                                f32 16     8       0             0
+ *
+ *      n > 5 LANES                                                  CLOSES_THREE   three strips can be closed at once
+ *      HALF_VECTORS and n <= 5 LANES                                FEW_STRIPS     the backlog takes strips one by one
+ *      and whole tiles, n <= 4 LANES, products end chains only      ONE_BY_ONE     so does everything but the diagonal
+ *      n % LANES, n % WIDTH                                         PIVOT_TAIL, TAIL   columns of the last pivot tile and register tile
+ */
+#include "cpu/tridiagonal/tile/tile.c"
+#include "cpu/tridiagonal/tile/diagonal.c"
+
+/* A front's blocks; null where it has no such neighbour. `previous_*` are those of the front before in the chain, whose Schur
+ * update this front applies while it factors. */
+typedef struct {
+    real *factor, *next, *behind;
+    const real *previous_next, *previous_behind;
+    const real *d, *e; /* where D and the coupling to the next block stand if they have not been copied to factor and next */
+    expected* expected; /* of the next front; may be null */
+} front;
+
+/* Tiles that wait for nothing, to be done between the pivots: the last `left` strips of panels laid end to end, from `strip` of
+ * the first of these on. */
+typedef struct {
+    const panel* p;
+    integer j, strip, left;
+    int left_open;
+} backlog;
+
+/* Few strips are taken one by one: more pieces between the pivots. There they are in line, so that what the pivots have in registers stays
+ * there; elsewhere only in small blocks, where a call would count, since each takes long to compile. */
+enum { IN_LINE = FEW_STRIPS && VECTORS <= 2 };
+INLINE void work_off(backlog* b, integer left, const int in_line) {
+    while (b->left > left) {
+        const integer height = FEW_STRIPS ? 1 : tile_height(VECTORS - b->strip);
+        if (in_line)
+            panel_tile(1, WIDTH, b->p, b->strip, b->j, b->left_open);
+        else
+            panel_tiles(b->p, b->strip, height, b->j, b->left_open ? OPEN : WHOLE);
+        b->left -= height;
+        if ((b->strip += height) < VECTORS) continue;
+        b->strip = 0;
+        ++b->p;
+    }
+}
+
+enum { EARLY = FEW_STRIPS ? 2 : 0 }; /* pivots whose share of other work comes before the first, which waits for its sums */
+
+#if REAL_BYTES == 4
+typedef int real_bits;
+enum { MANTISSA_BITS = 23, BIAS = 127 };
+#else
+typedef long long real_bits;
+enum { MANTISSA_BITS = 52, BIAS = 1023 };
+#endif
+typedef real_bits bits __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
+
+/* Whether squares of a tile's elements could leave the range: an element's square is at most the product of two entries of the diagonal. It is
+ * lost where it is too small beside that of a pivot, which is no smaller than a diagonal's entry times the unit roundoff. */
+INLINE int squares_leave(const int W, const vec* c) {
+    const real_bits low = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 450 : 38)) << MANTISSA_BITS, high = (real_bits)(BIAS + BIAS / 2 - 1) << MANTISSA_BITS;
+    vec entries = spread(1);
+    UNROLL for (int w = 0; w < W; ++w) entries[w] = c[w][w];
+    const bits diagonal = (bits)entries, outside = (diagonal < low) | (diagonal > high);
+    real_bits any = 0;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) any |= outside[lane];
+    return any != 0;
+}
+
+/* pivot_tile() without squares, for tiles of any size: every pivot is what the columns before it leave, a product later. */
+COLD void pivot_tile_apart(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
+    real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
+    vec diagonal = spread(1);
+    for (int k = 0; k < W; ++k) {
+        vec column = load(l + k * LANES);
+        real d = column[k];
+        diagonal[k] = d;
+        d = floor > d ? floor : d;
+        const real inverse = 1 / d, root = square_root(d), scale = root * inverse;
+        const vec multiplier = column * spread(inverse);
+        reciprocal[k] = scale;
+        store(unit + k * LANES, multiplier);
+        for (int w = k + 1; w < W; ++w) store(l + w * LANES, load(l + w * LANES) - multiplier * spread(column[w]));
+        column *= spread(scale);
+        column[k] = root;
+        store(l + k * LANES, column);
+    }
+    store(raw + j, diagonal);
+    work_off(others, 0, 0);
+}
+
+/* Pivot k of a tile; gives the next one. */
+INLINE real pivot_step(const int W, const int k, real d, real floor, vec* c, vec* diagonal, real* reciprocal, real* unit, real* l) {
+    (*diagonal)[k] = d;
+    d = floor > d ? floor : d;
+    const real inverse = 1 / d, root = square_root(d), scale = root * inverse;
+    reciprocal[k] = scale;
+    if (k + 1 < W) {
+        const real next = c[k][k + 1];
+        d = c[k + 1][k + 1] - next * next * inverse;
+    }
+    const vec multiplier = c[k] * spread(inverse);
+    store(unit + k * LANES, multiplier);
+    UNROLL for (int w = k + 1; w < W; ++w) c[w] -= multiplier * spread(c[k][w]);
+    c[k] *= spread(scale);
+    c[k][k] = root;
+    store(l + k * LANES, c[k]);
+    return d;
+}
+
+/* Cholesky of the W by W tile at column j. The pivots go to `raw`, for a test afterwards; those below the floor
+ * are raised to it. The columns divided by their pivots go to `unit`, for the rows below.
+ *
+ * The chain of pivots is what a front waits for. So the next pivot is computed on its own, one division and one
+ * multiply-add after this one; the square roots stand beside the chain; and other work stands between the pivots: the core
+ * overlaps what is near in program order. */
+INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
+    real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
+    const unsigned count = (unsigned)others->left;
+    vec c[LANES], diagonal = spread(1); /* ones change no outcome where a block ends */
+    if (EARLY) work_off(others, count * (unsigned)(W - EARLY) / (unsigned)W, IN_LINE);
+    load_tile(1, W, c, l);
+    if (__builtin_expect(squares_leave(W, c), 0)) return pivot_tile_apart(W, factor, j, floor, raw, unit, others);
+    real d = c[0][0];
+    /* Not a loop: the compiler would copy the work in line to every turn of it before it finds most of them without any. LANES is in the
+     * conditions because it is a constant when they are read, which W is not. */
+#define TWO_PIVOTS(k)                                                                                                    \
+    if (k < LANES && k < W) {                                                                                            \
+        d = pivot_step(W, k, d, floor, c, &diagonal, reciprocal, unit, l);                                               \
+        if (k + 1 < W) d = pivot_step(W, k + 1, d, floor, c, &diagonal, reciprocal, unit, l);                            \
+        if (VECTORS > 1 && k + 2 + EARLY < LANES && k + 2 + EARLY < W)                                                   \
+            work_off(others, count * (unsigned)(W - 2 - EARLY - k) / (unsigned)W, FEW_STRIPS);                           \
+    }
+    TWO_PIVOTS(0)
+    TWO_PIVOTS(2)
+    TWO_PIVOTS(4)
+    TWO_PIVOTS(6)
+    TWO_PIVOTS(8)
+    TWO_PIVOTS(10)
+    TWO_PIVOTS(12)
+    TWO_PIVOTS(14)
+#undef TWO_PIVOTS
+    store(raw + j, diagonal);
+    work_off(others, 0, IN_LINE);
+}
+
+#define PIVOT_TILE(W, NAME)                                                                          \
+    NOINLINE void NAME(real* factor, integer j, real floor, real* raw, real* unit, backlog* others) { \
+        pivot_tile(W, factor, j, floor, raw, unit, others);                                           \
+    }
+#if BLOCK >= VECTOR_LANES
+PIVOT_TILE(LANES, pivot_whole)
+#endif
+#if BLOCK % VECTOR_LANES
+PIVOT_TILE(PIVOT_TAIL, pivot_tail)
+#endif
+
+INLINE void pivots(real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
+#if BLOCK % VECTOR_LANES == 0
+    pivot_whole(factor, j, floor, raw, unit, others);
+#elif BLOCK < VECTOR_LANES
+    pivot_tail(factor, j, floor, raw, unit, others);
+#else
+    (j + LANES > n ? pivot_tail : pivot_whole)(factor, j, floor, raw, unit, others);
+#endif
+}
+
+/* Factors the front and solves its panels, one pivot tile's columns after another. Between the pivots of a tile stand the panels'
+ * columns of the tile before; there are none for the first, which takes products of its own rows instead. */
+NOINLINE void factor_front(const front* f, real floor, real* raw) {
+    real unit[2 * LANES * LANES] __attribute__((aligned(64))); /* of this pivot tile and of the one before */
+    const panel rows = {.target = f->factor,
+                        .start = f->d ? users(f->d, D_LEADING) : stored(f->factor),
+                        .before = f->previous_next,
+                        .multipliers = f->previous_next,
+                        .factor = f->factor,
+                        .unit = unit,
+                        .next = f->expected};
+    panel borders[2];
+    int border = 0;
+    if (f->next)
+        borders[border++] = (panel){.target = f->next,
+                                    .start = f->e ? users(f->e, E_LEADING) : stored(f->next),
+                                    .factor = f->factor,
+                                    .unit = unit,
+                                    .next = f->expected};
+    if (HAS_FILL && f->behind)
+        borders[border++] = (panel){.target = f->behind,
+                                    .start = f->previous_behind ? zero() : stored(f->behind),
+                                    .before = f->previous_behind,
+                                    .multipliers = f->previous_next,
+                                    .factor = f->factor,
+                                    .unit = unit};
+    const integer strips = border * VECTORS;
+    for (integer v = 0; v < VECTORS; ++v) {
+        const integer j = v * LANES, height = tile_height(VECTORS - v), top = v + height;
+        backlog others = {&rows, j, top, VECTORS - top, 1};
+        if (v > 0) others = (backlog){borders, j - LANES, 0, strips, 0};
+        open_diagonal(&rows, v, height);
+        pivots(f->factor, j, floor, raw, unit + v % 2 * LANES * LANES, &others);
+        if (height > 1) panel_tiles(&rows, v + 1, height - 1, j, CLOSE);
+        panel_strips(&rows, top, VECTORS, j, v > 0 ? WHOLE : CLOSE);
+    }
+    backlog last = {borders, (VECTORS - 1) * LANES, 0, strips, 0};
+    work_off(&last, 0, IN_LINE && TAIL == 0);
+}
+
+/* ---- the test of the pivots and their logarithms ---- */
+
+#define MANTISSA (((real_bits)1 << MANTISSA_BITS) - 1)
+#define ONE ((real_bits)BIAS << MANTISSA_BITS)
+#define TINY ((real)(sizeof(real) == 8 ? 0x1p-1000 : 0x1p-100))
+
+/* Raised pivots as they were used. Returns how many there are. */
+COLD int raise_pivots(real* raw, real floor) {
+    int raised = 0;
+    for (integer k = 0; k < n; ++k) {
+        if (!(floor > raw[k])) continue;
+        raw[k] = floor;
+        ++raised;
+    }
+    return raised;
+}
+
+/* First row whose pivot is not positive and finite with a finite reciprocal; else SMALL where a pivot is below TINY, or -1. As integers,
+ * usual pivots are what stands between TINY and infinity. */
+enum { SMALL = -2 };
+INLINE integer test_pivots(const real* raw) {
+    const real_bits least = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 1000 : 100)) << MANTISSA_BITS;
+    const bits infinity = (bits){} + ((real_bits)(2 * BIAS + 1) << MANTISSA_BITS);
+    bits failed = {};
+    for (int v = 0; v < VECTORS; ++v) {
+        const bits d = (bits)load(raw + v * LANES);
+        failed |= (d < least) | (d >= infinity);
+    }
+    real_bits any = 0;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) any |= failed[lane];
+    if (__builtin_expect(any == 0, 1)) return -1;
+    for (integer k = 0; k < n; ++k)
+        if (!(raw[k] > 0 && raw[k] <= LARGEST && 1 / raw[k] <= LARGEST)) return k;
+    return SMALL;
+}
+
+/* A product of pivots, mantissa and exponent apart: one logarithm serves a chain. */
+typedef struct {
+    double mantissa;
+    integer exponent;
+} scaled;
+
+INLINE scaled normalized(double mantissa, integer exponent) {
+    union {
+        double value;
+        integer bits;
+    } u = {mantissa};
+    exponent += (u.bits >> 52) - 1023;
+    u.bits = (u.bits & 0xfffffffffffffLL) | 0x3ff0000000000000LL;
+    return (scaled){u.value, exponent};
+}
+
+/* Subnormals have no exponent of their own. Those near them are multiplied by 2^60, one by one: large ones would overflow. */
+COLD void lift_tiny(vec* d, bits* exponents) {
+    for (int lane = 0; lane < LANES; ++lane)
+        if ((*d)[lane] < TINY) {
+            __asm__ volatile(""); /* else compilers multiply first and choose afterwards */
+            (*d)[lane] *= (real)0x1p60;
+            (*exponents)[lane] -= 60;
+        }
+}
+
+INLINE scaled times_pivots(scaled product, const real* raw, int has_tiny) {
+    vec mantissas = spread(1);
+    bits exponents = {};
+    for (int v = 0; v < VECTORS; ++v) {
+        vec d = load(raw + v * LANES);
+        if (__builtin_expect(has_tiny, 0)) lift_tiny(&d, &exponents);
+        exponents += ((bits)d >> MANTISSA_BITS) - BIAS;
+        mantissas *= (vec)(((bits)d & MANTISSA) | ONE);
+        if (v % 32 == 31) { /* they are below 2^32, so their product over the lanes is finite */
+            exponents += 32;
+            mantissas *= spread((real)0x1p-32);
+        }
+    }
+    double mantissa = 1;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) {
+        mantissa *= (double)mantissas[lane];
+        product.exponent += exponents[lane];
+    }
+    return normalized(product.mantissa * mantissa, product.exponent);
+}
+
+/* log of the product: the exponent, and the series of atanh((m - 1) / (m + 1)) for m in [sqrt(1/2), sqrt(2)). */
+COLD double logarithm(scaled product) {
+    const int above = product.mantissa > 1.41421356237309514547;
+    const double m = product.mantissa * (above ? 0.5 : 1), s = (m - 1) / (m + 1), q = s * s;
+    double sum = 0;
+    UNROLL for (int k = 23; k >= 3; k -= 2) sum = (sum + 1.0 / k) * q;
+    return (double)(product.exponent + above) * 0.693147180559945309417 + 2 * (s + s * sum);
+}
+
+NOINLINE void fill_not_a_number(real* target, integer count) {
+    if (!target) return;
+    for (integer i = 0; i < count; ++i) target[i] = NOT_A_NUMBER;
+}
+
+/* Whatever a failed front hands on is NaN, and so is all that follows from it. */
+static void poison_front(const front* f) {
+    fill_not_a_number(f->factor, STORAGE_FACTOR);
+    fill_not_a_number(f->next, STORAGE_PANEL);
+    fill_not_a_number(f->behind, STORAGE_PANEL);
+}

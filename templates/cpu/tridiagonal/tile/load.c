@@ -1,0 +1,117 @@
+/* Loads of D and of couplings into stored blocks, and of right-hand sides. */
+#include "cpu/tridiagonal/tile/tile.c"
+
+/* target = A with element (r, c) at r row + c column. With `lower`, what stands above the diagonal is left open: it may
+ * be loaded or not, and nothing uses it. */
+INLINE void load_block(real* target, const real* a, integer row, integer column, const int lower) {
+    for (integer r = 0; r < n; r += LANES) {
+        real* strip = target + at(r, 0);
+        const integer end = lower ? smaller(r + LANES, n) : n;
+        if (n >= LANES && row == 1) {
+            for (integer c = 0; c < end; ++c) store(strip + c * LANES, load_rows(a + c * column, r));
+        } else if (n >= LANES && column == 1) { /* transposed in registers; the last tile overlaps the one before it */
+            for (integer c = 0; c < end; c += LANES) {
+                const integer from = smaller(c, n - LANES);
+                vec v[LANES];
+                UNROLL for (int k = 0; k < LANES; ++k) {
+                    v[k] = (vec){};
+                    if (n % LANES == 0 || r + k < n) v[k] = *(const loose*)(a + (r + k) * row + from);
+                }
+                transpose(v);
+                UNROLL for (int k = 0; k < LANES; ++k) store(strip + (from + k) * LANES, v[k]);
+            }
+        } else {
+            for (integer c = 0; c < end; ++c)
+                for (integer k = 0; k < LANES; ++k) strip[c * LANES + k] = r + k < n ? a[(r + k) * row + c * column] : 0;
+        }
+    }
+}
+
+/* target = a stored block, transposed. */
+NOINLINE void load_transposed(real* target, const real* a) {
+    for (integer c = 0; c < n; ++c)
+        for (integer r = 0; r < LD; ++r) target[at(r, c)] = r < n ? a[at(c, r)] : 0;
+}
+
+/* D with what is added to its diagonal. */
+NOINLINE void load_diagonal_block(const trifold_args* args, integer member, integer block, real* target) {
+    load_block(target, d_of(args, member, block), D_ROW, D_COLUMN, 1);
+    if (!args->diagonal && !args->shift) return;
+    for (integer k = 0; k < n; ++k) target[at(k, k)] += diagonal_term(args, member, block, k);
+}
+
+/* Pivots below this are raised to it: a multiple of the largest entry of the diagonal with what is added to it. */
+INLINE real pivot_floor(const trifold_args* args, integer member, integer block) {
+    if (__builtin_expect(!(args->pivot_floor > 0), 1)) return -(real)__builtin_inf();
+    const real* d = d_of(args, member, block);
+    real largest = 0;
+    for (integer k = 0; k < n; ++k) {
+        const real entry = d[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k);
+        if (k == 0 || entry > largest) largest = entry;
+    }
+    return (real)args->pivot_floor * largest;
+}
+
+/* The updates that the chains on both sides of a separator have left for it: minus the sum of their products. */
+NOINLINE void add_updates(const trifold_args* args, integer member, integer block, real* target) {
+    for (int side = 0; side < 2; ++side) {
+        if (!has_slot(block, side)) continue;
+        const real* update = update_of(args, side, member, block);
+        for (integer r = 0; r < LD; r += LANES)
+            for (integer i = at(r, 0); i < at(r, smaller(r + LANES, n)); i += LANES) store(target + i, load(target + i) + load(update + i));
+    }
+}
+
+/* A(row position, column position) of two neighbours among the blocks that remain. */
+NOINLINE void load_coupling(const trifold_args* args, const trifold_level* level, integer member, integer rows, integer columns,
+                            real* target) {
+    const integer low = smaller(rows, columns);
+    const int transposed = rows < columns;
+    if (level->index > 0) {
+        const real* a = coupling_of(args, member, level->coupling + low);
+        if (transposed)
+            load_transposed(target, a);
+        else
+            for (integer i = 0; i < n * LD; i += LANES) store(target + i, load(a + i));
+        return;
+    }
+    const real* a = e_of(args, member, block_at(level, low));
+    if (transposed)
+        load_block(target, a, E_COLUMN, E_ROW, 0);
+    else
+        load_block(target, a, E_ROW, E_COLUMN, 0);
+}
+
+/* ---- right-hand sides: one column of LD reals each, rows n .. LD - 1 zero ---- */
+
+/* n contiguous reals; the last vector overlaps the one before it. */
+INLINE void copy_column(real* to, const real* from) {
+    if (n < LANES) {
+        for (integer r = 0; r < n; ++r) to[r] = from[r];
+        return;
+    }
+    const vec last = *(const loose*)(from + n - LANES);
+    for (integer r = 0; r + LANES <= n; r += LANES) *(loose*)(to + r) = *(const loose*)(from + r);
+    if (n % LANES) *(loose*)(to + n - LANES) = last;
+}
+
+INLINE void load_rhs(const real* b, const trifold_strides* strides, integer columns, real* target) {
+    for (integer c = 0; c < columns; ++c, target += LD) {
+        const real* from = b + c * strides->column;
+        if (LD > n) store(target + LD - LANES, (vec){});
+        if (strides->row == 1)
+            copy_column(target, from);
+        else
+            for (integer r = 0; r < n; ++r) target[r] = from[r * strides->row];
+    }
+}
+
+INLINE void store_rhs(const real* y, const trifold_strides* strides, integer columns, real* x) {
+    for (integer c = 0; c < columns; ++c, y += LD) {
+        real* to = x + c * strides->column;
+        if (strides->row == 1)
+            copy_column(to, y);
+        else
+            for (integer r = 0; r < n; ++r) to[r * strides->row] = y[r];
+    }
+}

@@ -1,0 +1,38 @@
+/* The test that a pivot must pass, and the reciprocal of its root. */
+#include "gpu/dense/constants.cuh"
+
+/* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
+struct Pivots {
+    double floor;    /* smaller pivots are raised to it; minus infinity: none */
+    double log_sum;  /* sum of the pivots' logarithms */
+    int failed_row;  /* first row whose pivot failed, or -1 */
+    int floors;      /* pivots raised */
+};
+
+constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
+/* Whether a pivot may stand: above the largest number whose reciprocal is infinite, and finite. */
+TRIFOLD_DEVICE bool is_pivot(real d) { return d > (sizeof(real) == 8 ? real(0x1p-1024) : real(0x1p-128)) && d <= largest; }
+constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-308) : real(1.175494351e-38f);
+
+/* `scaled`, which is y, about 1 / sqrt(x), or a multiple of it, after one correction of third order. */
+TRIFOLD_DEVICE real corrected_rsqrt(real x, real y, real scaled) {
+    const real e = real(1) - (x * y) * y;
+    if (sizeof(real) == 4) return scaled + e * (real(0.5) * scaled); /* y is good to 22 digits already */
+    return scaled + (e * scaled) * (real(0.5) + real(0.375) * e);
+}
+
+/* 1 / sqrt(x) for x so far from the ends of the range that nothing need be scaled; callers test. */
+TRIFOLD_DEVICE real quick_rsqrt(real x) {
+    const real y = approximate_rsqrt(x);
+    return corrected_rsqrt(x, y, y);
+}
+
+/* 1 / sqrt(d) for 0 < d. The hardware flushes subnormal numbers, so these are scaled, by a factor that joins where nothing waits
+ * for it. */
+TRIFOLD_DEVICE real inverse_sqrt(real d) {
+    constexpr real root = sizeof(real) == 8 ? real(0x1p128) : real(0x1p32f);
+    const bool tiny = d < smallest_normal;
+    const real x = tiny ? d * root * root : d;
+    const real y = approximate_rsqrt(x);
+    return corrected_rsqrt(x, y, tiny ? y * root : y);
+}

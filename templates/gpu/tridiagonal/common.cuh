@@ -1,0 +1,154 @@
+/* Names shared by all kernels: the geometry of chains, and where things stand in the workspace.
+ *
+ * A front eliminates one block, i. Its panel has n columns and these rows:
+ *
+ *                +------------+
+ *       n rows   |  D   -> L  |   the pivot block, less the updates of earlier fronts: D = L L'
+ *                +------------+
+ *       n rows   |  E   -> R  |   the coupling to the next neighbour:   R = E L'^-1, in the workspace as `next`
+ *                +------------+
+ *       n rows   |  E'  -> G  |   the coupling to the neighbour behind: G = E' L'^-1, as `behind`; only in chains that have one
+ *                +------------+
+ *       m rows   |  b'  -> y' |   right-hand sides, where they ride along: y = L^-1 b
+ *                +------------+
+ *
+ * It leaves its neighbours: - R R' and - R y for the next one, - G G' and - G y for the one behind, - R G' as the coupling between the two. */
+#include "gpu/tridiagonal/constants.cuh"
+
+/* The verdict on a block that did not fail, and on one whose inputs had failed. */
+[[maybe_unused]] constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
+
+/* Kernels of all levels: each kind claims its fronts or tiles from a counter of its own. */
+enum class Kind { factor, forward, backward, wide };
+
+/* A chain and the positions on either side of it, -1 where the path ends. */
+struct Chain {
+    trifold_int first, step, length, ahead, behind;
+};
+
+TRIFOLD_DEVICE Chain find_chain(const trifold_level& level, trifold_int number) {
+    Chain chain{};
+    bool found = false;
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+        const trifold_run& run = level.run[k];
+        if (!found && number < run.count) {
+            found = true;
+            chain.first = run.first + number * run.stride, chain.step = run.step, chain.length = run.length;
+        }
+        if (!found) number -= run.count;
+    }
+    chain.ahead = chain.first + chain.length * chain.step;
+    chain.behind = chain.first - chain.step;
+    if (chain.ahead >= level.size) chain.ahead = -1;
+    if (chain.behind >= level.size) chain.behind = -1;
+    return chain;
+}
+
+TRIFOLD_DEVICE trifold_int block_at(const trifold_level& level, trifold_int position) { return level.base + level.scale * position; }
+
+template <class T>
+TRIFOLD_DEVICE T* buffer(const trifold_args& args, trifold_int offset) {
+    return global_pointer(reinterpret_cast<T*>(static_cast<char*>(args.workspace) + offset));
+}
+
+TRIFOLD_DEVICE trifold_int block_index(trifold_int member, trifold_int block) { return member * horizon + block; }
+TRIFOLD_DEVICE real* factor_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<real>(args, Offset::factor) + block_index(member, block) * storage;
+}
+TRIFOLD_DEVICE real* next_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<real>(args, Offset::next) + block_index(member, block) * storage;
+}
+TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<real>(args, Offset::behind) + block_index(member, block) * storage;
+}
+
+/* Tiles of blocks that are treated tile by tile lie in one piece, column by column, so that a tile's columns are fetched by one copy; the
+ * vectors of a column stand in another order from column to column, so that operands and results meet no bank conflicts on chip. */
+TRIFOLD_DEVICE int turned(int column) { return use_tensor ? column % 4 * 2 * vector_width : 0; }
+TRIFOLD_DEVICE int place_in_tile(int r, int c) { return c * tile + (r ^ turned(c)); }
+TRIFOLD_DEVICE trifold_int place_of_tile(int row, int column) {
+    return (static_cast<trifold_int>(column) * (padded / tile) + row) * (tile * tile);
+}
+/* Where element (r, c) of a block of the workspace stands. */
+TRIFOLD_DEVICE trifold_int place_in_block(int r, int c) {
+    if (!in_tiles) return r + static_cast<trifold_int>(c) * padded;
+    return place_of_tile(r / tile, c / tile) + place_in_tile(r % tile, c % tile);
+}
+
+/* Side 0 of a separator belongs to the chains at lower positions, side 1 to those at higher ones. */
+TRIFOLD_DEVICE trifold_int slot_index(trifold_int member, trifold_int block, int side) {
+    return (side * batch + member) * separators + (block - separator_base) / separator_scale;
+}
+/* Every block but those at the ends of the path is updated from both sides at level 0. */
+TRIFOLD_DEVICE bool has_side(trifold_int block, int side) { return side == 0 ? block > 0 : block < horizon - 1; }
+TRIFOLD_DEVICE int side_ahead(const Chain& chain) { return chain.step > 0 ? 0 : 1; }
+TRIFOLD_DEVICE int side_behind(const Chain& chain) { return chain.step > 0 ? 1 : 0; }
+
+TRIFOLD_DEVICE real* update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<real>(args, Offset::update) + slot_index(member, block, side) * storage;
+}
+TRIFOLD_DEVICE real* rhs_update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<real>(args, Offset::rhs_update) + slot_index(member, block, side) * vector_storage;
+}
+TRIFOLD_DEVICE int& poison_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<int>(args, Offset::poison)[slot_index(member, block, side)];
+}
+TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
+    return member < args.members && (args.active == nullptr || args.active[member] != 0);
+}
+
+/* ---- the range of the precision ---- */
+
+/* Whether a result has left it: it is infinite or NaN, whose exponents have all bits set. */
+TRIFOLD_DEVICE bool has_left(real x) {
+    constexpr unsigned exponent = sizeof(real) == 8 ? 0x7ff00000u : 0x7f800000u;
+    unsigned bits[sizeof(real) / 4];
+    copy_bits(bits, x);
+    return (bits[sizeof(real) / 4 - 1] & exponent) == exponent;
+}
+enum class Result { solution, inverse };
+TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Result result, unsigned left) {
+    trifold_range& range = buffer<trifold_range>(args, Offset::range)[member];
+    store_word(reinterpret_cast<unsigned*>(result == Result::solution ? &range.solution : &range.inverse), left);
+}
+/* Looks at an element of a result that goes out: chains of a member say the same, side by side. */
+TRIFOLD_DEVICE void watch(const trifold_args& args, trifold_int member, Result result, real value) {
+    if (has_left(value)) set_range(args, member, result, 1);
+}
+/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other columns of
+ * the same result add to what the first has found. */
+TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, Result result) {
+    if (args.first_column == 0) set_range(args, member, result, 0);
+}
+/* The last level has one chain, with which what goes down the levels begins. */
+TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.next_size == 0; }
+
+/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was one. */
+TRIFOLD_DEVICE double square_of(real y) {
+    const double wide = static_cast<double>(y), square = wide * wide;
+    return sizeof(real) == 8 && square == 0 && wide != 0 ? 4.94065645841246544e-324 : square;
+}
+/* The sum as it is delivered: NaN where it is too large or too small for the normal numbers of double precision. */
+TRIFOLD_DEVICE double in_range(double sum) {
+    return sum == 0 || (sum >= 2.2250738585072014e-308 && sum <= 1.7976931348623157e308) ? sum : not_a_number();
+}
+
+/* The coupling that a chain leaves between the separators on its two sides. */
+TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifold_int member, const Chain& chain) {
+    const trifold_int lower = block_at(level, chain.step > 0 ? chain.behind : chain.ahead);
+    return member * couplings + level.next_coupling + (lower - level.next_base) / level.next_scale;
+}
+
+/* The columns of a call that one pass treats. */
+struct Columns {
+    int first, count;
+};
+TRIFOLD_DEVICE Columns columns_from(const trifold_args& args, int first, int most) {
+    const int rest = static_cast<int>(args.columns) - first;
+    return {first, rest < most ? rest : most};
+}
+
+TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
+    return member * s.member + block * s.stage + r * s.row + column * s.column;
+}

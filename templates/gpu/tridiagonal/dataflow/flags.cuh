@@ -1,0 +1,157 @@
+/* One launch for all levels of the multi-stage schedule. Thread blocks claim fronts in the order of their levels and wait for the fronts that they
+ * need. Those have been claimed before, so waiting cannot deadlock. Levels hold chains of one front each, and block i = (2 q + 1) 2^l - 1 is front q
+ * of level l. */
+#include "gpu/tridiagonal/dataflow/constants.cuh"
+#include "gpu/tridiagonal/common.cuh"
+
+/* A front and where it stands. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left
+ * through their R, those to the right through their G. */
+struct Front {
+    trifold_int block, next, behind; /* -1 where the path ends */
+    trifold_int run;                 /* counts the launches of this kind of kernel, from 1 */
+    int level;
+};
+
+/* It has no neighbours left. */
+TRIFOLD_DEVICE bool is_last(const Front& front) { return front.next < 0 && front.behind < 0; }
+
+/* The number-th front of a level. */
+TRIFOLD_DEVICE Front front_at(int level, trifold_int number) {
+    const trifold_int distance = trifold_int(1) << level;
+    Front front{};
+    front.level = level;
+    front.block = (2 * number + 1) * distance - 1;
+    front.next = front.block + distance < horizon ? front.block + distance : -1;
+    front.behind = front.block - distance;
+    if (front.behind < 0) front.behind = -1;
+    return front;
+}
+/* The number-th front to be claimed. */
+TRIFOLD_DEVICE Front find_front(trifold_int number) {
+    int level = 0;
+    trifold_int size = horizon;
+    while (number >= (size + 1) / 2) {
+        number -= (size + 1) / 2;
+        size /= 2;
+        ++level;
+    }
+    return front_at(level, number);
+}
+
+/* Fronts of the wide levels, which have a launch of their own. */
+constexpr trifold_int wide_fronts = horizon - (horizon >> wide_levels);
+
+/* Claims a front for the whole thread block; `shared` is a word of its shared memory. Backward sweeps claim from the last level back. */
+TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, Kind kind, trifold_int& shared) {
+    if (thread_index() == 0) shared = claim(buffer<trifold_int>(args, FlowOffset::ticket) + static_cast<int>(kind) * batch + member);
+    block_sync();
+    const trifold_int first = kind == Kind::factor ? wide_fronts : 0, fronts = (kind == Kind::wide ? wide_fronts : horizon) - first;
+    const trifold_int ticket = shared, number = first + ticket % fronts;
+    Front front = find_front(kind == Kind::backward ? horizon - 1 - number : number);
+    front.run = ticket / fronts + 1;
+    return front;
+}
+
+TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return buffer<trifold_int>(args, FlowOffset::flag) + member * horizon + block;
+}
+
+/* One thread: tells that a front has left R and G, or all that it leaves, and whether it failed. What its warp, or threads it met at a
+ * barrier, wrote before is visible. */
+enum class Left { couplings, everything };
+TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, const Front& front, Left left, bool failed) {
+    store_release(flag_of(args, member, front.block), 4 * front.run + 2 * static_cast<int>(left) + static_cast<int>(failed));
+}
+/* Launches of this variant treat all levels, so their level's index says when they may begin. */
+TRIFOLD_DEVICE trifold_start start_of(const trifold_level& level) { return overlaps ? static_cast<trifold_start>(level.index) : trifold_after; }
+/* What a solution's words carry in place of the number of the backward sweep's run where that begins beside the factorization, whose last
+ * front sends the first of them and does not know that number. */
+TRIFOLD_DEVICE trifold_int early_run(trifold_int factor_run) { return factor_run | trifold_int(1) << 31; }
+/* The number of the run of those fronts. */
+TRIFOLD_DEVICE trifold_int last_run(const trifold_args& args, trifold_int member, Kind kind) {
+    return load_acquire(buffer<trifold_int>(args, FlowOffset::ticket) + static_cast<int>(kind) * batch + member) / horizon;
+}
+/* A thread waits for all that a front leaves in a run of the factorization. */
+TRIFOLD_DEVICE void await_everything(const trifold_args& args, trifold_int member, trifold_int block, trifold_int run) {
+    while (load_acquire(flag_of(args, member, block)) < 4 * run + 2 * static_cast<int>(Left::everything)) spin();
+}
+
+/* A warp waits for up to two fronts (-1: none) of the same run. Returns whether one of them failed. */
+TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, trifold_int member, trifold_int run, trifold_int a, trifold_int b) {
+    const int lane = thread_index() % warp_lanes;
+    const trifold_int block = lane == 0 ? a : lane == 1 ? b : -1;
+    int failed = 0;
+    if (block >= 0) {
+        const trifold_int* flag = flag_of(args, member, block);
+        trifold_int value = load_acquire(flag);
+        while (value / 4 != run) {
+            spin();
+            value = load_acquire(flag);
+        }
+        failed = static_cast<int>(value & 1);
+    }
+    warp_sync();
+    return (shuffle(failed, 0) | shuffle(failed, 1)) != 0;
+}
+
+/* What a front leaves for the right-hand sides of its neighbours: side 0 of the one behind, side 1 of the next. */
+TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return buffer<real>(args, Offset::rhs_update) + (side * batch * horizon + block_index(member, block)) * vector_storage;
+}
+
+/* A number on its way between thread blocks: words with 32 bits of it below the number of the run that wrote them. Whoever finds
+ * its own run's number has the content as well, since a word is never torn: no flag, no fence, no second load. A place is written
+ * once a run, by one kind of kernel, and starts at zero. */
+constexpr int message_words = static_cast<int>(sizeof(real)) / 4;
+struct Message {
+    trifold_word words[message_words];
+};
+TRIFOLD_DEVICE void send(trifold_word* to, real value, trifold_int run) {
+    unsigned content[message_words];
+    copy_bits(content, value);
+    Message message;
+#pragma unroll
+    for (int k = 0; k < message_words; ++k) message.words[k] = static_cast<trifold_word>(run) << 32 | content[k];
+    store_words(to, message.words);
+}
+/* The first look may be long before what is needed: several looks are then on their way together. */
+TRIFOLD_DEVICE Message look(const trifold_word* at) {
+    Message message;
+    load_words(message.words, at);
+    return message;
+}
+TRIFOLD_DEVICE bool has_come(const Message& message, trifold_int run) {
+    bool all = true;
+#pragma unroll
+    for (int k = 0; k < message_words; ++k) all = all && message.words[k] >> 32 == static_cast<unsigned>(run);
+    return all;
+}
+TRIFOLD_DEVICE real content_of(const Message& message) {
+    unsigned content[message_words];
+#pragma unroll
+    for (int k = 0; k < message_words; ++k) content[k] = static_cast<unsigned>(message.words[k]);
+    real value;
+    copy_bits(value, content);
+    return value;
+}
+TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int run) {
+    while (!has_come(message, run)) {
+        spin();
+        message = look(at);
+    }
+    return content_of(message);
+}
+
+/* By one thread of the last front, for which all others wait, before the barrier after which its thread block sends x. The words it sends order
+ * nothing but themselves: hence the fence, after which the whole device has what this stores. What others store because of an x that they have got
+ * comes later, so that it stands. */
+TRIFOLD_DEVICE void begin_solution(const trifold_args& args, trifold_int member) {
+    begin_result(args, member, Result::solution);
+    fence_device();
+}
+
+/* Where a front leaves its x. */
+TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr trifold_int words = vector_storage * message_words;
+    return buffer<trifold_word>(args, FlowOffset::solution_words) + block_index(member, block) * words;
+}

@@ -1,0 +1,422 @@
+/* Forward and backward sweeps over all fronts in one launch, a thread block each: a front has its factors on chip before it
+ * waits for the numbers it needs, which travel as messages, so that only vectors are on the critical path, and between the arrival
+ * of one and the departure of the next stand two products of a matrix and a vector. */
+#include "gpu/tridiagonal/dataflow/flags.cuh"
+#include "gpu/tridiagonal/dataflow/front.cuh"
+
+constexpr int sweep_threads = 4 * padded, sweep_warps = sweep_threads / warp_lanes;
+
+/* Whether a front will have to wait for its neighbours: not at the first level, nor at others with more fronts than a device has room for.
+ * A front that waits makes inverses of long diagonal tiles meanwhile, which shorten the way from arrival to departure. */
+TRIFOLD_DEVICE bool will_wait(const Front& front) {
+    return front.level > 0 && (horizon * batch >> front.level) <= waiting_fronts;
+}
+
+/* A thread's number. Rows of [R; G] take most of a thread's registers from its first load on. Where fronts are many, values that follow from the
+ * number are computed again at each use, which frees registers; short horizons are faster when these values stand ready. */
+TRIFOLD_DEVICE int sweep_thread() { return sweeps_reread ? thread_opaque() : thread_index(); }
+
+/* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next. */
+TRIFOLD_DEVICE trifold_word* update_words(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    constexpr trifold_int words = vector_storage * message_words;
+    return buffer<trifold_word>(args, FlowOffset::update_words) + (side * batch * horizon + block_index(member, block)) * words;
+}
+
+/* Its y, where the backward sweep begins early. */
+TRIFOLD_DEVICE trifold_word* forward_words(const trifold_args& args, trifold_int member, trifold_int block) {
+    constexpr trifold_int words = vector_storage * message_words;
+    return buffer<trifold_word>(args, FlowOffset::forward_words) + block_index(member, block) * words;
+}
+
+/* What a call's passes treat; where the Spec has one column the compiler knows that there is one pass. */
+TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return most_columns == 1 ? 1 : static_cast<int>(args.columns); }
+TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
+    return columns_at_once == 1 ? Columns{first, 1} : columns_from(args, first, columns_at_once);
+}
+
+/* Tiles above the diagonal are not looked at. */
+TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
+    constexpr int vectors = padded / vector_width, together = sweep_threads / vectors; /* columns at once */
+    const int r = sweep_thread() % vectors * vector_width, c = sweep_thread() / vectors, end = r / 8 * 8 + 8;
+#pragma unroll 2
+    for (int k = c; k < end; k += together) copy_async(shared.factor + r + k * factor_leading, from + r + k * padded);
+    end_copies();
+}
+
+/* L below the diagonal. W, the inverse of a wider diagonal tile, takes the place above it by its transpose, so that L stays. */
+TRIFOLD_DEVICE real& lower_at(SweepShared& shared, int r, int c) { return shared.factor[r + c * factor_leading]; }
+TRIFOLD_DEVICE real& inverse_at(SweepShared& shared, int r, int c) { return shared.factor[c + r * factor_leading]; }
+
+/* The inverses of tiles of `Width` columns from those of 8. A warp has eight columns of W, each tile from those
+ * above it: W_ij = -W_ii (sum over k = j .. i - 1 of L_ik W_kj). */
+template <int Width>
+TRIFOLD_DEVICE void widen_inverses(SweepShared& shared) {
+    constexpr int each = 64 / warp_lanes;
+    const int lane = sweep_thread() % warp_lanes, r = lane % 8;
+#pragma unroll 1
+    for (int j = sweep_thread() / warp_lanes * 8; j < padded; j += sweep_warps * 8) {
+        const int end = j / Width * Width + Width < padded ? j / Width * Width + Width : padded;
+        for (int c = lane / 8; c < r; c += warp_lanes / 8) inverse_at(shared, j + r, j + c) = lower_at(shared, j + r, j + c);
+        warp_sync();
+#pragma unroll 1
+        for (int i = j + 8; i < end; i += 8) {
+            real sum[each] = {};
+#pragma unroll 1
+            for (int k = j; k < i; k += 8)
+#pragma unroll 4
+                for (int t = 0; t < 8; ++t)
+#pragma unroll
+                    for (int q = 0; q < each; ++q) {
+                        const int c = lane / 8 + q * (warp_lanes / 8);
+                        if (k > j || t >= c) sum[q] += lower_at(shared, i + r, k + t) * inverse_at(shared, k + t, j + c);
+                    }
+#pragma unroll
+            for (int q = 0; q < each; ++q) inverse_at(shared, i + r, j + lane / 8 + q * (warp_lanes / 8)) = sum[q];
+            warp_sync();
+#pragma unroll
+            for (int q = 0; q < each; ++q) {
+                sum[q] = 0;
+#pragma unroll
+                for (int t = 0; t < 8; ++t)
+                    if (t <= r) sum[q] -= lower_at(shared, i + r, i + t) * inverse_at(shared, i + t, j + lane / 8 + q * (warp_lanes / 8));
+            }
+            warp_sync();
+#pragma unroll
+            for (int q = 0; q < each; ++q) inverse_at(shared, i + r, j + lane / 8 + q * (warp_lanes / 8)) = sum[q];
+            warp_sync();
+        }
+    }
+}
+
+/* The sum of term(k), k = 0 .. Width - 1, by four threads side by side. */
+template <int Width, class Term>
+TRIFOLD_DEVICE real sum_of_four(const Term& term) {
+    const int part = sweep_thread() % 4;
+    real sum[2] = {};
+#pragma unroll
+    for (int k = 0; k < Width / 4; ++k) sum[k % 2] += term(4 * k + part);
+    real total = sum[0] + sum[1];
+    total += shuffle_xor(total, 1);
+    return total + shuffle_xor(total, 2);
+}
+
+/* solved = L^-1 running, a tile after the other; a row in four threads. */
+template <int Width>
+TRIFOLD_DEVICE void solve_lower(SweepShared& shared, int columns) {
+    const int row = sweep_thread() / 4;
+    const bool writes = sweep_thread() % 4 == 0;
+#pragma unroll 1
+    for (int j = 0; j < padded; j += Width) {
+        if (row >= j && row < j + Width) {
+#pragma unroll 1
+            for (int c = 0; c < columns; ++c) {
+                const real* b = shared.running[c] + j;
+                const real y = sum_of_four<Width>([&](int k) { return j + k <= row ? inverse_at(shared, row, j + k) * b[k] : real(0); });
+                if (writes) shared.solved[c][row] = y;
+            }
+        }
+        block_sync();
+        if (j + Width >= padded) return;
+        if (row >= j + Width) {
+#pragma unroll 1
+            for (int c = 0; c < columns; ++c) {
+                const real* y = shared.solved[c] + j;
+                const real taken = sum_of_four<Width>([&](int k) { return lower_at(shared, row, j + k) * y[k]; });
+                if (writes) shared.running[c][row] -= taken;
+            }
+        }
+        block_sync();
+    }
+}
+
+/* x = L^-T running, a tile after the other from the last; a row in four threads, of which one delivers it: deliver(c, row, x). */
+template <int Width, class Deliver>
+TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns, const Deliver& deliver) {
+    const int row = sweep_thread() / 4;
+    const bool writes = sweep_thread() % 4 == 0;
+    const auto inside = [](int r) { return padded % Width == 0 || r < padded; };
+#pragma unroll 1
+    for (int j = (padded - 1) / Width * Width; j >= 0; j -= Width) {
+        if (row >= j && row < j + Width) {
+#pragma unroll 1
+            for (int c = 0; c < columns; ++c) {
+                const real* b = shared.running[c] + j;
+                const real x = sum_of_four<Width>([&](int k) { return j + k >= row && inside(j + k) ? inverse_at(shared, j + k, row) * b[k] : real(0); });
+                if (writes) deliver(c, row, x);
+                if (writes && j > 0) shared.solved[c][row] = x;
+            }
+        }
+        block_sync();
+        if (row < j) {
+#pragma unroll 1
+            for (int c = 0; c < columns; ++c) {
+                const real* x = shared.solved[c] + j;
+                const real taken = sum_of_four<Width>([&](int k) { return inside(j + k) ? lower_at(shared, j + k, row) * x[k] : real(0); });
+                if (writes) shared.running[c][row] -= taken;
+            }
+        }
+        if (j > 0) block_sync();
+    }
+}
+
+TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+#pragma unroll 1
+    for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
+        const int r = e % padded, c = e / padded;
+        if (r < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
+    }
+}
+
+/* The squared norm of the solved block, by column, for b' A^-1 b. */
+TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+    const int lane = sweep_thread() % warp_lanes;
+    double* to = buffer<double>(args, Offset::block_quadratic) + block_index(member, block) * most_columns + columns.first;
+    for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
+        double sum = 0;
+        for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);
+        for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+        if (lane == 0) to[c] = sum;
+    }
+}
+
+/* Right-hand sides as the caller has them. */
+TRIFOLD_DEVICE void load_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+#pragma unroll 1
+    for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
+        const int r = e % padded, c = e / padded;
+        shared.running[c][r] = r < block_size ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, block, r, columns.first + c)] : real(0);
+    }
+}
+
+/* The forward sweep's solution to the backward sweep of the same front, early: args.x is then the backward sweep's alone. */
+TRIFOLD_DEVICE void send_running(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+    if constexpr (overlaps) {
+        trifold_word* to = forward_words(args, member, front.block) + columns.first * padded * message_words;
+        for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
+    }
+}
+TRIFOLD_DEVICE void receive_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+    if constexpr (overlaps) {
+        const trifold_int run = last_run(args, member, Kind::forward);
+        const trifold_word* from = forward_words(args, member, block) + columns.first * padded * message_words;
+        for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads)
+            shared.running[e / padded][e % padded] = receive(look(from + e * message_words), from + e * message_words, run);
+    }
+}
+
+/* A row of [R; G] in two threads, each with half of its columns. */
+constexpr int half_depth = padded / 2;
+TRIFOLD_DEVICE void fetch_half_row(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
+    const int row = sweep_thread() / 2, half = sweep_thread() % 2 * half_depth;
+    const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
+    const real* from = (ahead ? next_of(args, member, front.block) : behind_of(args, member, front.block)) + row % padded + half * padded;
+#pragma unroll
+    for (int k = 0; k < half_depth; ++k) a[k] = exists ? from[k * padded] : real(0);
+}
+
+/* Subtracts what all fronts before this one take from its right-hand sides. Both sides' are looked at together, since they come
+ * together, and by no more threads than need them: those that look keep others from memory. */
+TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+    constexpr int each = (columns_at_once + 3) / 4;
+    const auto element = [](int q) { return sweep_thread() + q * sweep_threads; };
+    const auto inside = [&](int q) { return element(q) < padded * columns.count; };
+    real taken[each] = {};
+#pragma unroll 1
+    for (int k = 0; k < front.level; ++k) {
+        const trifold_int distance = trifold_int(1) << k, first = front.block - distance, second = front.block + distance;
+        const bool both = second < horizon;
+        const trifold_word* from_left = update_words(args, member, first, 1) + columns.first * padded * message_words;
+        const trifold_word* from_right = both ? update_words(args, member, second, 0) + columns.first * padded * message_words : from_left;
+        Message left[each], right[each];
+        bool all = false;
+        while (!all) {
+            all = true;
+#pragma unroll
+            for (int q = 0; q < each; ++q) {
+                if (!inside(q)) continue;
+                left[q] = look(from_left + element(q) * message_words), right[q] = look(from_right + element(q) * message_words);
+                all = all && has_come(left[q], front.run) && has_come(right[q], front.run);
+            }
+            if (!all) spin();
+        }
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            if (!inside(q)) continue;
+            taken[q] += content_of(left[q]);
+            if (both) taken[q] += content_of(right[q]);
+        }
+    }
+#pragma unroll
+    for (int q = 0; q < each; ++q)
+        if (inside(q)) shared.running[element(q) / padded][element(q) % padded] -= taken[q];
+}
+
+/* R y and G y, for the neighbours. */
+TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth],
+                                  Columns columns) {
+    const int row = sweep_thread() / 2, half = sweep_thread() % 2 * half_depth;
+    const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
+    trifold_word* to = update_words(args, member, front.block, ahead ? 1 : 0) + (columns.first * padded + row % padded) * message_words;
+#pragma unroll 1
+    for (int c = 0; c < columns.count; ++c) {
+        real sum[2] = {};
+#pragma unroll
+        for (int k = 0; k < half_depth; ++k) sum[k % 2] += a[k] * shared.solved[c][half + k];
+        real total = sum[0] + sum[1];
+        total += shuffle_xor(total, 1);
+        if (sweep_thread() % 2 == 0 && exists) send(to + c * padded * message_words, total, front.run);
+    }
+}
+
+template <int Width>
+TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], bool sends) {
+    widen_inverses<Width>(shared);
+#pragma unroll 1
+    for (int first = 0; first < columns_of(args); first += columns_at_once) {
+        const Columns columns = pass_from(args, first);
+        if (first > 0) {
+            load_running(shared, args, member, front.block, columns);
+            block_sync();
+        }
+        gather_updates(shared, args, member, front, columns);
+        block_sync();
+        solve_lower<Width>(shared, columns.count);
+        leave_updates(shared, args, member, front, a, columns);
+        if (sends)
+            send_running(shared, args, member, front, columns);
+        else
+            store_solution(shared.solved, args, member, front.block, columns);
+        store_quadratic(shared, args, member, front.block, columns);
+    }
+}
+
+/* `sends`: the backward sweep begins early. */
+TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member, bool sends) {
+    SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
+    const Front front = claim_front(args, member, Kind::forward, shared.ticket);
+    start_dependents();
+    fetch_factor(shared, factor_of(args, member, front.block));
+    real a[half_depth];
+    fetch_half_row(a, args, member, front);
+    load_running(shared, args, member, front.block, pass_from(args, 0));
+    wait_copies<0>();
+    block_sync();
+    if (will_wait(front))
+        sweep_forward<long_inverse>(shared, args, member, front, a, sends);
+    else
+        sweep_forward<short_inverse>(shared, args, member, front, a, sends);
+}
+
+/* A column of [R; G] in four threads, each with every fourth vector of rows. */
+TRIFOLD_DEVICE int quarter_row(int k) { return (k / vector_width * 4 + sweep_thread() % 4) * vector_width; }
+TRIFOLD_DEVICE void fetch_quarter_column(real (&a)[half_depth], const trifold_args& args, trifold_int member, const Front& front) {
+    const int column = sweep_thread() / 4 * padded;
+    const real* next = next_of(args, member, front.block) + column;
+    const real* behind = behind_of(args, member, front.block) + column;
+#pragma unroll
+    for (int k = 0; k < half_depth; k += vector_width) {
+        const int r = quarter_row(k);
+        real v[vector_width] = {};
+        if (r < padded && front.next >= 0) load_vector(v, next + r);
+        if (r >= padded && front.behind >= 0) load_vector(v, behind + r - padded);
+#pragma unroll
+        for (int e = 0; e < vector_width; ++e) a[k + e] = v[e];
+    }
+}
+
+/* running = the right-hand sides less what the neighbours' solutions take from them. */
+TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const real (&a)[half_depth], int columns) {
+#pragma unroll 1
+    for (int c = 0; c < columns; ++c) {
+        real sum[vector_width] = {};
+#pragma unroll
+        for (int k = 0; k < half_depth; k += vector_width) {
+            real x[vector_width];
+            load_vector(x, shared.solved[c] + quarter_row(k));
+#pragma unroll
+            for (int e = 0; e < vector_width; ++e) sum[e] += a[k + e] * x[e];
+        }
+        real total = sum[0] + sum[1];
+#pragma unroll
+        for (int e = 2; e < vector_width; e += 2) total += sum[e] + sum[e + 1];
+        total += shuffle_xor(total, 1);
+        total += shuffle_xor(total, 2);
+        if (sweep_thread() % 4 == 0) shared.running[c][sweep_thread() / 4] -= total;
+    }
+}
+
+/* x of the next and behind; zeros where there is none. */
+TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+    constexpr int together = columns_at_once == 1 ? 1 : 2;
+    const auto place = [&](int e) -> const trifold_word* {
+        const trifold_int block = e / padded % 2 == 0 ? front.next : front.behind;
+        if (e >= 2 * padded * columns.count || block < 0) return nullptr;
+        return solution_words(args, member, block) + ((columns.first + e / (2 * padded)) * padded + e % padded) * message_words;
+    };
+#pragma unroll 1
+    for (int first = sweep_thread(); first < 2 * padded * columns.count; first += together * sweep_threads) {
+        const trifold_word* from[together];
+        Message messages[together];
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            from[q] = place(first + q * sweep_threads);
+            if (from[q] != nullptr) messages[q] = look(from[q]);
+        }
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const int e = first + q * sweep_threads;
+            if (e >= 2 * padded * columns.count) continue;
+            shared.solved[e / (2 * padded)][e % (2 * padded)] = from[q] == nullptr ? real(0) : receive(messages[q], from[q], front.run);
+        }
+    }
+}
+
+template <int Width>
+TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], trifold_start start) {
+    trifold_word* words = solution_words(args, member, front.block);
+    widen_inverses<Width>(shared);
+#pragma unroll 1
+    for (int first = 0; first < columns_of(args); first += columns_at_once) {
+        const Columns columns = pass_from(args, first);
+        if (start == trifold_beside_forward)
+            receive_running(shared, args, member, front.block, columns);
+        else if (first > 0)
+            load_running(shared, args, member, front.block, columns);
+        gather_neighbours(shared, args, member, front, columns);
+        block_sync();
+        subtract_neighbours(shared, a, columns.count);
+        block_sync();
+        solve_upper<Width>(shared, columns.count, [&](int c, int row, real x) {
+            const int column = first + c;
+            send(words + (column * padded + row) * message_words, x, front.run);
+            if (row >= block_size) return;
+            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, column)] = x;
+            watch(args, member, Result::solution, x);
+        });
+    }
+}
+
+TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, trifold_start start) {
+    SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
+    Front front = claim_front(args, member, Kind::backward, shared.ticket);
+    if (is_last(front)) {
+        if (ends_sweep && start == trifold_beside_factor) return; /* the factorization's front has solved it */
+        if (sweep_thread() == sweep_threads - 1) begin_solution(args, member);
+    }
+    if (start == trifold_beside_factor) {
+        const trifold_int run = last_run(args, member, Kind::factor);
+        if (sweep_thread() == 0) await_everything(args, member, front.block, run);
+        block_sync();
+        front.run = early_run(run);
+    }
+    fetch_factor(shared, factor_of(args, member, front.block));
+    real a[half_depth];
+    fetch_quarter_column(a, args, member, front);
+    if (start != trifold_beside_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
+    wait_copies<0>();
+    block_sync();
+    if (will_wait(front) && !is_last(front)) /* that waits for no other */
+        sweep_backward<long_inverse>(shared, args, member, front, a, start);
+    else
+        sweep_backward<short_inverse>(shared, args, member, front, a, start);
+}

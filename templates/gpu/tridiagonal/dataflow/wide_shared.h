@@ -1,0 +1,29 @@
+/* Shared memory of a front of a wide level.
+ * The generator includes this text too: it counts the bytes that a launch asks for. Units also get the structures that are counted. */
+
+TRIFOLD_SIZE long long wide_bytes(long long padded, long long lower_leading, long long real) {
+    const long long pivots = 24, ticket = 8, front = 40, flags = 8, diagonal = 8 * padded, inverse = padded / 8 * 64;
+    const long long before = (pivots + ticket + front + flags + diagonal + (inverse + padded) * real + 15) / 16 * 16; /* with the reciprocal */
+    return before + 2 * lower_leading * padded * real;
+}
+
+#ifdef TRIFOLD_DEVICE
+#include "gpu/tridiagonal/dataflow/wide_constants.cuh"
+#include "gpu/tridiagonal/dataflow/flags.cuh"
+#include "gpu/tridiagonal/dataflow/front.cuh"
+
+struct WideShared {
+    Pivots pivots;
+    trifold_int ticket;
+    Front front; /* if it is shared */
+    bool slowly; /* the tile's pivots need every test */
+    bool failed; /* the front, or one that it needs; for one thread */
+    double diagonal[padded];
+    alignas(16) real inverse[tiles][64];             /* of L's diagonal tiles, row-major */
+    alignas(16) real reciprocal[padded];             /* of L's diagonal */
+    alignas(16) real lower[lower_leading * padded];  /* L's column tiles as they are made; before, R of the front to the left; column-major */
+    alignas(16) real pulled[lower_leading * padded]; /* G of the front to the right, then whatever else a band is multiplied by */
+};
+static_assert(sizeof(WideShared) == wide_shared_bytes && sizeof(WideShared) == wide_bytes(padded, lower_leading, sizeof(real)),
+              "host and device disagree");
+#endif

@@ -1,0 +1,74 @@
+/* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
+#include "gpu/tridiagonal/finish_constants.cuh"
+#include "gpu/tridiagonal/common.cuh"
+
+struct FinishShared {
+    double sum[finish_threads];
+    trifold_int failure[finish_threads];
+    trifold_int floors[finish_threads];
+};
+
+/* When a front's verdict is there: here always, since all launches before this one have ended. */
+struct FrontsHaveEnded {
+    TRIFOLD_METHOD trifold_int run(const trifold_args&, trifold_int) const { return 0; }
+    TRIFOLD_METHOD void await(const trifold_args&, trifold_int, trifold_int, trifold_int) const {}
+};
+
+/* `fronts` knows the number of the factorization's run, and waits for the verdict on a block in that run. */
+template <class Fronts>
+TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member, const Fronts& fronts) {
+    FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
+    const int t = thread_index();
+    double sum = 0;
+    trifold_int failure = sound, floors = 0;
+    const trifold_int run = fronts.run(args, member);
+#pragma unroll 4
+    for (trifold_int block = t; block < horizon; block += finish_threads) {
+        fronts.await(args, member, block, run);
+        const trifold_int index = block_index(member, block);
+        const trifold_int verdict = buffer<trifold_int>(args, Offset::failure)[index];
+        if (verdict < failure) failure = verdict;
+        floors += buffer<int>(args, Offset::floors)[index];
+        const double* sums = buffer<double>(args, Offset::block_log_determinant) + index * log_parts;
+        for (int part = 0; part < log_parts; ++part) sum += sums[part];
+    }
+    shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
+    block_sync();
+    for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
+        const int half = (count + 1) / 2;
+        if (t < count / 2) {
+            shared.sum[t] += shared.sum[t + half];
+            shared.floors[t] += shared.floors[t + half];
+            if (shared.failure[t + half] < shared.failure[t]) shared.failure[t] = shared.failure[t + half];
+        }
+        block_sync();
+    }
+    if (t != 0) return;
+    const bool failed = shared.failure[0] != sound;
+    trifold_status status{-1, 0, shared.floors[0]};
+    if (failed) {
+        status.block = shared.failure[0] / block_size % horizon;
+        status.row = shared.failure[0] % block_size;
+    }
+    buffer<trifold_status>(args, Offset::status)[member] = status;
+    buffer<double>(args, Offset::log_determinant)[member] = failed ? not_a_number() : shared.sum[0];
+}
+
+TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int member) {
+    FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
+    const int t = thread_index();
+    const double* from = buffer<double>(args, Offset::block_quadratic);
+    for (int column = 0; column < args.columns; ++column) {
+        double sum = 0;
+#pragma unroll 4
+        for (trifold_int block = t; block < horizon; block += finish_threads) sum += from[block_index(member, block) * most_columns + column];
+        shared.sum[t] = sum;
+        block_sync();
+        for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
+            if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
+            block_sync();
+        }
+        if (t == 0) buffer<double>(args, Offset::quadratic)[member * most_columns + column] = in_range(shared.sum[0]);
+        block_sync();
+    }
+}

@@ -1,0 +1,156 @@
+/* Factorization of one chain by one thread block, the whole front in shared memory. Panel rows: pivot block, next
+ * neighbour (R), neighbour behind (G). */
+#include "gpu/tridiagonal/input.cuh"
+#include "gpu/tridiagonal/fused/constants.cuh"
+#include "gpu/tridiagonal/fused/shared.h"
+#include "gpu/tridiagonal/common.cuh"
+#include "gpu/dense/panel.cuh"
+#include "gpu/tridiagonal/verdict.cuh"
+
+constexpr int next_row = padded, behind_row = 2 * padded;
+
+
+/* Copies panel rows row .. row + padded - 1 to a block of the workspace. */
+TRIFOLD_DEVICE void store_rows(real* to, const real* panel, int row) {
+    constexpr int vectors = padded / vector_width;
+#pragma unroll 4
+    for (int e = thread_opaque(); e < vectors * padded; e += threads) {
+        const int r = e % vectors * vector_width, c = e / vectors;
+        real v[vector_width];
+        load_vector(v, panel + row + r + c * panel_leading);
+        store_vector(to + r + c * padded, v);
+    }
+}
+
+/* A product A B' of panel rows from `a` and `b` on, for a block of the workspace: set or added, or set to its negative;
+ * the lower part only where so asked. */
+struct Product {
+    int a, b;
+    real* to;
+    bool lower, add, negative;
+};
+
+TRIFOLD_DEVICE void multiply_out(const real* panel, const Product& product) {
+    multiply_panels(panel, panel_leading, product.a, product.b, product.lower, [&](const real(&sum)[vector_width], int r, int c) {
+        real v[vector_width] = {};
+        real* at = product.to + r + c * padded;
+        if (product.add) load_vector(v, at);
+#pragma unroll
+        for (int k = 0; k < vector_width; ++k) v[k] = product.negative ? -sum[k] : v[k] + sum[k];
+        store_vector(at, v);
+    });
+}
+
+/* The pivot rows -= R R', in their lower part. */
+TRIFOLD_DEVICE void update_pivot(real* panel) {
+    multiply_panels(panel, panel_leading, next_row, next_row, true, [&](const real(&sum)[vector_width], int r, int c) {
+        real v[vector_width];
+        real* at = panel + r + c * panel_leading;
+        load_vector(v, at);
+#pragma unroll
+        for (int k = 0; k < vector_width; ++k) v[k] -= sum[k];
+        store_vector(at, v);
+    });
+}
+
+/* -G R' to the place of the pivot block, which is stored by now; and from there to G's. */
+TRIFOLD_DEVICE void multiply_fill(real* panel) {
+    multiply_panels(panel, panel_leading, behind_row, next_row, false, [&](const real(&sum)[vector_width], int r, int c) {
+        real v[vector_width];
+#pragma unroll
+        for (int k = 0; k < vector_width; ++k) v[k] = -sum[k];
+        store_vector(panel + r + c * panel_leading, v);
+    });
+    block_sync();
+#pragma unroll 1
+    for (int e = thread_index() * vector_width; e < padded * padded; e += threads * vector_width) {
+        real v[vector_width];
+        real* at = panel + e % padded + e / padded * panel_leading;
+        load_vector(v, at);
+        store_vector(at + behind_row, v);
+    }
+    block_sync();
+}
+
+/* The front of position `position` into the panel: what the level stored, less what the chain's previous front left there. */
+TRIFOLD_DEVICE void load_front(real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain,
+                               trifold_int position, bool has_next) {
+    const bool first = position == chain.first, fill = chain.behind >= 0;
+    if (!first && fill) multiply_fill(panel);
+    load_diagonal(panel, panel_leading, args, level, member, block_at(level, position));
+    block_sync();
+    if (!first) {
+        update_pivot(panel);
+        block_sync();
+    }
+#pragma unroll 1
+    for (int part = first && fill ? 0 : 1; part < 2; ++part) {
+        real* to = panel + (part == 0 ? behind_row : next_row);
+        if (part == 0 || has_next) {
+            load_coupling(to, panel_leading, args, level, member, part == 0 ? chain.behind : position + chain.step, position);
+        } else {
+#pragma unroll 1
+            for (int e = thread_index(); e < padded * padded; e += threads) to[e % padded + e / padded * panel_leading] = 0;
+        }
+    }
+}
+
+/* A failed front becomes NaN as a whole, so that everything it feeds does. */
+TRIFOLD_DEVICE void spoil(real* panel) {
+#pragma unroll 1
+    for (int e = thread_index(); e < panel_leading * padded; e += threads) panel[e] = static_cast<real>(not_a_number());
+    block_sync();
+}
+
+/* The chain's updates of the separators beside it, and the coupling it leaves between them. */
+TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain) {
+    if (chain.ahead < 0) return;
+    const bool add = level.index > 0, up = chain.step > 0;
+#pragma unroll 1
+    for (int part = 0; part < (chain.behind >= 0 ? 2 : 1); ++part) {
+        Product product{next_row, next_row, nullptr, true, add, false};
+        if (part == 0) {
+            product.to = update_of(args, member, block_at(level, chain.ahead), side_ahead(chain));
+        } else {
+            real* to = buffer<real>(args, Offset::coupling) + next_coupling_index(level, member, chain) * storage;
+            product = {up ? next_row : behind_row, up ? behind_row : next_row, to, false, false, true};
+        }
+        multiply_out(panel, product);
+    }
+}
+
+TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
+    FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
+    real* panel = shared.panel;
+    if (thread_index() == 0) shared.chain = find_chain(level, number);
+    block_sync();
+    const Chain& chain = shared.chain;
+    const bool fill = chain.behind >= 0;
+    bool failed = false;
+#pragma unroll 1
+    for (trifold_int k = 0; k < chain.length; ++k) {
+        const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
+        const bool last = k + 1 == chain.length, has_next = !last || chain.ahead >= 0;
+        load_front(panel, args, level, member, chain, position, has_next);
+        start_pivots(shared.pivots, args, member, block);
+        block_sync();
+        factor_panel<padded, tile>(panel, panel_leading, fill ? 3 * padded : 2 * padded, block_size, 0, shared.pivots, shared.diagonal);
+        const bool fed = failed || is_poisoned(args, level, member, block);
+        report_pivots(args, level.index, member, block, fed, shared.pivots, shared.diagonal);
+        failed = fed || shared.pivots.failed_row >= 0;
+        if (failed) {
+            block_sync();
+            spoil(panel);
+        }
+        store_rows(factor_of(args, member, block), panel, 0);
+        if (has_next) store_rows(next_of(args, member, block), panel, next_row);
+        if (fill) {
+            store_rows(behind_of(args, member, block), panel, behind_row);
+            real* to = update_of(args, member, block_at(level, chain.behind), side_behind(chain));
+            multiply_out(panel, {behind_row, behind_row, to, true, level.index > 0 || k > 0, false});
+        }
+        block_sync();
+    }
+    leave_chain(panel, args, level, member, chain);
+    if (thread_index() == 0) pass_poison(args, level, member, chain, failed);
+}

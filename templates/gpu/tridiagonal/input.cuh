@@ -1,0 +1,71 @@
+/* The caller's D and E: the only file that knows where they stand. Kernels that copy in their own order take a block from D_OF or E_OF, and its
+ * strides from D and E. */
+#include "gpu/tridiagonal/common.cuh"
+
+/* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D. These are
+ * macros, since compilers made other machine code of functions. */
+#define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member + (block) * D::stage)
+#define D_OF(args, number, block) BLOCK_OF_D(global_pointer(static_cast<const real*>((args).d)), number, block)
+#define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member + (block) * E::stage)
+/* Element (r, c) of a block of D: of its lower triangle, which is all of D that is read. And entry r of its diagonal. */
+#define ELEMENT_OF_D(d, r, c) (d)[(r) * D::row + (c) * D::column]
+#define ENTRY_OF_D(d, r) (d)[(r) * (D::row + D::column)]
+
+/* What is added to diagonal entry r of a block of D. */
+TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
+    real term = 0;
+    if (args.diagonal != nullptr) term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
+    if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
+    return term;
+}
+
+/* From one line of a block to the next, where elements of a line are next to each other. */
+[[maybe_unused]] constexpr trifold_int d_pitch = D::row > D::column ? D::row : D::column, e_pitch = E::row > E::column ? E::row : E::column;
+
+/* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
+TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
+    const trifold_int lower = p < q ? p : q;
+    if (level.index == 0) return E_OF(args, member, lower);
+    return buffer<real>(args, Offset::coupling) + (member * couplings + level.coupling + lower) * storage;
+}
+
+/* The indices of element e of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the
+ * other. A warp then reads whole sectors and writes shared memory of leading dimension 4 modulo 8 without conflicts. */
+struct Place {
+    int u, v;
+};
+TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * strip, e / strip % padded}; }
+
+/* A(p, q) into column-major `to`, zeros in the padding, from the couplings A(higher, lower). */
+TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
+                                  trifold_int q) {
+    const real* from = global_pointer(coupling_at(args, level, member, p, q));
+    const bool by_rows = (level.index > 0 || E::row < E::column) == (p > q);
+    const trifold_int step = level.index > 0 ? padded : e_pitch;
+    const int du = by_rows ? 1 : leading, dv = by_rows ? leading : 1;
+#pragma unroll 4
+    for (int e = thread_opaque(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        to[at.u * du + at.v * dv] = at.u < block_size && at.v < block_size ? from[at.u + at.v * step] : real(0);
+    }
+}
+
+/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding. What stands above the diagonal is left as it was. */
+TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
+    const real* from = D_OF(args, member, block);
+    const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
+    const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
+#pragma unroll 4
+    for (int e = thread_opaque(); e < padded * padded; e += threads) {
+        const Place at = place(e);
+        const int r = D::row == 1 ? at.u : at.v, c = D::row == 1 ? at.v : at.u;
+        real value = r == c ? real(1) : real(0);
+        if (r < block_size && c <= r) {
+            value = ELEMENT_OF_D(from, r, c);
+            if (r == c) value += diagonal_term(args, member, block, r);
+            if (low != nullptr) value -= low[r + c * padded];
+            if (high != nullptr) value -= high[r + c * padded];
+        }
+        if (c <= r) to[r + c * leading] = value;
+    }
+}

@@ -1,0 +1,22 @@
+/* The members of a batch that one thread block treats. Grids are some number of chains by groups of members. */
+#include "gpu/tridiagonal/common.cuh"
+
+/* use(member) for each active member of this thread block's group. */
+template <class Use>
+TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
+    const trifold_int first = group_y() * members_per_group;
+    for (trifold_int member = first; member < first + members_per_group; ++member) {
+        if (is_active(args, member)) use(member);
+        if (members_per_group > 1) block_sync();
+    }
+}
+
+/* Without a loop where a thread block has one member. Compilers move work that a loop repeats before it, which costs a factorization registers,
+ * and time before it claims a front. A sweep gains from such a loop: it has fewer instructions left when what it waits for has come. */
+template <class Use>
+TRIFOLD_DEVICE void each_factored_member(const trifold_args& args, const Use& use) {
+    if constexpr (members_per_group > 1)
+        each_member(args, use);
+    else if (is_active(args, group_y()))
+        use(group_y());
+}

@@ -1,0 +1,253 @@
+/* Mixed precision: what stands around the kernels that factor and sweep in single precision. A thread has a row of a block; a block's rows
+ * are cut in `row_parts` parts of `part_rows` rows, and a thread block has several parts where they are small. Matrices in the workspace are
+ * row-major; right-hand sides and the solution stand column by column. */
+#include "gpu/tridiagonal/mixed_constants.cuh"
+#include "gpu/tridiagonal/common.cuh"
+#include "mixed.h"
+
+namespace mixed {
+
+constexpr int parts_together = mixed_threads / part_rows;
+constexpr trifold_int parts = horizon * row_parts, area = static_cast<trifold_int>(block_size) * block_size;
+
+static_assert(sizeof(real) == 4, "the kernels factor in single precision");
+
+struct MixedShared {
+    double largest[3][mixed_threads];
+};
+
+struct Row {
+    trifold_int block, part; /* part counts those of all blocks */
+    int first, row;          /* the part's first row; this thread's */
+    bool exists;
+};
+
+TRIFOLD_DEVICE Row find_row() {
+    const int which = thread_index() / part_rows, lane = thread_index() % part_rows;
+    const trifold_int part = group_x() * parts_together + which;
+    const int first = static_cast<int>(part % row_parts) * part_rows;
+    return {part / row_parts, part, first, first + lane, which < parts_together && part < parts && first + lane < block_size};
+}
+
+TRIFOLD_DEVICE trifold_int coupling_index(trifold_int member, trifold_int block) { return member * (horizon - 1) + block; }
+TRIFOLD_DEVICE trifold_int column_index(trifold_int member, trifold_int block, int column) {
+    return (block_index(member, block) * most_columns + column) * block_size;
+}
+TRIFOLD_DEVICE int& running_of(const trifold_args& args, trifold_int member) { return buffer<int>(args, MixedOffset::running)[member]; }
+TRIFOLD_DEVICE double& progress_of(const trifold_args& args, trifold_int member) { return buffer<double>(args, MixedOffset::progress)[member]; }
+TRIFOLD_DEVICE bool is_running(const trifold_args& args, trifold_int member, trifold_int round) {
+    return is_active(args, member) && (round == 0 || running_of(args, member) != 0);
+}
+TRIFOLD_DEVICE double magnitude(double x) { return x < 0 ? -x : x; }
+
+/* The largest of `count` threads' values from `first` on, for the first of them. All threads call it together. */
+TRIFOLD_DEVICE double largest_of(double (&values)[mixed_threads], double mine, int first, int count) {
+    values[thread_index()] = mine;
+    block_sync();
+    double largest = mine;
+    if (thread_index() == first) {
+#pragma unroll 1
+        for (int k = 1; k < count; ++k) raise(&largest, values[first + k]);
+    }
+    return largest;
+}
+
+/* Rows of a part that the block has. */
+TRIFOLD_DEVICE int rows_of(const Row& at) { return block_size - at.first < part_rows ? block_size - at.first : part_rows; }
+TRIFOLD_DEVICE double largest_of_rows(double (&values)[mixed_threads], double mine, const Row& at) {
+    return largest_of(values, mine, thread_index() - (at.row - at.first), at.exists ? rows_of(at) : 1);
+}
+
+/* ---- copies ---- */
+
+TRIFOLD_DEVICE double caller_diagonal(const trifold_args& args, trifold_int member, trifold_int block, int r, int c) {
+    const double* d = global_pointer(static_cast<const double*>(args.d)) + member * CallerD::member + block * CallerD::stage;
+    const int row = r > c ? r : c, column = r > c ? c : r;
+    double value = d[row * CallerD::row + column * CallerD::column];
+    if (r == c && args.diagonal != nullptr)
+        value += global_pointer(static_cast<const double*>(args.diagonal))[block_index(member, block) * block_size + r];
+    if (r == c && args.shift != nullptr) value += global_pointer(static_cast<const double*>(args.shift))[member];
+    return value;
+}
+
+TRIFOLD_DEVICE double caller_coupling(const trifold_args& args, trifold_int member, trifold_int block, int r, int c) {
+    return global_pointer(static_cast<const double*>(args.e))[member * CallerE::member + block * CallerE::stage +
+                                                               r * CallerE::row + c * CallerE::column];
+}
+
+/* A part's rows of D, with what is added to its diagonal, and of E. */
+TRIFOLD_DEVICE void narrow_rows(const trifold_args& args, trifold_int member, const Row& at) {
+    const int rows = rows_of(at);
+    const trifold_int d = block_index(member, at.block) * area, e = coupling_index(member, at.block) * area;
+    for (int k = at.row - at.first; k < rows * block_size; k += rows) {
+        const int r = at.first + k / block_size, c = k % block_size, element = r * block_size + c;
+        const double diagonal = caller_diagonal(args, member, at.block, r, c);
+        buffer<double>(args, MixedOffset::wide_d)[d + element] = diagonal;
+        buffer<float>(args, MixedOffset::narrow_d)[d + element] = static_cast<float>(diagonal);
+        if (at.block + 1 == horizon) continue;
+        const double coupling = caller_coupling(args, member, at.block, r, c);
+        buffer<double>(args, MixedOffset::wide_e)[e + element] = coupling;
+        buffer<float>(args, MixedOffset::narrow_e)[e + element] = static_cast<float>(coupling);
+    }
+}
+
+TRIFOLD_DEVICE double row_sum(const trifold_args& args, trifold_int member, const Row& at) {
+    double sum = 0;
+    for (int c = 0; c < block_size; ++c) {
+        sum += magnitude(caller_diagonal(args, member, at.block, at.row, c));
+        if (at.block > 0) sum += magnitude(caller_coupling(args, member, at.block - 1, at.row, c));
+        if (at.block + 1 < horizon) sum += magnitude(caller_coupling(args, member, at.block, c, at.row));
+    }
+    return sum;
+}
+
+TRIFOLD_DEVICE void narrow_part(const trifold_args& args, trifold_int member, const Row& at) {
+    MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
+    if (at.exists) narrow_rows(args, member, at);
+    const double largest = largest_of_rows(shared.largest[0], at.exists ? row_sum(args, member, at) : 0, at);
+    if (at.exists && at.row == at.first) buffer<double>(args, MixedOffset::row_sum)[member * parts + at.part] = largest;
+}
+
+/* ---- residuals ---- */
+
+/* (A x) of a row, in one column. D is symmetric, and is read by columns so that threads read beside one another. */
+TRIFOLD_DEVICE double row_times_x(const trifold_args& args, trifold_int member, const Row& at, int column) {
+    const double* x = buffer<double>(args, MixedOffset::solution) + column_index(member, at.block, column);
+    const trifold_int neighbour = static_cast<trifold_int>(block_size) * most_columns;
+    const double* d = buffer<double>(args, MixedOffset::wide_d) + block_index(member, at.block) * area;
+    const double* e = buffer<double>(args, MixedOffset::wide_e) + coupling_index(member, at.block) * area;
+    double own = 0, next = 0, previous = 0;
+#pragma unroll 4
+    for (int c = 0; c < block_size; ++c) own += d[c * block_size + at.row] * x[c];
+    if (at.block + 1 < horizon) {
+#pragma unroll 4
+        for (int c = 0; c < block_size; ++c) next += e[c * block_size + at.row] * x[neighbour + c];
+    }
+    if (at.block > 0) {
+#pragma unroll 4
+        for (int c = 0; c < block_size; ++c) previous += e[at.row * block_size + c - area] * x[c - neighbour];
+    }
+    return own + next + previous;
+}
+
+/* b - A x in one column, to single precision, and the largest entries of it, x and b. The first round's x is zero. */
+TRIFOLD_DEVICE void take_residual(const trifold_args& args, trifold_int member, const Row& at, int column, trifold_int round) {
+    MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
+    double residual = 0, x = 0, b = 0;
+    if (at.exists) {
+        const trifold_int index = column_index(member, at.block, column) + at.row;
+        b = global_pointer(static_cast<const double*>(args.b))[rhs_at(args.b_strides, member, at.block, at.row, column)];
+        double& solution = buffer<double>(args, MixedOffset::solution)[index];
+        if (round == 0) solution = 0;
+        x = solution;
+        residual = round == 0 ? b : b - row_times_x(args, member, at, column);
+        buffer<float>(args, MixedOffset::narrow_x)[index] = static_cast<float>(residual);
+    }
+    const double mine[3] = {magnitude(residual), magnitude(x), magnitude(b)};
+    for (int k = 0; k < 3; ++k) {
+        const double largest = largest_of_rows(shared.largest[k], mine[k], at);
+        if (at.exists && at.row == at.first)
+            buffer<double>(args, MixedOffset::norms)[((member * parts + at.part) * most_columns + column) * 3 + k] = largest;
+    }
+    block_sync();
+}
+
+/* ---- members ---- */
+
+/* The largest of every part's value, `stride` apart, for all threads. */
+TRIFOLD_DEVICE double largest_of_parts(const double* values, trifold_int stride) {
+    MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
+    double largest = 0;
+    for (trifold_int part = thread_index(); part < parts; part += mixed_threads) raise(&largest, values[part * stride]);
+    largest = largest_of(shared.largest[0], largest, 0, mixed_threads);
+    if (thread_index() == 0) shared.largest[1][0] = largest;
+    block_sync();
+    largest = shared.largest[1][0];
+    block_sync();
+    return largest;
+}
+
+TRIFOLD_DEVICE void judge_member(const trifold_args& args, trifold_int member, trifold_int round) {
+    const double a = largest_of_parts(buffer<double>(args, MixedOffset::row_sum) + member * parts, 1);
+    double worst = 0;
+    for (int column = 0; column < args.columns; ++column) {
+        const double* norms = buffer<double>(args, MixedOffset::norms) + (member * parts * most_columns + column) * 3;
+        double largest[3];
+        for (int k = 0; k < 3; ++k) largest[k] = largest_of_parts(norms + k, 3 * most_columns);
+        raise(&worst, backward_error(largest[0], a, largest[1], largest[2]));
+    }
+    if (thread_index() != 0) return;
+    const bool factored = buffer<trifold_status>(args, Offset::status)[member].block < 0;
+    running_of(args, member) = judge(buffer<trifold_refined>(args, MixedOffset::refined) + member, &progress_of(args, member), worst, round,
+                                     args.first_column, factored);
+}
+
+/* ---- entry points. Grid: parts, or one, by groups of members ---- */
+
+template <class Use>
+TRIFOLD_DEVICE void each_of_group(const trifold_args& args, const Use& use) {
+    const trifold_int first = group_y() * members_per_group;
+    for (trifold_int member = first; member < first + members_per_group && member < args.members; ++member) {
+        use(member);
+        if (members_per_group > 1) block_sync();
+    }
+}
+
+/* Launches of refinement have no level; its index is their round. */
+TRIFOLD_DEVICE trifold_int round_of(const trifold_level& level) { return level.index; }
+
+#ifdef TRIFOLD_KERNEL_NARROW
+/* The kernels that factor skip members that do not run. */
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_NARROW(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    const Row at = find_row();
+    each_of_group(args, [&](trifold_int member) {
+        if (group_x() == 0 && thread_index() == 0) running_of(args, member) = is_active(args, member) ? 1 : 0;
+        if (is_active(args, member)) narrow_part(args, member, at);
+    });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_RESIDUAL
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_RESIDUAL(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    const Row at = find_row();
+    each_of_group(args, [&](trifold_int member) {
+        if (!is_running(args, member, round_of(level))) return;
+        for (int column = 0; column < args.columns; ++column) take_residual(args, member, at, column, round_of(level));
+    });
+}
+
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_JUDGE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    each_of_group(args, [&](trifold_int member) {
+        if (is_running(args, member, round_of(level)))
+            judge_member(args, member, round_of(level));
+        else if (round_of(level) == 0 && thread_index() == 0)
+            running_of(args, member) = 0;
+    });
+}
+
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_CORRECT(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    const Row at = find_row();
+    each_of_group(args, [&](trifold_int member) {
+        if (!at.exists || !is_active(args, member) || running_of(args, member) == 0) return;
+        for (int column = 0; column < args.columns; ++column) {
+            const trifold_int index = column_index(member, at.block, column) + at.row;
+            buffer<double>(args, MixedOffset::solution)[index] += static_cast<double>(buffer<float>(args, MixedOffset::narrow_x)[index]);
+        }
+    });
+}
+
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_DELIVER(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+    const Row at = find_row();
+    each_of_group(args, [&](trifold_int member) {
+        if (!at.exists || !is_active(args, member)) return;
+        const bool given_up = progress_of(args, member) < 0;
+        for (int column = 0; column < args.columns; ++column) {
+            const double solution = buffer<double>(args, MixedOffset::solution)[column_index(member, at.block, column) + at.row];
+            double* x = global_pointer(static_cast<double*>(args.x)) + rhs_at(args.x_strides, member, at.block, at.row, column);
+            *x = given_up ? not_a_number() : solution;
+        }
+    });
+}
+#endif
+
+}  // namespace mixed

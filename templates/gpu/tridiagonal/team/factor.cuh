@@ -1,0 +1,393 @@
+/* Factorization by teams, right-hand sides along with it. */
+#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/input.cuh"
+#include "gpu/tridiagonal/team/team.cuh"
+
+/* Blocks without gaps come in pieces of 16 bytes, if the caller's arrays are aligned so; not where lanes would then read their rows from the
+ * same banks. */
+template <trifold_int Pitch, trifold_int Stage, trifold_int Member>
+constexpr bool has_no_gaps = block_size == padded && Pitch == padded && Stage % vector_width == 0 && Member % vector_width == 0;
+constexpr bool comes_in_pieces = has_no_gaps<d_pitch, D::stage, D::member> && has_no_gaps<e_pitch, E::stage, E::member> &&
+                          (D::row == 1 || padded / vector_width % 4 != 0);
+/* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
+constexpr int stage_leading = comes_in_pieces ? padded : padded | 1;
+
+struct FactorShared {
+    Task task;
+    alignas(16) real panel[panels - 1][padded][padded]; /* L by columns; then the rows of R and of G */
+    struct {
+        alignas(16) real slot[2][has_slots ? padded * padded : vector_width]; /* updates of the diagonal block, column-major */
+        RhsStage rhs;
+        alignas(16) real d[padded * (padded | 1)], e[padded * (padded | 1)]; /* in the order they are stored in */
+    } stage[depth];
+    alignas(16) real solved[riders * padded]; /* y */
+};
+static_assert(sizeof(FactorShared) == factor_bytes(padded, riders, panels, has_slots, depth, sizeof(real)), "host and device disagree");
+static_assert(pitch<FactorShared> * teams == SharedBytes::factor, "host and device disagree");
+
+/* What a lane knows of its chain. */
+struct Verdict {
+    trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
+    int floors = 0;              /* pivots of this lane's row that were raised */
+    double product = 1; /* of the pivots of this lane's row, times 2^(600 scales) */
+    int scales = 0;
+    double squares[riders] = {};
+};
+
+/* What a front leaves to the next one of its chain, or the chain to its separators: of this lane's row of them. */
+struct Carry {
+    real next[padded] = {};   /* R R' */
+    real across[padded] = {}; /* G of the next front: -G R' */
+    real behind[padded] = {}; /* the sum of G G' */
+    real y[panels][riders] = {}; /* -R y, the sum of -G y */
+};
+
+/* Numbers far from one are scaled, so that products of them neither overflow nor vanish. */
+TRIFOLD_DEVICE double tame(double value, int& scales) {
+    if (value > 0x1p400) {
+        value *= 0x1p-600;
+        ++scales;
+    } else if (value < 0x1p-400) {
+        value *= 0x1p600;
+        --scales;
+    }
+    return value;
+}
+
+/* Does the contiguous index of the stored coupling of positions p and q run along the rows of A(p, q)? */
+TRIFOLD_DEVICE bool rows_contiguous(const trifold_level& level, trifold_int p, trifold_int q) {
+    return (level.index > 0 || E::row == 1) == (p > q);
+}
+
+TRIFOLD_DEVICE bool are_aligned(const void* d, const void* e) {
+    return (reinterpret_cast<unsigned long long>(d) | reinterpret_cast<unsigned long long>(e)) % 16 == 0;
+}
+TRIFOLD_DEVICE void fetch_pieces(real* to, const real* from, bool exists) {
+#pragma unroll
+    for (int at = 0; at < padded * padded; at += team * vector_width) {
+        const int own = at + team_lane() * vector_width;
+        if (exists && own < padded * padded) copy_async(to + own, from + own);
+    }
+}
+
+/* D's lower triangle, the coupling to the next block, the updates of the chains below and the right-hand sides on their way; padding is the identity, or
+ * zeros. */
+template <bool Riders>
+TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, trifold_int k) {
+    if (k < task.chain.length) {
+        auto& to = shared.stage[k % depth];
+        const trifold_int position = position_of(task.chain, k), block = block_at(level, position);
+        const real* d = D_OF(args, task.member, block);
+        const real* e = global_pointer(coupling_at(args, level, task.member, position, position + task.chain.step));
+        const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
+        const bool coupled = has_next(task.chain, k);
+        if (comes_in_pieces && are_aligned(args.d, args.e)) {
+            fetch_pieces(to.d, d, true);
+            fetch_pieces(to.e, e, coupled);
+        } else {
+#pragma unroll 1
+            for (int at = team_lane(); at < padded * padded; at += team) {
+                const int u = at % padded, v = at / padded, place = u + v * stage_leading;
+                const bool inside = u < block_size && v < block_size, lower = D::row == 1 ? v <= u : u <= v;
+                if (inside && lower) copy_element_async(to.d + place, d + u + v * d_pitch);
+                if (!inside) to.d[place] = u == v ? real(1) : real(0), to.e[place] = 0;
+                if (inside && coupled) copy_element_async(to.e + place, e + u + v * pitch_of_e);
+            }
+        }
+        if (has_slots && level.index > 0) {
+#pragma unroll
+            for (int side = 0; side < 2; ++side)
+                if (has_side(block, side))
+#pragma unroll 1
+                    for (int at = team_lane() * vector_width; at < padded * padded; at += team * vector_width)
+                        copy_async(to.slot[side] + at, update_of(args, task.member, block, side) + at);
+        }
+        if (Riders) fetch_running(to.rhs, args, level, task.member, block, {0, static_cast<int>(args.columns)});
+    }
+    end_copies();
+}
+
+/* This lane's row of the first front's coupling to the separator behind the chain. */
+TRIFOLD_DEVICE void load_behind(Carry& carry, const trifold_args& args, const trifold_level& level, const Task& task) {
+    const Chain& chain = task.chain;
+    if (chain.behind < 0 || chain.length == 0 || team_lane() >= block_size) return;
+    const real* from = global_pointer(coupling_at(args, level, task.member, chain.behind, chain.first));
+    const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
+    const bool along = rows_contiguous(level, chain.behind, chain.first);
+    from += along ? team_lane() : team_lane() * pitch_of_e;
+#pragma unroll
+    for (int c = 0; c < block_size; ++c) carry.across[c] = from[along ? c * pitch_of_e : c];
+}
+
+/* What smaller pivots of the block are raised to, from this row's diagonal entry as the caller gave it. */
+TRIFOLD_DEVICE real find_floor(real diagonal, const trifold_args& args) {
+    if (!(args.pivot_floor > 0)) return static_cast<real>(-infinity());
+    double most = team_lane() < block_size ? static_cast<double>(diagonal) : -infinity();
+    if (!(most > -infinity())) most = -infinity();
+    for (int mask = team / 2; mask > 0; mask /= 2) {
+        const double other = shuffle_xor(most, mask);
+        if (other > most) most = other;
+    }
+    return static_cast<real>(args.pivot_floor * most);
+}
+
+/* Row `at` of a block as it is stored: across the contiguous index, or along it. */
+TRIFOLD_DEVICE void load_line(real (&line)[padded], const real* block, int at, bool across) {
+    if (across || stage_leading % vector_width != 0) {
+        const int step = across ? stage_leading : 1;
+        block += across ? at : at * stage_leading;
+#pragma unroll
+        for (int c = 0; c < padded; ++c) line[c] = block[c * step];
+        return;
+    }
+#pragma unroll
+    for (int c = 0; c < padded; c += vector_width) {
+        real v[vector_width];
+        load_vector(v, block + at * stage_leading + c);
+#pragma unroll
+        for (int k = 0; k < vector_width; ++k) line[c + k] = v[k];
+    }
+}
+
+/* This lane's row of every panel, and the pivots' floor. Where there is no front, the identity: that changes nothing that a team knows. */
+TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], const FactorShared& shared, const Carry& carry, const trifold_args& args,
+                              const trifold_level& level, const Task& task, trifold_int k) {
+    const auto& stage = shared.stage[k % depth];
+    const int row = team_lane();
+    const bool exists = k < task.chain.length && row < padded;
+    const trifold_int position = position_of(task.chain, k), block = block_at(level, position);
+    const bool coupled = exists && has_next(task.chain, k), along = rows_contiguous(level, position + task.chain.step, position);
+    const bool low = has_slots && exists && level.index > 0 && has_side(block, 0);
+    const bool high = has_slots && exists && level.index > 0 && has_side(block, 1);
+    const int at = exists ? row : 0;
+    real d[padded], e[padded], term = 0, diagonal = 0;
+    if (exists && row < block_size && (args.diagonal != nullptr || args.shift != nullptr)) term = diagonal_term(args, task.member, block, row);
+    load_line(d, stage.d, at, D::row == 1);
+    load_line(e, stage.e, at, along);
+#pragma unroll
+    for (int c = 0; c < padded; ++c) {
+        real value = row == c ? real(1) : real(0);
+        if (exists && c <= row) value = d[c];
+        if (c == row) value += term, diagonal = value;
+        if (low && c <= row) value -= stage.slot[0][at + c * padded];
+        if (high && c <= row) value -= stage.slot[1][at + c * padded];
+        a[0][c] = value - carry.next[c];
+        a[1][c] = coupled ? e[c] : real(0);
+        if constexpr (has_fill) a[2][c] = carry.across[c];
+    }
+    const real floor = find_floor(diagonal, args);
+    return k < task.chain.length ? floor : static_cast<real>(-infinity());
+}
+
+/* 1 / sqrt of a pivot, and what becomes of it. Nearly all pivots pass the first test, after which nothing waits for the others. */
+TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, Verdict& verdict) {
+    constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
+    if (d >= floor && d > real(1) / most && d < most) return quick_rsqrt(d);
+    if (d < floor && row < block_size) {
+        d = floor;
+        if (row == team_lane()) ++verdict.floors;
+    }
+    const bool passes = is_pivot(d);
+    if (!passes && verdict.failure == sound) verdict.failure = failure + row;
+    return passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
+}
+
+/* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, and -R y, -G y. `failure` is the number that a
+ * failure of the first row has. */
+template <bool Riders>
+TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real floor, trifold_int failure,
+                                Verdict& verdict) {
+    const int row = team_lane();
+    real pivot = 1, next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
+#pragma unroll
+    for (int j = 0; j < padded; ++j) {
+        real own[panels], d = value_of_lane(next, j);
+        const real scale = scale_of(d, floor, j, failure, verdict);
+        if (row == j) pivot = d;
+#pragma unroll
+        for (int p = 0; p < panels; ++p) own[p] = p > 0 || row > j ? a[p][j] * scale : real(0);
+        if (j + 1 < padded) next = a[0][j + 1] - own[0] * own[0];
+        if (row < padded) shared.panel[0][j][row] = own[0];
+        if (Riders && row == j) {
+#pragma unroll
+            for (int c = 0; c < riders; ++c) {
+                y[0][c] *= scale;
+                shared.solved[c * padded + j] = y[0][c];
+            }
+        }
+#pragma unroll
+        for (int p = 0; p < panels; ++p) a[p][j] = own[p];
+        if (row == j) a[0][j] = scale;
+        warp_sync();
+#pragma unroll
+        for (int c = j + 1; c < padded; ++c) {
+            const real other = shared.panel[0][j][c];
+#pragma unroll
+            for (int p = 0; p < panels; ++p) a[p][c] -= own[p] * other;
+        }
+        if (Riders) {
+#pragma unroll
+            for (int c = 0; c < riders; ++c)
+#pragma unroll
+                for (int p = 0; p < panels; ++p) y[p][c] -= own[p] * shared.solved[c * padded + j];
+        }
+    }
+    if (row < block_size) {
+        verdict.product *= tame(static_cast<double>(pivot), verdict.scales);
+        verdict.product = tame(verdict.product, verdict.scales);
+    }
+}
+
+/* L, its diagonal inverted, R and G; y to X. */
+template <bool Riders>
+TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[panels][riders], const trifold_args& args, trifold_int member,
+                               trifold_int block, Verdict& verdict) {
+    const int row = team_lane();
+    if (row >= padded) return;
+#pragma unroll
+    for (int p = 0; p < panels; ++p) {
+        real* to = (p == 0 ? factor_of(args, member, block) : p == 1 ? next_of(args, member, block) : behind_of(args, member, block)) + row;
+#pragma unroll
+        for (int c = 0; c < padded; ++c) to[c * padded] = a[p][c];
+    }
+    if (Riders && row < block_size) {
+#pragma unroll
+        for (int c = 0; c < riders; ++c) {
+            verdict.squares[c] += square_of(y[0][c]);
+            if (c < args.columns) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, c)] = y[0][c];
+        }
+    }
+}
+
+/* Products of this lane's rows of R and G with everybody's. */
+TRIFOLD_DEVICE void multiply_rows(Carry& carry, const real (&a)[panels][padded], FactorShared& shared) {
+    const int row = team_lane();
+    if (row < padded) {
+#pragma unroll
+        for (int p = 1; p < panels; ++p)
+#pragma unroll
+            for (int c = 0; c < padded; c += vector_width) {
+                real v[vector_width];
+#pragma unroll
+                for (int k = 0; k < vector_width; ++k) v[k] = a[p][c + k];
+                store_vector(&shared.panel[p - 1][row][c], v);
+            }
+    }
+    warp_sync();
+#pragma unroll
+    for (int c = 0; c < padded; ++c) {
+        real next = 0, across = 0;
+#pragma unroll
+        for (int k = 0; k < padded; k += vector_width) {
+            real r[vector_width], g[vector_width];
+            load_vector(r, &shared.panel[0][c][k]);
+            if constexpr (has_fill) load_vector(g, &shared.panel[1][c][k]);
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v) {
+                next += a[1][k + v] * r[v];
+                if constexpr (has_fill) across -= a[2][k + v] * r[v], carry.behind[c] += a[2][k + v] * g[v];
+            }
+        }
+        carry.next[c] = next;
+        if constexpr (has_fill) carry.across[c] = across;
+    }
+}
+
+/* The chain's updates of the separators beside it, and the coupling it leaves between them. */
+TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, const trifold_level& level, const Task& task) {
+    const Chain& chain = task.chain;
+    const int row = team_lane();
+    const bool add = level.index > 0;
+    if (row >= padded) return;
+    if (chain.ahead >= 0) {
+        real* to = update_of(args, task.member, block_at(level, chain.ahead), side_ahead(chain)) + row;
+#pragma unroll
+        for (int c = 0; c < padded; ++c) to[c * padded] = (add ? to[c * padded] : real(0)) + carry.next[c];
+    }
+    if constexpr (has_fill) {
+        if (chain.behind < 0) return;
+        real* to = update_of(args, task.member, block_at(level, chain.behind), side_behind(chain)) + row;
+#pragma unroll
+        for (int c = 0; c < padded; ++c) to[c * padded] = (add ? to[c * padded] : real(0)) + carry.behind[c];
+        if (chain.ahead < 0) return;
+        real* coupling = buffer<real>(args, Offset::coupling) + next_coupling_index(level, task.member, chain) * storage;
+        const bool up = chain.step > 0; /* the separator behind is the lower one then, and its row a column */
+#pragma unroll
+        for (int c = 0; c < padded; ++c) coupling[up ? c + row * padded : row + c * padded] = carry.across[c];
+    }
+}
+
+/* With what chains below found, to the slots of the separators beside, or as the verdict on the member. A failure of an earlier level has the smaller
+ * number. */
+TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
+    constexpr double log_scale = 600 * 0.693147180559945309417;
+    double log_sum = natural_log(verdict.product) + verdict.scales * log_scale;
+    if (has_slots)
+        each_slot_below(level, task, [&](trifold_int slot) {
+            const trifold_int failure = buffer<trifold_int>(args, Offset::failure)[slot];
+            if (failure < verdict.failure) verdict.failure = failure;
+            verdict.floors += buffer<int>(args, Offset::floors)[slot];
+            log_sum += buffer<double>(args, Offset::block_log_determinant)[slot];
+        });
+    log_sum = sum_of_team(log_sum);
+    const int floors = static_cast<int>(sum_of_team(verdict.floors));
+#pragma unroll
+    for (int mask = team / 2; mask > 0; mask /= 2) {
+        const trifold_int other = shuffle_xor(verdict.failure, mask);
+        if (other < verdict.failure) verdict.failure = other;
+    }
+    const bool add = level.index > 0, failed = verdict.failure != sound;
+    each_slot_above(level, task, [&](trifold_int slot, bool sums) {
+        trifold_int& failure = buffer<trifold_int>(args, Offset::failure)[slot];
+        failure = add && failure < verdict.failure ? failure : verdict.failure;
+        int& raised = buffer<int>(args, Offset::floors)[slot];
+        raised = (add ? raised : 0) + (sums ? floors : 0);
+        double& sum = buffer<double>(args, Offset::block_log_determinant)[slot];
+        sum = (add ? sum : 0) + (sums ? log_sum : 0);
+    });
+    if (!is_whole(task.chain) || team_lane() != 0) return;
+    trifold_status status{-1, 0, floors};
+    if (failed) status.block = verdict.failure / block_size % horizon, status.row = verdict.failure % block_size;
+    buffer<trifold_status>(args, Offset::status)[task.member] = status;
+    buffer<double>(args, Offset::log_determinant)[task.member] = failed ? not_a_number() : log_sum;
+}
+
+template <bool Riders>
+TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args, const trifold_level& level) {
+    const Task& task = shared.task;
+    const Columns columns{0, static_cast<int>(args.columns)};
+#pragma unroll
+    for (int k = 0; k < depth; ++k) fetch_front<Riders>(shared, args, level, task, k);
+    Verdict verdict;
+    if (has_slots && Riders) gather_quadratic(verdict.squares, args, level, task, columns);
+    Carry carry;
+    if (has_fill) load_behind(carry, args, level, task);
+#pragma unroll 1
+    for (trifold_int k = 0; k < task.steps; ++k) {
+        const trifold_int block = block_at(level, position_of(task.chain, k));
+        wait_copies<depth - 1>();
+        warp_sync();
+        real a[panels][padded];
+        const real floor = load_rows(a, shared, carry, args, level, task, k);
+        if (Riders) {
+#pragma unroll
+            for (int c = 0; c < riders; ++c) {
+                carry.y[0][c] = carry.y[1][c];
+                if (team_lane() < padded) carry.y[0][c] += running_value(shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
+                carry.y[1][c] = 0;
+            }
+        }
+        warp_sync();
+        fetch_front<Riders>(shared, args, level, task, k + depth);
+        factor_rows<Riders>(a, carry.y, shared, floor, (level.index * horizon + block) * block_size, verdict);
+        if (k < task.chain.length) store_rows<Riders>(a, carry.y, args, task.member, block, verdict);
+        multiply_rows(carry, a, shared);
+        if (k + 1 != task.chain.length) continue;
+        if (has_slots) leave_chain(carry, args, level, task);
+        if (has_slots && Riders) leave_rhs(carry.y, args, level, task, columns);
+        carry = {};
+    }
+    wait_copies<0>();
+    leave_verdict(verdict, args, level, task);
+    if (Riders) leave_quadratic(verdict.squares, args, level, task, columns);
+}

@@ -1,0 +1,23 @@
+/* Shared memory of variant team. The generator includes this text too: it counts the bytes that a launch asks for. The structures that are
+ * counted stand in factor.cuh and sweep.cuh, and RhsStage, a part of both, in team.cuh. */
+
+/* Bytes from one team's shared memory to the next one's, such that the lanes of a warp have banks of their own. */
+TRIFOLD_SIZE long long team_pitch(long long bytes, long long team, long long real) { return (bytes + 127) / 128 * 128 + team * real % 128; }
+
+/* RhsStage, in elements: right-hand sides, and what two slots take from them. */
+TRIFOLD_SIZE long long stage_elements(long long padded, long long riders, bool has_slots, long long vector) {
+    return riders * padded + 2 * (has_slots ? riders * padded : vector);
+}
+
+TRIFOLD_SIZE long long factor_bytes(long long padded, long long riders, long long panels, bool has_slots, long long depth, long long real) {
+    const long long task = 64, vector = 16 / real, area = padded * padded;
+    const long long square = (padded * (padded | 1) + vector - 1) / vector * vector; /* d or e */
+    const long long stage = 2 * (has_slots ? area : vector) + stage_elements(padded, riders, has_slots, vector) + 2 * square;
+    return task + ((panels - 1) * area + depth * stage + riders * padded) * real;
+}
+
+TRIFOLD_SIZE long long sweep_bytes(long long padded, long long riders, long long panels, bool has_slots, long long depth, long long real) {
+    const long long task = 64, vector = 16 / real;
+    const long long stage = panels * padded * (padded + vector) + stage_elements(padded, riders, has_slots, vector);
+    return task + (depth * stage + 2 * riders * padded) * real;
+}

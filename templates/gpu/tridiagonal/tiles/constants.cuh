@@ -1,0 +1,37 @@
+/* What variant tile-dataflow is told. */
+#include "gpu/platform.cuh"
+
+constexpr int level_count = TRIFOLD_LEVELS;
+constexpr trifold_int factor_tasks = TRIFOLD_TASKS, sweep_tasks = TRIFOLD_SWEEP_TASKS;                /* tasks of a launch */
+constexpr trifold_int factor_groups = TRIFOLD_TASK_BLOCKS, sweep_groups = TRIFOLD_SWEEP_TASK_BLOCKS;  /* thread blocks that share them */
+constexpr int chains_together = TRIFOLD_GROUP_LINES; /* fronts of a rank that go side by side: they fill the device, and few enough for its cache */
+
+constexpr int stage_columns = TRIFOLD_STAGE_COLUMNS, stages = TRIFOLD_STAGES; /* columns of a copy, and copies in flight; measured */
+constexpr int half_panels = TRIFOLD_HALF_PANELS; /* panels of a block that are kept as pairs of halves too; 0: none */
+
+constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that a sweep treats together */
+constexpr int sweep_threads = TRIFOLD_SWEEP_THREADS;
+
+/* Thread blocks that a multiprocessor must have room for: they limit the registers of a thread. */
+struct Blocks {
+    static constexpr int factor = TRIFOLD_FACTOR_BLOCKS, sweep = TRIFOLD_SWEEP_BLOCKS;
+};
+/* Bytes of shared memory: TileShared and SweepShared. */
+struct SharedBytes {
+    static constexpr int factor = TRIFOLD_SHARED_FACTOR, sweep = TRIFOLD_SHARED_SWEEP;
+};
+
+/* Where the workspace has what tasks tell each other, in bytes from its start. */
+struct TaskOffset {
+    static constexpr trifold_int ticket = TRIFOLD_OFFSET_TICKET; /* counters from which tasks are claimed */
+    static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;     /* counts of finished tiles */
+    static constexpr trifold_int halves = TRIFOLD_OFFSET_HALVES; /* panels as pairs of halves */
+};
+
+/* A level, and what the numbers of its tasks follow from. */
+struct TaskLevel {
+    trifold_level level;
+    int longest, panels;               /* fronts of its longest chain; blocks beside the pivot block, at most */
+    trifold_int first_single, singles; /* chains of one front, where there are longer ones too */
+};
+TRIFOLD_CONSTANT TaskLevel task_levels[level_count] = {TRIFOLD_TASK_LEVELS};

@@ -1,0 +1,156 @@
+/* Factorization by tasks: the original tile less the products that earlier fronts and the tile's own columns to the left
+ * contribute, then factored (on the diagonal) or times the diagonal tile's transposed inverse. */
+#include "gpu/tridiagonal/finish_constants.cuh"
+#include "gpu/tridiagonal/verdict.cuh"
+#include "gpu/tridiagonal/tiles/original.cuh"
+#include "gpu/tridiagonal/tiles/pipeline.cuh"
+
+/* What is known of a block's pivots. */
+struct Verdict {
+    trifold_int failure;
+    int floors;
+};
+
+/* Was any front that contributes to the pivot block a failed one? By one warp. */
+TRIFOLD_DEVICE bool any_failed(const Work& work, const trifold_args& args) {
+    int failed = 0;
+    for (int s = thread_index() % warp_lanes; s + 1 < work.task.sources; s += warp_lanes) {
+        const Source source = work.sources[s];
+        for (int k = 0; k < source.count; ++k)
+            if (buffer<trifold_int>(args, Offset::failure)[block_index(work.task.member, source.block + k * source.step)] != sound) failed = 1;
+    }
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) failed |= shuffle_xor(failed, mask);
+    return failed != 0;
+}
+
+/* What was known of the block before this diagonal tile; by one warp. */
+TRIFOLD_DEVICE Verdict verdict_before(const Work& work, const trifold_args& args) {
+    if (work.task.column == 0) return {any_failed(work, args) ? fed_by_failure : sound, 0};
+    const trifold_int index = block_index(work.task.member, work.task.block);
+    return {buffer<trifold_int>(args, Offset::failure)[index], buffer<int>(args, Offset::floors)[index]};
+}
+
+/* What is known of the block with this tile; by one thread. */
+TRIFOLD_DEVICE void report_tile(const TileShared& shared, const trifold_args& args, const Verdict& before) {
+    const Task& task = shared.work.task;
+    const trifold_int index = block_index(task.member, task.block), row = shared.pivots.failed_row;
+    const bool failed = before.failure == sound && row >= 0;
+    buffer<trifold_int>(args, Offset::failure)[index] = failed ? (task.level * horizon + task.block) * block_size + row : before.failure;
+    buffer<int>(args, Offset::floors)[index] = before.floors + shared.pivots.floors;
+}
+
+/* Where the sum of the logarithms of a diagonal tile's pivots goes; null: no diagonal tile. */
+TRIFOLD_DEVICE double* log_sum_of(const trifold_args& args, const Task& task) {
+    if (!task.exists || !is_pivots(task)) return nullptr;
+    return buffer<double>(args, Offset::block_log_determinant) + block_index(task.member, task.block) * log_parts + task.column;
+}
+
+/* The sum of the logarithms of `count` pivots; by one warp. */
+TRIFOLD_DEVICE void sum_logarithms(double* to, const double* pivots, int count) {
+    const int lane = thread_index() % warp_lanes;
+    double sum = 0;
+    for (int r = lane; r < edge && r < count; r += warp_lanes) sum += natural_log(pivots[r]);
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+    if (lane == 0) *to = sum;
+}
+
+/* The diagonal tile, which stands in shared memory, factored and inverted. */
+TRIFOLD_FUNCTION void factor_diagonal(TileShared& shared, const trifold_args& args) {
+    assume_thread();
+    const Task& task = shared.work.task;
+    const bool reports = thread_index() / warp_lanes == warps - 1;
+    Verdict before{};
+    if (reports) before = verdict_before(shared.work, args);
+    start_pivots(shared.pivots, args, task.member, task.block);
+    real* to = factor_of(args, task.member, task.block) + place_of_tile(task.column, task.column);
+    invert_tile(shared.memory, task.column * edge, shared.pivots, shared.diagonal, to);
+    if (thread_index() == threads - 1) report_tile(shared, args, before);
+}
+
+/* The tile times the transposed inverse of its column's diagonal tile. */
+TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_args& args) {
+    const Task& task = shared.work.task;
+    real* inverse = shared.memory + tile_size;
+    const trifold_int* pivot = progress_of(args, task.member, task.block, 0, task.column);
+    store_tile<-1>(shared.memory, part, place_in_tile);
+    wait_together(shared, pivot, pivot, task.epoch + task.column + 1);
+    fetch_columns<edge>(inverse, factor_of(args, task.member, task.block) + place_of_tile(task.column, task.column));
+    end_copies();
+    wait_copies<0>();
+    block_sync();
+    part.clear();
+    if (!is_padded || !is_idle(task)) multiply_tiles(part, shared.memory, inverse, use_tensor ? warp_column(thread_index()) + warp_columns : edge);
+}
+
+/* The tile times that inverse, where it comes in stages. The tile stands in the memory of the stages after it. */
+TRIFOLD_DEVICE void divide_range(Part& part, Cursor& cursor, Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
+    constexpr int columns = 2 * stage_columns; /* of a stage, which has the place of both operands */
+    constexpr unsigned parts = edge / columns;
+    static_assert(2 * parts <= stages, "room for both");
+    const unsigned tile_stage = pipeline.now + parts;
+    store_tile<-1>(shared.memory, part, [&](int r, int c) {
+        const unsigned turn = tile_stage + static_cast<unsigned>(c / columns);
+        return static_cast<int>(turn % stages) * (2 * stage_size) + place_in_tile(r, c % columns);
+    });
+    start_stages(cursor, pipeline, parts, shared, args);
+    block_sync();
+    part.clear();
+    const bool idle = is_padded && is_idle(shared.work.task);
+#pragma unroll 1
+    for (unsigned k = 0; k < parts; ++k) {
+        wait_full(shared, pipeline.now);
+        const int left = use_tensor ? warp_column(thread_index()) + warp_columns - static_cast<int>(k) * columns : edge; /* zeros beyond */
+        if (!idle) multiply_tiles(part, stage_at(shared, tile_stage + k), stage_at(shared, pipeline.now), left < columns ? left : columns);
+        leave_stage(shared, pipeline.now++);
+    }
+}
+
+/* One task. */
+TRIFOLD_DEVICE void factor_tile(Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
+    const Task& task = shared.work.task;
+    find_sources(shared.work);
+    Part part;
+    Cursor cursor;
+    if (has_bulk_copies) start_stages(cursor, pipeline, 0, shared, args);
+    load_original(part, args, task); /* while the sources are under way, although sums of products alone are rounded less */
+    if (use_halves) {
+        find_scales(shared, args); /* while the original is under way */
+        block_sync();
+    }
+    complete_original(part, args, task);
+    start_sums(part, shared.scales[0], shared.scales[1]);
+    if (has_bulk_copies)
+        add_ranges(part, cursor, pipeline, shared, args);
+    else
+        add_sources(part, shared, args);
+    end_sums(part, shared.scales[0], shared.scales[1]);
+    if (is_pivots(task)) {
+        store_tile<-1>(shared.memory, part, [](int r, int c) { return r + c * leading; });
+        factor_diagonal(shared, args);
+        return;
+    }
+    if (has_bulk_copies)
+        divide_range(part, cursor, pipeline, shared, args);
+    else
+        divide_tile(part, shared, args);
+    const trifold_int at = place_of_tile(task.row, task.column);
+    store_tile<1>(panel_of(args, task.member, task.block, task.panel) + at, part, place_in_tile);
+    if (use_halves) store_halves(operand_of(args, task.member, task.block, task.panel) + at, part, shared.scales[0]);
+}
+
+TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
+    assume_thread();
+    TileShared& shared = *static_cast<TileShared*>(shared_memory());
+    const Task& task = shared.work.task;
+    Pipeline pipeline;
+    if (has_bulk_copies) make_gates(shared);
+#pragma unroll 1
+    while (claim_task(shared.work, args, Kind::factor)) {
+        if (task.exists) factor_tile(pipeline, shared, args);
+        double* log_sum = log_sum_of(args, task);
+        const int left = block_size - task.column * edge;
+        fence_shared_copies(); /* the next task's copies overwrite what this one has written */
+        end_task(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1, task.exists);
+        if (log_sum != nullptr && thread_index() / warp_lanes == warps - 1) sum_logarithms(log_sum, shared.diagonal, left); /* no other task waits for it */
+    }
+}

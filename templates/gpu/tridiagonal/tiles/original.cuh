@@ -1,0 +1,70 @@
+/* A task's original tile: what stands there before anything is eliminated. */
+#include "gpu/tridiagonal/input.cuh"
+#include "gpu/tridiagonal/tiles/sources.cuh"
+#include "gpu/tridiagonal/tiles/tile_products.cuh"
+
+/* Element (r, c) at from + r * row_step + c * column_step; null: zeros. */
+constexpr trifold_int d_steps = D::row + D::column, e_steps = E::row + E::column;
+typedef Number<(d_steps > e_steps ? d_steps : e_steps) < 0x7fffffff / padded>::type offset_type; /* within a block */
+struct Original {
+    const real* from;
+    offset_type row_step, column_step;
+};
+TRIFOLD_DEVICE Original original_of(const trifold_args& args, const Task& task) {
+    constexpr offset_type row = E::row, column = E::column;
+    if (task.panel == 0)
+        return {D_OF(args, task.member, task.block), D::row, D::column};
+    if (task.level > 0 || (!task.first && task.panel == 2)) return {nullptr, 0, 0};
+    const real* from = coupling_at(args, task_levels[0].level, task.member, task.position, task.upward ? task.position + 1 : task.position - 1);
+    return {from, task.upward ? row : column, task.upward ? column : row};
+}
+
+/* A row or column of the block where a tile has one; beyond the last one it is the last one again, and nothing of it is kept. */
+TRIFOLD_DEVICE int inside(int line) { return is_padded && line >= block_size ? block_size - 1 : line; }
+
+/* part += what is added to the diagonal, with the identity in the padding. */
+TRIFOLD_DEVICE void add_diagonal(Part& part, const trifold_args& args, const Task& task) {
+    const bool adds = args.diagonal != nullptr || args.shift != nullptr, ends = is_padded && (task.row + 1) * edge > block_size;
+    if (!adds && !ends) return;
+    each_element(part, [&](real& value, int r, int c) {
+        const int line = task.row * edge + r;
+        if (r == c) value += line < block_size ? diagonal_term(args, task.member, task.block, line) : real(1);
+    });
+}
+
+/* part = original, on its way. */
+TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Task& task) {
+    const Original original = original_of(args, task);
+    part.clear();
+    if (original.from == nullptr) return;
+    const real* from = global_pointer(original.from);
+    const int thread = own_thread();
+    offset_type lines[part_rows][vector_width];
+#pragma unroll
+    for (int q = 0; q < part_rows; ++q)
+#pragma unroll
+        for (int v = 0; v < vector_width; ++v) lines[q][v] = inside(task.row * edge + part_row(thread, q) + v) * original.row_step;
+#pragma unroll
+    for (int c = 0; c < part_columns; ++c) {
+        const offset_type first = inside(task.column * edge + part_column(thread, c)) * original.column_step;
+#pragma unroll
+        for (int q = 0; q < part_rows; ++q)
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v) part.value(c, q, v) = from[lines[q][v] + first];
+    }
+}
+
+/* part as it was loaded, but zero above the diagonal and in the padding, whose diagonal is the identity. */
+TRIFOLD_DEVICE void complete_original(Part& part, const trifold_args& args, const Task& task) {
+    const int rows = block_size - task.row * edge, columns = block_size - task.column * edge;
+    warp_sync(); /* else loads wait for the use of others */
+    if (is_padded && (rows < edge || columns < edge))
+        each_element(part, [&](real& value, int r, int c) {
+            if (r >= rows || c >= columns) value = 0;
+        });
+    if (!is_pivots(task)) return;
+    each_element(part, [](real& value, int r, int c) {
+        if (c > r) value = 0;
+    });
+    add_diagonal(part, args, task);
+}

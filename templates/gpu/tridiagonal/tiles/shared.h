@@ -1,0 +1,17 @@
+/* Shared memory of variant tile-dataflow. The generator includes this text too: it counts the bytes that a launch asks for. The structures
+ * that are counted stand where their parts are known: Work in tasks.cuh, TileShared in pipeline.cuh, SweepShared in sweep.cuh. */
+
+/* The task, and its sources: two for each level, and two more. */
+TRIFOLD_SIZE long long work_bytes(long long levels) { return 80 + 32 * (2 * levels + 2); }
+
+TRIFOLD_SIZE long long tile_bytes(long long levels, long long edge, long long stages, long long stage_columns, long long real) {
+    const long long pivots = 24, ready = 8, gates = 2 * 8 * stages, diagonal = 8 * edge, scales = 2 * 4 * edge;
+    const long long square = edge * (2 * edge * real + 32); /* a diagonal tile above the identity, a column every 32 bytes more */
+    const long long operands = stages * 2 * edge * stage_columns * real;
+    return work_bytes(levels) + pivots + ready + gates + diagonal + scales + (square > operands ? square : operands);
+}
+
+TRIFOLD_SIZE long long sweep_bytes(long long levels, long long edge, long long columns, long long threads, long long real) {
+    const long long partial = threads / (edge * real / 16); /* sums of each row, one from every group of columns */
+    return work_bytes(levels) + (edge * edge + columns * (1 + partial) * edge) * real;
+}

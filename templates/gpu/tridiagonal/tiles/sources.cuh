@@ -1,0 +1,45 @@
+/* The operands that earlier fronts and the tile's own columns to the left contribute to a task, one after another. */
+#include "gpu/tridiagonal/tiles/tasks.cuh"
+#include "gpu/tridiagonal/tiles/halves.cuh"
+
+/* Whether the tile is on the diagonal. All its sources are then products of a tile with itself, which is fetched once. */
+TRIFOLD_DEVICE bool is_pivots(const Task& task) { return task.panel == 0 && task.row == task.column; }
+
+/* A panel as it is multiplied. */
+TRIFOLD_DEVICE real* operand_of(const trifold_args& args, trifold_int member, trifold_int block, int panel) {
+    if (!use_halves) return panel_of(args, member, block, panel);
+    return buffer<real>(args, TaskOffset::halves) + (block_index(member, block) * half_panels + panel) * storage;
+}
+
+/* Walks over the columns of all sources, tile by tile, of each stage by stage. */
+struct Cursor {
+    int source = 0, repeat = 0, tile = 0, ready = 0; /* what comes next, and how many tiles of its rows are known to be finished */
+    int left = 0, step = stage_size;                 /* stages of the tiles at a and b that are still to be fetched */
+    const real *a = nullptr, *b = nullptr;
+
+    TRIFOLD_METHOD bool find(const Work& work) {
+        while (source < work.task.sources && repeat == work.sources[source].count) ++source, repeat = 0;
+        return source < work.task.sources;
+    }
+    TRIFOLD_METHOD trifold_int block(const Source& from) const { return from.block + repeat * from.step; }
+    TRIFOLD_METHOD const trifold_int* a_count(const Work& work, const trifold_args& args) const {
+        const Source& from = work.sources[source];
+        return progress_of(args, work.task.member, block(from), from.a_panel, work.task.row);
+    }
+    TRIFOLD_METHOD const trifold_int* b_count(const Work& work, const trifold_args& args) const {
+        const Source& from = work.sources[source];
+        return progress_of(args, work.task.member, block(from), from.b_panel, work.task.column);
+    }
+    /* Goes to the tiles that come next, which are finished. */
+    TRIFOLD_METHOD void take(const Work& work, const trifold_args& args) {
+        const Task& task = work.task;
+        const Source& from = work.sources[source];
+        const int rest = from.columns - tile * edge;
+        a = operand_of(args, task.member, block(from), from.a_panel) + place_of_tile(task.row, tile);
+        b = operand_of(args, task.member, block(from), from.b_panel) + place_of_tile(task.column, tile);
+        left = (rest < edge ? rest : edge) / stage_columns;
+        ++tile;
+        if (rest <= edge) tile = ready = 0, ++repeat;
+    }
+    TRIFOLD_METHOD void advance() { --left, a += step, b += step; }
+};

@@ -1,0 +1,67 @@
+/* What becomes of a front's pivots: the floor that they are raised to, the logarithms of the determinant, which one failed, and who must hear of it. */
+#include "gpu/tridiagonal/common.cuh"
+#include "gpu/tridiagonal/input.cuh"
+#include "gpu/dense/pivots.cuh"
+
+/* Before a block's pivots: floor from the largest diagonal entry of D as the caller gave it. By the whole thread block. */
+TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifold_int member, trifold_int block) {
+    if (thread_index() >= warp_lanes) return;
+    double floor = -infinity();
+    if (args.pivot_floor > 0) {
+        const real* d = BLOCK_OF_D(static_cast<const real*>(args.d), member, block);
+        double most = -infinity();
+        for (int r = thread_index(); r < block_size; r += warp_lanes) {
+            const double value = static_cast<double>(ENTRY_OF_D(d, r) + diagonal_term(args, member, block, r));
+            if (value > most) most = value;
+        }
+        for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
+            const double other = shuffle_xor(most, mask);
+            if (other > most) most = other;
+        }
+        floor = args.pivot_floor * most;
+    }
+    if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
+}
+
+/* The front's logarithms, by a warp, from the pivots' diagonal. */
+template <class T>
+TRIFOLD_DEVICE void report_logarithms(const trifold_args& args, trifold_int member, trifold_int block, const T* diagonal) {
+    double sum = 0;
+    for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += natural_log(static_cast<double>(diagonal[r]));
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+    if (thread_index() % warp_lanes == 0) buffer<double>(args, Offset::block_log_determinant)[block_index(member, block)] = sum;
+}
+/* The front's verdict, by one thread, after the panel. */
+TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots) {
+    const trifold_int index = block_index(member, block);
+    trifold_int verdict = sound;
+    if (pivots.failed_row >= 0) verdict = (level * horizon + block) * block_size + pivots.failed_row;
+    if (fed) verdict = fed_by_failure;
+    buffer<trifold_int>(args, Offset::failure)[index] = verdict;
+    buffer<int>(args, Offset::floors)[index] = pivots.floors;
+}
+/* Both, by the whole thread block. */
+TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots,
+                                  const double* diagonal) {
+    if (thread_index() < warp_lanes) report_logarithms(args, member, block, diagonal);
+    if (thread_index() == 0) report_verdict(args, level, member, block, fed, pivots);
+}
+
+/* Was the block fed, through its slots, by a front that failed? */
+TRIFOLD_DEVICE bool is_poisoned(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
+    if (level.index == 0) return false;
+    return (has_side(block, 0) && poison_of(args, member, block, 0) != 0) || (has_side(block, 1) && poison_of(args, member, block, 1) != 0);
+}
+
+/* Passes a chain's verdict on to the separators beside it; one thread. */
+TRIFOLD_DEVICE void pass_poison(const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain, bool failed) {
+    const bool add = level.index > 0;
+    if (chain.ahead >= 0) {
+        int& flag = poison_of(args, member, block_at(level, chain.ahead), side_ahead(chain));
+        flag = (add ? flag : 0) | static_cast<int>(failed);
+    }
+    if (chain.behind >= 0) {
+        int& flag = poison_of(args, member, block_at(level, chain.behind), side_behind(chain));
+        flag = (add ? flag : 0) | static_cast<int>(failed);
+    }
+}

@@ -1,0 +1,48 @@
+// Exported texts as such: nothing in them is left to fill in.
+#include <doctest/doctest.h>
+
+#include <regex>
+
+#include "generator/export/gpu/export.hpp"
+#include "tests/export/c99/project.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+void check_filled(const std::vector<ExportedFile>& files) {
+    static const std::regex mark("@[A-Z_0-9]+@");
+    CHECK(files.size() > 4);
+    for (const auto& file : files) {
+        INFO(file.name);
+        CHECK(!std::regex_search(file.text, mark));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("export: no mark of a template is left in any file of any export") {
+    for (const std::string target : {"c99:generic", "c99:cortex-m4", "c99:cortex-m7", "c99:neon", "c99:avx2", "c99:avx512", "c99:rvv"}) {
+        const auto plain = request(3, 5, Precision::f32, 2, target);
+        check_filled(export_project(with_corrections(plain, 2)));
+        auto other = plain;
+        other.spec.order = Order::column_major;
+        other.spec.d.stage = 0;
+        check_filled(export_project(other));
+        other = plain;
+        other.data = ProblemData{std::vector<double>(45, 1), std::vector<double>(36), std::vector<double>(30)};
+        check_filled(export_project(other));
+        if (!target.starts_with("c99:generic") && !target.starts_with("c99:cortex")) continue;
+        check_filled(export_project(with_corrections(with_ldlt(plain), 1)));
+        check_filled(export_project(with_schedule(plain, "twisted:2")));
+        other = request(1, 2, Precision::f64, 1, target);
+        other.prefactored = Prefactored{.d = {2, 2}, .e = {1}, .shifts = {0, 1}};
+        check_filled(export_project(other));
+    }
+    for (const std::string targets : {"cuda:sm_90", "cuda:sm_87,sm_110", "hip:gfx942"})
+        for (const std::int64_t n : {4, 40, 130})
+            check_filled(export_gpu_project({.spec = {.block = n, .horizon = 9, .operations = export_operations()},
+                                             .targets = parse_gpu_targets(targets),
+                                             .tuning = {}}));
+}

@@ -1,0 +1,88 @@
+#include <doctest/doctest.h>
+
+#include <string>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
+#include <trifold/generate.hpp>
+
+#include "generator/tridiagonal/variant.hpp"
+
+using namespace trifold;
+
+namespace {
+
+std::string message(const Spec& spec, const char* target, const Tuning& tuning) {
+    try {
+        choose(spec, parse_target(target), tuning);
+    } catch (const SpecError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("a pinned variant gets a schedule that it can take") {
+    SUBCASE("dataflow has multi-stage alone, on every GPU") {
+        for (const auto* target : {"cuda:sm_90", "cuda:sm_75", "hip:gfx942", "hip:gfx1100"})
+            for (const std::int64_t horizon : {1, 2, 16, 500}) {
+                const auto choice = choose({.block = 8, .horizon = horizon}, parse_target(target), {.variant = "dataflow"});
+                CHECK(choice.schedule.levels == multi_stage(horizon).levels);
+                CHECK(choice.variant == "dataflow");
+            }
+    }
+    SUBCASE("team takes blocks above 16 without fill only") {
+        const auto choice = choose({.block = 20, .horizon = 100}, parse_target("cuda:sm_90"), {.variant = "team"});
+        CHECK(!has_fill(choice.schedule));
+    }
+    SUBCASE("it is the variant's own model that chooses") {
+        const Target h200 = parse_target("cuda:sm_90");
+        const Spec spec{.block = 32, .horizon = 512};
+        for (const auto* variant : variants_of(Backend::cuda)) {
+            CAPTURE(variant->name);
+            if (variant->name == "team") continue;  // for smaller blocks
+            const auto choice = choose(spec, h200, {.variant = std::string(variant->name)});
+            const auto chosen = variant->seconds({spec, h200, choice.schedule, 1});
+            for (const auto* text : {"sequential", "twisted:8", "partitioned:50", "multi-stage", "recursive:2:2", "recursive:1:1"}) {
+                const Problem other{spec, h200, parse_schedule(text, spec.horizon), 1};
+                if (refusal(*variant, other).empty()) CHECK(chosen <= variant->seconds(other));
+            }
+        }
+    }
+}
+
+TEST_CASE("a pinned schedule leaves the variant free") {
+    const Target h200 = parse_target("cuda:sm_90");
+    CHECK(choose({.block = 32, .horizon = 64}, h200, {.schedule = "multi-stage"}).variant == "dataflow");
+    CHECK(choose({.block = 32, .horizon = 64}, h200, {.schedule = "sequential"}).variant == "fused");
+    CHECK(choose({.block = 128, .horizon = 64}, h200, {.schedule = "sequential"}).variant == "tile-dataflow");
+    CHECK(choose({.block = 8, .horizon = 64, .batch = 64}, h200, {.schedule = "sequential"}).variant == "team");
+}
+
+TEST_CASE("a choice says what made it") {
+    const Target h200 = parse_target("cuda:sm_90");
+    const Spec spec{.block = 32, .horizon = 64};
+    CHECK(choose(spec, h200, {.schedule = "sequential", .variant = "fused"}).reason ==
+          "schedule: pinned by the caller; variant: pinned by the caller");
+    CHECK(choose(spec, h200, {.schedule = "multi-stage"}).reason ==
+          "schedule: pinned by the caller; variant: row 2 of variant for cuda:sm_90, log-2026-11-22-gpu-dataflow.md");
+    const auto free = choose(spec, parse_target("cuda:sm_80"));
+    CHECK(free.reason.starts_with("schedule: model, "));
+    CHECK(free.reason.find(" us, next best ") != std::string::npos);
+    CHECK(free.reason.ends_with("variant: row 2 of variant for cuda:sm_90, log-2026-11-22-gpu-dataflow.md"));
+    CHECK(choose(spec, parse_target("cpu:x86-64-v3")).reason == "schedule: the only one to take; variant: row 2 of variant for cpu:any");
+}
+
+TEST_CASE("refusals say what a variant is for") {
+    CHECK(message({.block = 97, .horizon = 4}, "cuda:sm_90", {.variant = "dataflow"}) ==
+          "variant 'dataflow' is for blocks up to 96, not for n = 97; give auto");
+    CHECK(message({.block = 8, .horizon = 4}, "cuda:sm_90", {.schedule = "sequential", .variant = "dataflow"}) ==
+          "variant 'dataflow' is for the schedule multi-stage, not for sequential; give auto");
+    CHECK(message({.block = 17, .horizon = 9}, "cuda:sm_90", {.schedule = "multi-stage", .variant = "team"}) ==
+          "variant 'team' is for blocks up to 16 with schedule multi-stage, not for n = 17; give auto");
+    CHECK(message({.block = 200, .horizon = 9}, "hip:gfx942", {.variant = "fused"}).starts_with("variant 'fused' needs "));
+    CHECK(message({.block = 33, .horizon = 9}, "cpu:x86-64-v3", {.variant = "lanes"}) ==
+          "variant 'lanes' is for blocks up to 32, not for n = 33; give auto");
+    CHECK(message({.block = 3, .horizon = 9}, "cpu:x86-64-v3", {.variant = "fused"}) ==
+          "unknown variant 'fused' for cpu:x86-64-v3; give one of auto, lanes, tile");
+}

@@ -1,0 +1,260 @@
+#include "generator/program/templates.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <trifold/error.hpp>
+#include <trifold/generate.hpp>
+
+#include "tests/support/text.hpp"
+
+using namespace trifold;
+
+namespace {
+
+const std::map<std::string_view, std::string_view> texts{
+    {"a", "/* a */\n#include \"b\"\n#include \"c\"\n\nint a;\n"},
+    {"b", "/* b */\n#include \"d\"\nint b;\n"},
+    {"c", "/* c\n */\n#include \"d\"\nint c;\n"},
+    {"d", "int d;\n"},
+    {"titled", "/* titled */\n/* ---- one ---- */\nint one;\n\n/* ---- two ---- */\nint two;\n"},
+    {"lost", "#include \"a\"\n#include \"nowhere\"\n"},
+    {"first", "#include \"second\"\n"},
+    {"second", "#include \"third\"\n"},
+    {"third", "#include \"second\"\n"},
+    {"kernel", "#include \"gpu/platform.cuh\"\nkernel\n"},
+    {"gpu/platform_cuda.cuh", "cuda\n"},
+    {"gpu/platform_hip.cuh", "hip\n"},
+};
+
+std::string_view read(std::string_view name) {
+    const auto found = texts.find(name);
+    if (found == texts.end()) throw SpecError(fmt::format("no template named {}", name));
+    return found->second;
+}
+
+std::string pasted(const std::vector<std::string>& roots, Platform platform = Platform::none) { return paste(roots, platform, read); }
+
+/// Every template that kernels consist of.
+std::set<std::string> kernel_templates() {
+    std::set<std::string> names{"mixed.h"};
+    for (const auto* folder : {"cpu", "gpu"})
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(TEMPLATE_DIRECTORY) / folder))
+            if (entry.is_regular_file()) names.insert(std::filesystem::relative(entry.path(), TEMPLATE_DIRECTORY).string());
+    return names;
+}
+
+/// The units of a Program for each variant, in every way that brings templates of its own: wide levels, an inverse, mixed precision.
+std::vector<Unit> units() {
+    const Target sm_90{Backend::cuda, "sm_90"}, gfx942{Backend::hip, "gfx942"}, cpu{Backend::cpu, "x86-64-v3"};
+    const auto all = all_operations();
+    std::vector<Unit> units;
+    const auto add = [&](const Spec& spec, const Target& target, const Tuning& tuning) {
+        for (auto& unit : generate(spec, target, tuning, Packing::together).units) units.push_back(std::move(unit));
+    };
+    add({.block = 8, .horizon = 9, .operations = all}, cpu, {.variant = "tile"});
+    add({.block = 8, .horizon = 9, .batch = 8, .operations = all}, cpu, {.variant = "lanes"});
+    add({.block = 8, .horizon = 9, .precision = Precision::mixed}, cpu, {.variant = "tile"});
+    add({.block = 16, .horizon = 9, .operations = all}, sm_90, {.variant = "fused"});
+    add({.block = 16, .horizon = 9, .operations = all}, gfx942, {.variant = "fused"});
+    add({.block = 64, .horizon = 9}, sm_90, {.variant = "tiled"});
+    add({.block = 16, .horizon = 8192}, sm_90, {.schedule = "multi-stage", .variant = "dataflow"});
+    add({.block = 16, .horizon = 9, .precision = Precision::mixed}, sm_90, {.schedule = "multi-stage", .variant = "dataflow"});
+    add({.block = 8, .horizon = 9}, sm_90, {.schedule = "sequential", .variant = "team"});
+    add({.block = 128, .horizon = 9, .precision = Precision::f32}, sm_90, {.variant = "tile-dataflow"});
+    return units;
+}
+
+}  // namespace
+
+TEST_CASE("templates are pasted once each, behind the files that they need and a line with their name") {
+    CHECK(pasted({"a", "c", "d"}) ==
+          "/* ---- d ---- */\nint d;\n\n/* ---- b ---- */\n/* b */\nint b;\n\n/* ---- c ---- */\n/* c\n */\nint c;\n\n"
+          "/* ---- a ---- */\n/* a */\n\nint a;\n\n");
+    CHECK(pasted({}).empty());
+    CHECK(pasted({"kernel"}, Platform::cuda).starts_with("/* ---- gpu/platform_cuda.cuh ---- */\ncuda\n"));
+    CHECK(pasted({"kernel"}, Platform::hip).starts_with("/* ---- gpu/platform_hip.cuh ---- */\nhip\n"));
+}
+
+TEST_CASE("a template that needs what there is not says by which way it is needed") {
+    CHECK_THROWS_WITH_AS(pasted({"nowhere"}), "no template named nowhere: nowhere", SpecError);
+    CHECK_THROWS_WITH_AS(pasted({"a", "lost"}), "no template named nowhere: lost needs nowhere", SpecError);
+    CHECK_THROWS_WITH_AS(pasted({"first"}), "templates need one another in a circle: first needs second needs third needs second",
+                         SpecError);
+    CHECK_THROWS_WITH_AS(pasted({"kernel"}), "'gpu/platform.cuh' stands for no dialect here: kernel", SpecError);
+}
+
+TEST_CASE("constants that a text does not read are left out") {
+    const std::string constants =
+        "/* first */\n#define TRIFOLD_A 1\n#define TRIFOLD_AB 2\n#define TRIFOLD_C \\\n    {1}, \\\n    {2}\n#define TRIFOLD_D_1 3\n";
+    CHECK(with_constants(constants, "TRIFOLD_AB") == "/* first */\n#define TRIFOLD_AB 2\n\nTRIFOLD_AB");
+    CHECK(with_constants(constants, "{TRIFOLD_C}") == "/* first */\n#define TRIFOLD_C \\\n    {1}, \\\n    {2}\n\n{TRIFOLD_C}");
+    CHECK(with_constants(constants, "D(w) TRIFOLD_D_##w") == "/* first */\n#define TRIFOLD_D_1 3\n\nD(w) TRIFOLD_D_##w");
+    CHECK(with_constants(constants, "") == "/* first */\n\n");
+}
+
+TEST_CASE("each line of a unit knows the line of its template") {
+    const auto unit = "#define N 4\n\n" + pasted({"a"}) + "/* ---- elsewhere ---- */\nint e;\n";
+    std::string told;
+    for (const auto& [file, line] : places_of(unit, read)) told += file.empty() ? "- " : fmt::format("{}:{} ", file, line);
+    CHECK(told == "- - - d:1 - - b:1 b:3 - - c:1 c:2 c:4 - - a:1 a:4 a:5 - - - ");
+}
+
+TEST_CASE("titles within a template are no markers") {
+    std::string told;
+    for (const auto& [file, line] : places_of(pasted({"titled", "d"}), read))
+        told += file.empty() ? "- " : fmt::format("{}:{} ", file, line);
+    CHECK(told == "- titled:1 titled:2 titled:3 titled:4 titled:5 titled:6 - - d:1 - ");
+}
+
+TEST_CASE("a template's path is where it lies in the repository") {
+    for (const auto& name : kernel_templates()) CHECK(std::filesystem::exists(TEST_ROOT "/" + template_path(name)));
+    CHECK(std::filesystem::exists(TEST_ROOT "/" + template_path("args.h")));
+}
+
+TEST_CASE("the units' lines are those of the templates") {
+    for (const auto& unit : units()) {
+        CAPTURE(unit.kernels.front().name);
+        const auto places = places_of(unit.source);
+        std::istringstream lines(unit.source);
+        std::size_t known = 0, different = 0, unknown = 0;
+        std::string line;
+        for (const auto& [file, number] : places) {
+            REQUIRE(std::getline(lines, line));
+            if (file.empty()) {
+                if (known > 0 && !line.empty() && !line.starts_with("/* ---- ")) ++unknown;
+                continue;
+            }
+            ++known;
+            std::istringstream text{std::string(template_text(file))};
+            std::string expected;
+            for (std::size_t k = 0; k < number; ++k) std::getline(text, expected);
+            if (line != expected) ++different;
+        }
+        CHECK(different == 0);
+        CHECK(unknown == 0);
+        CHECK(known > 300);
+    }
+}
+
+TEST_CASE("some unit has each template") {
+    auto missing = kernel_templates();
+    for (const auto& unit : units())
+        for (const auto& [file, line] : places_of(unit.source)) missing.erase(file);
+    CHECK_MESSAGE(missing.empty(), (missing.empty() ? "" : *missing.begin()));
+}
+
+namespace {
+
+/// Words such as TRIFOLD_HORIZON in a text without comments.
+std::set<std::string> constants_in(std::string text) {
+    for (auto at = text.find("/*"); at != text.npos; at = text.find("/*", at)) text.erase(at, text.find("*/", at) + 2 - at);
+    const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    std::set<std::string> words;
+    for (auto at = text.find("TRIFOLD_"); at != text.npos; at = text.find("TRIFOLD_", at + 1))
+        words.insert(text.substr(at, text.find_first_not_of(letters, at) - at));
+    return words;
+}
+
+/// Every variant, precision and set of operations, on targets with different instructions.
+std::vector<Unit> all_kinds() {
+    std::vector<Unit> result;
+    for (const auto* target : {"cpu:x86-64-v2", "cpu:znver4", "cuda:sm_75", "cuda:sm_90", "hip:gfx942", "hip:gfx1100"})
+        for (const auto* variant : {"tile", "lanes", "fused", "tiled", "dataflow", "team", "tile-dataflow"})
+            for (const auto precision : {Precision::f32, Precision::f64, Precision::mixed})
+                for (const bool all : {false, true})
+                    for (const std::int64_t n : {1, 8, 20, 70}) try {
+                            Spec spec{.block = n, .horizon = 9, .precision = precision, .rhs = 2, .batch = 16};
+                            if (all && precision != Precision::mixed) spec.operations = all_operations();
+                            if (!all) spec.operations = {Operation::factor, Operation::solve};
+                            for (auto& unit : generate(spec, parse_target(target), {.schedule = "multi-stage", .variant = variant}).units)
+                                result.push_back(std::move(unit));
+                        } catch (const SpecError&) {
+                            // Not every target has every variant at every size.
+                        }
+    return result;
+}
+
+/// Names that a text defines.
+std::set<std::string> defined_in(const std::string& text) {
+    std::set<std::string> names;
+    std::istringstream lines(text);
+    for (std::string line, word, name; std::getline(lines, line);) {
+        std::istringstream words(line);
+        if (words >> word >> name && word == "#define") names.insert(name.substr(0, name.find('(')));
+    }
+    return names;
+}
+
+}  // namespace
+
+TEST_CASE("each constant that a unit defines is read by it, and each that it reads is defined") {
+    // What a unit may read without a definition: names of kernels that the Program lacks, and what chooses between ways to compile it.
+    const auto is_optional = [](const std::string& name) {
+        return name.starts_with("TRIFOLD_KERNEL_") || name == "TRIFOLD_STATIC_KERNELS" || name == "TRIFOLD_DEVICE";
+    };
+    const auto kinds = all_kinds();
+    CHECK(kinds.size() > 200);
+    for (const auto& unit : kinds) {
+        CAPTURE(unit.kernels.front().name);
+        const auto begin = unit.source.find("/* ---- ");
+        const auto defined = defined_in(unit.source.substr(0, begin)), own = defined_in(unit.source.substr(begin));
+        const auto read = constants_in(unit.source.substr(begin));
+        // The preprocessor completes names that end in an underscore.
+        const auto is_read = [&](const std::string& name) {
+            return read.contains(name) || read.contains(name.substr(0, name.rfind('_') + 1));
+        };
+        for (const auto& name : defined) CHECK_MESSAGE(is_read(name), name);
+        for (const auto& name : read)
+            if (!name.ends_with('_')) CHECK_MESSAGE((defined.contains(name) || own.contains(name) || is_optional(name)), name);
+    }
+}
+
+TEST_CASE("only files of constants read what a unit is told, but for names of kernels and what the preprocessor decides") {
+    const auto platform = defined_in(std::string(template_text("gpu/platform_cuda.cuh")));
+    std::set<std::string> others;
+    for (const auto& name : kernel_templates()) {
+        if (name == "mixed.h" || name.starts_with("gpu/platform") || name.find("constants.c") != std::string::npos) continue;
+        for (const auto& word : constants_in(std::string(template_text(name))))
+            if (!platform.contains(word) && !word.starts_with("TRIFOLD_KERNEL")) others.insert(name + ": " + word);
+    }
+    CHECK(others == std::set<std::string>{"cpu/tridiagonal/common.c: TRIFOLD_STATIC_KERNELS",
+                                          "gpu/tridiagonal/tiles/halves.cuh: TRIFOLD_HALF_PANELS"});
+}
+
+TEST_CASE("a template compiles with nothing but what it names") {
+    // Which unit's constants a template is tried with: one of its variant, or any.
+    const auto all = units();
+    std::map<std::string, const Unit*> with;
+    for (const auto& unit : all)
+        for (const auto& [file, line] : places_of(unit.source))
+            if (!file.empty()) with.try_emplace(file, &unit);
+    auto folder = (std::filesystem::temp_directory_path() / "trifold-templates-XXXXXX").string();
+    REQUIRE(mkdtemp(folder.data()) != nullptr);
+    std::string commands;
+    for (const auto& [name, owner] : with) {
+        if (name == "args.h" || name.starts_with("gpu/platform")) continue;
+        const bool on_gpu = owner->target.backend != Backend::cpu;
+        const auto file = fmt::format("{}/{}.{}", folder, std::hash<std::string>{}(name), on_gpu ? "cpp" : "c");
+        std::ofstream text(file);
+        text << owner->source.substr(0, owner->source.find("/* ---- "));
+        if (on_gpu)
+            text << fmt::format(
+                "#define TRIFOLD_WAVE 32\n#include \"{0}/generator/trifold/args.h\"\n#include "
+                "\"{0}/tests/support/emulator/platform.cuh\"\n",
+                TEST_ROOT);
+        text << paste({name}, on_gpu ? Platform::cuda : Platform::none);
+        commands += fmt::format("{} -w -fsyntax-only {} || echo {}\n", on_gpu ? TEST_CXX : TEST_CC, file, name);
+    }
+    const auto script = folder + "/all";
+    std::ofstream(script) << commands;
+    REQUIRE(std::system(fmt::format("sh {0} > {0}.failed 2> {0}.log", script).c_str()) == 0);
+    CHECK_MESSAGE(read_text(script + ".failed") == "", read_text(script + ".log"));
+    std::filesystem::remove_all(folder);
+}

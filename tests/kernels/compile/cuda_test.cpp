@@ -1,0 +1,206 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <trifold/binary.hpp>
+#include <trifold/error.hpp>
+#include <trifold/generate.hpp>
+
+#include "runtime/compile/compiler.hpp"
+#include "runtime/compile/elf.hpp"
+#include "runtime/compile/resources.hpp"
+
+using namespace trifold;
+
+namespace {
+
+std::shared_ptr<const Compiler> nvrtc() {
+    ToolReport report;
+    auto compiler = find_nvrtc(report);
+    if (compiler == nullptr || !compiler->usable()) {
+        MESSAGE("skipped: no NVRTC");
+        return nullptr;
+    }
+    return compiler;
+}
+
+/// Shared memory one thread block can have, by the programming guide.
+std::int64_t shared_limit(const std::string& arch) {
+    if (arch == "sm_75") return 64 * 1024;
+    if (arch == "sm_80") return 163 * 1024;
+    if (arch == "sm_90" || arch == "sm_100") return 227 * 1024;
+    return 99 * 1024;
+}
+
+/// All units, side by side as a Plan has them compiled.
+std::vector<Compiled> compiled(const Program& program, const Compiler& compiler) {
+    std::vector<std::future<Compiled>> started;
+    for (const auto& unit : program.units)
+        started.push_back(std::async(std::launch::async, [&] { return compiler.compile(unit.source, unit.options); }));
+    std::vector<Compiled> result;
+    for (auto& future : started) result.push_back(future.get());
+    return result;
+}
+
+void check_compiles(const Compiler& compiler, const Spec& spec, const std::string& arch, const std::string& variant = "auto",
+                    std::string schedule = "twisted:3") {
+    if (variant == "dataflow") schedule = "multi-stage";
+    const auto choice = choose(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant});
+    const auto program = generate(choice);
+    const auto& name = choice.variant;
+    const auto label = fmt::format("n {} {} m {} {} {}", spec.block, to_string(spec.precision), spec.rhs, arch, name);
+    CAPTURE(label);
+    const bool is_tile = name == "tile-dataflow" && arch == "sm_90", is_front = name == "dataflow" && (spec.block <= 32 || arch == "sm_90");
+    const bool spills_nothing = name == "fused" || (name == "team" && spec.block <= 16) || is_front || is_tile;
+    const auto all = compiled(program, compiler);
+    for (std::size_t unit = 0; unit < all.size(); ++unit) {
+        const auto& kernels = program.units[unit].kernels;
+        const auto resources = resources_of(program.units[unit], all[unit]);
+        REQUIRE(resources.size() == kernels.size());
+        for (std::size_t k = 0; k < resources.size(); ++k) {
+            CAPTURE(kernels[k].name);
+            CHECK(resources[k].registers > 0);
+            CHECK(resources[k].registers * kernels[k].threads <= 65536);
+            CHECK(resources[k].code_bytes > 0);
+            if (spills_nothing) CHECK(resources[k].spill_bytes == 0);
+            CHECK(kernels[k].shared_bytes <= shared_limit(arch));
+        }
+        CHECK(all[unit].log.find("warning") == std::string::npos);
+    }
+}
+
+Spec spec_of(std::int64_t n, Precision precision, std::int64_t rhs) {
+    return {.block = n, .horizon = 20, .precision = precision, .rhs = rhs, .batch = 2, .operations = all_operations()};
+}
+
+/// Block sizes for one architecture, precisions and widths alternating.
+void check_sizes(const std::string& arch, const std::vector<std::int64_t>& sizes, std::size_t offset) {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    const std::int64_t widths[] = {1, 3, 8};
+    auto k = offset;
+    for (const auto n : sizes) {
+        check_compiles(*compiler, spec_of(n, k % 2 == 0 ? Precision::f64 : Precision::f32, widths[k % 3]), arch);
+        ++k;
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a unit has its own kernels, and where all are in one unit that has all") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    const Spec spec{.block = 2, .horizon = 3};
+    const Target target{Backend::cuda, "sm_90"};
+    const auto program = generate(spec, target);
+    const auto all = compiled(program, *compiler);
+    REQUIRE(all.size() > 2);
+    const auto joined = generate(spec, target, {}, Packing::together).units.front();
+    const auto whole = elf_functions(compiler->compile(joined.source, joined.options).bytes);
+    for (const auto& owner : program.units)
+        for (const auto& kernel : owner.kernels) {
+            CAPTURE(kernel.name);
+            CHECK(whole.contains(kernel.name));
+            for (std::size_t k = 0; k < all.size(); ++k)
+                CHECK(elf_functions(all[k].bytes).contains(kernel.name) == (&program.units[k] == &owner));
+        }
+}
+
+TEST_CASE("a unit that does not compile is an error of the Program, with its log") {
+    if (!nvrtc()) return;
+    auto program = generate({.block = 2, .horizon = 3}, {Backend::cuda, "sm_90"});
+    program.units.at(1).source += "\n#error the second\n";
+    try {
+        (void)obtain_all(program);
+        FAIL("compiled");
+    } catch (const CompileError& error) {
+        CHECK(error.log.find("the second") != std::string::npos);
+        CHECK(std::string(error.what()).find(program.units[1].id) != std::string::npos);
+    }
+}
+
+TEST_CASE("NVRTC compiles for sm_80") { check_sizes("sm_80", {1, 12, 33, 48, 100}, 0); }
+TEST_CASE("NVRTC compiles for sm_90") { check_sizes("sm_90", {4, 12, 32, 64, 96, 128, 256}, 1); }
+TEST_CASE("NVRTC compiles for sm_120") { check_sizes("sm_120", {7, 31, 48, 64}, 0); }
+
+TEST_CASE("NVRTC compiles tiles without spills") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    int k = 0;
+    for (const auto n : {33, 100, 127, 128, 130, 512})
+        for (const auto precision : {Precision::f32, Precision::f64})
+            check_compiles(*compiler, spec_of(n, precision, k++ % 3 == 0 ? 8 : 1), "sm_90", "tile-dataflow", "multi-stage");
+}
+TEST_CASE("NVRTC compiles the largest blocks and the smallest shared memory") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    check_compiles(*compiler, spec_of(1024, Precision::f64, 1), "sm_75");
+    check_compiles(*compiler, spec_of(100, Precision::f64, 1), "sm_90", "tiled");
+    check_compiles(*compiler, spec_of(48, Precision::f64, 1), "sm_75");
+    check_compiles(*compiler, spec_of(100, Precision::f64, 1), "sm_75", "tile-dataflow");
+    check_compiles(*compiler, spec_of(1024, Precision::f32, 100), "sm_86");
+}
+
+TEST_CASE("NVRTC compiles fronts that flow") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    check_compiles(*compiler, spec_of(24, Precision::f64, 1), "sm_80", "dataflow");
+    check_compiles(*compiler, spec_of(32, Precision::f32, 1), "sm_80", "dataflow");
+    for (const std::int64_t n : {5, 12, 16, 24, 32}) check_compiles(*compiler, spec_of(n, Precision::f64, 1), "sm_90", "dataflow");
+    for (const std::int64_t n : {40, 56, 72, 88}) check_compiles(*compiler, spec_of(n, Precision::f64, 1), "sm_90", "dataflow");
+    for (const std::int64_t n : {40, 56, 80, 96}) check_compiles(*compiler, spec_of(n, Precision::f32, 1), "sm_90", "dataflow");
+    check_compiles(*compiler, spec_of(96, Precision::f64, 8), "sm_90", "dataflow");
+    check_compiles(*compiler, spec_of(96, Precision::f32, 3), "sm_80", "dataflow");
+}
+
+TEST_CASE("NVRTC compiles fronts of wide levels") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    for (const std::int64_t n : {8, 16, 24, 32, 64})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            check_compiles(*compiler, {.block = n, .horizon = 8192, .precision = precision, .operations = {Operation::factor}}, "sm_90",
+                           "dataflow");
+    check_compiles(*compiler, {.block = 32, .horizon = 2048, .precision = Precision::f32, .rhs = 8, .operations = {Operation::factor}},
+                   "sm_100", "dataflow");
+}
+
+TEST_CASE("NVRTC compiles sweeps and wide levels whose registers are short") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    const Operations called{Operation::factor, Operation::solve};
+    for (const std::int64_t n : {44, 56})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            check_compiles(*compiler, {.block = n, .horizon = 4096, .precision = precision, .operations = called}, "sm_90", "dataflow");
+    check_compiles(*compiler, {.block = 60, .horizon = 4096, .rhs = 8, .operations = called}, "sm_90", "dataflow");
+    check_compiles(*compiler, {.block = 16, .horizon = 2048, .operations = {Operation::factor}}, "sm_90", "dataflow");
+    check_compiles(*compiler, spec_of(24, Precision::f64, 8), "sm_90", "fused");
+}
+
+TEST_CASE("NVRTC compiles kernels of teams") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    for (const std::int64_t n : {1, 12, 16, 24})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            check_compiles(*compiler, {.block = n, .horizon = 20, .precision = precision, .rhs = n, .batch = 100},
+                           n == 1 ? "sm_75" : "sm_90", "team", "sequential");
+}
+
+TEST_CASE("NVRTC compiles teams that have chains") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    check_compiles(*compiler, {.block = 1, .horizon = 20}, "sm_80", "team");
+    check_compiles(*compiler, {.block = 4, .horizon = 20}, "sm_120", "team");
+    for (const std::int64_t n : {4, 8, 16})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            check_compiles(*compiler, {.block = n, .horizon = 20, .precision = precision}, "sm_90", "team", "recursive:2");
+}
+
+TEST_CASE("variants that do not fit or do not exist are refused") {
+    CHECK_THROWS_AS(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "fused"}), SpecError);
+    CHECK_THROWS_AS(generate(spec_of(4, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "lanes"}), SpecError);
+    CHECK(choose(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "fused"}).variant == "fused");
+    CHECK(choose(spec_of(96, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant == "dataflow");
+    CHECK(choose(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant == "tile-dataflow");
+    CHECK(choose(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_120"}).variant == "tile-dataflow");
+}

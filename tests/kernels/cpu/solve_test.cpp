@@ -1,0 +1,102 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/support/cpu/call.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+/// Solves random systems every way there is and compares with dense algebra in double.
+template <class Real>
+void check_solves(const Spec& spec, const std::string& schedule, const Target& target, std::int64_t columns) {
+    CAPTURE(spec.block);
+    CAPTURE(spec.horizon);
+    CAPTURE(schedule);
+    const CompiledProgram unit(choose(spec, target, {.schedule = schedule}));
+    const auto systems = random_systems(spec, columns, 7);
+    const auto user = arrays<Real>(spec, systems);
+    const Workspace workspace(unit.program());
+    std::vector<Real> x(user.b.size()), y(user.b.size()), again(user.b.size());
+    auto args = kernel_args(spec, user, x, columns, workspace);
+    unit.run(Operation::factor_solve, args);
+    args.x = y.data();
+    unit.run(Operation::forward, args);
+    args.x = again.data();
+    unit.run(Operation::solve, args);
+    for (std::int64_t m = 0; m < spec.batch; ++m) {
+        const auto& system = systems[static_cast<std::size_t>(m)];
+        const auto a = system.dense();
+        const auto status = workspace.buffer<trifold_status>(unit.program(), "status")[m];
+        CHECK(status.block == -1);
+        CHECK(status.floors == 0);
+        CHECK(relative_residual(a, gather(spec, x, m, columns), system.b) <= tolerance<Real>);
+        CHECK(relative_residual(a, gather(spec, again, m, columns), system.b) <= tolerance<Real>);
+        const auto forward = forward_oracle(system, unit.choice().schedule);
+        CHECK((gather(spec, y, m, columns) - forward).cwiseAbs().maxCoeff() <= 100 * tolerance<Real> * forward.cwiseAbs().maxCoeff());
+        const auto expected = 2 * a.llt().matrixLLT().diagonal().array().log().sum();
+        CHECK(workspace.buffer<double>(unit.program(), "log_determinant")[m] == doctest::Approx(expected).epsilon(tolerance<Real>));
+        const auto* quadratic = workspace.buffer<double>(unit.program(), "quadratic") + m * spec.rhs;
+        for (std::int64_t c = 0; c < columns; ++c)
+            CHECK(quadratic[c] == doctest::Approx(forward.col(c).squaredNorm()).epsilon(10 * tolerance<Real>));
+    }
+    args.b = y.data();
+    args.x = y.data();
+    unit.run(Operation::backward, args);
+    CHECK(y == again);
+    CHECK(unit.exceptions() == 0);
+}
+
+void check_both(Spec spec, const std::string& schedule, const Target& target = host_target()) {
+    spec.precision = Precision::f64;
+    check_solves<double>(spec, schedule, target, spec.rhs);
+    spec.precision = Precision::f32;
+    check_solves<float>(spec, schedule, target, spec.rhs);
+}
+
+}  // namespace
+
+TEST_CASE("every schedule solves") {
+    for (const std::string schedule :
+         {"sequential", "single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
+        check_both({.block = 5, .horizon = 31, .rhs = 3, .batch = 2}, schedule);
+}
+
+TEST_CASE("every block size solves") {
+    const std::string schedules[] = {"twisted:2", "partitioned:3", "multi-stage"};
+    int k = 0;
+    for (const std::int64_t n : {1, 2, 3, 4, 6, 7, 8, 12, 16, 24, 31, 33, 48, 64})
+        check_both({.block = n, .horizon = 7, .rhs = k % 4 == 3 ? 8 : 1}, schedules[k++ % 3]);
+}
+
+TEST_CASE("short and odd horizons solve") {
+    for (const std::int64_t horizon : {1, 2, 3, 4, 5, 8, 64})
+        for (const std::string schedule : {"twisted:3", "recursive:2:2"})
+            check_both({.block = 3, .horizon = horizon, .batch = horizon < 5 ? 5 : 1}, schedule);
+}
+
+TEST_CASE("narrower targets solve") {
+    for (const std::string arch : {"x86-64", "x86-64-v3"}) {
+        if (arch == "x86-64-v3" && host_target().arch == "x86-64") continue;
+        for (const std::int64_t n : {1, 6, 21}) check_both({.block = n, .horizon = 5, .rhs = 2}, "partitioned:2", {Backend::cpu, arch});
+    }
+}
+
+TEST_CASE("halves of wide vectors solve") {
+    if (host_target().arch != "x86-64-v4") return;
+    for (const std::int64_t n : {5, 12, 15, 20, 33})
+        for (const std::string arch : {"x86-64-v4", "znver4"}) check_both({.block = n, .horizon = 6}, "twisted:2", {Backend::cpu, arch});
+}
+
+TEST_CASE("blocks that are fetched ahead solve") {
+    for (const auto order : {Order::row_major, Order::column_major})
+        for (const std::string schedule : {"sequential", "partitioned:3"})
+            check_both({.block = 49, .horizon = 20, .order = order}, schedule);
+    check_both({.block = 120, .horizon = 4, .batch = 2}, "twisted:2");
+}
+
+TEST_CASE("large blocks solve") {
+    check_both({.block = 129, .horizon = 3, .rhs = 3}, "twisted:2");
+    check_both({.block = 200, .horizon = 3}, "partitioned:2");
+}

@@ -1,0 +1,224 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tests/kernels/emulator/accuracy.hpp"
+#include "tests/kernels/emulator/fixture.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+/// One way of running them suffices for most, since the detector needs no luck: every case takes the next.
+Running next_running() {
+    static unsigned count = 0;
+    constexpr trifold::test::Order orders[] = {trifold::test::Order::random, trifold::test::Order::forward, trifold::test::Order::reverse};
+    ++count;
+    return {orders[count % 3], count, 1 + static_cast<int>(count % 4)};
+}
+
+/// What a test changes in a unit before it is compiled.
+struct Replacement {
+    std::string from, to;
+};
+
+/// Members that are run: few of a capacity that is there to make levels wide.
+std::int64_t members_of(const Spec& spec) { return spec.batch > 100 ? 3 : spec.batch; }
+
+void check_solves(Spec spec, const std::string& schedule, const std::string& variant, const std::string& target,
+                  const std::vector<Replacement>& replacements = {}) {
+    spec.operations = all_operations();
+    for (const auto precision : {Precision::f64, Precision::f32}) {
+        spec.precision = precision;
+        const auto running = next_running();
+        const auto label = fmt::format("n {} N {} m {} {} {} {} {} order {} seed {} alive {}", spec.block, spec.horizon, spec.rhs, schedule,
+                                       variant, target, to_string(precision), static_cast<int>(running.order), running.seed, running.alive);
+        CAPTURE(label);
+        const auto choice = choose(spec, parse_target(target), {.schedule = schedule, .variant = variant});
+        auto program = generate(choice, Packing::together);
+        auto& source = program.units.front().source;
+        for (const auto& [from, to] : replacements) {
+            const auto at = source.find(from);
+            REQUIRE(at != std::string::npos);
+            source.replace(at, from.size(), to);
+        }
+        const EmulatedUnit unit(choice, std::move(program));
+        for (const auto& [name, error] : errors_of(unit, running, 7, members_of(spec))) {
+            CAPTURE(name);
+            CHECK(error <= 1);
+        }
+        for (const auto& finding : unit.findings()) FAIL_CHECK(finding);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every schedule solves on the emulated GPU") {
+    for (const std::string schedule :
+         {"sequential", "single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
+        check_solves({.block = 5, .horizon = 13, .rhs = 3, .batch = 2}, schedule, "fused", "cuda:sm_90");
+}
+
+TEST_CASE("every block size solves on the emulated GPU") {
+    const std::string schedules[] = {"twisted:2", "partitioned:3", "multi-stage"};
+    int k = 0;
+    for (const std::int64_t n : {1, 4, 7, 8, 12, 31, 33, 64})
+        check_solves({.block = n, .horizon = 6, .rhs = k % 3 == 2 ? 8 : 1}, schedules[k++ % 3], "fused", "cuda:sm_90");
+}
+
+TEST_CASE("short horizons solve on the emulated GPU") {
+    for (const std::int64_t horizon : {1, 2, 3, 8})
+        for (const std::string schedule : {"twisted:3", "multi-stage"})
+            check_solves({.block = 3, .horizon = horizon}, schedule, "fused", "cuda:sm_90");
+}
+
+TEST_CASE("tiled kernels solve on the emulated GPU") {
+    for (const std::string schedule : {"sequential", "multi-stage", "partitioned:3", "twisted:3"})
+        check_solves({.block = 33, .horizon = 6, .rhs = schedule == "sequential" ? 3 : 1}, schedule, "tiled", "cuda:sm_90");
+    check_solves({.block = 5, .horizon = 9, .rhs = 8, .batch = 2}, "twisted:4", "tiled", "cuda:sm_90");
+}
+
+TEST_CASE("blocks of several tiles solve on the emulated GPU") {
+    check_solves({.block = 130, .horizon = 2}, "sequential", "tiled", "cuda:sm_90");
+}
+
+// Waves of 32; of 64; of 64 with matrix instructions. Their units keep the platform header that the devices get.
+TEST_CASE("fused kernels solve on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"}) {
+        check_solves({.block = 5, .horizon = 7, .rhs = 3, .batch = 2}, "twisted:3", "fused", target);
+        check_solves({.block = 31, .horizon = 4}, "multi-stage", "fused", target);
+    }
+}
+
+TEST_CASE("tiled kernels solve on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"})
+        check_solves({.block = 33, .horizon = 4}, "partitioned:2", "tiled", target);
+}
+
+TEST_CASE("teams solve batches on the emulated GPU") {
+    for (const std::int64_t n : {1, 2, 3, 7, 8, 12, 16, 17, 24})
+        check_solves({.block = n, .horizon = 5, .rhs = n % 3 == 1 ? 9 : 2, .batch = n < 8 ? 19 : 3}, "sequential", "team", "cuda:sm_90");
+    for (const std::int64_t horizon : {1, 2, 3, 8})
+        check_solves({.block = 6, .horizon = horizon, .batch = 5}, "sequential", "team", "cuda:sm_75");
+}
+
+TEST_CASE("teams have chains of every schedule on the emulated GPU") {
+    for (const std::string schedule :
+         {"single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2", "recursive:8"})
+        check_solves({.block = 3, .horizon = 13, .rhs = 5, .batch = 2}, schedule, "team", "cuda:sm_90");
+    int k = 0;
+    for (const std::int64_t n : {1, 2, 4, 7, 8, 12, 16})
+        check_solves({.block = n, .horizon = 11, .rhs = 1 + k % 2}, k++ % 2 == 0 ? "recursive:2" : "twisted:3", "team", "cuda:sm_90");
+    for (const std::int64_t horizon : {1, 2, 3, 31, 32, 33})
+        check_solves({.block = 4, .horizon = horizon}, "recursive:3", "team", "cuda:sm_75");
+    check_solves({.block = 4, .horizon = 9, .batch = 19}, "recursive:2", "team", "cuda:sm_90");  // chains beside members
+}
+
+TEST_CASE("teams have chains on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906"}) {
+        check_solves({.block = 5, .horizon = 9, .rhs = 3, .batch = 3}, "recursive:2", "team", target);
+        check_solves({.block = 8, .horizon = 7}, "twisted:3", "team", target);
+    }
+}
+
+TEST_CASE("teams solve batches on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906"}) {
+        check_solves({.block = 5, .horizon = 4, .rhs = 3, .batch = 10}, "sequential", "team", target);
+        check_solves({.block = 20, .horizon = 3, .batch = 3}, "sequential", "team", target);
+    }
+}
+
+TEST_CASE("dataflow kernels solve on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"}) {
+        check_solves({.block = 5, .horizon = 7, .rhs = 3, .batch = 2}, "multi-stage", "dataflow", target);
+        check_solves({.block = 31, .horizon = 4, .rhs = 9}, "multi-stage", "dataflow", target);
+    }
+}
+
+TEST_CASE("dataflow kernels of every block size solve on the emulated GPU") {
+    int k = 0;
+    for (const std::int64_t n : {1, 7, 8, 12, 24, 31, 33, 64, 72})
+        check_solves({.block = n, .horizon = 6, .rhs = k++ % 3 == 2 ? 9 : 1}, "multi-stage", "dataflow", "cuda:sm_90");
+    check_solves({.block = 12, .horizon = 5}, "multi-stage", "dataflow", "cuda:sm_75");
+    check_solves({.block = 75, .horizon = 5}, "multi-stage", "dataflow",
+                 "cuda:sm_90");  // no room in double precision for what a front pulls
+    check_solves({.block = 93, .horizon = 5, .rhs = 6}, "multi-stage", "dataflow", "cuda:sm_90");
+}
+
+TEST_CASE("dataflow kernels of every horizon solve on the emulated GPU") {
+    for (const std::int64_t horizon : {1, 2, 3, 4, 7, 8, 9, 17})
+        check_solves({.block = 5, .horizon = horizon, .rhs = 3, .batch = 2}, "multi-stage", "dataflow", "cuda:sm_90");
+}
+
+TEST_CASE("dataflow kernels of long horizons, which send messages from a later level on, solve on the emulated GPU") {
+    for (const auto& [block, level] : {std::pair{9, 1}, std::pair{3, 2}})
+        check_solves({.block = block, .horizon = 11, .rhs = 2, .batch = 2}, "multi-stage", "dataflow", "cuda:sm_90",
+                     {{"#define TRIFOLD_MESSAGE_LEVEL 0\n", fmt::format("#define TRIFOLD_MESSAGE_LEVEL {}\n", level)},
+                      {"#define TRIFOLD_MESSAGE_FRONTS 11\n", fmt::format("#define TRIFOLD_MESSAGE_FRONTS {}\n", 11 >> level)}});
+}
+
+TEST_CASE("dataflow kernels with a launch of their own for wide levels solve on the emulated GPU") {
+    for (const std::int64_t n : {1, 12, 24, 32, 37, 64})
+        check_solves({.block = n, .horizon = n == 12 ? 19 : 7, .rhs = n == 24 ? 9 : 1, .batch = n <= 32 ? 512 : 300}, "multi-stage",
+                     "dataflow", "cuda:sm_90");
+}
+
+TEST_CASE("tile dataflow solves by every schedule on the emulated GPU") {
+    for (const std::string schedule : {"sequential", "multi-stage", "partitioned:3", "twisted:3", "recursive:2:2"})
+        check_solves({.block = 5, .horizon = 6, .rhs = schedule == "sequential" ? 5 : 1}, schedule, "tile-dataflow", "cuda:sm_90");
+    check_solves({.block = 5, .horizon = 23, .batch = 2}, "flanked:4,2", "tile-dataflow",
+                 "cuda:sm_90");  // longer chains beside single fronts, at two levels
+}
+
+TEST_CASE("tile dataflow solves blocks of several tiles on the emulated GPU") {
+    check_solves({.block = 65, .horizon = 2, .batch = 2}, "multi-stage", "tile-dataflow", "cuda:sm_90");
+    check_solves({.block = 97, .horizon = 3, .rhs = 3}, "twisted:2", "tile-dataflow", "cuda:sm_120");
+    check_solves({.block = 130, .horizon = 1}, "sequential", "tile-dataflow", "cuda:sm_90");
+    check_solves({.block = 70, .horizon = 3}, "multi-stage", "tile-dataflow", "cuda:sm_80");  // without copies of ranges
+    check_solves({.block = 37, .horizon = 3}, "multi-stage", "tile-dataflow", "cuda:sm_75");  // smaller tiles, in double precision
+}
+
+TEST_CASE("tile dataflow in halves takes rows of very different size: powers of two change no digit of the solution") {
+    const Spec spec{.block = 70, .horizon = 3, .precision = Precision::f32};
+    const EmulatedUnit unit(choose(spec, parse_target("cuda:sm_90"), {.schedule = "multi-stage", .variant = "tile-dataflow"}));
+    auto systems = random_systems(spec, 5);
+    const auto solution = [&] {
+        const auto user = arrays<float>(spec, systems);
+        std::vector<float> x(user.b.size());
+        Workspace workspace(unit.program());
+        unit.run(Operation::factor_solve, arguments(spec, user, x, workspace));
+        return x;
+    };
+    const auto expected = solution();
+    const auto scale = [&](std::int64_t block, std::int64_t r) { return std::ldexp(1.0, static_cast<int>((block * 7 + r * 5) % 21) - 10); };
+    auto& system = systems[0];
+    for (std::int64_t i = 0; i < spec.horizon; ++i)
+        for (std::int64_t r = 0; r < spec.block; ++r) {
+            const auto k = static_cast<std::size_t>(i);
+            system.d[k].row(r) *= scale(i, r), system.d[k].col(r) *= scale(i, r);
+            if (i + 1 < spec.horizon) system.e[k].col(r) *= scale(i, r);
+            if (i > 0) system.e[k - 1].row(r) *= scale(i, r);
+            system.b.row(i * spec.block + r) *= scale(i, r);
+        }
+    const auto x = solution();
+    for (std::int64_t i = 0; i < spec.horizon * spec.block; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        CHECK(x[k] * static_cast<float>(scale(i / spec.block, i % spec.block)) == expected[k]);
+    }
+    for (const auto& finding : unit.findings()) FAIL_CHECK(finding);
+}
+
+TEST_CASE("tile dataflow solves where a level's fronts go side by side in several groups") {
+    for (const int lines : {1, 2, 3})
+        check_solves({.block = 37, .horizon = 11}, lines == 2 ? "flanked:2" : "multi-stage", "tile-dataflow", "cuda:sm_75",
+                     {{"together = chains_together;", fmt::format("together = {};", lines)}});
+}
+
+TEST_CASE("tile dataflow solves on emulated GPUs of AMD's") {
+    for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"}) {
+        check_solves({.block = 33, .horizon = 5, .rhs = 5, .batch = 2}, "multi-stage", "tile-dataflow", target);
+        check_solves({.block = 70, .horizon = 2}, "sequential", "tile-dataflow", target);
+    }
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Which folder may include which. Reads every #include of generator/, runtime/ and tools/, and names those that point upwards.
+
+The layers, from the bottom: generator/program, one family (generator/tridiagonal), generator/export; runtime/base, compile, device, solve;
+tools. A layer may include those that it lists, and itself. What lies below a family knows none: it may not include a family's public headers
+either.
+"""
+import pathlib
+import re
+import sys
+
+# What a folder may include beside itself. The first that fits a file counts, so that inner folders come before outer ones.
+ALLOWED = {
+    "generator/trifold": [],
+    "generator/program": [],
+    "generator/tridiagonal": ["generator/program", "templates/gpu/tridiagonal"],  # what both sides count
+    "generator/export": ["generator/program", "generator/tridiagonal"],
+    "runtime/trifold": [],
+    "runtime/base": [],
+    "runtime/compile/clang": ["runtime/compile"],
+    "runtime/compile/hiprtc": [],
+    "runtime/compile": ["runtime/base", "generator/program"],
+    "runtime/device": ["runtime/base", "runtime/compile"],
+    "runtime/solve": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/tridiagonal"],
+    "tools/formats": [],
+    "tools/problems": ["tools/formats"],
+    "tools/examples": [],
+    "tools": ["generator", "runtime"],
+}
+# Folders that know no family, and the public headers that they may include.
+COMMON_HEADERS = {"binary.hpp", "device.hpp", "error.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
+KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device")
+# Public headers of the runtime, which the generator may not include.
+RUNTIME_HEADERS = {"binary.hpp", "device.hpp", "plan.hpp", "solver.hpp", "trifold.h", "trifold.hpp", "version.h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(trifold/[^>]+)>)', re.M)
+
+
+def home(path):
+    """The folder of the table that a file belongs to."""
+    return next((folder for folder in ALLOWED if path.startswith(folder + "/")), None)
+
+
+def is_within(path, folder):
+    return path.startswith(folder + "/")
+
+
+def problem(path, included):
+    """Why `path` may not include `included`; None where it may."""
+    folder = home(path)
+    if folder is None:
+        return "belongs to no layer; add its folder to ALLOWED"
+    if included.startswith("trifold/"):
+        header = included.removeprefix("trifold/")
+        if path.startswith(KNOW_NO_FAMILY) and header not in COMMON_HEADERS:
+            return f"is of a layer that knows no family, and includes <{included}>"
+        if path.startswith("generator/") and header in RUNTIME_HEADERS:
+            return f"is of the generator, and includes <{included}> of the runtime"
+        return None
+    if "/" not in included:  # of its own folder
+        return None
+    if is_within(included, folder) or any(is_within(included, allowed) for allowed in ALLOWED[folder]):
+        return None
+    return f'may not include "{included}": {folder} may include {", ".join([folder] + ALLOWED[folder])}'
+
+
+def check(root):
+    problems, count = [], 0
+    for top in ("generator", "runtime", "tools"):
+        for file in sorted((root / top).rglob("*")):
+            if file.suffix not in (".hpp", ".cpp", ".h"):
+                continue
+            path = file.relative_to(root).as_posix()
+            for quoted, public in INCLUDE.findall(file.read_text()):
+                count += 1
+                found = problem(path, quoted or public)
+                if found:
+                    problems.append(f"{path} {found}")
+    return problems, count
+
+
+def check_itself():
+    """The rules can fail."""
+    for path, included in [
+        ("generator/program/program.cpp", "generator/tridiagonal/design.hpp"),
+        ("generator/program/program.cpp", "trifold/spec.hpp"),
+        ("generator/tridiagonal/design.cpp", "runtime/base/log.hpp"),
+        ("generator/tridiagonal/design.cpp", "trifold/plan.hpp"),
+        ("runtime/base/log.cpp", "runtime/compile/cache.hpp"),
+        ("runtime/device/gpu_graph.cpp", "runtime/solve/call.hpp"),
+        ("runtime/device/gpu_graph.cpp", "trifold/args.h"),
+        ("tools/formats/npy.cpp", "runtime/base/files.hpp"),
+        ("runtime/elsewhere/file.cpp", "runtime/base/log.hpp"),
+    ]:
+        assert problem(path, included), (path, included)
+    assert problem("runtime/solve/plan.cpp", "runtime/device/gpu.hpp") is None
+
+
+if __name__ == "__main__":
+    check_itself()
+    problems, count = check(pathlib.Path(sys.argv[1]))
+    print("\n".join(problems))
+    print(f"{count} includes, {len(problems)} of them upwards")
+    sys.exit(1 if problems or count < 400 else 0)

@@ -1,0 +1,273 @@
+#include <cuda.h>
+#include <doctest/doctest.h>
+
+#include <trifold/device.hpp>
+#include <trifold/trifold.hpp>
+
+#include "tests/runtime/solve/fixture.hpp"
+#include "tests/support/drivers/drivers.hpp"
+#include "tests/support/emulator/unit.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+/// In place of compiling: the fake driver has the kernels already. (NVRTC would look into the fake driver and crash.)
+Binary trifold::obtain(const Unit&) { return {"emulated", "emulator", {}, {}, {}, true, 0}; }
+
+namespace {
+
+/// A context of the caller's, not the device's primary one.
+const auto other_context = reinterpret_cast<CUcontext>(std::uintptr_t{0x1000});
+
+CUcontext current_context() {
+    CUcontext context = nullptr;
+    cuCtxGetCurrent(&context);
+    return context;
+}
+
+/// Makes the fake driver emulate the kernels of this Plan, and takes note of what is alive.
+class Emulation {
+  public:
+    Emulation(const Spec& spec, const Tuning& given)
+        : before_(fake_cuda()), unit_(choose(spec, {Backend::cuda, "sm_90"}, given), EmulatedUnit::Build::plain) {
+        fake_cuda().kernels = unit_.handles();
+        cuCtxPushCurrent(other_context);
+    }
+    ~Emulation() {
+        expect_clean();
+        CUcontext popped = nullptr;
+        cuCtxPopCurrent(&popped);
+        fake_cuda() = {};
+    }
+    Emulation(const Emulation&) = delete;
+    Emulation& operator=(const Emulation&) = delete;
+    /// The caller's context is current again and everything made has been destroyed.
+    void expect_clean() const {
+        CHECK(current_context() == other_context);
+        const auto& after = fake_cuda();
+        CHECK(after.contexts == before_.contexts);
+        CHECK(after.modules == before_.modules);
+        CHECK(after.allocations == before_.allocations);
+        CHECK(after.streams == before_.streams);
+        CHECK(after.graphs == before_.graphs);
+        CHECK(after.executables == before_.executables);
+    }
+
+  private:
+    FakeCuda before_;
+    EmulatedUnit unit_;
+};
+
+/// An array in the fake device's memory, made as an application would: in the primary context.
+template <class Real>
+class DeviceArray {
+  public:
+    explicit DeviceArray(const std::vector<Real>& values) {
+        in_context([&] {
+            REQUIRE(cuMemAlloc(&address_, values.size() * sizeof(Real)) == CUDA_SUCCESS);
+            cuMemcpyHtoDAsync(address_, values.data(), values.size() * sizeof(Real), nullptr);
+        });
+    }
+    ~DeviceArray() {
+        in_context([&] { cuMemFree(address_); });
+    }
+    DeviceArray(const DeviceArray&) = delete;
+    DeviceArray& operator=(const DeviceArray&) = delete;
+    Real* data() const { return reinterpret_cast<Real*>(address_); }
+    void read(std::vector<Real>& values) const { std::copy_n(data(), values.size(), values.begin()); }
+
+    template <class Body>
+    static void in_context(Body body) {
+        CUcontext context = nullptr;
+        cuDevicePrimaryCtxRetain(&context, 0);
+        cuCtxPushCurrent(context);
+        body();
+        cuCtxPopCurrent(&context);
+        cuDevicePrimaryCtxRelease(0);
+    }
+
+  private:
+    CUdeviceptr address_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("the device found through the driver") {
+    const auto device = Device::cuda(0);
+    CHECK(device.name() == "Fake");
+    CHECK(to_string(device.target()) == "cuda:sm_90");
+    CHECK(Device::parse("auto").backend() == Backend::cuda);
+    CHECK(probe_cuda().driver == "13.0");
+    CHECK_THROWS_WITH_AS(Device::cuda(1), doctest::Contains("found 1 device"), DeviceError);
+}
+
+TEST_CASE("every operation as a graph, from host memory") {
+    for (const auto* schedule : {"twisted:2", "multi-stage"}) {
+        const Spec spec{.block = 5, .horizon = 9, .rhs = 2, .batch = 2};
+        const Emulation emulation(spec, tuning(schedule));
+        Problem<double> problem(spec, 3, 4);  // two panels
+        const auto& [d, e, b] = problem.input;
+        auto& x = problem.x;
+        Solver solver(Plan(spec, Device::cuda(0), tuning(schedule)));
+        FactorOptions<double> fused;
+        SweepOptions sweep;
+        fused.columns = sweep.columns = 3;
+        const auto expect_solution = [&] {
+            CHECK(problem.residual() < 1e-14);
+            x.assign(x.size(), 0);
+        };
+        solver.factor_solve<double>(d, e, b, x, fused);
+        expect_solution();
+        solver.factor<double>(d, e);
+        solver.solve<double>(b, x, sweep);
+        expect_solution();
+        solver.factor_forward<double>(d, e, b, x, fused);
+        solver.backward<double>(x, x, sweep);
+        expect_solution();
+        const auto allocations = fake_cuda().device_allocations;
+        solver.forward<double>(b, x, sweep);
+        solver.backward<double>(x, x, sweep);
+        expect_solution();
+        CHECK(fake_cuda().device_allocations == allocations);
+        CHECK_NOTHROW(solver.check());
+        CHECK(fake_cuda().kernel_launches == 0);
+        CHECK(fake_cuda().early_edges == (schedule == std::string("multi-stage") ? 5 : 0));  // two of them of factor_solve
+    }
+}
+
+TEST_CASE("the selected inverse as a graph") {
+    const Spec spec{.block = 5, .horizon = 9, .batch = 2, .operations = all_operations()};
+    const Emulation emulation(spec, tuning("twisted:2"));
+    const Problem<double> problem(spec, 1, 4);
+    Solver solver(Plan(spec, Device::cuda(0), tuning("twisted:2")));
+    solver.factor<double>(problem.input.d, problem.input.e);
+    std::vector<double> diagonal(2 * 9 * 25), coupling(2 * 8 * 25);
+    solver.selected_inverse<double>(diagonal, coupling);
+    const Matrix inverse = problem.systems[1].dense().inverse();
+    CHECK(diagonal[9 * 25] == doctest::Approx(inverse(0, 0)).epsilon(1e-12));
+    CHECK(coupling[8 * 25 + 1] == doctest::Approx(inverse(5, 1)).epsilon(1e-12));
+}
+
+TEST_CASE("mixed precision as a graph: copies, rounds and panels, and what does not converge") {
+    const Spec spec{.block = 5, .horizon = 9, .precision = Precision::mixed, .rhs = 2, .batch = 2};
+    const Emulation emulation(spec, tuning("multi-stage"));
+    Problem<double> problem(spec, 3, 4);  // two panels
+    Solver solver(Plan(spec, Device::cuda(0), tuning("multi-stage")));
+    solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, problem.x, {.columns = 3});
+    CHECK(problem.residual() < 1e-14);
+    problem.x = problem.input.b;
+    problem.input.d.assign(problem.input.d.size(), 0);  // the Solver has a copy
+    solver.solve<double>(problem.x, problem.x, {.columns = 3});
+    CHECK(problem.residual() < 1e-14);
+    CHECK_NOTHROW(solver.check());
+    for (const auto& member : solver.refinement()) CHECK((member.converged && member.iterations >= 1));
+    CHECK(fake_cuda().kernel_launches == 0);
+    const auto middle = problem.input.b.size() / 2 + 1;  // member 1, the second column
+    for (std::size_t k = middle; k < problem.input.b.size(); k += 3) problem.input.b[k] *= 1e-100;
+    solver.solve<double>(problem.input.b, problem.x, {.columns = 3});
+    CHECK(solver.refinement().at(0).converged);
+    CHECK(solver.refinement().at(1).converged == 0);
+    CHECK_THROWS_AS(solver.check(), NotConverged);
+}
+
+TEST_CASE("new pointers go into the graph, the same ones cost no update, captured streams get plain launches") {
+    const Spec spec{.block = 4, .horizon = 7, .batch = 3};
+    const Emulation emulation(spec, tuning("twisted:2"));
+    Problem<double> problem(spec, 1, 4);
+    auto& x = problem.x;
+    const DeviceArray d(problem.input.d), e(problem.input.e), b(problem.input.b), first(x), second(x);
+    const Plan plan(spec, Device::cuda(0), tuning("twisted:2"));
+    Solver solver(plan);
+    const auto launches = static_cast<int>(plan.program().operations.at("factor_solve").size());
+    auto& fake = fake_cuda();
+    const auto expect_solution = [&](const DeviceArray<double>& where) {
+        where.read(x);
+        CHECK(problem.residual() < 1e-14);
+    };
+    solver.factor_solve(d.data(), e.data(), b.data(), first.data());
+    expect_solution(first);
+    CHECK(fake.node_updates == launches);
+    solver.factor_solve(d.data(), e.data(), b.data(), first.data());
+    CHECK(fake.node_updates == launches);
+    solver.factor_solve(d.data(), e.data(), b.data(), second.data());
+    expect_solution(second);
+    CHECK(fake.node_updates == 2 * launches);
+    CHECK(fake.graph_launches == 3);
+
+    CUstream stream = nullptr;
+    DeviceArray<double>::in_context([&] {
+        cuStreamCreate(&stream, 0);
+        cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    });
+    const DeviceArray third(std::vector<double>(x.size(), 0.0));
+    solver.factor_solve(d.data(), e.data(), b.data(), third.data(), {stream});
+    CHECK(fake.graph_launches == 3);
+    CHECK(fake.kernel_launches == launches);
+    expect_solution(third);
+    CHECK_NOTHROW(solver.check());
+    DeviceArray<double>::in_context([&] { cuStreamDestroy(stream); });
+}
+
+TEST_CASE("masked members keep what the host array holds") {
+    const Spec spec{.block = 3, .horizon = 5, .batch = 2};
+    const Emulation emulation(spec, tuning("sequential"));
+    Problem<double> problem(spec, 1, 4);
+    problem.x.assign(problem.x.size(), 42);
+    const int active[] = {0, 1};
+    FactorOptions<double> options;
+    options.active = active;
+    Solver solver(Plan(spec, Device::cuda(0), tuning("sequential")));
+    solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, problem.x, options);
+    for (std::size_t k = 0; k < 15; ++k) CHECK(problem.x[k] == 42);
+    CHECK(relative_residual(problem.systems[1].dense(), gather(spec, problem.x, 1, 1), problem.systems[1].b) < 1e-14);
+}
+
+TEST_CASE("a workspace of the caller's, and what is wrong with one") {
+    const Spec spec{.block = 3, .horizon = 5};
+    const Emulation emulation(spec, tuning("sequential"));
+    Problem<double> problem(spec, 1, 4);
+    const Plan plan(spec, Device::cuda(0), tuning("sequential"));
+    const auto bytes = Solver::workspace_bytes(plan);
+    const DeviceArray workspace(std::vector<double>(static_cast<std::size_t>(bytes / 8 + 1)));
+    Solver solver(plan, workspace.data(), bytes);
+    solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, problem.x);
+    CHECK(problem.residual() < 1e-14);
+    CHECK_THROWS_WITH_AS(Solver(plan, workspace.data(), bytes - 1), doctest::Contains("bytes; this Plan needs"), SpecError);
+    alignas(256) static char host[256];
+    CHECK_THROWS_WITH_AS(Solver(plan, host, bytes), doctest::Contains("not memory that Fake can read"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.solve(problem.input.b.data(), problem.x.data()), doctest::Contains("give device memory"), SpecError);
+    CHECK_THROWS_AS(solver.set_executor([](auto, const auto&) {}), SpecError);
+}
+
+TEST_CASE("not enough device memory says how much is needed and how much there is") {
+    const Spec spec{.block = 3, .horizon = 5};
+    const Emulation emulation(spec, tuning("sequential"));
+    const Plan plan(spec, Device::cuda(0), tuning("sequential"));
+    fake_cuda().memory_bytes = 1000;
+    const auto needed = std::to_string(Solver::workspace_bytes(plan)) + " bytes of device memory; Fake has 1000 free of 1000";
+    CHECK_THROWS_WITH_AS(Solver{plan}, doctest::Contains(needed.c_str()), DeviceError);
+}
+
+TEST_CASE("every driver call that fails is named, and nothing leaks") {
+    const Spec spec{.block = 3, .horizon = 5};
+    const Emulation emulation(spec, tuning("multi-stage"));
+    Problem<double> problem(spec, 1, 4);
+    for (const auto* call :
+         {"cuModuleGetFunction", "cuStreamCreate", "cuMemAlloc", "cuMemsetD8Async", "cuGraphCreate", "cuGraphAddKernelNode",
+          "cuGraphAddDependencies_v2", "cuGraphInstantiateWithFlags", "cuGraphUpload", "cuStreamSynchronize",
+          "cuGraphExecKernelNodeSetParams", "cuGraphLaunch", "cuStreamIsCapturing", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"}) {
+        CAPTURE(call);
+        fake_cuda().failing_call = std::string(call) == "cuMemAlloc" ? "cuMemAlloc_v2" : call;
+        for (const auto* versioned : {"cuGraphAddKernelNode", "cuGraphExecKernelNodeSetParams", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"}) {
+            if (call == std::string(versioned)) fake_cuda().failing_call += "_v2";
+        }
+        const auto attempt = [&] {
+            Solver solver(Plan(spec, Device::cuda(0), tuning("multi-stage")));
+            solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, problem.x);
+        };
+        CHECK_THROWS_WITH_AS(attempt(), doctest::Contains(call), LaunchError);
+        emulation.expect_clean();
+        fake_cuda().failing_call.clear();
+        CHECK_NOTHROW(attempt());
+    }
+}

@@ -1,0 +1,257 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <thread>
+#include <trifold/trifold.hpp>
+
+#include "tests/runtime/solve/fixture.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+};
+
+std::unique_ptr<char, Free> aligned(std::int64_t bytes) {
+    return std::unique_ptr<char, Free>(static_cast<char*>(std::aligned_alloc(256, static_cast<std::size_t>(bytes + 511) / 256 * 256)));
+}
+
+}  // namespace
+
+TEST_CASE("calls in the wrong order say what to call first") {
+    Problem<double> problem({.block = 3, .horizon = 4, .operations = all_operations()}, 1, 1);
+    const auto& [d, e, b] = problem.input;
+    Solver solver(Plan(problem.spec, Device::cpu()));
+    CHECK_THROWS_WITH_AS(solver.solve<double>(b, problem.x), doctest::Contains("call factor"), SpecError);
+    CHECK_THROWS_AS(solver.forward<double>(b, problem.x), SpecError);
+    CHECK_THROWS_AS(solver.backward<double>(b, problem.x), SpecError);
+    std::vector<double> diagonal(36), coupling(27);
+    CHECK_THROWS_AS(solver.selected_inverse<double>(diagonal, coupling), SpecError);
+    CHECK_THROWS_AS(solver.status(), SpecError);
+    CHECK_THROWS_AS(solver.check(), SpecError);
+    CHECK_THROWS_AS(solver.log_determinant(), SpecError);
+    solver.factor<double>(d, e);
+    CHECK_THROWS_WITH_AS(solver.quadratic(), doctest::Contains("forward sweep"), SpecError);
+    solver.solve<double>(b, problem.x);
+    CHECK_NOTHROW(solver.quadratic());
+}
+
+TEST_CASE("what has been moved from says so") {
+    const Spec spec{.block = 2, .horizon = 3};
+    Plan plan(spec, Device::cpu());
+    Solver solver(plan);
+    const Solver taken(std::move(solver));
+    CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("moved from"), SpecError);  // NOLINT(bugprone-use-after-move)
+    CHECK_THROWS_AS(solver.ok(), SpecError);
+    CHECK_THROWS_AS(solver.status(), SpecError);
+    CHECK_THROWS_AS(solver.synchronize(), SpecError);
+    CHECK_THROWS_AS(solver.plan(), SpecError);
+    CHECK_THROWS_AS(solver.set_executor({}), SpecError);
+    const double* none = nullptr;
+    CHECK_THROWS_AS(solver.factor(none, none), SpecError);
+    const Plan other(std::move(plan));
+    CHECK_THROWS_WITH_AS(plan.program(), doctest::Contains("moved from"), SpecError);  // NOLINT(bugprone-use-after-move)
+    CHECK_THROWS_AS(Solver{plan}, SpecError);
+    CHECK_THROWS_AS(Solver::workspace_bytes(plan), SpecError);
+    CHECK(taken.plan().choice().spec == other.choice().spec);
+}
+
+TEST_CASE("host arrays of any size but the Spec's are refused, before their places are looked at") {
+    Problem<double> problem({.block = 3, .horizon = 4, .batch = 2}, 1, 1);
+    const auto& [d, e, b] = problem.input;
+    Solver solver(Plan(problem.spec, Device::cpu()));
+    const std::vector<double> two_columns(48), other(96);
+    std::vector<double> x(48);
+    CHECK_THROWS_WITH_AS((solver.factor_solve<double>(d, e, two_columns, x)), doctest::Contains("give more columns in the options"),
+                         SpecError);
+    CHECK_THROWS_WITH_AS((solver.factor_solve<double>(other, e, b, problem.x)), doctest::Contains("D has 96 elements"), SpecError);
+    CHECK_THROWS_WITH_AS((solver.factor_solve<double>(d, e, b, std::span(x).first(23))), doctest::Contains("X has 23 elements"), SpecError);
+    // One array for two, and too short for either.
+    CHECK_THROWS_WITH_AS((solver.factor_solve<double>(d, e, std::span(x).first(23), std::span(x).first(20))), doctest::Contains("B has 23"),
+                         SpecError);
+    // Arrays of the whole batch serve fewer members, and strides may leave room behind the last block.
+    solver.factor_solve<double>(d, e, b, problem.x, {.members = 1});
+    const Spec apart{.block = 2, .horizon = 2, .d = {.leading = 3, .stage = 10}};
+    Solver loose(Plan(apart, Device::cpu()));
+    std::vector<double> spread(20), coupling(4), right(4, 1.0), solution(4);
+    for (const std::size_t k : {0U, 4U, 10U, 14U}) spread[k] = 2;
+    loose.factor_solve<double>(spread, coupling, right, solution);
+    for (const double value : solution) CHECK(value == doctest::Approx(0.5).epsilon(1e-15));
+}
+
+TEST_CASE("operations that were not planned say what to add") {
+    Problem<double> problem({.block = 3, .horizon = 4, .operations = {Operation::factor_solve, Operation::backward}}, 3, 1);
+    const auto& [d, e, b] = problem.input;
+    const Plan plan(problem.spec, Device::cpu());
+    CHECK(plan.program().operations.size() == 2);
+    Solver solver(plan);
+    CHECK_THROWS_WITH_AS(solver.factor<double>(d, e),
+                         "this Plan has no kernels for factor; add it to the Spec's operations, which are backward,factor_solve",
+                         SpecError);
+    CHECK_THROWS_WITH_AS((solver.factor_solve<double>(d, e, b, problem.x, {.columns = 3})),
+                         doctest::Contains("solve, which takes the columns beyond"), SpecError);
+    CHECK_THROWS_AS(solver.check(), SpecError);  // nothing was factored on the way
+    const auto one = std::span(b).first(12);
+    std::vector<double> x(12);
+    solver.factor_solve<double>(d, e, one, x);
+    solver.backward<double>(one, x);
+    CHECK_THROWS_WITH_AS(solver.solve<double>(one, x), doctest::Contains("no kernels for solve"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.forward<double>(one, x), doctest::Contains("no kernels for forward"), SpecError);
+    std::vector<double> diagonal(36), coupling(27);
+    CHECK_THROWS_WITH_AS(solver.selected_inverse<double>(diagonal, coupling), doctest::Contains("no kernels for inverse"), SpecError);
+}
+
+TEST_CASE("arrays that do not fit the Spec") {
+    Problem<double> problem({.block = 3, .horizon = 4, .batch = 2, .operations = all_operations()}, 1, 1);
+    auto& [d, e, b] = problem.input;
+    auto& x = problem.x;
+    Solver solver(Plan(problem.spec, Device::cpu()));
+    const std::vector<float> narrow(100);
+    CHECK_THROWS_WITH_AS(solver.factor<float>(narrow, narrow), doctest::Contains("f32"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.factor<double>(d.data(), nullptr), doctest::Contains("E is a null pointer"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.factor<double>(nullptr, e.data()), doctest::Contains("D is a null pointer"), SpecError);
+    const auto shifted = reinterpret_cast<const double*>(reinterpret_cast<const char*>(d.data()) + 4);
+    CHECK_THROWS_WITH_AS(solver.factor(shifted, e.data()), doctest::Contains("not aligned"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.factor<double>(std::span(d).first(d.size() - 1), e),
+                         doctest::Contains("D has 71 elements; the Spec's layout needs 72"), SpecError);
+    CHECK_THROWS_AS(solver.factor<double>(d, std::span(e).first(e.size() - 1)), SpecError);
+    CHECK_THROWS_AS(solver.factor_solve<double>(d, e, std::span(b).first(23), x), SpecError);
+    CHECK_THROWS_AS(solver.factor_solve<double>(d, e, b, std::span(x).first(23)), SpecError);
+    solver.factor<double>(d, e);
+    std::vector<double> diagonal(72), coupling(53);
+    CHECK_THROWS_WITH_AS(solver.selected_inverse<double>(diagonal, coupling), doctest::Contains("needs 54"), SpecError);
+}
+
+TEST_CASE("overlaps: only X may be B itself") {
+    Problem<double> problem({.block = 3, .horizon = 4, .operations = all_operations()}, 1, 1);
+    auto& [d, e, b] = problem.input;
+    const Plan plan(problem.spec, Device::cpu());
+    const auto bytes = Solver::workspace_bytes(plan);
+    const auto workspace = aligned(bytes);
+    Solver solver(plan, workspace.get(), bytes);
+    std::vector<double> buffer(b.size() + 1);
+    CHECK_THROWS_WITH_AS(solver.factor_solve(d.data(), e.data(), buffer.data(), buffer.data() + 1),
+                         doctest::Contains("X (96 bytes) overlaps B"), SpecError);
+    CHECK_THROWS_AS(solver.factor_solve(d.data(), e.data(), b.data(), d.data() + 12), SpecError);
+    CHECK_THROWS_AS(solver.factor_solve(d.data(), e.data(), b.data(), e.data()), SpecError);
+    CHECK_THROWS_WITH_AS(solver.factor_solve(d.data(), e.data(), b.data(), reinterpret_cast<double*>(workspace.get())),
+                         doctest::Contains("workspace"), SpecError);
+    solver.factor(d.data(), e.data());
+    std::vector<double> inverse(63);
+    CHECK_THROWS_AS(solver.selected_inverse(inverse.data(), inverse.data() + 35), SpecError);
+    CHECK_NOTHROW(solver.selected_inverse(inverse.data(), inverse.data() + 36));
+    CHECK_NOTHROW(solver.solve(b.data(), b.data()));
+}
+
+TEST_CASE("options out of range") {
+    Problem<double> problem({.block = 3, .horizon = 4, .batch = 2}, 1, 1);
+    const auto& [d, e, b] = problem.input;
+    Solver solver(Plan(problem.spec, Device::cpu()));
+    FactorOptions<double> options;
+    for (const std::int64_t members : {-1, 3}) {
+        options.members = members;
+        CHECK_THROWS_WITH_AS(solver.factor<double>(d, e, options), doctest::Contains("members"), SpecError);
+    }
+    options.members = 0;
+    for (const double floor : {-1e-3, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
+        options.pivot_floor = floor;
+        CHECK_THROWS_WITH_AS(solver.factor<double>(d, e, options), doctest::Contains("pivot_floor"), SpecError);
+    }
+    solver.factor<double>(d, e);
+    SweepOptions sweep;
+    sweep.columns = -2;
+    CHECK_THROWS_WITH_AS(solver.solve<double>(b, problem.x, sweep), doctest::Contains("columns"), SpecError);
+    sweep.columns = std::int64_t{1} << 60;
+    CHECK_THROWS_AS(solver.solve<double>(b, problem.x, sweep), SpecError);
+}
+
+TEST_CASE("a workspace of the caller's is used, and checked") {
+    Problem<double> problem({.block = 8, .horizon = 9, .batch = 2}, 1, 1);
+    const auto& [d, e, b] = problem.input;
+    const Plan plan(problem.spec, Device::cpu(), tuning("twisted:2", 2));
+    const auto bytes = Solver::workspace_bytes(plan);
+    const auto memory = aligned(bytes);
+    std::fill_n(memory.get() + bytes, 256, '\x5a');
+    CHECK_THROWS_AS(Solver(plan, nullptr, bytes), SpecError);
+    CHECK_THROWS_WITH_AS(Solver(plan, memory.get(), bytes - 1), doctest::Contains("this Plan needs"), SpecError);
+    CHECK_THROWS_WITH_AS(Solver(plan, memory.get() + 8, bytes), doctest::Contains("aligned"), SpecError);
+    Solver solver(plan, memory.get(), bytes);
+    solver.factor_solve<double>(d, e, b, problem.x);
+    CHECK(problem.residual() < 1e-14);
+    CHECK(std::all_of(memory.get() + bytes, memory.get() + bytes + 256, [](char c) { return c == '\x5a'; }));
+}
+
+TEST_CASE("a workspace beyond the machine's memory is a DeviceError with the size") {
+    const Plan plan({.block = 1000, .horizon = 10'000'000}, Device::cpu(), tuning("sequential"));
+    const auto text = std::to_string(Solver::workspace_bytes(plan)) + " bytes";
+    CHECK_THROWS_WITH_AS(Solver{plan}, doctest::Contains(text.c_str()), DeviceError);
+}
+
+TEST_CASE("more workers than there can be") {
+    CHECK_THROWS_WITH_AS((Plan{{.block = 2, .horizon = 3}, Device::cpu(), tuning("sequential", 1025)}),
+                         doctest::Contains("workers = 1025 is out of range; give 1 to 1024"), SpecError);
+}
+
+TEST_CASE("devices that are not here, and names that are none") {
+    CHECK(Device::parse("cpu").target() == Device::cpu().target());
+    CHECK(Device::cpu().target().arch != "native");
+    CHECK(Device::cpu().memory_bytes() > 0);
+    for (const auto* text : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cpu:z80", "cuda:99999999999999"}) {
+        CAPTURE(text);
+        CHECK_THROWS_AS(Device::parse(text), Error);
+    }
+    const auto found = probe_cuda();
+    const auto count = static_cast<int>(found.devices.size());
+    CHECK((count > 0 || !found.problem.empty()));
+    CHECK_THROWS_WITH_AS(Device::cuda(count), doctest::Contains("CUDA device"), DeviceError);
+    if (count == 0) CHECK_THROWS_WITH_AS(Device::parse("cuda"), doctest::Contains(found.problem.c_str()), DeviceError);
+#if defined(__x86_64__)
+    CHECK(Device::parse("cpu:x86-64").name() == "cpu:x86-64");
+    CHECK_THROWS_AS(Device::parse("cpu:armv8-a"), DeviceError);
+#endif
+}
+
+TEST_CASE("executors that do not keep their word are found out") {
+    Problem<double> problem({.block = 3, .horizon = 4, .batch = 6}, 1, 1);
+    const auto& [d, e, b] = problem.input;
+    Solver solver(Plan(problem.spec, Device::cpu(), tuning("sequential", 2)));
+    CHECK_THROWS_AS(solver.set_executor({}), SpecError);
+    solver.set_executor([](std::int64_t, const auto&) {});
+    CHECK_THROWS_WITH_AS(solver.factor<double>(d, e), doctest::Contains("ran 0 of"), LaunchError);
+    solver.set_executor([](std::int64_t tasks, const auto& run) {
+        for (std::int64_t k = 0; k < tasks; ++k) run(k, 2);
+    });
+    CHECK_THROWS_AS(solver.factor<double>(d, e), LaunchError);
+    CHECK_THROWS_WITH_AS(solver.solve<double>(b, problem.x), doctest::Contains("call factor"), SpecError);
+    solver.set_executor([](std::int64_t tasks, const auto& run) {
+        for (std::int64_t k = tasks; k-- > 0;) run(k, 1);
+    });
+    solver.factor_solve<double>(d, e, b, problem.x);
+    CHECK(problem.residual() < 1e-14);
+}
+
+TEST_CASE("a second thread inside one Solver gets an error") {
+    Problem<double> problem({.block = 3, .horizon = 4, .batch = 2}, 1, 1);
+    const auto& [d, e, b] = problem.input;
+    Solver solver(Plan(problem.spec, Device::cpu(), tuning("sequential", 2)));
+    bool refused = false;
+    solver.set_executor([&, inside = false](std::int64_t tasks, const auto& run) mutable {
+        if (!inside) {
+            inside = true;
+            std::thread([&] {
+                try {
+                    solver.factor<double>(d, e);
+                } catch (const SpecError&) {
+                    refused = true;
+                }
+            }).join();
+        }
+        for (std::int64_t k = 0; k < tasks; ++k) run(k, 0);
+    });
+    solver.factor_solve<double>(d, e, b, problem.x);
+    CHECK(refused);
+    CHECK(problem.residual() < 1e-14);
+}

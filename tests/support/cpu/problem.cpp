@@ -1,0 +1,58 @@
+#include "tests/support/cpu/problem.hpp"
+
+namespace trifold::test {
+
+Matrix System::dense() const {
+    const auto n = d[0].rows(), count = static_cast<Eigen::Index>(d.size());
+    Matrix a = Matrix::Zero(n * count, n * count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+        a.block(i * n, i * n, n, n) = d[static_cast<std::size_t>(i)];
+        if (i + 1 == count) break;
+        a.block((i + 1) * n, i * n, n, n) = e[static_cast<std::size_t>(i)];
+        a.block(i * n, (i + 1) * n, n, n) = e[static_cast<std::size_t>(i)].transpose();
+    }
+    return a;
+}
+
+System random_system(std::int64_t n, std::int64_t horizon, std::int64_t rhs, unsigned seed) {
+    std::mt19937 engine(seed);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    // Multiples of 1/16: A is then exact in single precision too, and both precisions solve the same system.
+    const auto random = [&](std::int64_t rows, std::int64_t columns) -> Matrix {
+        return Matrix::NullaryExpr(rows, columns, [&] { return std::round(uniform(engine) * 16) / 16; });
+    };
+    System system;
+    Matrix coupling = Matrix::Zero(n, n);
+    for (std::int64_t i = 0; i < horizon; ++i) {
+        Matrix l = random(n, n).triangularView<Eigen::Lower>();
+        l.diagonal().array() += 4 + std::round(static_cast<double>(n) / 8);
+        system.d.push_back(l * l.transpose() + coupling * coupling.transpose());
+        coupling = random(n, n);
+        if (i + 1 < horizon) system.e.push_back(coupling * l.transpose());
+    }
+    system.b = random(n * horizon, rhs);
+    return system;
+}
+
+Matrix forward_oracle(const System& system, const Schedule& schedule) {
+    const auto n = system.d[0].rows();
+    std::vector<Eigen::Index> order;
+    for (const auto& level : schedule.levels)
+        for (const auto& run : level.runs)
+            for (std::int64_t chain = 0; chain < run.count; ++chain)
+                for (const auto& front : chain_fronts(level, run, chain))
+                    for (Eigen::Index r = 0; r < n; ++r) order.push_back(front.pivot * n + r);
+    const Matrix permuted = system.dense()(order, order);
+    const Matrix b = system.b(order, Eigen::all);
+    const Matrix y = permuted.llt().matrixL().solve(b);
+    Matrix result(y.rows(), y.cols());
+    result(order, Eigen::all) = y;
+    return result;
+}
+
+double relative_residual(const Matrix& a, const Matrix& x, const Matrix& b) {
+    const auto norm = [](const Matrix& m) { return m.cwiseAbs().rowwise().sum().maxCoeff(); };
+    return norm(a * x - b) / (norm(a) * norm(x) + norm(b));
+}
+
+}  // namespace trifold::test

@@ -1,0 +1,311 @@
+#include <cuda.h>
+#include <dlfcn.h>
+#include <trifold/args.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "tests/support/drivers/drivers.hpp"
+#include "tests/support/emulator/runner.hpp"
+
+using trifold::test::fake_cuda;
+
+namespace trifold::test {
+
+void call_tridiagonal(void* entry, const void* operand, const void* constants) {
+    reinterpret_cast<void (*)(trifold_args, trifold_level)>(entry)(*static_cast<const trifold_args*>(operand),
+                                                                   *static_cast<const trifold_level*>(constants));
+}
+
+FakeCuda& fake_cuda() {
+    static FakeCuda instance;
+    return instance;
+}
+
+}  // namespace trifold::test
+
+struct CUctx_st {};
+struct CUmod_st {};
+struct CUevent_st {};
+struct CUfunc_st {
+    void* entry;
+    ::Emulator* emulator;
+    int shared_limit = 48 * 1024;
+};
+struct CUstream_st {
+    bool capturing = false;
+};
+struct Grid {
+    CUfunction function;
+    unsigned x, y, threads, shared;
+    std::string operand, constants;
+};
+struct CUgraphNode_st {
+    Grid grid;
+    std::vector<CUgraphNode> after;
+};
+struct CUgraph_st {
+    std::vector<CUgraphNode> nodes;
+};
+struct CUgraphExec_st {
+    CUgraph graph;
+    std::map<CUgraphNode, Grid> grids;
+};
+
+namespace {
+
+CUctx_st primary;
+thread_local std::vector<CUcontext> stack;
+std::map<CUdeviceptr, std::size_t> memory;
+std::map<std::string, CUfunc_st> functions;
+
+CUresult enter(const char* call) {
+    if (fake_cuda().failing_call == call) return CUDA_ERROR_UNKNOWN;
+    return stack.empty() || stack.back() != &primary ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+}
+#define ENTER \
+    if (const auto entered = enter(__func__); entered != CUDA_SUCCESS) return entered
+
+CUresult run(const Grid& grid) {
+    if (grid.shared > static_cast<unsigned>(grid.function->shared_limit) || grid.x == 0 || grid.y == 0 || grid.y > 65535)
+        return CUDA_ERROR_INVALID_VALUE;
+    auto* const call = fake_cuda().call;
+    trifold::test::run_grid(*grid.function->emulator, [&] { call(grid.function->entry, grid.operand.data(), grid.constants.data()); },
+                            {grid.x, grid.y, static_cast<int>(grid.threads), 32, grid.shared});
+    return CUDA_SUCCESS;
+}
+
+Grid grid_of(const CUDA_KERNEL_NODE_PARAMS& node) {
+    const auto bytes = [](const void* from, std::size_t size) { return std::string(static_cast<const char*>(from), size); };
+    Grid grid{node.func,
+              node.gridDimX,
+              node.gridDimY,
+              node.blockDimX,
+              node.sharedMemBytes,
+              bytes(node.kernelParams[0], fake_cuda().operand_bytes),
+              bytes(node.kernelParams[1], fake_cuda().constants_bytes)};
+    return grid;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int* version) { return *version = 13000, CUDA_SUCCESS; }
+CUresult cuGetErrorName(CUresult, const char** text) { return *text = "CUDA_ERROR_FAKE", CUDA_SUCCESS; }
+CUresult cuGetErrorString(CUresult, const char** text) { return *text = "as the test asked", CUDA_SUCCESS; }
+CUresult cuDeviceGet(CUdevice* device, int ordinal) { return *device = ordinal, CUDA_SUCCESS; }
+CUresult cuDeviceGetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
+CUresult cuDeviceGetName(char* name, int size, CUdevice) {
+    return std::strncpy(name, "Fake", static_cast<std::size_t>(size)), CUDA_SUCCESS;
+}
+CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice) {
+    return *bytes = static_cast<std::size_t>(fake_cuda().memory_bytes), CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+    const std::map<CUdevice_attribute, int> values{{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+                                                   {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+                                                   {CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0},
+                                                   {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 * 1024}};
+    return *value = values.at(attribute), CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) { return ++fake_cuda().contexts, *context = &primary, CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRelease(CUdevice) { return --fake_cuda().contexts, CUDA_SUCCESS; }
+CUresult cuCtxPushCurrent(CUcontext context) { return stack.push_back(context), CUDA_SUCCESS; }
+CUresult cuCtxPopCurrent(CUcontext* context) {
+    if (stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    return *context = stack.back(), stack.pop_back(), CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext context) { return stack.assign(1, context), CUDA_SUCCESS; }
+CUresult cuCtxGetCurrent(CUcontext* context) { return *context = stack.empty() ? nullptr : stack.back(), CUDA_SUCCESS; }
+CUresult cuCtxGetDevice(CUdevice* device) { return *device = 0, CUDA_SUCCESS; }
+CUresult cuCtxSynchronize() {
+    ENTER;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadData(CUmodule* module, const void*) {
+    ENTER;
+    return ++fake_cuda().modules, *module = new CUmod_st, CUDA_SUCCESS;
+}
+CUresult cuModuleUnload(CUmodule module) {
+    ENTER;
+    return --fake_cuda().modules, delete module, CUDA_SUCCESS;
+}
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+    ENTER;
+    for (void* kernels : fake_cuda().kernels) {
+        auto* entry = dlsym(kernels, name);
+        if (entry == nullptr) continue;
+        functions[name].entry = entry;
+        functions[name].emulator = *static_cast<Emulator**>(dlsym(kernels, "emulator"));
+        return *function = &functions[name], CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction) {
+    return *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : 0, CUDA_SUCCESS;
+}
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute, int value) { return function->shared_limit = value, CUDA_SUCCESS; }
+
+CUresult cuMemAlloc(CUdeviceptr* pointer, std::size_t bytes) {
+    ENTER;
+    if (static_cast<std::int64_t>(bytes) > fake_cuda().memory_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+    *pointer = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+    memory[*pointer] = bytes;
+    return ++fake_cuda().allocations, ++fake_cuda().device_allocations, CUDA_SUCCESS;
+}
+CUresult cuMemFree(CUdeviceptr pointer) {
+    ENTER;
+    if (memory.erase(pointer) == 0) return CUDA_ERROR_INVALID_VALUE;
+    return --fake_cuda().allocations, std::free(reinterpret_cast<void*>(pointer)), CUDA_SUCCESS;
+}
+CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
+    return *free = *total = static_cast<std::size_t>(fake_cuda().memory_bytes), CUDA_SUCCESS;
+}
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream) {
+    ENTER;
+    return std::memset(reinterpret_cast<void*>(to), value, bytes), CUDA_SUCCESS;
+}
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
+    ENTER;
+    return std::memcpy(reinterpret_cast<void*>(to), from, bytes), CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+    ENTER;
+    return std::memcpy(to, reinterpret_cast<const void*>(from), bytes), CUDA_SUCCESS;
+}
+CUresult cuPointerGetAttribute(void* value, CUpointer_attribute, CUdeviceptr pointer) {
+    ENTER;
+    const auto above = memory.upper_bound(pointer);
+    if (above == memory.begin() || std::prev(above)->first + std::prev(above)->second <= pointer) return CUDA_ERROR_INVALID_VALUE;
+    return *static_cast<unsigned*>(value) = CU_MEMORYTYPE_DEVICE, CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream* stream, unsigned) {
+    ENTER;
+    return ++fake_cuda().streams, *stream = new CUstream_st, CUDA_SUCCESS;
+}
+CUresult cuStreamDestroy(CUstream stream) {
+    ENTER;
+    return --fake_cuda().streams, delete stream, CUDA_SUCCESS;
+}
+CUresult cuStreamSynchronize(CUstream stream) {
+    ENTER;
+    return stream != nullptr && stream->capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
+CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
+    ENTER;
+    return *context = &primary, CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+    ENTER;
+    return *status = stream != nullptr && stream->capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
+}
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) { return stream->capturing = true, CUDA_SUCCESS; }
+
+CUresult cuEventCreate(CUevent* event, unsigned) {
+    ENTER;
+    return ++fake_cuda().events, *event = new CUevent_st, CUDA_SUCCESS;
+}
+CUresult cuEventDestroy(CUevent event) {
+    ENTER;
+    return --fake_cuda().events, delete event, CUDA_SUCCESS;
+}
+CUresult cuEventRecord(CUevent, CUstream) {
+    ENTER;
+    return CUDA_SUCCESS;
+}
+CUresult cuEventSynchronize(CUevent) {
+    ENTER;
+    return CUDA_SUCCESS;
+}
+CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) { return *milliseconds = 1, CUDA_SUCCESS; }
+
+CUresult cuGraphCreate(CUgraph* graph, unsigned) {
+    ENTER;
+    return ++fake_cuda().graphs, *graph = new CUgraph_st, CUDA_SUCCESS;
+}
+CUresult cuGraphDestroy(CUgraph graph) {
+    for (auto* node : graph->nodes) delete node;
+    return --fake_cuda().graphs, delete graph, CUDA_SUCCESS;
+}
+CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
+                              const CUDA_KERNEL_NODE_PARAMS* parameters) {
+    ENTER;
+    for (std::size_t k = 0; k < count; ++k) {
+        if (std::ranges::find(graph->nodes, after[k]) == graph->nodes.end()) return CUDA_ERROR_INVALID_VALUE;
+    }
+    *node = new CUgraphNode_st{grid_of(*parameters), {after, after + count}};
+    return graph->nodes.push_back(*node), CUDA_SUCCESS;
+}
+/// A node that may start early runs after those before it here, as grids run one after another.
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data,
+                                   std::size_t count) {
+    ENTER;
+    for (std::size_t k = 0; k < count; ++k) {
+        const bool known = std::ranges::count(graph->nodes, from[k]) == 1 && std::ranges::count(graph->nodes, to[k]) == 1;
+        if (!known || data[k].type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC || data[k].from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC)
+            return CUDA_ERROR_INVALID_VALUE;
+        to[k]->after.push_back(from[k]);
+        ++fake_cuda().early_edges;
+    }
+    return CUDA_SUCCESS;
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
+    ENTER;
+    *executable = new CUgraphExec_st{graph, {}};
+    for (auto* node : graph->nodes) (*executable)->grids.emplace(node, node->grid);
+    return ++fake_cuda().executables, CUDA_SUCCESS;
+}
+CUresult cuGraphExecDestroy(CUgraphExec executable) { return --fake_cuda().executables, delete executable, CUDA_SUCCESS; }
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+    ENTER;
+    const auto found = executable->grids.find(node);
+    if (found == executable->grids.end() || found->second.function != parameters->func) return CUDA_ERROR_INVALID_VALUE;
+    return ++fake_cuda().node_updates, found->second = grid_of(*parameters), CUDA_SUCCESS;
+}
+CUresult cuGraphUpload(CUgraphExec, CUstream) {
+    ENTER;
+    return CUDA_SUCCESS;
+}
+/// Runs the nodes in a random order that their dependencies allow, so that a missing one shows.
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+    ENTER;
+    if (stream != nullptr && stream->capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    static std::mt19937 random(1);
+    ++fake_cuda().graph_launches;
+    auto waiting = executable->graph->nodes;
+    std::set<CUgraphNode> done;
+    while (!waiting.empty()) {
+        std::shuffle(waiting.begin(), waiting.end(), random);
+        const auto ready = std::ranges::find_if(
+            waiting, [&](auto* node) { return std::ranges::all_of(node->after, [&](auto* n) { return done.contains(n); }); });
+        if (const auto result = run(executable->grids.at(*ready)); result != CUDA_SUCCESS) return result;
+        done.insert(*ready);
+        waiting.erase(ready);
+    }
+    return CUDA_SUCCESS;
+}
+CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned, unsigned threads, unsigned, unsigned, unsigned shared,
+                        CUstream, void** arguments, void**) {
+    ENTER;
+    CUDA_KERNEL_NODE_PARAMS node{};
+    node.func = function;
+    node.gridDimX = x;
+    node.gridDimY = y;
+    node.blockDimX = threads;
+    node.sharedMemBytes = shared;
+    node.kernelParams = arguments;
+    ++fake_cuda().kernel_launches;
+    return run(grid_of(node));
+}
+
+}  // extern "C"

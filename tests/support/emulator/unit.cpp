@@ -1,0 +1,180 @@
+#include "tests/support/emulator/unit.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+#include "generator/program/templates.hpp"
+#include "generator/tridiagonal/design.hpp"
+#include "tests/support/cpu/library.hpp"
+#include "tests/support/emulator/arena.hpp"
+
+namespace trifold::test {
+namespace {
+
+/// The unit with #line where the next line is not the next of the same template, for the compiler's messages and the findings.
+std::string with_lines(const std::string& source) {
+    std::string result;
+    TemplateLine last;
+    std::istringstream text(source);
+    std::string line;
+    for (const auto& place : places_of(source)) {
+        std::getline(text, line);
+        const bool follows = place.file == last.file && place.line == last.line + 1;
+        if (!place.file.empty() && !follows) result += fmt::format("#line {} \"{}\"\n", place.line, template_path(place.file));
+        result += line + "\n";
+        last = place;
+    }
+    return result;
+}
+
+/// The unit with its buffers elsewhere in the workspace.
+std::string with_offsets(std::string source, const std::vector<Buffer>& buffers) {
+    for (const auto& item : buffers) {
+        auto define = "#define TRIFOLD_OFFSET_" + item.name + " ";
+        std::ranges::transform(define.begin() + 8, define.end(), define.begin() + 8, [](unsigned char c) { return std::toupper(c); });
+        const auto at = source.find(define);
+        if (at == source.npos) continue;  // no kernel of the unit reads this buffer
+        source.replace(at + define.size(), source.find('\n', at) - at - define.size(), std::to_string(item.offset) + "LL");
+    }
+    return source;
+}
+
+/// Where the unit's own data stands.
+void ignore_image(void* library, Detector& detector) {
+    const link_map* map = nullptr;
+    dlinfo(library, RTLD_DI_LINKMAP, &map);
+    struct Search {
+        ElfW(Addr) base;
+        Detector& detector;
+    } search{map->l_addr, detector};
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* data) {
+            auto& wanted = *static_cast<Search*>(data);
+            for (int k = 0; info->dlpi_addr == wanted.base && k < info->dlpi_phnum; ++k) {
+                const auto& part = info->dlpi_phdr[k];
+                if (part.p_type == PT_LOAD)
+                    wanted.detector.ignore(reinterpret_cast<const void*>(wanted.base + part.p_vaddr),
+                                           static_cast<std::int64_t>(part.p_memsz));
+            }
+            return 0;
+        },
+        &search);
+}
+
+/// The launches that have ended before each one of an operation begins.
+std::vector<std::set<std::uint32_t>> all_before(const std::vector<Launch>& launches) {
+    std::vector<std::set<std::uint32_t>> before(launches.size());
+    for (std::size_t k = 0; k < launches.size(); ++k)
+        for (const auto other : launches[k].after) {
+            before[k].insert(before[other].begin(), before[other].end());
+            if (!launches[k].early) before[k].insert(static_cast<std::uint32_t>(other));  // else flags must tell
+        }
+    return before;
+}
+
+/// An order in which the launches may run.
+std::vector<std::size_t> choose_order(const std::vector<Launch>& launches, const Running& running) {
+    std::vector<std::size_t> waiting(launches.size()), order;
+    for (std::size_t k = 0; k < waiting.size(); ++k) waiting[k] = k;
+    if (running.order == Order::random) std::ranges::shuffle(waiting, std::mt19937(running.seed));
+    if (running.order == Order::reverse) std::ranges::reverse(waiting);
+    const auto done = [&](std::size_t k) { return std::ranges::find(order, k) != order.end(); };
+    while (!waiting.empty()) {
+        const auto next = std::ranges::find_if(waiting, [&](auto k) { return std::ranges::all_of(launches[k].after, done); });
+        order.push_back(*next);
+        waiting.erase(next);
+    }
+    return order;
+}
+
+}  // namespace
+
+std::shared_ptr<void> compile_unit(const std::string& source, Backend dialect, int lanes, bool watched) {
+    const bool hip = dialect == Backend::hip;
+    // args.h is part of the unit, and guards itself, so that the platform may come first.
+    const auto text =
+        fmt::format("#define TRIFOLD_WAVE {}\n#include \"{}/generator/trifold/args.h\"\n#include \"{}/tests/support/emulator/{}.cuh\"\n",
+                    lanes, TEST_ROOT, TEST_ROOT, hip ? "amdgcn" : "platform") +
+        with_lines(source);
+    // HIP's header needs Clang. Watched units are instrumented for the sanitizer of threads, which excludes those of the tests, but linked
+    // with our own callbacks. They are not optimized: they spend their time in the detector, and less of it than an optimizer would take.
+    const auto* flags = hip ? "-mllvm -tsan-instrument-func-entry-exit=0" : "--param=tsan-instrument-func-entry-exit=0";
+    // Of the standard library units need C's <math.h> alone: C++'s would take a quarter of the compiler's time.
+    auto command = fmt::format("{} -std=c++20 -nostdinc++ -w -fPIC -c -o unit.o unit.cpp", hip ? TEST_CLANG : TEST_CXX);
+    command += watched ? fmt::format(" -O0 -g1 -gdwarf-4 -fsanitize=thread {}", flags) : fmt::format(" -O1 {}", hip ? "" : TEST_CXXFLAGS);
+    command += fmt::format(" && {} {} -shared -o unit.so unit.o {}", TEST_CXX, watched ? "" : TEST_CXXFLAGS, watched ? TEST_ACCESSES : "");
+    auto ingredients = command + "\n" + compiler_version(TEST_CXX) + (hip ? compiler_version(TEST_CLANG) : "") + text;
+    if (watched) ingredients += file_text(TEST_ACCESSES);
+    for (const auto* header : {"generator/trifold/args.h", "tests/support/emulator/platform.cuh", "tests/support/emulator/amdgcn.cuh",
+                               "tests/support/emulator/machine.cuh", "tests/support/emulator/emulator.h"})
+        ingredients += file_text(fmt::format("{}/{}", TEST_ROOT, header));
+    return load_library(ingredients, [&](const std::string& folder) {
+        std::ofstream(folder + "/unit.cpp") << text;
+        if (std::system(fmt::format("cd '{}' && {}", folder, command).c_str()) != 0)
+            throw std::runtime_error(fmt::format("cannot compile a unit: {}", command));
+    });
+}
+
+void* find_kernel(void* unit, const std::string& name) { return dlsym(unit, name.c_str()); }
+
+void connect(void* unit, Emulator& emulator) { *static_cast<Emulator**>(dlsym(unit, "emulator")) = &emulator; }
+
+EmulatedUnit::EmulatedUnit(const Choice& choice, Build build) : EmulatedUnit(choice, generate(choice, Packing::together), build) {}
+
+EmulatedUnit::EmulatedUnit(Choice choice, Program program, Build build)
+    : choice_(std::move(choice)), program_(std::move(program)), build_(build), spread_(spread_buffers(choice_, program_)) {
+    for (const auto& unit : program_.units) {
+        const auto source = build == Build::watched ? with_offsets(unit.source, spread_) : unit.source;
+        libraries_.push_back(compile_unit(source, unit.target.backend, warp_lanes(unit.target), build == Build::watched));
+        auto* library = libraries_.back().get();
+        auto& entries = entries_.emplace_back();
+        for (const auto& kernel : unit.kernels) entries.push_back(reinterpret_cast<Entry>(find_kernel(library, kernel.name)));
+        connect(library, *emulator_);
+    }
+}
+
+std::vector<void*> EmulatedUnit::handles() const {
+    std::vector<void*> result;
+    for (const auto& library : libraries_) result.push_back(library.get());
+    return result;
+}
+
+void EmulatedUnit::run(Operation operation, const trifold_args& args, const Running& running) const {
+    if (build_ == Build::plain) return run_launches(operation, args, running, nullptr);
+    detector_->begin_operation();
+    const Arena arena(choice_, program_, spread_, args, *detector_);
+    for (const auto& library : libraries_) ignore_image(library.get(), *detector_);
+    detector_->ignore(emulator_.get(), sizeof(Emulator));
+    run_launches(operation, arena.args(), running, detector_.get());
+    arena.copy_back();
+}
+
+void EmulatedUnit::run_launches(Operation operation, const trifold_args& args, const Running& running, Detector* detector) const {
+    const auto& launches = program_.operations.at(std::string(to_string(operation)));
+    const auto order = choose_order(launches, running);
+    const auto before = all_before(launches);
+    const auto all = operands_of(choice_.spec, build_ == Build::watched ? spread_ : program_.buffers, args);
+    for (const auto k : order) {
+        const auto& launch = launches[k];
+        const auto& kernel = kernel_of(program_, launch);
+        const auto members = (args.members + launch.grid.members_per_group - 1) / launch.grid.members_per_group;
+        if (detector != nullptr) detector->begin_launch(k, before[k]);
+        const auto& target = program_.units[launch.unit].target;
+        const Grid grid{launch.grid.groups, members, kernel.threads, warp_lanes(target), kernel.shared_bytes};
+        const auto level = level_of(launch);
+        const auto entry = entries_[launch.unit][launch.kernel];
+        run_grid(*emulator_, [&] { entry(all[launch.operands], level); }, grid, running, detector);
+    }
+}
+
+}  // namespace trifold::test

@@ -1,0 +1,194 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "tests/tools/cli/command.hpp"
+
+namespace {
+
+const std::string one_core = " --device cpu --workers 1 ", brief = one_core + "--seconds 0.002 ";
+
+nlohmann::json bench(const Scratch& scratch, const std::string& arguments, int status = 0) {
+    const auto ran =
+        run_trifold(scratch.path, "bench " + arguments + (arguments.find("--seconds") == std::string::npos ? brief : one_core) + "--json");
+    INFO(arguments, "\n", ran.err);
+    REQUIRE(ran.status == status);
+    return ran.json();
+}
+
+/// The results of one solver, in both precisions unless one is given.
+std::vector<nlohmann::json> results_of(const nlohmann::json& all, const std::string& solver) {
+    std::vector<nlohmann::json> found;
+    for (const auto& result : all["results"])
+        if (result["solver"] == solver) found.push_back(result);
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("bench: every suite of throughput, with what each result says") {
+    const Scratch scratch;
+    const auto all = bench(scratch, "table1 long horizon block batch kalman --size 6x4 --samples --seed 5");
+    CHECK(all["seed"] == 5);
+    CHECK(all["workers"] == 1);
+    CHECK(all["target"].get<std::string>().starts_with("cpu:"));
+    CHECK(all["failures"].empty());
+    const auto ours = results_of(all, "trifold");
+    CHECK(ours.size() == 6 * 2 * 3);  // suites, precisions, operations
+    std::set<std::string> seen;
+    for (const auto& result : ours) {
+        seen.insert(result["suite"].get<std::string>() + result["operation"].get<std::string>() + result["precision"].get<std::string>());
+        CHECK(result["horizon"] == 6);
+        CHECK(result["block"] == 4);
+        CHECK(result["batch"] == 1);
+        CHECK(result["rhs"] == 1);
+        CHECK(result["schedule"] == "sequential");
+        CHECK(result["variant"].get<std::string>().size() > 2);
+        CHECK(result["accurate"] == true);
+        CHECK(result["relative_residual"].get<double>() <= (result["precision"] == "f64" ? 1e-14 : 1e-6));
+        CHECK(result["relative_residual"].get<double>() > 0);
+        CHECK(result["floor_seconds"].is_null());  // known of devices only
+        auto samples = result["samples"].get<std::vector<double>>();
+        REQUIRE(samples.size() == result["runs"]);
+        CHECK(samples.size() >= 5);
+        // Medians and the rest, counted instead of interpolated.
+        const auto& seconds = result["seconds"];
+        const auto median = seconds["median"].get<double>(), p99 = seconds["p99"].get<double>();
+        const auto below = [&](double bound) { return std::ranges::count_if(samples, [&](double s) { return s < bound; }); };
+        const auto above = [&](double bound) { return std::ranges::count_if(samples, [&](double s) { return s > bound; }); };
+        CHECK(2 * below(median) <= static_cast<std::ptrdiff_t>(samples.size()));
+        CHECK(2 * above(median) <= static_cast<std::ptrdiff_t>(samples.size()));
+        CHECK(100 * above(p99) <= static_cast<std::ptrdiff_t>(samples.size()) + 99);
+        CHECK(seconds["minimum"] == std::ranges::min(samples));
+        CHECK(seconds["maximum"] == std::ranges::max(samples));
+        CHECK(seconds["minimum"].get<double>() > 0);
+        CHECK(seconds["spread"].get<double>() >= 0);
+        if (result["operation"] != "factor") continue;
+        const double width = result["precision"] == "f64" ? 8 : 4;  // D and E read, L, R and G written, 6 blocks of 16 entries
+        CHECK(result["gigabytes_per_second"].get<double>() * median * 1e9 == doctest::Approx(5 * 6 * 16 * width));
+        CHECK(result["gigaflops_per_second"].get<double>() * median * 1e9 == doctest::Approx(19.0 / 3 * 6 * 64));
+    }
+    CHECK(seen.size() == ours.size());
+}
+
+TEST_CASE("bench: peers found here solve the same systems") {
+    const Scratch scratch;
+    const auto all = bench(scratch, "horizon --size 9x5 5x3x4 --precision f64");
+    REQUIRE(all["peers"].size() == 1);
+    CHECK(all["peers"][0] == nlohmann::json{{"name", "lapack"}, {"problem", ""}});
+    const auto peers = results_of(all, "lapack");
+    REQUIRE(peers.size() == 4);
+    for (const auto& result : peers) {
+        CHECK(result["relative_residual"].get<double>() < 1e-15);
+        CHECK(result["gigaflops_per_second"].get<double>() > 0);
+        CHECK(result["schedule"] == "");
+    }
+    CHECK(bench(scratch, "horizon --size 9x5 --precision f64 --peers none")["peers"].empty());
+}
+
+TEST_CASE("bench: several schedules and variants, and one that fits no size") {
+    const Scratch scratch;
+    const auto all = bench(scratch, "block --size 7x3 --schedule sequential multi-stage --precision f64 --peers none");
+    std::set<std::string> schedules;
+    for (const auto& result : all["results"]) schedules.insert(result["schedule"].get<std::string>());
+    CHECK(schedules == std::set<std::string>{"sequential", "multi-stage"});
+    CHECK(run_trifold(scratch.path, "bench block --size 7x3 --schedule chess" + brief).status == 2);
+    CHECK(run_trifold(scratch.path, "bench block --size 7x3 --variant chess" + brief).status == 2);
+}
+
+TEST_CASE("bench: latency at a given rate") {
+    const Scratch scratch;
+    const auto all = bench(scratch, "latency --size 8x4 --rate 200 1000 --precision f64 --seconds 0.2");
+    REQUIRE(all["results"].size() == 4);
+    for (const auto& result : all["results"]) {
+        const auto& seconds = result["seconds"];
+        const bool ours = result["solver"] == "trifold";
+        CHECK(result["operation"] == (ours ? "factor_solve" : "8-byte copy"));
+        CHECK(result["runs"].get<int>() <= 0.2 * result["calls_per_second"].get<double>() + 1);
+        CHECK(result["runs"].get<int>() >= 5);
+        for (const auto& [low, high] : {std::pair{"minimum", "median"}, {"median", "p99"}, {"p99", "p99.9"}, {"p99.9", "maximum"}})
+            CHECK(seconds[low].get<double>() <= seconds[high].get<double>());
+        if (ours)
+            CHECK(result["relative_residual"].get<double>() < 1e-15);
+        else
+            CHECK(result["relative_residual"].is_null());
+    }
+    for (const auto& [place, rate] : {std::pair{0, 200}, {1, 1000}, {2, 200}, {3, 1000}})
+        CHECK(all["results"][place]["calls_per_second"] == rate);
+    const auto text = run_trifold(scratch.path, "bench latency --size 8x4 --precision f64" + brief);
+    for (const auto* word : {"p50", "p99.9", "maximum", "8x4"}) CHECK(text.out.find(word) != std::string::npos);
+}
+
+TEST_CASE("bench: a cold start compiles, a warm one does not") {
+    const Scratch scratch;
+    const auto all = bench(scratch, "compile --size 5x3 --precision f64");
+    REQUIRE(all["results"].size() == 2);
+    CHECK(all["results"][0]["operation"] == "cold start");
+    CHECK(all["results"][1]["operation"] == "warm start");
+    CHECK(all["results"][0]["seconds"]["minimum"].get<double>() > 5 * all["results"][1]["seconds"]["maximum"].get<double>());
+    CHECK(all["results"][1]["relative_residual"].get<double>() < 1e-15);
+}
+
+TEST_CASE("bench: a residual above the tolerance is said and is exit status 1") {
+    const Scratch scratch;
+    const auto ran = run_trifold(scratch.path, "bench horizon --size 6x4 --precision f64 --peers none --tolerance 0 --json" + brief);
+    CHECK(ran.status == 1);
+    CHECK(ran.err.find("horizon 6x4 f64: the relative residual") != std::string::npos);
+    const auto results = ran.json()["results"];
+    CHECK(!results.empty());
+    for (const auto& result : results) CHECK(result["accurate"] == false);
+}
+
+TEST_CASE("bench: what cannot be measured is said, and the others go on") {
+    const Scratch scratch;
+    const auto ran = run_trifold(scratch.path, "bench horizon --size 6x4 5x3 --precision f64 --json" + brief,
+                                 "TRIFOLD_DISABLE=jit TRIFOLD_CACHE_DIR=empty");
+    CHECK(ran.status == 1);
+    CHECK(ran.err.find("horizon 6x4 f64: trifold failed: ") != std::string::npos);
+    const auto all = ran.json();
+    REQUIRE(all["failures"].size() == 2);
+    CHECK(all["failures"][1]["solver"] == "trifold");
+    CHECK(all["failures"][1]["block"] == 3);
+    CHECK(all["failures"][1]["message"].get<std::string>().size() > 20);
+    CHECK(results_of(all, "trifold").empty());
+    CHECK(results_of(all, "lapack").size() == 4);
+}
+
+TEST_CASE("bench: a table for people, and the same JSON in a file") {
+    const Scratch scratch;
+    const auto ran = run_trifold(scratch.path, "bench kalman block --size 6x4 --precision f32 -o out.json" + brief);
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    for (const auto* word : {"kalman: ", "block: ", "median", "GFLOP/s", "6x4", "factor_solve", "sequential"})
+        CHECK(ran.out.find(word) != std::string::npos);
+    const auto json = nlohmann::json::parse(scratch.read("out.json"));
+    CHECK(json["results"].size() == 2 * (3 + 2));
+    CHECK(run_trifold(scratch.path, "bench block --size 6x4 -o /nowhere/out.json" + brief).status == 2);
+}
+
+TEST_CASE("bench: bad input") {
+    const Scratch scratch;
+    const auto check = [&](const std::string& arguments, int status, const std::string& message) {
+        const auto ran = run_trifold(scratch.path, "bench " + arguments);
+        INFO(arguments, "\n", ran.err);
+        CHECK(ran.status == status);
+        CHECK(ran.err.find(message) != std::string::npos);
+        CHECK(ran.out.find("factor") == std::string::npos);  // nothing was measured
+    };
+    check("", 2, "suite");
+    check("chess --device cpu", 2, "there is no suite 'chess'; give some of table1, latency, long");
+    check("block --size 3 --device cpu", 2, "size '3' is not Nxn");
+    check("block --size 4x2000 --device cpu", 2, "n = 2000 is out of range");
+    check("kalman --size 4x3 --device cpu", 2, "n = 3 is odd");
+    check("block --precision f16 --device cpu", 2, "unknown precision 'f16'");
+    check("block --peers nobody --device cpu", 2, "there is no peer 'nobody'; give some of lapack, all or none");
+    check("latency --rate 0 --device cpu", 2, "--rate 0");
+    check("block --workers 0 --device cpu", 2, "--workers");
+    check("block --seconds 0 --device cpu", 2, "--seconds");
+    check("block --size 4x4 --rhs 0 --device cpu", 2, "m = 0 is out of range");
+    check("block --device abacus", 2, "abacus");
+    check("block --device cuda:99", 3, "");
+}

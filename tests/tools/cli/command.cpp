@@ -1,0 +1,57 @@
+#include "tests/tools/cli/command.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string contents(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+fs::path unique_directory() {
+    static int count = 0;
+    return fs::temp_directory_path() / fmt::format("trifold-cli-test-{}-{}", ::getpid(), ++count);
+}
+
+}  // namespace
+
+Ran run_shell(const fs::path& directory, const std::string& command) {
+    const auto logs = unique_directory();
+    fs::create_directories(logs);
+    // The redirections stand first, so that the command may have others.
+    const auto line =
+        fmt::format("cd '{}' && >'{}' 2>'{}' </dev/null {}", directory.string(), (logs / "out").string(), (logs / "err").string(), command);
+    const int result = std::system(line.c_str());
+    Ran ran{WIFEXITED(result) ? WEXITSTATUS(result) : 128 + WTERMSIG(result), contents(logs / "out"), contents(logs / "err")};
+    fs::remove_all(logs);
+    return ran;
+}
+
+Ran run_trifold(const fs::path& directory, const std::string& arguments, const std::string& environment) {
+    return run_shell(directory, fmt::format("env TRIFOLD_CACHE_DIR='{}' {} '{}' {}", TEST_CACHE, environment, TRIFOLD_COMMAND, arguments));
+}
+
+Scratch::Scratch() : path(unique_directory()) { fs::create_directories(path); }
+Scratch::~Scratch() { fs::remove_all(path); }
+
+void Scratch::write(const std::string& name, const std::string& bytes) const { std::ofstream(path / name, std::ios::binary) << bytes; }
+
+std::string Scratch::read(const std::string& name) const { return contents(path / name); }
+
+std::vector<std::string> Scratch::names() const {
+    std::vector<std::string> result;
+    for (const auto& entry : fs::directory_iterator(path)) result.push_back(entry.path().filename().string());
+    std::ranges::sort(result);
+    return result;
+}

@@ -1,0 +1,106 @@
+// The verb `export` for GPUs: what it writes, and what bad input gets.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "tests/tools/cli/command.hpp"
+
+namespace {
+
+const std::string sizes = "export --block 3 --horizon 4 --operations factor_solve ";
+
+void check(const Scratch& scratch, const std::string& arguments, const std::string& message, int status = 2,
+           const std::string& environment = "") {
+    const auto ran = run_trifold(scratch.path, "export " + arguments, environment);
+    INFO(arguments, "\n", ran.err);
+    CHECK(ran.status == status);
+    CHECK(ran.err.find(message) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("export: the kernels of a project are those of generate, and its command makes it again") {
+    for (const std::string target : {"cuda:sm_87", "hip:gfx90a"}) {
+        const Scratch scratch;
+        const auto ran = run_trifold(scratch.path, sizes + "--target " + target + " --prefix mpc -o out --json");
+        INFO(ran.err);
+        if (ran.status == 3) {
+            MESSAGE("skipped: nothing compiles for " << target);
+            continue;
+        }
+        REQUIRE(ran.status == 0);
+        std::set<std::string> names;
+        const auto written = ran.json();
+        for (const auto& name : written["files"]) names.insert(name.get<std::string>());
+        for (const auto& name : names) CHECK(scratch.has("out/" + name));
+        CHECK(names.size() == 11);
+
+        const auto generated =
+            run_trifold(scratch.path,
+                        "generate --block 3 --horizon 4 --operations factor_solve --binaries --together --json -o same --target " + target);
+        REQUIRE(generated.status == 0);
+        const auto files = generated.json()["files"];
+        const auto stem = "out/mpc_kernels_" + target.substr(target.find(':') + 1);
+        const bool on_cuda = target.starts_with("cuda");
+        CHECK(scratch.read(stem + (on_cuda ? ".cu" : ".hip")) == scratch.read("same/" + files["source"].at(0).get<std::string>()));
+        CHECK(scratch.read(stem + (on_cuda ? ".cubin" : ".hsaco")) == scratch.read("same/" + files["binary"].at(0).get<std::string>()));
+        const auto manifest = nlohmann::json::parse(scratch.read("out/manifest.json"));
+        for (const auto& kernel : manifest["programs"][0]["kernels"]) {
+            CHECK(kernel["registers"].get<int>() > 0);
+            CHECK(kernel["spill_bytes"].get<int>() >= 0);
+            CHECK(kernel["code_bytes"].get<int>() > 0);
+        }
+
+        const auto header = scratch.read("out/mpc_solver.h");
+        const auto start = header.find("export --block");
+        REQUIRE(start != std::string::npos);
+        const auto again = run_trifold(scratch.path, header.substr(start, header.find('\n', start) - start) + " -o again");
+        REQUIRE(again.status == 0);
+        for (const auto& name : names) CHECK(scratch.read("again/" + name) == scratch.read("out/" + name));
+    }
+}
+
+TEST_CASE("export: without binaries for every architecture of a list, over what an earlier export has left") {
+    const Scratch scratch;
+    const auto command = sizes + "--no-binaries --batch 2 --schedule sequential --target cuda:sm_87,sm_110 -o out";
+    const auto no_compiler = "TRIFOLD_NVRTC=/nowhere TRIFOLD_CACHE_DIR=" + (scratch.path / "cache").string();
+    for (int round = 0; round < 2; ++round) {
+        const auto ran = run_trifold(scratch.path, command, no_compiler);
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        for (const auto* name : {"btd_kernels_sm_87.cu", "btd_kernels_sm_110.cu", "btd_solver.c", "btd_solver.h", "example_main.c",
+                                 "embed.sh", "CMakeLists.txt", "Makefile", "README.md", "manifest.json"})
+            CHECK(scratch.has("out/" + std::string(name)));
+        CHECK(!scratch.has("out/btd_kernels_sm_87.cubin"));
+        CHECK(!scratch.has("out/btd_kernels_sm_87.c"));
+        CHECK(scratch.read("out/btd_solver.h").find("#define BTD_BATCH 2\n") != std::string::npos);
+    }
+}
+
+TEST_CASE("export: bad input for a GPU") {
+    const Scratch scratch;
+    const std::string size = "--block 4 --horizon 4 ";
+    check(scratch, size + "--target cuda:sm_1", "unknown architecture in target 'cuda:sm_1'");
+    check(scratch, size + "--target cuda:sm_87,sm_1", "unknown architecture in target 'cuda:sm_1'");
+    check(scratch, size + "--target cuda:sm_87,hip:gfx942", "mixes cuda and hip");
+    check(scratch, size + "--target cuda:sm_87,sm_87", "names sm_87 twice");
+    check(scratch, size + "--target hip:native", "unknown architecture");
+    check(scratch, size + "--target cuda:sm_87 --operations factor,inverse", "solve nothing");
+    check(scratch, size + "--target cuda:sm_87 --operations fly", "fly");
+    check(scratch, size + "--target cuda:sm_87 --schedule sideways", "sideways");
+    check(scratch, size + "--target cuda:sm_87 --variant best", "unknown variant 'best'");
+    check(scratch, size + "--target cuda:sm_87 --batch 0", "batch");
+    check(scratch, size + "--target cuda:sm_87 --prefix 9lives", "cannot begin the names");
+    check(scratch, "--block 4 --target cuda:sm_87", "horizon N = 0 is out of range");
+    check(scratch, "--block 1025 --horizon 4 --target cuda:sm_87", "n = 1025 is out of range");
+    check(scratch, size + "--target cuda:sm_87 --data a b c", "are for c99 targets");
+    check(scratch, size + "--target cuda:sm_87 --prefactored a b", "are for c99 targets");
+    check(scratch, size + "--target hip:gfx942 --shift 1", "are for c99 targets");
+    check(scratch, size + "--target c99:generic --no-binaries", "--no-binaries is for targets cuda:... and hip:...");
+    check(scratch, size + "--target c99:generic --batch 3", "--batch is for targets cuda:... and hip:...");
+    scratch.write("file", "");
+    check(scratch, size + "--target cuda:sm_87 --no-binaries -o file", "cannot make the directory 'file'");
+    check(scratch, size + "--target cuda:sm_87 -o out", "or give --no-binaries", 3,
+          "TRIFOLD_NVRTC=/nowhere TRIFOLD_CACHE_DIR=" + (scratch.path / "cache").string());
+    CHECK(!scratch.has("out"));
+}

@@ -1,0 +1,145 @@
+// The verb `export`: what it writes, and what bad input gets.
+#include <doctest/doctest.h>
+
+#include "tests/tools/cli/command.hpp"
+#include "tools/problems/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::formats;
+
+namespace {
+
+void check(const Scratch& scratch, const std::string& arguments, const std::string& message) {
+    const auto ran = run_trifold(scratch.path, "export " + arguments);
+    INFO(arguments, "\n", ran.err);
+    CHECK(ran.status == 2);
+    CHECK(ran.err.find(message) != std::string::npos);
+}
+
+int shell(const Scratch& scratch, const std::string& command) {
+    return std::system(("cd '" + scratch.path.string() + "' && " + command).c_str());
+}
+
+void write_problem(const Scratch& scratch, std::int64_t rhs) {
+    const auto system = problems::socu({.block = 3, .horizon = 4, .rhs = rhs}, 1);
+    scratch.write("D.npy", format_npy({{4, 3, 3}, Precision::f64, system.d}));
+    scratch.write("E.npy", format_npy({{3, 3, 3}, Precision::f64, system.e}));
+    scratch.write("b.npy", format_npy({{4, 3, rhs}, Precision::f64, system.b}));
+}
+
+}  // namespace
+
+TEST_CASE("export: a project that builds and runs, and the command in it that makes it again") {
+    const Scratch scratch;
+    const auto ran =
+        run_trifold(scratch.path, "export --block 12 --horizon 20 --precision f32 --target c99:cortex-m7 --prefix mpc -o out/deep --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto files = ran.json()["files"];
+    for (const auto& name : files) CHECK(scratch.has("out/deep/" + name.get<std::string>()));
+    CHECK(files.size() == 10);
+    CHECK(shell(scratch, "make -s -C out/deep example") == 0);
+    const auto header = scratch.read("out/deep/mpc_solver.h");
+    const auto start = header.find("trifold export");
+    REQUIRE(start != std::string::npos);
+    const auto again = run_trifold(scratch.path, header.substr(start + 8, header.find('\n', start) - start - 8) + " -o again");
+    REQUIRE(again.status == 0);
+    CHECK(again.out.find("again/mpc_solver.c") != std::string::npos);
+    for (const auto& name : files)
+        CHECK(scratch.read("again/" + name.get<std::string>()) == scratch.read("out/deep/" + name.get<std::string>()));
+    CHECK(header.find(scratch.path.string()) == std::string::npos);
+}
+
+TEST_CASE("export: a problem baked in is the one that the example solves") {
+    for (const std::string precision : {"f32", "f64"}) {
+        const Scratch scratch;
+        write_problem(scratch, 2);
+        const auto ran = run_trifold(scratch.path, "export --data D.npy E.npy b.npy --precision " + precision + " -o out");
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        CHECK(scratch.has("out/btd_data.c"));
+        CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu -o x.npy").status == 0);
+        const auto x = parse_npy(scratch.read("x.npy"), "x.npy");
+        REQUIRE(shell(scratch, "make -s -C out run CFLAGS='-O2 -Wconversion -Werror' > printed") == 0);
+        const auto printed = scratch.read("printed");
+        INFO(printed);
+        const auto at = printed.find("x[0] = ");
+        REQUIRE(at != std::string::npos);
+        CHECK(std::stod(printed.substr(at + 7)) == doctest::Approx(x.values[0]).epsilon(precision == "f32" ? 1e-4 : 1e-8));
+    }
+}
+
+TEST_CASE("export: one block, for which E is empty") {
+    const Scratch scratch;
+    scratch.write("D.npy", format_npy({{1, 2, 2}, Precision::f64, {4, 1, 1, 3}}));
+    scratch.write("E.npy", format_npy({{0, 2, 2}, Precision::f64, {}}));
+    scratch.write("b.npy", format_npy({{1, 2}, Precision::f64, {1, 2}}));
+    const auto ran = run_trifold(scratch.path, "export --data D.npy E.npy b.npy -o out");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(shell(scratch, "make -s -C out run > printed") == 0);
+    CHECK(scratch.read("printed").find("x[0] = 0.0909090909") != std::string::npos);
+}
+
+TEST_CASE("export: a matrix factored ahead, for several shifts") {
+    const Scratch scratch;
+    write_problem(scratch, 1);
+    const auto ran = run_trifold(scratch.path, "export --prefactored D.npy E.npy --shift 0.1,1,10 --precision f32 --prefix admm -o out");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(shell(scratch, "make -s -C out run report > printed") == 0);
+    CHECK(scratch.read("printed").find("instructions_per_flop") != std::string::npos);
+    const auto failed = run_trifold(scratch.path, "export --prefactored D.npy E.npy --shift 1,-5000 -o other");
+    CHECK(failed.status == 1);
+    CHECK(failed.err.find("A + -5000 I is not positive definite: the pivot of block 0, row 0") != std::string::npos);
+    CHECK(!scratch.has("other"));
+    check(scratch, "--prefactored D.npy", "--prefactored");
+    check(scratch, "--prefactored D.npy b.npy", "E must be (3, 3, 3)");
+    check(scratch, "--prefactored D.npy E.npy --shift 1,x", "--shift");
+    check(scratch, "--prefactored D.npy E.npy --shift nan", "shift nan is not finite");
+    check(scratch, "--prefactored D.npy E.npy --block 4", "the matrix to factor has 36 elements of D");
+    check(scratch, "--block 3 --horizon 4 --shift 1", "--shift was given without --prefactored");
+    check(scratch, "--prefactored D.npy E.npy --data D.npy E.npy b.npy", "give one of them");
+}
+
+TEST_CASE("export: bad input") {
+    const Scratch scratch;
+    write_problem(scratch, 1);
+    check(scratch, "", "block size n = 0 is out of range");
+    check(scratch, "--block 12", "horizon N = 0 is out of range");
+    check(scratch, "--block 65 --horizon 2", "n = 65 is out of range for export; give 1 to 64");
+    check(scratch, "--block 12 --horizon -3", "horizon N = -3");
+    check(scratch, "--block 64 --horizon 1000000", "D reaches over 4096000000 elements");
+    check(scratch, "--block 64 --horizon 40000",
+          "the workspace takes 2621407248 bytes; an exported solver has at most 2147483647; give fewer");
+    check(scratch, "--block 64 --horizon 99999999999999999", "too large");
+    check(scratch, "--block 4 --horizon 4 --rhs 0", "--rhs");
+    check(scratch, "--block 1 --horizon 4 --rhs 999999999",
+          "B reaches over 3999999996 elements; the indices of an exported solver are ints");
+    const std::string small = "--block 12 --horizon 20 --d-leading 12 ", most = "at most 2147483647; give fewer blocks, or a smaller --";
+    check(scratch, small + "--d-stage 1500000000",
+          "D reaches over 28500000144 elements; the indices of an exported solver are ints, " + most + "d");
+    check(scratch, small + "--e-stage 1500000000",
+          "E reaches over 27000000144 elements; the indices of an exported solver are ints, " + most + "e");
+    check(scratch, small + "--d-stage 113025456", most + "d");
+    check(scratch, "--block 12 --horizon 20 --target c99:avx2 --e-leading 200000000 --e-stage 0", most + "e");
+    check(scratch, "--block 12 --horizon 20 --d-leading 900000000000000000 --d-stage 0", "too large");
+    check(scratch, "--block 1 --horizon 9000000000000000000 --d-stage 0 --e-stage 0", "too large");
+    check(scratch, "--block 1 --horizon 1000000000000000000 --d-stage 0 --e-stage 0", "B reaches over 1000000000000000000 elements");
+    check(scratch, "--block 4 --horizon 4 --precision f16", "--precision");
+    check(scratch, "--block 4 --horizon 4 --target cpu:x86-64-v3", "target 'cpu:x86-64-v3' cannot be exported; give c99:generic");
+    check(scratch, "--block 4 --horizon 4 --schedule recursive:2", "give sequential, partitioned:p or twisted:p");
+    check(scratch, "--block 4 --horizon 4 --target c99:cortex-m0", "give one of c99:generic, c99:cortex-m4, c99:cortex-m7");
+    for (const std::string prefix : {"''", "9lives", "a-b", "_x", "a/b", "naïve", "abcdefghijklmnopqrstuvwxyzabcdefg"})
+        check(scratch, "--block 4 --horizon 4 --prefix " + prefix, "cannot begin the names");
+    check(scratch, "--data D.npy E.npy", "NumPy array");
+    check(scratch, "--data D.npy E.npy missing.npy", "missing.npy");
+    check(scratch, "--data D.npy E.npy b.npy --block 4", "--block 4 was given");
+    check(scratch, "--data D.npy E.npy b.npy --horizon 5", "the problem to bake in has 36 elements of D");
+    check(scratch, "--data D.npy E.npy b.npy --rhs 2", "the problem to bake in has 12 elements of B");
+    check(scratch, "--block 4 --horizon 4 -o D.npy", "cannot make the directory 'D.npy'");
+    check(scratch, "--block 4 --horizon 4 --batch 3", "--batch");
+    CHECK(run_trifold(scratch.path, "generate --block 4 --horizon 4 --target c99:generic").err.find("run trifold export") !=
+          std::string::npos);
+    CHECK(scratch.names() == std::vector<std::string>{"D.npy", "E.npy", "b.npy"});
+}

@@ -1,0 +1,163 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "tests/support/text.hpp"
+#include "tests/tools/cli/command.hpp"
+
+namespace {
+
+/// The command in a generated source's header.
+std::string regenerate_command(const std::string& source) {
+    const auto start = source.find("trifold generate");
+    REQUIRE(start != std::string::npos);
+    return source.substr(start + 8, source.find('\n', start) - start - 8);
+}
+
+}  // namespace
+
+TEST_CASE("generate: the command in the source gives the same bytes, for every option") {
+    for (const std::string options :
+         {"--block 4 --horizon 8 --target cpu:x86-64-v3", "--block 33 --horizon 7 --target cuda:sm_90 --precision f32 --rhs 3 --batch 5",
+          "--block 6 --horizon 31 --target cpu:x86-64-v4 --schedule segments:3,2 --workers 4 --operations inverse,factor",
+          "--block 5 --horizon 9 --target cpu:x86-64-v2 --order column-major --coupling upper --rhs-layout stacked",
+          "--block 4 --horizon 9 --batch 3 --target cpu:x86-64-v3 --d-leading 8 --d-stage 0 --d-member 64 --e-leading 5 --e-stage 40 "
+          "--e-member 0"}) {
+        const Scratch scratch;
+        const auto ran = run_trifold(scratch.path, "generate --json -o first " + options);
+        INFO(options, "\n", ran.err);
+        REQUIRE(ran.status == 0);
+        const auto name = ran.json()["files"]["source"][0].get<std::string>();
+        const auto source = scratch.read("first/" + name);
+        const auto again = run_trifold(scratch.path, regenerate_command(source) + " -o second");
+        INFO(regenerate_command(source), "\n", again.err);
+        REQUIRE(again.status == 0);
+        CHECK(scratch.read("second/" + name) == source);
+        CHECK(scratch.read("second/program.json") == scratch.read("first/program.json"));
+        CHECK(source.find(scratch.path.string()) == std::string::npos);
+    }
+}
+
+TEST_CASE("generate: binaries for every architecture of HIP, by the compiler that doctor tells, on either route") {
+    const Scratch scratch;
+    for (const std::string environment : {"TRIFOLD_DISABLE=cache,clang", "TRIFOLD_DISABLE=cache,hiprtc"}) {
+        const auto routes = run_trifold(scratch.path, "doctor --json", environment).json()["hip"]["compilers"];
+        REQUIRE(routes.size() == 7);
+        for (const auto& [target, compiler] : routes.items()) {
+            const auto ran =
+                run_trifold(scratch.path,
+                            fmt::format("generate --block 2 --horizon 3 --operations factor --target {} --binaries -o out --json", target),
+                            environment);
+            INFO(environment, " ", target, " ", ran.err);
+            CHECK(ran.status == (compiler == "" ? 3 : 0));
+            if (ran.status != 0) continue;
+            CHECK(ran.json()["compiler"] == compiler);
+            CHECK(scratch.read("out/" + ran.json()["files"]["binary"][0].get<std::string>())
+                      .starts_with("\x7f"
+                                   "ELF"));
+        }
+    }
+}
+
+TEST_CASE("generate: binaries of CUDA are a file a unit, and in the cache what a Plan looks for") {
+    const Scratch scratch;
+    const std::string size = "--block 4 --horizon 9 --operations factor --target cuda:sm_90 --json";
+    const auto cache = fmt::format("TRIFOLD_CACHE_DIR='{}'", (scratch.path / "cache").string());
+    const auto made = run_trifold(scratch.path, "generate --binaries -o out " + size, cache);
+    if (made.status == 3 && made.err.find("NVRTC") != std::string::npos) {
+        MESSAGE("skipped: there is no NVRTC");
+        return;
+    }
+    INFO(made.err);
+    REQUIRE(made.status == 0);
+    const auto binaries = made.json()["files"]["binary"];
+    CHECK(binaries.size() == 2);  // factor, and finish_factor
+    for (const auto& name : binaries) CHECK(scratch.has("out/" + name.get<std::string>()));
+    // What explain shows is the Program of a Plan.
+    const auto planned = run_trifold(scratch.path, "explain " + size, cache + " TRIFOLD_DISABLE=jit").json();
+    CHECK(planned["problem"] == "");
+    std::size_t kernels = 0;
+    for (const auto& unit : planned["program"]["units"]) kernels += unit["kernels"].size();
+    CHECK(planned["kernels"].size() == kernels);
+}
+
+TEST_CASE("generate: what is written, and its name") {
+    const Scratch scratch;
+    const auto ran =
+        run_trifold(scratch.path, "generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto json = ran.json();
+    const auto name = json["name"].get<std::string>();
+    CHECK(name.starts_with("btd_n4_f32_x8664v2_"));
+    CHECK(scratch.has("out/deep/" + name + ".c"));
+    CHECK(scratch.read("out/deep/" + name + ".so")
+              .starts_with("\x7f"
+                           "ELF"));
+    CHECK(scratch.has("out/deep/" + name + ".log"));
+    const auto program = nlohmann::json::parse(scratch.read("out/deep/program.json"));
+    CHECK(program["spec"]["block"] == 4);
+    CHECK(program["units"][0]["kernels"].size() == 6);
+    CHECK(program["spec"]["operations"].size() == 6);
+    const auto text = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
+    CHECK(text.status == 0);
+    const auto some = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
+    CHECK(some.status == 0);
+    const auto source = scratch.read(some.json()["files"]["source"][0].get<std::string>());
+    CHECK(source.find("btd_factor_forward_n4") != std::string::npos);
+    CHECK(source.find("btd_inverse_n4") == std::string::npos);
+    const auto unknown = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert");
+    CHECK(unknown.status == 2);
+    CHECK(unknown.err.find("unknown operation 'invert'") != std::string::npos);
+    CHECK(text.out.find(".cu") != std::string::npos);
+}
+
+namespace {
+
+/// The lines of the shell's blocks in one chapter of docs/users/switches.md.
+std::vector<std::string> examples_of(const std::string& title) {
+    const auto page = read_text(PROJECT_DIRECTORY "/docs/users/switches.md");
+    const auto start = page.find("## " + title + "\n");
+    REQUIRE(start != std::string::npos);
+    std::istringstream chapter(page.substr(start, page.find("\n## ", start) - start));
+    std::vector<std::string> lines;
+    bool inside = false;
+    for (std::string line; std::getline(chapter, line);) {
+        if (line.starts_with("```"))
+            inside = line == "```sh";
+        else if (inside)
+            lines.push_back(line);
+    }
+    return lines;
+}
+
+}  // namespace
+
+TEST_CASE("generate: the documented deployment finds its kernels, and compiles nothing") {
+    const Scratch scratch;
+    const auto lines = examples_of("Deploying without a compiler");
+    REQUIRE(lines.size() == 5);
+    // No cache but the example's, and no GPU.
+    const auto surroundings = fmt::format(
+        "env -u TRIFOLD_CACHE_DIR HOME='{0}' XDG_CACHE_HOME='{0}/own' CUDA_VISIBLE_DEVICES= "
+        "HIP_VISIBLE_DEVICES=-1 PATH='{1}:{2}:'\"$PATH\" ",
+        scratch.path.string(), std::filesystem::path(TRIFOLD_COMMAND).parent_path().string(),
+        std::filesystem::path(MINIMAL_EXAMPLE).parent_path().string());
+    const auto run = [&](const std::string& line) {
+        auto ran = run_shell(scratch.path, surroundings + line);
+        INFO(line, "\n", ran.err);
+        CHECK(ran.status == 0);
+        return ran;
+    };
+    run(lines[0]);
+    run(lines[1]);
+    CHECK(run(lines[2]).out.starts_with("x in the middle: 0.500000"));
+    run(lines[3]);
+    CHECK(run(lines[4]).out.find("from the cache") != std::string::npos);
+    CHECK(scratch.has("x.npy"));
+    // With any other Spec, and without the directory, the promise is kept too.
+    CHECK(run_shell(scratch.path, surroundings + lines[4] + " --schedule twisted:2").status == 3);
+    std::filesystem::remove_all(scratch.path / "kernels");
+    CHECK(run_shell(scratch.path, surroundings + lines[4]).status == 3);
+}

@@ -1,0 +1,465 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <tuple>
+
+#include "tests/tools/cli/command.hpp"
+#include "tests/tools/formats/dense.hpp"
+#include "tools/formats/residual.hpp"
+#include "tools/problems/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::formats;
+
+namespace {
+
+/// D, E, b and a System's x as files of this test.
+void write_arrays(const Scratch& scratch, const System& system, Precision precision = Precision::f64) {
+    const auto array = [&](const char* name, std::vector<std::int64_t> shape, const std::vector<double>& values) {
+        if (system.batch > 1) shape.insert(shape.begin(), system.batch);
+        scratch.write(name, format_npy({shape, precision, values}));
+    };
+    const auto n = system.block, horizon = system.horizon;
+    array("D.npy", {horizon, n, n}, system.d);
+    array("E.npy", {horizon - 1, n, n}, system.e);
+    array("b.npy", system.rhs == 1 ? std::vector{horizon, n} : std::vector{horizon, n, system.rhs}, system.b);
+}
+
+void write_matrix_market(const Scratch& scratch, const SparseMatrix& a, const DenseMatrix& b) {
+    scratch.write("A.mtx", format_matrix_market(a));
+    scratch.write("b.mtx", format_matrix_market(b));
+}
+
+std::vector<std::string> keys(const nlohmann::json& json) {
+    std::vector<std::string> result;
+    for (const auto& item : json.items()) result.push_back(item.key());
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("solve: arrays in, arrays out, with the JSON that is promised") {
+    const Scratch scratch;
+    const auto system = problems::socu({6, 9}, 1);
+    write_arrays(scratch, system);
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(ran.err.empty());
+    const auto json = ran.json();
+    CHECK(keys(json) == std::vector<std::string>{"batch", "block", "cache", "device", "failed", "horizon", "log_determinant",
+                                                 "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "schedule",
+                                                 "seconds", "status", "variant"});
+    CHECK(keys(json["seconds"]) == std::vector<std::string>{"compile", "factor", "generate", "load", "solve"});
+    CHECK(json["status"] == "ok");
+    CHECK(json["block"] == 6);
+    CHECK(json["horizon"] == 9);
+    CHECK(json["rhs"] == 1);
+    CHECK(json["batch"] == 1);
+    CHECK(json["precision"] == "f64");
+    CHECK(json["device"].get<std::string>().starts_with("cpu:"));
+    CHECK(json["failed"].empty());
+    CHECK(json["output"] == "x.npy");
+    CHECK((json["cache"] == "hit" || json["cache"] == "miss"));
+    const auto x = parse_npy(scratch.read("x.npy"), "x");
+    CHECK(x.shape == std::vector<std::int64_t>{9, 6});
+    const auto residual = relative_residuals(system, x.values)[0];
+    CHECK(residual <= 1e-14);
+    CHECK(json["relative_residual"].get<double>() == residual);
+    const Eigen::VectorXd expected = dense_matrix(system).llt().solve(Eigen::Map<const Eigen::VectorXd>(system.b.data(), 54));
+    for (Eigen::Index k = 0; k < 54; ++k) CHECK(x.values[static_cast<std::size_t>(k)] == doctest::Approx(expected(k)).epsilon(1e-10));
+    const Eigen::MatrixXd l = dense_matrix(system).llt().matrixL();
+    REQUIRE(json["log_determinant"].size() == 1);
+    CHECK(json["log_determinant"][0].get<double>() == doctest::Approx(2 * l.diagonal().array().log().sum()).epsilon(1e-12));
+    CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --json").json()["cache"] == "hit");
+}
+
+TEST_CASE("solve: Matrix Market in and out, block inferred, padding said") {
+    const Scratch scratch;
+    auto a = to_sparse(problems::blockdss({8, 4}, 3));
+    std::erase_if(a.entries, [](const Entry& entry) { return entry.row >= 29; });  // the leading 29 rows: 8 does not divide them
+    a.rows = a.columns = 29;
+    DenseMatrix b{29, 2, {}};
+    for (int k = 0; k < 58; ++k) b.values.push_back(std::sin(k));
+    write_matrix_market(scratch, a, b);
+    const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx -o x.mtx --device cpu --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(ran.err.find("29 rows are not a multiple of the block size 8; the last block is padded with 3 rows of the identity") !=
+          std::string::npos);
+    CHECK(ran.json()["block"] == 8);
+    CHECK(ran.json()["horizon"] == 4);
+    CHECK(ran.json()["rhs"] == 2);
+    const auto x = std::get<DenseMatrix>(parse_matrix_market(scratch.read("x.mtx"), "x"));
+    REQUIRE(x.rows == 29);
+    REQUIRE(x.columns == 2);
+    Eigen::MatrixXd full = Eigen::MatrixXd::Zero(29, 29);
+    for (const auto& entry : a.entries) full(entry.row, entry.column) = full(entry.column, entry.row) = entry.value;
+    const Eigen::MatrixXd expected =
+        full.llt().solve(Eigen::Map<const Eigen::Matrix<double, -1, -1, Eigen::RowMajor>>(b.values.data(), 29, 2));
+    for (int row = 0; row < 29; ++row)
+        for (int column = 0; column < 2; ++column)
+            CHECK(x.values[static_cast<std::size_t>(2 * row + column)] == doctest::Approx(expected(row, column)).epsilon(1e-9));
+    const Eigen::MatrixXd l = full.llt().matrixL();
+    CHECK(ran.json()["log_determinant"][0].get<double>() == doctest::Approx(2 * l.diagonal().array().log().sum()));
+    const auto wider = run_trifold(scratch.path, "solve A.mtx b.mtx --block 29 --device cpu --json");
+    CHECK(wider.status == 0);
+    CHECK(wider.err.empty());
+    CHECK(wider.json()["horizon"] == 1);
+}
+
+TEST_CASE("solve: the output's name decides its format, and without one it is said that x is lost") {
+    const Scratch scratch;
+    const auto system = problems::socu({3, 4, 2}, 7);
+    write_arrays(scratch, system);
+    write_matrix_market(scratch, to_sparse(system), {12, 2, system.b});
+    for (const auto* files : {"D.npy E.npy b.npy", "A.mtx b.mtx"}) {
+        for (const auto* output : {"x.npy", "x.mtx", "x"}) {
+            INFO(files, " ", output);
+            REQUIRE(run_trifold(scratch.path, fmt::format("solve {} -o {} --block 3 --device cpu", files, output)).status == 0);
+        }
+        CHECK(scratch.read("x") == scratch.read(files[0] == 'D' ? "x.npy" : "x.mtx"));
+        const auto array = parse_npy(scratch.read("x.npy"), "x");
+        CHECK(array.shape == (files[0] == 'D' ? std::vector<std::int64_t>{4, 3, 2} : std::vector<std::int64_t>{12, 2}));
+        CHECK(array.precision == Precision::f64);
+        CHECK(std::get<DenseMatrix>(parse_matrix_market(scratch.read("x.mtx"), "x")).values == array.values);
+        CHECK(relative_residuals(system, array.values)[0] <= 1e-14);
+        const auto lost = run_trifold(scratch.path, fmt::format("solve {} --device cpu", files));
+        CHECK(lost.status == 0);
+        CHECK(lost.err == "trifold solve: x was not kept; -o FILE writes it\n");
+        const auto json = run_trifold(scratch.path, fmt::format("solve {} --device cpu --json", files));
+        CHECK(json.err.empty());
+        CHECK(json.json()["output"].is_null());
+    }
+    // Rows that the block size does not divide are written without their padding.
+    REQUIRE(run_trifold(scratch.path, "solve A.mtx b.mtx --block 5 -o x.npy --device cpu").status == 0);
+    CHECK(parse_npy(scratch.read("x.npy"), "x").shape == std::vector<std::int64_t>{12, 2});
+}
+
+TEST_CASE("solve: b' A^-1 b by system and column, in every precision and for more columns than one pass has") {
+    for (const auto& [columns, precision] : {std::pair(2, "f64"), std::pair(2, "mixed"), std::pair(2, "f32"), std::pair(17, "f64")}) {
+        const Scratch scratch;
+        auto system = problems::socu({3, 5, columns, 3}, 9);
+        system.d[45 + 9] = -1;  // member 1 is not positive definite
+        write_arrays(scratch, system);
+        const auto ran = run_trifold(
+            scratch.path, fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule sequential --precision {}", precision));
+        INFO(precision, " ", columns, " ", ran.err);
+        REQUIRE(ran.status == 1);
+        const auto quadratic = ran.json()["quadratic"];
+        REQUIRE(quadratic.size() == 3);
+        for (const std::int64_t member : {0, 1, 2}) {
+            const Eigen::Map<const Eigen::Matrix<double, -1, -1, Eigen::RowMajor>> b(system.b.data() + member * 15 * columns, 15, columns);
+            const auto& values = quadratic[static_cast<std::size_t>(member)];
+            REQUIRE(values.size() == static_cast<std::size_t>(columns));
+            for (int column = 0; column < columns; ++column) {
+                const auto& value = values[static_cast<std::size_t>(column)];
+                CHECK(value.is_null() == (member == 1));
+                if (member == 1) continue;
+                const double expected = b.col(column).dot(dense_matrix(system, member).llt().solve(b.col(column)));
+                CHECK(value.get<double>() == doctest::Approx(expected).epsilon(std::string(precision) == "f32" ? 1e-4 : 1e-10));
+            }
+        }
+    }
+}
+
+TEST_CASE("solve: a member beyond the range of the precision is told apart from one that is not positive definite") {
+    for (const auto& [precision, small, large] : {std::tuple("f64", 1e-200, 1e200), std::tuple("f32", 1e-30, 1e30)}) {
+        const Scratch scratch;
+        auto system = problems::socu({2, 3, 1, 3}, 3);
+        std::ranges::fill_n(system.e.begin() + 8, 8, 0.0);
+        for (std::size_t k = 12; k < 24; ++k) system.d[k] = k % 4 == 0 || k % 4 == 3 ? small : 0;
+        std::ranges::fill_n(system.b.begin() + 6, 6, 1.0);
+        system.b[7] = large;
+        write_arrays(scratch, system);
+        const auto run = [&] {
+            return run_trifold(
+                scratch.path,
+                fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule sequential --precision {}", precision));
+        };
+        const auto ran = run();
+        INFO(precision, " ", ran.err);
+        REQUIRE(ran.status == 1);
+        CHECK(ran.err.find(fmt::format("out of the range of {}: member 1, x holds infinities or NaN", precision)) != std::string::npos);
+        CHECK(ran.json()["status"] == "range");
+        CHECK(ran.json()["failed"].empty());
+        CHECK(ran.json()["out_of_range"] == nlohmann::json::parse(R"([{"member": 1, "solution": true, "inverse": false}])"));
+        CHECK(ran.json()["relative_residual"].get<double>() <= 1e-6);  // of the others
+        CHECK(ran.json()["quadratic"][0][0].is_number());
+        const auto x = parse_npy(scratch.read("x.npy"), "x").values;
+        CHECK(!std::isfinite(x[7]));
+        for (const std::size_t member : {0, 2})
+            for (std::size_t row = 0; row < 6; ++row) CHECK(std::isfinite(x[6 * member + row]));
+        system.d[0] = -1;
+        write_arrays(scratch, system);
+        const auto both = run().json();
+        CHECK(both["status"] == "not_positive_definite");
+        CHECK(both["failed"].size() == 1);
+        CHECK(both["out_of_range"].size() == 1);
+    }
+}
+
+TEST_CASE("solve: where nothing shows a GPU, no driver is opened") {
+    const Scratch scratch;
+    write_arrays(scratch, problems::socu({3, 4}, 1));
+    bool cuda = std::filesystem::exists("/dev/dxg") || std::filesystem::exists("/proc/driver/nvidia");
+    const bool hip = std::filesystem::exists("/dev/dxg") || std::filesystem::exists("/dev/kfd");
+    for (const auto& node : std::filesystem::directory_iterator("/dev")) {
+        const auto name = node.path().filename().string();
+        cuda = cuda || name.starts_with("nvidia") || name.starts_with("nvhost") || name.starts_with("nvgpu") || name.starts_with("nvmap");
+    }
+    const auto opened = [&](const std::string& device) {
+        // The loader of the system says what it looks for.
+        const auto said = run_trifold(scratch.path, "solve D.npy E.npy b.npy --json --device " + device, "LD_DEBUG=libs").err;
+        CHECK(said.find("find library=libc.so.6") != std::string::npos);
+        return std::pair(said.find("find library=libcuda.so.1") != std::string::npos,
+                         said.find("find library=libamdhip64") != std::string::npos);
+    };
+    if (!cuda && !hip) CHECK(opened("auto") == std::pair(false, false));
+    CHECK(opened("cpu") == std::pair(false, false));
+    const auto doctor = run_trifold(scratch.path, "doctor --json").json();
+    // Who names a device has its driver opened, and no other.
+    if (doctor["cuda"]["problem"].get<std::string>().find("this build") == std::string::npos)
+        CHECK(opened("cuda") == std::pair(true, false));
+    if (doctor["hip"]["problem"].get<std::string>().find("this build") == std::string::npos) CHECK(opened("hip") == std::pair(false, true));
+}
+
+TEST_CASE("solve: general symmetric files, integers and coordinate right-hand sides") {
+    const Scratch scratch;
+    scratch.write("A.mtx", "%%MatrixMarket matrix coordinate integer general\n3 3 7\n1 1 4\n1 2 1\n2 1 1\n2 2 4\n2 3 -1\n3 2 -1\n3 3 4\n");
+    scratch.write("b.mtx", "%%MatrixMarket matrix coordinate real general\n3 1 2\n1 1 1\n3 1 2\n");
+    const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx -o x.mtx --device cpu");
+    INFO(ran.err);
+    CHECK(ran.status == 0);
+    CHECK(ran.out.find("relative residual") != std::string::npos);
+    const auto x = std::get<DenseMatrix>(parse_matrix_market(scratch.read("x.mtx"), "x")).values;
+    const Eigen::Vector3d expected = (Eigen::Matrix3d() << 4, 1, 0, 1, 4, -1, 0, -1, 4).finished().llt().solve(Eigen::Vector3d(1, 0, 2));
+    for (int k = 0; k < 3; ++k) CHECK(x[static_cast<std::size_t>(k)] == doctest::Approx(expected(k)));
+}
+
+TEST_CASE("solve: batches, right-hand sides, precisions and Fortran order") {
+    for (const auto precision : {Precision::f64, Precision::f32}) {
+        const Scratch scratch;
+        const auto system = problems::socu({5, 7, 3, 4}, 11);
+        write_arrays(scratch, system, precision);
+        const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --json");
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        CHECK(ran.json()["precision"] == to_string(precision));
+        CHECK(ran.json()["batch"] == 4);
+        CHECK(ran.json()["log_determinant"].size() == 4);
+        const auto x = parse_npy(scratch.read("x.npy"), "x");
+        CHECK(x.precision == precision);
+        CHECK(x.shape == std::vector<std::int64_t>{4, 7, 5, 3});
+        for (const auto residual : relative_residuals(system, x.values)) CHECK(residual <= (precision == Precision::f32 ? 1e-6 : 1e-14));
+    }
+    // b in Fortran order, big endian: (2, 3) blocks of one system.
+    const Scratch scratch;
+    const auto system = problems::socu({3, 2}, 5);
+    write_arrays(scratch, system);
+    std::string data;
+    for (std::size_t c = 0; c < 3; ++c)
+        for (std::size_t i = 0; i < 2; ++i) {
+            const std::string bytes(reinterpret_cast<const char*>(&system.b[i * 3 + c]), 8);
+            data += std::string(bytes.rbegin(), bytes.rend());
+        }
+    const std::string header = "{'descr': '>f8', 'fortran_order': True, 'shape': (2, 3), }\n";
+    scratch.write("b.npy", std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header + data);
+    CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu").status == 0);
+    CHECK(relative_residuals(system, parse_npy(scratch.read("x.npy"), "x").values)[0] <= 1e-14);
+}
+
+TEST_CASE("solve: many right-hand sides, more than one pass takes") {
+    const Scratch scratch;
+    const auto system = problems::socu({4, 5, 37}, 2);
+    write_arrays(scratch, system);
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --json --precision f32");
+    INFO(ran.err);
+    CHECK(ran.status == 0);
+    CHECK(ran.json()["rhs"] == 37);
+    CHECK(ran.json()["precision"] == "f32");
+    CHECK(relative_residuals(system, parse_npy(scratch.read("x.npy"), "x").values)[0] <= 1e-6);
+}
+
+TEST_CASE("solve: every schedule") {
+    const Scratch scratch;
+    write_arrays(scratch, problems::socu({4, 23}, 8));
+    for (const auto* schedule : {"auto", "sequential", "single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4",
+                                 "recursive:3", "recursive:2:4", "segments:3,2"}) {
+        const auto ran = run_trifold(scratch.path, fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule {}", schedule));
+        INFO(schedule, ": ", ran.err);
+        CHECK(ran.status == 0);
+    }
+}
+
+TEST_CASE("solve: every variant, also of a matrix that is not positive definite") {
+    const Scratch scratch;
+    auto system = problems::socu({4, 5}, 9);
+    for (const bool sound : {true, false}) {
+        if (!sound) system.d[2 * 16] = -1e6;
+        write_arrays(scratch, system);
+        for (const auto* variant : {"tile", "lanes"}) {
+            const auto ran = run_trifold(
+                scratch.path, fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule multi-stage --variant {}", variant));
+            INFO(variant, ": ", ran.err);
+            CHECK(ran.status == (sound ? 0 : 1));
+            CHECK(ran.json()["variant"] == variant);
+            if (!sound) CHECK(ran.json()["failed"][0]["block"] == 2);
+        }
+    }
+}
+
+TEST_CASE("solve: the selected inverse") {
+    const Scratch scratch;
+    const auto system = problems::blockdss({8, 5, 1, 2}, 6);
+    write_arrays(scratch, system);
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --inverse diagonal.npy coupling.npy");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto diagonal = parse_npy(scratch.read("diagonal.npy"), "d"), coupling = parse_npy(scratch.read("coupling.npy"), "c");
+    CHECK(diagonal.shape == std::vector<std::int64_t>{2, 5, 8, 8});
+    CHECK(coupling.shape == std::vector<std::int64_t>{2, 4, 8, 8});
+    for (std::int64_t member = 0; member < 2; ++member) {
+        const Eigen::MatrixXd inverse = dense_matrix(system, member).inverse();
+        double worst = 0;
+        for (std::int64_t i = 0; i < 5; ++i)
+            for (std::int64_t r = 0; r < 8; ++r)
+                for (std::int64_t c = 0; c < 8; ++c) {
+                    worst = std::max(worst, std::abs(diagonal.values[static_cast<std::size_t>(((member * 5 + i) * 8 + r) * 8 + c)] -
+                                                     inverse(i * 8 + r, i * 8 + c)));
+                    if (i < 4)
+                        worst = std::max(worst, std::abs(coupling.values[static_cast<std::size_t>(((member * 4 + i) * 8 + r) * 8 + c)] -
+                                                         inverse((i + 1) * 8 + r, i * 8 + c)));
+                }
+        CHECK(worst < 1e-13 * inverse.cwiseAbs().maxCoeff() * 100);
+    }
+}
+
+TEST_CASE("solve: a member that is not positive definite is named as LAPACK would, the others are solved") {
+    for (const auto* schedule : {"auto", "sequential", "multi-stage", "twisted:2", "partitioned:3"}) {
+        const Scratch scratch;
+        auto system = problems::socu({4, 9, 1, 3}, 21);
+        // Member 1: the leading minor first fails at block 5, row 2; a later block is bad on its own, which other orders meet first.
+        const auto entry = [&](std::int64_t block, std::int64_t row) -> double& {
+            return system.d[static_cast<std::size_t>((((9 + block) * 4 + row) * 4) + row)];
+        };
+        entry(5, 2) = 1e-3;
+        entry(7, 0) = -5;
+        write_arrays(scratch, system);
+        const auto ran =
+            run_trifold(scratch.path, fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule {}", schedule));
+        INFO(schedule, ": ", ran.err);
+        CHECK(ran.status == 1);
+        CHECK(ran.err.find("not positive definite: member 1, block 5, row 2 (from 0)") != std::string::npos);
+        const auto json = ran.json();
+        CHECK(json["status"] == "not_positive_definite");
+        REQUIRE(json["failed"].size() == 1);
+        CHECK(json["failed"][0] == nlohmann::json{{"member", 1}, {"block", 5}, {"row", 2}});
+        CHECK(json["log_determinant"][1].is_null());
+        CHECK(json["log_determinant"][0].is_number());
+        CHECK(json["relative_residual"].get<double>() <= 1e-14);
+        const auto x = parse_npy(scratch.read("x.npy"), "x").values;
+        const auto residuals = relative_residuals(system, x);
+        CHECK(residuals[0] <= 1e-14);
+        CHECK(residuals[2] <= 1e-14);
+        for (std::size_t k = 36; k < 72; ++k) CHECK(std::isnan(x[k]));
+        // The oracle: the first leading minor of member 1 that has no Cholesky factor.
+        const auto a = dense_matrix(system, 1);
+        Eigen::Index rows = 1;
+        while (rows <= 36 && a.topLeftCorner(rows, rows).llt().info() == Eigen::Success) ++rows;
+        CHECK(rows - 1 == 5 * 4 + 2);
+    }
+}
+
+TEST_CASE("solve: a residual above the tolerance is exit status 1, and x is written") {
+    const Scratch scratch;
+    write_arrays(scratch, problems::socu({6, 9}, 1));
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --json --tolerance 0");
+    CHECK(ran.status == 1);
+    CHECK(ran.json()["status"] == "inaccurate");
+    CHECK(ran.err.find("is above the tolerance") != std::string::npos);
+    CHECK(scratch.has("x.npy"));
+    CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --tolerance 1e-3").status == 0);
+}
+
+TEST_CASE("solve: one block of one row") {
+    const Scratch scratch;
+    scratch.write("A.mtx", "%%MatrixMarket matrix coordinate real symmetric\n1 1 1\n1 1 4\n");
+    scratch.write("b.mtx", "%%MatrixMarket matrix array real general\n1 1\n2\n");
+    CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx -o x.mtx --device cpu").status == 0);
+    CHECK(std::get<DenseMatrix>(parse_matrix_market(scratch.read("x.mtx"), "x")).values == std::vector<double>{0.5});
+}
+
+TEST_CASE("solve: pipes are read like files") {
+    const Scratch scratch;
+    const auto system = problems::socu({4, 5}, 1);
+    write_matrix_market(scratch, to_sparse(system), {20, 1, system.b});
+    REQUIRE(std::system(fmt::format("cd '{}' && mkfifo pipe && (cat A.mtx >pipe &)", scratch.path.string()).c_str()) == 0);
+    const auto ran = run_trifold(scratch.path, "solve pipe b.mtx --device cpu");
+    INFO(ran.err);
+    CHECK(ran.status == 0);
+}
+
+namespace {
+
+/// N = 2, n = 1: condition 8e8, and in f32 another matrix by far.
+void make_ill_conditioned(System& system, std::size_t member) {
+    system.d[2 * member] = system.d[2 * member + 1] = 1 + 0.51 * 0x1p-23;
+    system.e[member] = 1 + 0.49 * 0x1p-23;
+}
+
+}  // namespace
+
+TEST_CASE("solve: mixed precision reaches the accuracy of f64 and says in how many iterations") {
+    const Scratch scratch;
+    write_arrays(scratch, problems::make("socu", {6, 20, 3, 2}, 5));
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --precision mixed --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(ran.err.empty());
+    const auto json = ran.json();
+    CHECK(json["precision"] == "mixed");
+    CHECK(json["relative_residual"].get<double>() <= 1e-14);
+    REQUIRE(json["refinement"]["iterations"].size() == 2);
+    for (const auto& iterations : json["refinement"]["iterations"]) CHECK((iterations >= 1 && iterations <= 5));
+    CHECK(json["refinement"]["fell_back"].empty());
+    CHECK(parse_npy(scratch.read("x.npy"), "x").precision == Precision::f64);
+    const auto text = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --precision mixed").out;
+    CHECK(text.find("iteration") != std::string::npos);
+}
+
+TEST_CASE("solve: where mixed precision does not converge, f64 is taken, and said") {
+    const Scratch scratch;
+    auto system = problems::make("socu", {1, 2, 1, 3}, 5);
+    make_ill_conditioned(system, 1);
+    write_arrays(scratch, system);
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --precision mixed --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(ran.err.find("1 of 3 systems, solved in f64 instead: member 1") != std::string::npos);
+    CHECK(ran.json()["refinement"]["fell_back"] == std::vector{1});
+    const auto x = parse_npy(scratch.read("x.npy"), "x");
+    for (const auto residual : relative_residuals(system, x.values)) CHECK(residual <= 1e-14);
+    const auto determinant = system.d[2] * system.d[3] - system.e[1] * system.e[1];
+    CHECK(ran.json()["log_determinant"][1].get<double>() == doctest::Approx(std::log(determinant)).epsilon(1e-6));
+}
+
+TEST_CASE("solve: mixed precision falls back beyond the range of f32, and still names what is not positive definite") {
+    const Scratch scratch;
+    auto system = problems::make("socu", {4, 5, 1, 3}, 5);
+    const auto size = system.d.size() / 3, couplings = system.e.size() / 3;
+    for (std::size_t k = 0; k < size; ++k) system.d[k] *= 1e100;
+    for (std::size_t k = 0; k < couplings; ++k) system.e[k] *= 1e100;
+    system.d[2 * size + 2 * 16 + 5] = -1;  // member 2, block 2, row 1
+    write_arrays(scratch, system);
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --precision mixed --json");
+    CHECK(ran.status == 1);
+    const auto json = ran.json();
+    CHECK(json["refinement"]["fell_back"] == std::vector{0, 2});
+    REQUIRE(json["failed"].size() == 1);
+    CHECK((json["failed"][0]["member"] == 2 && json["failed"][0]["block"] == 2 && json["failed"][0]["row"] == 1));
+    CHECK(json["relative_residual"].get<double>() <= 1e-14);
+    CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --precision mixed --inverse i.npy j.npy").status == 2);
+}

@@ -1,0 +1,178 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/tools/cli/command.hpp"
+#include "tools/formats/assemble.hpp"
+#include "tools/problems/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::formats;
+
+TEST_CASE("verbs: help and version go to standard output with exit status 0") {
+    const Scratch scratch;
+    CHECK(run_trifold(scratch.path, "--version").out.starts_with("trifold 0."));
+    const auto help = run_trifold(scratch.path, "--help");
+    CHECK(help.status == 0);
+    for (const std::string verb : {"solve", "generate", "explain", "problem", "bench", "cache", "doctor"}) {
+        CHECK(help.out.find("  " + verb) != std::string::npos);
+        const auto of_verb = run_trifold(scratch.path, verb + " --help");
+        CHECK(of_verb.status == 0);
+        CHECK(of_verb.out.find("--json") != std::string::npos);
+        CHECK(of_verb.err.empty());
+    }
+}
+
+TEST_CASE("explain: levels, kernels, launches and memory") {
+    const Scratch scratch;
+    const auto text = run_trifold(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3");
+    INFO(text.err);
+    REQUIRE(text.status == 0);
+    for (const auto* word : {"16 blocks of 8 by 8", "Schedule multi-stage", "critical path", "Kernels", "btd_factor_n8_f64", "compiled by",
+                             "Launches", "finish_factor", "Memory", "workspace"})
+        CHECK(text.out.find(word) != std::string::npos);
+    const auto ran =
+        run_trifold(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3 --json --svg tree.svg");
+    REQUIRE(ran.status == 0);
+    const auto json = ran.json();
+    REQUIRE(json["levels"].size() == 5);
+    CHECK(json["levels"][0]["chains"] == 8);
+    CHECK(json["levels"][4]["fronts"] == 1);
+    double flops = 0;
+    for (const auto& level : json["levels"]) flops += level["flops"].get<double>();
+    CHECK(json["flops"].get<double>() == doctest::Approx(flops));
+    REQUIRE(json["kernels"].size() == 6);
+    for (const auto& kernel : json["kernels"]) CHECK(kernel["code_bytes"].get<int>() > 0);
+    CHECK(json["program"]["operations"]["factor"].size() == 6);
+    CHECK(scratch.read("tree.svg").starts_with("<svg"));
+}
+
+TEST_CASE("explain: flops of the sequential sweep are the textbook's") {
+    const Scratch scratch;
+    const auto json =
+        run_trifold(scratch.path, "explain --block 10 --horizon 7 --schedule sequential --target cpu:x86-64-v2 --json").json();
+    CHECK(json["flops"].get<double>() == doctest::Approx(1000.0 * (7.0 * 7 - 6) / 3));  // the last block has no next one
+}
+
+TEST_CASE("explain: launches of several levels, and those that begin as others end") {
+    const Scratch scratch;
+    const auto text = [&](const std::string& size) {
+        return run_trifold(scratch.path, "explain --target cuda:sm_90 --schedule multi-stage --block 8 --horizon " + size,
+                           "TRIFOLD_DISABLE=cache,jit")
+            .out;
+    };
+    const auto latency = text("512"), throughput = text("4096");
+    for (const auto* line :
+         {"factor_forward all levels, 512 chains\n", "finish_factor, as 0 ends\n", "backward all levels, 512 chains, as 0 ends\n"})
+        CHECK(latency.find(line) != std::string::npos);
+    for (const auto* line : {"factor_wide levels 0 to 1, 3072 chains\n", "factor levels from 2 on, 1024 chains, as 0 ends\n",
+                             "finish_factor, after 0 and 1\n"})
+        CHECK(throughput.find(line) != std::string::npos);
+}
+
+TEST_CASE("explain: sizes from files, without a compiler the rest is shown") {
+    const Scratch scratch;
+    scratch.write("A.mtx", format_matrix_market(to_sparse(problems::socu({5, 6}, 1))));
+    scratch.write("b.mtx", format_matrix_market(DenseMatrix{30, 2, std::vector<double>(60, 1.0)}));
+    const auto ran = run_trifold(scratch.path, "explain A.mtx b.mtx --json", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto json = ran.json();
+    CHECK(json["program"]["spec"]["block"] == 5);
+    CHECK(json["program"]["spec"]["rhs"] == 2);
+    CHECK(json["kernels"].empty());
+    CHECK(json["problem"].get<std::string>().size() > 10);
+    const auto text = run_trifold(scratch.path, "explain A.mtx b.mtx", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
+    CHECK(text.out.find("not compiled: ") != std::string::npos);
+    CHECK(run_trifold(scratch.path, "explain A.mtx b.mtx --block 5").status == 2);
+}
+
+TEST_CASE("explain: any target, whether or not the compiler here is for it") {
+    const Scratch scratch;
+    int compiled = 0, not_compiled = 0;
+    for (const std::string target : {"cpu:x86-64", "cpu:armv8-a", "cpu:rv64gcv"}) {
+        const auto ran = run_trifold(scratch.path, "explain --block 2 --horizon 3 --operations factor --json --target " + target);
+        INFO(target, " ", ran.err);
+        REQUIRE(ran.status == 0);
+        const auto json = ran.json();
+        CHECK(json["program"]["target"] == target);
+        CHECK(json["levels"].size() == 1);
+        const auto problem = json["problem"].get<std::string>();
+        CHECK(problem.empty() == !json["kernels"].empty());
+        CHECK(problem.find('\n') == std::string::npos);
+        ++(problem.empty() ? compiled : not_compiled);
+    }
+    CHECK(compiled > 0);
+    CHECK(not_compiled > 0);
+}
+
+TEST_CASE("problem: what it writes solves") {
+    const Scratch scratch;
+    CHECK(run_trifold(scratch.path, "problem kalman --block 6 --horizon 8 --batch 2 --rhs 3 --precision f32").status == 0);
+    CHECK(scratch.names() == std::vector<std::string>{"D.npy", "E.npy", "b.npy"});
+    CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu").status == 0);
+    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --json").json()["files"].size() == 2);
+    CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx --device cpu --json").json()["block"] == 8);
+    const auto first = scratch.read("A.mtx");
+    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --seed 43").status == 2);
+    CHECK(scratch.read("A.mtx") == first);
+    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --seed 43 --force").status == 0);
+    CHECK(scratch.read("A.mtx") != first);
+    CHECK(run_trifold(scratch.path, "problem kalman --block 7 --horizon 8").status == 2);
+    CHECK(run_trifold(scratch.path, "problem chess --block 8 --horizon 8").status == 2);
+    CHECK(run_trifold(scratch.path, "problem socu --block 8 --horizon 8 --batch 2 --format mtx").status == 2);
+}
+
+TEST_CASE("cache: list, size, verify, prune, clear and path") {
+    const Scratch scratch;
+    const auto environment = fmt::format("TRIFOLD_CACHE_DIR='{}'", (scratch.path / "cache").string());
+    const auto cache = [&](const std::string& arguments) { return run_trifold(scratch.path, "cache " + arguments, environment); };
+    CHECK(cache("list").out == "the cache is empty\n");
+    CHECK(cache("path").out == (scratch.path / "cache").string() + "\n");
+    REQUIRE(run_trifold(scratch.path, "generate --block 2 --horizon 3 --target cpu:x86-64-v2 --binaries -o out", environment).status == 0);
+    const auto list = cache("list --json").json();
+    REQUIRE(list.size() == 1);
+    CHECK(list[0]["target"] == "cpu:x86-64-v2");
+    CHECK(list[0]["key"].get<std::string>().size() == 64);
+    CHECK(cache("--json list").json() == list);
+    CHECK(cache("list").out.find("btd_n2_f64_x8664v2_") != std::string::npos);
+    CHECK(cache("size --json").json()["entries"] == 1);
+    CHECK(cache("size --json").json()["bytes"].get<std::int64_t>() > 0);
+    CHECK(cache("verify").status == 0);
+    for (const auto& file : std::filesystem::recursive_directory_iterator(scratch.path / "cache")) {
+        if (file.path().filename() == "kernel.so") std::filesystem::resize_file(file.path(), 100);
+    }
+    const auto bad = cache("verify --json");
+    CHECK(bad.status == 1);
+    REQUIRE(bad.json().size() == 1);
+    CHECK(bad.json()[0]["problem"].get<std::string>().size() > 3);
+    CHECK(cache("verify").status == 0);  // it was set aside
+    REQUIRE(run_trifold(scratch.path, "generate --block 2 --horizon 4 --target cpu:x86-64-v2 --binaries -o out", environment).status == 0);
+    CHECK(cache("prune --to 0 --json").json()["freed_bytes"].get<std::int64_t>() > 0);
+    CHECK(cache("list --json").json().empty());
+    CHECK(cache("clear").status == 0);
+}
+
+TEST_CASE("doctor: compilers, devices, cache and advice") {
+    const Scratch scratch;
+    const auto ran = run_trifold(scratch.path, "doctor --json");
+    CHECK(ran.status == 0);  // the compiler that built this suite is here
+    const auto json = ran.json();
+    CHECK(json["can_run"]["cpu"] == true);
+    const auto target = json["devices"][0]["target"].get<std::string>();
+    CHECK((target.starts_with("cpu:x86-64") || target == "cpu:znver4"));
+    CHECK(json["cache"]["from"] == "TRIFOLD_CACHE_DIR");
+    const auto text = run_trifold(scratch.path, "doctor");
+    for (const auto* word : {"Compilers", "Devices", "Cache", "TRIFOLD_CACHE_DIR", "Solvers run on the CPU"})
+        CHECK(text.out.find(word) != std::string::npos);
+    REQUIRE(json["switches"].size() == 14);
+    for (const auto& item : json["switches"]) {
+        const auto line = fmt::format("  {}={}\n      {}\n", item["name"].get<std::string>(), item["values"].get<std::string>(),
+                                      item["meaning"].get<std::string>());
+        CHECK(text.out.find(line) != std::string::npos);
+    }
+    const auto none = run_trifold(scratch.path, "doctor", "TRIFOLD_DISABLE=clang TRIFOLD_CC=/nowhere/cc TRIFOLD_NVRTC=/nowhere");
+    INFO(none.out);
+    CHECK(none.status == 3);
+    CHECK(none.out.find("Nothing can run") != std::string::npos);
+    CHECK(none.out.find("TRIFOLD_CC names '/nowhere/cc', which is not a working compiler") != std::string::npos);
+}

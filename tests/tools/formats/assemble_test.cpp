@@ -1,0 +1,201 @@
+#include "tools/formats/assemble.hpp"
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <random>
+
+#include "tests/tools/formats/dense.hpp"
+#include "tests/tools/formats/expect.hpp"
+#include "tools/formats/residual.hpp"
+#include "tools/problems/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::formats;
+
+namespace {
+
+DenseMatrix ones(std::int64_t rows, std::int64_t columns = 1) {
+    return {rows, columns, std::vector<double>(static_cast<std::size_t>(rows * columns), 1)};
+}
+
+/// Both triangles, in a shuffled order.
+SparseMatrix general_form(SparseMatrix a) {
+    const auto lower = a.entries;
+    for (const auto& entry : lower)
+        if (entry.row != entry.column) a.entries.push_back({entry.column, entry.row, entry.value});
+    std::mt19937 random(7);
+    std::ranges::shuffle(a.entries, random);
+    a.symmetric = false;
+    return a;
+}
+
+Array array(std::vector<std::int64_t> shape, double value = 0) {
+    std::int64_t count = 1;
+    for (const auto extent : shape) count *= extent;
+    return {std::move(shape), Precision::f64, std::vector<double>(static_cast<std::size_t>(count), value)};
+}
+
+}  // namespace
+
+TEST_CASE("assemble: sparse matrices of every form give the blocks they came from") {
+    for (const auto n : {1, 2, 3, 7, 33}) {
+        for (const auto horizon : {1, 2, 5}) {
+            INFO("n = ", n, ", N = ", horizon);
+            const auto system = problems::socu({n, horizon, 2}, 1);
+            const auto a = to_sparse(system);
+            const DenseMatrix b{system.rows, 2, system.b};
+            CHECK(assemble(a, b, n, Precision::f64) == system);
+            CHECK(assemble(general_form(a), b, n, Precision::f64) == system);
+            auto upper = a;
+            for (auto& entry : upper.entries) std::swap(entry.row, entry.column);
+            CHECK(assemble(upper, b, n, Precision::f64) == system);
+            if (horizon > 1) CHECK(infer_block(a) == n);
+        }
+    }
+}
+
+TEST_CASE("assemble: the inferred block is the smallest, by brute force") {
+    std::mt19937 random(3);
+    for (int trial = 0; trial < 200; ++trial) {
+        SparseMatrix a{40, 40, true, {}};
+        const auto width = 1 + random() % 12;
+        for (int k = 0; k < 12; ++k) {
+            const auto row = static_cast<std::int64_t>(random() % 40);
+            const auto column = std::max<std::int64_t>(0, row - static_cast<std::int64_t>(random() % width));
+            a.entries.push_back(k % 2 == 0 ? Entry{row, column, 1} : Entry{column, row, 1});
+        }
+        const auto holds = [&](std::int64_t n) {
+            return std::ranges::all_of(a.entries, [&](const Entry& entry) { return std::abs(entry.row / n - entry.column / n) <= 1; });
+        };
+        std::int64_t smallest = 1;
+        while (!holds(smallest)) ++smallest;
+        CHECK(infer_block(a) == smallest);
+    }
+    CHECK(infer_block({5, 5, true, {}}) == 1);
+}
+
+TEST_CASE("assemble: a last block that overshoots is padded with the identity") {
+    const SparseMatrix a{5, 5, true, {{0, 0, 2}, {1, 1, 3}, {2, 2, 4}, {3, 3, 5}, {4, 4, 6}, {4, 2, 1}, {1, 0, -1}}};
+    const auto system = assemble(a, ones(5), 3, Precision::f64);
+    CHECK(system.rows == 5);
+    CHECK(system.horizon == 2);
+    Eigen::MatrixXd expected = Eigen::MatrixXd::Identity(6, 6);
+    for (const auto& entry : a.entries) expected(entry.row, entry.column) = expected(entry.column, entry.row) = entry.value;
+    CHECK(dense_matrix(system) == expected);
+    CHECK(system.b == std::vector<double>{1, 1, 1, 1, 1, 0});
+}
+
+TEST_CASE("assemble: bad sparse input is refused by name") {
+    const auto refuse = [](const SparseMatrix& a, const DenseMatrix& b, std::optional<std::int64_t> block = {}) {
+        return [=] { assemble(a, b, block, Precision::f64); };
+    };
+    const SparseMatrix good{4, 4, true, {{0, 0, 1}, {1, 1, 1}, {2, 2, 1}, {3, 3, 1}, {3, 1, 0.5}}};
+    CHECK(input_error(refuse(good, ones(4))).empty());
+    CHECK_INPUT_ERROR("A is 2 by 3", assemble({2, 3, false, {}}, ones(2), {}, Precision::f64));
+    CHECK_INPUT_ERROR("b has 5 rows, A has 4", refuse(good, ones(5))());
+    CHECK_INPUT_ERROR("n = 0 is out of range", refuse(good, ones(4), 0)());
+    CHECK_INPUT_ERROR("n = -3 is out of range", refuse(good, ones(4), -3)());
+    CHECK_INPUT_ERROR("n = 4611686018427387904 is out of range", refuse(good, ones(4), std::int64_t{1} << 62)());
+    CHECK_INPUT_ERROR("entry 5 of A, at row 4 and column 2 (from 1), is outside the block-tridiagonal band of block size 1",
+                      refuse(good, ones(4), 1)());
+    auto repeated = good;
+    repeated.entries.push_back({1, 3, 0.5});
+    CHECK_INPUT_ERROR("entry 6 of A, at row 2 and column 4 (from 1), was given before (a symmetric file", refuse(repeated, ones(4))());
+    SparseMatrix far{5000, 5000, true, {{4999, 0, 1}}};
+    CHECK_INPUT_ERROR("entries 4999 off the diagonal", refuse(far, ones(5000))());
+    const SparseMatrix huge{std::int64_t{1} << 60, std::int64_t{1} << 60, true, {{0, 0, 1}}};
+    CHECK_INPUT_ERROR("some rows are empty", refuse(huge, {std::int64_t{1} << 60, 1, {}})());
+    CHECK_INPUT_ERROR("more than", to_dense({std::int64_t{1} << 40, std::int64_t{1} << 40, false, {}}, "b"));
+    CHECK_INPUT_ERROR("twice", to_dense({2, 1, false, {{0, 0, 1}, {0, 0, 2}}}, "b"));
+}
+
+TEST_CASE("assemble: symmetry is checked to rounding, and the first pair is named") {
+    auto a = general_form(to_sparse(problems::socu({4, 3}, 5)));
+    const auto b = ones(12);
+    const auto find = [&](std::int64_t row, std::int64_t column) -> Entry& {
+        return *std::ranges::find_if(a.entries, [&](const Entry& entry) { return entry.row == row && entry.column == column; });
+    };
+    auto& entry = find(2, 5);
+    const auto value = entry.value;
+    entry.value = std::nextafter(value, 1e9);
+    CHECK(input_error([&] { assemble(a, b, 4, Precision::f64); }).empty());
+    entry.value = value * (1 + 1e-5);
+    CHECK_INPUT_ERROR("A is not symmetric: A(6, 3) = ", assemble(a, b, 4, Precision::f64));
+    entry.value = value * (1 + 1e-7);
+    CHECK(input_error([&] { assemble(a, b, 4, Precision::f32); }).empty());
+    entry.value = value;
+    find(1, 0).value = 0;
+    CHECK_INPUT_ERROR("A is not symmetric: A(2, 1) = 0 but A(1, 2) = ", assemble(a, b, 4, Precision::f64));
+}
+
+TEST_CASE("assemble: arrays, one system and batches") {
+    const auto system = problems::blockdss({3, 4, 2, 5}, 9);
+    const Array d{{5, 4, 3, 3}, Precision::f64, system.d}, e{{5, 3, 3, 3}, Precision::f64, system.e},
+        b{{5, 4, 3, 2}, Precision::f64, system.b};
+    CHECK(assemble(d, e, b) == system);
+    const auto single = problems::blockdss({3, 4}, 9);
+    const Array d1{{4, 3, 3}, Precision::f64, single.d}, e1{{3, 3, 3}, Precision::f64, single.e}, b1{{4, 3}, Precision::f64, single.b};
+    CHECK(assemble(d1, e1, b1) == single);
+    const auto shared = assemble(d, e1, Array{{5, 4, 3}, Precision::f64, std::vector<double>(60, 1)});
+    CHECK(shared.rhs == 1);
+    for (std::int64_t member = 0; member < 5; ++member) CHECK(std::equal(single.e.begin(), single.e.end(), shared.e.begin() + member * 27));
+    const auto last = problems::socu({6, 1}, 2);
+    CHECK(assemble(Array{{1, 6, 6}, Precision::f64, last.d}, array({0, 6, 6}), Array{{1, 6}, Precision::f64, last.b}) == last);
+}
+
+TEST_CASE("assemble: wrong shapes and values are refused by name") {
+    const auto d = array({4, 3, 3}, 1), e = array({3, 3, 3}), b = array({4, 3});
+    CHECK(input_error([&] { assemble(d, e, b); }).empty());
+    CHECK_INPUT_ERROR("D has shape (4, 3), E (3, 3, 3), b (4, 3): D must be (N, n, n)", assemble(array({4, 3}), e, b));
+    CHECK_INPUT_ERROR("must be square", assemble(array({4, 3, 2}), e, b));
+    CHECK_INPUT_ERROR("E must be (3, 3, 3)", assemble(d, array({4, 3, 3}), b));
+    CHECK_INPUT_ERROR("E must be (2, 3, 3, 3)", assemble(array({2, 4, 3, 3}), array({1, 3, 3, 3}), array({2, 4, 3})));
+    CHECK_INPUT_ERROR("b must be (4, 3), or", assemble(d, e, array({12})));
+    CHECK_INPUT_ERROR("b must be (4, 3), or", assemble(d, e, array({4, 3, 0})));
+    CHECK_INPUT_ERROR("b must be (2, 4, 3), or", assemble(array({2, 4, 3, 3}), e, array({4, 3})));
+    CHECK_INPUT_ERROR("at least one block", assemble(array({0, 3, 3}), array({0, 3, 3}), array({0, 3})));
+    CHECK_INPUT_ERROR("at least one block", assemble(array({4, 0, 0}), array({3, 0, 0}), array({4, 0})));
+    CHECK_INPUT_ERROR("at least one block", assemble(array({1, 1025, 1025}), array({0, 1025, 1025}), array({1, 1025})));
+    auto bad = d;
+    bad.values[2 * 9 + 3 * 1 + 2] = std::nan("");
+    CHECK_INPUT_ERROR("D(0, 2, 1, 2) is nan, which is not a finite f64 number", assemble(bad, e, b));
+    bad = e;
+    bad.values[0] = INFINITY;
+    CHECK_INPUT_ERROR("E(0, 0, 0, 0) is inf", assemble(d, bad, b));
+    bad = d;
+    bad.values[9 + 2 * 3 + 1] = 5;
+    CHECK_INPUT_ERROR("D is not symmetric: member 0, block 1: D(2, 1) = 5 but D(1, 2) = 1", assemble(bad, e, b));
+    for (std::size_t r = 0; r < 3; ++r)
+        for (std::size_t c = r + 1; c < 3; ++c) bad.values[9 + r * 3 + c] = 0;
+    CHECK(input_error([&] { assemble(bad, e, b); }).empty());  // the lower triangle alone
+    auto large = assemble(d, e, b);
+    large.b[7] = 1e39;
+    CHECK_INPUT_ERROR("b(0, 2, 1, 0) is 1e+39, which is not a finite f32 number", check_finite(large, Precision::f32));
+    CHECK(input_error([&] { check_finite(large, Precision::f64); }).empty());
+}
+
+TEST_CASE("residual: agrees with a dense computation, by member and column") {
+    const auto system = problems::socu({7, 5, 3, 2}, 4);
+    std::vector<double> x(system.b.size());
+    std::mt19937 random(11);
+    for (auto& value : x) value = std::uniform_real_distribution<>(-1, 1)(random);
+    const auto residuals = relative_residuals(system, x);
+    REQUIRE(residuals.size() == 2);
+    for (std::int64_t member = 0; member < 2; ++member) {
+        const auto a = dense_matrix(system, member);
+        using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+        const Eigen::MatrixXd b = Eigen::Map<const Rows>(system.b.data() + member * 105, 35, 3),
+                              solution = Eigen::Map<const Rows>(x.data() + member * 105, 35, 3);
+        double worst = 0;
+        for (int j = 0; j < 3; ++j) {
+            const auto r = (a * solution.col(j) - b.col(j)).lpNorm<Eigen::Infinity>();
+            worst = std::max(worst, r / (a.cwiseAbs().rowwise().sum().maxCoeff() * solution.col(j).lpNorm<Eigen::Infinity>() +
+                                         b.col(j).lpNorm<Eigen::Infinity>()));
+        }
+        CHECK(residuals[static_cast<std::size_t>(member)] == doctest::Approx(worst).epsilon(1e-12));
+    }
+    x[3] = std::nan("");
+    CHECK(std::isnan(relative_residuals(system, x)[0]));
+    CHECK_FALSE(std::isnan(relative_residuals(system, x)[1]));
+    CHECK(relative_residuals({1, 1, 1, 1, 1, {1}, {}, {0}}, std::vector<double>{0})[0] == 0);
+}
