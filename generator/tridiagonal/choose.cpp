@@ -166,4 +166,9 @@ Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
     return choice;
 }
 
+double modelled_seconds(const Choice& choice) {
+    return variant_named(choice.target, choice.variant)
+        .seconds({inner_spec(choice.spec), choice.target, choice.schedule, choice.tuning.workers});
+}
+
 }  // namespace trifold

@@ -33,6 +33,8 @@ struct Choice {
 
 /// Decides what the tuning leaves to `auto`. The target must be resolved. Throws SpecError.
 Choice choose(const Spec& spec, const Target& target, const Tuning& tuning = {});
+/// Modelled seconds of one factorization of the Spec's whole batch, by the schedule and variant that were taken.
+double modelled_seconds(const Choice& choice);
 
 /// How kernels are put into units. apart: each kernel that takes long to compile has a unit of its own, so that all compile at the same
 /// time. together: one unit, for those who want one file.

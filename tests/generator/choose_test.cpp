@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <string>
 #include <trifold/cost.hpp>
@@ -71,6 +72,18 @@ TEST_CASE("a choice says what made it") {
     CHECK(free.reason.find(" us, next best ") != std::string::npos);
     CHECK(free.reason.ends_with("variant: row 2 of variant for cuda:sm_90, log-2026-11-22-gpu-dataflow.md"));
     CHECK(choose(spec, parse_target("cpu:x86-64-v3")).reason == "schedule: the only one to take; variant: row 2 of variant for cpu:any");
+}
+
+TEST_CASE("the modelled time is that of what was taken") {
+    const Target h200 = parse_target("cuda:sm_90");
+    const Spec spec{.block = 12, .horizon = 20, .batch = 64};
+    for (const auto* variant : {"auto", "fused", "dataflow"}) {
+        CAPTURE(variant);
+        const auto choice = choose(spec, h200, {.variant = variant});
+        const auto said = choice.reason.substr(0, choice.reason.find(" us"));
+        CHECK(said == fmt::format("schedule: model, {:.1f}", modelled_seconds(choice) * 1e6));
+    }
+    CHECK(modelled_seconds(choose(spec, h200, {.variant = "fused"})) > modelled_seconds(choose(spec, h200)));
 }
 
 TEST_CASE("refusals say what a variant is for") {

@@ -54,7 +54,7 @@ Explanation explain(const ExplainOptions& options) {
     const auto workers = target.backend == Backend::cpu ? tuning.workers : spec.horizon;
     const auto factored = inner_spec(spec);
     result.cost = cost(schedule, factored, workers);
-    result.modelled_seconds = modelled_seconds(schedule, factored, target, workers);
+    result.modelled_seconds = modelled_seconds(result.choice);
     try {
         for (const auto& binary : obtain_all(result.program)) {
             result.compiler = binary.compiler;
