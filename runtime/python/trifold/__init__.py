@@ -1,0 +1,50 @@
+"""Trifold: block tridiagonal systems, symmetric and positive definite, solved fast, again and again.
+
+    x = trifold.solve(D, E, b)
+    f = trifold.factor(D, E)
+    p = trifold.Plan(block=12, horizon=20, batch=256); s = p.solver()
+
+docs/users/python.md in the repository has the whole story.
+"""
+
+from __future__ import annotations
+
+import atexit as _atexit
+
+from . import _core
+from ._core import Plan, Solver
+from .arrays import Refinement, Status
+from .errors import (
+    CacheError,
+    CompileError,
+    DeviceError,
+    Error,
+    LaunchError,
+    NotConverged,
+    NotPositiveDefinite,
+    OutOfRange,
+    SpecError,
+)
+from .factor import Factor, factor, solve
+
+__version__: str = _core.version
+__all__ = [
+    "CacheError",
+    "CompileError",
+    "DeviceError",
+    "Error",
+    "Factor",
+    "LaunchError",
+    "NotConverged",
+    "NotPositiveDefinite",
+    "OutOfRange",
+    "Plan",
+    "Refinement",
+    "Solver",
+    "SpecError",
+    "Status",
+    "factor",
+    "solve",
+]
+
+_atexit.register(_core.finish_calls)
