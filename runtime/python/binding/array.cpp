@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstring>
+#include <algorithm>
 #include <optional>
 #include <trifold/error.hpp>
 #include <vector>
@@ -40,18 +40,49 @@ std::int64_t integer(nb::handle value) {
     return result;
 }
 
+/// The table of functions that torch puts on its type from 2.10 on, as DLPack 1.2 defines it: what an array says of itself and the current
+/// stream, without an attribute looked up or an object made.
+struct Exchange {
+    std::uint32_t major, minor;
+    Exchange* older;
+    void *allocate, *export_owned, *import_owned;
+    int (*describe)(void* object, nb::dlpack::dltensor* tensor);
+    int (*current_stream)(int kind, std::int32_t ordinal, void** stream);
+};
+const Exchange* exchange_of(nb::handle type) {
+    if (!nb::hasattr(type, "__dlpack_c_exchange_api__")) return nullptr;
+    const nb::object capsule = type.attr("__dlpack_c_exchange_api__");
+    const auto* table = static_cast<const Exchange*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+    if (table == nullptr) PyErr_Clear();
+    while (table != nullptr && table->major != 1) table = table->older;
+    return table == nullptr || table->describe == nullptr ? nullptr : table;
+}
+
+Element element_of(nb::dlpack::dtype dtype) {
+    using nb::dlpack::dtype_code;
+    const auto is = [&](dtype_code code, int bits) { return dtype.code == static_cast<std::uint8_t>(code) && dtype.bits == bits && dtype.lanes == 1; };
+    if (is(dtype_code::Float, 64)) return Element::f64;
+    if (is(dtype_code::Float, 32)) return Element::f32;
+    if (is(dtype_code::Int, 32)) return Element::i32;
+    return is(dtype_code::UInt, 8) ? Element::u8 : Element::other;
+}
+
 /// A library's types of arrays and elements, looked up once it has been imported by somebody.
 struct Torch {
-    nb::object f32, f64, i32, u8, no_grad_mode, raw_stream;
+    nb::object f32, f64, i32, u8, grad_mode, raw_stream;
+    const Exchange* exchange;
+    bool hip;
     Torch() {
         const auto module = nb::module_::import_("torch");
         f32 = module.attr("float32");
         f64 = module.attr("float64");
         i32 = module.attr("int32");
         u8 = module.attr("uint8");
-        no_grad_mode = module.attr("is_grad_enabled");
+        grad_mode = module.attr("is_grad_enabled");
         const auto internal = module.attr("_C");
         if (nb::hasattr(internal, "_cuda_getCurrentRawStream")) raw_stream = internal.attr("_cuda_getCurrentRawStream");
+        exchange = exchange_of(module.attr("Tensor"));
+        hip = !nb::object(module.attr("version").attr("hip")).is_none();
     }
     Element element(nb::handle dtype) const {
         return dtype.is(f64) ? Element::f64 : dtype.is(f32) ? Element::f32 : dtype.is(i32) ? Element::i32 : dtype.is(u8) ? Element::u8 : Element::other;
@@ -109,7 +140,12 @@ Element element_of(const Py_buffer& buffer) {
 
 }  // namespace
 
-nb::object helper(const char* name) { return nb::module_::import_("trifold.arrays").attr(name); }
+nb::handle helper(const char* name) {
+    static auto& known = *new std::vector<std::pair<const char*, nb::object>>;  // never freed, as above
+    for (const auto& [one, function] : known)
+        if (one == name) return function;
+    return known.emplace_back(name, nb::module_::import_("trifold.arrays").attr(name)).second;
+}
 
 std::string to_string(Place place) { return place.ordinal < 0 ? "the CPU" : fmt::format("GPU {}", place.ordinal); }
 
@@ -121,6 +157,13 @@ Backend backend_of(Library library, Place place) {
 
 Stream current_stream(Library library, Place place) {
     if (place.ordinal < 0 || library == Library::numpy) return {};
+    const auto* exchange = library == Library::torch ? torch().exchange : nullptr;
+    if (exchange != nullptr) {
+        Stream stream;
+        if (exchange->current_stream(torch().hip ? nb::device::rocm::value : nb::device::cuda::value, place.ordinal, &stream.handle) != 0)
+            nb::raise_python_error();
+        return stream;
+    }
     const auto address = library == Library::torch ? integer(torch().raw_stream(place.ordinal)) : integer(get(cupy().stream(), names().ptr));
     return {reinterpret_cast<void*>(address)};
 }
@@ -178,14 +221,32 @@ void Array::read_numpy() {
     contiguous_ = PyBuffer_IsContiguous(&buffer_, 'C') != 0;
 }
 
+void Array::read_exchanged(int (*ask)(void*, nb::dlpack::dltensor*)) {
+    nb::dlpack::dltensor tensor;
+    if (ask(object_.ptr(), &tensor) != 0) nb::raise_python_error();
+    element_ = python::element_of(tensor.dtype);
+    if (static_cast<std::size_t>(tensor.ndim) > most_dims) fail(fmt::format("has {} axes; give at most 4", tensor.ndim));
+    dims_ = static_cast<std::size_t>(tensor.ndim);
+    std::copy_n(tensor.shape, dims_, shape_.begin());
+    const auto kind = tensor.device.device_type;
+    const bool on_cpu = kind == nb::device::cpu::value || kind == nb::device::cuda_host::value || kind == nb::device::rocm_host::value;
+    place_ = {on_cpu ? -1 : tensor.device.device_id};
+    data_ = static_cast<char*>(tensor.data) + tensor.byte_offset;
+    contiguous_ = true;
+    std::int64_t expected = 1;
+    for (std::size_t k = dims_; k-- > 0; expected *= shape_[k])
+        if (tensor.strides != nullptr && shape_[k] != 1 && tensor.strides[k] != expected) contiguous_ = false;
+}
+
 void Array::read_torch() {
     const auto& known = names();
+    if (is_true(get(object_, known.requires_grad)) && is_true(torch().grad_mode()))
+        fail("requires a gradient, which this function does not pass on; use trifold.torch, or give " + std::string(name_) + ".detach()");
+    if (const auto* exchange = torch().exchange; exchange != nullptr) return read_exchanged(exchange->describe);
     element_ = torch().element(get(object_, known.dtype));
     read_shape(get(object_, known.shape));
     place_ = {static_cast<int>(integer(call(object_, known.get_device)))};
     contiguous_ = is_true(call(object_, known.is_contiguous));
-    if (is_true(get(object_, known.requires_grad)) && is_true(torch().no_grad_mode()))
-        fail("requires a gradient, which this function does not pass on; use trifold.torch, or give " + std::string(name_) + ".detach()");
     data_ = reinterpret_cast<void*>(integer(call(object_, known.data_ptr)));
 }
 

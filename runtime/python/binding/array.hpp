@@ -1,5 +1,6 @@
 #pragma once
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
 #include <array>
@@ -62,6 +63,7 @@ class Array {
     void release();
     void read_numpy();
     void read_torch();
+    void read_exchanged(int (*ask)(void* object, nb::dlpack::dltensor* tensor));
     void read_cupy();
     void read_shape(nb::handle tuple);
     [[noreturn]] void fail(const std::string& what) const;
@@ -78,9 +80,7 @@ class Array {
     Py_buffer buffer_{};
 };
 
-/// Names of attributes and functions that calls look up, made once.
-nb::handle name_of(const char* text);
-/// A function of the module trifold.arrays.
-nb::object helper(const char* name);
+/// A function of the module trifold.arrays, found by the address of its name: give a literal.
+nb::handle helper(const char* name);
 
 }  // namespace trifold::python

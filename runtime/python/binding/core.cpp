@@ -18,6 +18,8 @@ using namespace nb::literals;
 namespace trifold::python {
 namespace {
 
+const nb::call_guard<InCall> guarded;
+
 /// trifold.Plan.
 struct BoundPlan {
     std::shared_ptr<Factors> factors;
@@ -70,16 +72,16 @@ void bind_plan(nb::module_& module) {
                 nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations,
                 int workers) { new (self) BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers)); },
              nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
-             "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1)
+             "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, guarded)
         .def("solver",
              [](const BoundPlan& self, nb::handle value, std::int64_t members, bool batched) {
                  return new BoundSolver(self.factors, value, members == 0 ? self.spec().batch : members, batched);
              },
-             "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = false)
+             "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = false, guarded)
         .def("prepare", [](const BoundPlan& self, nb::handle value) {
                  const BoundSolver over(self.factors, value, 0, false);
                  self.factors->prepare(Array(value, "value", true).data());
-             }, "value"_a)
+             }, "value"_a, guarded)
         .def_prop_ro("block", [](const BoundPlan& self) { return self.spec().block; })
         .def_prop_ro("horizon", [](const BoundPlan& self) { return self.spec().horizon; })
         .def_prop_ro("dtype", [](const BoundPlan& self) { return dtype_text(self.spec()); })
@@ -114,27 +116,27 @@ void bind_solver(nb::module_& module) {
     solver.def("factor",
                [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active,
                   double pivot_floor, std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, check}); },
-               "D"_a, "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
-               "check"_a = none);
+               "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
+               "check"_a = none, guarded);
     const auto bind_along = [&](const char* name, Operation operation) {
-        solver.def(name, along(operation), "D"_a, "E"_a.none(), "b"_a, "out"_a = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none,
-                   "active"_a = none, "pivot_floor"_a = 0.0, "check"_a = none);
+        solver.def(name, along(operation), "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none,
+                   "active"_a = none, "pivot_floor"_a = 0.0, "check"_a = none, guarded);
     };
     bind_along("factor_solve", Operation::factor_solve);
     bind_along("factor_forward", Operation::factor_forward);
     const auto bind_sweep = [&](const char* name, Operation operation) {
-        solver.def(name, sweep(operation), "b"_a, "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none);
+        solver.def(name, sweep(operation), "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none, guarded);
     };
     bind_sweep("solve", Operation::solve);
     bind_sweep("forward", Operation::forward);
     bind_sweep("backward", Operation::backward);
-    solver.def("selected_inverse", &BoundSolver::selected_inverse, "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none)
-        .def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a, "out"_a = none, "quadratic"_a = none)
-        .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none)
-        .def("status", &BoundSolver::status)
-        .def("refinement", &BoundSolver::refinement)
-        .def("check", &BoundSolver::check)
-        .def("synchronize", &BoundSolver::synchronize)
+    solver.def("selected_inverse", &BoundSolver::selected_inverse, "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none, guarded)
+        .def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a.none(), "out"_a = none, "quadratic"_a = none, guarded)
+        .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none, guarded)
+        .def("status", &BoundSolver::status, guarded)
+        .def("refinement", &BoundSolver::refinement, guarded)
+        .def("check", &BoundSolver::check, guarded)
+        .def("synchronize", &BoundSolver::synchronize, guarded)
         .def_prop_ro("value", &BoundSolver::value)
         .def_prop_ro("batched", &BoundSolver::batched)
         .def_prop_ro("plan", [](const BoundSolver& self) { return BoundPlan{self.factors()}; });
@@ -201,10 +203,10 @@ NB_MODULE(_core, module) {
                [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed) {
                    return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed});
                },
-               "D"_a, "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a);
+               "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, guarded);
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
     module.def("finish_calls", &finish_calls);
-    module.def("tools", &tools);
-    module.def("devices", &devices);
+    module.def("tools", &tools, guarded);
+    module.def("devices", &devices, guarded);
     module.attr("version") = fmt::format("{}.{}.{}", TRIFOLD_VERSION_MAJOR, TRIFOLD_VERSION_MINOR, TRIFOLD_VERSION_PATCH);
 }

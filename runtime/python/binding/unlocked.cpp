@@ -1,35 +1,35 @@
 #include "runtime/python/binding/unlocked.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
+#include <optional>
 #include <thread>
 
 namespace trifold::python {
 namespace {
 
-// Both are read and written with the lock.
+// Both are read and written with the lock of Python.
 int calls = 0;
-bool ending = false;
+std::optional<std::thread::id> ending;  // the thread that ends the interpreter, which may call on
 
 }  // namespace
 
-Unlocked::Unlocked() {
-    if (ending) return;
+InCall::InCall() {
+    if (ending && *ending != std::this_thread::get_id()) {
+        PyEval_SaveThread();
+        while (true) ::pause();
+    }
     ++calls;
-    thread_ = PyEval_SaveThread();
 }
 
-Unlocked::~Unlocked() {
-    if (thread_ == nullptr) return;
-    PyEval_RestoreThread(thread_);
-    --calls;
-}
+InCall::~InCall() { --calls; }
 
 void finish_calls() {
-    ending = true;
+    ending = std::this_thread::get_id();
     while (calls > 0) {
-        auto* thread = PyEval_SaveThread();
+        const Unlocked unlocked;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        PyEval_RestoreThread(thread);
     }
 }
 

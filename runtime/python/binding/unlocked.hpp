@@ -3,20 +3,21 @@
 
 namespace trifold::python {
 
-/// Other threads of Python run while this lives. While the interpreter ends it keeps the lock instead: threads that ask for it then are
-/// ended where they stand, in the middle of C++.
-class Unlocked {
-  public:
-    Unlocked();
-    ~Unlocked();
-    Unlocked(const Unlocked&) = delete;
-    Unlocked& operator=(const Unlocked&) = delete;
+/// Other threads of Python run while this lives.
+using Unlocked = nanobind::gil_scoped_release;
 
-  private:
-    PyThreadState* thread_ = nullptr;
+/// Around every call from Python. When the interpreter ends, Python before 3.14 ends a thread that asks for its lock where it stands, and
+/// C++ does not survive that. So the end waits for calls that have begun, and a thread that begins one after that sleeps for good, as later
+/// versions of Python have it.
+class InCall {
+  public:
+    InCall();
+    ~InCall();
+    InCall(const InCall&) = delete;
+    InCall& operator=(const InCall&) = delete;
 };
 
-/// For atexit: waits for the calls of other threads, and lets no more of them go on without the lock.
+/// For atexit.
 void finish_calls();
 
 }  // namespace trifold::python
