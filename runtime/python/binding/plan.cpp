@@ -16,9 +16,16 @@ Device cpu() {
     return found;
 }
 
+/// NVRTC may be in a wheel that only Python finds.
+void find_nvrtc() {
+    static const bool once = (nb::module_::import_("trifold.toolkit").attr("load_nvrtc")(), true);
+    static_cast<void>(once);
+}
+
 Device device_at(Library library, Place place) {
     const auto backend = backend_of(library, place);
     if (backend == Backend::cpu) return cpu();
+    find_nvrtc();
     return backend == Backend::hip ? Device::hip(place.ordinal) : Device::cuda(place.ordinal);
 }
 
@@ -29,6 +36,7 @@ Device device_of(nb::handle device) {
     if (text == "cpu") return cpu();
     constexpr std::string_view of_cupy = "<CUDA Device ";
     if (text.starts_with(of_cupy)) text = "cuda:" + text.substr(of_cupy.size(), text.size() - of_cupy.size() - 1);
+    if (!text.starts_with("hip")) find_nvrtc();
     const Unlocked unlocked;
     return Device::parse(text);
 }

@@ -26,6 +26,7 @@ from .errors import (
     SpecError,
 )
 from .factor import Factor, factor, solve
+from .info import info
 
 __version__: str = _core.version
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "SpecError",
     "Status",
     "factor",
+    "info",
     "solve",
 ]
 
