@@ -205,6 +205,7 @@ NB_MODULE(_core, module) {
                },
                "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, guarded);
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
+    module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
     module.def("finish_calls", &finish_calls);
     module.def("tools", &tools, guarded);
     module.def("devices", &devices, guarded);

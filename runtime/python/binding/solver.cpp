@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "runtime/python/binding/unlocked.hpp"
@@ -320,6 +321,19 @@ nb::object BoundSolver::refinement() {
     run(false, false, false, [&](Solver& solver, auto) { all = solver.refinement(); });
     for (const auto& r : all) rows.append(nb::make_tuple(r.iterations, r.converged, r.backward_error));
     return helper("refinement")(rows, batched_);
+}
+
+double BoundSolver::seconds_of_solve(nb::handle b, nb::handle out, int repeats) {
+    Inputs in;
+    read_rhs(in, b, out);
+    double seconds = 0;
+    run(false, false, false, [&]<class Real>(Solver& solver, Real) {
+        const auto start = std::chrono::steady_clock::now();
+        for (int k = 0; k < repeats; ++k)
+            solver.solve(static_cast<const Real*>(in.b.data()), static_cast<Real*>(in.x.data()), stream_, in.sweep_options());
+        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    });
+    return seconds / repeats;
 }
 
 void BoundSolver::check() {

@@ -35,6 +35,8 @@ class BoundSolver {
     nb::object status();
     nb::object refinement();
     void check();
+    /// Seconds that one call of Solver::solve takes the host, of so many without Python between them: what the binding is measured against.
+    double seconds_of_solve(nb::handle b, nb::handle out, int repeats);
     void synchronize();
     nb::object value() const { return value_.object().is_valid() ? nb::borrow(value_.object()) : nb::none(); }
     bool batched() const { return batched_; }

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import atexit as _atexit
 
-from . import _core
-from ._core import Plan, Solver
+from ._core import Plan, Solver, finish_calls as _finish_calls, version as _version
 from .arrays import Refinement, Status
 from .errors import (
     CacheError,
@@ -28,7 +27,7 @@ from .errors import (
 from .factor import Factor, factor, solve
 from .info import info
 
-__version__: str = _core.version
+__version__: str = _version
 __all__ = [
     "CacheError",
     "CompileError",
@@ -49,4 +48,4 @@ __all__ = [
     "solve",
 ]
 
-_atexit.register(_core.finish_calls)
+_atexit.register(_finish_calls)

@@ -9,11 +9,12 @@ import logging
 import sys
 from typing import Any, NamedTuple
 
-import numpy as np
+import numpy
 
 from .errors import SpecError
 
 _log = logging.getLogger("trifold")
+np: Any = numpy  # what its stubs say differs from version to version
 
 
 class Status(NamedTuple):
@@ -48,7 +49,7 @@ def _columns(rows: list[tuple[Any, ...]], batched: bool) -> list[Any]:
     return columns if batched else [column[0] for column in columns]
 
 
-def library_of(kind: type) -> str:
+def library_of(kind: Any) -> str:
     """Which library's arrays a type has: numpy, torch, cupy, or another."""
     if issubclass(kind, np.ndarray):
         return "numpy"
@@ -94,8 +95,7 @@ def give_back(like: Any, result: Any) -> Any:
     """A result in the library that the argument came from."""
     if not is_jax(like):
         return result
-    import jax
-
+    jax: Any = sys.modules["jax"]
     if isinstance(result, np.ndarray):
         return jax.numpy.asarray(result)
     return jax.dlpack.from_dlpack(result)

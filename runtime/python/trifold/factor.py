@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _core
+from ._core import Plan, Solver, solver_for
 from .arrays import Status, columns_alone, give_back
 from .errors import SpecError
 
@@ -41,7 +41,7 @@ def solve(
     Raises SpecError on arrays that do not fit, DeviceError when there is no device or compiler.
     """
     operations = _MIXED if mixed else "factor_solve,solve"
-    solver = _core.solver_for(D, b, operations, schedule, workers, mixed)
+    solver = solver_for(D, b, operations, schedule, workers, mixed)
     return solver.factor_solve(
         D, E, b, shift=shift, diagonal=diagonal, active=active, pivot_floor=pivot_floor, check=check
     )
@@ -61,7 +61,7 @@ def factor(
     workers: int = 1,
 ) -> Factor:
     """Factor A, to solve with it again and again. Arguments and errors are those of solve()."""
-    solver = _core.solver_for(D, None, _MIXED if mixed else _ALL, schedule, workers, mixed)
+    solver = solver_for(D, None, _MIXED if mixed else _ALL, schedule, workers, mixed)
     solver.factor(D, E, shift=shift, diagonal=diagonal, active=active, pivot_floor=pivot_floor, check=check)
     return Factor(solver, D, mixed)
 
@@ -73,13 +73,13 @@ class Factor:
     Factor wait for one another; on a GPU they must be on one stream, or on streams that wait for one another.
     """
 
-    def __init__(self, solver: _core.Solver, like: Any, mixed: bool) -> None:
+    def __init__(self, solver: Solver, like: Any, mixed: bool) -> None:
         self._solver = solver
         self._like = like if not hasattr(like, "__array_interface__") else None
         self._mixed = mixed
 
     @property
-    def plan(self) -> _core.Plan:
+    def plan(self) -> Plan:
         """The Plan that was chosen."""
         return self._solver.plan
 
@@ -114,7 +114,10 @@ class Factor:
         if self._mixed:
             raise SpecError("mixed precision has no quadratic; multiply b and solve(b)")
         columns_at = 3 if self._solver.batched else 2
-        return self._back(columns_alone(lambda one: self._solver.forward_quadratic(one)[1], b, columns_at))
+        return self._back(columns_alone(self._quadratic_alone, b, columns_at))
+
+    def _quadratic_alone(self, b: Any) -> Any:
+        return self._solver.forward_quadratic(b)[1]
 
     def selected_inverse(self) -> tuple[Any, Any]:
         """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _core
+from ._core import devices, tools, version
 from .toolkit import load_nvrtc
 
 
@@ -28,4 +28,4 @@ def info() -> Info:
     HIP, driver, devices and problem. Never raises for what is missing.
     """
     load_nvrtc()
-    return Info(version=_core.version, devices=_core.devices(), compilers=_core.tools())
+    return Info(version=version, devices=devices(), compilers=tools())

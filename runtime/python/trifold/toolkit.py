@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 import os
 from pathlib import Path
@@ -11,9 +12,8 @@ from pathlib import Path
 def nvrtc_path() -> str | None:
     """The file; None where it is in neither."""
     try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-
-        return load_nvidia_dynamic_lib("nvrtc").abs_path
+        pathfinder = importlib.import_module("cuda.pathfinder")
+        return pathfinder.load_nvidia_dynamic_lib("nvrtc").abs_path
     except Exception:  # not installed, or it found nothing: each version has errors of its own
         return _in_wheels()
 
