@@ -56,7 +56,8 @@ class CpuEngine final : public Engine {
         if (workspace == nullptr) own_ = allocate(program.workspace_bytes);
         workspace_ = workspace == nullptr ? own_.get() : workspace;
         if (holds == Holds::nothing) clear(true, {});
-        graph_.emplace(program, plan_->loaded.functions, scratch(), program.workers > 1 ? spin_of(plan_->choice.tuning) : std::chrono::microseconds(0));
+        graph_.emplace(program, plan_->loaded.functions, scratch(),
+                       program.workers > 1 ? spin_of(plan_->choice.tuning) : std::chrono::microseconds(0));
         for (const auto operation : plan_->choice.spec.operations)
             operations_[operation] = &graph_->operation(std::string(to_string(operation)));
     }

@@ -189,8 +189,8 @@ class Solver {
     /// Synchronizes. b' A^-1 b of the last forward sweep, [member][column]; NaN for a failed member, and where it leaves the range of f64.
     /// Throws SpecError when that sweep had more columns than the Spec's rhs, and in mixed precision.
     const std::vector<double>& quadratic();
-    /// The same two, enqueued as copies to memory of the device (on the CPU ordinary memory), which do not synchronize: log det A of that many
-    /// members; and b' A^-1 b of the last forward sweep, as [members][Spec's rhs]. They throw SpecError where there is not as much.
+    /// The same two, enqueued as copies to memory of the device (on the CPU ordinary memory), which do not synchronize: log det A of that
+    /// many members; and b' A^-1 b of the last forward sweep, as [members][Spec's rhs]. They throw SpecError where there is not as much.
     void copy_log_determinant(double* to, std::int64_t members, Stream stream = {});
     void copy_quadratic(double* to, std::int64_t members, Stream stream = {});
 

@@ -7,7 +7,7 @@ llvm::PassPluginLibraryInfo __attribute__((visibility("hidden"))) getPollyPlugin
 }
 
 // LLD asks for every target that Debian builds. Those that kernels are never compiled for stay out; CMake lists them.
-#define ABSENT(target)                                                                      \
+#define ABSENT(target)                                                                            \
     extern "C" __attribute__((visibility("hidden"))) void LLVMInitialize##target##TargetInfo() {} \
     extern "C" __attribute__((visibility("hidden"))) void LLVMInitialize##target##Target() {}     \
     extern "C" __attribute__((visibility("hidden"))) void LLVMInitialize##target##TargetMC() {}   \

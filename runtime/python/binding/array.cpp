@@ -22,9 +22,10 @@ struct Names {
     static PyObject* make(const char* text) { return PyUnicode_InternFromString(text); }
 };
 const Names& names() {
-    static const Names all{Names::make("data_ptr"),      Names::make("dtype"),         Names::make("shape"), Names::make("get_device"),
-                           Names::make("is_contiguous"), Names::make("requires_grad"), Names::make("data"),  Names::make("ptr"),
-                           Names::make("device_id"),     Names::make("flags"),         Names::make("c_contiguous")};
+    static const Names all{Names::make("data_ptr"),   Names::make("dtype"),         Names::make("shape"),
+                           Names::make("get_device"), Names::make("is_contiguous"), Names::make("requires_grad"),
+                           Names::make("data"),       Names::make("ptr"),           Names::make("device_id"),
+                           Names::make("flags"),      Names::make("c_contiguous")};
     return all;
 }
 
@@ -60,7 +61,9 @@ const Exchange* exchange_of(nb::handle type) {
 
 Element element_of(nb::dlpack::dtype dtype) {
     using nb::dlpack::dtype_code;
-    const auto is = [&](dtype_code code, int bits) { return dtype.code == static_cast<std::uint8_t>(code) && dtype.bits == bits && dtype.lanes == 1; };
+    const auto is = [&](dtype_code code, int bits) {
+        return dtype.code == static_cast<std::uint8_t>(code) && dtype.bits == bits && dtype.lanes == 1;
+    };
     if (is(dtype_code::Float, 64)) return Element::f64;
     if (is(dtype_code::Float, 32)) return Element::f32;
     if (is(dtype_code::Int, 32)) return Element::i32;
@@ -85,7 +88,11 @@ struct Torch {
         hip = !nb::object(module.attr("version").attr("hip")).is_none();
     }
     Element element(nb::handle dtype) const {
-        return dtype.is(f64) ? Element::f64 : dtype.is(f32) ? Element::f32 : dtype.is(i32) ? Element::i32 : dtype.is(u8) ? Element::u8 : Element::other;
+        return dtype.is(f64)   ? Element::f64
+               : dtype.is(f32) ? Element::f32
+               : dtype.is(i32) ? Element::i32
+               : dtype.is(u8)  ? Element::u8
+                               : Element::other;
     }
 };
 const Torch& torch() {
@@ -164,7 +171,8 @@ Stream current_stream(Library library, Place place) {
             nb::raise_python_error();
         return stream;
     }
-    const auto address = library == Library::torch ? integer(torch().raw_stream(place.ordinal)) : integer(get(cupy().stream(), names().ptr));
+    const auto address =
+        library == Library::torch ? integer(torch().raw_stream(place.ordinal)) : integer(get(cupy().stream(), names().ptr));
     return {reinterpret_cast<void*>(address)};
 }
 

@@ -35,7 +35,8 @@ class Array {
     static constexpr std::size_t most_dims = 5;
 
     Array() = default;
-    /// Throws SpecError on what no array can be made of; `name` is how messages call it. `written`: it must be writable and is never copied.
+    /// Throws SpecError on what no array can be made of; `name` is how messages call it. `written`: it must be writable and is never
+    /// copied.
     Array(nb::handle object, const char* name, bool written = false);
     Array(const Array&) = delete;
     Array& operator=(const Array&) = delete;

@@ -67,21 +67,27 @@ std::string describe(const BoundPlan& bound) {
 
 void bind_plan(nb::module_& module) {
     nb::class_<BoundPlan>(module, "Plan")
-        .def("__init__",
-             [](BoundPlan* self, std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs,
-                nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations,
-                int workers) { new (self) BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers)); },
-             nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
-             "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, guarded)
-        .def("solver",
-             [](const BoundPlan& self, nb::handle value, std::int64_t members, bool batched) {
-                 return new BoundSolver(self.factors, value, members == 0 ? self.spec().batch : members, batched);
-             },
-             "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = false, guarded)
-        .def("prepare", [](const BoundPlan& self, nb::handle value) {
-                 const BoundSolver over(self.factors, value, 0, false);
-                 self.factors->prepare(Array(value, "value", true).data());
-             }, "value"_a, guarded)
+        .def(
+            "__init__",
+            [](BoundPlan* self, std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs,
+               nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations, int workers) {
+                new (self) BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers));
+            },
+            nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
+            "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, guarded)
+        .def(
+            "solver",
+            [](const BoundPlan& self, nb::handle value, std::int64_t members, bool batched) {
+                return new BoundSolver(self.factors, value, members == 0 ? self.spec().batch : members, batched);
+            },
+            "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = false, guarded)
+        .def(
+            "prepare",
+            [](const BoundPlan& self, nb::handle value) {
+                const BoundSolver over(self.factors, value, 0, false);
+                self.factors->prepare(Array(value, "value", true).data());
+            },
+            "value"_a, guarded)
         .def_prop_ro("block", [](const BoundPlan& self) { return self.spec().block; })
         .def_prop_ro("horizon", [](const BoundPlan& self) { return self.spec().horizon; })
         .def_prop_ro("dtype", [](const BoundPlan& self) { return dtype_text(self.spec()); })
@@ -101,8 +107,8 @@ void bind_plan(nb::module_& module) {
 
 void bind_solver(nb::module_& module) {
     const auto along = [](Operation operation) {
-        return [operation](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, nb::handle shift, nb::handle diagonal,
-                           nb::handle active, double pivot_floor, std::optional<bool> check) {
+        return [operation](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, nb::handle shift,
+                           nb::handle diagonal, nb::handle active, double pivot_floor, std::optional<bool> check) {
             return self.factor_along(operation, d, e, b, out, {shift, diagonal, active, pivot_floor, check});
         };
     };
@@ -113,14 +119,15 @@ void bind_solver(nb::module_& module) {
     };
     const auto none = nb::none();
     nb::class_<BoundSolver> solver(module, "Solver");
-    solver.def("factor",
-               [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active,
-                  double pivot_floor, std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, check}); },
-               "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
-               "check"_a = none, guarded);
+    solver.def(
+        "factor",
+        [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active, double pivot_floor,
+           std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, check}); },
+        "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
+        "check"_a = none, guarded);
     const auto bind_along = [&](const char* name, Operation operation) {
-        solver.def(name, along(operation), "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none,
-                   "active"_a = none, "pivot_floor"_a = 0.0, "check"_a = none, guarded);
+        solver.def(name, along(operation), "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none,
+                   "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0, "check"_a = none, guarded);
     };
     bind_along("factor_solve", Operation::factor_solve);
     bind_along("factor_forward", Operation::factor_forward);
@@ -130,7 +137,9 @@ void bind_solver(nb::module_& module) {
     bind_sweep("solve", Operation::solve);
     bind_sweep("forward", Operation::forward);
     bind_sweep("backward", Operation::backward);
-    solver.def("selected_inverse", &BoundSolver::selected_inverse, "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none, guarded)
+    solver
+        .def("selected_inverse", &BoundSolver::selected_inverse, "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none,
+             guarded)
         .def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a.none(), "out"_a = none, "quadratic"_a = none, guarded)
         .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none, guarded)
         .def("status", &BoundSolver::status, guarded)
@@ -199,11 +208,12 @@ NB_MODULE(_core, module) {
     translate_errors();
     bind_plan(module);
     bind_solver(module);
-    module.def("solver_for",
-               [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed) {
-                   return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed});
-               },
-               "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, guarded);
+    module.def(
+        "solver_for",
+        [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed) {
+            return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed});
+        },
+        "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, guarded);
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
     module.def("finish_calls", &finish_calls);

@@ -13,9 +13,7 @@
 namespace trifold::python {
 namespace {
 
-const char* library_name(Library library) {
-    return library == Library::torch ? "torch" : library == Library::cupy ? "cupy" : "numpy";
-}
+const char* library_name(Library library) { return library == Library::torch ? "torch" : library == Library::cupy ? "cupy" : "numpy"; }
 const char* element_name(Element element) {
     constexpr const char* all[]{"float32", "float64", "int32", "uint8", "other"};
     return all[static_cast<std::size_t>(element)];
@@ -116,8 +114,8 @@ void BoundSolver::read_system(Inputs& in, nb::handle d, nb::handle e, const Opti
     expect_real(in.d);
     const auto dims = in.d.shape().size();
     if (dims != 3 && dims != 4)
-        throw SpecError(fmt::format("D has shape {}; give ({}, {}, {}), or (batch, {}, {}, {})", show(in.d.shape()), horizon, n, n, horizon,
-                                    n, n));
+        throw SpecError(
+            fmt::format("D has shape {}; give ({}, {}, {}), or (batch, {}, {}, {})", show(in.d.shape()), horizon, n, n, horizon, n, n));
     const auto members = dims == 4 ? in.d.shape()[0] : 1;
     if (members < 1 || members > spec().batch)
         throw SpecError(fmt::format("D has {} members; this Plan takes 1 to {}. Give a larger batch to the Plan", members, spec().batch));
@@ -300,9 +298,8 @@ nb::object BoundSolver::forward_quadratic(nb::handle b, nb::handle out, nb::hand
 nb::object BoundSolver::log_determinant(nb::handle out) {
     Array values;
     const auto result = read_or_make(values, out, "out", with_batch({}), Element::f64);
-    run(false, false, false, [&](Solver& solver, auto) {
-        solver.copy_log_determinant(static_cast<double*>(values.data()), members_, stream_);
-    });
+    run(false, false, false,
+        [&](Solver& solver, auto) { solver.copy_log_determinant(static_cast<double*>(values.data()), members_, stream_); });
     return result;
 }
 
