@@ -52,7 +52,7 @@ Row parse_row(const std::string& device, const std::string& list, std::size_t pl
 }
 
 /// Numbers by path; what is text is left out.
-void flatten(Device& device, const std::string& path, const json& tree) {
+void flatten(KnownDevice& device, const std::string& path, const json& tree) {
     for (const auto& [name, value] : tree.items()) {
         if (value.is_object())
             flatten(device, path + name + ".", value);
@@ -63,8 +63,8 @@ void flatten(Device& device, const std::string& path, const json& tree) {
     }
 }
 
-Device parse_device(const std::string& name, const json& tree) {
-    Device device;
+KnownDevice parse_device(const std::string& name, const json& tree) {
+    KnownDevice device;
     device.name = name;
     for (const auto* part : {"facts", "models"})
         if (tree.contains(part)) flatten(device, std::string(part) + ".", tree.at(part));
@@ -75,13 +75,13 @@ Device parse_device(const std::string& name, const json& tree) {
 }
 
 /// What a device lacks, from the one that it is like.
-void complete(Device& device, const Device& like) {
+void complete(KnownDevice& device, const KnownDevice& like) {
     device.numbers.insert(like.numbers.begin(), like.numbers.end());
     device.rows.insert(like.rows.begin(), like.rows.end());
 }
 
 /// For a device that is like no other: the models of the reference device, which its own facts then scale, and rows that hold anywhere.
-void complete_from_facts(Device& device, const Device& of_reference) {
+void complete_from_facts(KnownDevice& device, const KnownDevice& of_reference) {
     for (const auto& item : of_reference.numbers)
         if (item.first.starts_with("models.")) device.numbers.insert(item);
     for (const auto& [list, rows] : of_reference.rows) {
@@ -109,23 +109,23 @@ std::string to_string(const Row& row) {
     return fmt::format("row {} of {} for {}{}", row.place + 1, row.list, row.device, row.measured.empty() ? "" : ", " + row.measured);
 }
 
-double Device::number(std::string_view path) const {
+double KnownDevice::number(std::string_view path) const {
     const auto found = numbers.find(path);
     if (found == numbers.end()) throw std::logic_error(fmt::format("{} has no number '{}'", name, path));
     return found->second;
 }
 
-std::int64_t Device::count(std::string_view path) const { return std::llround(number(path)); }
+std::int64_t KnownDevice::count(std::string_view path) const { return std::llround(number(path)); }
 
-bool Device::has(std::string_view fact) const { return number(fmt::format("facts.{}", fact)) > 0; }
+bool KnownDevice::has(std::string_view fact) const { return number(fmt::format("facts.{}", fact)) > 0; }
 
-const std::vector<Row>& Device::rows_of(std::string_view list) const {
+const std::vector<Row>& KnownDevice::rows_of(std::string_view list) const {
     const auto found = rows.find(list);
     if (found == rows.end()) throw std::logic_error(fmt::format("{} has no rows '{}'", name, list));
     return found->second;
 }
 
-const Row& Device::first(std::string_view list, const Quantities& of) const {
+const Row& KnownDevice::first(std::string_view list, const Quantities& of) const {
     const auto& all = rows_of(list);
     const auto found = std::ranges::find_if(all, [&](const Row& row) { return holds(row, of); });
     if (found == all.end())
@@ -133,10 +133,10 @@ const Row& Device::first(std::string_view list, const Quantities& of) const {
     return *found;
 }
 
-std::int64_t Device::take(std::string_view list, const Quantities& of) const { return std::llround(first(list, of).number); }
+std::int64_t KnownDevice::take(std::string_view list, const Quantities& of) const { return std::llround(first(list, of).number); }
 
-Devices parse_devices(const std::vector<std::string_view>& texts) {
-    Devices result;
+KnownDevices parse_devices(const std::vector<std::string_view>& texts) {
+    KnownDevices result;
     std::map<std::string, std::string> likes;
     for (const auto text : texts) {
         const auto tree = json::parse(text, nullptr, true, true);
@@ -155,7 +155,7 @@ Devices parse_devices(const std::vector<std::string_view>& texts) {
     return result;
 }
 
-const Device& device_of(const Target& target) {
+const KnownDevice& device_of(const Target& target) {
     static const auto devices =
         parse_devices({template_text("nvidia.json"), template_text("h200.json"), template_text("amd.json"), template_text("cpu.json")});
     const auto found = devices.find(to_string(target));

@@ -38,7 +38,7 @@ std::string to_string(const Row& row);
 
 /// One architecture, with what it takes from the device that it names as like itself. Where it names none, its facts are its own, the rest
 /// of the models' numbers come from the reference device, and of the rows only those without conditions count.
-struct Device {
+struct KnownDevice {
     std::string name;
     std::map<std::string, double, std::less<>> numbers;         ///< facts and models by path: "facts.multiprocessors"
     std::map<std::string, std::vector<Row>, std::less<>> rows;  ///< by list
@@ -51,11 +51,11 @@ struct Device {
     std::int64_t take(std::string_view list, const Quantities& of) const;  ///< its number
 };
 
-using Devices = std::map<std::string, Device, std::less<>>;
+using KnownDevices = std::map<std::string, KnownDevice, std::less<>>;
 
 /// The devices of some texts in JSON, by target. Throws std::runtime_error with what is wrong.
-Devices parse_devices(const std::vector<std::string_view>& texts);
+KnownDevices parse_devices(const std::vector<std::string_view>& texts);
 /// Of a resolved target, from generator/devices. Throws SpecError.
-const Device& device_of(const Target& target);
+const KnownDevice& device_of(const Target& target);
 
 }  // namespace trifold

@@ -39,7 +39,7 @@ constexpr std::array table{
     Switch{"TRIFOLD_LOG", "off, error, warning, info or debug, optionally :FILE",
            "messages up to this level go to standard error, or are appended to FILE; default warning"},
     Switch{
-        "TRIFOLD_EXTERNAL_SOURCE", "file",
+        "TRIFOLD_EXTERNAL_SOURCE", "file, directory",
         "compile this hand-edited source instead of the unit whose kernels it names; it must name them all, and a file for no unit is an "
         "error"},
     Switch{"TRIFOLD_CC", "command or path", "the C compiler for CPU kernels, instead of Clang in process; one word, no options"},

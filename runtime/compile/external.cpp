@@ -7,14 +7,18 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/switches.hpp"
+#include "runtime/compile/entry.hpp"
 
 namespace trifold {
 
 std::string external_source(const Unit& unit) {
     const auto path = switch_value("TRIFOLD_EXTERNAL_SOURCE");
     if (path.empty()) return {};
-    auto text = read_file(path);
-    if (!text) throw SpecError(fmt::format("TRIFOLD_EXTERNAL_SOURCE names '{}', which cannot be read", path));
+    const std::filesystem::path file =
+        std::filesystem::is_directory(path) ? path + "/" + unit.id + source_extension(unit.target.backend) : path;
+    if (file != path && !std::filesystem::exists(file)) return {};
+    auto text = read_file(file);
+    if (!text) throw SpecError(fmt::format("TRIFOLD_EXTERNAL_SOURCE names '{}', which cannot be read", file.string()));
     const auto named = [&](const Kernel& kernel) { return text->find(kernel.name) != std::string::npos; };
     return std::ranges::all_of(unit.kernels, named) ? std::move(*text) : std::string();
 }

@@ -30,7 +30,7 @@ const std::string_view measured = R"({
   "cuda:sm_120": {"facts": {"multiprocessors": 170}}
 })";
 
-Device device(const char* name) { return parse_devices({measured}).at(name); }
+KnownDevice device(const char* name) { return parse_devices({measured}).at(name); }
 
 }  // namespace
 

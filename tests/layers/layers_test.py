@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which folder may include which. Reads every #include of generator/, runtime/ and tools/, and names those that point upwards.
+"""Which folder may include which, and that no two types have one name. Reads every #include of generator/, runtime/ and tools/, and names those that point upwards.
 
 The layers, from the bottom: generator/program, one family (generator/tridiagonal), generator/export; runtime/base, compile, device, solve, python;
 tools. A layer may include those that it lists, and itself. What lies below a family knows none: it may not include a family's public headers
@@ -79,6 +79,33 @@ def check(root):
     return problems, count
 
 
+TYPE = re.compile(r"(?:struct|class|enum class|union) (?:\[\[.*?\]\] )?(\w+)(?: final)?(?: :.*)? \{")
+
+
+def types(text):
+    """The types that a file defines for others to see: namespace and name. Nothing of an unnamed namespace, nothing within a type."""
+    spaces = []
+    for line in text.splitlines():
+        if opened := re.match(r"namespace (?:\[\[.*?\]\] )?([\w:]*) ?\{", line):
+            spaces.append(opened.group(1))
+        elif line.startswith("}  // namespace") and spaces:
+            spaces.pop()
+        elif (found := TYPE.match(line)) and "" not in spaces:
+            yield "::".join([*spaces, found.group(1)])
+
+
+def twice(root):
+    """Types of one name in two files: what is linked of them is either's, and no compiler tells."""
+    where = {}
+    for top in ("generator", "runtime", "tools", "tests"):
+        for file in sorted((root / top).rglob("*.[ch]pp")):
+            for name in types(file.read_text()):
+                where.setdefault(name, []).append(file.relative_to(root).as_posix())
+    apart = ("tests/export/c99/", "tests/export/gpu/")  # two programs, of which neither has the other's files
+    return [f"{name} is defined in {' and '.join(files)}" for name, files in where.items()
+            if len(files) > 1 and not (len(files) == 2 and all(any(f.startswith(a) for f in files) for a in apart))]
+
+
 def check_itself():
     """The rules can fail."""
     for path, included in [
@@ -94,11 +121,14 @@ def check_itself():
     ]:
         assert problem(path, included), (path, included)
     assert problem("runtime/solve/plan.cpp", "runtime/device/gpu.hpp") is None
+    text = "namespace a {\nstruct B {\n    struct C {\n};\nnamespace {\nclass D final : E {\n};\n}  // namespace\nenum class F { g };\n}  // namespace a\n"
+    assert list(types(text)) == ["a::B", "a::F"], list(types(text))
 
 
 if __name__ == "__main__":
     check_itself()
     problems, count = check(pathlib.Path(sys.argv[1]))
-    print("\n".join(problems))
+    doubles = twice(pathlib.Path(sys.argv[1]))
+    print("\n".join(problems + doubles))
     print(f"{count} includes, {len(problems)} of them upwards")
-    sys.exit(1 if problems or count < 400 else 0)
+    sys.exit(1 if problems or doubles or count < 400 else 0)

@@ -14,7 +14,7 @@ namespace {
 
 using namespace bench;
 
-struct Options {
+struct BenchOptions {
     std::vector<std::string> suites, sizes, schedules{"auto"}, variants{"auto"}, peers{"all"};
     std::vector<double> rates{500};
     std::string device = "auto", precision = "both", output;
@@ -26,14 +26,14 @@ struct Options {
     bool quick = false, samples = false;
 };
 
-std::vector<Size> sizes_of(const Suite& suite, const Options& options) {
+std::vector<Size> sizes_of(const Suite& suite, const BenchOptions& options) {
     if (options.sizes.empty()) return options.quick ? quick(suite.sizes) : suite.sizes;
     std::vector<Size> sizes;
     for (const auto& size : options.sizes) sizes.push_back(parse_size(size));
     return sizes;
 }
 
-std::vector<Peer> peers_of(const Options& options, const Device& device, int workers) {
+std::vector<Peer> peers_of(const BenchOptions& options, const Device& device, int workers) {
     if (options.peers == std::vector<std::string>{"none"}) return {};
     auto found = find_peers(device, workers);
     if (options.peers == std::vector<std::string>{"all"}) return found;
@@ -48,7 +48,7 @@ std::vector<Peer> peers_of(const Options& options, const Device& device, int wor
     return chosen;
 }
 
-Request make_request(const Options& options) {
+Request make_request(const BenchOptions& options) {
     const auto device = Device::parse(options.device);
     int workers = 1;
     if (device.backend() == Backend::cpu) workers = options.workers > 0 ? options.workers : all_workers();
@@ -124,7 +124,7 @@ Json to_json(const Failure& failure) {
 /// Prints as it goes, since some suites take minutes, and keeps everything for the JSON.
 class Report {
   public:
-    Report(const Options& options, const Request& request, bool json) : options_(options), json_(json) {
+    Report(const BenchOptions& options, const Request& request, bool json) : options_(options), json_(json) {
         auto peers = Json::array();
         for (const auto& peer : request.peers) {
             peers.push_back({{"name", peer.name}, {"problem", peer.problem}});
@@ -195,12 +195,12 @@ class Report {
                            result.schedule, result.variant.empty() ? "" : ", ", result.variant);
     }
 
-    const Options& options_;
+    const BenchOptions& options_;
     bool json_, sound_ = true;
     Json all_;
 };
 
-int run(const Options& options, bool json) {
+int run(const BenchOptions& options, bool json) {
     std::vector<const Suite*> chosen;
     for (const auto& name : options.suites) chosen.push_back(&find_suite(name));
     for (const auto rate : options.rates)
@@ -230,7 +230,7 @@ std::string list_of_suites() {
 }  // namespace
 
 Action add_bench(CLI::App& app, const bool& json) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<BenchOptions>();
     app.add_option("suite", options->suites, "One suite or more")->required();
     app.add_option("--device", options->device, "auto, cpu, cuda or cuda:1")->capture_default_str();
     app.add_option("--precision", options->precision, "f32, f64, both, or mixed")->capture_default_str();

@@ -17,7 +17,7 @@
 namespace trifold::command {
 namespace {
 
-struct Options {
+struct ExplainOptions {
     SpecOptions spec;
     std::vector<std::string> files;
     std::string svg;
@@ -33,7 +33,7 @@ struct Explanation {
     std::vector<KernelResources> resources;
 };
 
-Spec spec_of(const Options& options) {
+Spec spec_of(const ExplainOptions& options) {
     if (options.files.empty()) return options.spec.spec();
     if (options.spec.has_sizes()) throw SpecError("both files and --block or --horizon were given; give either");
     const auto input = read_input(options.files, std::nullopt, std::nullopt);
@@ -45,7 +45,7 @@ Spec spec_of(const Options& options) {
             .operations = options.spec.operations()};
 }
 
-Explanation explain(const Options& options) {
+Explanation explain(const ExplainOptions& options) {
     Explanation result;
     result.choice = choose(spec_of(options), options.spec.target(), options.spec.tuning());
     result.program = generate(result.choice);
@@ -186,7 +186,7 @@ std::string title(const Choice& choice) {
                        plural(spec.rhs, "right-hand side"), plural(spec.batch, "system"), to_string(choice.target));
 }
 
-int run(const Options& options, bool json) {
+int run(const ExplainOptions& options, bool json) {
     if (!options.svg.empty()) check_outputs(options.files, {options.svg});
     const auto explanation = explain(options);
     const auto& program = explanation.program;
@@ -205,7 +205,7 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Action add_explain(CLI::App& app, const bool& json) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ExplainOptions>();
     options->spec.add_to(app);
     app.add_option("files", options->files, "Take the sizes from A.mtx b.mtx or D.npy E.npy b.npy")->expected(0, 3);
     app.add_option("--svg", options->svg, "Draw the elimination tree to this file");

@@ -14,7 +14,7 @@
 namespace trifold::command {
 namespace {
 
-struct Options {
+struct ExportOptions {
     std::int64_t block = 0, horizon = 0, rhs = 0;  // 0: not given
     std::string precision = "f64", target = "c99:generic", prefix = "btd", schedule, factorization = "llt", output = ".";
     std::int64_t corrections = 0;
@@ -25,7 +25,7 @@ struct Options {
 };
 
 /// The problem to bake in; the sizes that it gives need not be given.
-ProblemData read_data(const Options& options, Spec& spec) {
+ProblemData read_data(const ExportOptions& options, Spec& spec) {
     const auto block = spec.block > 0 ? std::optional(spec.block) : std::nullopt;
     auto input = read_input(options.data, block, spec.precision);
     auto& system = input.system;
@@ -37,7 +37,7 @@ ProblemData read_data(const Options& options, Spec& spec) {
     return {std::move(system.d), std::move(system.e), std::move(system.b)};
 }
 
-Prefactored read_prefactored(const Options& options, Spec& spec) {
+Prefactored read_prefactored(const ExportOptions& options, Spec& spec) {
     auto system = read_matrix(options.prefactored[0], options.prefactored[1], spec.precision);
     if (system.batch != 1) throw formats::InputError(fmt::format("the matrix to factor is a batch of {}; give one", system.batch));
     if (spec.block == 0) spec.block = system.block;
@@ -47,7 +47,7 @@ Prefactored read_prefactored(const Options& options, Spec& spec) {
     return result;
 }
 
-Spec spec_of(const Options& options) {
+Spec spec_of(const ExportOptions& options) {
     Spec spec;
     spec.block = options.block;
     spec.horizon = options.horizon;
@@ -57,7 +57,7 @@ Spec spec_of(const Options& options) {
     return spec;
 }
 
-ExportRequest request_of(const Options& options) {
+ExportRequest request_of(const ExportOptions& options) {
     ExportRequest request;
     request.target = parse_target(options.target);
     request.prefix = options.prefix;
@@ -81,7 +81,7 @@ std::vector<ExportedFile> make_files(const ExportRequest& request) {
     }
 }
 
-std::vector<ExportedFile> make_gpu_files(const Options& options) {
+std::vector<ExportedFile> make_gpu_files(const ExportOptions& options) {
     if (!options.data.empty() || !options.prefactored.empty() || !options.shifts.empty() || options.corrections > 0 ||
         options.factorization != "llt")
         throw SpecError("--data, --prefactored, --shift, --factorization and --refine are for c99 targets, not for " + options.target +
@@ -89,7 +89,7 @@ std::vector<ExportedFile> make_gpu_files(const Options& options) {
     return options.gpu.project(spec_of(options), options.target, options.prefix, options.schedule);
 }
 
-int run(const Options& options, bool json) {
+int run(const ExportOptions& options, bool json) {
     const bool for_gpu = is_gpu_export(options.target);
     if (!for_gpu) options.gpu.expect_none(options.target);
     const auto files = for_gpu ? make_gpu_files(options) : make_files(request_of(options));
@@ -112,7 +112,7 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Action add_export(CLI::App& app, const bool& json) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ExportOptions>();
     app.add_option("--block", options->block, "Block size n, 1 to 64; for a GPU to 1024");
     app.add_option("--horizon", options->horizon, "Number of diagonal blocks N");
     app.add_option("--precision", options->precision, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();

@@ -12,13 +12,13 @@
 namespace trifold::command {
 namespace {
 
-struct Options {
+struct GenerateOptions {
     SpecOptions spec;
     std::string output;
     bool binaries = false, together = false;
 };
 
-int run(const Options& options, bool json) {
+int run(const GenerateOptions& options, bool json) {
     const auto choice = choose(options.spec.spec(), options.spec.target(), options.spec.tuning());
     const auto program = generate(choice, options.together ? Packing::together : Packing::apart);
     const auto directory = formats::make_directory(options.output);
@@ -57,7 +57,7 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Action add_generate(CLI::App& app, const bool& json) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<GenerateOptions>();
     options->spec.add_to(app);
     app.add_flag("--binaries", options->binaries, "Also the compiled kernels and the compiler's log");
     app.add_flag("--together", options->together, "All kernels in one file, as exports have them; a Plan on CUDA has several");

@@ -13,7 +13,7 @@ namespace {
 
 using namespace formats;
 
-struct Options {
+struct ProblemOptions {
     std::string name, precision = "f64", format = "npy", output = ".";
     problems::Sizes sizes{0, 0};
     std::uint64_t seed = 42;
@@ -47,7 +47,7 @@ std::vector<File> as_matrix_market(System system, const problems::Sizes& sizes, 
 }
 
 /// Every name is checked before the first is written, so that no problem is half there, and none half replaced.
-std::vector<std::filesystem::path> paths_of(const std::vector<File>& files, const Options& options) {
+std::vector<std::filesystem::path> paths_of(const std::vector<File>& files, const ProblemOptions& options) {
     std::vector<std::filesystem::path> paths;
     for (const auto& file : files) {
         const auto& path = paths.emplace_back(std::filesystem::path(options.output) / file.name);
@@ -60,7 +60,7 @@ std::vector<std::filesystem::path> paths_of(const std::vector<File>& files, cons
     return paths;
 }
 
-int run(const Options& options, bool json) {
+int run(const ProblemOptions& options, bool json) {
     const auto precision = parse_precision(options.precision);
     if (!std::filesystem::is_directory(options.output))
         throw InputError(fmt::format("'{}' is not a directory; give one that exists", options.output));
@@ -71,7 +71,7 @@ int run(const Options& options, bool json) {
     auto names = Json::array();
     std::vector<std::vector<std::string>> rows;
     for (std::size_t k = 0; k < files.size(); ++k) {
-        write_file(paths[k], files[k].bytes);
+        formats::write_file(paths[k], files[k].bytes);
         names.push_back(paths[k].string());
         rows.push_back({paths[k].string(), bytes_text(static_cast<std::int64_t>(files[k].bytes.size()))});
     }
@@ -85,7 +85,7 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Action add_problem(CLI::App& app, const bool& json) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ProblemOptions>();
     app.add_option("name", options->name, "socu, blockdss (positive definite for n of about 8 and more), dominant or kalman (n even)")
         ->required();
     app.add_option("--block", options->sizes.block, "Block size n")->required();

@@ -16,7 +16,7 @@
 namespace trifold::command {
 namespace {
 
-struct Options {
+struct SolveOptions {
     std::vector<std::string> files, inverse;
     std::string output, device = "auto", precision;
     std::optional<std::int64_t> block;
@@ -38,7 +38,7 @@ struct Outcome {
     }
 };
 
-SolveRequest make_request(const Options& options, const Input& input) {
+SolveRequest make_request(const SolveOptions& options, const Input& input) {
     SolveRequest request{Device::parse(options.device), input.precision, options.tuning, !options.inverse.empty()};
     if (request.device.backend() != Backend::cpu)
         request.tuning.workers = 1;
@@ -74,7 +74,7 @@ void check_residual(Outcome& outcome) {
     outcome.accurate = residuals.empty() || outcome.residual <= outcome.tolerance;
 }
 
-Outcome run(const Options& options) {
+Outcome run(const SolveOptions& options) {
     auto outputs = options.inverse;
     if (!options.output.empty()) outputs.push_back(options.output);
     check_outputs(options.files, outputs);
@@ -104,7 +104,7 @@ Outcome run(const Options& options) {
     return outcome;
 }
 
-void write_outputs(const Options& options, const Outcome& outcome) {
+void write_outputs(const SolveOptions& options, const Outcome& outcome) {
     const auto& system = outcome.input.system;
     const auto kind = kind_of(options.output, outcome.input.kind);
     if (!options.output.empty()) formats::write_file(options.output, format_solution(outcome.input, outcome.solution.x, kind));
@@ -219,7 +219,7 @@ void warn(const Outcome& outcome) {
 }  // namespace
 
 Action add_solve(CLI::App& app, const bool& json) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<SolveOptions>();
     app.add_option("files", options->files,
                    "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m), or with a leading batch")
         ->required()

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <future>
+#include <map>
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 #include <trifold/generate.hpp>
@@ -47,7 +48,7 @@ void check_compiles(const Compiler& compiler, const Spec& spec, const std::strin
                     std::string schedule = "twisted:3") {
     if (variant == "dataflow") schedule = "multi-stage";
     const auto choice = choose(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant});
-    const auto program = generate(choice);
+    const auto program = generate(choice, Packing::together);  // compiled in less time than apart, and to the same: see below
     const auto& name = choice.variant;
     const auto label = fmt::format("n {} {} m {} {} {}", spec.block, to_string(spec.precision), spec.rhs, arch, name);
     CAPTURE(label);
@@ -105,6 +106,40 @@ TEST_CASE("a unit has its own kernels, and where all are in one unit that has al
             for (std::size_t k = 0; k < all.size(); ++k)
                 CHECK(elf_functions(all[k].bytes).contains(kernel.name) == (&program.units[k] == &owner));
         }
+}
+
+TEST_CASE("kernels are the same apart and together") {
+    const auto compiler = nvrtc();
+    if (!compiler) return;
+    const auto resources = [&](const Program& program) {
+        std::map<std::string, KernelResources> result;
+        const auto all = compiled(program, *compiler);
+        for (std::size_t unit = 0; unit < all.size(); ++unit)
+            for (const auto& kernel : resources_of(program.units[unit], all[unit])) result[kernel.kernel] = kernel;
+        return result;
+    };
+    struct Case {
+        std::string variant, schedule;
+        std::int64_t block;
+    };
+    for (const auto& [variant, schedule, block] : {Case{"dataflow", "multi-stage", 12},
+                                                   {"tile-dataflow", "multi-stage", 33},
+                                                   {"fused", "twisted:2", 7},
+                                                   {"tiled", "twisted:2", 40},
+                                                   {"team", "sequential", 4}}) {
+        CAPTURE(variant);
+        const auto choice = choose({.block = block, .horizon = 20, .operations = {Operation::factor, Operation::backward}},
+                                   {Backend::cuda, "sm_90"}, {.schedule = schedule, .variant = variant});
+        const auto apart = resources(generate(choice)), together = resources(generate(choice, Packing::together));
+        REQUIRE(apart.size() > 1);
+        for (const auto& [name, kernel] : apart) {
+            CAPTURE(name);
+            REQUIRE(together.contains(name));
+            CHECK(kernel.registers == together.at(name).registers);
+            CHECK(kernel.spill_bytes == together.at(name).spill_bytes);
+            CHECK(kernel.code_bytes == together.at(name).code_bytes);
+        }
+    }
 }
 
 TEST_CASE("a unit that does not compile is an error of the Program, with its log") {

@@ -25,7 +25,7 @@ class RangeCase {
     RangeCase(Spec given, const std::string& schedule, const std::string& variant, const Target& target)
         : units_(promised<Real>(4)),
           spec_(filled(given)),
-          unit_(choose(spec_, target, {.schedule = schedule, .variant = variant})),
+          unit_(choose(spec_, target, {.schedule = schedule, .variant = variant}), "-O1"),
           workspace_(unit_.program()) {
         for (std::size_t m = 0; m < units_.size(); ++m) {
             const auto system = random_system(spec_.block, spec_.horizon, spec_.rhs, static_cast<unsigned>(m + 3));
@@ -187,7 +187,7 @@ void check_exceptions(const Spec& given, const std::string& schedule) {
     spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
     spec.batch = 19;
     spec.operations = all_operations();
-    const CompiledProgram unit(choose(spec, host_target(), {.schedule = schedule, .variant = "lanes"}));
+    const CompiledProgram unit(choose(spec, host_target(), {.schedule = schedule, .variant = "lanes"}), "-O1");
     const Workspace workspace(unit.program());
     const auto user = arrays<Real>(spec, random_systems(spec, spec.rhs, 5));
     std::vector<Real> x(user.b.size()), diagonal(user.d.size()), coupling(user.d.size());

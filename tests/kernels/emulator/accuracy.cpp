@@ -49,7 +49,7 @@ Errors errors_in(const EmulatedUnit& unit, const Running& running, unsigned seed
     const auto& spec = unit.choice().spec;
     const auto systems = random_systems(spec, seed);
     const auto user = arrays<Real>(spec, systems);
-    Workspace workspace(program);
+    EmulatedWorkspace workspace(program);
     std::vector<Real> x(user.b.size()), again(user.b.size()), y(user.b.size());
     auto args = arguments(spec, user, x, workspace);
     if (members > 0) args.members = members;

@@ -86,7 +86,7 @@ Outcome run_program(const Choice& choice, const Program& program, Operation oper
     const auto& spec = choice.spec;
     const auto systems = random_systems(spec, 7);
     const auto user = arrays<double>(spec, systems);
-    Workspace workspace(program);
+    EmulatedWorkspace workspace(program);
     std::vector<double> x(user.b.size());
     Outcome outcome;
     try {

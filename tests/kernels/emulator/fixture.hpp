@@ -12,9 +12,10 @@ template <class Real>
 constexpr double tolerance = sizeof(Real) == 8 ? 1e-14 : 1e-6;
 
 /// The workspace, every byte 0xff at first, a NaN in both precisions, but for what must be zero.
-class Workspace {
+class EmulatedWorkspace {
   public:
-    explicit Workspace(const Program& program) : memory_(static_cast<std::size_t>(program.workspace_bytes + workspace_alignment), '\xff') {
+    explicit EmulatedWorkspace(const Program& program)
+        : memory_(static_cast<std::size_t>(program.workspace_bytes + workspace_alignment), '\xff') {
         for (const auto& item : program.buffers)
             if (item.zeroed) std::fill_n(data() + item.offset, item.bytes, '\0');
     }
@@ -36,7 +37,7 @@ inline std::vector<System> random_systems(const Spec& spec, unsigned seed) {
 }
 
 template <class Real>
-trifold_args arguments(const Spec& spec, const Arrays<Real>& user, std::vector<Real>& x, Workspace& workspace) {
+trifold_args arguments(const Spec& spec, const Arrays<Real>& user, std::vector<Real>& x, EmulatedWorkspace& workspace) {
     const auto s = rhs_strides(spec, spec.rhs);
     trifold_args args{};
     args.d = user.d.data(), args.e = user.e.data(), args.b = user.b.data(), args.x = x.data();

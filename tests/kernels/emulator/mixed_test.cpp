@@ -38,7 +38,7 @@ struct Mixed {
     std::vector<System> systems;
     Arrays<double> user;
     std::vector<double> x;
-    Workspace workspace;
+    EmulatedWorkspace workspace;
     trifold_args args;
 };
 

@@ -49,7 +49,7 @@ struct CaseOf {
     EmulatedUnit unit;
     std::vector<System> systems;
     Arrays<Real> user;
-    Workspace workspace;
+    EmulatedWorkspace workspace;
     std::vector<Real> x;
 };
 using Case = CaseOf<double>;

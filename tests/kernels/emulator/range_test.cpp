@@ -173,7 +173,7 @@ class RangeCase {
     Spec spec_;
     std::int64_t members_;
     EmulatedUnit unit_;
-    Workspace workspace_;
+    EmulatedWorkspace workspace_;
     std::vector<System> at_one_, systems_;
     Arrays<Real> user_;
     std::vector<Real> x_;

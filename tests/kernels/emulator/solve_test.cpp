@@ -187,7 +187,7 @@ TEST_CASE("tile dataflow in halves takes rows of very different size: powers of 
     const auto solution = [&] {
         const auto user = arrays<float>(spec, systems);
         std::vector<float> x(user.b.size());
-        Workspace workspace(unit.program());
+        EmulatedWorkspace workspace(unit.program());
         unit.run(Operation::factor_solve, arguments(spec, user, x, workspace));
         return x;
     };

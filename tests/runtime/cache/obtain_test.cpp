@@ -258,6 +258,17 @@ TEST_CASE_FIXTURE(Fixture, "a hand-edited source takes the place of the generate
         CHECK(binaries[0].key == cache_key(other));
         CHECK(binaries[1].key == cache_key(edited));
     }
+    // A directory has a file for each unit, by its name.
+    const auto edits = directory.path() / "edits";
+    fs::create_directory(edits);
+    {
+        const WithEnvironment with{{"TRIFOLD_EXTERNAL_SOURCE", edits.c_str()}};
+        CHECK_THROWS_WITH_AS((void)obtain_all(program), doctest::Contains("its units are btd_other"), SpecError);
+        write_file(edits / (unit.id + ".c"), edited.source);
+        const auto binaries = obtain_all(program);
+        CHECK(binaries[0].key == cache_key(other));
+        CHECK(binaries[1].key == cache_key(edited));
+    }
     const WithEnvironment absent{{"TRIFOLD_EXTERNAL_SOURCE", "/nonexistent.c"}};
     CHECK_THROWS_WITH_AS((void)obtain(unit), doctest::Contains("/nonexistent.c"), SpecError);
     CHECK_THROWS_WITH_AS((void)obtain_all(program), doctest::Contains("/nonexistent.c"), SpecError);

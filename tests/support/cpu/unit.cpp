@@ -17,10 +17,9 @@
 namespace trifold::test {
 namespace {
 
-std::shared_ptr<void> compile(const Unit& unit) {
-    // -O1 last: these tests are about results, and it halves the time to compile.
+std::shared_ptr<void> compile(const Unit& unit, std::string_view level) {
     const auto command =
-        fmt::format("{} {} {} -O1 -Wall -Wextra -Werror -fPIC -shared", TEST_CC, TEST_CFLAGS, fmt::join(unit.options, " "));
+        fmt::format("{} {} {} {} -Wall -Wextra -Werror -fPIC -shared", TEST_CC, TEST_CFLAGS, fmt::join(unit.options, " "), level);
     return load_library(command + "\n" + compiler_version(TEST_CC) + unit.source, [&](const std::string& folder) {
         std::ofstream(folder + "/unit.c") << unit.source;
         const auto whole = fmt::format("{} -o {}/unit.so {}/unit.c -lm", command, folder, folder);
@@ -29,10 +28,10 @@ std::shared_ptr<void> compile(const Unit& unit) {
 }
 
 /// Many cases share a unit: each is compiled once a process.
-std::shared_ptr<void> compile_once(const Unit& unit) {
+std::shared_ptr<void> compile_once(const Unit& unit, std::string_view level) {
     static std::map<std::string, std::shared_ptr<void>> libraries;
-    auto& library = libraries[unit.source];
-    if (!library) library = compile(unit);
+    auto& library = libraries[std::string(level) + unit.source];
+    if (!library) library = compile(unit, level);
     return library;
 }
 
@@ -49,9 +48,9 @@ Target host_target() {
 #endif
 }
 
-CompiledProgram::CompiledProgram(Choice choice) : choice_(std::move(choice)), program_(generate(choice_)) {
+CompiledProgram::CompiledProgram(Choice choice, std::string_view level) : choice_(std::move(choice)), program_(generate(choice_)) {
     for (const auto& unit : program_.units) {
-        libraries_.push_back(compile_once(unit));
+        libraries_.push_back(compile_once(unit, level));
         auto& entries = entries_.emplace_back();
         for (const auto& kernel : unit.kernels)
             entries.push_back(reinterpret_cast<Entry>(dlsym(libraries_.back().get(), kernel.name.c_str())));

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <trifold/generate.hpp>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct Split {
 /// What was chosen, generated, compiled with the system's C compiler and loaded; walks its operations on one thread.
 class CompiledProgram {
   public:
-    explicit CompiledProgram(Choice choice);
+    /// `level`: how far the compiler optimizes. Most tests are about results, and -Og takes a quarter of the time that -O2 takes.
+    explicit CompiledProgram(Choice choice, std::string_view level = "-Og");
     const Choice& choice() const { return choice_; }
     const Program& program() const { return program_; }
     void run(Operation operation, trifold_args args, const Split& split = {}) const;
