@@ -108,6 +108,8 @@ def test_streams(torch):
     solver = trifold.Plan(block=17, horizon=32, device="cuda:0").solver()
     late = torch.zeros_like(b)
     out = torch.empty_like(b)
+    solver.factor_solve(D, E, b, out)
+    trifold.solve(D, E, b)  # compiled before the stream is given time to end
     torch.cuda.synchronize()
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
