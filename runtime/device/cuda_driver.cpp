@@ -18,7 +18,7 @@ namespace {
     X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain) \
     X(cuDevicePrimaryCtxRelease) X(cuCtxPushCurrent) X(cuCtxPopCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize) \
     X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
-    X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemsetD8Async) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) \
+    X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemsetD8Async) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) \
     X(cuPointerGetAttribute) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamGetCtx) \
     X(cuStreamIsCapturing) X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphAddKernelNode) X(cuGraphInstantiateWithFlags) \
     X(cuGraphExecDestroy) X(cuGraphExecKernelNodeSetParams) X(cuGraphUpload) X(cuGraphLaunch) X(cuLaunchKernel)
@@ -171,6 +171,9 @@ class CudaDriver final : public Driver {
     }
     void copy_to_device(void* to, const void* from, std::size_t bytes, void* stream) const override {
         TRIFOLD_CU(cuMemcpyHtoDAsync, address(to), from, bytes, stream_of(stream));
+    }
+    void copy(void* to, const void* from, std::size_t bytes, void* stream) const override {
+        TRIFOLD_CU(cuMemcpyDtoDAsync, address(to), address(from), bytes, stream_of(stream));
     }
     void copy_to_host(void* to, const void* from, std::size_t bytes, void* stream) const override {
         TRIFOLD_CU(cuMemcpyDtoHAsync, to, address(from), bytes, stream_of(stream));

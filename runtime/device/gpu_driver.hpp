@@ -57,6 +57,7 @@ class Driver {
     virtual void memory_info(std::size_t& free, std::size_t& total) const = 0;
     virtual void fill(void* memory, unsigned char byte, std::size_t bytes, void* stream) const = 0;
     virtual void copy_to_device(void* to, const void* from, std::size_t bytes, void* stream) const = 0;
+    virtual void copy(void* to, const void* from, std::size_t bytes, void* stream) const = 0;  ///< within the device
     virtual void copy_to_host(void* to, const void* from, std::size_t bytes, void* stream) const = 0;
 
     virtual void* create_stream() const = 0;

@@ -161,6 +161,9 @@ class HipDriver final : public Driver {
     void copy_to_device(void* to, const void* from, std::size_t bytes, void* stream) const override {
         TRIFOLD_HIP(hipMemcpyAsync, to, from, bytes, hipMemcpyHostToDevice, stream_of(stream));
     }
+    void copy(void* to, const void* from, std::size_t bytes, void* stream) const override {
+        TRIFOLD_HIP(hipMemcpyAsync, to, from, bytes, hipMemcpyDeviceToDevice, stream_of(stream));
+    }
     void copy_to_host(void* to, const void* from, std::size_t bytes, void* stream) const override {
         TRIFOLD_HIP(hipMemcpyAsync, to, from, bytes, hipMemcpyDeviceToHost, stream_of(stream));
     }

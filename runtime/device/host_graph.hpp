@@ -34,6 +34,8 @@ class HostGraph {
     const Steps& operation(const std::string& name) const { return steps_.at(name); }
     /// Returns when all launches have ended. Allocates nothing. Throws LaunchError when an executor did not run every task.
     void run(const Steps& steps, std::span<const Operand> operands);
+    /// Other memory for the workers, between calls.
+    void set_scratch(void* scratch) { scratch_ = static_cast<char*>(scratch); }
     /// Runs the tasks in place of threads of its own.
     void set_executor(Executor executor);
 

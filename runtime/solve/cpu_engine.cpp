@@ -51,21 +51,32 @@ std::chrono::microseconds spin_of(const Tuning& tuning) {
 
 class CpuEngine final : public Engine {
   public:
-    CpuEngine(std::shared_ptr<const Plan::State> plan, void* workspace) : plan_(std::move(plan)) {
+    CpuEngine(std::shared_ptr<const Plan::State> plan, void* workspace, Holds holds) : plan_(std::move(plan)) {
         const auto& program = plan_->program;
         if (workspace == nullptr) own_ = allocate(program.workspace_bytes);
         workspace_ = workspace == nullptr ? own_.get() : workspace;
-        auto* bytes = static_cast<char*>(workspace_);
-        std::memset(bytes, 0xff, static_cast<std::size_t>(program.workspace_bytes));
-        for (const auto& buffer : program.buffers) {
-            if (buffer.zeroed) std::memset(bytes + buffer.offset, 0, static_cast<std::size_t>(buffer.bytes));
-            std::memcpy(bytes + buffer.offset, buffer.contents.data(), buffer.contents.size());
-        }
-        graph_.emplace(program, plan_->loaded.functions, bytes + program.workspace_bytes - program.workers * program.scratch_bytes,
+        if (holds == Holds::nothing) clear(true, {});
+        graph_.emplace(program, plan_->loaded.functions, scratch(),
                        program.workers > 1 ? spin_of(plan_->choice.tuning) : std::chrono::microseconds(0));
         for (const auto operation : plan_->choice.spec.operations)
             operations_[operation] = &graph_->operation(std::string(to_string(operation)));
     }
+
+    void adopt(void* workspace, Stream) override {
+        workspace_ = workspace;
+        graph_->set_scratch(scratch());
+    }
+    void clear(bool whole, Stream) override {
+        const auto& program = plan_->program;
+        auto* bytes = static_cast<char*>(workspace_);
+        if (whole) std::memset(bytes, 0xff, static_cast<std::size_t>(program.workspace_bytes));
+        for (const auto& buffer : program.buffers) {
+            if (buffer.zeroed) std::memset(bytes + buffer.offset, 0, static_cast<std::size_t>(buffer.bytes));
+            std::memcpy(bytes + buffer.offset, buffer.contents.data(), buffer.contents.size());
+        }
+    }
+    bool captures(Stream) const override { return false; }
+    void copy(void* to, std::int64_t offset, std::int64_t bytes, Stream) override { read(to, offset, bytes); }
 
     void run(Operation operation, const trifold_args& args, Stream) override {
         const CallOperands operands(*plan_, args);
@@ -87,6 +98,12 @@ class CpuEngine final : public Engine {
     void download(void*, const void*, std::int64_t) override {}
 
   private:
+    /// Of the workers, at the workspace's end.
+    char* scratch() const {
+        const auto& program = plan_->program;
+        return static_cast<char*>(workspace_) + program.workspace_bytes - program.workers * program.scratch_bytes;
+    }
+
     std::shared_ptr<const Plan::State> plan_;
     std::unique_ptr<void, Free> own_;
     std::map<Operation, const HostGraph::Steps*> operations_;
@@ -95,8 +112,8 @@ class CpuEngine final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cpu_engine(std::shared_ptr<const Plan::State> plan, void* workspace) {
-    return std::make_unique<CpuEngine>(std::move(plan), workspace);
+std::unique_ptr<Engine> make_cpu_engine(std::shared_ptr<const Plan::State> plan, void* workspace, Holds holds) {
+    return std::make_unique<CpuEngine>(std::move(plan), workspace, holds);
 }
 
 }  // namespace trifold

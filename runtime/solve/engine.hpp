@@ -24,6 +24,14 @@ class Engine {
   public:
     virtual ~Engine() = default;
     void* workspace() const { return workspace_; }
+    /// Goes on in another workspace of the same Plan, as work on the stream leaves it. Its own work in flight keeps the one it began with.
+    virtual void adopt(void* workspace, Stream stream) = 0;
+    /// Enqueues what a workspace needs before its first launch; `whole`: also that members which are never factored solve to NaN.
+    virtual void clear(bool whole, Stream stream) = 0;
+    /// Whether the stream is recording a graph of the caller's.
+    virtual bool captures(Stream stream) const = 0;
+    /// Enqueues a copy from the workspace to memory of the device.
+    virtual void copy(void* to, std::int64_t offset, std::int64_t bytes, Stream stream) = 0;
     /// Enqueues every launch of the operation; `args` is complete and checked.
     virtual void run(Operation operation, const trifold_args& args, Stream stream) = 0;
     /// Waits for the last call.
@@ -43,9 +51,12 @@ class Engine {
     void* workspace_ = nullptr;
 };
 
-/// `workspace` may be null: the engine allocates its own. Never-factored members are NaN from the start.
-std::unique_ptr<Engine> make_cpu_engine(std::shared_ptr<const Plan::State> plan, void* workspace);
+/// What a workspace holds that an engine is given: nothing yet, then never-factored members are NaN from the start; or what another engine
+/// of the Plan left there, which stays.
+enum class Holds { nothing, factor };
+/// `workspace` may be null: the engine allocates its own.
+std::unique_ptr<Engine> make_cpu_engine(std::shared_ptr<const Plan::State> plan, void* workspace, Holds holds);
 /// Throws DeviceError also in a build without the device's backend.
-std::unique_ptr<Engine> make_gpu_engine(std::shared_ptr<const Plan::State> plan, void* workspace);
+std::unique_ptr<Engine> make_gpu_engine(std::shared_ptr<const Plan::State> plan, void* workspace, Holds holds);
 
 }  // namespace trifold

@@ -54,7 +54,7 @@ class OwnStream {
 
 /// Everything that must be freed with the context current.
 struct Resources {
-    Resources(const Context& context, const Plan::State& plan, void* workspace);
+    Resources(const Context& context, const Plan::State& plan, void* workspace, Holds holds);
     OwnStream stream;
     std::optional<Memory> workspace;
     std::map<Operation, Graph> graphs;
@@ -67,17 +67,32 @@ trifold_args first_args(const Spec& spec, void* workspace) {
     return panel_args(spec, call, 0, spec.rhs, workspace);
 }
 
-Resources::Resources(const Context& context, const Plan::State& plan, void* given) : stream(context.driver()) {
+/// Enqueues what a workspace needs before its first launch.
+void clear_workspace(const Driver& driver, const Program& program, void* memory, bool whole, void* stream) {
+    if (whole) driver.fill(memory, 0xff, static_cast<std::size_t>(program.workspace_bytes), stream);
+    auto* bytes = static_cast<char*>(memory);
+    std::int64_t first = 0, end = 0;  // of neighbours that are zeroed in one go
+    const auto zero = [&] {
+        if (end > first) driver.fill(bytes + first, 0, static_cast<std::size_t>(end - first), stream);
+    };
+    for (const auto& buffer : program.buffers) {
+        if (!buffer.contents.empty()) driver.copy_to_device(bytes + buffer.offset, buffer.contents.data(), buffer.contents.size(), stream);
+        if (!buffer.zeroed || buffer.bytes == 0) continue;
+        if (round_up(end, workspace_alignment) != buffer.offset) {
+            zero();
+            first = buffer.offset;
+        }
+        end = buffer.offset + buffer.bytes;
+    }
+    zero();
+}
+
+Resources::Resources(const Context& context, const Plan::State& plan, void* given, Holds holds) : stream(context.driver()) {
     const auto& driver = context.driver();
     const auto& program = plan.program;
     if (given == nullptr) workspace.emplace(context, program.workspace_bytes, "the workspace");
     void* memory = given == nullptr ? workspace->get() : given;
-    driver.fill(memory, 0xff, static_cast<std::size_t>(program.workspace_bytes), stream.get());
-    for (const auto& buffer : program.buffers) {
-        auto* place = static_cast<char*>(memory) + buffer.offset;
-        if (buffer.zeroed && buffer.bytes > 0) driver.fill(place, 0, static_cast<std::size_t>(buffer.bytes), stream.get());
-        if (!buffer.contents.empty()) driver.copy_to_device(place, buffer.contents.data(), buffer.contents.size(), stream.get());
-    }
+    if (holds == Holds::nothing) clear_workspace(driver, program, memory, true, stream.get());
     const CallOperands operands(plan, first_args(plan.choice.spec, memory));
     for (const auto operation : plan.choice.spec.operations) {
         const auto name = std::string(to_string(operation));
@@ -89,7 +104,7 @@ Resources::Resources(const Context& context, const Plan::State& plan, void* give
 
 class GpuEngine final : public Engine {
   public:
-    GpuEngine(std::shared_ptr<const Plan::State> plan, void* workspace)
+    GpuEngine(std::shared_ptr<const Plan::State> plan, void* workspace, Holds holds)
         : plan_(std::move(plan)),
           context_(static_cast<const Module*>(plan_->loaded.module.get())->context()),
           driver_(context_.driver()),
@@ -97,7 +112,7 @@ class GpuEngine final : public Engine {
           as_graph_(!disabled("graph")) {
         const Current current(context_);
         if (workspace != nullptr) check_pointer(workspace, "the workspace");
-        resources_.emplace(context_, *plan_, workspace);
+        resources_.emplace(context_, *plan_, workspace, holds);
         workspace_ = workspace == nullptr ? resources_->workspace->get() : workspace;
         last_ = known_ = resources_->stream.get();
     }
@@ -110,6 +125,29 @@ class GpuEngine final : public Engine {
         } catch (const Error&) {
             // The driver has shut down and freed everything.
         }
+    }
+
+    void adopt(void* workspace, Stream stream) override {
+        last_ = stream.handle;
+        if (workspace == workspace_) return;
+        const Current current(context_);
+        check_pointer(workspace, "the workspace");
+        workspace_ = workspace;
+    }
+    void clear(bool whole, Stream stream) override {
+        const Current current(context_);
+        check_stream(stream.handle);
+        clear_workspace(driver_, plan_->program, workspace_, whole, stream.handle);
+        last_ = stream.handle;
+    }
+    bool captures(Stream stream) const override {
+        const Current current(context_);
+        return driver_.is_capturing(stream.handle);
+    }
+    void copy(void* to, std::int64_t offset, std::int64_t bytes, Stream stream) override {
+        const Current current(context_);
+        driver_.copy(to, static_cast<const char*>(workspace_) + offset, static_cast<std::size_t>(bytes), stream.handle);
+        last_ = stream.handle;
     }
 
     void run(Operation operation, const trifold_args& args, Stream stream) override {
@@ -219,8 +257,8 @@ class GpuEngine final : public Engine {
 
 namespace trifold {
 
-std::unique_ptr<Engine> make_gpu_engine(std::shared_ptr<const Plan::State> plan, void* workspace) {
-    return std::make_unique<gpu::GpuEngine>(std::move(plan), workspace);
+std::unique_ptr<Engine> make_gpu_engine(std::shared_ptr<const Plan::State> plan, void* workspace, Holds holds) {
+    return std::make_unique<gpu::GpuEngine>(std::move(plan), workspace, holds);
 }
 
 }  // namespace trifold

@@ -100,6 +100,7 @@ Solver::Solver(const Plan& plan, void* workspace, std::int64_t bytes) {
     if (workspace == nullptr) throw SpecError(fmt::format("the workspace is a null pointer; it must hold {} bytes", workspace_bytes(plan)));
     impl_ = std::make_unique<Impl>(plan, workspace, bytes);
 }
+Solver::Solver(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Solver::Solver(Solver&&) noexcept = default;
 Solver& Solver::operator=(Solver&&) noexcept = default;
 Solver::~Solver() = default;
@@ -182,6 +183,8 @@ const std::vector<Outcome>& Solver::status() { return impl().status(); }
 const std::vector<double>& Solver::log_determinant() { return impl().log_determinant(); }
 const std::vector<Refinement>& Solver::refinement() { return impl().refinement(); }
 const std::vector<double>& Solver::quadratic() { return impl().quadratic(); }
+void Solver::copy_log_determinant(double* to, std::int64_t members, Stream stream) { impl().copy_log_determinant(to, members, stream); }
+void Solver::copy_quadratic(double* to, std::int64_t members, Stream stream) { impl().copy_quadratic(to, members, stream); }
 
 void Solver::check() {
     if (ok()) return;

@@ -12,14 +12,18 @@
 namespace trifold {
 namespace {
 
-std::unique_ptr<Engine> make_engine(const Plan& plan, void* workspace, std::int64_t bytes) {
+void check_alignment(const void* workspace) {
+    if (reinterpret_cast<std::uintptr_t>(workspace) % workspace_base_alignment != 0)
+        throw SpecError(fmt::format("the workspace is not aligned to {} bytes", workspace_base_alignment));
+}
+
+std::unique_ptr<Engine> make_engine(const Plan& plan, void* workspace, std::int64_t bytes, Holds holds) {
     const auto needed = plan.program().workspace_bytes;
     if (workspace != nullptr && bytes < needed)
         throw SpecError(fmt::format("the workspace has {} bytes; this Plan needs {}", bytes, needed));
-    if (reinterpret_cast<std::uintptr_t>(workspace) % workspace_alignment != 0)
-        throw SpecError(fmt::format("the workspace is not aligned to {} bytes", workspace_alignment));
+    check_alignment(workspace);
     const bool on_cpu = plan.device().backend() == Backend::cpu;
-    return on_cpu ? make_cpu_engine(plan.state(), workspace) : make_gpu_engine(plan.state(), workspace);
+    return on_cpu ? make_cpu_engine(plan.state(), workspace, holds) : make_gpu_engine(plan.state(), workspace, holds);
 }
 
 /// Two threads in one Solver would corrupt its workspace.
@@ -57,7 +61,15 @@ std::int64_t gaps_of(const Spec& spec, Array array) {
 
 }  // namespace
 
-Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes) : plan(given), engine(make_engine(given, workspace, bytes)) {}
+Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds holds)
+    : plan(given), engine(make_engine(given, workspace, bytes, holds)) {}
+
+void Solver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
+    check_alignment(workspace);
+    engine->adopt(workspace, stream);
+    factored = members;
+    solved = inverted = swept_members = swept_columns = 0;
+}
 
 void Solver::Impl::check_precision(Precision precision) const {
     const auto expected = plan.choice().spec.precision;
@@ -210,8 +222,29 @@ const std::vector<double>& Solver::Impl::log_determinant() {
 
 bool Solver::Impl::quadratic_known() const { return swept_members > 0 && swept_columns <= plan.choice().spec.rhs; }
 
-const std::vector<double>& Solver::Impl::quadratic() {
+void Solver::Impl::copy(std::string_view name, double* to, std::int64_t count, Stream stream) {
+    if (to == nullptr && count > 0) throw SpecError(fmt::format("{} is to be copied to a null pointer", name));
+    const auto& from = buffer(plan.program(), name);
+    engine->copy(to, from.offset, count * static_cast<std::int64_t>(sizeof(double)), stream);
+}
+
+void Solver::Impl::copy_log_determinant(double* to, std::int64_t members, Stream stream) {
     const OneCall guard(busy);
+    require_factor("log_determinant");
+    if (members < 0 || members > factored)
+        throw SpecError(fmt::format("the log determinants of {} members, but {} have been factored", members, factored));
+    copy("log_determinant", to, members, stream);
+}
+
+void Solver::Impl::copy_quadratic(double* to, std::int64_t members, Stream stream) {
+    const OneCall guard(busy);
+    require_quadratic();
+    if (members < 0 || members > swept_members)
+        throw SpecError(fmt::format("quadratic of {} members, but the last forward sweep had {}", members, swept_members));
+    copy("quadratic", to, members * plan.choice().spec.rhs, stream);
+}
+
+void Solver::Impl::require_quadratic() const {
     const auto rhs = plan.choice().spec.rhs;
     if (plan.choice().spec.precision == Precision::mixed)
         throw SpecError("mixed precision has no quadratic; multiply b and x, or make a Plan of precision f64");
@@ -219,6 +252,12 @@ const std::vector<double>& Solver::Impl::quadratic() {
     if (!quadratic_known())
         throw SpecError(fmt::format("quadratic holds one panel of {} columns and the last forward sweep had {}; make a Plan with rhs = {}",
                                     rhs, swept_columns, swept_columns));
+}
+
+const std::vector<double>& Solver::Impl::quadratic() {
+    const OneCall guard(busy);
+    require_quadratic();
+    const auto rhs = plan.choice().spec.rhs;
     const auto all = read<double>("quadratic", swept_members * rhs);
     quadratics_.clear();
     for (std::int64_t member = 0; member < swept_members; ++member) {

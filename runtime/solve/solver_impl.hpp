@@ -10,7 +10,10 @@ namespace trifold {
 
 /// What lies behind every overload, for both precisions.
 struct Solver::Impl {
-    Impl(const Plan& plan, void* workspace, std::int64_t bytes);
+    Impl(const Plan& plan, void* workspace, std::int64_t bytes, Holds holds = Holds::nothing);
+
+    /// Goes on in a workspace in which another Solver of the Plan has factored that many members, by work that is on the stream.
+    void adopt(void* workspace, Stream stream, std::int64_t members);
 
     /// Arrays where the device reads them; enqueues on the stream.
     void run(Call call, Stream stream);
@@ -22,6 +25,8 @@ struct Solver::Impl {
     const std::vector<Outcome>& status();
     const std::vector<double>& log_determinant();
     const std::vector<double>& quadratic();
+    void copy_log_determinant(double* to, std::int64_t members, Stream stream);
+    void copy_quadratic(double* to, std::int64_t members, Stream stream);
     const std::vector<Refinement>& refinement();
     bool ok();
     void check_precision(Precision precision) const;
@@ -44,6 +49,8 @@ struct Solver::Impl {
     std::span<const T> read(std::string_view name, std::int64_t count);
     void check_sizes(const Call& call, const Sizes& sizes) const;
     bool quadratic_known() const;
+    void require_quadratic() const;
+    void copy(std::string_view name, double* to, std::int64_t count, Stream stream);
 
     // What the caller is given, and room for what is read.
     std::vector<Outcome> outcomes_;

@@ -67,6 +67,9 @@ struct Refinement {
     bool operator==(const Refinement&) const = default;
 };
 
+/// What the address of a workspace must be a multiple of.
+inline constexpr std::int64_t workspace_base_alignment = 64;
+
 /// Workspace and launch graphs of one Plan. One call in flight at a time. After construction nothing on the call path of
 /// the pointer overloads allocates, renders, hashes or takes a lock of ours.
 ///
@@ -88,7 +91,7 @@ struct Refinement {
 class Solver {
   public:
     explicit Solver(const Plan& plan);
-    /// With the caller's workspace: device memory, 256-byte aligned, of at least workspace_bytes(plan), which must outlive
+    /// With the caller's workspace: device memory, 64-byte aligned, of at least workspace_bytes(plan), which must outlive
     /// the Solver and the work it has enqueued. Throws SpecError when it is not that.
     Solver(const Plan& plan, void* workspace, std::int64_t bytes);
     Solver(Solver&&) noexcept;
@@ -186,9 +189,15 @@ class Solver {
     /// Synchronizes. b' A^-1 b of the last forward sweep, [member][column]; NaN for a failed member, and where it leaves the range of f64.
     /// Throws SpecError when that sweep had more columns than the Spec's rhs, and in mixed precision.
     const std::vector<double>& quadratic();
+    /// The same two, enqueued as copies to memory of the device (on the CPU ordinary memory), which do not synchronize: log det A of that
+    /// many members; and b' A^-1 b of the last forward sweep, as [members][Spec's rhs]. They throw SpecError where there is not as much.
+    void copy_log_determinant(double* to, std::int64_t members, Stream stream = {});
+    void copy_quadratic(double* to, std::int64_t members, Stream stream = {});
 
   private:
+    friend class Factors;
     struct [[gnu::visibility("hidden")]] Impl;
+    [[gnu::visibility("hidden")]] explicit Solver(std::unique_ptr<Impl> impl);
     [[gnu::visibility("hidden")]] Impl& impl() const;
     std::unique_ptr<Impl> impl_;
 };

@@ -102,7 +102,7 @@ int64_t trifold_plan_workspace_bytes(const trifold_plan* plan);
 /* The Program as JSON; lives as long as the plan. */
 const char* trifold_plan_json(const trifold_plan* plan);
 
-/* `workspace`: device memory of at least trifold_plan_workspace_bytes, 256-byte aligned; NULL: the solver's own. One call
+/* `workspace`: device memory of at least trifold_plan_workspace_bytes, 64-byte aligned; NULL: the solver's own. One call
  * in flight at a time. */
 trifold_code trifold_solver_create(const trifold_plan* plan, void* workspace, int64_t bytes, trifold_solver** solver);
 void trifold_solver_destroy(trifold_solver* solver);

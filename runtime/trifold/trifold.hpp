@@ -2,6 +2,7 @@
 #include <trifold/cost.hpp>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
+#include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 #include <trifold/plan.hpp>
 #include <trifold/solver.hpp>

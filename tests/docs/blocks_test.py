@@ -16,6 +16,7 @@ compiles serve the others. GPUs are hidden, so that "auto" is the processor.
 | text after "It prints:" | compared with what the block above it printed |
 | cmake | configures a project with `app.cpp` |
 | json | parsed |
+| python | parsed here; tests/python/docs_test.py runs it |
 
 Commands inside a sentence or table are parsed too. So are those in sh blocks of the pages for developers, which build what is not there yet.
 The logs of measurements are left out: they have the commands of their day."""
@@ -45,7 +46,13 @@ PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(app LANGUAGES CXX)
 add_executable(app app.cpp)
 """
-ELSEWHERE = {"make", "c++", "cc"}  # programs of the system that a parsed block may call, as it may what it has built in its folder
+ELSEWHERE = {"make", "c++", "cc", "pip", "python"}  # programs of the system that a parsed block may call, as it may what it has built in its folder
+
+
+class Elsewhere:
+    """What a block prints that is run by another test."""
+    def __eq__(self, other):
+        return True
 
 
 class Problem(Exception):
@@ -210,6 +217,9 @@ class Checker:
             self.project(block, folder)
         elif kind == "json" and not mark:
             json.loads(block.text)
+        elif kind == "python" and not mark:
+            compile(block.text, "block", "exec")
+            return Elsewhere()
         elif kind != "text" or mark:
             raise Problem(f"nothing is known to do with a block '{kind}' marked '{mark}'")
         return None

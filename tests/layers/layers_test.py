@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which folder may include which, and that no two types have one name. Reads every #include of generator/, runtime/ and tools/, and names those that point upwards.
 
-The layers, from the bottom: generator/program, one family (generator/tridiagonal), generator/export; runtime/base, compile, device, solve;
+The layers, from the bottom: generator/program, one family (generator/tridiagonal), generator/export; runtime/base, compile, device, solve, python;
 tools. A layer may include those that it lists, and itself. What lies below a family knows none: it may not include a family's public headers
 either.
 """
@@ -22,6 +22,7 @@ ALLOWED = {
     "runtime/compile": ["runtime/base", "generator/program"],
     "runtime/device": ["runtime/base", "runtime/compile"],
     "runtime/solve": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/tridiagonal"],
+    "runtime/python": ["runtime/compile"],  # which says what compiles
     "tools/formats": [],
     "tools/problems": ["tools/formats"],
     "tools/examples": [],
@@ -31,7 +32,7 @@ ALLOWED = {
 COMMON_HEADERS = {"binary.hpp", "device.hpp", "error.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
 KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device")
 # Public headers of the runtime, which the generator may not include.
-RUNTIME_HEADERS = {"binary.hpp", "device.hpp", "plan.hpp", "solver.hpp", "trifold.h", "trifold.hpp", "version.h"}
+RUNTIME_HEADERS = {"binary.hpp", "device.hpp", "factors.hpp", "plan.hpp", "solver.hpp", "trifold.h", "trifold.hpp", "version.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(trifold/[^>]+)>)', re.M)
 
 

@@ -239,6 +239,39 @@ TEST_CASE("a workspace of the caller's, and what is wrong with one") {
     CHECK_THROWS_AS(solver.set_executor([](auto, const auto&) {}), SpecError);
 }
 
+TEST_CASE("factors are values on a device: copied, their memory used by others, and more of them than there are graphs") {
+    for (const auto& [schedule, variant] : {std::pair{"twisted:2", "auto"}, {"multi-stage", "dataflow"}}) {
+        CAPTURE(schedule);
+        const Spec spec{.block = 5, .horizon = 9};
+        auto chosen = tuning(schedule);
+        chosen.variant = variant;
+        const Emulation emulation(spec, chosen);
+        Problem<double> problem(spec, 1, 4);
+        const DeviceArray d(problem.input.d), e(problem.input.e), b(problem.input.b), x(problem.x);
+        const DeviceArray log_determinant(std::vector<double>{0}), quadratic(std::vector<double>{0});
+        Factors factors(Plan(spec, Device::cuda(0), chosen));
+        const std::vector<char> spoilt(static_cast<std::size_t>(factors.bytes()), '\x77');
+        const DeviceArray value(spoilt), third(spoilt);
+        for (int k = 0; k < 12; ++k) {
+            const DeviceArray copy(spoilt);
+            factors.fresh(value.data())->factor(d.data(), e.data());
+            std::copy_n(value.data(), spoilt.size(), copy.data());
+            std::copy(spoilt.begin(), spoilt.end(), value.data());
+            auto borrowed = factors.filled(copy.data());
+            borrowed->solve(b.data(), x.data());
+            x.read(problem.x);
+            CHECK(problem.residual() < 1e-14);
+            borrowed->forward(b.data(), x.data());
+            borrowed->copy_quadratic(quadratic.data(), 1);
+            borrowed->copy_log_determinant(log_determinant.data(), 1);
+            CHECK(*quadratic.data() == borrowed->quadratic()[0]);
+            CHECK(*log_determinant.data() == borrowed->log_determinant()[0]);
+        }
+        alignas(64) static char on_host[64];
+        CHECK_THROWS_WITH_AS(factors.fresh(on_host), doctest::Contains("not memory that Fake can read"), SpecError);
+    }
+}
+
 TEST_CASE("not enough device memory says how much is needed and how much there is") {
     const Spec spec{.block = 3, .horizon = 5};
     const Emulation emulation(spec, tuning("sequential"));

@@ -178,6 +178,10 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, 
     ENTER;
     return std::memcpy(reinterpret_cast<void*>(to), from, bytes), CUDA_SUCCESS;
 }
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
+    ENTER;
+    return std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes), CUDA_SUCCESS;
+}
 CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
     ENTER;
     return std::memcpy(to, reinterpret_cast<const void*>(from), bytes), CUDA_SUCCESS;

@@ -104,6 +104,7 @@ hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t st
 }
 hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind, hipStream_t stream) {
     if (kind == hipMemcpyHostToDevice) return forward(__func__, cuMemcpyHtoDAsync, address(to), from, bytes, stream_of(stream));
+    if (kind == hipMemcpyDeviceToDevice) return forward(__func__, cuMemcpyDtoDAsync, address(to), address(from), bytes, stream_of(stream));
     return forward(__func__, cuMemcpyDtoHAsync, to, address(from), bytes, stream_of(stream));
 }
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {

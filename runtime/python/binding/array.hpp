@@ -1,0 +1,87 @@
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <trifold/device.hpp>
+#include <trifold/solver.hpp>
+
+namespace trifold::python {
+
+namespace nb = nanobind;
+
+/// Whose array it is. Those of other libraries are read as one of these: `trifold.arrays` says how.
+enum class Library { numpy, torch, cupy };
+enum class Element { f32, f64, i32, u8, other };
+
+/// Where memory is: the processor's when the ordinal is negative, else a GPU's.
+struct Place {
+    int ordinal = -1;
+    bool operator==(const Place&) const = default;
+};
+std::string to_string(Place place);
+/// Of the library whose array it is; the stream that is current there.
+Stream current_stream(Library library, Place place);
+/// CUDA or HIP: what torch or CuPy was built for.
+Backend backend_of(Library library, Place place);
+
+/// What an array says of itself. Holds the array, and NumPy's memory in its place, until it is destroyed, which needs the GIL.
+class Array {
+  public:
+    static constexpr std::size_t most_dims = 5;
+
+    Array() = default;
+    /// Throws SpecError on what no array can be made of; `name` is how messages call it. `written`: it must be writable and is never
+    /// copied.
+    Array(nb::handle object, const char* name, bool written = false);
+    Array(const Array&) = delete;
+    Array& operator=(const Array&) = delete;
+    ~Array() { release(); }
+    void read(nb::handle object, const char* name, bool written = false);
+
+    explicit operator bool() const { return object_.is_valid(); }
+    const char* name() const { return name_; }
+    nb::handle object() const { return object_; }
+    /// What was given: the array itself, or the one of another library that it was made of.
+    nb::handle original() const { return original_.is_valid() ? original_ : object_; }
+    /// Whether the array was made of one of another library, as results should be too.
+    bool foreign() const { return foreign_; }
+    Library library() const { return library_; }
+    Element element() const { return element_; }
+    Place place() const { return place_; }
+    std::span<const std::int64_t> shape() const { return {shape_.data(), dims_}; }
+    void* data() const { return data_; }
+    /// Elements without gaps in the order of the indices; else an array that is read is copied.
+    void make_contiguous();
+    /// "(2, 3, 3) float64 on cuda:0", for messages.
+    std::string describe() const;
+
+  private:
+    void release();
+    void read_numpy();
+    void read_torch();
+    void read_exchanged(int (*ask)(void* object, nb::dlpack::dltensor* tensor));
+    void read_cupy();
+    void read_shape(nb::handle tuple);
+    [[noreturn]] void fail(const std::string& what) const;
+
+    nb::object object_, original_;
+    const char* name_ = "";
+    bool foreign_ = false, written_ = false, contiguous_ = false, exported_ = false;
+    Library library_ = Library::numpy;
+    Element element_ = Element::other;
+    Place place_;
+    std::size_t dims_ = 0;
+    std::array<std::int64_t, most_dims> shape_{};
+    void* data_ = nullptr;
+    Py_buffer buffer_{};
+};
+
+/// A function of the module trifold.arrays, found by the address of its name: give a literal.
+nb::handle helper(const char* name);
+
+}  // namespace trifold::python

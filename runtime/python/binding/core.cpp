@@ -1,0 +1,223 @@
+// trifold._core: what the package's files in Python are written with. trifold/_core.pyi has the signatures with their types.
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <trifold/version.h>
+
+#include "runtime/compile/environment.hpp"
+#include "runtime/python/binding/errors.hpp"
+#include "runtime/python/binding/memory.hpp"
+#include "runtime/python/binding/plan.hpp"
+#include "runtime/python/binding/solver.hpp"
+#include "runtime/python/binding/unlocked.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace trifold::python {
+namespace {
+
+const nb::call_guard<InCall> guarded;
+
+/// trifold.Plan.
+struct BoundPlan {
+    std::shared_ptr<Factors> factors;
+    const Plan& plan() const { return factors->plan(); }
+    const Spec& spec() const { return plan().choice().spec; }
+};
+
+BoundPlan make_plan(std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs, nb::handle device,
+                    const std::string& schedule, const std::string& variant, const std::string& operations, int workers) {
+    Spec spec{.block = block, .horizon = horizon, .precision = precision_of(dtype), .rhs = rhs, .batch = batch};
+    if (spec.precision == Precision::mixed) spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
+    if (!operations.empty()) spec.operations = parse_operations(operations);
+    const auto where = device_of(device);
+    const Unlocked unlocked;
+    return {Factors::shared(spec, where, {.schedule = schedule, .variant = variant, .workers = workers})};
+}
+
+std::string device_text(const Plan& plan) {
+    const auto& device = plan.device();
+    if (device.backend() == Backend::cpu) return "cpu";
+    return fmt::format("{}:{}", device.backend() == Backend::hip ? "hip" : "cuda", device.ordinal());
+}
+
+const char* dtype_text(const Spec& spec) {
+    return spec.precision == Precision::f32 ? "float32" : spec.precision == Precision::f64 ? "float64" : "mixed";
+}
+
+nb::dict report_of(const Plan& plan) {
+    const auto& report = plan.report();
+    nb::dict result;
+    result["cache_hit"] = report.cache_hit;
+    result["compiler"] = report.compiler;
+    result["generate_seconds"] = report.generate_seconds;
+    result["compile_seconds"] = report.compile_seconds;
+    result["load_seconds"] = report.load_seconds;
+    return result;
+}
+
+std::string describe(const BoundPlan& bound) {
+    const auto& spec = bound.spec();
+    return fmt::format("trifold.Plan(block={}, horizon={}, dtype='{}', batch={}, rhs={}, device='{}', schedule='{}')", spec.block,
+                       spec.horizon, dtype_text(spec), spec.batch, spec.rhs, device_text(bound.plan()),
+                       bound.plan().choice().schedule.name);
+}
+
+void bind_plan(nb::module_& module) {
+    nb::class_<BoundPlan>(module, "Plan")
+        .def(
+            "__init__",
+            [](BoundPlan* self, std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs,
+               nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations, int workers) {
+                new (self) BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers));
+            },
+            nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
+            "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, guarded)
+        .def(
+            "solver",
+            [](const BoundPlan& self, nb::handle value, std::int64_t members, bool batched) {
+                return new BoundSolver(self.factors, value, members == 0 ? self.spec().batch : members, batched);
+            },
+            "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = false, guarded)
+        .def(
+            "prepare",
+            [](const BoundPlan& self, nb::handle value) {
+                const BoundSolver over(self.factors, value, 0, false);
+                self.factors->prepare(Array(value, "value", true).data());
+            },
+            "value"_a, guarded)
+        .def_prop_ro("block", [](const BoundPlan& self) { return self.spec().block; })
+        .def_prop_ro("horizon", [](const BoundPlan& self) { return self.spec().horizon; })
+        .def_prop_ro("dtype", [](const BoundPlan& self) { return dtype_text(self.spec()); })
+        .def_prop_ro("batch", [](const BoundPlan& self) { return self.spec().batch; })
+        .def_prop_ro("rhs", [](const BoundPlan& self) { return self.spec().rhs; })
+        .def_prop_ro("device", [](const BoundPlan& self) { return device_text(self.plan()); })
+        .def_prop_ro("device_name", [](const BoundPlan& self) { return self.plan().device().name(); })
+        .def_prop_ro("schedule", [](const BoundPlan& self) { return self.plan().choice().schedule.name; })
+        .def_prop_ro("variant", [](const BoundPlan& self) { return self.plan().choice().variant; })
+        .def_prop_ro("reason", [](const BoundPlan& self) { return self.plan().choice().reason; })
+        .def_prop_ro("operations", [](const BoundPlan& self) { return to_string(self.spec().operations); })
+        .def_prop_ro("value_bytes", [](const BoundPlan& self) { return self.factors->bytes(); })
+        .def_prop_ro("handle", [](const BoundPlan& self) { return reinterpret_cast<std::uintptr_t>(self.factors.get()); })
+        .def_prop_ro("report", [](const BoundPlan& self) { return report_of(self.plan()); })
+        .def("__repr__", describe);
+}
+
+void bind_solver(nb::module_& module) {
+    const auto along = [](Operation operation) {
+        return [operation](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, nb::handle shift,
+                           nb::handle diagonal, nb::handle active, double pivot_floor, std::optional<bool> check) {
+            return self.factor_along(operation, d, e, b, out, {shift, diagonal, active, pivot_floor, check});
+        };
+    };
+    const auto sweep = [](Operation operation) {
+        return [operation](BoundSolver& self, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check) {
+            return self.sweep(operation, b, out, active, check);
+        };
+    };
+    const auto none = nb::none();
+    nb::class_<BoundSolver> solver(module, "Solver");
+    solver.def(
+        "factor",
+        [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active, double pivot_floor,
+           std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, check}); },
+        "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
+        "check"_a = none, guarded);
+    const auto bind_along = [&](const char* name, Operation operation) {
+        solver.def(name, along(operation), "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none,
+                   "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0, "check"_a = none, guarded);
+    };
+    bind_along("factor_solve", Operation::factor_solve);
+    bind_along("factor_forward", Operation::factor_forward);
+    const auto bind_sweep = [&](const char* name, Operation operation) {
+        solver.def(name, sweep(operation), "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none, guarded);
+    };
+    bind_sweep("solve", Operation::solve);
+    bind_sweep("forward", Operation::forward);
+    bind_sweep("backward", Operation::backward);
+    solver
+        .def("selected_inverse", &BoundSolver::selected_inverse, "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none,
+             guarded)
+        .def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a.none(), "out"_a = none, "quadratic"_a = none, guarded)
+        .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none, guarded)
+        .def("status", &BoundSolver::status, guarded)
+        .def("refinement", &BoundSolver::refinement, guarded)
+        .def("check", &BoundSolver::check, guarded)
+        .def("synchronize", &BoundSolver::synchronize, guarded)
+        .def_prop_ro("value", &BoundSolver::value)
+        .def_prop_ro("batched", &BoundSolver::batched)
+        .def_prop_ro("plan", [](const BoundSolver& self) { return BoundPlan{self.factors()}; });
+}
+
+/// The Solver over a new value for these arrays: what trifold.solve and trifold.factor begin with.
+BoundSolver* solver_for(nb::handle d, nb::handle b, const Wishes& wishes) {
+    const Array of_d(d, "D");
+    Array of_b;
+    if (!b.is_none()) of_b.read(b, "b");
+    const auto factors = factors_for(of_d, b.is_none() ? nullptr : &of_b, wishes);
+    const auto library = of_d.library() == Library::torch ? "torch" : of_d.library() == Library::cupy ? "cupy" : "numpy";
+    const auto value = of_d.place().ordinal < 0 ? allocate_bytes(factors->bytes())
+                                                : helper("empty")(library, nb::make_tuple(factors->bytes()), "uint8", of_d.place().ordinal);
+    return new BoundSolver(factors, value, 0, of_d.shape().size() == 4);
+}
+
+nb::dict tools() {
+    nb::dict result;
+    const auto environment = [] {
+        const Unlocked unlocked;
+        return probe_environment();
+    }();
+    for (const auto& tool : environment.tools) {
+        nb::dict one;
+        one["found"] = tool.found;
+        one["version"] = tool.version;
+        one["path"] = tool.path;
+        one["advice"] = tool.advice;
+        result[tool.name.c_str()] = one;
+    }
+    return result;
+}
+
+nb::dict devices() {
+    const auto [cuda, hip] = [] {
+        const Unlocked unlocked;
+        return std::pair(probe_cuda(), probe_hip());
+    }();
+    nb::dict result;
+    result["cpu"] = Device::cpu().name();
+    for (const auto* report : {&cuda, &hip}) {
+        nb::dict one;
+        nb::list names;
+        for (const auto& device : report->devices) names.append(device.name() + " (" + device.target().arch + ")");
+        one["driver"] = report->driver;
+        one["devices"] = names;
+        one["problem"] = report->problem;
+        result[report == &cuda ? "cuda" : "hip"] = one;
+    }
+    return result;
+}
+
+}  // namespace
+}  // namespace trifold::python
+
+NB_MODULE(_core, module) {
+    using namespace trifold::python;
+    nb::set_leak_warnings(false);  // a thread that is in a call while the interpreter ends keeps what it works on
+    translate_errors();
+    bind_plan(module);
+    bind_solver(module);
+    module.def(
+        "solver_for",
+        [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed) {
+            return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed});
+        },
+        "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, guarded);
+    module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
+    module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
+    module.def("finish_calls", &finish_calls);
+    module.def("tools", &tools, guarded);
+    module.def("devices", &devices, guarded);
+    module.attr("version") = fmt::format("{}.{}.{}", TRIFOLD_VERSION_MAJOR, TRIFOLD_VERSION_MINOR, TRIFOLD_VERSION_PATCH);
+}

@@ -1,0 +1,60 @@
+#include "runtime/python/binding/errors.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <new>
+#include <trifold/error.hpp>
+
+namespace nb = nanobind;
+
+namespace trifold::python {
+namespace {
+
+nb::object kind(const char* name) { return nb::module_::import_("trifold.errors").attr(name); }
+
+void raise(const char* name, const char* text) { PyErr_SetString(kind(name).ptr(), text); }
+
+/// With a list of what failed, from which the error takes its attributes.
+void raise(const char* name, const char* text, const nb::list& failures) {
+    const auto type = kind(name);
+    const auto error = type(text, failures);
+    PyErr_SetObject(type.ptr(), error.ptr());
+}
+
+void translate(const std::exception_ptr& thrown, void*) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const NotPositiveDefinite& error) {
+        nb::list failures;
+        for (const auto& f : error.failures) failures.append(nb::make_tuple(f.member, f.block, f.row));
+        raise("NotPositiveDefinite", error.what(), failures);
+    } catch (const OutOfRange& error) {
+        nb::list failures;
+        for (const auto& f : error.failures) failures.append(nb::make_tuple(f.member, f.solution, f.inverse));
+        raise("OutOfRange", error.what(), failures);
+    } catch (const NotConverged& error) {
+        nb::list failures;
+        for (const auto& f : error.failures) failures.append(nb::make_tuple(f.member, f.iterations, f.backward_error));
+        raise("NotConverged", error.what(), failures);
+    } catch (const SpecError& error) {
+        raise("SpecError", error.what());
+    } catch (const DeviceError& error) {
+        raise("DeviceError", error.what());
+    } catch (const CompileError& error) {
+        raise("CompileError", (error.what() + ("\n" + error.log)).c_str());
+    } catch (const CacheError& error) {
+        raise("CacheError", error.what());
+    } catch (const LaunchError& error) {
+        raise("LaunchError", error.what());
+    } catch (const Error& error) {
+        raise("Error", error.what());
+    } catch (const std::bad_alloc&) {
+        PyErr_SetString(PyExc_MemoryError, "out of host memory");
+    }
+}
+
+}  // namespace
+
+void translate_errors() { nb::register_exception_translator(translate); }
+
+}  // namespace trifold::python

@@ -1,0 +1,26 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <trifold/factors.hpp>
+
+#include "runtime/python/binding/array.hpp"
+
+namespace trifold::python {
+
+/// Where "cuda:1" and its like is, or any object that says so as text, such as torch.device and cupy.cuda.Device.
+Device device_of(nb::handle device);
+/// "float32", "float64" or "mixed", or a dtype of NumPy or torch, or a type of NumPy or jax.numpy.
+Precision precision_of(nb::handle dtype);
+
+/// How a Plan is chosen, where the caller may say.
+struct Wishes {
+    std::string schedule = "auto", variant = "auto", operations;
+    int workers = 1;
+    bool mixed = false;
+    Tuning tuning() const { return {.schedule = schedule, .variant = variant, .workers = workers}; }
+};
+
+/// The Plan for arrays of these shapes, types and places: D, and b where it is known.
+std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const Wishes& wishes);
+
+}  // namespace trifold::python

@@ -1,0 +1,72 @@
+#pragma once
+#include <optional>
+#include <trifold/factors.hpp>
+
+#include "runtime/python/binding/array.hpp"
+
+namespace trifold::python {
+
+/// What a factorization is told besides D and E; None where it is not.
+struct Options {
+    nb::handle shift, diagonal, active;
+    double pivot_floor = 0;
+    std::optional<bool> check;
+};
+
+/// trifold.Solver: the calls of a Solver on arrays of Python. It has a Solver of its own, or works on a value, as trifold/factors.hpp
+/// explains.
+class BoundSolver {
+  public:
+    /// `value`: None, or bytes in the Plan's memory that will be, or have been, factored into. `members` and `batched` say what they hold.
+    BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, std::int64_t members, bool batched);
+    BoundSolver(const BoundSolver&) = delete;
+    BoundSolver& operator=(const BoundSolver&) = delete;
+    ~BoundSolver();
+
+    void factor(nb::handle d, nb::handle e, const Options& options);
+    /// Of factor_forward and factor_solve.
+    nb::object factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options);
+    /// Of forward, backward and solve.
+    nb::object sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check);
+    nb::object selected_inverse(nb::handle out, nb::handle active, std::optional<bool> check);
+    /// The forward sweep and b' A^-1 b of it: (y, quadratic).
+    nb::object forward_quadratic(nb::handle b, nb::handle out, nb::handle quadratic);
+    nb::object log_determinant(nb::handle out);
+    nb::object status();
+    nb::object refinement();
+    void check();
+    /// Seconds that one call of Solver::solve takes the host, of so many without Python between them: what the binding is measured against.
+    double seconds_of_solve(nb::handle b, nb::handle out, int repeats);
+    void synchronize();
+    nb::object value() const { return value_.object().is_valid() ? nb::borrow(value_.object()) : nb::none(); }
+    bool batched() const { return batched_; }
+    const std::shared_ptr<Factors>& factors() const { return factors_; }
+
+  private:
+    struct Inputs;
+    const Spec& spec() const { return factors_->plan().choice().spec; }
+    void take_place(const Array& array);
+    void expect_real(const Array& array) const;
+    void expect_shape(const Array& array, std::span<const std::int64_t> shape) const;
+    void read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options);
+    void read_active(Inputs& in, nb::handle active);
+    void read_rhs(Inputs& in, nb::handle b, nb::handle out);
+    nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Element element);
+    nb::object finish(const Inputs& in) const;
+    std::vector<std::int64_t> with_batch(std::initializer_list<std::int64_t> shape) const;
+    bool checks(std::optional<bool> asked) const;
+    template <class Body>
+    void run(bool factors, bool masked, bool checked, Body body);
+
+    std::shared_ptr<Factors> factors_;
+    Array value_;
+    std::unique_ptr<Solver> own_;
+    int process_;  // a fork takes a Solver's threads from it
+    std::int64_t members_;
+    bool batched_;
+    Library library_ = Library::numpy;  // of the last call's arrays
+    Place place_;                       // of the Plan
+    Stream stream_;                     // of the last call
+};
+
+}  // namespace trifold::python

@@ -1,0 +1,51 @@
+"""Trifold: block tridiagonal systems, symmetric and positive definite, solved fast, again and again.
+
+    x = trifold.solve(D, E, b)
+    f = trifold.factor(D, E)
+    p = trifold.Plan(block=12, horizon=20, batch=256); s = p.solver()
+
+docs/users/python.md in the repository has the whole story.
+"""
+
+from __future__ import annotations
+
+import atexit as _atexit
+
+from ._core import Plan, Solver, finish_calls as _finish_calls, version as _version
+from .arrays import Refinement, Status
+from .errors import (
+    CacheError,
+    CompileError,
+    DeviceError,
+    Error,
+    LaunchError,
+    NotConverged,
+    NotPositiveDefinite,
+    OutOfRange,
+    SpecError,
+)
+from .factor import Factor, factor, solve
+from .info import info
+
+__version__: str = _version
+__all__ = [
+    "CacheError",
+    "CompileError",
+    "DeviceError",
+    "Error",
+    "Factor",
+    "LaunchError",
+    "NotConverged",
+    "NotPositiveDefinite",
+    "OutOfRange",
+    "Plan",
+    "Refinement",
+    "Solver",
+    "SpecError",
+    "Status",
+    "factor",
+    "info",
+    "solve",
+]
+
+_atexit.register(_finish_calls)

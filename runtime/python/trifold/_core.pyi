@@ -1,0 +1,152 @@
+"""The compiled part. Arrays are those of NumPy, torch, CuPy or JAX, or whatever else has ``__dlpack__`` or ``__array__``."""
+
+from typing import Any
+
+from .arrays import Refinement, Status
+
+version: str
+
+class Plan:
+    """A problem that is prepared: kernels generated for it, compiled or taken from the cache, and loaded. Equal Plans are made once.
+
+    block, horizon: n, 1 to 1024, and N. dtype: "float32", "float64", or "mixed" for float64 arrays factored in float32. batch: the most
+    members of a call. rhs: right-hand sides solved at once; more go in panels. device: "cpu", "cuda:0", "hip:0" or "auto".
+    operations: names separated by commas, "all", or "" for all but selected_inverse. workers: threads of a call on the CPU.
+    Raises SpecError, DeviceError, CompileError, CacheError.
+    """
+
+    def __init__(
+        self,
+        *,
+        block: int,
+        horizon: int,
+        dtype: Any = "float64",
+        batch: int = 1,
+        rhs: int = 1,
+        device: Any = "cpu",
+        schedule: str = "auto",
+        variant: str = "auto",
+        operations: str = "",
+        workers: int = 1,
+    ) -> None: ...
+    def solver(self, value: Any = None, *, members: int = 0, batched: bool = False) -> Solver:
+        """A Solver with memory of its own; or over value, (value_bytes,) uint8 on the device, aligned to 64 bytes.
+
+        A value that is filled holds members systems (0: the batch), with or without a batch axis.
+        """
+    def prepare(self, value: Any) -> None:
+        """Makes ready what the first call over a value would: before a graph is captured."""
+    @property
+    def block(self) -> int: ...
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def batch(self) -> int: ...
+    @property
+    def rhs(self) -> int: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def device_name(self) -> str: ...
+    @property
+    def schedule(self) -> str: ...
+    @property
+    def variant(self) -> str: ...
+    @property
+    def reason(self) -> str:
+        """What chose the schedule and the variant."""
+    @property
+    def operations(self) -> str: ...
+    @property
+    def value_bytes(self) -> int: ...
+    @property
+    def handle(self) -> int:
+        """Address of the trifold::Factors, for C++ in this process."""
+    @property
+    def report(self) -> dict[str, Any]:
+        """cache_hit, compiler, and the seconds that it took to generate, compile and load."""
+
+class Solver:
+    """Calls of one Plan, one at a time. Made by Plan.solver().
+
+    D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; b, y, x: (N, n), or (N, n, m). With a
+    batch axis in front of D there is one in front of all. Up to the Plan's batch members may be given. Sweeps take the members of the last
+    factorization. out: where the result goes, contiguous; x may be b itself. Without it a new array of b's library is returned.
+
+    Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), pivot_floor, as in trifold.solve. check, by default True
+    on the CPU: raise NotPositiveDefinite, OutOfRange or NotConverged; on a GPU that waits. Else a GPU's calls only enqueue, on the current
+    stream of the arrays' library. Raises SpecError on arrays that do not fit.
+    """
+
+    def factor(
+        self,
+        D: Any,
+        E: Any = None,
+        *,
+        shift: Any = None,
+        diagonal: Any = None,
+        active: Any = None,
+        pivot_floor: float = 0.0,
+        check: bool | None = None,
+    ) -> None: ...
+    def factor_solve(
+        self,
+        D: Any,
+        E: Any,
+        b: Any,
+        out: Any = None,
+        *,
+        shift: Any = None,
+        diagonal: Any = None,
+        active: Any = None,
+        pivot_floor: float = 0.0,
+        check: bool | None = None,
+    ) -> Any: ...
+    def factor_forward(
+        self,
+        D: Any,
+        E: Any,
+        b: Any,
+        out: Any = None,
+        *,
+        shift: Any = None,
+        diagonal: Any = None,
+        active: Any = None,
+        pivot_floor: float = 0.0,
+        check: bool | None = None,
+    ) -> Any: ...
+    def solve(self, b: Any, out: Any = None, *, active: Any = None, check: bool | None = None) -> Any: ...
+    def forward(self, b: Any, out: Any = None, *, active: Any = None, check: bool | None = None) -> Any: ...
+    def backward(self, b: Any, out: Any = None, *, active: Any = None, check: bool | None = None) -> Any: ...
+    def selected_inverse(
+        self, out: tuple[Any, Any] | None = None, *, active: Any = None, check: bool | None = None
+    ) -> tuple[Any, Any]:
+        """Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). The Plan must have it among its operations."""
+    def forward_quadratic(self, b: Any, out: Any = None, quadratic: Any = None) -> tuple[Any, Any]:
+        """forward(b), and b' A^-1 b in float64: (), (m,), (batch,) or (batch, m). b has as many right-hand sides as the Plan."""
+    def log_determinant(self, out: Any = None) -> Any:
+        """log det A in float64: (), or (batch,). Does not wait on a GPU."""
+    def status(self) -> Status:
+        """Waits, and says how each member fared."""
+    def refinement(self) -> Refinement:
+        """Waits. Mixed precision only: how the last solution was refined."""
+    def check(self) -> None:
+        """Waits, and raises what check=True would."""
+    def synchronize(self) -> None:
+        """Waits for the last call."""
+    @property
+    def value(self) -> Any:
+        """The array it works over, or None."""
+    @property
+    def batched(self) -> bool: ...
+    @property
+    def plan(self) -> Plan: ...
+
+def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool) -> Solver: ...
+def allocate_bytes(bytes: int) -> Any: ...
+def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...
+def finish_calls() -> None: ...
+def tools() -> dict[str, dict[str, Any]]: ...
+def devices() -> dict[str, Any]: ...

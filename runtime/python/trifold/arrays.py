@@ -1,0 +1,149 @@
+"""Arrays of other libraries: what the binding asks for when it does not find out by itself.
+
+NumPy, torch and CuPy are read by the binding. JAX's arrays, and all that has ``__dlpack__`` or ``__array__``, are read as one of those.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any, NamedTuple
+
+import numpy
+
+from .errors import SpecError
+
+_log = logging.getLogger("trifold")
+np: Any = numpy  # what its stubs say differs from version to version
+
+
+class Status(NamedTuple):
+    """How each member fared: one NumPy array for each question, without an axis when there was no batch axis."""
+
+    block: Any  #: first failing block, from 0; -1: the factorization succeeded
+    row: Any  #: failing row within it
+    floors: Any  #: pivots raised to the floor; -1: never factored
+    solution: Any  #: False: X of the last solution holds infinities or NaN
+    inverse: Any  #: False: likewise the last selected inverse
+    quadratic: Any  #: False: b' A^-1 b left the range of float64
+
+
+class Refinement(NamedTuple):
+    """Mixed precision: how the refinement of each member's solution went."""
+
+    iterations: Any  #: corrections of the first solution
+    converged: Any  #: False: X is NaN
+    backward_error: Any
+
+
+def status(rows: list[tuple[Any, ...]], batched: bool) -> Status:
+    return Status(*_columns(rows, batched))
+
+
+def refinement(rows: list[tuple[Any, ...]], batched: bool) -> Refinement:
+    return Refinement(*_columns(rows, batched))
+
+
+def _columns(rows: list[tuple[Any, ...]], batched: bool) -> list[Any]:
+    columns = [np.array(column) for column in zip(*rows)]
+    return columns if batched else [column[0] for column in columns]
+
+
+def library_of(kind: Any) -> str:
+    """Which library's arrays a type has: numpy, torch, cupy, or another."""
+    if issubclass(kind, np.ndarray):
+        return "numpy"
+    for name, array in (("torch", "Tensor"), ("cupy", "ndarray")):
+        if name in sys.modules and issubclass(kind, getattr(sys.modules[name], array)):
+            return name
+    return "another"
+
+
+def is_jax(array: Any) -> bool:
+    return "jax" in sys.modules and isinstance(array, sys.modules["jax"].Array)
+
+
+def adapt(array: Any, name: str) -> Any:
+    """Any array as one of NumPy, torch or CuPy, without a copy where that is possible."""
+    if array is None:
+        raise SpecError(f"{name} is None; give an array")
+    if is_jax(array):
+        array.block_until_ready()
+    if hasattr(array, "__dlpack_device__"):
+        kind = int(array.__dlpack_device__()[0])
+        if kind not in (1, 3):
+            return _gpu_library(name).from_dlpack(array)
+    try:
+        result = np.asarray(array)
+    except Exception as error:
+        raise SpecError(f"{name} is a {type(array).__name__}, of which no array can be made: {error}") from error
+    if result.dtype == object:
+        raise SpecError(f"{name} is a {type(array).__name__} of unequal rows or of objects; give an array of float32 or float64")
+    return result
+
+
+def _gpu_library(name: str) -> Any:
+    for library in ("cupy", "torch"):
+        try:
+            return __import__(library)
+        except ImportError:
+            continue
+    raise SpecError(f"{name} is on a GPU; install CuPy or torch to hand its arrays over, or use trifold.jax")
+
+
+def give_back(like: Any, result: Any) -> Any:
+    """A result in the library that the argument came from."""
+    if not is_jax(like):
+        return result
+    jax: Any = sys.modules["jax"]
+    if isinstance(result, np.ndarray):
+        return jax.numpy.asarray(result)
+    return jax.dlpack.from_dlpack(result)
+
+
+def contiguous(array: Any, name: str) -> Any:
+    """A copy without gaps, in the order of the indices."""
+    _log.info("%s is not contiguous, or not aligned, and is copied; give a contiguous array to save that", name)
+    library = library_of(type(array))
+    if library == "torch":
+        copy = array.contiguous()
+        return copy.clone() if copy.data_ptr() == array.data_ptr() else copy
+    return (np if library == "numpy" else sys.modules["cupy"]).array(array, order="C", copy=True)
+
+
+def empty(library: str, shape: tuple[int, ...], dtype: str, ordinal: int) -> Any:
+    if library == "torch":
+        torch = sys.modules["torch"]
+        return torch.empty(shape, dtype=getattr(torch, dtype), device="cpu" if ordinal < 0 else f"cuda:{ordinal}")
+    if library == "cupy":
+        with sys.modules["cupy"].cuda.Device(ordinal):
+            return sys.modules["cupy"].empty(shape, dtype)
+    return np.empty(shape, dtype)
+
+
+def full(library: str, shape: tuple[int, ...], dtype: str, ordinal: int, value: float) -> Any:
+    result = empty(library, shape, dtype, ordinal)
+    result[...] = value
+    return result
+
+
+def mask(active: Any) -> Any:
+    """0 or 1 for each member, from anything that says True or False of it."""
+    if library_of(type(active)) == "torch":
+        return (active != 0).to(sys.modules["torch"].int32)
+    return (active != 0).astype("int32")
+
+
+def is_hip(library: str) -> bool:
+    if library == "torch":
+        return sys.modules["torch"].version.hip is not None
+    return bool(sys.modules["cupy"].cuda.runtime.is_hip)
+
+
+def columns_alone(call: Any, b: Any, columns_at: int) -> Any:
+    """What ``call`` gives for each right-hand side alone, where b has them on the axis ``columns_at``."""
+    if np.ndim(b) <= columns_at:
+        return call(b)
+    results = [call(b[..., column]) for column in range(b.shape[-1])]
+    library = library_of(type(results[0]))
+    return (np if library == "numpy" else sys.modules[library]).stack(results, -1)

@@ -1,0 +1,82 @@
+"""What goes wrong, and what each error says besides its text."""
+
+from __future__ import annotations
+
+__all__ = [
+    "CacheError",
+    "CompileError",
+    "DeviceError",
+    "Error",
+    "LaunchError",
+    "NotConverged",
+    "NotPositiveDefinite",
+    "OutOfRange",
+    "SpecError",
+]
+
+
+class Error(Exception):
+    """Root of every error of this package. The text says what was given, what is wrong and what to do."""
+
+
+class SpecError(Error, ValueError):
+    """A problem or an argument that cannot be served as given."""
+
+
+class DeviceError(Error, RuntimeError):
+    """No usable device, driver, compiler or device memory."""
+
+
+class CompileError(Error, RuntimeError):
+    """The generated source did not compile."""
+
+
+class CacheError(Error, RuntimeError):
+    """A kernel that may not be compiled is not in the cache."""
+
+
+class LaunchError(Error, RuntimeError):
+    """A launch or a copy failed on the device."""
+
+
+class NotPositiveDefinite(Error, ArithmeticError):
+    """Some matrices are not positive definite; the others are solved.
+
+    ``failures`` lists (member, block, row) for each, counted from 0. ``member``, ``block`` and ``row`` are those of the first.
+    """
+
+    def __init__(self, message: str, failures: list[tuple[int, int, int]]) -> None:
+        super().__init__(message, failures)
+        self.failures = failures
+        self.member, self.block, self.row = failures[0]
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class OutOfRange(Error, ArithmeticError):
+    """Results of some members hold infinities or NaN; the others are solved. b may hold them too.
+
+    ``failures`` lists (member, solution, inverse) for each: which of its results do.
+    """
+
+    def __init__(self, message: str, failures: list[tuple[int, bool, bool]]) -> None:
+        super().__init__(message, failures)
+        self.failures = failures
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class NotConverged(Error, ArithmeticError):
+    """Mixed precision could not refine the solutions of some members; the others are solved.
+
+    ``failures`` lists (member, iterations, backward_error) for each.
+    """
+
+    def __init__(self, message: str, failures: list[tuple[int, int, float]]) -> None:
+        super().__init__(message, failures)
+        self.failures = failures
+
+    def __str__(self) -> str:
+        return str(self.args[0])

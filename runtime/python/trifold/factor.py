@@ -1,0 +1,128 @@
+"""One factorization and what follows from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._core import Plan, Solver, solver_for
+from .arrays import Status, columns_alone, give_back
+from .errors import SpecError
+
+_ALL = "all"
+_MIXED = "factor,solve,factor_solve"
+
+
+def solve(
+    D: Any,
+    E: Any,
+    b: Any,
+    *,
+    shift: Any = None,
+    diagonal: Any = None,
+    active: Any = None,
+    pivot_floor: float = 0.0,
+    check: bool | None = None,
+    mixed: bool = False,
+    schedule: str = "auto",
+    workers: int = 1,
+) -> Any:
+    """Solve A x = b, where A has the blocks D on its diagonal and E below it.
+
+    D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1;
+    b: (N, n), or (N, n, m) for m right-hand sides. All three may have one batch axis in front. float32 or float64.
+    Returns x, with the shape of b, in its library and on its device.
+
+    shift, (batch,) or a number, is added to the diagonal of A, and diagonal, (batch, N, n), to its entries. Members whose entry of
+    active, (batch,), is 0 are left out: their x is undefined. Pivots below pivot_floor times the largest diagonal entry of their
+    block are raised to it. mixed: arrays of float64 are factored in float32, and the solution is refined.
+
+    check, by default True on the CPU: raise NotPositiveDefinite, OutOfRange or NotConverged when a member fails. Without it the x of a
+    member that fails is NaN. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
+    Raises SpecError on arrays that do not fit, DeviceError when there is no device or compiler.
+    """
+    operations = _MIXED if mixed else "factor_solve,solve"
+    solver = solver_for(D, b, operations, schedule, workers, mixed)
+    return solver.factor_solve(
+        D, E, b, shift=shift, diagonal=diagonal, active=active, pivot_floor=pivot_floor, check=check
+    )
+
+
+def factor(
+    D: Any,
+    E: Any,
+    *,
+    shift: Any = None,
+    diagonal: Any = None,
+    active: Any = None,
+    pivot_floor: float = 0.0,
+    check: bool | None = None,
+    mixed: bool = False,
+    schedule: str = "auto",
+    workers: int = 1,
+) -> Factor:
+    """Factor A, to solve with it again and again. Arguments and errors are those of solve()."""
+    solver = solver_for(D, None, _MIXED if mixed else _ALL, schedule, workers, mixed)
+    solver.factor(D, E, shift=shift, diagonal=diagonal, active=active, pivot_floor=pivot_floor, check=check)
+    return Factor(solver, D, mixed)
+
+
+class Factor:
+    """A = P' L L' P, as factor() leaves it. Its memory is an array of the library that D came from.
+
+    Arrays b and y have the shape (N, n), or (N, n, m), with the batch axis of D in front where D has one. Calls of several threads on one
+    Factor wait for one another; on a GPU they must be on one stream, or on streams that wait for one another.
+    """
+
+    def __init__(self, solver: Solver, like: Any, mixed: bool) -> None:
+        self._solver = solver
+        self._like = like if not hasattr(like, "__array_interface__") else None
+        self._mixed = mixed
+
+    @property
+    def plan(self) -> Plan:
+        """The Plan that was chosen."""
+        return self._solver.plan
+
+    @property
+    def value(self) -> Any:
+        """The factor itself: bytes from which ``Plan.solver(value)`` goes on, here or in a copy."""
+        return self._solver.value
+
+    @property
+    def status(self) -> Status:
+        """How each member fared. On a GPU this waits for the factorization."""
+        return self._solver.status()
+
+    def solve(self, b: Any, out: Any = None, *, check: bool | None = None) -> Any:
+        """A^-1 b."""
+        return self._solver.solve(b, out, check=check)
+
+    def forward(self, b: Any, out: Any = None) -> Any:
+        """y = L^-1 P b, whose squares sum up to b' A^-1 b."""
+        return self._solver.forward(b, out, check=False)
+
+    def backward(self, y: Any, out: Any = None) -> Any:
+        """P' L^-T y: with y of forward() the solution; with independent standard normal numbers a sample of covariance A^-1."""
+        return self._solver.backward(y, out, check=False)
+
+    def log_determinant(self) -> Any:
+        """log det A by member, in float64; NaN for a member that failed."""
+        return self._back(self._solver.log_determinant())
+
+    def quadratic(self, b: Any) -> Any:
+        """b' A^-1 b for each right-hand side, in float64."""
+        if self._mixed:
+            raise SpecError("mixed precision has no quadratic; multiply b and solve(b)")
+        columns_at = 3 if self._solver.batched else 2
+        return self._back(columns_alone(self._quadratic_alone, b, columns_at))
+
+    def _quadratic_alone(self, b: Any) -> Any:
+        return self._solver.forward_quadratic(b)[1]
+
+    def selected_inverse(self) -> tuple[Any, Any]:
+        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n)."""
+        diagonal, lower = self._solver.selected_inverse(check=False)
+        return self._back(diagonal), self._back(lower)
+
+    def _back(self, result: Any) -> Any:
+        return give_back(self._like, result)

@@ -1,0 +1,200 @@
+"""Bad input: each is an exception that says what to do, never a crash."""
+
+import numpy as np
+import pytest
+import trifold
+from problems import make, rhs, solution
+
+
+def system(batch=None):
+    return (*make(3, 7, batch), rhs(3, 7, batch))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda D, E, b: (D[0], E, b), r"give \(N, n, n\)"),
+        (lambda D, E, b: (D[:, :2], E, b), "last two axes must be equal"),
+        (lambda D, E, b: (D, E[:-1], b), r"E has shape \(5, 3, 3\); give \(6, 3, 3\)"),
+        (lambda D, E, b: (D, E[..., :2], b), "E has shape"),
+        (lambda D, E, b: (D, None, b), "E is missing"),
+        (lambda D, E, b: (D, E, b[:-1]), r"b has shape \(6, 3\); give \(7, 3\)"),
+        (lambda D, E, b: (D, E, b.ravel()), "b has shape"),
+        (lambda D, E, b: (D, E, b[:, :, None, None]), "b has shape"),
+        (lambda D, E, b: (D, E, b[:, :, None][..., :0]), "b has shape"),
+        (lambda D, E, b: (D[None], E, b), "batch axis"),
+        (lambda D, E, b: (D, E[None], b), "batch axis"),
+        (lambda D, E, b: (D[None], E[None], b), "as D has a batch axis"),
+        (lambda D, E, b: (D[None][:0], E[None][:0], b[None][:0]), "axis of size 0"),
+        (lambda D, E, b: (D[:0], E[:0], b[:0]), "axis of size 0"),
+        (lambda D, E, b: (D.astype(int), E, b), "convert it to float32 or float64"),
+        (lambda D, E, b: (D.astype(np.float16), E, b), "convert it to float32 or float64"),
+        (lambda D, E, b: (D.astype(complex), E, b), "convert it to float32 or float64"),
+        (lambda D, E, b: (D.astype(">f8"), E, b), "convert it to float32 or float64"),
+        (lambda D, E, b: (D.astype(object), E, b), "convert it to float32 or float64"),
+        (lambda D, E, b: (D.astype("datetime64[s]"), E, b), "convert it to float32 or float64"),
+        (lambda D, E, b: (D, E.astype(np.float32), b), "E is .*float32.*convert the array"),
+        (lambda D, E, b: (D, E, b.astype(int)), "b is .*int64.*convert the array"),
+        (lambda D, E, b: ("text", E, b), "D "),
+        (lambda D, E, b: (None, E, b), "D is None"),
+        (lambda D, E, b: (D, E, object()), "b is a object"),
+        (lambda D, E, b: ([[[1.0, 2.0], [3.0]]], E, b), "D is a list"),
+        (lambda D, E, b: (D[None, None, None], E, b), "axes|give"),
+    ],
+)
+def test_wrong_arrays(change, message):
+    with pytest.raises(trifold.SpecError, match=message) as raised:
+        trifold.solve(*change(*system()))
+    assert isinstance(raised.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shift": np.ones(2)}, "shift has shape"),
+        ({"shift": np.float32(1) * np.ones((), np.float32)}, "shift is"),
+        ({"diagonal": np.ones((7, 2))}, "diagonal has shape"),
+        ({"active": np.ones(3, bool)}, "active has shape"),
+        ({"pivot_floor": -1.0}, "pivot_floor"),
+        ({"pivot_floor": float("nan")}, "pivot_floor"),
+        ({"schedule": "nonsense"}, "schedule"),
+        ({"workers": 0}, "workers"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(trifold.SpecError, match=message):
+        trifold.solve(*system(), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"block": 0}, "block"),
+        ({"block": 3000}, "block"),
+        ({"horizon": 0}, "horizon"),
+        ({"batch": 0}, "batch"),
+        ({"rhs": -1}, "right-hand sides"),
+        ({"dtype": "int32"}, "dtype"),
+        ({"device": "abacus"}, "abacus"),
+        ({"operations": "dance"}, "dance"),
+    ],
+)
+def test_wrong_plans(options, message):
+    with pytest.raises(trifold.SpecError, match=message):
+        trifold.Plan(**{"block": 3, "horizon": 7, **options})
+
+
+def test_device_that_is_not_there():
+    with pytest.raises(trifold.DeviceError):
+        trifold.Plan(block=3, horizon=7, device="cuda:63")
+
+
+def test_not_positive_definite():
+    D, E, b = system(3)
+    D[1, 4] *= -1
+    with pytest.raises(trifold.NotPositiveDefinite, match="member 1 at block 4, row 0") as raised:
+        trifold.solve(D, E, b)
+    assert (raised.value.member, raised.value.block, raised.value.row) == (1, 4, 0)
+    assert raised.value.failures == [(1, 4, 0)]
+    x = trifold.solve(D, E, b, check=False)
+    assert np.all(np.isnan(x[1]))
+    np.testing.assert_allclose(x[[0, 2]], solution(D, E, b)[[0, 2]], rtol=1e-10, atol=1e-12)
+    f = trifold.factor(D, E, check=False)
+    assert list(f.status.block) == [-1, 4, -1]
+    assert np.isnan(f.log_determinant()[1]) and not np.isnan(f.log_determinant()[0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("which", ["D", "E"])
+def test_matrix_that_is_not_finite(bad, which):
+    D, E, b = system()
+    (D if which == "D" else E)[2, 1, 1] = bad
+    with pytest.raises((trifold.NotPositiveDefinite, trifold.OutOfRange)):
+        trifold.solve(D, E, b)
+
+
+def test_rhs_that_is_not_finite():
+    D, E, b = system()
+    b[3, 1] = np.nan
+    with pytest.raises(trifold.OutOfRange, match="infinities"):
+        trifold.solve(D, E, b)
+
+
+def test_wrong_outputs():
+    D, E, b = system()
+    solver = trifold.Plan(block=3, horizon=7).solver()
+    frozen = np.empty_like(b)
+    frozen.flags.writeable = False
+    for out, message in [
+        (frozen, "writeable|written"),
+        (np.empty((7, 2)), "out has shape"),
+        (np.empty((7, 3), np.float32), "out is"),
+        (np.empty((3, 7)).T, "contiguous"),
+        ([[0.0] * 3] * 7, "results go into"),
+        (D.ravel()[:21].reshape(7, 3), "overlaps"),
+    ]:
+        with pytest.raises(trifold.SpecError, match=message):
+            solver.factor_solve(D, E, b, out)
+
+
+def test_calls_out_of_order():
+    solver = trifold.Plan(block=3, horizon=7).solver()
+    with pytest.raises(trifold.SpecError, match="factor"):
+        solver.solve(rhs(3, 7))
+    with pytest.raises(trifold.SpecError, match="factor"):
+        solver.log_determinant()
+    with pytest.raises(trifold.SpecError, match="forward"):
+        solver.factor(*make(3, 7))
+        solver.selected_inverse()
+
+
+def test_values():
+    plan = trifold.Plan(block=3, horizon=7)
+    for value, message in [
+        (np.empty(10, np.uint8), "value is"),
+        (np.empty(plan.value_bytes, np.float64), "value is"),
+        (np.empty(plan.value_bytes + 128, np.uint8)[::2], "value|gaps"),
+        ("text", "results go into"),
+    ]:
+        with pytest.raises(trifold.SpecError, match=message):
+            plan.solver(value)
+    memory = np.empty(plan.value_bytes + 128, np.uint8)
+    with pytest.raises(trifold.SpecError, match="aligned"):
+        plan.solver(memory[-memory.ctypes.data % 64 + 8 :]).factor(*make(3, 7))
+    with pytest.raises(trifold.SpecError, match="members"):
+        plan.solver(members=2)
+
+
+def test_gaps_are_copied(caplog):
+    D, E, b = system()
+    with caplog.at_level("INFO", "trifold"):
+        x = trifold.solve(np.asfortranarray(D), E[::1], np.repeat(b, 2, axis=0)[::2])
+    assert "D is not contiguous" in caplog.text and "b is not contiguous" in caplog.text
+    np.testing.assert_array_equal(x, trifold.solve(D, E, b))
+
+
+def test_whatever_becomes_an_array():
+    D, E, b = system()
+
+    class Wrapped:
+        def __array__(self, dtype=None, copy=None):
+            return D
+
+    expected = trifold.solve(D, E, b)
+    np.testing.assert_array_equal(trifold.solve(Wrapped(), E.tolist(), memoryview(b)), expected)
+    D.flags.writeable = False
+    np.testing.assert_array_equal(trifold.solve(D, E, b), expected)
+    shifted = np.empty(8 * D.size + 1, np.uint8)[1:].view(np.float64).reshape(D.shape)  # not aligned to its elements
+    shifted[:] = D
+    np.testing.assert_array_equal(trifold.solve(shifted, E, b), expected)
+
+
+def test_wrong_arguments_are_type_errors():
+    with pytest.raises(TypeError):
+        trifold.Plan(3, 7)
+    with pytest.raises(TypeError):
+        trifold.Plan(block="three", horizon=7)
+    with pytest.raises(TypeError):
+        trifold.Plan(block=3, horizon=7).solver().solve()
+    with pytest.raises(TypeError):
+        trifold.Solver()

@@ -1,0 +1,52 @@
+"""Problems with known answers: NumPy's dense solver is the oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def make(n, horizon, batch=None, dtype=np.float64, seed=0):
+    """D and E of a well-conditioned system, or of a batch of them."""
+    random = np.random.default_rng(seed + 1000 * n + horizon)
+    front = () if batch is None else (batch,)
+    factor = random.standard_normal((*front, horizon, n, n))
+    E = random.standard_normal((*front, horizon - 1, n, n)) / 2
+    D = factor @ factor.swapaxes(-1, -2) + 2 * n * np.eye(n)
+    return D.astype(dtype), E.astype(dtype)
+
+
+def rhs(n, horizon, batch=None, columns=None, dtype=np.float64, seed=7):
+    front = () if batch is None else (batch,)
+    back = () if columns is None else (columns,)
+    return np.random.default_rng(seed).standard_normal((*front, horizon, n, *back)).astype(dtype)
+
+
+def dense(D, E):
+    """A as one matrix, or one for each member, in float64."""
+    if D.ndim == 4:
+        return np.stack([dense(d, e) for d, e in zip(D, E)])
+    horizon, n, _ = D.shape
+    A = np.zeros((horizon, n, horizon, n))
+    for i in range(horizon):
+        lower = np.tril(D[i].astype(np.float64))
+        A[i, :, i, :] = lower + np.tril(lower, -1).T
+        if i + 1 < horizon:
+            A[i + 1, :, i, :] = E[i]
+            A[i, :, i + 1, :] = E[i].T
+    return A.reshape(horizon * n, horizon * n)
+
+
+def solution(D, E, b):
+    A = dense(D, E)
+    size = A.shape[-1]
+    flat = b.astype(np.float64).reshape(*A.shape[:-2], size, -1)
+    return np.linalg.solve(A, flat).reshape(b.shape)
+
+
+def blocks_of_inverse(D, E):
+    """Blocks (i, i) and (i + 1, i) of the inverse of one A."""
+    horizon, n, _ = D.shape
+    inverse = np.linalg.inv(dense(D, E)).reshape(horizon, n, horizon, n)
+    diagonal = np.stack([inverse[i, :, i, :] for i in range(horizon)])
+    lower = [inverse[i + 1, :, i, :] for i in range(horizon - 1)]
+    return diagonal, np.stack(lower) if lower else np.zeros((0, n, n))

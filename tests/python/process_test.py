@@ -1,0 +1,170 @@
+"""Threads, forks and the end of the interpreter."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import trifold
+from problems import make, rhs, solution
+
+
+def run_all(works):
+    errors = []
+
+    def guarded(work):
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+def test_threads_share_a_factor():
+    D, E = make(8, 40)
+    f = trifold.factor(D, E)
+    rights = [rhs(8, 40, seed=k) for k in range(4)]
+
+    def work(b, expected):
+        for _ in range(300):
+            np.testing.assert_allclose(f.solve(b), expected, rtol=1e-9, atol=1e-11)
+
+    assert run_all([lambda b=b, x=solution(D, E, b): work(b, x) for b in rights]) == []
+
+
+def test_threads_that_share_a_solver_are_told():
+    D, E = make(17, 100)
+    b = rhs(17, 100)
+    solver = trifold.Plan(block=17, horizon=100).solver()
+    solver.factor(D, E)
+
+    def work():
+        for _ in range(300):
+            solver.factor(D, E)
+
+    errors = run_all([work] * 4)
+    assert all(isinstance(error, trifold.SpecError) and "another thread" in str(error) for error in errors)
+    np.testing.assert_allclose(solver.factor_solve(D, E, b), solution(D, E, b), rtol=1e-8, atol=1e-10)
+
+
+def test_many_threads_make_one_plan():
+    handles = []
+    assert run_all([lambda: handles.append(trifold.Plan(block=5, horizon=9).handle)] * 8) == []
+    assert len(set(handles)) == 1
+
+
+def test_other_threads_run_during_a_call():
+    D, E = make(64, 600)
+    solver = trifold.Plan(block=64, horizon=600).solver()
+    solver.factor(D, E)
+    done = threading.Event()
+    seen = []
+
+    def watch():
+        while not done.is_set():
+            seen.append(1)
+            done.wait(0.0005)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    before = len(seen)
+    for _ in range(5):
+        solver.factor(D, E)
+    after = len(seen)
+    done.set()
+    thread.join()
+    assert after > before
+
+
+def test_arrays_are_held_while_a_call_runs():
+    D, E = make(32, 30)
+    b = rhs(32, 30)
+    expected = solution(D, E, b)
+    f = trifold.factor(D, E)
+    calling = threading.Event()
+    stop = threading.Event()
+    own = [b.copy()]
+
+    def drop():
+        calling.wait()
+        while not stop.is_set():
+            own[0] = b.copy()  # what a call may have begun with has no name any more
+            memory = [np.full(960, np.nan) for _ in range(4)]
+            del memory
+
+    thread = threading.Thread(target=drop)
+    thread.start()
+    calling.set()
+    for _ in range(100):
+        np.testing.assert_allclose(f.solve(own[0]), expected, rtol=1e-8, atol=1e-10)
+    stop.set()
+    thread.join()
+
+
+def test_arrays_that_another_thread_writes():
+    D, E = make(8, 100)
+    b = rhs(8, 100)
+    stop = threading.Event()
+
+    def scribble():
+        while not stop.is_set():
+            D[...] = np.random.default_rng().standard_normal(D.shape)
+
+    thread = threading.Thread(target=scribble)
+    thread.start()
+    for _ in range(200):
+        trifold.solve(D, E, b, check=False)
+    stop.set()
+    thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_forked_process_goes_on(workers):
+    D, E = make(8, 40)
+    b = rhs(8, 40)
+    f = trifold.factor(D, E, workers=workers)
+    solver = trifold.Plan(block=8, horizon=40, workers=workers).solver()
+    solver.factor(D, E)
+    expected = f.solve(b)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            same = [f.solve(b), solver.solve(b), trifold.solve(D, E, b, workers=workers), trifold.factor(D, E).solve(b)]
+            del f, solver
+            status = 0 if all(np.allclose(x, expected, rtol=1e-12) for x in same) else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    np.testing.assert_array_equal(f.solve(b), expected)
+
+
+EXIT = """
+import threading, time
+import numpy as np
+import trifold
+D = np.tile(4 * np.eye(16), (200, 1, 1)); E = np.tile(-np.eye(16), (199, 1, 1)); b = np.ones((200, 16))
+f = trifold.factor(D, E)
+def work():
+    while True: f.solve(b)
+for _ in range(3): threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+{end}
+"""
+
+
+@pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "del f"])
+def test_the_interpreter_ends_while_threads_are_in_calls(end):
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", EXIT.format(end=end)], capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 0, ended.stderr
+        assert "terminate" not in ended.stderr and "Fatal" not in ended.stderr

@@ -1,0 +1,192 @@
+"""Results, against dense solutions: shapes, batches, right-hand sides, options, both precisions."""
+
+import numpy as np
+import pytest
+import trifold
+from problems import blocks_of_inverse, dense, make, rhs, solution
+
+SIZES = [(1, 1), (3, 7), (8, 2), (17, 5)]
+
+
+@pytest.mark.parametrize(("n", "horizon"), SIZES)
+@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize("columns", [None, 2])
+def test_solve(n, horizon, batch, columns):
+    D, E = make(n, horizon, batch)
+    b = rhs(n, horizon, batch, columns)
+    x = trifold.solve(D, E, b)
+    assert x.shape == b.shape and x.dtype == b.dtype
+    np.testing.assert_allclose(x, solution(D, E, b), rtol=1e-10, atol=1e-12)
+
+
+def test_float32():
+    D, E = make(3, 7, dtype=np.float32)
+    b = rhs(3, 7, dtype=np.float32)
+    x = trifold.solve(D, E, b)
+    assert x.dtype == np.float32
+    np.testing.assert_allclose(x, solution(D, E, b), rtol=1e-4, atol=1e-5)
+
+
+def test_mixed_is_as_accurate_as_float64():
+    D, E = make(3, 7)
+    b = rhs(3, 7)
+    np.testing.assert_allclose(trifold.solve(D, E, b, mixed=True), solution(D, E, b), rtol=1e-11, atol=1e-13)
+    f = trifold.factor(D, E, mixed=True)
+    np.testing.assert_allclose(f.solve(b), solution(D, E, b), rtol=1e-11, atol=1e-13)
+    with pytest.raises(trifold.SpecError, match="mixed"):
+        f.quadratic(b)
+
+
+@pytest.mark.parametrize(("n", "horizon"), SIZES)
+def test_factor(n, horizon):
+    D, E = make(n, horizon)
+    b = rhs(n, horizon)
+    f = trifold.factor(D, E)
+    x = solution(D, E, b)
+    np.testing.assert_allclose(f.solve(b), x, rtol=1e-10, atol=1e-12)
+    y = f.forward(b)
+    np.testing.assert_allclose(f.backward(y), x, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(f.log_determinant(), np.linalg.slogdet(dense(D, E))[1], rtol=1e-12)
+    np.testing.assert_allclose(f.quadratic(b), b.ravel() @ x.ravel(), rtol=1e-12)
+    np.testing.assert_allclose(np.sum(y * y), b.ravel() @ x.ravel(), rtol=1e-12)
+    for mine, theirs in zip(f.selected_inverse(), blocks_of_inverse(D, E)):
+        assert mine.shape == theirs.shape
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+    assert f.status.block == -1 and f.status.floors == 0
+
+
+def test_factor_of_a_batch():
+    D, E = make(3, 7, 4)
+    b = rhs(3, 7, 4, 2)
+    f = trifold.factor(D, E)
+    x = solution(D, E, b)
+    np.testing.assert_allclose(f.solve(b), x, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(f.log_determinant(), np.linalg.slogdet(dense(D, E))[1], rtol=1e-12)
+    np.testing.assert_allclose(f.quadratic(b), np.einsum("bikm,bikm->bm", b, x), rtol=1e-12)
+    diagonal, lower = f.selected_inverse()
+    for member in range(4):
+        expected = blocks_of_inverse(D[member], E[member])
+        np.testing.assert_allclose(diagonal[member], expected[0], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(lower[member], expected[1], rtol=1e-9, atol=1e-12)
+    assert list(f.status.block) == [-1] * 4
+
+
+def test_one_block_needs_no_coupling():
+    D, E = make(3, 1)
+    b = rhs(3, 1)
+    for coupling in (None, E):
+        np.testing.assert_allclose(trifold.solve(D, coupling, b), solution(D, E, b), rtol=1e-10)
+        np.testing.assert_allclose(trifold.factor(D, coupling).solve(b), solution(D, E, b), rtol=1e-10)
+
+
+def test_only_lower_triangles_are_read():
+    D, E = make(3, 7)
+    b = rhs(3, 7)
+    spoilt = D + np.triu(np.full((3, 3), np.nan), 1)
+    np.testing.assert_array_equal(trifold.solve(spoilt, E, b), trifold.solve(D, E, b))
+
+
+def test_shift_and_diagonal():
+    D, E = make(3, 7, 2)
+    b = rhs(3, 7, 2)
+    shift = np.array([0.5, 2.0])
+    diagonal = np.random.default_rng(1).uniform(0, 1, (2, 7, 3))
+    moved = D + shift[:, None, None, None] * np.eye(3) + diagonal[..., None] * np.eye(3)
+    expected = solution(moved, E, b)
+    np.testing.assert_allclose(trifold.solve(D, E, b, shift=shift, diagonal=diagonal), expected, rtol=1e-10, atol=1e-12)
+    f = trifold.factor(D, E, shift=shift, diagonal=diagonal)
+    np.testing.assert_allclose(f.solve(b), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(trifold.solve(D, E, b, shift=0.5)[0], solution(D + 0.5 * np.eye(3), E, b)[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [bool, np.int32, np.int64])
+def test_members_that_are_not_active_stay(kind):
+    D, E = make(3, 7, 3)
+    b = rhs(3, 7, 3)
+    active = np.array([1, 0, 1]).astype(kind)
+    solver = trifold.Plan(block=3, horizon=7, batch=3).solver()
+    out = np.full_like(b, 9.0)
+    solver.factor_solve(D, E, b, out, active=active)
+    assert np.all(out[1] == 9.0)
+    np.testing.assert_allclose(out[[0, 2]], solution(D, E, b)[[0, 2]], rtol=1e-10, atol=1e-12)
+    assert np.all(np.isnan(trifold.factor(D, E, active=active).solve(b, check=False)[1]))
+
+
+def test_pivot_floor_is_counted():
+    D = np.array([[[1.0, 0.0], [0.0, 1e-30]]])
+    f = trifold.factor(D, None, pivot_floor=1e-8)
+    assert f.status.floors == 1
+
+
+def test_plan_and_solver():
+    D, E = make(12, 20, 6, np.float32)
+    b = rhs(12, 20, 6, dtype=np.float32)
+    plan = trifold.Plan(block=12, horizon=20, dtype="float32", batch=8, rhs=1, device="cpu", schedule="auto")
+    assert (plan.block, plan.horizon, plan.batch, plan.rhs, plan.dtype, plan.device) == (12, 20, 8, 1, "float32", "cpu")
+    assert "block=12" in repr(plan) and plan.value_bytes > 0
+    solver = plan.solver()
+    out = np.empty_like(b)
+    assert solver.factor_solve(D, E, b, out) is out
+    expected = solution(D, E, b)
+    np.testing.assert_allclose(out, expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(solver.solve(b), expected, rtol=1e-3, atol=1e-4)
+    assert np.all(solver.status().block == -1)
+    inverse = np.empty_like(D), np.empty_like(E)
+    with pytest.raises(trifold.SpecError, match="operations"):
+        solver.selected_inverse(out=inverse)
+    complete = trifold.Plan(block=12, horizon=20, dtype=np.float32, batch=8, operations="all").solver()
+    complete.factor(D, E)
+    assert complete.selected_inverse(out=inverse)[0] is inverse[0]
+    np.testing.assert_allclose(inverse[0][1], blocks_of_inverse(D[1], E[1])[0], rtol=1e-3, atol=1e-4)
+
+
+def test_more_columns_than_the_plan_has():
+    D, E = make(3, 7)
+    b = rhs(3, 7, columns=5)
+    solver = trifold.Plan(block=3, horizon=7, rhs=2).solver()
+    np.testing.assert_allclose(solver.factor_solve(D, E, b), solution(D, E, b), rtol=1e-10, atol=1e-12)
+
+
+def test_in_place():
+    D, E = make(3, 7)
+    b = rhs(3, 7)
+    expected = solution(D, E, b)
+    solver = trifold.Plan(block=3, horizon=7).solver()
+    solver.factor_solve(D, E, b, b)
+    np.testing.assert_allclose(b, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("schedule", ["sequential", "twisted:2", "multi-stage", "recursive:2"])
+def test_schedules(schedule):
+    D, E = make(3, 23)
+    b = rhs(3, 23)
+    f = trifold.factor(D, E, schedule=schedule, workers=2)
+    assert f.plan.schedule.startswith(schedule.split(":")[0])
+    np.testing.assert_allclose(f.solve(b), solution(D, E, b), rtol=1e-10, atol=1e-12)
+
+
+def test_plans_are_kept():
+    first = trifold.Plan(block=3, horizon=7)
+    assert first.handle == trifold.Plan(block=3, horizon=7).handle
+    assert first.handle != trifold.Plan(block=3, horizon=8).handle
+
+
+def test_a_factor_is_a_value():
+    D, E = make(3, 23, 2)
+    b = rhs(3, 23, 2)
+    plan = trifold.Plan(block=3, horizon=23, batch=2, operations="all", schedule="recursive:2")
+    value = np.empty(plan.value_bytes + 64, np.uint8)
+    value = value[-value.ctypes.data % 64 :][: plan.value_bytes]
+    plan.prepare(value)
+    plan.solver(value).factor(D, E)
+    copy = np.empty(plan.value_bytes + 192, np.uint8)
+    copy = copy[-copy.ctypes.data % 64 + 64 :][: plan.value_bytes]
+    copy[:] = value
+    value[:] = 255  # the copy stands alone
+    again = plan.solver(copy, members=2, batched=True)
+    np.testing.assert_allclose(again.solve(b), solution(D, E, b), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(again.log_determinant(), np.linalg.slogdet(dense(D, E))[1], rtol=1e-12)
+    y, quadratic = again.forward_quadratic(b)
+    np.testing.assert_allclose(again.backward(y), solution(D, E, b), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(quadratic, np.einsum("bik,bik->b", b, solution(D, E, b)), rtol=1e-12)
+    np.testing.assert_allclose(again.selected_inverse()[0][0], blocks_of_inverse(D[0], E[0])[0], rtol=1e-9, atol=1e-12)
