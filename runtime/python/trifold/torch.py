@@ -54,11 +54,11 @@ class Factor(NamedTuple):
     def solve(self, b: Any) -> Any:
         """A^-1 b: (N, n) or (N, n, m), with the batch axis of D in front where D has one. Raises SpecError on shapes that do not fit."""
         _expect(self.D, self.E, b)
-        return _ops.solve(self.D, self.E, self.value, b)
+        return _solve(self.D, self.E, self.value, b)
 
     def log_determinant(self) -> Any:
         """log det A in float64: () or (batch,)."""
-        return _ops.log_determinant(self.D, self.E, self.value)
+        return _log_determinant(self.D, self.E, self.value)
 
     def quadratic(self, b: Any) -> Any:
         """b' A^-1 b for each right-hand side, in float64."""
@@ -66,19 +66,19 @@ class Factor(NamedTuple):
 
     def selected_inverse(self) -> tuple[Any, Any]:
         """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). They have no derivatives."""
-        return _ops.selected_inverse(self.D, self.E, self.value)
+        return _selected_inverse(self.D, self.E, self.value)
 
 
 def solve(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
     """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, OutOfRange."""
     E = _expect(D, E, b)
-    return _ops.factor_solve(D, E, b, _checks(D, check))[0]
+    return _factor_solve(D, E, b, _checks(D, check))[0]
 
 
 def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Likelihood:
     """(A^-1 b, log det A, b' A^-1 b) from one factorization. Raises what solve() does."""
     E = _expect(D, E, b)
-    return Likelihood(*_ops.likelihood(D, E, b, _checks(D, check))[:3])
+    return Likelihood(*_likelihood(D, E, b, _checks(D, check))[:3])
 
 
 def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
@@ -97,7 +97,7 @@ def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None) -> Fa
     columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite.
     """
     E = _expect(D, E, None)
-    return Factor(D, E, _ops.factor(D, E, columns, _checks(D, check)))
+    return Factor(D, E, _factor(D, E, columns, _checks(D, check)))
 
 
 def _checks(D: Any, check: bool | None) -> bool:
@@ -276,7 +276,7 @@ def _of_x(D: Any, E: Any, value: Any, b_needs: bool, x: Any, gx: Any, gq: Any) -
     dims = D.dim()
     of_b = outer = None
     if gx is not None:
-        of_b = outer = _ops.solve(D, E, value, gx)
+        of_b = outer = _solve(D, E, value, gx)
     if gq is not None:
         scaled = x * _spread(gq, x, dims)
         of_b = 2 * scaled if of_b is None else of_b + 2 * scaled
@@ -300,7 +300,7 @@ def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any) -> tuple[Any, Any, Any, None
 
 
 def _of_log_determinant(D: Any, E: Any, value: Any, gl: Any) -> tuple[Any, Any]:
-    diagonal, lower = _ops.selected_inverse(D, E, value)
+    diagonal, lower = _selected_inverse(D, E, value)
     twice = 2 * gl.to(D.dtype)[..., None, None, None]
     return twice * diagonal, twice * lower
 
@@ -395,7 +395,7 @@ def _from_columns(x: Any, size: int, columns: bool) -> Any:
 
 def _vmap_factor(info: Any, in_dims: Any, D: Any, E: Any, columns: int, check: bool) -> Any:
     members = _Members(info.batch_size, _dims(D, in_dims[0]) == 4)
-    value = _ops.factor(members.join(D, in_dims[0]), members.join(E, in_dims[1]), columns, check)
+    value = _factor(members.join(D, in_dims[0]), members.join(E, in_dims[1]), columns, check)
     return members.part(value), 0
 
 
@@ -415,11 +415,11 @@ def _vmap_along(op: Any, info: Any, in_dims: Any, D: Any, E: Any, b: Any, check:
 
 
 def _vmap_factor_solve(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
-    return _vmap_along(_ops.factor_solve, info, in_dims, D, E, b, check)
+    return _vmap_along(_factor_solve, info, in_dims, D, E, b, check)
 
 
 def _vmap_likelihood(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
-    return _vmap_along(_ops.likelihood, info, in_dims, D, E, b, check)
+    return _vmap_along(_likelihood, info, in_dims, D, E, b, check)
 
 
 def _one(array: Any, dim: int | None) -> Any:
@@ -432,11 +432,11 @@ def _vmap_solve(info: Any, in_dims: Any, D: Any, E: Any, value: Any, b: Any) -> 
     if of_value is None:  # one factor; nothing but the shapes of D and E is read
         D, E = _one(D, of_D), _one(E, of_E)
         if of_b is None:
-            return _ops.solve(D, E, value, b), None
+            return _solve(D, E, value, b), None
         columns = _dims(b, of_b) == dims
-        return _from_columns(_ops.solve(D, E, value, _as_columns(b, of_b, columns)), info.batch_size, columns), 0
+        return _from_columns(_solve(D, E, value, _as_columns(b, of_b, columns)), info.batch_size, columns), 0
     members = _Members(info.batch_size, dims == 4)
-    x = _ops.solve(*(members.join(array, dim) for array, dim in zip((D, E, value, b), in_dims)))
+    x = _solve(*(members.join(array, dim) for array, dim in zip((D, E, value, b), in_dims)))
     return members.part(x), 0
 
 
@@ -448,31 +448,43 @@ def _vmap_of_value(op: Any, info: Any, in_dims: Any, D: Any, E: Any, value: Any)
 
 def _vmap_log_determinant(info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> Any:
     if in_dims[2] is None:
-        return _ops.log_determinant(_one(D, in_dims[0]), _one(E, in_dims[1]), value), None
-    return _vmap_of_value(_ops.log_determinant, info, in_dims, D, E, value)[0], 0
+        return _log_determinant(_one(D, in_dims[0]), _one(E, in_dims[1]), value), None
+    return _vmap_of_value(_log_determinant, info, in_dims, D, E, value)[0], 0
 
 
 def _vmap_selected_inverse(info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> Any:
     if in_dims[2] is None:
-        return _ops.selected_inverse(_one(D, in_dims[0]), _one(E, in_dims[1]), value), (None, None)
-    return tuple(_vmap_of_value(_ops.selected_inverse, info, in_dims, D, E, value)), (0, 0)
+        return _selected_inverse(_one(D, in_dims[0]), _one(E, in_dims[1]), value), (None, None)
+    return tuple(_vmap_of_value(_selected_inverse, info, in_dims, D, E, value)), (0, 0)
 
 
 # The operators, as torch.ops.trifold has them
 
 
-def _define(name: str, schema: str, keep: Any) -> None:
-    own = globals()
-    op = torch.library.custom_op(f"trifold::{name}", own[f"_run_{name}"], mutates_args=(), schema=schema)
-    op.register_fake(own[f"_fake_{name}"])
-    op.register_autograd(own[f"_back_{name}"], setup_context=keep)
-    op.register_vmap(own[f"_vmap_{name}"])
+class _Operator:
+    """An operator, and the same as an autograd.Function: torch.func's gradients do not go through operators of Python."""
+
+    def __init__(self, name: str, schema: str, keep: Any) -> None:
+        own = globals()
+        back, vmap = own[f"_back_{name}"], own[f"_vmap_{name}"]
+        op = torch.library.custom_op(f"trifold::{name}", own[f"_run_{name}"], mutates_args=(), schema=schema)
+        op.register_fake(own[f"_fake_{name}"])
+        op.register_autograd(back, setup_context=keep)
+        op.register_vmap(vmap)
+        self.op = getattr(torch.ops.trifold, name).default
+        parts = {"forward": self.op, "setup_context": keep, "backward": back, "vmap": vmap}
+        members = {part: staticmethod(function) for part, function in parts.items()}
+        self.function = type(f"trifold_{name}", (torch.autograd.Function,), members)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
+            return self.function.apply(*arguments)
+        return self.op(*arguments)
 
 
-_define("factor", "(Tensor D, Tensor E, int columns, bool check) -> Tensor", _keep_none)
-_define("factor_solve", "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)", _keep_first)
-_define("likelihood", "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor)", _keep_first)
-_define("solve", "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor", _keep_solve)
-_define("log_determinant", "(Tensor D, Tensor E, Tensor value) -> Tensor", _keep_inputs)
-_define("selected_inverse", "(Tensor D, Tensor E, Tensor value) -> (Tensor, Tensor)", _keep_none)
-_ops: Any = torch.ops.trifold
+_factor = _Operator("factor", "(Tensor D, Tensor E, int columns, bool check) -> Tensor", _keep_none)
+_factor_solve = _Operator("factor_solve", "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)", _keep_first)
+_likelihood = _Operator("likelihood", "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor)", _keep_first)
+_solve = _Operator("solve", "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor", _keep_solve)
+_log_determinant = _Operator("log_determinant", "(Tensor D, Tensor E, Tensor value) -> Tensor", _keep_inputs)
+_selected_inverse = _Operator("selected_inverse", "(Tensor D, Tensor E, Tensor value) -> (Tensor, Tensor)", _keep_none)
