@@ -71,14 +71,12 @@ class Factor(NamedTuple):
 
 def solve(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
     """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, OutOfRange."""
-    E = _expect(D, E, b)
-    return _factor_solve(D, E, b, _checks(D, check))[0]
+    return _factor_solve(D, _expect(D, E, b), b, _checks(D, check))[0]
 
 
 def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Likelihood:
     """(A^-1 b, log det A, b' A^-1 b) from one factorization. Raises what solve() does."""
-    E = _expect(D, E, b)
-    return Likelihood(*_likelihood(D, E, b, _checks(D, check))[:3])
+    return Likelihood(*_likelihood(D, _expect(D, E, b), b, _checks(D, check))[:3])
 
 
 def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
@@ -96,31 +94,42 @@ def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None) -> Fa
 
     columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite.
     """
-    E = _expect(D, E, None)
-    return Factor(D, E, _factor(D, E, columns, _checks(D, check)))
+    coupling = _expect(D, E, None)
+    return Factor(D, coupling, _factor(D, coupling, columns, _checks(D, check)))
 
 
 def _checks(D: Any, check: bool | None) -> bool:
-    return D.device.type == "cpu" if check is None else check
+    return D.is_cpu if check is None else check
 
 
 def _expect(D: Any, E: Any, b: Any) -> Any:
     """E, after a look at what vmap's rules rely on. The rest is checked where a call is made."""
+    try:
+        dims = D.dim()
+        if (dims == 3 or dims == 4) and E.dim() == dims and (b is None or -1 <= b.dim() - dims <= 0):
+            return E
+    except AttributeError:
+        pass
+    return _explain(D, E, b)
+
+
+def _explain(D: Any, E: Any, b: Any) -> Any:
+    """E of no blocks where it is missing, or what does not fit."""
+    if D is None:
+        raise SpecError("D is missing; give (N, n, n), or (batch, N, n, n)")
     for name, array in (("D", D), ("E", E), ("b", b)):
         if array is not None and not isinstance(array, torch.Tensor):
             raise SpecError(f"{name} is a {type(array).__name__}; give a tensor")
-    if D is None or D.dim() not in (3, 4):
-        raise SpecError("D is missing" if D is None else f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
+    if D.dim() not in (3, 4):
+        raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
     *front, horizon, n, _ = D.shape
-    if E is None:
-        if horizon != 1:
-            raise SpecError(f"E is missing; give {(*front, horizon - 1, n, n)}")
-        E = D.new_empty((*front, 0, n, n))
-    if E.dim() != D.dim():
+    if E is None and horizon != 1:
+        raise SpecError(f"E is missing; give {(*front, horizon - 1, n, n)}")
+    if E is not None and E.dim() != D.dim():
         raise SpecError(f"E has shape {tuple(E.shape)}; give {(*front, horizon - 1, n, n)}")
     if b is not None and b.dim() - D.dim() not in (-1, 0):
         raise SpecError(f"b has shape {tuple(b.shape)}; give {(*front, horizon, n)}, or {(*front, horizon, n, 'm')} for m right-hand sides")
-    return E
+    return D.new_empty((*front, 0, n, n)) if E is None else E
 
 
 # Plans and values
@@ -153,7 +162,7 @@ def _fresh(D: Any, columns: int) -> tuple[Any, Any]:
     """A value, and a Solver over it that is about to factor."""
     plan, shape = _plan_of(D, max(columns, 1))
     value = torch.empty(shape, dtype=torch.uint8, device=D.device)
-    return value, plan.solver(value.view(-1))
+    return value, plan.solver(value)
 
 
 def _filled(D: Any, value: Any) -> Any:
@@ -162,7 +171,7 @@ def _filled(D: Any, value: Any) -> Any:
     if value.shape != shape:
         raise SpecError("these factors were made apart and cannot be used as one; factor the matrices together, as one batch")
     batched = D.dim() == 4
-    return plan.solver(value.reshape(-1), members=D.shape[0] if batched else 1, batched=batched)
+    return plan.solver(value.contiguous(), members=D.shape[0] if batched else 1, batched=batched)
 
 
 def _whole(*arrays: Any) -> Any:
@@ -355,7 +364,8 @@ def _back_solve(ctx: Any, gx: Any) -> Any:
 def _back_log_determinant(ctx: Any, gl: Any) -> Any:
     if gl is None:
         return None, None, None
-    diagonal, lower = _of_log_determinant(*ctx.saved_tensors, gl)
+    D, E, value = ctx.saved_tensors
+    diagonal, lower = _of_log_determinant(D, E, value, gl)
     return _of_entries(diagonal), lower, None
 
 
@@ -430,11 +440,11 @@ def _vmap_solve(info: Any, in_dims: Any, D: Any, E: Any, value: Any, b: Any) -> 
     of_D, of_E, of_value, of_b = in_dims
     dims = _dims(D, of_D)
     if of_value is None:  # one factor; nothing but the shapes of D and E is read
-        D, E = _one(D, of_D), _one(E, of_E)
+        one = _one(D, of_D), _one(E, of_E), value
         if of_b is None:
-            return _solve(D, E, value, b), None
+            return _solve(*one, b), None
         columns = _dims(b, of_b) == dims
-        return _from_columns(_solve(D, E, value, _as_columns(b, of_b, columns)), info.batch_size, columns), 0
+        return _from_columns(_solve(*one, _as_columns(b, of_b, columns)), info.batch_size, columns), 0
     members = _Members(info.batch_size, dims == 4)
     x = _solve(*(members.join(array, dim) for array, dim in zip((D, E, value, b), in_dims)))
     return members.part(x), 0
@@ -442,8 +452,8 @@ def _vmap_solve(info: Any, in_dims: Any, D: Any, E: Any, value: Any, b: Any) -> 
 
 def _vmap_of_value(op: Any, info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> list[Any]:
     members = _Members(info.batch_size, _dims(D, in_dims[0]) == 4)
-    results = op(*(members.join(array, dim) for array, dim in zip((D, E, value), in_dims)))
-    return [members.part(result) for result in (results if isinstance(results, tuple) else (results,))]
+    results: Any = op(*(members.join(array, dim) for array, dim in zip((D, E, value), in_dims)))
+    return [members.part(result) for result in (results if op is _selected_inverse else (results,))]
 
 
 def _vmap_log_determinant(info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> Any:
@@ -464,27 +474,74 @@ def _vmap_selected_inverse(info: Any, in_dims: Any, D: Any, E: Any, value: Any) 
 class _Operator:
     """An operator, and the same as an autograd.Function: torch.func's gradients do not go through operators of Python."""
 
-    def __init__(self, name: str, schema: str, keep: Any) -> None:
-        own = globals()
-        back, vmap = own[f"_back_{name}"], own[f"_vmap_{name}"]
-        op = torch.library.custom_op(f"trifold::{name}", own[f"_run_{name}"], mutates_args=(), schema=schema)
-        op.register_fake(own[f"_fake_{name}"])
+    def __init__(self, name: str, schema: str, run: Any, fake: Any, keep: Any, back: Any, vmap: Any) -> None:
+        op = torch.library.custom_op(f"trifold::{name}", run, mutates_args=(), schema=schema)
+        op.register_fake(fake)
         op.register_autograd(back, setup_context=keep)
         op.register_vmap(vmap)
         self.op = getattr(torch.ops.trifold, name).default
         parts = {"forward": self.op, "setup_context": keep, "backward": back, "vmap": vmap}
         members = {part: staticmethod(function) for part, function in parts.items()}
-        self.function = type(f"trifold_{name}", (torch.autograd.Function,), members)
+        self.function: Any = type(f"trifold_{name}", (torch.autograd.Function,), members)
 
     def __call__(self, *arguments: Any) -> Any:
-        if not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
+        if _transformed() and not torch.compiler.is_compiling():
             return self.function.apply(*arguments)
         return self.op(*arguments)
 
 
-_factor = _Operator("factor", "(Tensor D, Tensor E, int columns, bool check) -> Tensor", _keep_none)
-_factor_solve = _Operator("factor_solve", "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)", _keep_first)
-_likelihood = _Operator("likelihood", "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor)", _keep_first)
-_solve = _Operator("solve", "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor", _keep_solve)
-_log_determinant = _Operator("log_determinant", "(Tensor D, Tensor E, Tensor value) -> Tensor", _keep_inputs)
-_selected_inverse = _Operator("selected_inverse", "(Tensor D, Tensor E, Tensor value) -> (Tensor, Tensor)", _keep_none)
+_transformed: Any = torch._C._are_functorch_transforms_active
+_factor = _Operator(
+    "factor",
+    "(Tensor D, Tensor E, int columns, bool check) -> Tensor",
+    _run_factor,
+    _fake_factor,
+    _keep_none,
+    _back_factor,
+    _vmap_factor,
+)
+_factor_solve = _Operator(
+    "factor_solve",
+    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)",
+    _run_factor_solve,
+    _fake_factor_solve,
+    _keep_first,
+    _back_factor_solve,
+    _vmap_factor_solve,
+)
+_likelihood = _Operator(
+    "likelihood",
+    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor)",
+    _run_likelihood,
+    _fake_likelihood,
+    _keep_first,
+    _back_likelihood,
+    _vmap_likelihood,
+)
+_solve = _Operator(
+    "solve",
+    "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor",
+    _run_solve,
+    _fake_solve,
+    _keep_solve,
+    _back_solve,
+    _vmap_solve,
+)
+_log_determinant = _Operator(
+    "log_determinant",
+    "(Tensor D, Tensor E, Tensor value) -> Tensor",
+    _run_log_determinant,
+    _fake_log_determinant,
+    _keep_inputs,
+    _back_log_determinant,
+    _vmap_log_determinant,
+)
+_selected_inverse = _Operator(
+    "selected_inverse",
+    "(Tensor D, Tensor E, Tensor value) -> (Tensor, Tensor)",
+    _run_selected_inverse,
+    _fake_selected_inverse,
+    _keep_none,
+    _back_selected_inverse,
+    _vmap_selected_inverse,
+)
