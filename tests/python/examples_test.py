@@ -27,7 +27,7 @@ def test_mpc(tmp_path):
     # A plan is optimal: a step down the gradient, within the bounds, does not move it.
     A, B = mpc.models(4, torch.float64, "cpu")
     x = flight["states"][0]
-    u = mpc.Controller(A, B).plan(x, 2000).requires_grad_()
+    u = mpc.Controller(A, B).plan(x, 800).requires_grad_()
     weights = torch.tensor(mpc.WEIGHTS * mpc.AXES, dtype=torch.float64)
     cost, state = mpc.INPUT_WEIGHT * u.square().sum() / 2, x
     for k in range(mpc.N):

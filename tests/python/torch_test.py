@@ -301,6 +301,26 @@ def test_compiled_for_several_shapes_and_under_vmap():
         torch.testing.assert_close(compiled(D, E, b), oracle(D, E, b)[0], **TIGHT)
 
 
+def test_compiled_with_symbols_and_transforms():
+    compiled = torch.compile(lambda *a: tt.solve(*a).square().sum(), backend="aot_eager", fullgraph=True, dynamic=True)
+    within = torch.compile(torch.func.grad(lambda *a: tt.solve(*a).square().sum(), (0, 1, 2)), backend="aot_eager")
+    for N in (2, 3):
+        arguments = system(3, N)
+        expected = gradients(lambda *a: (oracle(*a)[0].square().sum(),), arguments)
+        detached = [a.detach() for a in arguments]
+        weight = torch.randn((), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        for mine, same, theirs in zip(gradients(lambda *a: (compiled(*a),), arguments), within(*detached), expected):
+            torch.testing.assert_close(mine, theirs, **TIGHT)
+            torch.testing.assert_close(weight * same, theirs, **TIGHT)
+
+
+def test_many_gradients_at_once():
+    D, E, b = system(3, 2)
+    x = tt.solve(D, E, b)
+    (rows,) = torch.autograd.grad(x, b, torch.eye(6, dtype=torch.float64).reshape(6, 2, 3), is_grads_batched=True)
+    torch.testing.assert_close(rows.reshape(6, 6), torch.linalg.inv(dense(D, E)), **TIGHT)
+
+
 # What goes wrong
 
 
@@ -337,6 +357,7 @@ def test_a_matrix_that_is_not_positive_definite():
         (lambda D, E, b: (D.long(), E.long(), b.long()), "dtype"),
         (lambda D, E, b: (D.numpy(), E, b), "give a tensor"),
         (lambda D, E, b: (None, E, b), "D is missing"),
+        (lambda D, E, b: (D, E, None), "b is a NoneType"),
     ],
 )
 def test_bad_input(change, message):

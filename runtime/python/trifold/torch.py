@@ -13,7 +13,7 @@ gradient says what a change of each entry that is read does. A gradient of log d
 couplings, where C has the blocks of A^-1. All come from the factor that the forward pass made.
 
 check, by default True on the CPU: raise NotPositiveDefinite or OutOfRange when a member fails. Without it, results of that member are NaN.
-Derivatives of any order exist, but log det A has only the first one.
+Derivatives of any order exist, in reverse mode, but log det A has only the first one.
 """
 
 # The custom operators. A factor is a tensor of bytes, ([batch,] bytes, rhs of its Plan): saved for the backward pass, and never read
@@ -94,7 +94,7 @@ def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None) -> Fa
 
     columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite.
     """
-    coupling = _expect(D, E, None)
+    coupling = _expect(D, E, D)
     return Factor(D, coupling, _factor(D, coupling, columns, _checks(D, check)))
 
 
@@ -106,7 +106,7 @@ def _expect(D: Any, E: Any, b: Any) -> Any:
     """E, after a look at what vmap's rules rely on. The rest is checked where a call is made."""
     try:
         dims = D.dim()
-        if (dims == 3 or dims == 4) and E.dim() == dims and (b is None or -1 <= b.dim() - dims <= 0):
+        if (dims == 3 or dims == 4) and E.dim() == dims and -1 <= b.dim() - dims <= 0:
             return E
     except AttributeError:
         pass
@@ -118,7 +118,7 @@ def _explain(D: Any, E: Any, b: Any) -> Any:
     if D is None:
         raise SpecError("D is missing; give (N, n, n), or (batch, N, n, n)")
     for name, array in (("D", D), ("E", E), ("b", b)):
-        if array is not None and not isinstance(array, torch.Tensor):
+        if not isinstance(array, torch.Tensor) and not (name == "E" and array is None):
             raise SpecError(f"{name} is a {type(array).__name__}; give a tensor")
     if D.dim() not in (3, 4):
         raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
@@ -127,7 +127,7 @@ def _explain(D: Any, E: Any, b: Any) -> Any:
         raise SpecError(f"E is missing; give {(*front, horizon - 1, n, n)}")
     if E is not None and E.dim() != D.dim():
         raise SpecError(f"E has shape {tuple(E.shape)}; give {(*front, horizon - 1, n, n)}")
-    if b is not None and b.dim() - D.dim() not in (-1, 0):
+    if b.dim() - D.dim() not in (-1, 0):
         raise SpecError(f"b has shape {tuple(b.shape)}; give {(*front, horizon, n)}, or {(*front, horizon, n, 'm')} for m right-hand sides")
     return D.new_empty((*front, 0, n, n)) if E is None else E
 
