@@ -231,3 +231,170 @@ def test_host_time_of_a_solver(library):
 def _least(solver, b, x, synchronize):
     synchronize()
     return _core.seconds_of_solve(solver, b, x, 50)
+
+
+# trifold.torch
+
+
+@pytest.fixture
+def tt(torch):
+    return pytest.importorskip("trifold.torch")
+
+
+def leaves(torch, *arrays):
+    return [array.requires_grad_() for array in on_torch(torch, *arrays)]
+
+
+def value_and_gradients(torch, function, arguments):
+    result = function(*arguments)
+    return result.detach(), torch.autograd.grad(result, arguments)
+
+
+def losses(tt):
+    """Functions of D, E and b with one number as result: what they are made of, and their name."""
+    return {
+        "solve": lambda D, E, b: tt.solve(D, E, b).square().sum(),
+        "quadratic": lambda D, E, b: tt.quadratic(D, E, b).sum(),
+        "log_determinant": lambda D, E, b: tt.log_determinant(D, E).sum() + 0 * b.sum(),
+        "likelihood": lambda D, E, b: tt.likelihood(D, E, b).log_determinant.sum() + tt.likelihood(D, E, b).quadratic.sum(),
+    }
+
+
+@pytest.mark.parametrize("name", ["solve", "quadratic", "log_determinant", "likelihood"])
+def test_gradients_are_those_of_the_cpu(torch, tt, name):
+    arrays = (*make(17, 32, 3), rhs(17, 32, 3, 2))
+    mine = value_and_gradients(torch, losses(tt)[name], leaves(torch, *arrays))
+    theirs = value_and_gradients(torch, losses(tt)[name], [torch.from_numpy(array).requires_grad_() for array in arrays])
+    torch.testing.assert_close(mine[0].cpu(), theirs[0], rtol=1e-9, atol=1e-9)
+    for m, t in zip(mine[1], theirs[1]):
+        torch.testing.assert_close(m.cpu(), t, rtol=1e-8, atol=1e-9)
+
+
+def test_gradients_by_finite_differences(torch, tt):
+    arguments = leaves(torch, *make(3, 7, 2), rhs(3, 7, 2))
+    assert torch.autograd.gradcheck(tt.solve, arguments, fast_mode=True, atol=1e-6, rtol=1e-6)
+    assert torch.autograd.gradgradcheck(tt.solve, arguments, fast_mode=True, atol=1e-6, rtol=1e-6)
+
+
+def test_a_failed_member_is_nan(torch, tt):
+    D, E = make(3, 7, 3)
+    D[1, 4] *= -1
+    arguments = leaves(torch, D, E, rhs(3, 7, 3))
+    x = tt.solve(*arguments)  # does not raise
+    (gradient,) = torch.autograd.grad(x.sum(), arguments[2])
+    assert torch.isnan(x[1]).all() and torch.isnan(gradient[1]).all()
+    assert torch.isfinite(x[[0, 2]]).all() and torch.isfinite(gradient[[0, 2]]).all()
+    with pytest.raises(trifold.NotPositiveDefinite):
+        tt.solve(*arguments, check=True)
+
+
+@pytest.mark.parametrize("name", ["solve", "quadratic", "log_determinant", "likelihood"])
+def test_forward_and_backward_in_a_captured_graph(torch, tt, name):
+    function = losses(tt)[name]
+    arguments = leaves(torch, *make(17, 32, 3), rhs(17, 32, 3))
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        value_and_gradients(torch, function, arguments)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value, gradients = value_and_gradients(torch, function, arguments)
+    for seed in range(3):
+        fresh = (*make(17, 32, 3, seed=seed), rhs(17, 32, 3, seed=seed))
+        with torch.no_grad():
+            for argument, array in zip(arguments, fresh):
+                argument.copy_(torch.from_numpy(array))
+        graph.replay()
+        torch.cuda.synchronize()
+        expected = value_and_gradients(torch, function, leaves(torch, *fresh))
+        torch.testing.assert_close(value, expected[0], rtol=1e-10, atol=1e-10)
+        for mine, theirs in zip(gradients, expected[1]):
+            torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-10)
+
+
+def test_compiled(torch, tt):
+    arguments = leaves(torch, *make(3, 7, 4), rhs(3, 7, 4))
+    for mode in ("default", "reduce-overhead"):
+        compiled = torch.compile(losses(tt)["solve"], mode=mode, fullgraph=True)
+        expected = value_and_gradients(torch, losses(tt)["solve"], arguments)
+        for _ in range(3):
+            torch.compiler.cudagraph_mark_step_begin()
+            value, gradients = value_and_gradients(torch, compiled, arguments)
+            torch.testing.assert_close(value, expected[0], rtol=1e-10, atol=1e-10)
+            for mine, theirs in zip(gradients, expected[1]):
+                torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-10)
+
+
+def empty_operator(torch, tt):
+    """An operator with the arguments and results of factor_solve, which only makes the results."""
+    value = torch.empty(64, 1, dtype=torch.uint8, device="cuda")
+
+    def run(D, E, b, check):
+        return torch.empty_like(b), torch.empty_like(value)
+
+    schema = "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)"
+    operator = torch.library.custom_op("trifold_test::empty", run, mutates_args=(), schema=schema)
+    operator.register_autograd(lambda ctx, *_: (None,) * 4, setup_context=tt._keep_first)
+    return operator._opoverload
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_host_time_of_an_operator(torch, tt, gradient):
+    """What eager, differentiable calls cost over an empty operator and the call of the C++ library."""
+    D, E, b = (array.requires_grad_(gradient) for array in on_torch(torch, *make(12, 20, 256, np.float32), rhs(12, 20, 256, dtype=np.float32)))
+    tt.solve(D, E, b)
+    plan = trifold.Plan(block=12, horizon=20, dtype="float32", batch=256, device="cuda:0")
+    solver, x = plan.solver(), b.detach().clone()
+    solver.factor(D.detach(), E.detach())
+    library = min(_least(solver, x, x, torch.cuda.synchronize) for _ in range(60)) * 1e6
+    nothing = empty_operator(torch, tt)
+    empty = per_call(lambda: nothing(D, E, b, False), torch.cuda.synchronize)
+    mine = per_call(lambda: tt.solve(D, E, b), torch.cuda.synchronize)
+    print(
+        f"\ntorch, gradient {gradient}: trifold.torch.solve {mine:.2f} us, an empty operator {empty:.2f} us, "
+        f"Solver::solve in C++ {library:.2f} us: over both {mine - empty - library:.2f} us"
+    )
+    assert mine - empty - library < MOST_US
+
+
+def device_time(torch, call, rounds=20, calls=20):
+    """Seconds of the device for one call that is captured, so that the host is out of it."""
+    call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(calls):
+            call()
+    best = float("inf")
+    for _ in range(rounds):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        best = min(best, start.elapsed_time(end) / 1e3 / calls)
+    return best
+
+
+@pytest.mark.parametrize(("n", "horizon", "batch"), [(12, 20, 4096), (24, 203, 64), (48, 100, 16)])
+def test_device_time_of_the_backward_pass(torch, tt, n, horizon, batch):
+    """The backward pass of solve and quadratic against factor_solve, and of log det against selected inverse and solve."""
+    D, E, b = leaves(torch, *make(n, horizon, batch), rhs(n, horizon, batch))
+    plain = [array.detach() for array in (D, E, b)]
+    factored = tt.factor(*plain[:2])
+    times = {
+        "factor_solve": device_time(torch, lambda: tt.solve(*plain)),
+        "solve": device_time(torch, lambda: factored.solve(plain[2])),
+        "selected_inverse": device_time(torch, factored.selected_inverse),
+    }
+    ones = torch.ones_like(b)
+    for name in ("solve", "quadratic", "log_determinant"):
+        result = tt.log_determinant(D, E) if name == "log_determinant" else getattr(tt, name)(D, E, b)
+        g = ones if name == "solve" else torch.ones_like(result)
+        inputs = (D, E) if name == "log_determinant" else (D, E, b)
+        times["backward of " + name] = device_time(torch, lambda r=result, i=inputs, g=g: torch.autograd.grad(r, i, g, retain_graph=True))
+    print(f"\nn={n} N={horizon} batch={batch} float64: " + ", ".join(f"{name} {t * 1e6:.1f} us" for name, t in times.items()))
+    assert times["backward of solve"] <= 1.1 * times["factor_solve"]
+    assert times["backward of quadratic"] <= 1.1 * times["factor_solve"]
+    assert times["backward of log_determinant"] <= 1.1 * (times["selected_inverse"] + times["solve"])

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs/users/python.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\nIt prints:\n```text\n(.*?)```)?", PAGE, re.DOTALL)
+BLOCKS = re.findall(r"(?:\(needs (\w+)\)\n)?```python\n(.*?)```(?:\n\nIt prints:\n```text\n(.*?)```)?", PAGE, re.DOTALL)
 
 
-@pytest.mark.parametrize(("code", "printed"), BLOCKS)
-def test_block(code, printed, capsys):
+@pytest.mark.parametrize(("library", "code", "printed"), BLOCKS)
+def test_block(library, code, printed, capsys):
+    if library:
+        pytest.importorskip(library)
     exec(compile(code, "docs/users/python.md", "exec"), {})
     assert capsys.readouterr().out == printed

@@ -244,6 +244,7 @@ void Array::read_exchanged(int (*ask)(void*, nb::dlpack::dltensor*)) {
     std::int64_t expected = 1;
     for (std::size_t k = dims_; k-- > 0; expected *= shape_[k])
         if (tensor.strides != nullptr && shape_[k] != 1 && tensor.strides[k] != expected) contiguous_ = false;
+    if (expected == 0) contiguous_ = true;  // no elements, in any order
 }
 
 void Array::read_torch() {

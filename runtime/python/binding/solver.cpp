@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <numeric>
 #include <vector>
 
 #include "runtime/python/binding/unlocked.hpp"
@@ -66,7 +68,9 @@ BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, std
         library_ = value_.library();
         take_place(value_);
         value_.make_contiguous();
-        if (value_.element() != Element::u8 || value_.shape().size() != 1 || value_.shape()[0] < factors_->bytes())
+        const auto shape = value_.shape();
+        const auto size = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+        if (value_.element() != Element::u8 || size < factors_->bytes())
             throw SpecError(fmt::format("value is {}; give ({},) uint8", value_.describe(), factors_->bytes()));
         return;
     }

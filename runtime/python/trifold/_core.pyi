@@ -30,7 +30,7 @@ class Plan:
         workers: int = 1,
     ) -> None: ...
     def solver(self, value: Any = None, *, members: int = 0, batched: bool = False) -> Solver:
-        """A Solver with memory of its own; or over value, (value_bytes,) uint8 on the device, aligned to 64 bytes.
+        """A Solver with memory of its own; or over value, value_bytes of uint8 on the device, aligned to 64 bytes.
 
         A value that is filled holds members systems (0: the batch), with or without a batch axis.
         """

@@ -1,0 +1,547 @@
+"""Differentiable solvers for PyTorch: eager, compiled, under vmap and in captured graphs.
+
+    x = trifold.torch.solve(D, E, b)
+    x, log_determinant, quadratic = trifold.torch.likelihood(D, E, b)
+    f = trifold.torch.factor(D, E); f.solve(b)
+
+D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1; b: (N, n), or
+(N, n, m) for m right-hand sides. All may have one batch axis in front: either all of them or none. float32 or float64, on one device.
+
+Gradients. With w = A^-1 g, where g is the gradient of x, that of b is w, that of E[i] is -(w[i+1] x[i]' + x[i+1] w[i]'), and that of D[i],
+with S = -(w[i] x[i]' + x[i] w[i]'), is S below the diagonal, S / 2 on the diagonal, and zero above it, where D is not read. So the
+gradient says what a change of each entry that is read does. A gradient of log det A is 2 C below the diagonal, C on it, and 2 C of the
+couplings, where C has the blocks of A^-1. All come from the factor that the forward pass made.
+
+check, by default True on the CPU: raise NotPositiveDefinite or OutOfRange when a member fails. Without it, results of that member are NaN.
+Derivatives of any order exist, in reverse mode, but log det A has only the first one.
+"""
+
+# The custom operators. A factor is a tensor of bytes, ([batch,] bytes, rhs of its Plan): saved for the backward pass, and never read
+# by others. Sweeps use parts of it as scratch. To torch they do not change it, for what it says of A stays the same; so a factor may be
+# saved, differentiated and compiled as any other result. docs/developers/python.md says what keeps two calls on one factor apart.
+# D and E go along with it, as what derivatives belong to.
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any, NamedTuple
+
+from ._core import Plan
+from .errors import SpecError
+
+__all__ = ["Factor", "Likelihood", "factor", "likelihood", "log_determinant", "quadratic", "solve"]
+
+torch: Any = importlib.import_module("torch")
+_MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
+
+
+class Likelihood(NamedTuple):
+    """What a Gaussian density asks of one factorization."""
+
+    x: Any  #: A^-1 b, as b
+    log_determinant: Any  #: log det A, float64: () or (batch,)
+    quadratic: Any  #: b' A^-1 b, float64: (), (m,), (batch,) or (batch, m)
+
+
+class Factor(NamedTuple):
+    """A factored, from factor(). A tuple of tensors: vmap and torch.compile pass it on."""
+
+    D: Any
+    E: Any
+    value: Any  #: bytes; for this class alone
+
+    def solve(self, b: Any) -> Any:
+        """A^-1 b: (N, n) or (N, n, m), with the batch axis of D in front where D has one. Raises SpecError on shapes that do not fit."""
+        _expect(self.D, self.E, b)
+        return _solve(self.D, self.E, self.value, b)
+
+    def log_determinant(self) -> Any:
+        """log det A in float64: () or (batch,)."""
+        return _log_determinant(self.D, self.E, self.value)
+
+    def quadratic(self, b: Any) -> Any:
+        """b' A^-1 b for each right-hand side, in float64."""
+        return _products(b, self.solve(b), self.D.dim())
+
+    def selected_inverse(self) -> tuple[Any, Any]:
+        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). They have no derivatives."""
+        return _selected_inverse(self.D, self.E, self.value)
+
+
+def solve(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
+    """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, OutOfRange."""
+    return _factor_solve(D, _expect(D, E, b), b, _checks(D, check))[0]
+
+
+def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Likelihood:
+    """(A^-1 b, log det A, b' A^-1 b) from one factorization. Raises what solve() does."""
+    return Likelihood(*_likelihood(D, _expect(D, E, b), b, _checks(D, check))[:3])
+
+
+def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
+    """b' A^-1 b for each right-hand side, in float64: (), (m,), (batch,) or (batch, m). Raises what solve() does."""
+    return likelihood(D, E, b, check=check).quadratic
+
+
+def log_determinant(D: Any, E: Any, *, check: bool | None = None) -> Any:
+    """log det A in float64: () or (batch,). Raises SpecError, NotPositiveDefinite. Its derivatives have none."""
+    return factor(D, E, check=check).log_determinant()
+
+
+def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None) -> Factor:
+    """Factors A, to solve with it again and again.
+
+    columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite.
+    """
+    coupling = _expect(D, E, D)
+    return Factor(D, coupling, _factor(D, coupling, columns, _checks(D, check)))
+
+
+def _checks(D: Any, check: bool | None) -> bool:
+    return D.is_cpu if check is None else check
+
+
+def _expect(D: Any, E: Any, b: Any) -> Any:
+    """E, after a look at what vmap's rules rely on. The rest is checked where a call is made."""
+    try:
+        dims = D.dim()
+        if (dims == 3 or dims == 4) and E.dim() == dims and -1 <= b.dim() - dims <= 0:
+            return E
+    except AttributeError:
+        pass
+    return _explain(D, E, b)
+
+
+def _explain(D: Any, E: Any, b: Any) -> Any:
+    """E of no blocks where it is missing, or what does not fit."""
+    if D is None:
+        raise SpecError("D is missing; give (N, n, n), or (batch, N, n, n)")
+    for name, array in (("D", D), ("E", E), ("b", b)):
+        if not isinstance(array, torch.Tensor) and not (name == "E" and array is None):
+            raise SpecError(f"{name} is a {type(array).__name__}; give a tensor")
+    if D.dim() not in (3, 4):
+        raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
+    *front, horizon, n, _ = D.shape
+    if E is None and horizon != 1:
+        raise SpecError(f"E is missing; give {(*front, horizon - 1, n, n)}")
+    if E is not None and E.dim() != D.dim():
+        raise SpecError(f"E has shape {tuple(E.shape)}; give {(*front, horizon - 1, n, n)}")
+    if b.dim() - D.dim() not in (-1, 0):
+        raise SpecError(f"b has shape {tuple(b.shape)}; give {(*front, horizon, n)}, or {(*front, horizon, n, 'm')} for m right-hand sides")
+    return D.new_empty((*front, 0, n, n)) if E is None else E
+
+
+# Plans and values
+
+
+@functools.lru_cache(maxsize=256)
+def _plan(shape: tuple[int, ...], columns: int, dtype: Any, device: Any) -> tuple[Plan, tuple[int, ...]]:
+    """The Plan for D of that shape, and the shape of its values."""
+    *front, horizon, _, n = shape
+    members = front[0] if front else 1
+    name = str(device).replace("cuda", "hip") if torch.version.hip else str(device)
+    name = "cpu" if name == "meta" else name
+    plan = Plan(block=n, horizon=horizon, dtype=dtype, batch=members, rhs=columns, device=name, operations="all")
+    each = -(-plan.value_bytes // (64 * members * columns)) * 64
+    return plan, (*front, each, columns)
+
+
+def _plan_of(D: Any, columns: int) -> tuple[Plan, tuple[int, ...]]:
+    shape = D.shape
+    if 0 in shape or shape[-1] != shape[-2]:
+        raise SpecError(f"D has shape {tuple(shape)}; give (N, n, n), or (batch, N, n, n), with no axis of size 0")
+    return _plan(shape, columns, D.dtype, D.device)
+
+
+def _columns(D: Any, b: Any) -> int:
+    return min(int(b.shape[-1]), _MOST_COLUMNS) if b.dim() == D.dim() else 1
+
+
+def _fresh(D: Any, columns: int) -> tuple[Any, Any]:
+    """A value, and a Solver over it that is about to factor."""
+    plan, shape = _plan_of(D, max(columns, 1))
+    value = torch.empty(shape, dtype=torch.uint8, device=D.device)
+    return value, plan.solver(value)
+
+
+def _filled(D: Any, value: Any) -> Any:
+    """A Solver that goes on from a value."""
+    plan, shape = _plan_of(D, value.shape[-1])
+    if value.shape != shape:
+        raise SpecError("these factors were made apart and cannot be used as one; factor the matrices together, as one batch")
+    batched = D.dim() == 4
+    return plan.solver(value.contiguous(), members=D.shape[0] if batched else 1, batched=batched)
+
+
+def _whole(*arrays: Any) -> Any:
+    return [array if array.is_contiguous() else array.contiguous() for array in arrays]
+
+
+def _like(b: Any) -> Any:
+    return torch.empty_like(b, memory_format=torch.contiguous_format)
+
+
+def _products(b: Any, x: Any, dims: int) -> Any:
+    """b' x for each right-hand side."""
+    return torch.sum(b * x, (-3, -2) if b.dim() == dims else (-2, -1), dtype=torch.float64)
+
+
+# What the operators do
+
+
+def _run_factor(D: Any, E: Any, columns: int, check: bool) -> Any:
+    value, solver = _fresh(D, columns)
+    solver.factor(*_whole(D, E), check=check)
+    return value
+
+
+def _run_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]:
+    value, solver = _fresh(D, _columns(D, b))
+    x = _like(b)
+    solver.factor_solve(*_whole(D, E, b), x, check=check)
+    return x, value
+
+
+def _run_likelihood(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, Any]:
+    x, value = _run_factor_solve(D, E, b, check)
+    return x, _run_log_determinant(D, E, value), _products(b, x, D.dim()), value
+
+
+def _run_solve(D: Any, E: Any, value: Any, b: Any) -> Any:
+    x = _like(b)
+    _filled(D, value).solve(*_whole(b), x, check=False)
+    return x
+
+
+def _run_log_determinant(D: Any, E: Any, value: Any) -> Any:
+    result = torch.empty(D.shape[:-3], dtype=torch.float64, device=D.device)
+    return _filled(D, value).log_determinant(result)
+
+
+def _run_selected_inverse(D: Any, E: Any, value: Any) -> tuple[Any, Any]:
+    return _filled(D, value).selected_inverse((_like(D), _like(E)), check=False)
+
+
+# What the compiler is told of them: shapes alone. A Plan is for one shape, so sizes that are symbols become numbers here.
+
+
+def _fake_value(D: Any, columns: int) -> Any:
+    shape = tuple(int(size) for size in D.shape)
+    return D.new_empty(_plan(shape, max(columns, 1), D.dtype, D.device)[1], dtype=torch.uint8)
+
+
+def _fake_factor(D: Any, E: Any, columns: int, check: bool) -> Any:
+    return _fake_value(D, columns)
+
+
+def _fake_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]:
+    return _like(b), _fake_value(D, _columns(D, b))
+
+
+def _fake_likelihood(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, Any]:
+    x, value = _fake_factor_solve(D, E, b, check)
+    return x, _fake_log_determinant(D, E, value), _products(b, x, D.dim()), value
+
+
+def _fake_solve(D: Any, E: Any, value: Any, b: Any) -> Any:
+    return _like(b)
+
+
+def _fake_log_determinant(D: Any, E: Any, value: Any) -> Any:
+    return D.new_empty(D.shape[:-3], dtype=torch.float64)
+
+
+def _fake_selected_inverse(D: Any, E: Any, value: Any) -> tuple[Any, Any]:
+    return _like(D), _like(E)
+
+
+# Derivatives
+
+
+def _spread(numbers: Any, like: Any, dims: int) -> Any:
+    """A number for each right-hand side (or member), as a factor of arrays like b (or D)."""
+    numbers = numbers.to(like.dtype)
+    return numbers[..., None, None, :] if like.dim() == dims else numbers[..., None, None]
+
+
+def _of_entries(blocks: Any) -> Any:
+    """The gradient of the entries of D that are read, from that of a symmetric block, twice."""
+    blocks = blocks.tril()
+    blocks.diagonal(dim1=-2, dim2=-1).mul_(0.5)
+    return blocks
+
+
+def _outer(u: Any, x: Any, columns: bool) -> tuple[Any, Any]:
+    """Blocks (i, i) and (i + 1, i) of u x' + x u'."""
+    if not columns:
+        u, x = u[..., None], x[..., None]
+    left, right = torch.cat((u, x), -1), torch.cat((x, u), -1).mT
+    return left @ right, left[..., 1:, :, :] @ right[..., :-1, :, :]
+
+
+def _of_x(D: Any, E: Any, value: Any, b_needs: bool, x: Any, gx: Any, gq: Any) -> tuple[Any, Any]:
+    """(gradient of b, what stands for w in the outer products) from the gradients of x and of b' x."""
+    dims = D.dim()
+    of_b = outer = None
+    if gx is not None:
+        of_b = outer = _solve(D, E, value, gx)
+    if gq is not None:
+        scaled = x * _spread(gq, x, dims)
+        of_b = 2 * scaled if of_b is None else of_b + 2 * scaled
+        outer = scaled if outer is None else outer + scaled
+    return (of_b if b_needs else None), outer
+
+
+def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any) -> tuple[Any, Any, Any, None]:
+    D, E, value, x = ctx.saved_tensors
+    needs_D, needs_E, needs_b = ctx.needs_input_grad[:3]
+    gb, u = _of_x(D, E, value, needs_b, x, gx, gq)
+    if not (needs_D or needs_E):
+        return None, None, gb, None
+    parts = [] if u is None else [_outer(-u, x, x.dim() == D.dim())]
+    if gl is not None:
+        parts.append(_of_log_determinant(D, E, value, gl))
+    gD = gE = None
+    for diagonal, lower in parts:
+        gD, gE = (diagonal, lower) if gD is None else (gD + diagonal, gE + lower)
+    return None if gD is None else _of_entries(gD), gE, gb, None
+
+
+def _of_log_determinant(D: Any, E: Any, value: Any, gl: Any) -> tuple[Any, Any]:
+    diagonal, lower = _selected_inverse(D, E, value)
+    twice = 2 * gl.to(D.dtype)[..., None, None, None]
+    return twice * diagonal, twice * lower
+
+
+def _keep(ctx: Any, *arrays: Any) -> None:
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(*arrays)
+
+
+def _keep_first(ctx: Any, inputs: Any, output: Any) -> None:
+    """Of factor_solve and likelihood."""
+    D, E = inputs[:2]
+    _keep(ctx, D, E, output[-1], output[0])
+
+
+def _keep_solve(ctx: Any, inputs: Any, output: Any) -> None:
+    _keep(ctx, *inputs[:3], output)
+
+
+def _keep_inputs(ctx: Any, inputs: Any, output: Any) -> None:
+    _keep(ctx, *inputs[:3])
+
+
+def _keep_none(ctx: Any, inputs: Any, output: Any) -> None:
+    return None
+
+
+def _back_factor(ctx: Any, *_: Any) -> tuple[None, None, None, None]:
+    return None, None, None, None
+
+
+def _back_factor_solve(ctx: Any, gx: Any, _: Any) -> Any:
+    return _gradients(ctx, gx, None, None)
+
+
+def _back_likelihood(ctx: Any, gx: Any, gl: Any, gq: Any, _: Any) -> Any:
+    return _gradients(ctx, gx, gl, gq)
+
+
+def _back_solve(ctx: Any, gx: Any) -> Any:
+    D, E, value, x = ctx.saved_tensors
+    needs_D, needs_E, _, needs_b = ctx.needs_input_grad
+    if gx is None:
+        return None, None, None, None
+    gb, u = _of_x(D, E, value, needs_b, x, gx, None)
+    if not (needs_D or needs_E):
+        return None, None, None, gb
+    diagonal, gE = _outer(-u, x, x.dim() == D.dim())
+    return _of_entries(diagonal), gE, None, gb
+
+
+def _back_log_determinant(ctx: Any, gl: Any) -> Any:
+    if gl is None:
+        return None, None, None
+    D, E, value = ctx.saved_tensors
+    diagonal, lower = _of_log_determinant(D, E, value, gl)
+    return _of_entries(diagonal), lower, None
+
+
+def _back_selected_inverse(ctx: Any, *_: Any) -> Any:
+    raise NotImplementedError("trifold: the selected inverse has no derivatives, and so log det A has no second ones")
+
+
+# vmap. Members that are mapped are one batch. One A for mapped right-hand sides is one factor, and they are its columns.
+
+
+class _Members:
+    """Mapped arrays as members of one batch, and results the other way."""
+
+    def __init__(self, size: int, batched: bool) -> None:
+        self.size, self.batched = size, batched
+
+    def join(self, array: Any, dim: int | None) -> Any:
+        array = array.expand(self.size, *array.shape) if dim is None else array.movedim(dim, 0)
+        return array.flatten(0, 1) if self.batched else array
+
+    def part(self, array: Any) -> Any:
+        return array.unflatten(0, (self.size, -1)) if self.batched else array
+
+
+def _dims(array: Any, dim: int | None) -> int:
+    return array.dim() - (dim is not None)
+
+
+def _as_columns(b: Any, dim: int, columns: bool) -> Any:
+    b = b.movedim(dim, -1)
+    return b.flatten(-2, -1) if columns else b
+
+
+def _from_columns(x: Any, size: int, columns: bool) -> Any:
+    return (x.unflatten(-1, (-1, size)) if columns else x).movedim(-1, 0)
+
+
+def _vmap_factor(info: Any, in_dims: Any, D: Any, E: Any, columns: int, check: bool) -> Any:
+    members = _Members(info.batch_size, _dims(D, in_dims[0]) == 4)
+    value = _factor(members.join(D, in_dims[0]), members.join(E, in_dims[1]), columns, check)
+    return members.part(value), 0
+
+
+def _vmap_along(op: Any, info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
+    """Of factor_solve and likelihood."""
+    of_D, of_E, of_b = in_dims[:3]
+    dims = _dims(D, of_D)
+    if of_D is None and of_E is None:
+        columns = _dims(b, of_b) == dims
+        x, *others, value = op(D, E, _as_columns(b, of_b, columns), check)
+        # A log determinant has no right-hand sides; a quadratic has.
+        results = [_from_columns(r, info.batch_size, columns) if k == 1 else r for k, r in enumerate(others)]
+        return (_from_columns(x, info.batch_size, columns), *results, value), (0, *([None, 0][: len(others)]), None)
+    members = _Members(info.batch_size, dims == 4)
+    results = op(*(members.join(array, dim) for array, dim in zip((D, E, b), in_dims)), check)
+    return tuple(members.part(result) for result in results), (0,) * len(results)
+
+
+def _vmap_factor_solve(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
+    return _vmap_along(_factor_solve, info, in_dims, D, E, b, check)
+
+
+def _vmap_likelihood(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
+    return _vmap_along(_likelihood, info, in_dims, D, E, b, check)
+
+
+def _one(array: Any, dim: int | None) -> Any:
+    return array if dim is None else array.select(dim, 0)
+
+
+def _vmap_solve(info: Any, in_dims: Any, D: Any, E: Any, value: Any, b: Any) -> Any:
+    of_D, of_E, of_value, of_b = in_dims
+    dims = _dims(D, of_D)
+    if of_value is None:  # one factor; nothing but the shapes of D and E is read
+        one = _one(D, of_D), _one(E, of_E), value
+        if of_b is None:
+            return _solve(*one, b), None
+        columns = _dims(b, of_b) == dims
+        return _from_columns(_solve(*one, _as_columns(b, of_b, columns)), info.batch_size, columns), 0
+    members = _Members(info.batch_size, dims == 4)
+    x = _solve(*(members.join(array, dim) for array, dim in zip((D, E, value, b), in_dims)))
+    return members.part(x), 0
+
+
+def _vmap_of_value(op: Any, info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> list[Any]:
+    members = _Members(info.batch_size, _dims(D, in_dims[0]) == 4)
+    results: Any = op(*(members.join(array, dim) for array, dim in zip((D, E, value), in_dims)))
+    return [members.part(result) for result in (results if op is _selected_inverse else (results,))]
+
+
+def _vmap_log_determinant(info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> Any:
+    if in_dims[2] is None:
+        return _log_determinant(_one(D, in_dims[0]), _one(E, in_dims[1]), value), None
+    return _vmap_of_value(_log_determinant, info, in_dims, D, E, value)[0], 0
+
+
+def _vmap_selected_inverse(info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> Any:
+    if in_dims[2] is None:
+        return _selected_inverse(_one(D, in_dims[0]), _one(E, in_dims[1]), value), (None, None)
+    return tuple(_vmap_of_value(_selected_inverse, info, in_dims, D, E, value)), (0, 0)
+
+
+# The operators, as torch.ops.trifold has them
+
+
+class _Operator:
+    """An operator, and the same as an autograd.Function: torch.func's gradients do not go through operators of Python."""
+
+    def __init__(self, name: str, schema: str, run: Any, fake: Any, keep: Any, back: Any, vmap: Any) -> None:
+        op = torch.library.custom_op(f"trifold::{name}", run, mutates_args=(), schema=schema)
+        op.register_fake(fake)
+        op.register_autograd(back, setup_context=keep)
+        op.register_vmap(vmap)
+        self.op = getattr(torch.ops.trifold, name).default
+        parts = {"forward": self.op, "setup_context": keep, "backward": back, "vmap": vmap}
+        members = {part: staticmethod(function) for part, function in parts.items()}
+        self.function: Any = type(f"trifold_{name}", (torch.autograd.Function,), members)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if _transformed() and not torch.compiler.is_compiling():
+            return self.function.apply(*arguments)
+        return self.op(*arguments)
+
+
+_transformed: Any = torch._C._are_functorch_transforms_active
+_factor = _Operator(
+    "factor",
+    "(Tensor D, Tensor E, int columns, bool check) -> Tensor",
+    _run_factor,
+    _fake_factor,
+    _keep_none,
+    _back_factor,
+    _vmap_factor,
+)
+_factor_solve = _Operator(
+    "factor_solve",
+    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)",
+    _run_factor_solve,
+    _fake_factor_solve,
+    _keep_first,
+    _back_factor_solve,
+    _vmap_factor_solve,
+)
+_likelihood = _Operator(
+    "likelihood",
+    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor)",
+    _run_likelihood,
+    _fake_likelihood,
+    _keep_first,
+    _back_likelihood,
+    _vmap_likelihood,
+)
+_solve = _Operator(
+    "solve",
+    "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor",
+    _run_solve,
+    _fake_solve,
+    _keep_solve,
+    _back_solve,
+    _vmap_solve,
+)
+_log_determinant = _Operator(
+    "log_determinant",
+    "(Tensor D, Tensor E, Tensor value) -> Tensor",
+    _run_log_determinant,
+    _fake_log_determinant,
+    _keep_inputs,
+    _back_log_determinant,
+    _vmap_log_determinant,
+)
+_selected_inverse = _Operator(
+    "selected_inverse",
+    "(Tensor D, Tensor E, Tensor value) -> (Tensor, Tensor)",
+    _run_selected_inverse,
+    _fake_selected_inverse,
+    _keep_none,
+    _back_selected_inverse,
+    _vmap_selected_inverse,
+)
