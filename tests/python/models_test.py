@@ -345,3 +345,117 @@ def test_bad_processes():
         models.oscillating(process, 1.0, [0.0, 1.0, 2.0])
     with pytest.raises(trifold.SpecError, match="period must be positive"):
         models.oscillating(process, -1.0, [0.0, 1.0])
+
+
+def parameters(varying, missing, batch):
+    """As functions of numbers that are free: covariances stay positive definite."""
+    return problem(3, 2, 9, varying=varying, missing=missing, batch=batch)
+
+
+def numeric_gradient(call, p, name, direction, step=1e-5):
+    ahead, behind = ({**p, name: p[name] + sign * step * direction} for sign in (1, -1))
+    return (call(ahead) - call(behind)) / (2 * step)
+
+
+def directions(p, seed=4):
+    random = np.random.default_rng(seed)
+    for name, value in p.items():
+        direction = random.standard_normal(value.shape)
+        yield name, direction + direction.swapaxes(-1, -2) if name in ("Q", "R", "P0") else direction
+
+
+CASES = [(False, False, None), (True, True, None), (False, False, 2), (True, True, 2)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_torch_has_the_results_of_numpy_and_their_gradients(case):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("trifold.torch")
+    p = parameters(*case)
+    tensors = {key: torch.tensor(value, requires_grad=True) for key, value in p.items()}
+    ours, expected = models.kalman(**tensors), models.kalman(**p)
+    for a, b in zip(ours, expected):
+        assert isinstance(a, torch.Tensor)
+        close(a.detach().numpy(), b)
+    models.log_likelihood(**tensors).sum().backward()
+    for name, direction in directions(p):
+        slope = numeric_gradient(lambda q: models.log_likelihood(**q).sum(), p, name, np.where(np.isnan(p[name]), 0, direction))
+        found = tensors[name].grad.numpy()
+        assert np.all(np.isfinite(found))
+        np.testing.assert_allclose((found * direction).sum(), slope, rtol=2e-6, atol=1e-6)
+    tensors = {key: torch.tensor(value, requires_grad=True) for key, value in p.items()}
+    weights = np.random.default_rng(6).standard_normal(expected.mean.shape)
+    (models.kalman(**tensors).mean * torch.from_numpy(weights)).sum().backward()
+    for name in ("F", "R", "ys"):
+        direction = dict(directions(p))[name]
+        slope = numeric_gradient(lambda q: (models.kalman(**q).mean * weights).sum(), p, name, np.where(np.isnan(p[name]), 0, direction))
+        np.testing.assert_allclose((tensors[name].grad.numpy() * direction).sum(), slope, rtol=2e-6, atol=1e-6)
+
+
+def test_torch_among_arrays_of_numpy():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("trifold.torch")
+    p = parameters(False, True, None)
+    smoothed = models.kalman(**{**p, "Q": torch.tensor(p["Q"])})
+    close(smoothed.mean.numpy(), models.kalman(**p).mean)
+    narrow = models.kalman(**{**p, "Q": torch.tensor(p["Q"], dtype=torch.float32)})
+    assert narrow.mean.dtype == torch.float32
+    with pytest.raises(trifold.SpecError, match="Q is not positive definite"):
+        models.kalman(**{**p, "Q": torch.zeros(3, 3)})
+
+
+def test_gradients_of_hyperparameters_in_torch():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("trifold.torch")
+    times = np.cumsum(np.random.default_rng(2).uniform(0.3, 1.5, 12))
+
+    def value(length, variance, period, times):
+        season = models.oscillating(models.matern(1.5, length * 3, variance, times), period, times)
+        F, H, Q, P0 = models.total(models.matern(2.5, length, variance, times), season)
+        return models.log_likelihood(F, H, Q, [[0.3]], P0, np.cos(np.arange(12.0)))
+
+    inputs = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in (2.0, 0.7, 1.9, times)]
+    assert torch.autograd.gradcheck(value, inputs, eps=1e-6, atol=1e-5)
+    close(value(*inputs).item(), value(2.0, 0.7, 1.9, times))
+
+
+@pytest.mark.parametrize("case", [CASES[0], CASES[3]])
+def test_jax_has_the_results_of_numpy_and_their_gradients(case):
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("trifold.jax")
+    jax.config.update("jax_enable_x64", True)
+    p = parameters(*case)
+    arrays = {key: jax.numpy.asarray(value) for key, value in p.items()}
+    expected = models.kalman(**p)
+
+    def total(p):
+        smoothed = models.kalman(**p)
+        return smoothed.log_likelihood.sum(), smoothed
+
+    gradients, smoothed = jax.jit(jax.grad(total, has_aux=True))(arrays)
+    for a, b in zip(smoothed, expected):
+        assert isinstance(a, jax.Array)
+        close(a, b)
+    for name, direction in directions(p):
+        slope = numeric_gradient(lambda q: models.log_likelihood(**q).sum(), p, name, np.where(np.isnan(p[name]), 0, direction))
+        assert np.all(np.isfinite(gradients[name]))
+        np.testing.assert_allclose((np.asarray(gradients[name]) * direction).sum(), slope, rtol=2e-6, atol=1e-6)
+
+
+def test_jax_vmap_and_bad_input():
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("trifold.jax")
+    jax.config.update("jax_enable_x64", True)
+    p = problem(3, 2, 9, missing=True)
+    scales = np.array([0.5, 1.0, 2.0])
+    together = jax.jit(jax.vmap(lambda s: models.log_likelihood(**{**p, "Q": s * p["Q"]})))(jax.numpy.asarray(scales))
+    close(together, [models.log_likelihood(**{**p, "Q": s * p["Q"]}) for s in scales])
+    with pytest.raises(trifold.SpecError, match="Q is not symmetric"):
+        models.kalman(**{**p, "Q": jax.numpy.triu(jax.numpy.ones((3, 3)))})
+    assert np.isnan(jax.jit(lambda Q: models.log_likelihood(**{**p, "Q": Q}))(-np.eye(3)))
+
+
+def test_torch_and_jax_in_one_call():
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    with pytest.raises(trifold.SpecError, match="one library"):
+        models.matern(0.5, torch.ones(()), jax.numpy.ones(()), [0.0, 1.0])

@@ -206,7 +206,8 @@ class _Model:
             present = ~xp.isnan(ys)
             self.y = xp.where(present, ys, 0.0)
             self.y = self.y if d is None else xp.where(present, self.y - d, 0.0)
-            self.values = space.spread(present, (*self.front, horizon, m)).sum(-1).sum(-1)
+            counted = xp.where(present, space.constant(1.0), space.constant(0.0))
+            self.values = space.spread(counted, (*self.front, horizon, m)).sum(-1).sum(-1)
             if space.known(present) is not True:
                 # A missing value has variance 1, and nothing to do with the states or other values.
                 both = present[..., :, None] & present[..., None, :]
@@ -240,31 +241,32 @@ def _solve(space: Namespace, D: Any, E: Any, b: Any, probe: bool = False) -> tup
     probe: sees whether enough digits are left, for who does not take the inverse. With NumPy only, where it costs a sweep.
     """
     columns = b.ndim > D.ndim - 1
-    b = _contiguous(space, space.xp.moveaxis(b, 0, -1)) if columns else b
+    if columns:
+        b = space.xp.moveaxis(b, 0, -1)
+        b = space.spread(b, tuple(b.shape))
+    try:
+        f = _factor(space, D, E)
+    except NotPositiveDefinite as error:  # it is positive definite but for rounding
+        raise SpecError(_FEW_DIGITS) from error
+    x = f.solve(b)
+    if probe and space.name == "numpy":
+        # Signs at random, with A scaled to a diagonal of 1: the solution is about as large as the inverse.
+        root = np.sqrt(np.diagonal(D, 0, -2, -1))
+        signs = np.where(np.random.default_rng(0).random(root.shape) < 0.5, -1, 1).astype(root.dtype)
+        _has_digits(space, abs(root * f.solve(root * signs)))
+    return space.xp.moveaxis(x, -1, 0) if columns else x, f.log_determinant(), f.selected_inverse
+
+
+def _factor(space: Namespace, D: Any, E: Any) -> Any:
     if space.name == "numpy":
-        try:
-            f = factor(D, E)
-        except NotPositiveDefinite as error:  # it is one but for rounding
-            raise SpecError(_FEW_DIGITS) from error
-        x, log_determinant, inverse = f.solve(b), f.log_determinant(), f.selected_inverse
-        if probe:  # signs at random, with A scaled to a diagonal of 1: the solution is about as large as the inverse
-            root = np.sqrt(np.diagonal(D, 0, -2, -1))
-            signs = np.where(np.random.default_rng(0).random(root.shape) < 0.5, -1, 1).astype(root.dtype)
-            _has_digits(space, abs(root * f.solve(root * signs)))
-    else:
-        module: Any = importlib.import_module(f"trifold.{space.name}")
-        x, log_determinant, _ = module.likelihood(D, E, b)
-        inverse = lambda: module.selected_inverse(D, E)  # noqa: E731
-    return space.xp.moveaxis(x, -1, 0) if columns else x, log_determinant, inverse
+        return factor(D, E)
+    module: Any = importlib.import_module(f"trifold.{space.name}")
+    return module.factor(D, E)
 
 
 def _has_digits(space: Namespace, growth: Any) -> None:
     """growth: entries of A times those of its inverse, by which rounding errors may grow."""
     _require(space, growth * space.epsilon < 0.01, _FEW_DIGITS)
-
-
-def _contiguous(space: Namespace, array: Any) -> Any:
-    return space.spread(array, tuple(array.shape))
 
 
 def _whiten(space: Namespace, matrix: Any, name: str) -> tuple[Any, Any]:
