@@ -1,29 +1,65 @@
-"""The examples in tools/examples/python, small."""
+"""The examples run, small, and find what they are for. Without the libraries that they show there is nothing to test."""
 
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "tools/examples/python"
 
 
-def example(name):
+def example(name, *needed):
+    for library in ("matplotlib", *needed):
+        pytest.importorskip(library)
+    importlib.import_module("matplotlib").use("agg")
     spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
+def test_gaussian_process(tmp_path):
+    module = example("gaussian_process", "scipy", "statsmodels")
+    error, within = module.main(["--output", str(tmp_path), "--iterations", "1", "--every", "20"])
+    assert error < 1.5 and within > 0.8  # ppm, two years ahead
+    assert (tmp_path / "gaussian_process.png").stat().st_size > 10_000
+
+
+def test_macro(tmp_path):
+    module = example("macro", "torch", "trifold.torch")
+    path = module.main(["--output", str(tmp_path), "--iterations", "5"])
+    assert path[-1] > path[0] + 500
+    assert (tmp_path / "macro.png").stat().st_size > 10_000
+
+
+def test_macro_is_the_model_of_the_textbook():
+    """The likelihood, of the data and the parameters that tests/tools/demo checks in C++."""
+    module = example("macro", "torch")
+    from models_test import close, textbook
+    from trifold import models
+
+    import torch
+
+    _, values = module.read()
+    arguments = module.model(torch.zeros(4, 12, dtype=torch.float64), values)
+    arguments = {key: np.asarray(value) for key, value in arguments.items()}
+    assert values.shape == (203, 12) and np.isnan(values).sum() == 2
+    mean, covariance, log_likelihood, _ = textbook(**arguments)
+    smoothed = models.kalman(**arguments)
+    close(smoothed.log_likelihood, log_likelihood, 1e-10)
+    close(smoothed.mean, mean)
+    close(smoothed.covariance, covariance, 1e-8)
+
+
 def test_mpc(tmp_path):
     torch = pytest.importorskip("torch")
-    mpc = example("mpc")
+    mpc = example("mpc", "torch")
     flight = mpc.fly(4, 100, 10, "cpu")
     assert flight["states"][-1, :, ::4].norm(dim=-1).max() < 0.01 < flight["states"][0, :, ::4].norm(dim=-1).min()
     assert flight["inputs"].abs().max() <= 1
-    if importlib.util.find_spec("matplotlib"):
-        mpc.draw(flight, str(tmp_path / "mpc.png"))
-        assert (tmp_path / "mpc.png").stat().st_size > 10_000
+    mpc.draw(flight, str(tmp_path / "mpc.png"))
+    assert (tmp_path / "mpc.png").stat().st_size > 10_000
     # A plan is optimal: a step down the gradient, within the bounds, does not move it.
     A, B = mpc.models(4, torch.float64, "cpu")
     x = flight["states"][0]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit as _atexit
 
+from . import models
 from ._core import Plan, Solver, finish_calls as _finish_calls, version as _version
 from .arrays import Refinement, Status
 from .errors import (
@@ -45,6 +46,7 @@ __all__ = [
     "Status",
     "factor",
     "info",
+    "models",
     "solve",
 ]
 

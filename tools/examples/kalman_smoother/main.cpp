@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 
+#include "model.hpp"
 #include "picture.hpp"
 
 namespace {

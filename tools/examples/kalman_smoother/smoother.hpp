@@ -3,7 +3,7 @@
 #include <trifold/trifold.hpp>
 #include <vector>
 
-#include "model.hpp"
+#include "state_space.hpp"
 
 namespace kalman {
 

@@ -1,0 +1,357 @@
+"""Linear Gaussian state spaces as block tridiagonal systems: their smoothers and likelihoods, without a recursion in Python."""
+
+# pyright: reportConstantRedefinition=false
+# Matrices have the upper-case letters of the textbooks.
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any, NamedTuple
+
+import numpy
+
+from .errors import NotPositiveDefinite, SpecError
+from .factor import factor
+from .namespaces import Namespace, namespace_of
+
+np: Any = numpy
+Front = tuple[int, ...]
+_FEW_DIGITS = (
+    "rounding leaves less than two digits of the result: some steps have so little noise that Q^-1 hides what else is known. "
+    "Merge times that are close together, take a process of lower order, a larger Q, or float64"
+)
+
+
+class NormalEquations(NamedTuple):
+    """A x = b has the smoothed states as its solution; A is their precision. log p(y) = -(constant + log det A - b' A^-1 b) / 2."""
+
+    D: Any  #: (N, n, n)
+    E: Any  #: (N - 1, n, n), block (t + 1, t)
+    b: Any  #: (N, n)
+    constant: Any  #: () or (batch,)
+
+
+class Smoothed(NamedTuple):
+    """States given all observations, with a batch axis in front where an argument had one."""
+
+    mean: Any  #: (N, n)
+    variance: Any  #: (N, n), the diagonals of covariance
+    log_likelihood: Any  #: log p(y): () or (batch,)
+    covariance: Any  #: (N, n, n)
+    neighbours: Any  #: (N - 1, n, n), covariance of x(t + 1) with x(t)
+
+
+def precision(F: Any, Q: Any, P0: Any, horizon: int | None = None) -> tuple[Any, Any]:
+    """(D, E): the precision of the states x(0), ..., x(N - 1) before anything is observed.
+
+    x(t + 1) = F x(t) + w, w ~ N(0, Q), x(0) ~ N(., P0). F, Q: (n, n), or (N - 1, n, n) for one a step; P0: (n, n).
+    horizon is N; it is needed where neither F nor Q has steps. D is (N, n, n), E is (N - 1, n, n); add what observations add
+    to D. A batch axis, errors and libraries are as in kalman().
+    """
+    space = namespace_of([F, Q, P0])
+    with space.exact():
+        return _Prior(space, F, Q, P0, None, None, horizon).blocks()
+
+
+def normal_equations(
+    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None
+) -> NormalEquations:
+    """The system whose solution are the smoothed states. Arguments, libraries and errors are those of kalman()."""
+    model = _Model(F, H, Q, R, P0, ys, m0, c, d)
+    with model.space.exact():
+        D, E, b = model.system()
+        D, E = (model.space.spread(blocks, (*model.front, *blocks.shape[-3:])) for blocks in (D, E))
+        return NormalEquations(D, E, b, model.constant(None))
+
+
+def log_likelihood(
+    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None
+) -> Any:
+    """log p(ys): () or (batch,). Arguments, libraries and errors are those of kalman(), which also takes the variances.
+
+    Whether enough digits are left is seen with NumPy only: with torch and JAX call kalman() once for what was learned.
+    """
+    model = _Model(F, H, Q, R, P0, ys, m0, c, d)
+    with model.space.exact():
+        D, E, b = model.system()
+        x, log_determinant, _ = _solve(model.space, D, E, b, probe=True)
+        return -(model.constant(x) + log_determinant) / 2
+
+
+def kalman(
+    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None
+) -> Smoothed:
+    """Means, variances and log likelihood of a Kalman smoother.
+
+    x(t + 1) = F x(t) + c + w, w ~ N(0, Q); y(t) = H x(t) + d + v, v ~ N(0, R); x(0) ~ N(m0, P0); t = 0, ..., N - 1.
+
+    ys: (N, m), or (N,) where m is 1; NaN is a missing value. F, Q: (n, n), or (N - 1, n, n) for one a step. H: (m, n), R: (m, m), or with
+    N in front for one a time. P0: (n, n). m0, c: (n,) and d: (m,), each 0 by default; c may have N - 1 in front, d N: inputs go there.
+    Each may have a batch axis in front of time, (batch, N, m) or (batch, N - 1, n, n), where axes of 1 stand for any length: (batch, 1, n, n)
+    is one F a series. With a batch axis in one there is one in all results. Series of one model without missing values share a factorization.
+
+    Q, R and P0 must be symmetric and positive definite; singular ones have no precision. Where some states have no noise give them a small
+    one, of 1e-8 of what they vary by, say.
+
+    Results are arrays of NumPy, or of torch or JAX where an argument is, with gradients to all of them. float32 if all arrays are, else float64.
+    Raises SpecError on shapes that do not fit, on infinities, NaN in other arguments than ys, on covariances that are not symmetric or not
+    positive definite, and on systems so ill-conditioned that less than two digits are sure; within jit, vmap and torch.compile, and on a GPU,
+    only on shapes.
+    """
+    model = _Model(F, H, Q, R, P0, ys, m0, c, d)
+    space = model.space
+    with space.exact():
+        D, E, b = model.system()
+        x, log_determinant, inverse = _solve(space, D, E, b)
+        covariance, neighbours = inverse()
+        _has_digits(space, space.xp.diagonal(D, 0, -2, -1) * space.xp.diagonal(covariance, 0, -2, -1))
+        covariance = space.spread(covariance, (*model.front, *covariance.shape[-3:]))
+        neighbours = space.spread(neighbours, (*model.front, *neighbours.shape[-3:]))
+        variance = space.xp.diagonal(covariance, 0, -2, -1)
+        value = -(model.constant(x) + log_determinant) / 2
+    return Smoothed(x, variance, value, covariance, neighbours)
+
+
+class _Prior:
+    """The states' own part: residuals of x are white once multiplied by W, where W' W is Q^-1."""
+
+    def __init__(self, space: Namespace, F: Any, Q: Any, P0: Any, m0: Any, c: Any, horizon: int | None) -> None:
+        self.space = space
+        P0 = space.array(P0, "P0")
+        n = P0.shape[-1] if P0.ndim else 0
+        F, Q = space.array(F, "F"), space.array(Q, "Q")
+        self.n, self.horizon = n, _horizon(F, Q) if horizon is None else horizon
+        steps = self.horizon - 1
+        if n < 1 or self.horizon < 1:
+            raise SpecError(f"{self.horizon} times and P0 of shape {_text(P0)}; there must be at least one time and one state")
+        self.P0 = _covariance(space, _fit(P0, "P0", (n, n), None), "P0")
+        self.F = _finite(space, _fit(F, "F", (n, n), steps), "F")
+        self.Q = _covariance(space, _fit(Q, "Q", (n, n), steps), "Q")
+        self.m0 = _finite(space, _fit(space.array(m0, "m0"), "m0", (n,), None), "m0") if m0 is not None else None
+        self.c = _finite(space, _fit(space.array(c, "c"), "c", (n,), steps), "c") if c is not None else None
+        self.W0, self.log_P0 = _whiten(space, self.P0, "P0")
+        self.W, self.log_Q = _whiten(space, self.Q, "Q")
+        self.G = self.W @ self.F
+
+    def front(self) -> Front:
+        """The batch axis of A, as far as it comes from here."""
+        return _front(matrices=[self.F, self.Q], starts=[self.P0])
+
+    def blocks(self, seen: Any = None) -> tuple[Any, Any]:
+        """D and E; seen, (..., 1 or N, n, n), is added to D."""
+        space, n, steps = self.space, self.n, self.horizon - 1
+        front = self.front() if seen is None else _join([self.front(), tuple(seen.shape[:-3])])
+        shape = (*front, steps, n, n)
+        none = space.constant(np.zeros((*front, 1, n, n)))
+        Wt = _t(self.W)
+        first = space.spread(_t(self.W0) @ self.W0, (*front, n, n))[..., None, :, :]
+        D = _cat(space, [first, space.spread(Wt @ self.W, shape)], -3) + _cat(space, [space.spread(_t(self.G) @ self.G, shape), none], -3)
+        return D if seen is None else D + seen, space.spread(-(Wt @ self.G), shape)
+
+    def pull(self, front: Front) -> Any:
+        """b, as far as it comes from m0 and c."""
+        space, n, steps = self.space, self.n, self.horizon - 1
+        b = space.constant(np.zeros((*front, self.horizon, n)))
+        none = space.constant(np.zeros((*front, 1, n)))
+        if self.m0 is not None:
+            start = _mv(_t(self.W0), _mv(self.W0, self.m0))
+            rest = space.constant(np.zeros((*front, steps, n)))
+            b = b + _cat(space, [space.spread(start, (*front, n))[..., None, :], rest], -2)
+        if self.c is not None:
+            white = _mv(self.W, self.c)
+            shape = (*front, steps, n)
+            ahead = _cat(space, [none, space.spread(_mv(_t(self.W), white), shape)], -2)
+            b = b + ahead - _cat(space, [space.spread(_mv(_t(self.G), white), shape), none], -2)
+        return b
+
+    def constant(self, x: Any, front: Front) -> Any:
+        """-2 log p of the states x, or of none, up to their logarithms of 2 pi."""
+        space, shape = self.space, (*front, self.horizon - 1, self.n)
+        start = 0 if x is None else x[..., 0, :]
+        step = 0 if x is None else x[..., 1:, :] - _mv(self.F, x[..., :-1, :])
+        start = start if self.m0 is None else start - self.m0
+        step = step if self.c is None else step - self.c
+        total = self.log_P0 + space.spread(self.log_Q, shape[:-1]).sum(-1)
+        if not isinstance(start, int):
+            total = total + _squares(_mv(self.W0, start))
+        if not isinstance(step, int):
+            total = total + _squares(space.spread(_mv(self.W, step), shape)).sum(-1)
+        return total
+
+
+class _Model:
+    """States and observations. As in _Prior residuals of y are white once multiplied by V, where V' V is R^-1."""
+
+    def __init__(self, F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any) -> None:
+        self.space = space = namespace_of([F, H, Q, R, P0, ys, m0, c, d])
+        ys = space.array(ys, "ys")
+        ys = ys[:, None] if ys.ndim == 1 else ys
+        if ys.ndim not in (2, 3) or ys.shape[-1] < 1:
+            raise SpecError(f"ys has shape {_text(ys)}; give (N, m), (batch, N, m), or (N,) for one value a time")
+        horizon, m = int(ys.shape[-2]), int(ys.shape[-1])
+        with space.exact():
+            self.prior = _Prior(space, F, Q, P0, m0, c, horizon)
+            H = _finite(space, _fit(space.array(H, "H"), "H", (m, self.prior.n), horizon), "H")
+            R = _covariance(space, _fit(space.array(R, "R"), "R", (m, m), horizon), "R")
+            d = _finite(space, _fit(space.array(d, "d"), "d", (m,), horizon), "d") if d is not None else None
+            xp = space.xp
+            _require(space, ~xp.isinf(ys), "ys has infinities; give NaN for missing values")
+            self.front = _front(
+                [self.prior.F, self.prior.Q, H, R],
+                starts=[self.prior.P0],
+                vectors=[x for x in (ys, d, self.prior.c) if x is not None],
+                start_vectors=[] if self.prior.m0 is None else [self.prior.m0],
+            )
+            present = ~xp.isnan(ys)
+            self.y = xp.where(present, ys, 0.0)
+            self.y = self.y if d is None else xp.where(present, self.y - d, 0.0)
+            counted = xp.where(present, space.constant(1.0), space.constant(0.0))
+            self.values = space.spread(counted, (*self.front, horizon, m)).sum(-1).sum(-1)
+            if space.known(present) is not True:
+                # A missing value has variance 1, and nothing to do with the states or other values.
+                both = present[..., :, None] & present[..., None, :]
+                R = xp.where(both, R, space.constant(np.eye(m)))
+                H = xp.where(present[..., None], H, 0.0)
+            self.H = H
+            self.V, self.log_R = _whiten(space, R, "R")
+            self.U = self.V @ self.H
+
+    def system(self) -> tuple[Any, Any, Any]:
+        """D, E and b, where b may have a batch axis that the others do without."""
+        D, E = self.prior.blocks(_t(self.U) @ self.U)
+        if tuple(D.shape[:-3]) != self.front and D.ndim == 4:
+            D, E = D[0], E[0]
+        shape = (*self.front, self.prior.horizon, self.prior.n)
+        seen = self.space.spread(_mv(_t(self.U), _mv(self.V, self.y)), shape)
+        return D, E, seen + self.prior.pull(self.front)
+
+    def constant(self, x: Any) -> Any:
+        """-2 log p of the observations and of states x, or of none. At the smoothed states nothing cancels."""
+        space, shape = self.space, (*self.front, self.prior.horizon, self.y.shape[-1])
+        rest = self.y if x is None else self.y - _mv(self.H, x)
+        total = _squares(space.spread(_mv(self.V, rest), shape)).sum(-1)
+        total = total + space.spread(self.log_R, shape[:-1]).sum(-1) + math.log(2 * math.pi) * self.values
+        return total + self.prior.constant(x, self.front)
+
+
+def _solve(space: Namespace, D: Any, E: Any, b: Any, probe: bool = False) -> tuple[Any, Any, Any]:
+    """x, log det A, and what gives the selected inverse. Where b alone has a batch axis there is one factorization.
+
+    probe: sees whether enough digits are left, for who does not take the inverse. With NumPy only, where it costs a sweep.
+    """
+    columns = b.ndim > D.ndim - 1
+    if columns:
+        b = space.xp.moveaxis(b, 0, -1)
+        b = space.spread(b, tuple(b.shape))
+    try:
+        f = _factor(space, D, E)
+    except NotPositiveDefinite as error:  # it is positive definite but for rounding
+        raise SpecError(_FEW_DIGITS) from error
+    x = f.solve(b)
+    if probe and space.name == "numpy":
+        # Signs at random, with A scaled to a diagonal of 1: the solution is about as large as the inverse.
+        root = np.sqrt(np.diagonal(D, 0, -2, -1))
+        signs = np.where(np.random.default_rng(0).random(root.shape) < 0.5, -1, 1).astype(root.dtype)
+        _has_digits(space, abs(root * f.solve(root * signs)))
+    return space.xp.moveaxis(x, -1, 0) if columns else x, f.log_determinant(), f.selected_inverse
+
+
+def _factor(space: Namespace, D: Any, E: Any) -> Any:
+    if space.name == "numpy":
+        return factor(D, E)
+    module: Any = importlib.import_module(f"trifold.{space.name}")
+    return module.factor(D, E)
+
+
+def _has_digits(space: Namespace, growth: Any) -> None:
+    """growth: entries of A times those of its inverse, by which rounding errors may grow."""
+    _require(space, growth * space.epsilon < 0.01, _FEW_DIGITS)
+
+
+def _whiten(space: Namespace, matrix: Any, name: str) -> tuple[Any, Any]:
+    """W with W' W the inverse of each matrix, and its log determinant. Units of the states do not matter for the rounding."""
+    xp = space.xp
+    diagonal = xp.diagonal(matrix, 0, -2, -1)
+    message = f"{name} is not positive definite, or singular to rounding; a variance of 0 must be replaced by a small one"
+    _require(space, diagonal > 0, message)
+    scale = xp.sqrt(diagonal)
+    try:
+        L = space.cholesky(matrix / (scale[..., :, None] * scale[..., None, :]))
+    except np.linalg.LinAlgError as error:
+        raise SpecError(message) from error
+    pivots = xp.diagonal(L, 0, -2, -1)
+    _require(space, pivots**2 > 16 * matrix.shape[-1] * space.epsilon, message)
+    return xp.linalg.inv(L) / scale[..., None, :], 2 * (xp.log(scale) + xp.log(pivots)).sum(-1)
+
+
+def _covariance(space: Namespace, matrix: Any, name: str) -> Any:
+    _finite(space, matrix, name)
+    diagonal = space.xp.abs(space.xp.diagonal(matrix, 0, -2, -1))
+    allowed = 1e4 * space.epsilon * space.xp.sqrt(diagonal[..., :, None] * diagonal[..., None, :])
+    _require(space, space.xp.abs(matrix - _t(matrix)) <= allowed, f"{name} is not symmetric")
+    return matrix
+
+
+def _finite(space: Namespace, array: Any, name: str) -> Any:
+    _require(space, space.xp.isfinite(array), f"{name} has infinities or NaN")
+    return array
+
+
+def _require(space: Namespace, condition: Any, message: str) -> None:
+    if space.known(condition) is False:
+        raise SpecError(message)
+
+
+def _fit(array: Any, name: str, core: tuple[int, ...], times: int | None) -> Any:
+    """Checks a shape, and gives an array without times an axis of 1 for them."""
+    axes = len(core)
+    fits = axes <= array.ndim <= axes + (1 if times is None else 2) and tuple(array.shape[-axes:]) == core
+    if fits and times is not None and array.ndim == axes:
+        return array[None]
+    if not fits or (times is not None and array.shape[-axes - 1] not in (1, times)):
+        allowed = [core, ("batch", *core)] if times is None else [core, (times, *core), ("batch", times, *core)]
+        words = ["(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")" for shape in allowed]
+        raise SpecError(f"{name} has shape {_text(array)}; give {', '.join(words[:-1])} or {words[-1]}")
+    return array
+
+
+def _horizon(F: Any, Q: Any) -> int:
+    """N from those of F and Q that have steps. One step with a batch axis may stand for any number."""
+    steps = [int(x.shape[-3]) for x in (F, Q) if x.ndim == 3 or (x.ndim == 4 and x.shape[-3] > 1)]
+    if not steps:
+        raise SpecError("neither F nor Q says how many steps there are; give horizon")
+    return max(steps) + 1
+
+
+def _front(matrices: list[Any], starts: list[Any], vectors: list[Any] | None = None, start_vectors: list[Any] | None = None) -> Front:
+    """The batch axis common to all, if there is one."""
+    fronts = [tuple(x.shape[:-3]) for x in matrices] + [tuple(x.shape[:-2]) for x in [*starts, *(vectors or [])]]
+    return _join(fronts + [tuple(x.shape[:-1]) for x in start_vectors or []])
+
+
+def _join(fronts: list[Front]) -> Front:
+    try:
+        return tuple(np.broadcast_shapes(*fronts))
+    except ValueError as error:
+        raise SpecError(f"batch axes of {', '.join(str(f[0]) for f in fronts if f)}; they must be equal, or 1") from error
+
+
+def _text(array: Any) -> str:
+    return str(tuple(array.shape))
+
+
+def _t(matrix: Any) -> Any:
+    return matrix.swapaxes(-1, -2)
+
+
+def _mv(matrix: Any, vector: Any) -> Any:
+    return (matrix @ vector[..., None])[..., 0]
+
+
+def _squares(vector: Any) -> Any:
+    return (vector * vector).sum(-1)
+
+
+def _cat(space: Namespace, parts: list[Any], axis: int) -> Any:
+    return space.xp.concatenate(parts, axis)
