@@ -367,3 +367,23 @@ gradient = jax.jit(jax.grad(lambda D: tj.gaussian(D, E, b).log_determinant.sum()
 assert gradient.dtype == np.float32 and np.isfinite(gradient).all()
 """
     )
+
+
+def test_lineax():
+    lineax = pytest.importorskip("lineax")
+    import trifold.lineax as tl
+
+    D, E, b = problem(3, 7)
+    operator = tl.BlockTridiagonal(D, E)
+    close(operator.as_matrix(), dense(*map(np.asarray, (D, E))))
+
+    def solve(D, E, b):
+        return lineax.linear_solve(tl.BlockTridiagonal(D, E), b, tl.Solver()).value
+
+    close(jax.jit(solve)(D, E, b), solution(*map(np.asarray, (D, E, b))))
+    check_grads(jax.jit(solve), (D, E, b), order=1, atol=1e-6, rtol=1e-6, eps=1e-5)
+    batch = problem(3, 7, 3)
+    close(jax.vmap(solve)(*batch), solution(*map(np.asarray, batch)))
+    assert calls(jax.vmap(solve), *batch) == ["factor", "solve"]
+    with pytest.raises(trifold.SpecError, match="BlockTridiagonal"):
+        lineax.linear_solve(lineax.MatrixLinearOperator(jnp.eye(3)), jnp.ones(3), tl.Solver())

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from . import _core
+from ._core import jax_handlers, jax_value_bytes
 from .errors import SpecError
 
 np: Any = numpy
@@ -35,7 +35,7 @@ _MOST_AT_A_TIME = 32  # right-hand sides
 
 def register() -> None:
     """Tells XLA of the handlers, for processors and for CUDA."""
-    handlers = _core.jax_handlers()
+    handlers = jax_handlers()
     if not handlers:
         raise SpecError("this trifold was built without the headers of XLA's FFI; run tools/jax_headers, and build it again")
     for call in _CALLS:
@@ -61,7 +61,7 @@ def _problem(call: str, D: Any, rhs: int, inverse: bool) -> Any:
 
 @functools.lru_cache(maxsize=None)
 def _value_bytes(problem: tuple[int, ...], device: str) -> int:
-    return _core.jax_value_bytes(list(problem), device)
+    return jax_value_bytes(list(problem), device)
 
 
 def _value_shape(D: Any, rhs: int, inverse: bool) -> tuple[int, int, int]:
@@ -113,7 +113,11 @@ def _primitive(name: str, shapes: Any) -> Any:
     primitive = extend.Primitive(f"trifold_{name}")
     primitive.multiple_results = True
     primitive.def_abstract_eval(shapes)
-    primitive.def_impl(lambda *arguments, **parameters: _compiled(primitive, **parameters)(*arguments))
+
+    def impl(*arguments: Any, **parameters: Any) -> Any:
+        return _compiled(primitive, **parameters)(*arguments)
+
+    primitive.def_impl(impl)
     return primitive
 
 
@@ -134,8 +138,8 @@ selected_inverse_p = _primitive("selected_inverse", _selected_inverse_shapes)
 
 def _lower_first(call: str) -> Any:
     def rule(ctx: Any, *operands: Any, inverse: bool, rhs: int | None = None) -> Any:
-        rhs = ctx.avals_out[0].shape[1] if rhs is None else rhs
-        return ffi.ffi_lowering(f"trifold_{call}")(ctx, *operands, problem=_problem(call, ctx.avals_in[0], rhs, inverse))
+        problem = _problem(call, ctx.avals_in[0], ctx.avals_out[0].shape[1], inverse)
+        return ffi.ffi_lowering(f"trifold_{call}")(ctx, *operands, problem=problem)
 
     return rule
 

@@ -46,13 +46,13 @@ def solve(D: Any, E: Any, b: Any) -> Any:
     b: (N, n), or (N, n, m) for m right-hand sides. All three may have one batch axis in front. float32 or float64, all the same.
     Raises SpecError on arrays that do not fit.
     """
-    system = _System(D, E)
+    system = _read(D, E)
     return system.back(_factor_solve(system.D, system.E, system.columns(b), False)[1], b)
 
 
 def factor(D: Any, E: Any, *, rhs: int = 1) -> Factor:
     """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included."""
-    system = _System(D, E)
+    system = _read(D, E)
     return Factor(_factor(system.D, system.E, rhs), system.D, system.E, system.batched)
 
 
@@ -62,7 +62,7 @@ def gaussian(D: Any, E: Any, b: Any) -> Gaussian:
     They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
     takes one selected inverse and no other solution.
     """
-    system = _System(D, E)
+    system = _read(D, E)
     columns = system.columns(b)
     value, x = _factor_solve(system.D, system.E, columns, True)
     return Gaussian(
@@ -79,7 +79,7 @@ def log_determinant(D: Any, E: Any) -> Any:
 
 def quadratic(D: Any, E: Any, b: Any) -> Any:
     """b' A^-1 b for each right-hand side: float64, or float32 where JAX is without it. Its gradient takes no other solution."""
-    system = _System(D, E)
+    system = _read(D, E)
     columns = system.columns(b)
     _, x = _factor_solve(system.D, system.E, columns, False)
     return system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b))
@@ -122,39 +122,26 @@ class Factor:
         return system.alone(diagonal), system.alone(lower)
 
     def _system(self) -> _System:
-        return _System.of(self.D, self.E, self.batched)
+        return _System(self.D, self.E, self.batched)
 
 
-def _children(f: Factor) -> tuple[Any, Any]:
+def _flatten(f: Factor) -> tuple[Any, Any]:
     return (f.value, f.D, f.E), f.batched
 
 
-_jax.tree_util.register_pytree_node(Factor, _children, lambda batched, children: Factor(*children, batched))
+def _unflatten(batched: bool, children: Any) -> Factor:
+    value, D, E = children
+    return Factor(value, D, E, batched)
+
+
+_jax.tree_util.register_pytree_node(Factor, _flatten, _unflatten)
 
 
 class _System:
     """D and E with a batch axis, and b and results to and from such."""
 
-    def __init__(self, D: Any, E: Any) -> None:
-        D = _array(D, "D")
-        shape = D.shape
-        if len(shape) not in (3, 4) or shape[-1] != shape[-2] or 0 in shape:
-            raise SpecError(f"D has shape {shape}; give (N, n, n), or (batch, N, n, n)")
-        below = (*shape[:-3], shape[-3] - 1, *shape[-2:])
-        E = _jnp.zeros(below, D.dtype) if E is None and shape[-3] == 1 else _array(E, "E")
-        if E.shape != below:
-            raise SpecError(f"E has shape {E.shape}; give {below}, as D has {shape}")
-        if E.dtype != D.dtype:
-            raise SpecError(f"E is {E.dtype} and D {D.dtype}; give arrays of one type")
-        self.batched = len(shape) == 4
-        self.D, self.E = (D, E) if self.batched else (D[None], E[None])
-
-    @classmethod
-    def of(cls, D: Any, E: Any, batched: bool) -> _System:
-        """Of arrays that have been through here."""
-        self = cls.__new__(cls)
+    def __init__(self, D: Any, E: Any, batched: bool) -> None:
         self.D, self.E, self.batched = D, E, batched
-        return self
 
     def columns(self, b: Any) -> Any:
         """b as (batch, N, n, m)."""
@@ -173,6 +160,22 @@ class _System:
     def alone(self, result: Any) -> Any:
         """A result without the batch axis, where there was none."""
         return result if self.batched else result[0]
+
+
+def _read(D: Any, E: Any) -> _System:
+    blocks = _array(D, "D")
+    shape = blocks.shape
+    if len(shape) not in (3, 4) or shape[-1] != shape[-2] or 0 in shape:
+        raise SpecError(f"D has shape {shape}; give (N, n, n), or (batch, N, n, n)")
+    below = (*shape[:-3], shape[-3] - 1, *shape[-2:])
+    coupling = _jnp.zeros(below, blocks.dtype) if E is None and shape[-3] == 1 else _array(E, "E")
+    if coupling.shape != below:
+        raise SpecError(f"E has shape {coupling.shape}; give {below}, as D has {shape}")
+    if coupling.dtype != blocks.dtype:
+        raise SpecError(f"E is {coupling.dtype} and D {blocks.dtype}; give arrays of one type")
+    if len(shape) == 4:
+        return _System(blocks, coupling, True)
+    return _System(blocks[None], coupling[None], False)
 
 
 def _array(array: Any, name: str) -> Any:
