@@ -347,6 +347,7 @@ mine = jax.jit(jax.grad(loss(shared), (0, 1, 2)))(D[0], E[0], b)
 for one, other in zip(mine, jax.grad(loss(alone), (0, 1, 2))(D[0], E[0], b)):
     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
 """,
+        JAX_PLATFORMS="cpu",
         XLA_FLAGS="--xla_force_host_platform_device_count=2",
     )
 

@@ -186,31 +186,20 @@ ffi::Error execute_cuda(void* stream, std::int32_t ordinal, ffi::RemainingArgs a
 
 XLA_FFI_DEFINE_HANDLER(cpu_instantiate, compile_cpu, ffi::Ffi::BindInstantiate().Attr<Problem>("problem"));
 XLA_FFI_DEFINE_HANDLER(cpu_execute, execute_cpu, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
-XLA_FFI_DEFINE_HANDLER(cuda_initialize, prepare_cuda,
-                       ffi::Ffi::Bind<ffi::ExecutionStage::kInitialize>()
-                           .Ctx<ffi::DeviceOrdinal>()
-                           .RemainingArgs()
-                           .RemainingRets()
-                           .Attr<Problem>("problem"));
-XLA_FFI_DEFINE_HANDLER(cuda_execute, execute_cuda,
-                       ffi::Ffi::Bind()
-                           .Ctx<ffi::PlatformStream<void*>>()
-                           .Ctx<ffi::DeviceOrdinal>()
-                           .RemainingArgs()
-                           .RemainingRets()
-                           .Attr<Problem>("problem"),
-                       {ffi::Traits::kCmdBufferCompatible});
+XLA_FFI_DEFINE_HANDLER(
+    cuda_initialize, prepare_cuda,
+    ffi::Ffi::Bind<ffi::ExecutionStage::kInitialize>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
+XLA_FFI_DEFINE_HANDLER(
+    cuda_execute, execute_cuda,
+    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"),
+    {ffi::Traits::kCmdBufferCompatible});
 
 /// Does nothing: tests measure with it what a call costs without us.
 ffi::Error nothing(void*, std::int32_t, ffi::RemainingArgs, ffi::RemainingRets, Problem) { return ffi::Error::Success(); }
-XLA_FFI_DEFINE_HANDLER(cuda_nothing, nothing,
-                       ffi::Ffi::Bind()
-                           .Ctx<ffi::PlatformStream<void*>>()
-                           .Ctx<ffi::DeviceOrdinal>()
-                           .RemainingArgs()
-                           .RemainingRets()
-                           .Attr<Problem>("problem"),
-                       {ffi::Traits::kCmdBufferCompatible});
+XLA_FFI_DEFINE_HANDLER(
+    cuda_nothing, nothing,
+    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"),
+    {ffi::Traits::kCmdBufferCompatible});
 
 }  // namespace
 
