@@ -4,7 +4,11 @@
 Skipped where there is no device, or where a library is missing.
 """
 
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +18,8 @@ from trifold import _core
 
 pytestmark = pytest.mark.skipif(not trifold.info()["devices"]["cuda"]["devices"], reason="no CUDA device")
 MOST_US = 5.0  # that a Solver's call may cost the host over the C++ interface
+MOST_JAX_US = 3.0  # that trifold.jax may cost over a call of XLA's that does nothing
+MOST_COLD_SECONDS = 1.7  # that trifold.jax may add to the first call of a value and its gradient
 
 
 @pytest.fixture
@@ -398,3 +404,147 @@ def test_device_time_of_the_backward_pass(torch, tt, n, horizon, batch):
     assert times["backward of solve"] <= 1.1 * times["factor_solve"]
     assert times["backward of quadratic"] <= 1.1 * times["factor_solve"]
     assert times["backward of log_determinant"] <= 1.1 * (times["selected_inverse"] + times["solve"])
+
+
+# trifold.jax. jax_test.py runs on the device too, where JAX has one.
+
+
+@pytest.fixture
+def jax():
+    library = pytest.importorskip("jax")
+    library.config.update("jax_enable_x64", True)
+    if library.default_backend() != "gpu":
+        pytest.skip("this JAX has no CUDA")
+    if not trifold.info()["jax"]:
+        pytest.skip("built without the headers of XLA's FFI")
+    return library
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "horizon"), [(1, 1), (3, 7), (17, 32), (64, 5)])
+def test_jax(jax, n, horizon, dtype):
+    import trifold.jax as tj
+    from jax_test import by_hand, scalar
+
+    D, E = make(n, horizon, None, dtype)
+    b = rhs(n, horizon, None, 2, dtype)
+    tight = dict(rtol=1e-8, atol=1e-8) if dtype == np.float64 else dict(rtol=5e-3, atol=5e-3)
+    terms = jax.jit(tj.likelihood)(D, E, b)
+    assert next(iter(terms.x.devices())).platform == "gpu"
+    np.testing.assert_allclose(terms.x, solution(D, E, b), **tight)
+    value, gradients = jax.jit(jax.value_and_grad(lambda *a: scalar(tj.likelihood(*a)), (0, 1, 2)))(D, E, b)
+    expected, by_oracle = by_hand(*(array.astype(np.float64) for array in (D, E, b)))
+    np.testing.assert_allclose(value, expected, rtol=tight["rtol"])
+    for mine, oracle in zip(gradients, by_oracle):
+        np.testing.assert_allclose(mine, oracle, **tight)
+
+
+def test_jax_in_command_buffers(jax):
+    """Enough calls for XLA to record a graph, which it replays with other inputs and at other addresses."""
+    import trifold.jax as tj
+
+    D, E = make(17, 32)
+
+    @jax.jit
+    def chain(D, E, b):
+        f = tj.factor(D, E)
+        for _ in range(6):
+            b = f.solve(b) * 10 + b
+        return b, f.log_determinant()
+
+    kept = []
+    A = dense(D, E)
+    step = 10 * np.linalg.inv(A) + np.eye(A.shape[0])
+    for seed in range(8):
+        b = rhs(17, 32, seed=seed)
+        x, log_determinant = chain(D * (1 + (seed == 7)), E * (1 + (seed == 7)), b)
+        kept.append(x)
+        if seed < 7:
+            expected = np.linalg.matrix_power(step, 6) @ b.reshape(-1)
+            np.testing.assert_allclose(np.asarray(x).reshape(-1), expected, rtol=1e-8, atol=1e-9)
+            np.testing.assert_allclose(log_determinant, np.linalg.slogdet(A)[1], rtol=1e-10)
+    np.testing.assert_allclose(log_determinant, np.linalg.slogdet(2 * A)[1], rtol=1e-10)
+
+
+def test_jax_on_both_kinds_of_devices(jax):
+    import trifold.jax as tj
+
+    D, E = make(3, 7, 2)
+    b = rhs(3, 7, 2)
+    for place in (jax.devices("cpu")[0], jax.devices()[0]):
+        x = jax.jit(tj.solve)(*(jax.device_put(array, place) for array in (D, E, b)))
+        assert x.devices() == {place}
+        np.testing.assert_allclose(x, solution(D, E, b), rtol=1e-9, atol=1e-11)
+
+
+def test_jax_members_that_fail(jax):
+    import trifold.jax as tj
+
+    D, E = make(3, 7, 3)
+    D[1, 4] *= -1
+    x = np.asarray(jax.jit(tj.solve)(D, E, rhs(3, 7, 3)))
+    assert np.isnan(x[1]).all() and not np.isnan(x[[0, 2]]).any()
+
+
+def test_host_time_of_jax(jax):
+    """A jitted call of ours over one of the same shapes that does nothing."""
+    import trifold.jax as tj
+    from trifold import _jax_primitives as primitives
+
+    jax.ffi.register_ffi_target("trifold_nothing", _core.jax_handlers()["cuda_nothing"], platform="CUDA")
+    arrays = (*make(12, 20, 256, np.float32), rhs(12, 20, 256, dtype=np.float32))
+    D, E, b = map(jax.numpy.asarray, arrays)
+    value = jax.ShapeDtypeStruct(primitives._value_shape(D, 1, False), np.uint8)
+    problem = primitives._problem("factor_solve", D, 1, False)
+
+    @jax.jit
+    def nothing(D, E, b):
+        call = jax.ffi.ffi_call("trifold_nothing", (value, jax.ShapeDtypeStruct((*b.shape, 1), b.dtype)))
+        return call(D, E, b[..., None], problem=problem)[1][..., 0]
+
+    ours = jax.jit(tj.solve)
+    synchronize = lambda: jax.block_until_ready(ours(D, E, b))  # noqa: E731
+    empty = per_call(lambda: nothing(D, E, b), synchronize)
+    mine = per_call(lambda: ours(D, E, b), synchronize)
+    print(f"\njax: host time of a jitted call: empty {empty:.2f} us, solve {mine:.2f} us (over it {mine - empty:.2f})")
+    assert mine - empty < MOST_JAX_US
+
+
+COLD = """
+import sys, time
+import numpy as np, jax, jax.numpy as jnp
+jax.config.update("jax_enable_x64", True)
+from problems import make, rhs
+from trifold import _core, _jax_primitives as primitives
+if sys.argv[1] == "empty":
+    def register():
+        for call in primitives._CALLS:
+            jax.ffi.register_ffi_target("trifold_" + call, _core.jax_handlers()["cuda_nothing"], platform="CUDA")
+    primitives.register = register
+import trifold.jax as tj
+D, E = map(jnp.asarray, make(24, 203))
+b = jnp.asarray(rhs(24, 203))
+jax.block_until_ready(jax.jit(lambda a: a @ a)(D))
+def likelihood(D, E, b):
+    terms = tj.likelihood(D, E, b)
+    return terms.quadratic - terms.log_determinant
+start = time.perf_counter()
+jax.block_until_ready(jax.jit(jax.value_and_grad(likelihood, (0, 1, 2)))(D, E, b))
+print("seconds", time.perf_counter() - start)
+"""
+
+
+def test_cold_start_of_jax(jax, tmp_path):
+    """The first call with nothing in the cache of kernels, over the same with calls that do nothing."""
+
+    def seconds(kind):
+        folders = [str(Path(trifold.__file__).parents[1]), str(Path(__file__).parent)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders), "TRIFOLD_CACHE_DIR": str(tmp_path / kind)}
+        environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+        done = subprocess.run([sys.executable, "-c", COLD, kind], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return float(done.stdout.split()[-1])
+
+    empty, mine = seconds("empty"), seconds("trifold")
+    print(f"\njax: first call of value and gradient, n = 24, N = 203: empty {empty:.2f} s, trifold {mine:.2f} s (adds {mine - empty:.2f})")
+    assert mine - empty < MOST_COLD_SECONDS

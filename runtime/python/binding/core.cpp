@@ -3,10 +3,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <trifold/version.h>
 
 #include "runtime/compile/environment.hpp"
 #include "runtime/python/binding/errors.hpp"
+#include "runtime/python/binding/jax.hpp"
 #include "runtime/python/binding/memory.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/solver.hpp"
@@ -217,6 +219,8 @@ NB_MODULE(_core, module) {
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
     module.def("finish_calls", &finish_calls);
+    module.def("jax_handlers", &jax_handlers);
+    module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a, guarded);
     module.def("tools", &tools, guarded);
     module.def("devices", &devices, guarded);
     module.attr("version") = fmt::format("{}.{}.{}", TRIFOLD_VERSION_MAJOR, TRIFOLD_VERSION_MINOR, TRIFOLD_VERSION_PATCH);

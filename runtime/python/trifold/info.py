@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._core import devices, tools, version
+from ._core import devices, jax_handlers, tools, version
 from .toolkit import load_nvrtc
 
 
@@ -18,6 +18,7 @@ class Info(dict[str, Any]):
             lines.append(f"{backend}: " + (", ".join(found["devices"]) or f"none ({found['problem']})"))
         for name, tool in self["compilers"].items():
             lines.append(f"{name}: " + (f"{tool['version']}, {tool['path']}" if tool["found"] else f"none ({tool['advice']})"))
+        lines.append("trifold.jax: " + ("built" if self["jax"] else "not built (run tools/jax_headers, and build again)"))
         return "\n".join(lines)
 
 
@@ -25,7 +26,7 @@ def info() -> Info:
     """Looks for devices and compilers, which takes a while: print(trifold.info()).
 
     ``info()["compilers"]`` has found, version, path and advice for each compiler, ``info()["devices"]`` the processor and, for CUDA and
-    HIP, driver, devices and problem. Never raises for what is missing.
+    HIP, driver, devices and problem; ``info()["jax"]`` whether trifold.jax was built. Never raises for what is missing.
     """
     load_nvrtc()
-    return Info(version=version, devices=devices(), compilers=tools())
+    return Info(version=version, devices=devices(), compilers=tools(), jax=bool(jax_handlers()))

@@ -1,0 +1,220 @@
+// XLA's side of trifold.jax: one handler for all operations, which are functions of buffers without state, as a factor is a value.
+#include "runtime/python/binding/jax.hpp"
+
+#include <trifold/factors.hpp>
+#include <trifold/generate.hpp>
+
+#include "runtime/python/binding/plan.hpp"
+#include "runtime/python/binding/unlocked.hpp"
+
+#ifdef TRIFOLD_HAS_JAX
+#include <xla/ffi/api/ffi.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <trifold/error.hpp>
+#endif
+
+namespace trifold::python {
+namespace {
+
+/// What the attribute `problem` holds, in this order. trifold/jax.py writes it.
+enum Field : std::size_t { f_call, f_block, f_horizon, f_batch, f_rhs, f_bits, f_inverse, fields };
+
+Spec spec_of(const std::int64_t* problem) {
+    Spec spec{.block = problem[f_block], .horizon = problem[f_horizon]};
+    spec.precision = problem[f_bits] == 32 ? Precision::f32 : Precision::f64;
+    spec.rhs = problem[f_rhs];
+    spec.batch = problem[f_batch];
+    spec.operations = {Operation::factor_solve, Operation::solve};
+    if (problem[f_inverse] != 0) spec.operations.insert({Operation::factor, Operation::inverse});
+    return spec;
+}
+
+}  // namespace
+
+std::int64_t jax_value_bytes(const std::vector<std::int64_t>& problem, nb::handle device) {
+    if (problem.size() != fields) throw SpecError("problem is not what trifold.jax gives");
+    const auto where = device_of(device);
+    const Unlocked unlocked;
+    return generate(choose(spec_of(problem.data()), where.target())).workspace_bytes;
+}
+
+#ifdef TRIFOLD_HAS_JAX
+namespace {
+
+namespace ffi = xla::ffi;
+using Problem = ffi::Span<const std::int64_t>;
+enum class Call : std::int64_t { factor, factor_solve, solve, log_determinant, selected_inverse };
+
+/// A problem on a device. Kept for good: XLA's captured graphs may hold its kernels for as long as the process lives.
+struct Known {
+    explicit Known(std::shared_ptr<Factors> made) : factors(std::move(made)) {}
+    std::shared_ptr<Factors> factors;
+    std::atomic<bool> prepared = false;
+};
+
+constexpr int on_cpu = -1;
+
+Device device_at(int ordinal) {
+    if (ordinal != on_cpu) return Device::cuda(ordinal);
+    static const auto cpu = Device::cpu();
+    return cpu;
+}
+
+/// Compiles at the first call.
+Known& known(Problem problem, int ordinal) {
+    static auto& mutex = *new std::shared_mutex;
+    static auto& all = *new std::map<std::array<std::int64_t, fields>, Known>;
+    if (problem.size() != fields) throw SpecError("problem is not what trifold.jax gives");
+    std::array<std::int64_t, fields> key;
+    std::copy(problem.begin(), problem.end(), key.begin());
+    key[f_call] = ordinal;  // the same Plan serves all calls
+    {
+        const std::shared_lock lock(mutex);
+        if (const auto found = all.find(key); found != all.end()) return found->second;
+    }
+    auto factors = Factors::shared(spec_of(problem.begin()), device_at(ordinal));
+    const std::unique_lock lock(mutex);
+    return all.try_emplace(key, std::move(factors)).first->second;
+}
+
+/// The buffers of a call.
+struct Buffers {
+    ffi::RemainingArgs arguments;
+    ffi::RemainingRets results;
+    ffi::AnyBuffer in(std::size_t i) const {
+        const auto buffer = arguments.get<ffi::AnyBuffer>(i);
+        if (!buffer.has_value()) throw SpecError(buffer.error().message());
+        return *buffer;
+    }
+    void* out(std::size_t i) const {
+        auto buffer = results.get<ffi::AnyBuffer>(i);
+        if (!buffer.has_value()) throw SpecError(buffer.error().message());
+        return (**buffer).untyped_data();
+    }
+    template <class Real>
+    const Real* read(std::size_t i) const {
+        return static_cast<const Real*>(in(i).untyped_data());
+    }
+    template <class Real>
+    Real* write(std::size_t i) const {
+        return static_cast<Real*>(out(i));
+    }
+    std::int64_t columns(std::size_t i) const { return in(i).dimensions().back(); }
+    /// The value that a sweep works in, which XLA has made an argument and a result in one.
+    void* value_through() const {
+        if (in(0).untyped_data() != out(0)) throw Error("XLA has not aliased the factor as it was told to");
+        return out(0);
+    }
+};
+
+bool begins(Call call) { return call == Call::factor || call == Call::factor_solve; }
+
+template <class Real>
+void perform(Factors& factors, Call call, const Buffers& buffers, Stream stream) {
+    const auto members = factors.plan().choice().spec.batch;
+    switch (call) {
+        case Call::factor:
+            return factors.fresh(buffers.out(0), stream)->factor(buffers.read<Real>(0), buffers.read<Real>(1), stream);
+        case Call::factor_solve: {
+            FactorOptions<Real> options;
+            options.columns = buffers.columns(2);
+            return factors.fresh(buffers.out(0), stream)
+                ->factor_solve(buffers.read<Real>(0), buffers.read<Real>(1), buffers.read<Real>(2), buffers.write<Real>(1), stream,
+                               options);
+        }
+        case Call::solve:
+            return factors.filled(buffers.value_through(), stream)
+                ->solve(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
+        case Call::log_determinant:
+            return factors.filled(buffers.in(0).untyped_data(), stream)->copy_log_determinant(buffers.write<double>(0), members, stream);
+        case Call::selected_inverse:
+            return factors.filled(buffers.value_through(), stream)
+                ->selected_inverse(buffers.write<Real>(1), buffers.write<Real>(2), stream);
+    }
+    throw SpecError("the call is not known; this trifold.jax is of another version");
+}
+
+/// Errors of ours as XLA's. A member that fails is none: its results are NaN.
+template <class Body>
+ffi::Error guarded(Body body) {
+    try {
+        body();
+        return ffi::Error::Success();
+    } catch (const SpecError& error) {
+        return {ffi::ErrorCode::kInvalidArgument, std::string("trifold: ") + error.what()};
+    } catch (const CompileError& error) {
+        return {ffi::ErrorCode::kInternal, std::string("trifold: ") + error.what() + "\n" + error.log};
+    } catch (const std::exception& error) {
+        return {ffi::ErrorCode::kInternal, std::string("trifold: ") + error.what()};
+    }
+}
+
+void execute(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
+    auto& factors = *known(problem, ordinal).factors;
+    const auto call = static_cast<Call>(problem[f_call]);
+    if (problem[f_bits] == 32)
+        perform<float>(factors, call, buffers, stream);
+    else
+        perform<double>(factors, call, buffers, stream);
+}
+
+/// Compiles, and makes a Solver, for while XLA records a command buffer none can be made.
+void prepare(Problem problem, const Buffers& buffers, int ordinal) {
+    auto& entry = known(problem, ordinal);
+    if (entry.prepared.exchange(true)) return;
+    const auto call = static_cast<Call>(problem[f_call]);
+    entry.factors->prepare(begins(call) ? buffers.out(0) : buffers.in(0).untyped_data());
+}
+
+ffi::Error compile_cpu(Problem problem) {
+    return guarded([&] { known(problem, on_cpu); });
+}
+ffi::Error execute_cpu(ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
+    return guarded([&] { execute(problem, {arguments, results}, on_cpu, {}); });
+}
+ffi::Error prepare_cuda(std::int32_t ordinal, ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
+    return guarded([&] { prepare(problem, {arguments, results}, ordinal); });
+}
+ffi::Error execute_cuda(void* stream, std::int32_t ordinal, ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
+    return guarded([&] { execute(problem, {arguments, results}, ordinal, {stream}); });
+}
+
+XLA_FFI_DEFINE_HANDLER(cpu_instantiate, compile_cpu, ffi::Ffi::BindInstantiate().Attr<Problem>("problem"));
+XLA_FFI_DEFINE_HANDLER(cpu_execute, execute_cpu, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
+XLA_FFI_DEFINE_HANDLER(
+    cuda_initialize, prepare_cuda,
+    ffi::Ffi::Bind<ffi::ExecutionStage::kInitialize>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
+XLA_FFI_DEFINE_HANDLER(
+    cuda_execute, execute_cuda,
+    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"),
+    {ffi::Traits::kCmdBufferCompatible});
+
+/// Does nothing: tests measure with it what a call costs without us.
+ffi::Error nothing(void*, std::int32_t, ffi::RemainingArgs, ffi::RemainingRets, Problem) { return ffi::Error::Success(); }
+XLA_FFI_DEFINE_HANDLER(
+    cuda_nothing, nothing,
+    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"),
+    {ffi::Traits::kCmdBufferCompatible});
+
+}  // namespace
+
+nb::dict jax_handlers() {
+    nb::dict result;
+    const auto add = [&](const char* name, XLA_FFI_Handler* handler) { result[name] = nb::capsule(reinterpret_cast<void*>(handler)); };
+    add("cpu_instantiate", cpu_instantiate);
+    add("cpu_execute", cpu_execute);
+    add("cuda_initialize", cuda_initialize);
+    add("cuda_execute", cuda_execute);
+    add("cuda_nothing", cuda_nothing);
+    return result;
+}
+#else
+nb::dict jax_handlers() { return {}; }
+#endif
+
+}  // namespace trifold::python

@@ -1,0 +1,333 @@
+"""JAX's primitives of trifold.jax: what they compute, their derivatives, their batches and how XLA calls them.
+
+All take canonical arrays: D (B, N, n, n), E (B, N - 1, n, n), b (B, N, n, m). A factor is a value, bytes of the shape (B, R, k): B members,
+R right-hand sides that its Plan solves for at a time, and k so that there is room for it. So shapes say which Plan a value belongs to. Its
+memory is not divided by member: a value of many members cannot be cut into values of fewer.
+
+Operations on a value take D and E too. They read neither, and XLA drops them: derivatives need them.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any
+
+import numpy
+
+from ._core import jax_handlers, jax_value_bytes
+from .errors import SpecError
+
+np: Any = numpy
+jax: Any = importlib.import_module("jax")
+jnp: Any = importlib.import_module("jax.numpy")
+ffi: Any = importlib.import_module("jax.ffi")
+ad: Any = importlib.import_module("jax.interpreters.ad")
+batching: Any = importlib.import_module("jax.interpreters.batching")
+mlir: Any = importlib.import_module("jax.interpreters.mlir")
+extend: Any = importlib.import_module("jax.extend.core")
+ir: Any = importlib.import_module("jax.extend.mlir.ir")
+stablehlo: Any = importlib.import_module("jax.extend.mlir.dialects.stablehlo")
+
+_CALLS = ("factor", "factor_solve", "solve", "log_determinant", "selected_inverse")  # the order is that of Call in binding/jax.cpp
+_MOST_AT_A_TIME = 32  # right-hand sides
+
+
+def register() -> None:
+    """Tells XLA of the handlers, for processors and for CUDA."""
+    handlers = jax_handlers()
+    if not handlers:
+        raise SpecError("this trifold was built without the headers of XLA's FFI; run tools/jax_headers, and build it again")
+    for call in _CALLS:
+        on_cpu = {"instantiate": handlers["cpu_instantiate"], "execute": handlers["cpu_execute"]}
+        on_cuda = {"initialize": handlers["cuda_initialize"], "execute": handlers["cuda_execute"]}
+        ffi.register_ffi_target(f"trifold_{call}", on_cpu, platform="cpu")
+        ffi.register_ffi_target(f"trifold_{call}", on_cuda, platform="CUDA")
+
+
+def real() -> Any:
+    """Of what is summed up over a member: float64, or float32 where JAX has no other."""
+    return np.dtype(np.float64 if jax.config.jax_enable_x64 else np.float32)
+
+
+# Problems and the shapes of values.
+
+
+def _problem(call: str, D: Any, rhs: int, inverse: bool) -> Any:
+    batch, horizon, block, _ = D.shape
+    bits = np.dtype(D.dtype).itemsize * 8
+    return np.array([_CALLS.index(call), block, horizon, batch, rhs, bits, inverse], np.int64)
+
+
+@functools.lru_cache(maxsize=None)
+def _value_bytes(problem: tuple[int, ...], device: str) -> int:
+    return jax_value_bytes(list(problem), device)
+
+
+def _value_shape(D: Any, rhs: int, inverse: bool) -> tuple[int, int, int]:
+    """The largest of the devices that JAX has: which of them it will be is not known when shapes must be."""
+    problem = tuple(int(entry) for entry in _problem("factor", D, rhs, inverse))
+    devices = ["cpu"] if jax.default_backend() == "cpu" else ["cpu", "cuda"]
+    most = max(_value_bytes(problem, device) for device in devices)
+    return D.shape[0], rhs, -(-most // (D.shape[0] * rhs))
+
+
+def _like(aval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """An abstract array where ``aval`` is: over the same axes of a mesh."""
+    spec = jax.sharding.PartitionSpec(*[None] * len(shape))
+    sharding = jax.sharding.NamedSharding(aval.sharding.mesh, spec)
+    return aval.update(shape=shape, dtype=np.dtype(dtype), weak_type=False, sharding=sharding)
+
+
+def _check_value(value: Any, D: Any, inverse: bool) -> None:
+    """When XLA's code is made: before, inside vmap, shapes of values are those of the whole batch, and other shapes are not."""
+    expected = _value_shape(D, value.shape[1], inverse) if value.ndim == 3 else ()
+    if value.shape != expected:
+        raise SpecError(f"the factor's value has shape {value.shape} where D has {D.shape}; a factor of many members cannot be divided")
+
+
+# What each primitive returns.
+
+
+def _factor_shapes(D: Any, E: Any, *, rhs: int, inverse: bool) -> list[Any]:
+    return [_like(D, _value_shape(D, rhs, inverse), np.uint8)]
+
+
+def _factor_solve_shapes(D: Any, E: Any, b: Any, *, inverse: bool) -> list[Any]:
+    return [_like(D, _value_shape(D, min(b.shape[3], _MOST_AT_A_TIME), inverse), np.uint8), _like(D, b.shape, b.dtype)]
+
+
+def _solve_shapes(value: Any, D: Any, E: Any, b: Any, *, inverse: bool) -> list[Any]:
+    return [_like(b, b.shape, b.dtype)]
+
+
+def _log_determinant_shapes(value: Any, D: Any, E: Any, *, inverse: bool) -> list[Any]:
+    return [_like(D, D.shape[:1], real())]
+
+
+def _selected_inverse_shapes(value: Any, D: Any, E: Any, *, inverse: bool) -> list[Any]:
+    return [_like(D, D.shape, D.dtype), _like(D, E.shape, D.dtype)]
+
+
+def _primitive(name: str, shapes: Any) -> Any:
+    primitive = extend.Primitive(f"trifold_{name}")
+    primitive.multiple_results = True
+    primitive.def_abstract_eval(shapes)
+
+    def impl(*arguments: Any, **parameters: Any) -> Any:
+        return _compiled(primitive, **parameters)(*arguments)
+
+    primitive.def_impl(impl)
+    return primitive
+
+
+@functools.lru_cache(maxsize=None)
+def _compiled(primitive: Any, **parameters: Any) -> Any:
+    return jax.jit(functools.partial(primitive.bind, **parameters))
+
+
+factor_p = _primitive("factor", _factor_shapes)
+factor_solve_p = _primitive("factor_solve", _factor_solve_shapes)
+solve_p = _primitive("solve", _solve_shapes)
+log_determinant_p = _primitive("log_determinant", _log_determinant_shapes)
+selected_inverse_p = _primitive("selected_inverse", _selected_inverse_shapes)
+
+
+# How XLA calls them. The value that a sweep works in is an argument and a result in one; what comes out is of no use to others.
+
+
+def _lower_first(call: str) -> Any:
+    def rule(ctx: Any, *operands: Any, inverse: bool, rhs: int | None = None) -> Any:
+        problem = _problem(call, ctx.avals_in[0], ctx.avals_out[0].shape[1], inverse)
+        return ffi.ffi_lowering(f"trifold_{call}")(ctx, *operands, problem=problem)
+
+    return rule
+
+
+def _lower_sweep(call: str) -> Any:
+    def rule(ctx: Any, value: Any, D: Any, E: Any, *b: Any, inverse: bool) -> Any:
+        of_value, of_d, _, *of_b = ctx.avals_in
+        _check_value(of_value, of_d, inverse)
+        inner = ctx.replace(avals_in=[of_value, *of_b], avals_out=[of_value, *ctx.avals_out])
+        lowering = ffi.ffi_lowering(f"trifold_{call}", operand_output_aliases={0: 0})
+        return lowering(inner, value, *b, problem=_problem(call, of_d, of_value.shape[1], inverse))[1:]
+
+    return rule
+
+
+def _lower_log_determinant(ctx: Any, value: Any, D: Any, E: Any, *, inverse: bool) -> Any:
+    of_value, of_d, _ = ctx.avals_in
+    _check_value(of_value, of_d, inverse)
+    doubles = ctx.avals_out[0].update(dtype=np.dtype(np.float64))
+    inner = ctx.replace(avals_in=[of_value], avals_out=[doubles])
+    problem = _problem("log_determinant", of_d, of_value.shape[1], inverse)
+    (result,) = ffi.ffi_lowering("trifold_log_determinant")(inner, value, problem=problem)
+    if ctx.avals_out[0].dtype == doubles.dtype:
+        return [result]
+    return [stablehlo.convert(ir.RankedTensorType.get(ctx.avals_out[0].shape, ir.F32Type.get()), result)]
+
+
+for _primitive_of, _rule in (
+    (factor_p, _lower_first("factor")),
+    (factor_solve_p, _lower_first("factor_solve")),
+    (solve_p, _lower_sweep("solve")),
+    (log_determinant_p, _lower_log_determinant),
+    (selected_inverse_p, _lower_sweep("selected_inverse")),
+):
+    for _platform in ("cpu", "cuda"):
+        mlir.register_lowering(_primitive_of, _rule, platform=_platform)
+
+
+# Derivatives: of A x = b follows A dx = db - dA x, one more solution with the same factor.
+
+
+def symmetric(D: Any) -> Any:
+    """Of D, or of a change of it, only the lower triangles count."""
+    return jnp.tril(D) + jnp.swapaxes(jnp.tril(D, -1), -1, -2)
+
+
+def times(D: Any, E: Any, x: Any) -> Any:
+    """A x, where D or E may be a symbolic zero."""
+    multiply = functools.partial(jnp.matmul, precision="highest")
+    result = jnp.zeros_like(x)
+    if not isinstance(D, ad.Zero):
+        result = result + multiply(symmetric(D), x)
+    if not isinstance(E, ad.Zero) and E.shape[1] > 0:
+        down, up = multiply(E, x[:, :-1]), multiply(jnp.swapaxes(E, -1, -2), x[:, 1:])
+        result = result + jnp.pad(down, [(0, 0), (1, 0), (0, 0), (0, 0)]) + jnp.pad(up, [(0, 0), (0, 1), (0, 0), (0, 0)])
+    return result
+
+
+def _zero(array: Any) -> Any:
+    return ad.Zero(jax.typeof(array).to_tangent_aval())
+
+
+def _all_zero(*tangents: Any) -> bool:
+    return all(isinstance(tangent, ad.Zero) for tangent in tangents)
+
+
+def _change_of_solution(value: Any, D: Any, E: Any, x: Any, changes: Any, inverse: bool) -> Any:
+    dD, dE, db = changes
+    if _all_zero(dD, dE, db):
+        return _zero(x)
+    right = 0 if isinstance(db, ad.Zero) else db
+    right = right if _all_zero(dD, dE) else right - times(dD, dE, x)
+    return solve_p.bind(value, D, E, right, inverse=inverse)[0]
+
+
+def _factor_jvp(primals: Any, tangents: Any, **parameters: Any) -> Any:
+    (value,) = factor_p.bind(*primals, **parameters)
+    return [value], [_zero(value)]
+
+
+def _factor_solve_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
+    D, E, _ = primals
+    value, x = factor_solve_p.bind(*primals, inverse=inverse)
+    return [value, x], [_zero(value), _change_of_solution(value, D, E, x, tangents, inverse)]
+
+
+def _solve_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
+    value, D, E, _ = primals
+    (x,) = solve_p.bind(*primals, inverse=inverse)
+    return [x], [_change_of_solution(value, D, E, x, tangents[1:], inverse)]
+
+
+def _solve_transpose(cotangents: Any, value: Any, D: Any, E: Any, b: Any, *, inverse: bool) -> Any:
+    (cotangent,) = cotangents
+    if isinstance(cotangent, ad.Zero):
+        return [None, None, None, ad.Zero(b.aval)]
+    return [None, None, None, *solve_p.bind(value, D, E, cotangent, inverse=inverse)]
+
+
+def _log_determinant_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
+    """The trace of A^-1 dA, for which the blocks of A^-1 where A has any are enough."""
+    _, dD, dE = tangents
+    (result,) = log_determinant_p.bind(*primals, inverse=inverse)
+    if _all_zero(dD, dE):
+        return [result], [_zero(result)]
+    diagonal, lower = selected_inverse_p.bind(*primals, inverse=inverse)
+    change = jnp.zeros_like(result)
+    if not isinstance(dD, ad.Zero):
+        change = change + jnp.sum((diagonal * symmetric(dD)).astype(result.dtype), (1, 2, 3))
+    if not isinstance(dE, ad.Zero):
+        change = change + 2 * jnp.sum((lower * dE).astype(result.dtype), (1, 2, 3))
+    return [result], [change]
+
+
+def _selected_inverse_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
+    """-A^-1 dA A^-1 by the columns of the whole inverse, which is for small systems."""
+    value, D, E = primals
+    dD, dE = (jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip((D, E), tangents[1:]))
+    results = selected_inverse_p.bind(*primals, inverse=inverse)
+    batch, horizon, block, _ = D.shape
+    identity = jnp.eye(horizon * block, dtype=D.dtype).reshape(1, horizon, block, horizon * block)
+    columns = same_axes(value, D, E, jnp.broadcast_to(identity, (batch, *identity.shape[1:])))[3]
+    (whole,) = solve_p.bind(value, D, E, columns, inverse=inverse)
+    (change,) = solve_p.bind(value, D, E, -times(dD, dE, whole), inverse=inverse)
+    change = change.reshape(batch, horizon, block, horizon, block)
+    at = np.arange(horizon)
+    diagonal, lower = change[:, at, :, at, :], change[:, at[1:], :, at[:-1], :]
+    return results, [jnp.moveaxis(diagonal, 0, 1), jnp.moveaxis(lower, 0, 1)]
+
+
+ad.primitive_jvps[factor_p] = _factor_jvp
+ad.primitive_jvps[factor_solve_p] = _factor_solve_jvp
+ad.primitive_jvps[solve_p] = _solve_jvp
+ad.primitive_jvps[log_determinant_p] = _log_determinant_jvp
+ad.primitive_jvps[selected_inverse_p] = _selected_inverse_jvp
+ad.primitive_transposes[solve_p] = _solve_transpose
+
+
+# Batches: one launch for all of them. Where only b has a batch there is one factor, and more right-hand sides.
+
+
+def _batch(primitive: Any, arguments: Any, axes: Any, **parameters: Any) -> Any:
+    size = next(argument.shape[axis] for argument, axis in zip(arguments, axes) if axis is not None)
+    if primitive in (factor_solve_p, solve_p) and all(axis is None for axis in axes[:-1]):
+        return _batch_columns(primitive, arguments, axes[-1], size, **parameters)
+    if primitive not in (factor_p, factor_solve_p) and axes[0] is None:
+        raise SpecError("a factor without a batch cannot be differentiated along a batch of D or E; factor the batch")
+    flat = [_flatten(argument, axis, size) for argument, axis in zip(arguments, axes)]
+    results = primitive.bind(*flat, **parameters)
+    return [result.reshape(size, result.shape[0] // size, *result.shape[1:]) for result in results], [0] * len(results)
+
+
+def _flatten(argument: Any, axis: int | None, size: int) -> Any:
+    if axis is None:
+        argument = jnp.broadcast_to(argument, (size, *argument.shape))
+    else:
+        argument = jnp.moveaxis(argument, axis, 0)
+    return argument.reshape(size * argument.shape[1], *argument.shape[2:])
+
+
+def _batch_columns(primitive: Any, arguments: Any, axis: int, size: int, **parameters: Any) -> Any:
+    *others, b = arguments
+    b = jnp.moveaxis(b, axis, -1)
+    results = primitive.bind(*others, b.reshape(*b.shape[:3], -1), **parameters)
+    return [*results[:-1], results[-1].reshape(b.shape)], [*[None] * (len(results) - 1), 4]
+
+
+for _primitive_of in (factor_p, factor_solve_p, solve_p, log_determinant_p, selected_inverse_p):
+    batching.primitive_batchers[_primitive_of] = functools.partial(_batch, _primitive_of)
+
+
+# Inside shard_map arrays vary over axes of the mesh. Arguments must agree on them, or cotangents would not be summed up over the others.
+
+
+def _varies_over(array: Any) -> frozenset[str]:
+    aval = jax.typeof(array)
+    kind = getattr(aval, "mat", None)
+    return getattr(aval, "vma", frozenset()) if kind is None else kind.varying
+
+
+def same_axes(*arrays: Any) -> tuple[Any, ...]:
+    axes = frozenset[str]().union(*map(_varies_over, arrays))
+    return tuple(_cast(array, tuple(sorted(axes - _varies_over(array)))) for array in arrays)
+
+
+def _cast(array: Any, axes: tuple[str, ...]) -> Any:
+    if not axes:
+        return array
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(array, axes, to="varying")
+    return jax.lax.pvary(array, axes)

@@ -1,0 +1,229 @@
+"""Trifold in JAX: functions that jit, grad, vmap and shard_map take, on processors and CUDA devices.
+
+    x = trifold.jax.solve(D, E, b)
+    f = trifold.jax.factor(D, E); f.solve(b), f.log_determinant(), f.quadratic(b), f.selected_inverse()
+
+Derivatives of all orders, forward and backward, come from more solutions with the same factor. D counts as its lower triangles: the
+gradient of an entry below the diagonal is the sum of those of the two entries of A that it stands for, and above the diagonal it is 0.
+vmap makes one launch of its batch, however deep it is nested; where only b is mapped there is one factor, and more right-hand sides.
+A member that is not positive definite has results of NaN, for a compiled function cannot raise: look for them outside of it.
+docs/users/python.md in the repository says more.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple
+
+import numpy
+
+from . import _jax_primitives as _p
+from .errors import SpecError
+from .toolkit import load_nvrtc
+
+_jax: Any = importlib.import_module("jax")
+_jnp: Any = importlib.import_module("jax.numpy")
+_np: Any = numpy
+
+__all__ = ["Factor", "Likelihood", "factor", "likelihood", "log_determinant", "quadratic", "selected_inverse", "solve"]
+
+load_nvrtc()
+_p.register()
+
+
+class Likelihood(NamedTuple):
+    """What likelihood() returns."""
+
+    x: Any  #: A^-1 b, with the shape of b
+    log_determinant: Any  #: log det A, by member
+    quadratic: Any  #: b' A^-1 b, by member and right-hand side
+
+
+def solve(D: Any, E: Any, b: Any) -> Any:
+    """A^-1 b, where A has the blocks D on its diagonal and E below it.
+
+    D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1;
+    b: (N, n), or (N, n, m) for m right-hand sides. All three may have one batch axis in front. float32 or float64, all the same.
+    Raises SpecError on arrays that do not fit.
+    """
+    system = _read(D, E)
+    return system.back(_factor_solve(system.D, system.E, system.columns(b), False)[1], b)
+
+
+def factor(D: Any, E: Any, *, rhs: int = 1) -> Factor:
+    """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included."""
+    system = _read(D, E)
+    return Factor(_factor(system.D, system.E, rhs), system.D, system.E, system.batched)
+
+
+def likelihood(D: Any, E: Any, b: Any) -> Likelihood:
+    """A^-1 b, log det A and b' A^-1 b of one factorization.
+
+    They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
+    takes one selected inverse and no other solution.
+    """
+    system = _read(D, E)
+    columns = system.columns(b)
+    value, x = _factor_solve(system.D, system.E, columns, True)
+    return Likelihood(
+        system.back(x, b),
+        system.alone(_log_determinant(value, system.D, system.E)),
+        system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b)),
+    )
+
+
+def log_determinant(D: Any, E: Any) -> Any:
+    """log det A by member: float64, or float32 where JAX is without it."""
+    return factor(D, E).log_determinant()
+
+
+def quadratic(D: Any, E: Any, b: Any) -> Any:
+    """b' A^-1 b for each right-hand side: float64, or float32 where JAX is without it. Its gradient takes no other solution."""
+    system = _read(D, E)
+    columns = system.columns(b)
+    _, x = _factor_solve(system.D, system.E, columns, False)
+    return system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b))
+
+
+def selected_inverse(D: Any, E: Any) -> tuple[Any, Any]:
+    """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n).
+
+    Its derivative solves for all columns of A^-1 and is for small systems.
+    """
+    return factor(D, E).selected_inverse()
+
+
+class Factor:
+    """What factor() returns: a pytree, which may go into and out of compiled functions. With vmap only the whole batch may go on."""
+
+    def __init__(self, value: Any, D: Any, E: Any, batched: bool) -> None:
+        self.value, self.D, self.E, self.batched = value, D, E, batched
+
+    def solve(self, b: Any) -> Any:
+        """A^-1 b. b: (N, n) or (N, n, m), with the batch axis of D in front where D has one."""
+        system = self._system()
+        return system.back(_solve(self.value, self.D, self.E, system.columns(b)), b)
+
+    def log_determinant(self) -> Any:
+        """log det A by member."""
+        return self._system().alone(_log_determinant(self.value, self.D, self.E))
+
+    def quadratic(self, b: Any) -> Any:
+        """b' A^-1 b for each right-hand side."""
+        system = self._system()
+        columns = system.columns(b)
+        x = _solve(self.value, self.D, self.E, columns)
+        return system.alone(_drop_columns(_form(self.D, self.E, columns, x), system, b))
+
+    def selected_inverse(self) -> tuple[Any, Any]:
+        """(diagonal, lower): blocks (i, i) and (i + 1, i) of A^-1."""
+        system = self._system()
+        diagonal, lower = _selected_inverse(self.value, self.D, self.E)
+        return system.alone(diagonal), system.alone(lower)
+
+    def _system(self) -> _System:
+        return _System(self.D, self.E, self.batched)
+
+
+def _flatten(f: Factor) -> tuple[Any, Any]:
+    return (f.value, f.D, f.E), f.batched
+
+
+def _unflatten(batched: bool, children: Any) -> Factor:
+    value, D, E = children
+    return Factor(value, D, E, batched)
+
+
+_jax.tree_util.register_pytree_node(Factor, _flatten, _unflatten)
+
+
+class _System:
+    """D and E with a batch axis, and b and results to and from such."""
+
+    def __init__(self, D: Any, E: Any, batched: bool) -> None:
+        self.D, self.E, self.batched = D, E, batched
+
+    def columns(self, b: Any) -> Any:
+        """b as (batch, N, n, m)."""
+        b = _array(b, "b")
+        alone = self.D.shape[:3] if self.batched else self.D.shape[1:3]
+        if b.shape[: len(alone)] != alone or b.ndim > len(alone) + 1 or 0 in b.shape:
+            raise SpecError(f"b has shape {b.shape}; give {alone}, or {(*alone, 'm')} for m right-hand sides")
+        if b.dtype != self.D.dtype:
+            raise SpecError(f"b is {b.dtype} and D {self.D.dtype}; give arrays of one type")
+        return b.reshape(*self.D.shape[:3], -1)
+
+    def back(self, x: Any, b: Any) -> Any:
+        """A solution in the shape of b."""
+        return x.reshape(_np.shape(b))
+
+    def alone(self, result: Any) -> Any:
+        """A result without the batch axis, where there was none."""
+        return result if self.batched else result[0]
+
+
+def _read(D: Any, E: Any) -> _System:
+    blocks = _array(D, "D")
+    shape = blocks.shape
+    if len(shape) not in (3, 4) or shape[-1] != shape[-2] or 0 in shape:
+        raise SpecError(f"D has shape {shape}; give (N, n, n), or (batch, N, n, n)")
+    below = (*shape[:-3], shape[-3] - 1, *shape[-2:])
+    coupling = _jnp.zeros(below, blocks.dtype) if E is None and shape[-3] == 1 else _array(E, "E")
+    if coupling.shape != below:
+        raise SpecError(f"E has shape {coupling.shape}; give {below}, as D has {shape}")
+    if coupling.dtype != blocks.dtype:
+        raise SpecError(f"E is {coupling.dtype} and D {blocks.dtype}; give arrays of one type")
+    if len(shape) == 4:
+        return _System(blocks, coupling, True)
+    return _System(blocks[None], coupling[None], False)
+
+
+def _array(array: Any, name: str) -> Any:
+    if array is None:
+        raise SpecError(f"{name} is None; give an array")
+    result = _jnp.asarray(array)
+    if result.dtype not in (_np.float32, _np.float64):
+        raise SpecError(f"{name} is {result.dtype}; convert it to float32 or float64")
+    return result
+
+
+def _drop_columns(result: Any, system: _System, b: Any) -> Any:
+    return result if _np.ndim(b) == (4 if system.batched else 3) else result[:, 0]
+
+
+# On canonical arrays.
+
+
+def _factor(D: Any, E: Any, rhs: int) -> Any:
+    return _p.factor_p.bind(*_p.same_axes(D, E), rhs=rhs, inverse=True)[0]
+
+
+def _factor_solve(D: Any, E: Any, b: Any, inverse: bool) -> Any:
+    return _p.factor_solve_p.bind(*_p.same_axes(D, E, b), inverse=inverse)
+
+
+def _solve(value: Any, D: Any, E: Any, b: Any) -> Any:
+    return _p.solve_p.bind(*_p.same_axes(value, D, E, b), inverse=True)[0]
+
+
+def _log_determinant(value: Any, D: Any, E: Any) -> Any:
+    return _p.log_determinant_p.bind(*_p.same_axes(value, D, E), inverse=True)[0]
+
+
+def _selected_inverse(value: Any, D: Any, E: Any) -> Any:
+    return _p.selected_inverse_p.bind(*_p.same_axes(value, D, E), inverse=True)
+
+
+def _form_alone(D: Any, E: Any, b: Any, x: Any) -> Any:
+    """b' x by column, where x solves A x = b: a function of D, E and b alone."""
+    return _jnp.sum(b.astype(_p.real()) * x.astype(_p.real()), (1, 2))
+
+
+def _form_jvp(primals: Any, tangents: Any) -> Any:
+    D, E, b, x = primals
+    dD, dE, db, _ = tangents
+    return _form_alone(D, E, b, x), _form_alone(D, E, 2 * db - _p.times(dD, dE, x), x)
+
+
+_form: Any = _jax.custom_jvp(_form_alone)
+_form.defjvp(_form_jvp)

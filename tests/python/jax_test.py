@@ -1,0 +1,390 @@
+"""trifold.jax on the CPU: against dense algebra, finite differences and JAX's own checks. Without JAX there is nothing to test."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trifold
+from problems import blocks_of_inverse, dense, make, rhs, solution
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+jax.config.update("jax_enable_x64", True)
+if not trifold.info()["jax"]:
+    pytest.skip("built without the headers of XLA's FFI", allow_module_level=True)
+
+import trifold.jax as tj  # noqa: E402
+from jax.test_util import check_grads  # noqa: E402
+
+TIGHT = dict(rtol=1e-9, atol=1e-11)
+GRADIENTS = dict(rtol=1e-6, atol=1e-6)
+SIZES = [(n, horizon) for n in (1, 3, 8, 17) for horizon in (1, 2, 7, 32)]
+
+
+def problem(n, horizon, batch=None, columns=None, dtype=np.float64):
+    D, E = make(n, horizon, batch, dtype)
+    return jnp.asarray(D), jnp.asarray(E), jnp.asarray(rhs(n, horizon, batch, columns, dtype))
+
+
+def assemble(D, E):
+    """A of one member as one matrix, in JAX; of D the lower triangles."""
+    horizon, n, _ = D.shape
+    rows = [[jnp.zeros((n, n), D.dtype)] * horizon for _ in range(horizon)]
+    for i in range(horizon):
+        rows[i][i] = jnp.tril(D[i]) + jnp.tril(D[i], -1).T
+        if i + 1 < horizon:
+            rows[i + 1][i], rows[i][i + 1] = E[i], E[i].T
+    return jnp.block(rows)
+
+
+def dense_terms(D, E, b):
+    """What likelihood() computes, by dense algebra, of one member."""
+    A = assemble(D, E)
+    flat = b.reshape(A.shape[0], -1)
+    x = jnp.linalg.solve(A, flat)
+    return x.reshape(b.shape), jnp.linalg.slogdet(A)[1], jnp.sum(flat * x, 0).reshape(b.shape[2:])
+
+
+def scalar(terms):
+    """Something that depends on all of it."""
+    x, log_determinant, quadratic = terms
+    return jnp.sum(jnp.sin(x)) + 0.3 * jnp.sum(log_determinant) + 0.1 * jnp.sum(quadratic**2)
+
+
+def close(mine, oracle, tolerances=TIGHT):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **tolerances), mine, oracle)
+
+
+@pytest.mark.parametrize(("n", "horizon"), SIZES)
+def test_against_dense_algebra(n, horizon):
+    """Values and gradients, where the gradient of D has the same convention: its lower triangle."""
+    arguments = problem(n, horizon, columns=2)
+    mine = jax.jit(jax.value_and_grad(lambda *a: scalar(tj.likelihood(*a)), (0, 1, 2)))(*arguments)
+    value, gradients = by_hand(*map(np.asarray, arguments))
+    np.testing.assert_allclose(mine[0], value, rtol=1e-9)
+    close(mine[1], gradients, GRADIENTS)
+
+
+def by_hand(D, E, b):
+    """scalar(likelihood()) and its gradient from the dense inverse."""
+    horizon, n, _ = D.shape
+    A = dense(D, E)
+    inverse = np.linalg.inv(A)
+    flat = b.reshape(horizon * n, -1)
+    x = inverse @ flat
+    quadratic = np.sum(flat * x, 0)
+    value = np.sum(np.sin(x)) + 0.3 * np.linalg.slogdet(A)[1] + 0.1 * np.sum(quadratic**2)
+    weights = 0.2 * quadratic
+    adjoint = inverse @ np.cos(x)
+    gradient = -adjoint @ x.T + 0.3 * inverse - (x * weights) @ x.T  # of all entries of A
+    gradient = (gradient + gradient.T).reshape(horizon, n, horizon, n)
+    of_d = np.stack([np.tril(gradient[i, :, i], -1) + np.diag(np.diag(gradient[i, :, i]) / 2) for i in range(horizon)])
+    of_e = np.array([gradient[i + 1, :, i] for i in range(horizon - 1)]).reshape(E.shape)
+    return value, (of_d, of_e, (adjoint + 2 * x * weights).reshape(b.shape))
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize("columns", [None, 2])
+@pytest.mark.parametrize(("n", "horizon"), [(1, 1), (3, 7), (17, 2)])
+def test_check_grads(n, horizon, batch, columns):
+    D, E, b = problem(n, horizon, batch, columns)
+    check_grads(jax.jit(tj.likelihood), (D, E, b), order=1, modes=("fwd", "rev"), atol=1e-6, rtol=1e-6, eps=1e-5)
+
+
+def test_check_grads_of_second_order():
+    def all_of_them(D, E, b):
+        f = tj.factor(D, E)
+        return tj.solve(D, E, b), f.quadratic(b), f.log_determinant()
+
+    D, E, b = problem(3, 2)
+    check_grads(jax.jit(all_of_them), (D, E, b), order=2, modes=("rev",), atol=1e-6, rtol=1e-6, eps=1e-5)
+    check_grads(jax.jit(tj.selected_inverse), (D, E), order=1, atol=1e-6, rtol=1e-6, eps=1e-5)
+
+
+def test_finite_differences_of_each_entry():
+    """The gradient of D's entries, one by one: above the diagonal it is 0, below it the sum of both entries of A."""
+    D, E, b = (np.asarray(array) for array in problem(3, 2))
+    f = jax.jit(lambda D: scalar(tj.likelihood(D, E, b)))
+    gradient = np.asarray(jax.grad(f)(D))
+    for at in np.ndindex(D.shape):
+        step = np.zeros_like(D)
+        step[at] = 1e-5
+        np.testing.assert_allclose(gradient[at], (f(D + step) - f(D - step)) / 2e-5, rtol=1e-6, atol=1e-8)
+    assert np.all(np.triu(gradient, 1) == 0)
+
+
+@pytest.mark.parametrize("columns", [None, 3])
+@pytest.mark.parametrize("batch", [None, 2])
+def test_a_factor(batch, columns):
+    D, E, b = problem(3, 7, batch, columns)
+    expected = solution(*map(np.asarray, (D, E, b)))
+    f = jax.jit(tj.factor)(D, E)
+    close(f.solve(b), expected)
+    close(jax.jit(lambda f, b: f.solve(b))(f, b), expected)
+    close(f.log_determinant(), np.linalg.slogdet(dense(*map(np.asarray, (D, E))))[1])
+    axes = (1, 2) if batch else (0, 1)
+    close(f.quadratic(b), np.sum(np.asarray(b) * expected, axes))
+    close(tj.quadratic(D, E, b), np.sum(np.asarray(b) * expected, axes))
+    diagonal, lower = f.selected_inverse()
+    members = zip(D, E, diagonal, lower) if batch else [(D, E, diagonal, lower)]
+    for d, e, mine, below in members:
+        close((mine, below), blocks_of_inverse(np.asarray(d), np.asarray(e)))
+
+
+def test_gradients_through_a_factor():
+    def mine(D, E, b):
+        f = tj.factor(D, E)
+        x = f.solve(b)
+        return scalar((x, f.log_determinant(), f.quadratic(b))) + jnp.sum(f.solve(x) * b)
+
+    def other(D, E, b):
+        terms = dense_terms(D, E, b)
+        return scalar(terms) + jnp.sum(dense_terms(D, E, terms[0])[0] * b)
+
+    arguments = problem(3, 7)
+    close(jax.jit(jax.grad(mine, (0, 1, 2)))(*arguments), jax.jit(jax.grad(other, (0, 1, 2)))(*arguments), GRADIENTS)
+
+
+def test_hessian():
+    D, E, b = problem(3, 2)
+
+    def second(terms):
+        def of_all(theta):
+            return scalar(terms(D + theta[0] * jnp.eye(3), E * theta[1], b * theta[2] + theta[0]))
+
+        def of_x(theta):
+            return terms(D + theta[0] * jnp.eye(3), theta[1] * E, b)[0]
+
+        theta = jnp.array([0.5, 0.8, 1.3])
+        return jax.jit(lambda theta: (jax.hessian(of_all)(theta), jax.hessian(of_x)(theta)))(theta)
+
+    close(second(tj.likelihood), second(dense_terms), GRADIENTS)
+
+
+def test_jacobians():
+    D, E, b = problem(3, 2)
+    inverse = np.linalg.inv(dense(*map(np.asarray, (D, E))))
+    for jacobian in (jax.jacfwd, jax.jacrev):
+        close(jax.jit(jacobian(tj.solve, 2))(D, E, b).reshape(6, 6), inverse)
+
+
+def calls(function, *arguments):
+    """How often XLA calls us, by name, and the shapes of D and b there."""
+    text = jax.jit(function).lower(*arguments).as_text()
+    return [line.split("@trifold_")[1].split("(")[0] for line in text.splitlines() if "@trifold_" in line]
+
+
+def test_vmap_is_one_launch():
+    D, E, b = problem(3, 7, 6, 2)
+    expected = solution(*map(np.asarray, (D, E, b)))
+    one = jax.vmap(tj.solve)
+    close(one(D, E, b), expected)
+    assert calls(one, D, E, b) == ["factor_solve"]
+    nested = jax.vmap(jax.vmap(one))
+    deep = [array.reshape(3, 1, 2, *array.shape[1:]) for array in (D, E, b)]
+    close(nested(*deep).reshape(b.shape), expected)
+    assert calls(nested, *deep) == ["factor_solve"]
+    within = [array.reshape(3, 2, *array.shape[1:]) for array in (D, E, b)]
+    close(jax.vmap(tj.solve)(*within).reshape(b.shape), expected)
+    close(jax.vmap(tj.solve, (1, 2, -1), 1)(jnp.moveaxis(D, 0, 1), jnp.moveaxis(E, 0, 2), jnp.moveaxis(b, 0, -1)), jnp.moveaxis(expected, 0, 1))
+
+
+def test_vmap_of_b_is_one_factor():
+    D, E, b = problem(3, 7, None, 5)
+    expected = solution(*map(np.asarray, (D, E, b)))
+    mapped = jax.vmap(tj.solve, (None, None, 2), 2)
+    close(mapped(D, E, b), expected)
+    text = jax.jit(mapped).lower(D, E, b).as_text()
+    assert text.count("@trifold_") == 1 and "tensor<1x7x3x3xf64>" in text and "tensor<1x7x3x5xf64>" in text
+    f = tj.factor(D, E, rhs=5)
+    close(jax.vmap(f.solve, 2, 2)(b), expected)
+    gradient = jax.grad(lambda D: jnp.sum(jnp.sin(mapped(D, E, b))))(D)
+    close(gradient, jax.jit(jax.grad(lambda D: jnp.sum(jnp.sin(dense_terms(D, E, b)[0]))))(D), GRADIENTS)
+
+
+@pytest.mark.parametrize("mapped", [(0, None, None), (None, 0, None), (0, None, 0), (None, 0, 0), (0, 0, 0)])
+def test_vmap_and_gradients(mapped):
+    D, E, b = problem(3, 3, 4)
+    arguments = [array if axis == 0 else array[0] for array, axis in zip((D, E, b), mapped)]
+    mine = jax.vmap(jax.grad(lambda *a: scalar(tj.likelihood(*a)), (0, 1, 2)), mapped)
+    other = jax.vmap(jax.grad(lambda *a: scalar(dense_terms(*a)), (0, 1, 2)), mapped)
+    close(jax.jit(mine)(*arguments), jax.jit(other)(*arguments), GRADIENTS)
+
+
+def test_a_batch_of_factors():
+    D, E, b = problem(3, 7, 4)
+    fs = jax.vmap(tj.factor)(D, E)
+    close(jax.vmap(lambda f, b: f.solve(b))(fs, b), solution(*map(np.asarray, (D, E, b))))
+    with pytest.raises(trifold.SpecError, match="cannot be divided"):
+        jax.tree.map(lambda leaf: leaf[0], fs).solve(b[0])
+
+
+def test_the_gradient_takes_one_factor_and_one_solution():
+    D, E, b = problem(3, 7)
+    assert calls(jax.grad(lambda *a: jnp.sum(jnp.sin(tj.solve(*a))), (0, 1, 2)), D, E, b) == ["factor_solve", "solve"]
+    assert calls(jax.grad(lambda D: tj.log_determinant(D, E)), D) == ["factor", "selected_inverse"]
+
+    def likelihood(D, E, b):
+        terms = tj.likelihood(D, E, b)
+        return terms.quadratic - terms.log_determinant
+
+    compiled = jax.jit(jax.value_and_grad(likelihood, (0, 1, 2))).lower(D, E, b).compile().as_text()
+    used = [name for name in ("factor", "factor_solve", "solve", "log_determinant", "selected_inverse") if f'"trifold_{name}"' in compiled]
+    assert used == ["factor_solve", "log_determinant", "selected_inverse"]
+
+
+def test_single_precision():
+    D, E, b = problem(8, 7, 2, dtype=np.float32)
+    terms = tj.likelihood(D, E, b)
+    assert terms.x.dtype == np.float32 and terms.log_determinant.dtype == np.float64 and terms.quadratic.dtype == np.float64
+    np.testing.assert_allclose(terms.x, solution(*map(np.asarray, (D, E, b))), rtol=1e-3, atol=1e-4)
+    gradient = jax.jit(jax.grad(lambda *a: scalar(tj.likelihood(*a)), (0, 1, 2)))
+    gradients = gradient(D, E, b)
+    doubles = gradient(*(array.astype(np.float64) for array in (D, E, b)))
+    close(gradients, doubles, dict(rtol=1e-3, atol=1e-3))
+
+
+def test_control_flow_and_remat():
+    D, E, b = problem(3, 7)
+
+    def steps(D, solve, b):
+        return jnp.sum(jax.lax.scan(lambda x, _: (solve(D, E, x), None), b, None, length=3)[0])
+
+    gradient = jax.jit(jax.grad(steps), static_argnums=1)
+    expected = gradient(D, lambda *a: dense_terms(*a)[0], b)
+    close(gradient(D, tj.solve, b), expected, GRADIENTS)
+    close(gradient(D, jax.checkpoint(tj.solve), b), expected, GRADIENTS)
+
+
+def test_members_that_fail():
+    D, E, b = problem(3, 7, 3)
+    bad = D.at[1, 4].multiply(-1)
+    terms = jax.jit(tj.likelihood)(bad, E, b)
+    for result in (terms.x, terms.log_determinant, terms.quadratic):
+        assert np.isnan(result[1]).all() and not np.isnan(result[jnp.array([0, 2])]).any()
+    close(terms.x[0], tj.solve(D, E, b)[0])
+
+
+def test_calls_at_the_same_time():
+    """XLA runs what does not depend on each other in any order, and one value may have many readers."""
+    D, E, b = problem(8, 32, 4)
+    f = tj.factor(D, E)
+
+    @jax.jit
+    def many(f, b):
+        return [f.solve(b * k) for k in range(1, 9)], f.selected_inverse(), f.log_determinant()
+
+    solutions, (diagonal, _), _ = many(f, b)
+    for k, x in enumerate(solutions, 1):
+        close(x, k * solution(*map(np.asarray, (D, E, b))))
+    close(diagonal, many(f, b)[1][0])
+
+
+def test_bad_input():
+    D, E, b = problem(3, 7, 2)
+    for arguments, text in (
+        ((D[..., :2], E, b), "D has shape"),
+        ((D, E[:, :-1], b), "E has shape"),
+        ((D, None, b), "E is None"),
+        ((D, E, b[:, :-1]), "b has shape"),
+        ((D, E, b[0]), "b has shape"),
+        ((D, E[0], b), "E has shape"),
+        ((D[:0], E[:0], b[:0]), "D has shape"),
+        ((D.astype(int), E, b), "D is int"),
+        ((D, E.astype(np.float32), b), "E is float32"),
+        ((D, E, b.astype(np.float32)), "b is float32"),
+    ):
+        for function in (tj.solve, jax.jit(tj.solve)):
+            with pytest.raises(trifold.SpecError, match=text):
+                function(*arguments)
+    one = problem(3, 1)
+    close(tj.solve(one[0], None, one[2]), solution(*map(np.asarray, one)))
+
+
+def in_a_process(code, **environment):
+    here = Path(__file__).parent
+    folder = str(Path(trifold.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, str(here)]), **environment}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_shard_map():
+    in_a_process(
+        """
+import numpy as np, jax, jax.numpy as jnp
+jax.config.update("jax_enable_x64", True)
+import trifold.jax as tj
+from problems import make, rhs, solution
+from jax.sharding import PartitionSpec as P
+shard_map = getattr(jax, "shard_map", None)
+mesh = jax.sharding.Mesh(np.array(jax.devices()), ("batch",))
+assert len(jax.devices()) == 2
+D, E = make(3, 7, 6)
+b = rhs(3, 7, 6)
+solve = jax.jit(shard_map(tj.solve, mesh=mesh, in_specs=P("batch"), out_specs=P("batch")))
+x = solve(D, E, b)
+assert len(x.sharding.device_set) == 2
+np.testing.assert_allclose(x, solution(D, E, b), rtol=1e-9, atol=1e-11)
+text = solve.lower(D, E, b).compile().as_text()
+assert "f64[3,7,3,3]" in text and "all-gather" not in text
+
+def loss(solve):
+    return lambda *a: jnp.sum(jnp.sin(solve(*a)))
+
+mine = jax.jit(jax.grad(loss(solve), (0, 1, 2)))(D, E, b)
+for one, other in zip(mine, jax.grad(loss(tj.solve), (0, 1, 2))(D, E, b)):
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+
+# One matrix for all, whose gradient is the sum over the devices.
+def alone(D, E, b):
+    return jax.vmap(tj.solve, (None, None, 0))(D, E, b)
+shared = shard_map(alone, mesh=mesh, in_specs=(P(), P(), P("batch")), out_specs=P("batch"))
+mine = jax.jit(jax.grad(loss(shared), (0, 1, 2)))(D[0], E[0], b)
+for one, other in zip(mine, jax.grad(loss(alone), (0, 1, 2))(D[0], E[0], b)):
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+""",
+        JAX_PLATFORMS="cpu",
+        XLA_FLAGS="--xla_force_host_platform_device_count=2",
+    )
+
+
+def test_without_double_precision():
+    in_a_process(
+        """
+import numpy as np, jax
+import trifold.jax as tj
+from problems import dense, make, rhs, solution
+D, E = make(3, 7, 2, np.float32)
+b = rhs(3, 7, 2, dtype=np.float32)
+terms = jax.jit(tj.likelihood)(D, E, b)
+assert all(term.dtype == np.float32 for term in terms)
+np.testing.assert_allclose(terms.x, solution(D, E, b), rtol=1e-3, atol=1e-5)
+np.testing.assert_allclose(terms.log_determinant, np.linalg.slogdet(dense(D, E))[1], rtol=1e-5)
+gradient = jax.jit(jax.grad(lambda D: tj.likelihood(D, E, b).log_determinant.sum()))(D)
+assert gradient.dtype == np.float32 and np.isfinite(gradient).all()
+"""
+    )
+
+
+def test_lineax():
+    lineax = pytest.importorskip("lineax")
+    import trifold.lineax as tl
+
+    D, E, b = problem(3, 7)
+    operator = tl.BlockTridiagonal(D, E)
+    close(operator.as_matrix(), dense(*map(np.asarray, (D, E))))
+
+    def solve(D, E, b):
+        return lineax.linear_solve(tl.BlockTridiagonal(D, E), b, tl.Solver()).value
+
+    close(jax.jit(solve)(D, E, b), solution(*map(np.asarray, (D, E, b))))
+    check_grads(jax.jit(solve), (D, E, b), order=1, atol=1e-6, rtol=1e-6, eps=1e-5)
+    batch = problem(3, 7, 3)
+    close(jax.vmap(solve)(*batch), solution(*map(np.asarray, batch)))
+    assert calls(jax.vmap(solve), *batch) == ["factor", "solve"]
+    with pytest.raises(trifold.SpecError, match="BlockTridiagonal"):
+        lineax.linear_solve(lineax.MatrixLinearOperator(jnp.eye(3)), jnp.ones(3), tl.Solver())
