@@ -16,7 +16,7 @@ compiles serve the others. GPUs are hidden, so that "auto" is the processor.
 | text after "It prints:" | compared with what the block above it printed |
 | cmake | configures a project with `app.cpp` |
 | json | parsed |
-| python | parsed here; tests/python/docs_test.py runs it |
+| python, also marked "(needs LIBRARY)" | parsed here; tests/python/docs_test.py runs it |
 
 Commands inside a sentence or table are parsed too. So are those in sh blocks of the pages for developers, which build what is not there yet.
 The logs of measurements are left out: they have the commands of their day."""
@@ -217,7 +217,7 @@ class Checker:
             self.project(block, folder)
         elif kind == "json" and not mark:
             json.loads(block.text)
-        elif kind == "python" and not mark:
+        elif kind == "python" and (not mark or mark.startswith("needs ")):
             compile(block.text, "block", "exec")
             return Elsewhere()
         elif kind != "text" or mark:
