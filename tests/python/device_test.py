@@ -7,12 +7,12 @@ Skipped where there is no device, or where a library is missing.
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import trifold
+from host_time import empty_operator, per_call
 from problems import blocks_of_inverse, dense, make, rhs, solution
 from trifold import _core
 
@@ -201,19 +201,6 @@ def test_memory_does_not_grow(torch):
     assert before - torch.cuda.mem_get_info()[0] < 64 << 20
 
 
-def per_call(call, synchronize, rounds=60, calls=50):
-    """Microseconds of the host for one call: the least of the rounds, each short enough for the device's queue."""
-    best = float("inf")
-    for _ in range(rounds):
-        synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        best = min(best, (time.perf_counter() - start) / calls)
-    synchronize()
-    return best * 1e6
-
-
 @pytest.mark.parametrize("library", ["torch", "cupy"])
 def test_host_time_of_a_solver(library):
     module = pytest.importorskip(library)
@@ -224,9 +211,8 @@ def test_host_time_of_a_solver(library):
     x = b.clone() if library == "torch" else b.copy()
     solver.factor_solve(D, E, b, x)
     alone = min(_least(solver, b, x, synchronize) for _ in range(60)) * 1e6
-    solve = per_call(lambda: solver.solve(b, x), synchronize)
-    factor_solve = per_call(lambda: solver.factor_solve(D, E, b, x), synchronize)
-    functional = per_call(lambda: trifold.solve(D, E, b), synchronize)
+    calls = (lambda: solver.solve(b, x), lambda: solver.factor_solve(D, E, b, x), lambda: trifold.solve(D, E, b))
+    solve, factor_solve, functional = per_call(*calls, synchronize=synchronize)
     print(
         f"\n{library}: host time of a call: Solver::solve in C++ {alone:.2f} us, Solver.solve {solve:.2f} us (over it {solve - alone:.2f}), "
         f"Solver.factor_solve {factor_solve:.2f} us, trifold.solve {functional:.2f} us"
@@ -332,19 +318,6 @@ def test_compiled(torch, tt):
                 torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-10)
 
 
-def empty_operator(torch, tt):
-    """An operator with the arguments and results of factor_solve, which only makes the results."""
-    value = torch.empty(64, 1, dtype=torch.uint8, device="cuda")
-
-    def run(D, E, b, check):
-        return torch.empty_like(b), torch.empty_like(value)
-
-    schema = "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)"
-    operator = torch.library.custom_op("trifold_test::empty", run, mutates_args=(), schema=schema)
-    operator.register_autograd(lambda ctx, *_: (None,) * 4, setup_context=tt._keep_first)
-    return operator._opoverload
-
-
 @pytest.mark.parametrize("gradient", [False, True])
 def test_host_time_of_an_operator(torch, tt, gradient):
     """What eager, differentiable calls cost over an empty operator and the call of the C++ library."""
@@ -354,9 +327,8 @@ def test_host_time_of_an_operator(torch, tt, gradient):
     solver, x = plan.solver(), b.detach().clone()
     solver.factor(D.detach(), E.detach())
     library = min(_least(solver, x, x, torch.cuda.synchronize) for _ in range(60)) * 1e6
-    nothing = empty_operator(torch, tt)
-    empty = per_call(lambda: nothing(D, E, b, False), torch.cuda.synchronize)
-    mine = per_call(lambda: tt.solve(D, E, b), torch.cuda.synchronize)
+    nothing = empty_operator(torch, "cuda")
+    empty, mine = per_call(lambda: nothing(D, E, b, False), lambda: tt.solve(D, E, b), synchronize=torch.cuda.synchronize)
     print(
         f"\ntorch, gradient {gradient}: trifold.torch.solve {mine:.2f} us, an empty operator {empty:.2f} us, "
         f"Solver::solve in C++ {library:.2f} us: over both {mine - empty - library:.2f} us"
@@ -504,8 +476,7 @@ def test_host_time_of_jax(jax):
 
     ours = jax.jit(tj.solve)
     synchronize = lambda: jax.block_until_ready(ours(D, E, b))  # noqa: E731
-    empty = per_call(lambda: nothing(D, E, b), synchronize)
-    mine = per_call(lambda: ours(D, E, b), synchronize)
+    empty, mine = per_call(lambda: nothing(D, E, b), lambda: ours(D, E, b), synchronize=synchronize)
     print(f"\njax: host time of a jitted call: empty {empty:.2f} us, solve {mine:.2f} us (over it {mine - empty:.2f})")
     assert mine - empty < MOST_JAX_US
 

@@ -27,7 +27,15 @@ import functools
 import importlib
 from typing import Any, NamedTuple
 
-from ._core import Plan
+from ._core import (
+    Plan,
+    torch_factor,
+    torch_factor_solve,
+    torch_log_determinant,
+    torch_selected_inverse,
+    torch_solve,
+    torch_way,
+)
 from .errors import SpecError
 
 __all__ = ["Factor", "Likelihood", "factor", "likelihood", "log_determinant", "quadratic", "solve"]
@@ -147,35 +155,17 @@ def _plan(shape: tuple[int, ...], columns: int, dtype: Any, device: Any) -> tupl
     return plan, (*front, each, columns)
 
 
-def _plan_of(D: Any, columns: int) -> tuple[Plan, tuple[int, ...]]:
+def _sample(D: Any, columns: int) -> tuple[Plan, Any]:  # pyright: ignore[reportUnusedFunction]
+    """The Plan for D, and a tensor with the shape of its values and the memory of one byte: binding/torch.cpp asks for them."""
     shape = D.shape
     if 0 in shape or shape[-1] != shape[-2]:
         raise SpecError(f"D has shape {tuple(shape)}; give (N, n, n), or (batch, N, n, n), with no axis of size 0")
-    return _plan(shape, columns, D.dtype, D.device)
+    plan, of_value = _plan(shape, columns, D.dtype, D.device)
+    return plan, torch.empty((), dtype=torch.uint8, device=D.device).expand(of_value)
 
 
 def _columns(D: Any, b: Any) -> int:
     return min(int(b.shape[-1]), _MOST_COLUMNS) if b.dim() == D.dim() else 1
-
-
-def _fresh(D: Any, columns: int) -> tuple[Any, Any]:
-    """A value, and a Solver over it that is about to factor."""
-    plan, shape = _plan_of(D, max(columns, 1))
-    value = torch.empty(shape, dtype=torch.uint8, device=D.device)
-    return value, plan.solver(value)
-
-
-def _filled(D: Any, value: Any) -> Any:
-    """A Solver that goes on from a value."""
-    plan, shape = _plan_of(D, value.shape[-1])
-    if value.shape != shape:
-        raise SpecError("these factors were made apart and cannot be used as one; factor the matrices together, as one batch")
-    batched = D.dim() == 4
-    return plan.solver(value.contiguous(), members=D.shape[0] if batched else 1, batched=batched)
-
-
-def _whole(*arrays: Any) -> Any:
-    return [array if array.is_contiguous() else array.contiguous() for array in arrays]
 
 
 def _like(b: Any) -> Any:
@@ -187,40 +177,9 @@ def _products(b: Any, x: Any, dims: int) -> Any:
     return torch.sum(b * x, (-3, -2) if b.dim() == dims else (-2, -1), dtype=torch.float64)
 
 
-# What the operators do
-
-
-def _run_factor(D: Any, E: Any, columns: int, check: bool) -> Any:
-    value, solver = _fresh(D, columns)
-    solver.factor(*_whole(D, E), check=check)
-    return value
-
-
-def _run_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]:
-    value, solver = _fresh(D, _columns(D, b))
-    x = _like(b)
-    solver.factor_solve(*_whole(D, E, b), x, check=check)
-    return x, value
-
-
-def _run_likelihood(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, Any]:
-    x, value = _run_factor_solve(D, E, b, check)
-    return x, _run_log_determinant(D, E, value), _products(b, x, D.dim()), value
-
-
-def _run_solve(D: Any, E: Any, value: Any, b: Any) -> Any:
-    x = _like(b)
-    _filled(D, value).solve(*_whole(b), x, check=False)
-    return x
-
-
-def _run_log_determinant(D: Any, E: Any, value: Any) -> Any:
-    result = torch.empty(D.shape[:-3], dtype=torch.float64, device=D.device)
-    return _filled(D, value).log_determinant(result)
-
-
-def _run_selected_inverse(D: Any, E: Any, value: Any) -> tuple[Any, Any]:
-    return _filled(D, value).selected_inverse((_like(D), _like(E)), check=False)
+def _likelihood_of(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, Any]:
+    x, value = torch_factor_solve(D, E, b, check)
+    return x, torch_log_determinant(D, E, value), _products(b, x, D.dim()), value
 
 
 # What the compiler is told of them: shapes alone. A Plan is for one shape, so sizes that are symbols become numbers here.
@@ -472,7 +431,7 @@ def _vmap_selected_inverse(info: Any, in_dims: Any, D: Any, E: Any, value: Any) 
 
 
 class _Operator:
-    """An operator, and the same as an autograd.Function: torch.func's gradients do not go through operators of Python."""
+    """An operator. Eager calls go around torch's dispatcher, which costs more than a small system does."""
 
     def __init__(self, name: str, schema: str, run: Any, fake: Any, keep: Any, back: Any, vmap: Any) -> None:
         op = torch.library.custom_op(f"trifold::{name}", run, mutates_args=(), schema=schema)
@@ -480,21 +439,37 @@ class _Operator:
         op.register_autograd(back, setup_context=keep)
         op.register_vmap(vmap)
         self.op = getattr(torch.ops.trifold, name).default
-        parts = {"forward": self.op, "setup_context": keep, "backward": back, "vmap": vmap}
-        members = {part: staticmethod(function) for part, function in parts.items()}
-        self.function: Any = type(f"trifold_{name}", (torch.autograd.Function,), members)
+        transformed = _function(name, forward=self.op, setup_context=keep, backward=back, vmap=vmap)
+        with_gradient = _function(name, forward=_forward(run, keep), backward=back)
+        # In the order of torch_way's answers. Operators of Python are not differentiated by torch.func.
+        self.ways = (self.op, transformed.apply, with_gradient.apply, run)
 
     def __call__(self, *arguments: Any) -> Any:
-        if _transformed() and not torch.compiler.is_compiling():
-            return self.function.apply(*arguments)
-        return self.op(*arguments)
+        if torch.compiler.is_compiling():
+            return self.op(*arguments)
+        return self.ways[torch_way(*arguments)](*arguments)
 
 
-_transformed: Any = torch._C._are_functorch_transforms_active
+def _function(name: str, **parts: Any) -> Any:
+    members = {part: staticmethod(function) for part, function in parts.items()}
+    return type(f"trifold_{name}", (torch.autograd.Function,), members)
+
+
+def _forward(run: Any, keep: Any) -> Any:
+    """Both in one, for autograd.Function is slow where they are apart."""
+
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        results = run(*arguments)
+        keep(ctx, arguments, results)
+        return results
+
+    return forward
+
+
 _factor = _Operator(
     "factor",
     "(Tensor D, Tensor E, int columns, bool check) -> Tensor",
-    _run_factor,
+    torch_factor,
     _fake_factor,
     _keep_none,
     _back_factor,
@@ -503,7 +478,7 @@ _factor = _Operator(
 _factor_solve = _Operator(
     "factor_solve",
     "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)",
-    _run_factor_solve,
+    torch_factor_solve,
     _fake_factor_solve,
     _keep_first,
     _back_factor_solve,
@@ -512,7 +487,7 @@ _factor_solve = _Operator(
 _likelihood = _Operator(
     "likelihood",
     "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor)",
-    _run_likelihood,
+    _likelihood_of,
     _fake_likelihood,
     _keep_first,
     _back_likelihood,
@@ -521,7 +496,7 @@ _likelihood = _Operator(
 _solve = _Operator(
     "solve",
     "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor",
-    _run_solve,
+    torch_solve,
     _fake_solve,
     _keep_solve,
     _back_solve,
@@ -530,7 +505,7 @@ _solve = _Operator(
 _log_determinant = _Operator(
     "log_determinant",
     "(Tensor D, Tensor E, Tensor value) -> Tensor",
-    _run_log_determinant,
+    torch_log_determinant,
     _fake_log_determinant,
     _keep_inputs,
     _back_log_determinant,
@@ -539,7 +514,7 @@ _log_determinant = _Operator(
 _selected_inverse = _Operator(
     "selected_inverse",
     "(Tensor D, Tensor E, Tensor value) -> (Tensor, Tensor)",
-    _run_selected_inverse,
+    torch_selected_inverse,
     _fake_selected_inverse,
     _keep_none,
     _back_selected_inverse,
