@@ -93,16 +93,21 @@ def test_second_derivatives(n, N, batch, columns):
         assert gradgradcheck(function, arguments, fast_mode=n * N > 2, atol=1e-6, rtol=1e-6)
 
 
-def test_log_determinant_and_its_missing_second_derivatives():
-    D, E, _ = system(3, 7)
-    value = tt.log_determinant(D, E)
-    torch.testing.assert_close(value, torch.linalg.slogdet(dense(D, E))[1], **TIGHT)
-    (first,) = torch.autograd.grad(value, D, create_graph=True)
-    with pytest.raises(NotImplementedError, match="log det A has no second"):
-        first.sum().backward()
-    x_alone = tt.likelihood(D, E, torch.ones(7, 3, dtype=torch.float64)).x.sum()
-    (first,) = torch.autograd.grad(x_alone, D, create_graph=True)
-    first.sum().backward()
+@pytest.mark.parametrize(("n", "N", "batch"), [(1, 1, None), (1, 2, None), (3, 2, 2), (2, 5, None)])
+def test_derivatives_of_the_selected_inverse(n, N, batch):
+    D, E, b = system(n, N, batch)
+    inverse = lambda *a: tt.factor(*a).selected_inverse()  # noqa: E731
+    likelihood = lambda D, E: tuple(tt.likelihood(D, E, b))[1:]  # noqa: E731
+    for function in (inverse, lambda *a: inverse(*a)[0], lambda *a: inverse(*a)[1], tt.log_determinant, likelihood):
+        fast = n * N * (batch or 1) > 2
+        assert gradcheck(function, (D, E), fast_mode=fast, atol=1e-6, rtol=1e-6)
+        assert gradgradcheck(function, (D, E), fast_mode=fast, atol=1e-6, rtol=1e-6)
+
+
+def test_second_derivatives_of_the_log_determinant():
+    D, E, _ = (a.detach() for a in system(3, 2, 2))
+    hessian = lambda f: torch.vmap(torch.func.jacrev(torch.func.jacrev(f, (0, 1)), (0, 1)))(D, E)  # noqa: E731
+    torch.testing.assert_close(hessian(tt.log_determinant), hessian(lambda D, E: torch.linalg.slogdet(dense(D, E))[1]), **TIGHT)
 
 
 def test_the_gradient_of_a_triangle():
@@ -264,6 +269,7 @@ def test_eager_calls_are_those_of_the_operators():
             (tt.likelihood(*given), dispatched("likelihood")(*given, True)[:3]),
             ((f.solve(given[2]),), (dispatched("solve")(*given[:2], value, given[2]),)),
             ((f.log_determinant(),), (dispatched("log_determinant")(*given[:2], value),)),
+            (f.selected_inverse(), dispatched("selected_inverse")(*given[:2], value)),
         ]
         for mine, theirs in pairs:
             for m, t in zip(mine, theirs, strict=True):

@@ -13,13 +13,14 @@ gradient says what a change of each entry that is read does. A gradient of log d
 couplings, where C has the blocks of A^-1. All come from the factor that the forward pass made.
 
 check, by default True on the CPU: raise NotPositiveDefinite or OutOfRange when a member fails. Without it, results of that member are NaN.
-Derivatives of any order exist, in reverse mode, but log det A has only the first one.
+Derivatives of any order exist, in reverse mode. Those of the selected inverse, and so the second ones of log det A, take two solutions for
+each column of A.
 """
 
 # The custom operators. A factor is a tensor of bytes, ([batch,] bytes, rhs of its Plan): saved for the backward pass, and never read
 # by others. Sweeps use parts of it as scratch. To torch they do not change it, for what it says of A stays the same; so a factor may be
 # saved, differentiated and compiled as any other result. docs/developers/python.md says what keeps two calls on one factor apart.
-# D and E go along with it, as what derivatives belong to.
+# D and E go along with it, as what derivatives belong to. What the operators do on plain tensors is in binding/torch.cpp.
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ class Factor(NamedTuple):
         return _products(b, self.solve(b), self.D.dim())
 
     def selected_inverse(self) -> tuple[Any, Any]:
-        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). They have no derivatives."""
+        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). Their derivatives are for small systems."""
         return _selected_inverse(self.D, self.E, self.value)
 
 
@@ -93,7 +94,7 @@ def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
 
 
 def log_determinant(D: Any, E: Any, *, check: bool | None = None) -> Any:
-    """log det A in float64: () or (batch,). Raises SpecError, NotPositiveDefinite. Its derivatives have none."""
+    """log det A in float64: () or (batch,). Raises SpecError, NotPositiveDefinite. Second derivatives are for small systems."""
     return factor(D, E, check=check).log_determinant()
 
 
@@ -328,8 +329,25 @@ def _back_log_determinant(ctx: Any, gl: Any) -> Any:
     return _of_entries(diagonal), lower, None
 
 
-def _back_selected_inverse(ctx: Any, *_: Any) -> Any:
-    raise NotImplementedError("trifold: the selected inverse has no derivatives, and so log det A has no second ones")
+def _back_selected_inverse(ctx: Any, g_diagonal: Any, g_lower: Any) -> Any:
+    """With G of these blocks, those of -A^-1 (G + G') A^-1, by all columns of A^-1: that is for small systems."""
+    if g_diagonal is None and g_lower is None:
+        return None, None, None
+    D, E, value = ctx.saved_tensors
+    *front, horizon, n, _ = D.shape
+    identity = torch.eye(horizon * n, dtype=D.dtype, device=D.device).reshape(horizon, n, horizon * n)
+    inverse = _solve(D, E, value, identity.expand(*front, -1, -1, -1))
+    product = torch.zeros_like(inverse) if g_diagonal is None else (g_diagonal + g_diagonal.mT) @ inverse
+    if g_lower is not None:
+        product = product + _shifted(g_lower @ inverse[..., :-1, :, :], 1, 0) + _shifted(g_lower.mT @ inverse[..., 1:, :, :], 0, 1)
+    change = -_solve(D, E, value, product).unflatten(-1, (horizon, n))
+    diagonal, lower = (change.diagonal(offset, -4, -2).movedim(-1, -3) for offset in (0, -1))
+    return _of_entries(diagonal), lower, None
+
+
+def _shifted(blocks: Any, before: int, after: int) -> Any:
+    """With so many blocks of zeros before and after them."""
+    return torch.nn.functional.pad(blocks, (0, 0, 0, 0, before, after))
 
 
 # vmap. Members that are mapped are one batch. One A for mapped right-hand sides is one factor, and they are its columns.
@@ -516,7 +534,7 @@ _selected_inverse = _Operator(
     "(Tensor D, Tensor E, Tensor value) -> (Tensor, Tensor)",
     torch_selected_inverse,
     _fake_selected_inverse,
-    _keep_none,
+    _keep_inputs,
     _back_selected_inverse,
     _vmap_selected_inverse,
 )
