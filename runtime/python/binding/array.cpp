@@ -8,37 +8,23 @@
 #include <trifold/error.hpp>
 #include <vector>
 
+#include "runtime/python/binding/objects.hpp"
+
 namespace trifold::python {
 namespace {
 
-nb::object steal(PyObject* object) {
-    if (object == nullptr) nb::raise_python_error();
-    return nb::steal(object);
-}
-
 /// What is looked up in every call. Never freed: modules outlive their interpreter's last call.
 struct Names {
-    PyObject *data_ptr, *dtype, *shape, *get_device, *is_contiguous, *requires_grad, *data, *ptr, *device_id, *flags, *c_contiguous;
+    PyObject *data_ptr, *dtype, *shape, *get_device, *is_contiguous, *requires_grad, *data, *ptr, *device_id, *flags, *c_contiguous,
+        *is_neg, *is_cpu, *is_cuda, *numel;
     static PyObject* make(const char* text) { return PyUnicode_InternFromString(text); }
 };
 const Names& names() {
-    static const Names all{Names::make("data_ptr"),   Names::make("dtype"),         Names::make("shape"),
-                           Names::make("get_device"), Names::make("is_contiguous"), Names::make("requires_grad"),
-                           Names::make("data"),       Names::make("ptr"),           Names::make("device_id"),
-                           Names::make("flags"),      Names::make("c_contiguous")};
+    static const Names all{
+        Names::make("data_ptr"),      Names::make("dtype"),  Names::make("shape"),  Names::make("get_device"), Names::make("is_contiguous"),
+        Names::make("requires_grad"), Names::make("data"),   Names::make("ptr"),    Names::make("device_id"),  Names::make("flags"),
+        Names::make("c_contiguous"),  Names::make("is_neg"), Names::make("is_cpu"), Names::make("is_cuda"),    Names::make("numel")};
     return all;
-}
-
-nb::object get(nb::handle object, PyObject* name) { return steal(PyObject_GetAttr(object.ptr(), name)); }
-nb::object call(nb::handle object, PyObject* name) {
-    PyObject* self = object.ptr();
-    return steal(PyObject_VectorcallMethod(name, &self, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
-}
-bool is_true(const nb::object& value) { return value.ptr() == Py_True; }
-std::int64_t integer(nb::handle value) {
-    const auto result = PyLong_AsLongLong(value.ptr());
-    if (result == -1 && PyErr_Occurred() != nullptr) nb::raise_python_error();
-    return result;
 }
 
 /// The table of functions that torch puts on its type from 2.10 on, as DLPack 1.2 defines it: what an array says of itself and the current
@@ -135,6 +121,11 @@ std::optional<Library> library_of(nb::handle type) {
     return library;
 }
 
+bool is_cpu(nb::dlpack::device device) {
+    const auto kind = device.device_type;
+    return kind == nb::device::cpu::value || kind == nb::device::cuda_host::value || kind == nb::device::rocm_host::value;
+}
+
 Element element_of(const Py_buffer& buffer) {
     const char* format = buffer.format == nullptr ? "B" : buffer.format;
     if (*format == '@' || *format == '=' || *format == '<') ++format;  // x86-64 and 64-bit ARM are little-endian
@@ -174,6 +165,23 @@ Stream current_stream(Library library, Place place) {
     const auto address =
         library == Library::torch ? integer(torch().raw_stream(place.ordinal)) : integer(get(cupy().stream(), names().ptr));
     return {reinterpret_cast<void*>(address)};
+}
+
+bool has_memory(nb::handle tensor) {
+    if (const auto* exchange = torch().exchange; exchange != nullptr) {
+        nb::dlpack::dltensor said;
+        if (exchange->describe(tensor.ptr(), &said) == 0) {
+            const auto kind = said.device.device_type;
+            const bool known = is_cpu(said.device) || kind == nb::device::cuda::value || kind == nb::device::rocm::value;
+            return known && (said.data != nullptr || std::count(said.shape, said.shape + said.ndim, 0) > 0);
+        }
+    } else if (is_true(get(tensor, names().is_cpu)) || is_true(get(tensor, names().is_cuda))) {
+        PyObject* self = tensor.ptr();
+        const auto address = nb::steal(PyObject_VectorcallMethod(names().data_ptr, &self, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+        if (address.is_valid()) return integer(address) != 0 || integer(call(tensor, names().numel)) == 0;
+    }
+    PyErr_Clear();
+    return false;
 }
 
 Array::Array(nb::handle object, const char* name, bool written) { read(object, name, written); }
@@ -236,9 +244,7 @@ void Array::read_exchanged(int (*ask)(void*, nb::dlpack::dltensor*)) {
     if (static_cast<std::size_t>(tensor.ndim) > most_dims) fail(fmt::format("has {} axes; give at most 4", tensor.ndim));
     dims_ = static_cast<std::size_t>(tensor.ndim);
     std::copy_n(tensor.shape, dims_, shape_.begin());
-    const auto kind = tensor.device.device_type;
-    const bool on_cpu = kind == nb::device::cpu::value || kind == nb::device::cuda_host::value || kind == nb::device::rocm_host::value;
-    place_ = {on_cpu ? -1 : tensor.device.device_id};
+    place_ = {is_cpu(tensor.device) ? -1 : tensor.device.device_id};
     data_ = static_cast<char*>(tensor.data) + tensor.byte_offset;
     contiguous_ = true;
     std::int64_t expected = 1;
@@ -251,6 +257,7 @@ void Array::read_torch() {
     const auto& known = names();
     if (is_true(get(object_, known.requires_grad)) && is_true(torch().grad_mode()))
         fail("requires a gradient, which this function does not pass on; use trifold.torch, or give " + std::string(name_) + ".detach()");
+    if (!written_ && is_true(call(object_, known.is_neg))) object_ = helper("settled")(object_);
     if (const auto* exchange = torch().exchange; exchange != nullptr) return read_exchanged(exchange->describe);
     element_ = torch().element(get(object_, known.dtype));
     read_shape(get(object_, known.shape));

@@ -81,6 +81,10 @@ class Array {
     Py_buffer buffer_{};
 };
 
+/// Whether a tensor is memory of the processor or of a GPU. Others, such as those that torch's transforms wrap, are only read through its
+/// dispatcher.
+bool has_memory(nb::handle tensor);
+
 /// A function of the module trifold.arrays, found by the address of its name: give a literal.
 nb::handle helper(const char* name);
 

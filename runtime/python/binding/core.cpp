@@ -12,6 +12,7 @@
 #include "runtime/python/binding/memory.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/solver.hpp"
+#include "runtime/python/binding/torch.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 
 namespace nb = nanobind;
@@ -21,13 +22,6 @@ namespace trifold::python {
 namespace {
 
 const nb::call_guard<InCall> guarded;
-
-/// trifold.Plan.
-struct BoundPlan {
-    std::shared_ptr<Factors> factors;
-    const Plan& plan() const { return factors->plan(); }
-    const Spec& spec() const { return plan().choice().spec; }
-};
 
 BoundPlan make_plan(std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs, nb::handle device,
                     const std::string& schedule, const std::string& variant, const std::string& operations, int workers) {
@@ -210,6 +204,7 @@ NB_MODULE(_core, module) {
     translate_errors();
     bind_plan(module);
     bind_solver(module);
+    bind_torch(module);
     module.def(
         "solver_for",
         [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed) {

@@ -12,6 +12,13 @@ Device device_of(nb::handle device);
 /// "float32", "float64" or "mixed", or a dtype of NumPy or torch, or a type of NumPy or jax.numpy.
 Precision precision_of(nb::handle dtype);
 
+/// trifold.Plan.
+struct BoundPlan {
+    std::shared_ptr<Factors> factors;
+    const Plan& plan() const { return factors->plan(); }
+    const Spec& spec() const { return plan().choice().spec; }
+};
+
 /// How a Plan is chosen, where the caller may say.
 struct Wishes {
     std::string schedule = "auto", variant = "auto", operations;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -58,7 +57,7 @@ struct BoundSolver::Inputs {
 };
 
 BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, std::int64_t members, bool batched)
-    : factors_(std::move(factors)), process_(::getpid()), members_(members), batched_(batched) {
+    : factors_(std::move(factors)), forks_(forks()), members_(members), batched_(batched) {
     const auto& device = factors_->plan().device();
     place_.ordinal = device.backend() == Backend::cpu ? -1 : device.ordinal();
     if (members < 0 || members > spec().batch)
@@ -79,7 +78,7 @@ BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, std
 }
 
 BoundSolver::~BoundSolver() {
-    if (process_ != ::getpid()) static_cast<void>(own_.release());
+    if (forks_ != forks()) static_cast<void>(own_.release());
 }
 
 void BoundSolver::take_place(const Array& array) {
@@ -207,7 +206,7 @@ bool BoundSolver::checks(std::optional<bool> asked) const { return asked.value_o
 template <class Body>
 void BoundSolver::run(bool factors, bool masked, bool checked, Body body) {
     stream_ = current_stream(library_, place_);
-    if (process_ != ::getpid() && place_.ordinal >= 0)
+    if (forks_ != forks() && place_.ordinal >= 0)
         throw DeviceError("this process was forked, and a GPU cannot be used on both sides of a fork; start processes by 'spawn'");
     const auto call = [&](Solver& solver) {
         if (spec().precision == Precision::f32)

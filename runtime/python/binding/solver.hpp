@@ -8,7 +8,7 @@ namespace trifold::python {
 
 /// What a factorization is told besides D and E; None where it is not.
 struct Options {
-    nb::handle shift, diagonal, active;
+    nb::handle shift = Py_None, diagonal = Py_None, active = Py_None;
     double pivot_floor = 0;
     std::optional<bool> check;
 };
@@ -61,7 +61,7 @@ class BoundSolver {
     std::shared_ptr<Factors> factors_;
     Array value_;
     std::unique_ptr<Solver> own_;
-    int process_;  // a fork takes a Solver's threads from it
+    int forks_;  // when it was made: a fork takes a Solver's threads from it
     std::int64_t members_;
     bool batched_;
     Library library_ = Library::numpy;  // of the last call's arrays

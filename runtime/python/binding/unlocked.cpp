@@ -1,7 +1,9 @@
 #include "runtime/python/binding/unlocked.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -24,6 +26,13 @@ InCall::InCall() {
 }
 
 InCall::~InCall() { --calls; }
+
+int forks() {
+    static std::atomic<int> count = 0;
+    static const int registered = ::pthread_atfork(nullptr, nullptr, [] { ++count; });
+    static_cast<void>(registered);
+    return count;
+}
 
 void finish_calls() {
     ending = std::this_thread::get_id();

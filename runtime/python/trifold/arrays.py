@@ -111,6 +111,11 @@ def contiguous(array: Any, name: str) -> Any:
     return (np if library == "numpy" else sys.modules["cupy"]).array(array, order="C", copy=True)
 
 
+def settled(array: Any) -> Any:
+    """A tensor whose entries are what its memory says, of one that has torch's mark that they are to be negated."""
+    return array.resolve_neg()
+
+
 def empty(library: str, shape: tuple[int, ...], dtype: str, ordinal: int) -> Any:
     if library == "torch":
         torch = sys.modules["torch"]

@@ -13,13 +13,14 @@ gradient says what a change of each entry that is read does. A gradient of log d
 couplings, where C has the blocks of A^-1. All come from the factor that the forward pass made.
 
 check, by default True on the CPU: raise NotPositiveDefinite or OutOfRange when a member fails. Without it, results of that member are NaN.
-Derivatives of any order exist, in reverse mode, but log det A has only the first one.
+Derivatives of any order exist, in reverse mode. Those of the selected inverse, and so the second ones of log det A, take two solutions for
+each column of A.
 """
 
 # The custom operators. A factor is a tensor of bytes, ([batch,] bytes, rhs of its Plan): saved for the backward pass, and never read
 # by others. Sweeps use parts of it as scratch. To torch they do not change it, for what it says of A stays the same; so a factor may be
 # saved, differentiated and compiled as any other result. docs/developers/python.md says what keeps two calls on one factor apart.
-# D and E go along with it, as what derivatives belong to.
+# D and E go along with it, as what derivatives belong to. What the operators do on plain tensors is in binding/torch.cpp.
 
 from __future__ import annotations
 
@@ -27,7 +28,15 @@ import functools
 import importlib
 from typing import Any, NamedTuple
 
-from ._core import Plan
+from ._core import (
+    Plan,
+    torch_factor,
+    torch_factor_solve,
+    torch_log_determinant,
+    torch_selected_inverse,
+    torch_solve,
+    torch_way,
+)
 from .errors import SpecError
 
 __all__ = ["Factor", "Likelihood", "factor", "likelihood", "log_determinant", "quadratic", "solve"]
@@ -65,7 +74,7 @@ class Factor(NamedTuple):
         return _products(b, self.solve(b), self.D.dim())
 
     def selected_inverse(self) -> tuple[Any, Any]:
-        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). They have no derivatives."""
+        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). Their derivatives are for small systems."""
         return _selected_inverse(self.D, self.E, self.value)
 
 
@@ -85,7 +94,7 @@ def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
 
 
 def log_determinant(D: Any, E: Any, *, check: bool | None = None) -> Any:
-    """log det A in float64: () or (batch,). Raises SpecError, NotPositiveDefinite. Its derivatives have none."""
+    """log det A in float64: () or (batch,). Raises SpecError, NotPositiveDefinite. Second derivatives are for small systems."""
     return factor(D, E, check=check).log_determinant()
 
 
@@ -147,35 +156,17 @@ def _plan(shape: tuple[int, ...], columns: int, dtype: Any, device: Any) -> tupl
     return plan, (*front, each, columns)
 
 
-def _plan_of(D: Any, columns: int) -> tuple[Plan, tuple[int, ...]]:
+def _sample(D: Any, columns: int) -> tuple[Plan, Any]:  # pyright: ignore[reportUnusedFunction]
+    """The Plan for D, and a tensor with the shape of its values and the memory of one byte: binding/torch.cpp asks for them."""
     shape = D.shape
     if 0 in shape or shape[-1] != shape[-2]:
         raise SpecError(f"D has shape {tuple(shape)}; give (N, n, n), or (batch, N, n, n), with no axis of size 0")
-    return _plan(shape, columns, D.dtype, D.device)
+    plan, of_value = _plan(shape, columns, D.dtype, D.device)
+    return plan, torch.empty((), dtype=torch.uint8, device=D.device).expand(of_value)
 
 
 def _columns(D: Any, b: Any) -> int:
     return min(int(b.shape[-1]), _MOST_COLUMNS) if b.dim() == D.dim() else 1
-
-
-def _fresh(D: Any, columns: int) -> tuple[Any, Any]:
-    """A value, and a Solver over it that is about to factor."""
-    plan, shape = _plan_of(D, max(columns, 1))
-    value = torch.empty(shape, dtype=torch.uint8, device=D.device)
-    return value, plan.solver(value)
-
-
-def _filled(D: Any, value: Any) -> Any:
-    """A Solver that goes on from a value."""
-    plan, shape = _plan_of(D, value.shape[-1])
-    if value.shape != shape:
-        raise SpecError("these factors were made apart and cannot be used as one; factor the matrices together, as one batch")
-    batched = D.dim() == 4
-    return plan.solver(value.contiguous(), members=D.shape[0] if batched else 1, batched=batched)
-
-
-def _whole(*arrays: Any) -> Any:
-    return [array if array.is_contiguous() else array.contiguous() for array in arrays]
 
 
 def _like(b: Any) -> Any:
@@ -187,40 +178,9 @@ def _products(b: Any, x: Any, dims: int) -> Any:
     return torch.sum(b * x, (-3, -2) if b.dim() == dims else (-2, -1), dtype=torch.float64)
 
 
-# What the operators do
-
-
-def _run_factor(D: Any, E: Any, columns: int, check: bool) -> Any:
-    value, solver = _fresh(D, columns)
-    solver.factor(*_whole(D, E), check=check)
-    return value
-
-
-def _run_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]:
-    value, solver = _fresh(D, _columns(D, b))
-    x = _like(b)
-    solver.factor_solve(*_whole(D, E, b), x, check=check)
-    return x, value
-
-
-def _run_likelihood(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, Any]:
-    x, value = _run_factor_solve(D, E, b, check)
-    return x, _run_log_determinant(D, E, value), _products(b, x, D.dim()), value
-
-
-def _run_solve(D: Any, E: Any, value: Any, b: Any) -> Any:
-    x = _like(b)
-    _filled(D, value).solve(*_whole(b), x, check=False)
-    return x
-
-
-def _run_log_determinant(D: Any, E: Any, value: Any) -> Any:
-    result = torch.empty(D.shape[:-3], dtype=torch.float64, device=D.device)
-    return _filled(D, value).log_determinant(result)
-
-
-def _run_selected_inverse(D: Any, E: Any, value: Any) -> tuple[Any, Any]:
-    return _filled(D, value).selected_inverse((_like(D), _like(E)), check=False)
+def _likelihood_of(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, Any]:
+    x, value = torch_factor_solve(D, E, b, check)
+    return x, torch_log_determinant(D, E, value), _products(b, x, D.dim()), value
 
 
 # What the compiler is told of them: shapes alone. A Plan is for one shape, so sizes that are symbols become numbers here.
@@ -369,8 +329,25 @@ def _back_log_determinant(ctx: Any, gl: Any) -> Any:
     return _of_entries(diagonal), lower, None
 
 
-def _back_selected_inverse(ctx: Any, *_: Any) -> Any:
-    raise NotImplementedError("trifold: the selected inverse has no derivatives, and so log det A has no second ones")
+def _back_selected_inverse(ctx: Any, g_diagonal: Any, g_lower: Any) -> Any:
+    """With G of these blocks, those of -A^-1 (G + G') A^-1, by all columns of A^-1: that is for small systems."""
+    if g_diagonal is None and g_lower is None:
+        return None, None, None
+    D, E, value = ctx.saved_tensors
+    *front, horizon, n, _ = D.shape
+    identity = torch.eye(horizon * n, dtype=D.dtype, device=D.device).reshape(horizon, n, horizon * n)
+    inverse = _solve(D, E, value, identity.expand(*front, -1, -1, -1))
+    product = torch.zeros_like(inverse) if g_diagonal is None else (g_diagonal + g_diagonal.mT) @ inverse
+    if g_lower is not None:
+        product = product + _shifted(g_lower @ inverse[..., :-1, :, :], 1, 0) + _shifted(g_lower.mT @ inverse[..., 1:, :, :], 0, 1)
+    change = -_solve(D, E, value, product).unflatten(-1, (horizon, n))
+    diagonal, lower = (change.diagonal(offset, -4, -2).movedim(-1, -3) for offset in (0, -1))
+    return _of_entries(diagonal), lower, None
+
+
+def _shifted(blocks: Any, before: int, after: int) -> Any:
+    """With so many blocks of zeros before and after them."""
+    return torch.nn.functional.pad(blocks, (0, 0, 0, 0, before, after))
 
 
 # vmap. Members that are mapped are one batch. One A for mapped right-hand sides is one factor, and they are its columns.
@@ -472,7 +449,7 @@ def _vmap_selected_inverse(info: Any, in_dims: Any, D: Any, E: Any, value: Any) 
 
 
 class _Operator:
-    """An operator, and the same as an autograd.Function: torch.func's gradients do not go through operators of Python."""
+    """An operator. Eager calls go around torch's dispatcher, which costs more than a small system does."""
 
     def __init__(self, name: str, schema: str, run: Any, fake: Any, keep: Any, back: Any, vmap: Any) -> None:
         op = torch.library.custom_op(f"trifold::{name}", run, mutates_args=(), schema=schema)
@@ -480,21 +457,37 @@ class _Operator:
         op.register_autograd(back, setup_context=keep)
         op.register_vmap(vmap)
         self.op = getattr(torch.ops.trifold, name).default
-        parts = {"forward": self.op, "setup_context": keep, "backward": back, "vmap": vmap}
-        members = {part: staticmethod(function) for part, function in parts.items()}
-        self.function: Any = type(f"trifold_{name}", (torch.autograd.Function,), members)
+        transformed = _function(name, forward=self.op, setup_context=keep, backward=back, vmap=vmap)
+        with_gradient = _function(name, forward=_forward(run, keep), backward=back)
+        # In the order of torch_way's answers. Operators of Python are not differentiated by torch.func.
+        self.ways = (self.op, transformed.apply, with_gradient.apply, run)
 
     def __call__(self, *arguments: Any) -> Any:
-        if _transformed() and not torch.compiler.is_compiling():
-            return self.function.apply(*arguments)
-        return self.op(*arguments)
+        if torch.compiler.is_compiling():
+            return self.op(*arguments)
+        return self.ways[torch_way(*arguments)](*arguments)
 
 
-_transformed: Any = torch._C._are_functorch_transforms_active
+def _function(name: str, **parts: Any) -> Any:
+    members = {part: staticmethod(function) for part, function in parts.items()}
+    return type(f"trifold_{name}", (torch.autograd.Function,), members)
+
+
+def _forward(run: Any, keep: Any) -> Any:
+    """Both in one, for autograd.Function is slow where they are apart."""
+
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        results = run(*arguments)
+        keep(ctx, arguments, results)
+        return results
+
+    return forward
+
+
 _factor = _Operator(
     "factor",
     "(Tensor D, Tensor E, int columns, bool check) -> Tensor",
-    _run_factor,
+    torch_factor,
     _fake_factor,
     _keep_none,
     _back_factor,
@@ -503,7 +496,7 @@ _factor = _Operator(
 _factor_solve = _Operator(
     "factor_solve",
     "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)",
-    _run_factor_solve,
+    torch_factor_solve,
     _fake_factor_solve,
     _keep_first,
     _back_factor_solve,
@@ -512,7 +505,7 @@ _factor_solve = _Operator(
 _likelihood = _Operator(
     "likelihood",
     "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor)",
-    _run_likelihood,
+    _likelihood_of,
     _fake_likelihood,
     _keep_first,
     _back_likelihood,
@@ -521,7 +514,7 @@ _likelihood = _Operator(
 _solve = _Operator(
     "solve",
     "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor",
-    _run_solve,
+    torch_solve,
     _fake_solve,
     _keep_solve,
     _back_solve,
@@ -530,7 +523,7 @@ _solve = _Operator(
 _log_determinant = _Operator(
     "log_determinant",
     "(Tensor D, Tensor E, Tensor value) -> Tensor",
-    _run_log_determinant,
+    torch_log_determinant,
     _fake_log_determinant,
     _keep_inputs,
     _back_log_determinant,
@@ -539,9 +532,9 @@ _log_determinant = _Operator(
 _selected_inverse = _Operator(
     "selected_inverse",
     "(Tensor D, Tensor E, Tensor value) -> (Tensor, Tensor)",
-    _run_selected_inverse,
+    torch_selected_inverse,
     _fake_selected_inverse,
-    _keep_none,
+    _keep_inputs,
     _back_selected_inverse,
     _vmap_selected_inverse,
 )

@@ -1,0 +1,166 @@
+#include "runtime/python/binding/torch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <list>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/python/binding/objects.hpp"
+#include "runtime/python/binding/plan.hpp"
+#include "runtime/python/binding/solver.hpp"
+#include "runtime/python/binding/unlocked.hpp"
+
+namespace trifold::python {
+namespace {
+
+using namespace nb::literals;
+
+constexpr std::int64_t most_columns = 64;  // right-hand sides that a Plan solves at once
+constexpr std::size_t most_known = 256;
+
+/// How an operator is called: `_Operator.ways` of trifold/torch.py has them in this order.
+enum Way { dispatched, transformed, with_gradient, plain };
+
+/// What is looked up once. Never freed, for modules outlive their interpreter's last call.
+struct NamesOfTorch {
+    nb::module_ module = nb::module_::import_("torch");
+    nb::object internal = module.attr("_C");
+    nb::object tensor = module.attr("Tensor"), parameter = module.attr("nn").attr("Parameter");
+    nb::object transforms_active = internal.attr("_are_functorch_transforms_active");
+    nb::object modes = internal.attr("_len_torch_dispatch_stack"), traces = internal.attr("_is_tracing");
+    nb::object grad_mode = module.attr("is_grad_enabled");
+    nb::object forward_ad = nb::module_::import_("torch.autograd.forward_ad");
+    nb::object empty_like = module.attr("empty_like"), contiguous = module.attr("contiguous_format");
+    nb::object sample = nb::module_::import_("trifold.torch").attr("_sample");
+    nb::object empty_like_names = nb::make_tuple(nb::str("memory_format"));
+    PyObject* requires_grad = PyUnicode_InternFromString("requires_grad");
+    PyObject* forward_level = PyUnicode_InternFromString("_current_level");
+
+    bool is_tensor(nb::handle type) const { return type.is(tensor) || type.is(parameter); }
+    nb::object like(nb::handle array) const {
+        const std::array<PyObject*, 2> arguments{array.ptr(), contiguous.ptr()};
+        return steal(PyObject_Vectorcall(empty_like.ptr(), arguments.data(), 1, empty_like_names.ptr()));
+    }
+};
+const NamesOfTorch& names_of_torch() {
+    static const auto* const known = new NamesOfTorch;
+    return *known;
+}
+
+/// Whether derivatives in forward mode may be asked for: of that there is nothing, and autograd.Function says so.
+bool forward_mode() { return integer(get(names_of_torch().forward_ad, names_of_torch().forward_level)) >= 0; }
+
+/// Whoever listens to the dispatcher, and what is no plain tensor, gets what it would give them.
+Way way_of(const nb::args& arguments) {
+    const auto& known = names_of_torch();
+    if (is_true(known.transforms_active())) return transformed;
+    if (integer(nb::object(known.modes())) != 0 || is_true(known.traces())) return dispatched;
+    bool gradient = false;
+    for (const auto argument : arguments) {
+        if (PyLong_Check(argument.ptr())) continue;
+        if (!known.is_tensor(argument.type()) || !has_memory(argument)) return dispatched;
+        gradient = gradient || is_true(get(argument, known.requires_grad));
+    }
+    return (gradient && is_true(known.grad_mode())) || forward_mode() ? with_gradient : plain;
+}
+
+/// A Plan, and what its values look like.
+struct Known {
+    Element element = Element::other;
+    Place place;
+    std::vector<std::int64_t> shape;  // of D
+    std::int64_t columns = 1;
+    std::shared_ptr<Factors> factors;
+    nb::object sample;  // of a value's shape, without its memory
+    std::vector<std::int64_t> value_shape;
+
+    bool is_for(const Array& d, std::int64_t given) const {
+        return columns == given && element == d.element() && place == d.place() && std::ranges::equal(shape, d.shape());
+    }
+    BoundSolver solver(nb::handle value) const { return {factors, value, shape.size() == 4 ? shape[0] : 1, shape.size() == 4}; }
+};
+
+std::vector<std::int64_t> copy_of(std::span<const std::int64_t> shape) { return {shape.begin(), shape.end()}; }
+
+std::shared_ptr<const Known> make_known(const Array& d, std::int64_t columns) {
+    const nb::object made = names_of_torch().sample(d.object(), columns);
+    const nb::object sample = made[1];
+    return std::make_shared<Known>(Known{d.element(), d.place(), copy_of(d.shape()), columns, nb::cast<const BoundPlan&>(made[0]).factors,
+                                         sample, copy_of(Array(sample, "value").shape())});
+}
+
+std::shared_ptr<const Known> known_for(const Array& d, std::int64_t columns) {
+    static auto& all = *new std::list<std::shared_ptr<const Known>>;  // the most recently used ones first
+    const auto found = std::ranges::find_if(all, [&](const auto& one) { return one->is_for(d, columns); });
+    if (found != all.end()) {
+        all.splice(all.begin(), all, found);
+        return all.front();
+    }
+    const auto made = make_known(d, columns);
+    all.push_front(made);
+    if (all.size() > most_known) all.pop_back();
+    return made;
+}
+
+std::int64_t columns_of(const Array& d, nb::handle b) {
+    const Array of_b(b, "b");
+    const auto shape = of_b.shape();
+    return shape.size() == d.shape().size() ? std::clamp<std::int64_t>(shape.back(), 1, most_columns) : 1;
+}
+
+nb::object factor(nb::handle d, nb::handle e, std::int64_t columns, bool check) {
+    const auto known = known_for(Array(d, "D"), std::max<std::int64_t>(columns, 1));
+    auto value = names_of_torch().like(known->sample);
+    known->solver(value).factor(d, e, {.check = check});
+    return value;
+}
+
+nb::tuple factor_solve(nb::handle d, nb::handle e, nb::handle b, bool check) {
+    const Array of_d(d, "D");
+    const auto known = known_for(of_d, columns_of(of_d, b));
+    const auto value = names_of_torch().like(known->sample), x = names_of_torch().like(b);
+    known->solver(value).factor_along(Operation::factor_solve, d, e, b, x, {.check = check});
+    return nb::make_tuple(x, value);
+}
+
+/// A Solver that goes on from a value of D.
+template <class Call>
+nb::object with_value(nb::handle d, nb::handle value, Call call) {
+    Array filled(value, "value");
+    const auto shape = filled.shape();
+    const auto known = known_for(Array(d, "D"), shape.empty() ? 1 : shape.back());
+    if (!std::ranges::equal(shape, known->value_shape))
+        throw SpecError("these factors were made apart and cannot be used as one; factor the matrices together, as one batch");
+    filled.make_contiguous();
+    auto solver = known->solver(filled.object());
+    return call(solver);
+}
+
+nb::object solve(nb::handle d, nb::handle, nb::handle value, nb::handle b) {
+    const auto x = names_of_torch().like(b);
+    return with_value(d, value, [&](BoundSolver& solver) { return solver.sweep(Operation::solve, b, x, nb::none(), false); });
+}
+
+nb::object log_determinant(nb::handle d, nb::handle, nb::handle value) {
+    return with_value(d, value, [](BoundSolver& solver) { return solver.log_determinant(nb::none()); });
+}
+
+nb::object selected_inverse(nb::handle d, nb::handle, nb::handle value) {
+    return with_value(d, value, [](BoundSolver& solver) { return solver.selected_inverse(nb::none(), nb::none(), false); });
+}
+
+}  // namespace
+
+void bind_torch(nb::module_& module) {
+    const nb::call_guard<InCall> guarded;
+    module.def("torch_way", [](const nb::args& arguments) { return static_cast<int>(way_of(arguments)); });
+    module.def("torch_factor", &factor, "D"_a, "E"_a, "columns"_a, "check"_a, guarded);
+    module.def("torch_factor_solve", &factor_solve, "D"_a, "E"_a, "b"_a, "check"_a, guarded);
+    module.def("torch_solve", &solve, "D"_a, "E"_a, "value"_a, "b"_a, guarded);
+    module.def("torch_log_determinant", &log_determinant, "D"_a, "E"_a, "value"_a, guarded);
+    module.def("torch_selected_inverse", &selected_inverse, "D"_a, "E"_a, "value"_a, guarded);
+}
+
+}  // namespace trifold::python
