@@ -155,7 +155,10 @@ import trifold
 D = np.tile(4 * np.eye(16), (200, 1, 1)); E = np.tile(-np.eye(16), (199, 1, 1)); b = np.ones((200, 16))
 f = trifold.factor(D, E)
 def work():
-    while True: f.solve(b)
+    try:
+        while True: f.solve(b)
+    except NameError:  # f is gone; told by a thread at the end of the interpreter, that would end the process
+        pass
 for _ in range(3): threading.Thread(target=work, daemon=True).start()
 time.sleep(0.1)
 {end}
