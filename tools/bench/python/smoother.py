@@ -1,0 +1,208 @@
+"""Value and gradient of a Kalman filter's log likelihood, to all its parameters: trifold.models against filters written in JAX.
+
+    python tools/bench/python/smoother.py --device cuda
+
+    trifold      trifold.models.log_likelihood: one block tridiagonal system
+    associative  the parallel filter of Sarkka and Garcia-Fernandez (2021) by jax.lax.associative_scan
+    sequential   the textbook's filter by jax.lax.scan
+
+All three compute the same number in float64 and are jitted. Parameters are F, H, m0 and the triangular factors of Q, R and P0, new at
+random in each call. In a batch each series has parameters of its own, by vmap. "Call" is one call from the arguments to the end of the
+gradient, median; "stream" is a call of many that are enqueued together. Agreement is checked in the same run.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+import time
+
+import measure
+
+LOG_2_PI = math.log(2 * math.pi)
+KERNELS = ("fusion", "dot", "custom-call", "while", "reduce", "copy", "transpose", "sort", "scatter", "convolution", "cholesky", "triangular-solve")
+
+
+def make_parameters(jax, n, m, front, key):
+    """A stable model that is excited in all its states, and its observations are not far from what it says."""
+    jnp, random = jax.numpy, jax.random
+    keys = random.split(key, 6)
+
+    def root(key, size):
+        entries = random.normal(key, (*front, size, size), jnp.float64) / math.sqrt(size)
+        return jnp.tril(0.5 * entries) + jnp.eye(size)
+
+    return {
+        "F": 0.9 * jnp.linalg.qr(random.normal(keys[0], (*front, n, n), jnp.float64))[0],
+        "H": random.normal(keys[1], (*front, m, n), jnp.float64) / math.sqrt(n),
+        "Q": root(keys[2], n),
+        "R": root(keys[3], m),
+        "P0": root(keys[4], n),
+        "m0": random.normal(keys[5], (*front, n), jnp.float64),
+    }
+
+
+def covariances(p):
+    return (p[name] @ p[name].T for name in ("Q", "R", "P0"))
+
+
+def with_trifold(models, p, ys):
+    Q, R, P0 = covariances(p)
+    return models.log_likelihood(p["F"], p["H"], Q, R, P0, ys, m0=p["m0"], complete=True)
+
+
+def log_normal(jax, residual, S):
+    """log N(residual; 0, S) by one Cholesky factorization."""
+    L = jax.numpy.linalg.cholesky(S)
+    white = jax.scipy.linalg.solve_triangular(L, residual, lower=True)
+    return -0.5 * (white @ white + residual.size * LOG_2_PI) - jax.numpy.log(jax.numpy.diagonal(L)).sum()
+
+
+def with_scan(jax, p, ys):
+    """Predicts and updates, time after time."""
+    jnp, scipy = jax.numpy, jax.scipy
+    F, H = p["F"], p["H"]
+    Q, R, P0 = covariances(p)
+
+    def step(carry, y):
+        mean, P = carry
+        HP = H @ P
+        S = HP @ H.T + R
+        residual = y - H @ mean
+        gain = scipy.linalg.cho_solve((jnp.linalg.cholesky(S), True), HP).T
+        mean, P = mean + gain @ residual, P - gain @ HP
+        P = 0.5 * (P + P.T)
+        return (F @ mean, F @ P @ F.T + Q), log_normal(jax, residual, S)
+
+    return jax.lax.scan(step, (p["m0"], P0), ys)[1].sum()
+
+
+def with_associative_scan(jax, p, ys):
+    """Elements (A, b, C, eta, J) of the filter, their products, then the density of each observation given those before."""
+    jnp, scipy = jax.numpy, jax.scipy
+    F, H, m0 = p["F"], p["H"], p["m0"]
+    Q, R, P0 = covariances(p)
+    one = jnp.eye(len(m0))
+
+    def first(y):
+        S = H @ P0 @ H.T + R
+        gain = scipy.linalg.cho_solve((jnp.linalg.cholesky(S), True), H @ P0).T
+        zero = jnp.zeros_like(m0)
+        return jnp.zeros_like(F), m0 + gain @ (y - H @ m0), P0 - gain @ S @ gain.T, zero, jnp.zeros_like(F)
+
+    def later(y):
+        factor = jnp.linalg.cholesky(H @ Q @ H.T + R), True
+        gain = scipy.linalg.cho_solve(factor, H @ Q).T
+        HF = H @ F
+        seen = HF.T @ scipy.linalg.cho_solve(factor, jnp.column_stack((HF, y)))
+        return F - gain @ HF, gain @ y, Q - gain @ H @ Q, seen[:, -1], seen[:, :-1]
+
+    @jax.vmap
+    def combine(earlier, later):
+        A1, b1, C1, eta1, J1 = earlier
+        A2, b2, C2, eta2, J2 = later
+        left = jnp.linalg.solve(one + J2 @ C1, A2.T).T
+        right = jnp.linalg.solve(one + C1 @ J2, A1).T
+        return (
+            left @ A1,
+            left @ (b1 + C1 @ eta2) + b2,
+            left @ C1 @ A2.T + C2,
+            right @ (eta2 - J2 @ b1) + eta1,
+            right @ J2 @ A1 + J1,
+        )
+
+    rest = jax.vmap(later)(ys[1:])
+    elements = jax.tree.map(lambda a, b: jnp.concatenate((a[None], b)), first(ys[0]), rest)
+    _, means, P, _, _ = jax.lax.associative_scan(combine, elements)
+
+    def density(mean, P, y):
+        return log_normal(jax, y - H @ mean, H @ P @ H.T + R)
+
+    ahead, spread = means[:-1] @ F.T, F @ P[:-1] @ F.T + Q
+    return density(m0, P0, ys[0]) + jax.vmap(density)(ahead, spread, ys[1:]).sum()
+
+
+def contenders(jax):
+    from trifold import models
+
+    return {
+        "trifold": functools.partial(with_trifold, models),
+        "associative": functools.partial(with_associative_scan, jax),
+        "sequential": functools.partial(with_scan, jax),
+    }
+
+
+def operations(compiled):
+    """How many operations XLA has left that are kernels or calls of libraries, by kind, without those within fusions and loops."""
+    text = compiled.as_text().split("\nENTRY ")[1].split("\n}")[0]
+    names = [line.split(" = ", 1)[1].split("(", 1)[0].split(" ")[-1] for line in text.splitlines() if " = " in line and "(" in line]
+    counts = {kind: names.count(kind) for kind in KERNELS}
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def compare(results):
+    """Raises where the others' values and gradients are not those of trifold. Returns the differences."""
+    value, gradients = results["trifold"]
+    errors = {}
+    for name, (other, others) in results.items():
+        of_gradients = [measure.close(f"gradient of {name} to {key}", others[key], gradients[key], 1e-6) for key in gradients]
+        errors[name] = measure.close(f"value of {name}", other, value, 1e-8), max(of_gradients)
+    return errors
+
+
+def stream_seconds(call, data, wait, calls):
+    """Of one call among many that are enqueued before the device has done them."""
+    start = time.perf_counter()
+    results = [call(*data[i % len(data)]) for i in range(calls)]
+    wait(results)
+    return (time.perf_counter() - start) / calls
+
+
+def run(jax, table, sizes, batch, repeats):
+    n, m, horizon = sizes
+    front = () if batch == 1 else (batch,)
+    draw = jax.jit(lambda key: (make_parameters(jax, n, m, front, key), jax.random.normal(key, (*front, horizon, m), jax.numpy.float64)))
+    make = lambda i: draw(jax.random.key(i))  # noqa: E731
+    calls, results, rows = {}, {}, {}
+    for name, function in contenders(jax).items():
+        both = jax.value_and_grad(function)
+        jitted = jax.jit(both if batch == 1 else jax.vmap(both))
+        start = time.perf_counter()
+        calls[name] = jitted.lower(*make(0)).compile()
+        rows[name] = {"compile_s": time.perf_counter() - start, "operations": sum(operations(calls[name]).values())}
+        rows[name]["kinds"] = operations(calls[name])
+        results[name] = jax.block_until_ready(calls[name](*make(0)))
+    errors = compare(results)
+    several = [make(i) for i in range(4)]
+    for name, call in calls.items():
+        rows[name]["call_s"] = measure.median(call, make, jax.block_until_ready, repeats)[0]
+        few = max(2, min(repeats, int(0.5 / rows[name]["call_s"])))
+        rows[name]["stream_s"] = statistics.median(stream_seconds(call, several, jax.block_until_ready, few) for _ in range(3))
+    for name, row in rows.items():
+        ratio = row["call_s"] / rows["trifold"]["call_s"]
+        title = f"{horizon} x {n}, {m} values a time"
+        table.add(N_x_n=title, series=batch, what=name, of_trifold=ratio, value_off=errors[name][0], gradient_off=errors[name][1], **row)
+    return rows
+
+
+def main(arguments=None):
+    options = measure.parser(__doc__)
+    options.add_argument("--batches", type=int, nargs="+", help="series in a call")
+    options = options.parse_args(arguments)
+    jax, device = measure.jax_on(options.device)
+    sizes = (3, 2, 9) if options.small else (24, 8, 203)
+    batches = options.batches or ([1, 3] if options.small else [1, 64])
+    columns = ["N x n", "series", "what", "call", "of trifold", "stream", "operations", "compile", "value off", "gradient off"]
+    table = measure.Table(f"Value and gradient of a log likelihood, float64, {device.device_kind}", columns)
+    for batch in batches:
+        run(jax, table, sizes, batch, options.repeats or (3 if options.small else 30))
+    print()
+    for row in table.rows:
+        print(f"operations of {row['what']}, {row['series']} series: " + ", ".join(f"{count} {kind}" for kind, count in row["kinds"].items()))
+    measure.write(options.json, options, [table])
+    return table.rows
+
+
+if __name__ == "__main__":
+    main()
