@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import time
 from pathlib import Path
 
@@ -55,6 +56,25 @@ def close(name, actual, expected, tolerance):
     if not error <= tolerance:  # also where it is not a number
         raise AssertionError(f"{name}: off by {error:.1e} of the largest, {tolerance:.0e} is allowed")
     return error
+
+
+def residual(D, E, b, x):
+    """The largest of ||A x - b|| / (||A|| ||x||) over a batch, in norms of the largest row sums. Arrays of torch or JAX."""
+    rest, size = (D @ x[..., None])[..., 0] - b, abs(D).sum(-1)
+    if E.shape[-3]:
+        down, up = (E @ x[..., :-1, :, None])[..., 0], (E.swapaxes(-1, -2) @ x[..., 1:, :, None])[..., 0]
+        rest = rest + _shifted(down, True) + _shifted(up, False)
+        size = size + _shifted(abs(E).sum(-1), True) + _shifted(abs(E).sum(-2), False)
+    rest, size, x = (abs(array).reshape(-1, D.shape[-3] * D.shape[-1]) for array in (rest, size, x))
+    members = [float((rest[i].max() / (size[i].max() * x[i].max()))) for i in range(min(len(rest), 64))]
+    return max(members)
+
+
+def _shifted(part, down):
+    """With a row of zeros above or below."""
+    zero = 0 * part[..., :1, :]
+    xp = sys.modules["torch" if type(part).__module__.startswith("torch") else "jax.numpy"]
+    return xp.concatenate((zero, part) if down else (part, zero), -2)
 
 
 def duration(seconds):

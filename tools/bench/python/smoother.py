@@ -13,15 +13,17 @@ gradient, median; "stream" is a call of many that are enqueued together. Agreeme
 
 from __future__ import annotations
 
+import collections
 import functools
 import math
+import re
 import statistics
 import time
 
 import measure
 
 LOG_2_PI = math.log(2 * math.pi)
-KERNELS = ("fusion", "dot", "custom-call", "while", "reduce", "copy", "transpose", "sort", "scatter", "convolution", "cholesky", "triangular-solve")
+KERNELS = ("fusion", "dot", "custom-call", "reduce", "copy", "transpose", "concatenate", "sort", "scatter", "gather", "cholesky", "triangular-solve")
 
 
 def make_parameters(jax, n, m, front, key):
@@ -128,27 +130,33 @@ def contenders(jax):
 
     return {
         "trifold": functools.partial(with_trifold, models),
-        "associative": functools.partial(with_associative_scan, jax),
         "sequential": functools.partial(with_scan, jax),
+        "associative": functools.partial(with_associative_scan, jax),
     }
 
 
-def operations(compiled):
-    """How many operations XLA has left that are kernels or calls of libraries, by kind, without those within fusions and loops."""
-    text = compiled.as_text().split("\nENTRY ")[1].split("\n}")[0]
-    names = [line.split(" = ", 1)[1].split("(", 1)[0].split(" ")[-1] for line in text.splitlines() if " = " in line and "(" in line]
-    counts = {kind: names.count(kind) for kind in KERNELS}
-    return {kind: count for kind, count in counts.items() if count}
+def operations(text):
+    """How many operations of compiled code are kernels or calls of libraries, by kind. Loops count as often as they go round."""
+    parts = re.split(r"\n(?=(?:ENTRY )?%\S+ \()", text)
+    bodies = {part.removeprefix("ENTRY ").split(" ", 1)[0]: part for part in parts}
+    return collections.Counter(_kinds(next(part for part in parts if part.startswith("ENTRY ")), bodies))
 
 
-def compare(results):
-    """Raises where the others' values and gradients are not those of trifold. Returns the differences."""
-    value, gradients = results["trifold"]
-    errors = {}
-    for name, (other, others) in results.items():
-        of_gradients = [measure.close(f"gradient of {name} to {key}", others[key], gradients[key], 1e-6) for key in gradients]
-        errors[name] = measure.close(f"value of {name}", other, value, 1e-8), max(of_gradients)
-    return errors
+def _kinds(body, bodies):
+    for line in body.splitlines():
+        kind = re.search(r"[])}] ([a-z][a-z-]*)\(", line.split(" = ", 1)[-1])
+        inside = re.search(r"(?:body|to_apply)=(%[^,\s]+)", line)
+        if kind and kind[1] in ("while", "call") and inside:
+            rounds = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
+            yield from list(_kinds(bodies[inside[1]], bodies)) * int(rounds[1] if rounds else 1)
+        elif kind and kind[1] in KERNELS:
+            yield kind[1]
+
+
+def compare(name, result, expected):
+    """Differences of a value and of gradients from those of trifold. Raises where they are not the same."""
+    value = measure.close(f"value of {name}", result[0], expected[0], 1e-8)
+    return value, max(measure.close(f"gradient of {name} to {key}", result[1][key], expected[1][key], 1e-6) for key in expected[1])
 
 
 def stream_seconds(call, data, wait, calls):
@@ -159,31 +167,31 @@ def stream_seconds(call, data, wait, calls):
     return (time.perf_counter() - start) / calls
 
 
+def measured(jax, function, make, repeats):
+    """(numbers of a row, result of make(0))."""
+    start = time.perf_counter()
+    call = jax.jit(function).lower(*make(0)).compile()
+    row = {"compile_s": time.perf_counter() - start, "kinds": operations(call.as_text())}
+    row["operations"] = sum(row["kinds"].values())
+    result = jax.block_until_ready(call(*make(0)))
+    row["call_s"] = measure.median(call, make, jax.block_until_ready, repeats)[0]
+    few, data = max(2, min(repeats, int(0.5 / row["call_s"]))), [make(i) for i in range(4)]
+    row["stream_s"] = statistics.median(stream_seconds(call, data, jax.block_until_ready, few) for _ in range(3))
+    return row, result
+
+
 def run(jax, table, sizes, batch, repeats):
     n, m, horizon = sizes
     front = () if batch == 1 else (batch,)
     draw = jax.jit(lambda key: (make_parameters(jax, n, m, front, key), jax.random.normal(key, (*front, horizon, m), jax.numpy.float64)))
-    make = lambda i: draw(jax.random.key(i))  # noqa: E731
-    calls, results, rows = {}, {}, {}
+    of_trifold = expected = None
     for name, function in contenders(jax).items():
         both = jax.value_and_grad(function)
-        jitted = jax.jit(both if batch == 1 else jax.vmap(both))
-        start = time.perf_counter()
-        calls[name] = jitted.lower(*make(0)).compile()
-        rows[name] = {"compile_s": time.perf_counter() - start, "operations": sum(operations(calls[name]).values())}
-        rows[name]["kinds"] = operations(calls[name])
-        results[name] = jax.block_until_ready(calls[name](*make(0)))
-    errors = compare(results)
-    several = [make(i) for i in range(4)]
-    for name, call in calls.items():
-        rows[name]["call_s"] = measure.median(call, make, jax.block_until_ready, repeats)[0]
-        few = max(2, min(repeats, int(0.5 / rows[name]["call_s"])))
-        rows[name]["stream_s"] = statistics.median(stream_seconds(call, several, jax.block_until_ready, few) for _ in range(3))
-    for name, row in rows.items():
-        ratio = row["call_s"] / rows["trifold"]["call_s"]
-        title = f"{horizon} x {n}, {m} values a time"
-        table.add(N_x_n=title, series=batch, what=name, of_trifold=ratio, value_off=errors[name][0], gradient_off=errors[name][1], **row)
-    return rows
+        row, result = measured(jax, both if batch == 1 else jax.vmap(both), lambda i: draw(jax.random.key(i)), repeats)
+        of_trifold, expected = of_trifold or row["call_s"], expected or result
+        value, gradient = compare(name, result, expected)
+        row |= {"value_off": value, "gradient_off": gradient, "of_trifold": row["call_s"] / of_trifold}
+        table.add(N_x_n=f"{horizon} x {n}, {m} values a time", series=batch, what=name, **row)
 
 
 def main(arguments=None):
@@ -191,7 +199,7 @@ def main(arguments=None):
     options.add_argument("--batches", type=int, nargs="+", help="series in a call")
     options = options.parse_args(arguments)
     jax, device = measure.jax_on(options.device)
-    sizes = (3, 2, 9) if options.small else (24, 8, 203)
+    sizes = (3, 2, 5) if options.small else (24, 8, 203)
     batches = options.batches or ([1, 3] if options.small else [1, 64])
     columns = ["N x n", "series", "what", "call", "of trifold", "stream", "operations", "compile", "value off", "gradient off"]
     table = measure.Table(f"Value and gradient of a log likelihood, float64, {device.device_kind}", columns)
@@ -199,7 +207,7 @@ def main(arguments=None):
         run(jax, table, sizes, batch, options.repeats or (3 if options.small else 30))
     print()
     for row in table.rows:
-        print(f"operations of {row['what']}, {row['series']} series: " + ", ".join(f"{count} {kind}" for kind, count in row["kinds"].items()))
+        print(f"operations of {row['what']}, {row['series']} series: " + ", ".join(f"{count} {kind}" for kind, count in row["kinds"].most_common()))
     measure.write(options.json, options, [table])
     return table.rows
 
