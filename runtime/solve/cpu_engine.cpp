@@ -77,6 +77,9 @@ class CpuEngine final : public Engine {
     }
     bool captures(Stream) const override { return false; }
     void copy(void* to, std::int64_t offset, std::int64_t bytes, Stream) override { read(to, offset, bytes); }
+    void copy_from(const void* workspace, Stream) override {
+        std::memcpy(workspace_, workspace, static_cast<std::size_t>(plan_->program.workspace_bytes));
+    }
 
     void run(Operation operation, const trifold_args& args, Stream) override {
         const CallOperands operands(*plan_, args);

@@ -32,6 +32,8 @@ class Engine {
     virtual bool captures(Stream stream) const = 0;
     /// Enqueues a copy from the workspace to memory of the device.
     virtual void copy(void* to, std::int64_t offset, std::int64_t bytes, Stream stream) = 0;
+    /// Enqueues a copy of a whole workspace, in memory of the device, into this one.
+    virtual void copy_from(const void* workspace, Stream stream) = 0;
     /// Enqueues every launch of the operation; `args` is complete and checked.
     virtual void run(Operation operation, const trifold_args& args, Stream stream) = 0;
     /// Waits for the last call.

@@ -96,6 +96,12 @@ Factors::Borrowed Factors::filled(void* value, Stream stream, std::int64_t membe
     return Borrowed(state(), take(value, stream, members == 0 ? plan_.choice().spec.batch : members));
 }
 
+Factors::Borrowed Factors::copied(const void* value, void* copy, Stream stream, std::int64_t members) {
+    auto borrowed = filled(copy, stream, members);
+    borrowed->impl().engine->copy_from(value, stream);
+    return borrowed;
+}
+
 void Factors::prepare(void* value) { static_cast<void>(filled(value)); }
 
 Solver& Factors::Borrowed::operator*() const { return seat_->solver; }

@@ -149,6 +149,12 @@ class GpuEngine final : public Engine {
         driver_.copy(to, static_cast<const char*>(workspace_) + offset, static_cast<std::size_t>(bytes), stream.handle);
         last_ = stream.handle;
     }
+    void copy_from(const void* workspace, Stream stream) override {
+        const Current current(context_);
+        check_stream(stream.handle);
+        driver_.copy(workspace_, workspace, static_cast<std::size_t>(plan_->program.workspace_bytes), stream.handle);
+        last_ = stream.handle;
+    }
 
     void run(Operation operation, const trifold_args& args, Stream stream) override {
         const Current current(context_);

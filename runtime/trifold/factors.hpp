@@ -34,6 +34,8 @@ class Factors {
     Borrowed fresh(void* value, Stream stream = {}, bool masked = false);
     /// A Solver that goes on from a value into which `members` (0: the Spec's batch) have been factored.
     Borrowed filled(void* value, Stream stream = {}, std::int64_t members = 0);
+    /// The same for a copy of `value` at another place, `copy`: enqueues that copy first. `value` need not be aligned.
+    Borrowed copied(const void* value, void* copy, Stream stream = {}, std::int64_t members = 0);
     /// Makes a Solver ready for the first call, which is then as fast as others: on a GPU that takes milliseconds. Before a capture begins
     /// there must be one.
     void prepare(void* value);

@@ -220,6 +220,7 @@ NB_MODULE(_core, module) {
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
     module.def("finish_calls", &finish_calls);
     module.def("jax_handlers", &jax_handlers);
+    module.def("jax_compile", &jax_compile, "problem"_a, "device"_a, guarded);
     module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a, guarded);
     module.def("tools", &tools, guarded);
     module.def("devices", &devices, guarded);

@@ -105,14 +105,15 @@ struct Buffers {
         return static_cast<Real*>(out(i));
     }
     std::int64_t columns(std::size_t i) const { return in(i).dimensions().back(); }
-    /// The value that a sweep works in, which XLA has made an argument and a result in one.
-    void* value_through() const {
-        if (in(0).untyped_data() != out(0)) throw Error("XLA has not aliased the factor as it was told to");
-        return out(0);
-    }
 };
 
-bool begins(Call call) { return call == Call::factor || call == Call::factor_solve; }
+/// The value that a sweep works in. XLA is told to make it an argument and a result in one. Where it reads the argument as a slice of a
+/// larger array, as it does in loops on a GPU, it does not.
+Factors::Borrowed through(Factors& factors, const Buffers& buffers, Stream stream) {
+    void* const given = buffers.in(0).untyped_data();
+    void* const kept = buffers.out(0);
+    return given == kept ? factors.filled(kept, stream) : factors.copied(given, kept, stream);
+}
 
 template <class Real>
 void perform(Factors& factors, Call call, const Buffers& buffers, Stream stream) {
@@ -128,13 +129,12 @@ void perform(Factors& factors, Call call, const Buffers& buffers, Stream stream)
                                options);
         }
         case Call::solve:
-            return factors.filled(buffers.value_through(), stream)
+            return through(factors, buffers, stream)
                 ->solve(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
         case Call::log_determinant:
             return factors.filled(buffers.in(0).untyped_data(), stream)->copy_log_determinant(buffers.write<double>(0), members, stream);
         case Call::selected_inverse:
-            return factors.filled(buffers.value_through(), stream)
-                ->selected_inverse(buffers.write<Real>(1), buffers.write<Real>(2), stream);
+            return through(factors, buffers, stream)->selected_inverse(buffers.write<Real>(1), buffers.write<Real>(2), stream);
     }
     throw SpecError("the call is not known; this trifold.jax is of another version");
 }
@@ -168,7 +168,7 @@ void prepare(Problem problem, const Buffers& buffers, int ordinal) {
     auto& entry = known(problem, ordinal);
     if (entry.prepared.exchange(true)) return;
     const auto call = static_cast<Call>(problem[f_call]);
-    entry.factors->prepare(begins(call) ? buffers.out(0) : buffers.in(0).untyped_data());
+    entry.factors->prepare(call == Call::log_determinant ? buffers.in(0).untyped_data() : buffers.out(0));
 }
 
 ffi::Error compile_cpu(Problem problem) {
@@ -203,6 +203,12 @@ XLA_FFI_DEFINE_HANDLER(
 
 }  // namespace
 
+void jax_compile(const std::vector<std::int64_t>& problem, nb::handle device) {
+    const auto where = device_of(device);
+    const Unlocked unlocked;
+    static_cast<void>(guarded([&] { known({problem.data(), problem.size()}, where.backend() == Backend::cpu ? on_cpu : where.ordinal()); }));
+}
+
 nb::dict jax_handlers() {
     nb::dict result;
     const auto add = [&](const char* name, XLA_FFI_Handler* handler) { result[name] = nb::capsule(reinterpret_cast<void*>(handler)); };
@@ -215,6 +221,7 @@ nb::dict jax_handlers() {
 }
 #else
 nb::dict jax_handlers() { return {}; }
+void jax_compile(const std::vector<std::int64_t>&, nb::handle) {}
 #endif
 
 }  // namespace trifold::python

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
+import threading
 from typing import Any
 
 import numpy
 
-from ._core import jax_handlers, jax_value_bytes
+from ._core import jax_compile, jax_handlers, jax_value_bytes
 from .errors import SpecError
 
 np: Any = numpy
@@ -25,6 +27,7 @@ ffi: Any = importlib.import_module("jax.ffi")
 ad: Any = importlib.import_module("jax.interpreters.ad")
 batching: Any = importlib.import_module("jax.interpreters.batching")
 mlir: Any = importlib.import_module("jax.interpreters.mlir")
+backend: Any = importlib.import_module("jax.extend.backend")
 extend: Any = importlib.import_module("jax.extend.core")
 ir: Any = importlib.import_module("jax.extend.mlir.ir")
 stablehlo: Any = importlib.import_module("jax.extend.mlir.dialects.stablehlo")
@@ -69,7 +72,9 @@ def _value_shape(D: Any, rhs: int, inverse: bool) -> tuple[int, int, int]:
     problem = tuple(int(entry) for entry in _problem("factor", D, rhs, inverse))
     devices = ["cpu"] if jax.default_backend() == "cpu" else ["cpu", "cuda"]
     most = max(_value_bytes(problem, device) for device in devices)
-    return D.shape[0], rhs, -(-most // (D.shape[0] * rhs))
+    parts = D.shape[0] * rhs
+    step = 64 // math.gcd(64, parts)  # so that values in a row are all aligned
+    return D.shape[0], rhs, -(-most // (parts * step)) * step
 
 
 def _like(aval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -136,9 +141,18 @@ selected_inverse_p = _primitive("selected_inverse", _selected_inverse_shapes)
 # How XLA calls them. The value that a sweep works in is an argument and a result in one; what comes out is of no use to others.
 
 
-def _lower_first(call: str) -> Any:
+@functools.lru_cache(maxsize=None)
+def _compile_early(problem: tuple[int, ...], platform: str) -> None:
+    """Has the kernels compiled while XLA compiles what is around them. What is wrong is told when they are called."""
+    device = "cpu" if platform == "cpu" else f"cuda:{jax.local_devices(backend=platform)[0].local_hardware_id}"
+    threading.Thread(target=jax_compile, args=(list(problem), device), name="trifold compiles").start()
+
+
+def _lower_first(call: str, platform: str) -> Any:
     def rule(ctx: Any, *operands: Any, inverse: bool, rhs: int | None = None) -> Any:
         problem = _problem(call, ctx.avals_in[0], ctx.avals_out[0].shape[1], inverse)
+        if platform in backend.backends():
+            _compile_early(tuple(problem.tolist()), platform)
         return ffi.ffi_lowering(f"trifold_{call}")(ctx, *operands, problem=problem)
 
     return rule
@@ -167,14 +181,14 @@ def _lower_log_determinant(ctx: Any, value: Any, D: Any, E: Any, *, inverse: boo
     return [stablehlo.convert(ir.RankedTensorType.get(ctx.avals_out[0].shape, ir.F32Type.get()), result)]
 
 
-for _primitive_of, _rule in (
-    (factor_p, _lower_first("factor")),
-    (factor_solve_p, _lower_first("factor_solve")),
-    (solve_p, _lower_sweep("solve")),
-    (log_determinant_p, _lower_log_determinant),
-    (selected_inverse_p, _lower_sweep("selected_inverse")),
-):
-    for _platform in ("cpu", "cuda"):
+for _platform in ("cpu", "cuda"):
+    for _primitive_of, _rule in (
+        (factor_p, _lower_first("factor", _platform)),
+        (factor_solve_p, _lower_first("factor_solve", _platform)),
+        (solve_p, _lower_sweep("solve")),
+        (log_determinant_p, _lower_log_determinant),
+        (selected_inverse_p, _lower_sweep("selected_inverse")),
+    ):
         mlir.register_lowering(_primitive_of, _rule, platform=_platform)
 
 

@@ -261,6 +261,12 @@ TEST_CASE("factors are values on a device: copied, their memory used by others, 
             borrowed->solve(b.data(), x.data());
             x.read(problem.x);
             CHECK(problem.residual() < 1e-14);
+            {
+                auto copied = factors.copied(copy.data(), third.data());
+                copied->solve(b.data(), x.data());
+                x.read(problem.x);
+                CHECK(problem.residual() < 1e-14);
+            }
             borrowed->forward(b.data(), x.data());
             borrowed->copy_quadratic(quadratic.data(), 1);
             borrowed->copy_log_determinant(log_determinant.data(), 1);

@@ -52,6 +52,11 @@ TEST_CASE("a factor is a value: it may be copied, and its memory used by others"
         value.spoil();
         factors.filled(copy.data())->solve(b.data(), problem.x.data());
         CHECK(problem.residual() < 1e-13);
+        Value third(factors.bytes(), 128), crooked(factors.bytes(), 8);
+        crooked.take(copy);
+        std::ranges::fill(problem.x, 0.0);
+        factors.copied(crooked.data(), third.data())->solve(b.data(), problem.x.data());
+        CHECK(problem.residual() < 1e-13);
 
         Solver reference(factors.plan());
         reference.factor<double>(d, e);
