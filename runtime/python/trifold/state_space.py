@@ -173,7 +173,8 @@ class _Prior:
         shape = (*front, steps, n, n)
         none = space.constant(np.zeros((*front, 1, n, n)))
         first = space.spread(_t(self.W0) @ self.W0, (*front, n, n))[..., None, :, :]
-        both = _cat(space, [space.spread(part, (*_join([tuple(self.W.shape[:-2]), tuple(self.G.shape[:-2])]), n, n)) for part in (self.W, self.G)], -1)
+        both = _join([tuple(self.W.shape[:-2]), tuple(self.G.shape[:-2])])
+        both = _cat(space, [space.spread(part, (*both, n, n)) for part in (self.W, self.G)], -1)
         products = _t(both) @ both  # of W and G with each other, in one
         D = _cat(space, [first, space.spread(products[..., :n, :n], shape)], -3)
         D = D + _cat(space, [space.spread(products[..., n:, n:], shape), none], -3)

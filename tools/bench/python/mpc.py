@@ -3,9 +3,9 @@
     python tools/bench/python/mpc.py --device cuda
 
 4096 quadratic programs of n = 12 and N = 20 with bounded inputs, ten iterations of ADMM a step, each one solution for the whole fleet.
-New states are in pinned memory of the host, and the inputs end there. "Call" is the median from the first to the second; "on the device" the
-same where both stay on the device. "Replay" is the device's time alone, of a captured step among many in a row; "kernels" is the sum of what
-the profiler says of each kernel and copy. "Of replay" and "of kernels" are the share of the rate that they allow, end to end.
+New states are in pinned memory of the host, and the inputs end there. "Call" is the median from the first to the second; "on the device"
+the same where both stay on the device. "Replay" is the device's time alone, of a captured step among many in a row; "kernels" is the sum
+of what the profiler says of each kernel and copy. "Of replay" and "of kernels" are the share of the rate that they allow, end to end.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ def print_profile(title, kernels, most=12):
     total = sum(seconds for seconds, _ in kernels.values())
     table = measure.Table(title, ["kernel", "a step", "time", "share"])
     for name, (seconds, count) in sorted(kernels.items(), key=lambda item: -item[1][0])[:most]:
-        table.add(kernel=name.split("<")[0].split("(")[0][-70:], a_step=round(count, 1), time_s=seconds, share=f"{100 * seconds / total:.0f} %")
+        short = name.removeprefix("void ").split("(")[0][:90]
+        table.add(kernel=short, a_step=round(count, 1), time_s=seconds, share=f"{100 * seconds / total:.0f} %")
     return table
 
 
@@ -182,8 +183,8 @@ def main(arguments=None):
     fleet = options.fleet or (5 if options.small else 4096)
     print(f"ADMM to its end is {check_optimal(options.device):.1e} from plans by projected gradients")
     name = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
-    columns = ["programs", "type", "form", "call", "steps a second", "on the device", "replay", "kernels", "launches", "of replay", "of kernels"]
-    table = measure.Table(f"Control steps of {ITERATIONS} iterations, n = 12, N = {example.N}, {name}", [*columns, "residual", "forms off"])
+    columns = ["programs", "type", "form", "call", "steps a second", "on the device", "replay", "kernels", "launches"]
+    table = measure.Table(f"Control steps of {ITERATIONS} iterations, n = 12, N = {example.N}, {name}", [*columns, "of replay", "of kernels", "residual", "forms off"])
     profiles = []
     for dtype in (torch.float32, torch.float64):
         profiles += run(table, dtype, fleet, options.device, options.repeats or (3 if options.small else 50))
