@@ -455,6 +455,44 @@ def test_jax_vmap_and_bad_input():
     assert np.isnan(jax.jit(lambda Q: models.log_likelihood(**{**p, "Q": Q}))(-np.eye(3)))
 
 
+def test_complete_series_in_jax():
+    """Where nothing is missing R is factored once, in compiled code too; that is said, for it cannot be seen."""
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("trifold.jax")
+    jax.config.update("jax_enable_x64", True)
+    p = problem(3, 5, 9)
+    value = jax.jit(lambda p: models.log_likelihood(**p, complete=True))
+    close(value(p), models.log_likelihood(**p))
+    assert all("9,5,5" not in line for line in value.lower(p).compile().as_text().splitlines())
+    p["ys"][4, 1] = np.nan
+    assert np.isnan(value(p))
+    with pytest.raises(trifold.SpecError, match="complete says that no value is missing"):
+        models.kalman(**p, complete=True)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_second_derivatives_in_jax(missing):
+    """By differences of gradients; the first ones do not go through the states, and the second ones do."""
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("trifold.jax")
+    jax.config.update("jax_enable_x64", True)
+    p = problem(2, 2, 5, missing=missing, seed=1)
+    assert np.isnan(p["ys"]).sum() == 4 * missing
+    away = dict(directions(p))
+
+    def along(t):
+        return models.log_likelihood(**{**p, **{name: p[name] + t * away[name] for name in ("F", "H", "m0", "c", "d")}})
+
+    def noise(t):
+        return models.log_likelihood(**{**p, **{name: (1 + t) * p[name] for name in ("Q", "R", "P0")}})
+
+    for function in (along, noise):
+        slope, step = jax.jit(jax.grad(function)), 1e-5
+        curvature = (slope(step) - slope(-step)) / (2 * step)
+        np.testing.assert_allclose(jax.jit(jax.grad(jax.grad(function)))(0.0), curvature, rtol=1e-7)
+        np.testing.assert_allclose(jax.jit(jax.jacfwd(jax.grad(function)))(0.0), curvature, rtol=1e-7)
+
+
 def test_torch_and_jax_in_one_call():
     torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
     with pytest.raises(trifold.SpecError, match="one library"):

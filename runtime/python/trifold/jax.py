@@ -72,6 +72,12 @@ def likelihood(D: Any, E: Any, b: Any) -> Likelihood:
     )
 
 
+def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
+    system = _read(D, E)
+    value, x = _factor_solve(system.D, system.E, system.columns(b), True)
+    return system.back(x, b), Factor(value, system.D, system.E, system.batched)
+
+
 def log_determinant(D: Any, E: Any) -> Any:
     """log det A by member: float64, or float32 where JAX is without it."""
     return factor(D, E).log_determinant()

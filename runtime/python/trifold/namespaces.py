@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from typing import Any
 
@@ -31,9 +32,25 @@ class Namespace:
         """An array of NumPy in this library."""
         return np.asarray(value, self.dtype)
 
-    def cholesky(self, matrix: Any) -> Any:
-        """Lower factors; not a number, or an error of NumPy, where there is none."""
-        return np.linalg.cholesky(matrix)
+    def inverse_factor(self, matrix: Any) -> Any:
+        """The inverses of lower Cholesky factors; not a number, or an error of NumPy, where there are none.
+
+        Matrices are scaled to a diagonal of 1 on the way, so that units do not matter for the rounding.
+        """
+        scale, unit = self._units(matrix)
+        return np.linalg.inv(np.linalg.cholesky(unit)) / scale
+
+    def diagonal(self, matrix: Any) -> Any:
+        return self.xp.diagonal(matrix, 0, -2, -1)
+
+    def _units(self, matrix: Any) -> tuple[Any, Any]:
+        """Roots of the diagonals, as rows, and the matrices divided by them on both sides."""
+        scale = self.xp.sqrt(self.diagonal(matrix))
+        return scale[..., None, :], matrix / (scale[..., :, None] * scale[..., None, :])
+
+    def at_least(self, function: Any, parameters: Any, x: Any) -> Any:
+        """function(parameters, x), where no other x gives less. So first derivatives need not go through x, which JAX makes use of."""
+        return function(parameters, x)
 
     def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
         """Repeated along axes of length 1, without gaps in memory."""
@@ -65,9 +82,12 @@ class _Torch(Namespace):
     def constant(self, value: Any) -> Any:
         return self.xp.as_tensor(value, dtype=self.dtype, device=self.device)
 
-    def cholesky(self, matrix: Any) -> Any:
-        factor, failed = self.xp.linalg.cholesky_ex(matrix)
-        return self.xp.where((failed == 0)[..., None, None], factor, float("nan"))
+    def inverse_factor(self, matrix: Any) -> Any:
+        scale, unit = self._units(matrix)
+        factor, failed = self.xp.linalg.cholesky_ex(unit)
+        one = self.xp.eye(matrix.shape[-1], dtype=self.dtype, device=self.device)
+        inverse = self.xp.linalg.solve_triangular(factor, one.expand_as(matrix), upper=False)
+        return self.xp.where((failed == 0)[..., None, None], inverse / scale, float("nan"))
 
     def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
         return self.xp.broadcast_to(array, shape).contiguous()
@@ -95,8 +115,15 @@ class _Jax(Namespace):
     def constant(self, value: Any) -> Any:
         return self.xp.asarray(value, self.dtype)
 
-    def cholesky(self, matrix: Any) -> Any:
-        return self.xp.linalg.cholesky(matrix)
+    def inverse_factor(self, matrix: Any) -> Any:
+        return _of_jax()[0](self, matrix)
+
+    def diagonal(self, matrix: Any) -> Any:
+        """A sum goes into one kernel with others, and so does its derivative; jnp.diagonal is a gather, and then a scatter."""
+        return self.xp.where(np.eye(matrix.shape[-1], dtype=bool), matrix, 0).sum(-1)
+
+    def at_least(self, function: Any, parameters: Any, x: Any) -> Any:
+        return _of_jax()[1](function, parameters, x)
 
     def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
         return self.xp.broadcast_to(array, shape)
@@ -108,6 +135,42 @@ class _Jax(Namespace):
 
     def exact(self) -> contextlib.AbstractContextManager[Any]:
         return self.jax.default_matmul_precision("highest")
+
+
+@functools.cache
+def _of_jax() -> tuple[Any, Any]:
+    """Two functions with derivatives of their own: inverse_factor and at_least."""
+    jax: Any = sys.modules["jax"]
+    jnp: Any = jax.numpy
+
+    @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+    def inverse_factor(space: Any, matrix: Any) -> Any:
+        scale, unit = space._units(matrix)
+        one = jnp.broadcast_to(jnp.eye(matrix.shape[-1], dtype=matrix.dtype), matrix.shape)
+        return jax.lax.linalg.triangular_solve(jnp.linalg.cholesky(unit), one, left_side=True, lower=True) / scale
+
+    @inverse_factor.defjvp
+    def _(space: Any, primals: Any, tangents: Any) -> Any:
+        """With W M W' = 1 follows dW = -T W, where T + T' is W dM W'. Two products, and no other solution."""
+        (change,) = tangents
+        W = inverse_factor(space, *primals)
+        with jax.default_matmul_precision("highest"):  # rules may run when exact() is over
+            both = W @ (0.5 * (change + change.swapaxes(-1, -2))) @ W.swapaxes(-1, -2)
+            half = np.tril(np.ones(both.shape[-2:])) - 0.5 * np.eye(both.shape[-1])
+            return W, -(jnp.asarray(half, both.dtype) * both) @ W
+
+    @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+    def at_least(function: Any, parameters: Any, x: Any) -> Any:
+        return function(parameters, x)
+
+    @at_least.defjvp
+    def _(function: Any, primals: Any, tangents: Any) -> Any:
+        parameters, x = primals
+        with jax.default_matmul_precision("highest"):
+            change = jax.jvp(functools.partial(function, x=x), (parameters,), (tangents[0],))[1]
+            return at_least(function, parameters, x), change
+
+    return inverse_factor, at_least
 
 
 def _real(value: Any, name: str) -> Any:

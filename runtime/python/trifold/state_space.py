@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 from typing import Any, NamedTuple
@@ -21,6 +22,9 @@ _FEW_DIGITS = (
     "rounding leaves less than two digits of the result: some steps have so little noise that Q^-1 hides what else is known. "
     "Merge times that are close together, take a process of lower order, a larger Q, or float64"
 )
+
+
+_SINGULAR = "{} is not positive definite, or singular to rounding; a variance of 0 must be replaced by a small one"
 
 
 class NormalEquations(NamedTuple):
@@ -51,36 +55,38 @@ def precision(F: Any, Q: Any, P0: Any, horizon: int | None = None) -> tuple[Any,
     """
     space = namespace_of([F, Q, P0])
     with space.exact():
-        return _Prior(space, F, Q, P0, None, None, horizon).blocks()
+        prior = _Prior(space, F, Q, P0, None, None, horizon)
+        prior.whiten()
+        return prior.blocks()
 
 
 def normal_equations(
-    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None
+    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None, complete: bool = False
 ) -> NormalEquations:
     """The system whose solution are the smoothed states. Arguments, libraries and errors are those of kalman()."""
-    model = _Model(F, H, Q, R, P0, ys, m0, c, d)
+    model = _Model(F, H, Q, R, P0, ys, m0, c, d, complete)
     with model.space.exact():
         D, E, b = model.system()
         D, E = (model.space.spread(blocks, (*model.front, *blocks.shape[-3:])) for blocks in (D, E))
-        return NormalEquations(D, E, b, model.constant(None))
+        return NormalEquations(D, E, b, model.constant())
 
 
 def log_likelihood(
-    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None
+    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None, complete: bool = False
 ) -> Any:
     """log p(ys): () or (batch,). Arguments, libraries and errors are those of kalman(), which also takes the variances.
 
     Whether enough digits are left is seen with NumPy only: with torch and JAX call kalman() once for what was learned.
     """
-    model = _Model(F, H, Q, R, P0, ys, m0, c, d)
+    model = _Model(F, H, Q, R, P0, ys, m0, c, d, complete)
     with model.space.exact():
         D, E, b = model.system()
         x, log_determinant, _ = _solve(model.space, D, E, b, probe=True)
-        return -(model.constant(x) + log_determinant) / 2
+        return -(model.least(x) + log_determinant) / 2
 
 
 def kalman(
-    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None
+    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None, complete: bool = False
 ) -> Smoothed:
     """Means, variances and log likelihood of a Kalman smoother.
 
@@ -91,6 +97,9 @@ def kalman(
     Each may have a batch axis in front of time, (batch, N, m) or (batch, N - 1, n, n), where axes of 1 stand for any length: (batch, 1, n, n)
     is one F a series. With a batch axis in one there is one in all results. Series of one model without missing values share a factorization.
 
+    complete: no value is missing. Where ys cannot be looked at, within jit and the like and on a GPU, that is not known otherwise, and R is
+    factored for each time. A NaN in ys is then one in the results.
+
     Q, R and P0 must be symmetric and positive definite; singular ones have no precision. Where some states have no noise give them a small
     one, of 1e-8 of what they vary by, say.
 
@@ -99,18 +108,32 @@ def kalman(
     positive definite, and on systems so ill-conditioned that less than two digits are sure; within jit, vmap and torch.compile, and on a GPU,
     only on shapes.
     """
-    model = _Model(F, H, Q, R, P0, ys, m0, c, d)
+    model = _Model(F, H, Q, R, P0, ys, m0, c, d, complete)
     space = model.space
     with space.exact():
         D, E, b = model.system()
         x, log_determinant, inverse = _solve(space, D, E, b)
         covariance, neighbours = inverse()
-        _has_digits(space, space.xp.diagonal(D, 0, -2, -1) * space.xp.diagonal(covariance, 0, -2, -1))
+        _has_digits(space, space.diagonal(D) * space.diagonal(covariance))
         covariance = space.spread(covariance, (*model.front, *covariance.shape[-3:]))
         neighbours = space.spread(neighbours, (*model.front, *neighbours.shape[-3:]))
-        variance = space.xp.diagonal(covariance, 0, -2, -1)
-        value = -(model.constant(x) + log_determinant) / 2
+        variance = space.diagonal(covariance)
+        value = -(model.least(x) + log_determinant) / 2
     return Smoothed(x, variance, value, covariance, neighbours)
+
+
+class _Terms(NamedTuple):
+    """What _density() is a function of."""
+
+    y: Any
+    H: Any
+    V: Any
+    F: Any
+    W: Any
+    W0: Any
+    m0: Any
+    c: Any
+    constant: Any  #: logarithms of what does not depend on the states
 
 
 class _Prior:
@@ -130,9 +153,14 @@ class _Prior:
         self.Q = _covariance(space, _fit(Q, "Q", (n, n), steps), "Q")
         self.m0 = _finite(space, _fit(space.array(m0, "m0"), "m0", (n,), None), "m0") if m0 is not None else None
         self.c = _finite(space, _fit(space.array(c, "c"), "c", (n,), steps), "c") if c is not None else None
-        self.W0, self.log_P0 = _whiten(space, self.P0, "P0")
-        self.W, self.log_Q = _whiten(space, self.Q, "Q")
+
+    def whiten(self, R: Any = None) -> tuple[Any, Any]:
+        """Must come before the rest. Returns what belongs to R, for it goes along with the others."""
+        given = {"P0": self.P0[..., None, :, :], "Q": self.Q, **({} if R is None else {"R": R})}
+        (W0, log_P0), (self.W, self.log_Q), *rest = _whiten(self.space, given)
+        self.W0, self.log_P0 = W0[..., 0, :, :], log_P0[..., 0]
         self.G = self.W @ self.F
+        return rest[0] if rest else (None, None)
 
     def front(self) -> Front:
         """The batch axis of A, as far as it comes from here."""
@@ -144,10 +172,13 @@ class _Prior:
         front = self.front() if seen is None else _join([self.front(), tuple(seen.shape[:-3])])
         shape = (*front, steps, n, n)
         none = space.constant(np.zeros((*front, 1, n, n)))
-        Wt = _t(self.W)
         first = space.spread(_t(self.W0) @ self.W0, (*front, n, n))[..., None, :, :]
-        D = _cat(space, [first, space.spread(Wt @ self.W, shape)], -3) + _cat(space, [space.spread(_t(self.G) @ self.G, shape), none], -3)
-        return D if seen is None else D + seen, space.spread(-(Wt @ self.G), shape)
+        both = _join([tuple(self.W.shape[:-2]), tuple(self.G.shape[:-2])])
+        both = _cat(space, [space.spread(part, (*both, n, n)) for part in (self.W, self.G)], -1)
+        products = _t(both) @ both  # of W and G with each other, in one
+        D = _cat(space, [first, space.spread(products[..., :n, :n], shape)], -3)
+        D = D + _cat(space, [space.spread(products[..., n:, n:], shape), none], -3)
+        return D if seen is None else D + seen, space.spread(-products[..., :n, n:], shape)
 
     def pull(self, front: Front) -> Any:
         """b, as far as it comes from m0 and c."""
@@ -165,25 +196,11 @@ class _Prior:
             b = b + ahead - _cat(space, [space.spread(_mv(_t(self.G), white), shape), none], -2)
         return b
 
-    def constant(self, x: Any, front: Front) -> Any:
-        """-2 log p of the states x, or of none, up to their logarithms of 2 pi."""
-        space, shape = self.space, (*front, self.horizon - 1, self.n)
-        start = 0 if x is None else x[..., 0, :]
-        step = 0 if x is None else x[..., 1:, :] - _mv(self.F, x[..., :-1, :])
-        start = start if self.m0 is None else start - self.m0
-        step = step if self.c is None else step - self.c
-        total = self.log_P0 + space.spread(self.log_Q, shape[:-1]).sum(-1)
-        if not isinstance(start, int):
-            total = total + _squares(_mv(self.W0, start))
-        if not isinstance(step, int):
-            total = total + _squares(space.spread(_mv(self.W, step), shape)).sum(-1)
-        return total
-
 
 class _Model:
     """States and observations. As in _Prior residuals of y are white once multiplied by V, where V' V is R^-1."""
 
-    def __init__(self, F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any) -> None:
+    def __init__(self, F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any, complete: bool) -> None:
         self.space = space = namespace_of([F, H, Q, R, P0, ys, m0, c, d])
         ys = space.array(ys, "ys")
         ys = ys[:, None] if ys.ndim == 1 else ys
@@ -203,18 +220,22 @@ class _Model:
                 vectors=[x for x in (ys, d, self.prior.c) if x is not None],
                 start_vectors=[] if self.prior.m0 is None else [self.prior.m0],
             )
+            self.values = space.constant(float(horizon * m))
             present = ~xp.isnan(ys)
-            self.y = xp.where(present, ys, 0.0)
-            self.y = self.y if d is None else xp.where(present, self.y - d, 0.0)
-            counted = xp.where(present, space.constant(1.0), space.constant(0.0))
-            self.values = space.spread(counted, (*self.front, horizon, m)).sum(-1).sum(-1)
-            if space.known(present) is not True:
-                # A missing value has variance 1, and nothing to do with the states or other values.
+            if complete:
+                _require(space, present, "ys has NaN, and complete says that no value is missing")
+            elif space.known(present) is not True:
+                # A missing value is 0 and has variance 1, and nothing to do with the states or other values.
                 both = present[..., :, None] & present[..., None, :]
                 R = xp.where(both, R, space.constant(np.eye(m)))
                 H = xp.where(present[..., None], H, 0.0)
+                ys = xp.where(present, ys, 0.0)
+                d = None if d is None else xp.where(present, d, 0.0)
+                counted = xp.where(present, space.constant(1.0), space.constant(0.0))
+                self.values = space.spread(counted, (*self.front, horizon, m)).sum(-1).sum(-1)
+            self.y = ys if d is None else ys - d
             self.H = H
-            self.V, self.log_R = _whiten(space, R, "R")
+            self.V, self.log_R = self.prior.whiten(R)
             self.U = self.V @ self.H
 
     def system(self) -> tuple[Any, Any, Any]:
@@ -226,13 +247,38 @@ class _Model:
         seen = self.space.spread(_mv(_t(self.U), _mv(self.V, self.y)), shape)
         return D, E, seen + self.prior.pull(self.front)
 
-    def constant(self, x: Any) -> Any:
-        """-2 log p of the observations and of states x, or of none. At the smoothed states nothing cancels."""
-        space, shape = self.space, (*self.front, self.prior.horizon, self.y.shape[-1])
-        rest = self.y if x is None else self.y - _mv(self.H, x)
-        total = _squares(space.spread(_mv(self.V, rest), shape)).sum(-1)
-        total = total + space.spread(self.log_R, shape[:-1]).sum(-1) + math.log(2 * math.pi) * self.values
-        return total + self.prior.constant(x, self.front)
+    def constant(self) -> Any:
+        """-2 log p of the observations and of states of zeros."""
+        return _density(self.space, self._times(), self._terms(), None)
+
+    def least(self, x: Any) -> Any:
+        """The same at the smoothed states. There it is least, and nothing cancels."""
+        return self.space.at_least(functools.partial(_density, self.space, self._times()), self._terms(), x)
+
+    def _times(self) -> Front:
+        return (*self.front, self.prior.horizon)
+
+    def _terms(self) -> _Terms:
+        prior, times = self.prior, self._times()
+        logarithms = self.space.spread(self.log_R, times).sum(-1) + self.space.spread(prior.log_Q, (*times[:-1], times[-1] - 1)).sum(-1)
+        constant = logarithms + prior.log_P0 + math.log(2 * math.pi) * self.values
+        return _Terms(self.y, self.H, self.V, prior.F, prior.W, prior.W0, prior.m0, prior.c, constant)
+
+
+def _density(space: Namespace, times: Front, of: _Terms, x: Any) -> Any:
+    """-2 log p of the observations and of states x, or of none. A function of its arguments alone."""
+    steps = (*times[:-1], times[-1] - 1, of.F.shape[-1])
+    rest = of.y if x is None else of.y - _mv(of.H, x)
+    total = of.constant + _squares(space.spread(_mv(of.V, rest), (*times, of.y.shape[-1]))).sum(-1)
+    start = 0 if x is None else x[..., 0, :]
+    step = 0 if x is None else x[..., 1:, :] - _mv(of.F, x[..., :-1, :])
+    start = start if of.m0 is None else start - of.m0
+    step = step if of.c is None else step - of.c
+    if not isinstance(start, int):
+        total = total + _squares(_mv(of.W0, start))
+    if not isinstance(step, int):
+        total = total + _squares(space.spread(_mv(of.W, step), steps)).sum(-1)
+    return total
 
 
 def _solve(space: Namespace, D: Any, E: Any, b: Any, probe: bool = False) -> tuple[Any, Any, Any]:
@@ -245,10 +291,9 @@ def _solve(space: Namespace, D: Any, E: Any, b: Any, probe: bool = False) -> tup
         b = space.xp.moveaxis(b, 0, -1)
         b = space.spread(b, tuple(b.shape))
     try:
-        f = _factor(space, D, E)
+        x, f = _factor_solve(space, D, E, b)
     except NotPositiveDefinite as error:  # it is positive definite but for rounding
         raise SpecError(_FEW_DIGITS) from error
-    x = f.solve(b)
     if probe and space.name == "numpy":
         # Signs at random, with A scaled to a diagonal of 1: the solution is about as large as the inverse.
         root = np.sqrt(np.diagonal(D, 0, -2, -1))
@@ -257,11 +302,13 @@ def _solve(space: Namespace, D: Any, E: Any, b: Any, probe: bool = False) -> tup
     return space.xp.moveaxis(x, -1, 0) if columns else x, f.log_determinant(), f.selected_inverse
 
 
-def _factor(space: Namespace, D: Any, E: Any) -> Any:
+def _factor_solve(space: Namespace, D: Any, E: Any, b: Any) -> tuple[Any, Any]:
+    """A^-1 b, and the factor."""
     if space.name == "numpy":
-        return factor(D, E)
+        f = factor(D, E)
+        return f.solve(b), f
     module: Any = importlib.import_module(f"trifold.{space.name}")
-    return module.factor(D, E)
+    return module.factor_and_solve(D, E, b)
 
 
 def _has_digits(space: Namespace, growth: Any) -> None:
@@ -269,25 +316,55 @@ def _has_digits(space: Namespace, growth: Any) -> None:
     _require(space, growth * space.epsilon < 0.01, _FEW_DIGITS)
 
 
-def _whiten(space: Namespace, matrix: Any, name: str) -> tuple[Any, Any]:
-    """W with W' W the inverse of each matrix, and its log determinant. Units of the states do not matter for the rounding."""
-    xp = space.xp
-    diagonal = xp.diagonal(matrix, 0, -2, -1)
-    message = f"{name} is not positive definite, or singular to rounding; a variance of 0 must be replaced by a small one"
-    _require(space, diagonal > 0, message)
-    scale = xp.sqrt(diagonal)
+def _whiten(space: Namespace, matrices: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """Of each (..., times, k, k): W with W' W the inverse, and log determinants."""
+    for name, matrix in matrices.items():
+        _require(space, space.diagonal(matrix) > 0, _SINGULAR.format(name))
+    results: list[tuple[Any, Any]] = []
+    for (name, matrix), (W, logarithm) in zip(matrices.items(), _inverse_factors(space, matrices)):
+        growth = space.diagonal(W) ** 2 * space.diagonal(matrix)  # of rounding: what a Cholesky factor's pivots are less than the diagonal
+        _require(space, growth * (16 * W.shape[-1] * space.epsilon) < 1, _SINGULAR.format(name))
+        results.append((W, logarithm))
+    return results
+
+
+def _inverse_factors(space: Namespace, matrices: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """What _whiten() returns. Constant matrices are padded and factored in one call, for on a GPU a small one costs as much as three."""
+    groups: dict[Any, list[str]] = {}
+    for name, matrix in matrices.items():
+        alone = space.name == "numpy" or matrix.shape[-3] > 1
+        groups.setdefault(name if alone else tuple(matrix.shape[:-2]), []).append(name)
+    results: dict[str, Any] = {}
+    for names in groups.values():
+        sizes = [int(matrices[name].shape[-1]) for name in names]
+        padded = [_pad(space, matrices[name], max(sizes)) for name in names]
+        W = _inverse_factor_of(space, names[0], padded[0] if len(padded) == 1 else _cat(space, padded, -3))
+        logarithm = -2 * space.xp.log(space.diagonal(W)).sum(-1)
+        for k, (name, size) in enumerate(zip(names, sizes)):
+            one = slice(k, k + 1) if len(names) > 1 else slice(None)
+            results[name] = W[..., one, :size, :size], logarithm[..., one]
+    return [results[name] for name in matrices]
+
+
+def _inverse_factor_of(space: Namespace, name: str, matrix: Any) -> Any:
     try:
-        L = space.cholesky(matrix / (scale[..., :, None] * scale[..., None, :]))
+        return space.inverse_factor(matrix)
     except np.linalg.LinAlgError as error:
-        raise SpecError(message) from error
-    pivots = xp.diagonal(L, 0, -2, -1)
-    _require(space, pivots**2 > 16 * matrix.shape[-1] * space.epsilon, message)
-    return xp.linalg.inv(L) / scale[..., None, :], 2 * (xp.log(scale) + xp.log(pivots)).sum(-1)
+        raise SpecError(_SINGULAR.format(name)) from error
+
+
+def _pad(space: Namespace, matrix: Any, size: int) -> Any:
+    """With an identity in the lower right corner."""
+    k = int(matrix.shape[-1])
+    if k == size:
+        return matrix
+    below = space.constant(np.eye(size)[k:] + np.zeros((*matrix.shape[:-2], 1, 1)))
+    return _cat(space, [_cat(space, [matrix, space.constant(np.zeros((*matrix.shape[:-1], size - k)))], -1), below], -2)
 
 
 def _covariance(space: Namespace, matrix: Any, name: str) -> Any:
     _finite(space, matrix, name)
-    diagonal = space.xp.abs(space.xp.diagonal(matrix, 0, -2, -1))
+    diagonal = space.xp.abs(space.diagonal(matrix))
     allowed = 1e4 * space.epsilon * space.xp.sqrt(diagonal[..., :, None] * diagonal[..., None, :])
     _require(space, space.xp.abs(matrix - _t(matrix)) <= allowed, f"{name} is not symmetric")
     return matrix

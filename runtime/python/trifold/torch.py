@@ -83,6 +83,12 @@ def solve(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
     return _factor_solve(D, _expect(D, E, b), b, _checks(D, check))[0]
 
 
+def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
+    coupling = _expect(D, E, b)
+    x, value = _factor_solve(D, coupling, b, _checks(D, None))
+    return x, Factor(D, coupling, value)
+
+
 def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Likelihood:
     """(A^-1 b, log det A, b' A^-1 b) from one factorization. Raises what solve() does."""
     return Likelihood(*_likelihood(D, _expect(D, E, b), b, _checks(D, check))[:3])

@@ -6,13 +6,15 @@
 Each drone flies to the origin. Its model: three axes of position, velocity, acceleration and the rate of it, with a lag of its own, n = 12.
 Over the next N = 20 steps it chooses inputs |u| <= 1 that minimize the sum of x' Q x + u' R u. ADMM parts the bounds from the dynamics:
 what is left is a linear system in the multipliers of the dynamics, block tridiagonal and positive definite, the same in each iteration.
-So it is factored once for the whole flight, and each iteration is one solve for the whole fleet.
+So it is factored once for the whole flight, and each iteration is one solve for the whole fleet. On a GPU all iterations of a step are one
+captured graph.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 
 import torch
 import trifold.torch
@@ -48,25 +50,62 @@ class Controller:
         D[:, 0] -= (A * self.q_inverse) @ A.mT  # the first state is given
         E = (-A * self.q_inverse)[:, None].expand(fleet, N - 1, n, n).contiguous()
         self.factor = trifold.torch.factor(D, E)
-        self.inputs, self.bounded = (A.new_zeros(fleet, N, inputs) for _ in range(2))
-        self.duals = torch.zeros_like(self.bounded)
+        self.bounded, self.duals = (A.new_zeros(fleet, N, inputs) for _ in range(2))
 
     def plan(self, x: torch.Tensor, iterations: int) -> torch.Tensor:
         """Inputs (fleet, N, 3) from the states x (fleet, 12): N steps ahead."""
         first = torch.einsum("fij,fj->fi", self.A, x)
+        bounded, duals = self.bounded, self.duals
         for _ in range(iterations):
-            wish = RHO * (self.bounded - self.duals)
+            wish = RHO * (bounded - duals)
             b = -self.r_inverse * (wish @ self.B.mT)
             b[:, 0] -= first
             multipliers = self.factor.solve(b)
-            self.inputs = self.r_inverse * (wish + multipliers @ self.B)
-            self.bounded = (self.inputs + self.duals).clamp(-1, 1)
-            self.duals = self.duals + self.inputs - self.bounded
-        return self.bounded
+            inputs = self.r_inverse * (wish + multipliers @ self.B)
+            bounded = (inputs + duals).clamp(-1, 1)
+            duals = duals + inputs - bounded
+        self.bounded.copy_(bounded)  # in place, for captured graphs
+        self.duals.copy_(duals)
+        return bounded
 
     def move_on(self) -> None:
         """The next step begins with this plan, moved by one step."""
-        self.bounded, self.duals = (torch.cat((a[:, 1:], a[:, -1:]), 1) for a in (self.bounded, self.duals))
+        for array in (self.bounded, self.duals):
+            array.copy_(torch.cat((array[:, 1:], array[:, -1:]), 1))
+
+    def step(self, x: torch.Tensor, iterations: int) -> torch.Tensor:
+        """The inputs (fleet, 3) of this step."""
+        inputs = self.plan(x, iterations)[:, 0]
+        self.move_on()
+        return inputs
+
+
+class Captured:
+    """The steps of a controller on a GPU: a graph, which the host enqueues by one call. Results are overwritten by the next step."""
+
+    def __init__(self, control: Controller, iterations: int) -> None:
+        self.x = control.A.new_zeros(control.A.shape[:2])
+        kept = control.bounded.clone(), control.duals.clone()
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):  # what is made once is made before the capture
+            control.step(self.x, iterations)
+        torch.cuda.current_stream().wait_stream(side)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.inputs = control.step(self.x, iterations)
+        control.bounded.copy_(kept[0])
+        control.duals.copy_(kept[1])
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.x.copy_(x, non_blocking=True)
+        self.graph.replay()
+        return self.inputs
+
+
+def steps_of(control: Controller, iterations: int, device: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """From states (fleet, 12) to inputs (fleet, 3), as fast as the device can."""
+    return Captured(control, iterations) if device.startswith("cuda") else lambda x: control.step(x, iterations)
 
 
 def fly(fleet: int, steps: int, iterations: int, device: str, dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor | float]:
@@ -77,17 +116,17 @@ def fly(fleet: int, steps: int, iterations: int, device: str, dtype: torch.dtype
     x = x.to(device, dtype)
     control = Controller(A, B)
     control.plan(x, 20)  # the first plan starts from nothing
+    step = steps_of(control, iterations, device)
     states, inputs, seconds = [x], [], []
     for _ in range(steps):
         start = time.perf_counter()
-        u = control.plan(x, iterations)[:, 0]
+        u = step(x)
         if device != "cpu":
             torch.cuda.synchronize()
         seconds.append(time.perf_counter() - start)
-        control.move_on()
         x = torch.einsum("fij,fj->fi", A, x) + torch.einsum("fij,fj->fi", B, u)
         states.append(x)
-        inputs.append(u)
+        inputs.append(u.clone())
     return {"states": torch.stack(states), "inputs": torch.stack(inputs), "seconds": sorted(seconds)[steps // 2]}
 
 

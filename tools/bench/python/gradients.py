@@ -1,0 +1,235 @@
+"""Gradients of large Gaussian log likelihoods in torch and JAX, at the sizes of ADELIA.
+
+    python tools/bench/python/gradients.py --device cuda --library torch jax
+
+One system in float64, N blocks of n. "Likelihood" is b' A^-1 b - log det A with its gradients to D, E and b, from one factorization.
+The other columns are log det A with its gradients, A^-1 b with those of a weighted sum, and the blocks of the inverse alone.
+Each is a median of calls, each with new random data on the device, from the arguments to the end of the gradient.
+
+Behind it is what ADELIA publishes for a gradient, on a GH200. Its matrices also have an arrow of 2 to 6 rows, and its times include the
+assembly of them, which ours do not: they are not times of the same work.
+
+Results are checked at any size: the residual of a solution, and what scaling A by a number does to each result, which its gradients must
+say (for log det A they sum up to the number of rows). In small, values and gradients are also compared with NumPy's of the dense matrix.
+"""
+
+from __future__ import annotations
+
+import math
+
+import measure
+import numpy as np
+
+SIZES = ((100, 812), (48, 846), (12, 708))
+PUBLISHED = (0.69, 0.45, 0.08)  # seconds
+SMALL = ((4, 5), (3, 6), (1, 2))
+TOLERANCE = 1e-9  # of sums over all entries, relative to the sums of their sizes
+
+
+class Torch:
+    name = "torch"
+
+    def __init__(self, device):
+        import torch
+        import trifold.torch
+
+        self.torch, self.tt, self.device = torch, trifold.torch, device
+        self.generator = torch.Generator(device)
+        self.device_name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
+
+    def make(self, horizon, n, seed):
+        self.generator.manual_seed(seed)
+        like = {"dtype": self.torch.float64, "device": self.device}
+        return problem(lambda *shape: self.torch.randn(*shape, generator=self.generator, **like), self.torch.eye(n, **like), horizon)
+
+    def wait(self, _):
+        if self.device == "cuda":
+            self.torch.cuda.synchronize()
+
+    def _with_gradients(self, function, *arrays):
+        leaves = [array.detach().requires_grad_() for array in arrays]
+        value = function(*leaves)
+        return value.detach(), self.torch.autograd.grad(value, leaves)
+
+    def likelihood(self, D, E, b, weights):
+        def value(*arrays):
+            terms = self.tt.likelihood(*arrays)
+            return terms.quadratic - terms.log_determinant
+
+        return self._with_gradients(value, D, E, b)
+
+    def log_determinant(self, D, E, b, weights):
+        return self._with_gradients(self.tt.log_determinant, D, E)
+
+    def solve(self, D, E, b, weights):
+        return self._with_gradients(lambda *arrays: (self.tt.solve(*arrays) * weights).sum(), D, E, b)
+
+    def selected_inverse(self, D, E, b, weights):
+        return self.tt.factor(D, E).selected_inverse()
+
+    def solution(self, D, E, b, weights):
+        return self.tt.solve(D, E, b)
+
+
+class Jax:
+    name = "jax"
+
+    def __init__(self, device):
+        self.jax, chosen = measure.jax_on(device)
+        import trifold.jax as tj
+
+        jax, jnp = self.jax, self.jax.numpy
+        self.device_name, self.wait = chosen.device_kind, jax.block_until_ready
+        self.draw = jax.jit(self._draw, static_argnums=(0, 1))
+
+        def likelihood(D, E, b):
+            terms = tj.likelihood(D, E, b)
+            return terms.quadratic - terms.log_determinant
+
+        self._likelihood = jax.jit(jax.value_and_grad(likelihood, (0, 1, 2)))
+        self._log_determinant = jax.jit(jax.value_and_grad(tj.log_determinant, (0, 1)))
+        self._solve = jax.jit(jax.value_and_grad(lambda D, E, b, weights: jnp.sum(tj.solve(D, E, b) * weights), (0, 1, 2)))
+        self._selected_inverse, self._solution = jax.jit(tj.selected_inverse), jax.jit(tj.solve)
+
+    def _draw(self, horizon, n, key):
+        keys = iter(self.jax.random.split(key, 4))
+        return problem(lambda *shape: self.jax.random.normal(next(keys), shape, "float64"), self.jax.numpy.eye(n), horizon)
+
+    def make(self, horizon, n, seed):
+        return self.draw(horizon, n, self.jax.random.key(seed))
+
+    def likelihood(self, D, E, b, weights):
+        return self._likelihood(D, E, b)
+
+    def log_determinant(self, D, E, b, weights):
+        return self._log_determinant(D, E)
+
+    def solve(self, D, E, b, weights):
+        return self._solve(D, E, b, weights)
+
+    def selected_inverse(self, D, E, b, weights):
+        return self._selected_inverse(D, E)
+
+    def solution(self, D, E, b, weights):
+        return self._solution(D, E, b)
+
+
+LIBRARIES = {"torch": Torch, "jax": Jax}
+
+
+def problem(normal, one, horizon):
+    """(D, E, b, weights). Parts of norms of at most 1.5 and twice 0.8 around 4: positive definite, without any product of matrices."""
+    n = len(one)
+    D, E = normal(horizon, n, n), normal(horizon - 1, n, n)
+    D = (0.5 / math.sqrt(n)) * (D + D.swapaxes(-1, -2)) + 4 * one
+    return D, (0.4 / math.sqrt(n)) * E, normal(horizon, n), normal(horizon, n)
+
+
+def homogeneous(name, arrays, gradients, expected):
+    """Raises where the sum of entries times gradients, over arrays, is not expected; cancellation is allowed for."""
+    products = [array * gradient for array, gradient in zip(arrays, gradients)]
+    total, size = sum(float(p.sum()) for p in products), sum(float(abs(p).sum()) for p in products)
+    error = abs(total - float(expected)) / max(size, abs(float(expected)))
+    if not error <= TOLERANCE:
+        raise AssertionError(f"{name}: entries times gradients sum up to {total:.12g}, not {float(expected):.12g}")
+    return error
+
+
+def check(library, data):
+    """Largest error of the sums that scaling A and b gives, and the residual."""
+    D, E, b, weights = data
+    rows = D.shape[0] * D.shape[1]
+    value, gradients = library.log_determinant(*data)
+    errors = [homogeneous("log det", (D, E), gradients, rows)]
+    likelihood, gradients = library.likelihood(*data)
+    quadratic = float(likelihood) + float(value)
+    errors.append(homogeneous("likelihood, A", (D, E), gradients, -quadratic - rows))
+    errors.append(homogeneous("likelihood, b", (b,), gradients[2:], 2 * quadratic))
+    value, gradients = library.solve(*data)
+    errors.append(homogeneous("solve, A", (D, E), gradients, -float(value)))
+    errors.append(homogeneous("solve, b", (b,), gradients[2:], value))
+    diagonal, lower = library.selected_inverse(*data)
+    errors.append(homogeneous("inverse", (D, E), (diagonal, 2 * lower), rows))
+    x = library.solution(*data)
+    left = measure.residual(D, E, b, x)
+    if not left <= 1e-13:
+        raise AssertionError(f"a residual of {left:.1e}")
+    return max(errors), left
+
+
+def check_dense(library, horizon, n):
+    """Values and gradients by NumPy's inverse of the whole matrix. Returns the largest error."""
+    data = library.make(horizon, n, 5)
+    D, E, b, weights = (np.array(array.tolist()).reshape(array.shape) for array in data)
+    A = np.zeros((horizon, n, horizon, n))
+    for i in range(horizon):
+        A[i, :, i] = D[i]
+    for i in range(horizon - 1):
+        A[i + 1, :, i], A[i, :, i + 1] = E[i], E[i].T
+    A = A.reshape(horizon * n, -1)
+    inverse = np.linalg.inv(A)
+    x, w = (np.linalg.solve(A, vector.reshape(-1)) for vector in (b, weights))
+
+    def gradients(whole):
+        """Of the entries of D that are read, and of E, from that of all entries of A."""
+        blocks = (whole + whole.T).reshape(horizon, n, horizon, n)
+        mine = np.stack([np.tril(blocks[i, :, i]) - np.diag(np.diagonal(blocks[i, :, i])) / 2 for i in range(horizon)])
+        return mine, np.stack([blocks[i + 1, :, i] for i in range(horizon - 1)]) if horizon > 1 else E
+
+    log_determinant = np.linalg.slogdet(A)[1]
+    # The gradient of w' A^-1 b to A is -w x'.
+    expected = {
+        "log_determinant": (log_determinant, *gradients(inverse)),
+        "likelihood": (b.reshape(-1) @ x - log_determinant, *gradients(-np.outer(x, x) - inverse), 2 * x.reshape(b.shape)),
+        "solve": (weights.reshape(-1) @ x, *gradients(-np.outer(w, x)), w.reshape(b.shape)),
+    }
+    errors = []
+    for name, results in expected.items():
+        value, found = getattr(library, name)(*data)
+        for part, mine, theirs in zip(("value", "D", "E", "b"), (value, *found), results):
+            if theirs.size:
+                errors.append(measure.close(f"{library.name}, {name}, {part}", mine.tolist(), theirs, 1e-10))
+    blocks = inverse.reshape(horizon, n, horizon, n)
+    diagonal = library.selected_inverse(*data)[0]
+    errors.append(measure.close("inverse", diagonal.tolist(), [blocks[i, :, i] for i in range(horizon)], 1e-10))
+    return max(errors)
+
+
+def run(library, table, size, published, repeats):
+    horizon, n = size
+    make = lambda i: library.make(horizon, n, i)  # noqa: E731
+    seconds = {}
+    for name in ("likelihood", "log_determinant", "solve", "selected_inverse"):
+        seconds[f"{name}_s"] = measure.median(getattr(library, name), make, library.wait, repeats)[0]
+    error, left = check(library, make(1000))
+    if published is not None:
+        seconds |= {"published_s": published, "times_faster": published / seconds["likelihood_s"]}
+    table.add(
+        N_x_n=f"{horizon} x {n}",
+        library=library.name,
+        residual=left,
+        sums_off=error,
+        **seconds,
+    )
+
+
+def main(arguments=None):
+    parser = measure.parser(__doc__)
+    parser.add_argument("--library", nargs="+", choices=LIBRARIES, default=list(LIBRARIES))
+    options = parser.parse_args(arguments)
+    columns = ["N x n", "library", "likelihood", "published", "times faster", "log determinant", "solve", "selected inverse"]
+    libraries = [LIBRARIES[name](options.device) for name in options.library]
+    for library in libraries:
+        error = max(check_dense(library, *size) for size in ((5, 7), (1, 3)))
+        print(f"{library.name}: at most {error:.1e} from NumPy's values and gradients of small systems")
+    table = measure.Table(f"Values and gradients, float64, {libraries[0].device_name}", [*columns, "residual", "sums off"])
+    for size, published in zip(SMALL, (None,) * 3) if options.small else zip(SIZES, PUBLISHED):
+        for library in libraries:
+            run(library, table, size, published, options.repeats or (2 if options.small else 7))
+    print("\nPublished: a gradient by ADELIA on a GH200, with an arrow of 2 to 6 rows and with the assembly. Ours are without either.")
+    measure.write(options.json, options, [table])
+    return table.rows
+
+
+if __name__ == "__main__":
+    main()
