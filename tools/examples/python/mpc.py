@@ -84,6 +84,7 @@ class Captured:
     """The steps of a controller on a GPU: a graph, which the host enqueues by one call. Results are overwritten by the next step."""
 
     def __init__(self, control: Controller, iterations: int) -> None:
+        self.control = control  # whose memory the graph works in
         self.x = control.A.new_zeros(control.A.shape[:2])
         kept = control.bounded.clone(), control.duals.clone()
         side = torch.cuda.Stream()
