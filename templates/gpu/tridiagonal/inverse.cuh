@@ -19,7 +19,7 @@ TRIFOLD_DEVICE View inverse_coupling_of(const trifold_args& args, const trifold_
 }
 
 TRIFOLD_DEVICE void make_symmetric(const View& block) {
-#pragma unroll 1
+#pragma unroll 4
     for (int e = thread_index(); e < block_size * block_size; e += inverse_threads) {
         const int r = e / block_size, c = e % block_size;
         if (r < c) block(r, c) = block(c, r);

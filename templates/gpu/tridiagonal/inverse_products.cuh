@@ -22,22 +22,45 @@ struct Quad {
 TRIFOLD_DEVICE int quad_row(int i) { return thread_index() / side + i * side; }
 TRIFOLD_DEVICE int quad_column(int j) { return thread_index() % side + j * side; }
 
-/* Rows row .. and columns k .. of a view into shared memory, column by column, zeros outside `k_end` and the block. */
-TRIFOLD_DEVICE void stage(real (*to)[square + 1], const View& from, int row, int k, int k_end) {
-#pragma unroll 1
-    for (int e = thread_index(); e < square * depth_at_once; e += inverse_threads) {
-        const int r = from.row == 1 ? e % square : e / depth_at_once, c = from.row == 1 ? e / square : e % depth_at_once;
-        to[c][r] = row + r < block_size && k + c < k_end ? from(row + r, k + c) : real(0);
+/* A thread's part of `square` rows and `depth_at_once` columns of a view, on the way to shared memory. */
+struct Staged {
+    real at[square * depth_at_once / inverse_threads];
+    TRIFOLD_METHOD static int row_of(const View& from, int e) { return from.row == 1 ? e % square : e / depth_at_once; }
+    TRIFOLD_METHOD static int column_of(const View& from, int e) { return from.row == 1 ? e / square : e % depth_at_once; }
+};
+
+/* Rows row .. and columns k .., zeros outside `k_end` and the block. All loads are under way together. */
+TRIFOLD_DEVICE void fetch(Staged& staged, const View& from, int row, int k, int k_end) {
+#pragma unroll
+    for (int i = 0; i < square * depth_at_once / inverse_threads; ++i) {
+        const int e = thread_index() + i * inverse_threads, r = row + Staged::row_of(from, e), c = k + Staged::column_of(from, e);
+        staged.at[i] = r < block_size && c < k_end ? from(r, c) : real(0);
     }
 }
 
-/* sum += A(row .., first .. last - 1) B(first .. last - 1, column ..). Starts and ends with shared memory free. */
+/* Into shared memory, column by column. */
+TRIFOLD_DEVICE void put(real (*to)[square + 1], const Staged& staged, const View& from) {
+#pragma unroll
+    for (int i = 0; i < square * depth_at_once / inverse_threads; ++i) {
+        const int e = thread_index() + i * inverse_threads;
+        to[Staged::column_of(from, e)][Staged::row_of(from, e)] = staged.at[i];
+    }
+}
+
+/* sum += A(row .., first .. last - 1) B(first .. last - 1, column ..). Starts and ends with shared memory free. The next columns are fetched
+ * while these are multiplied. */
 TRIFOLD_DEVICE void multiply_views(Quad& sum, InverseShared& shared, const View& a, const View& b, int row, int column, int first, int last) {
+    const View turned_b = b.transposed();
+    Staged of_a, of_b;
+    fetch(of_a, a, row, first, last);
+    fetch(of_b, turned_b, column, first, last);
 #pragma unroll 1
     for (int k = first; k < last; k += depth_at_once) {
-        stage(shared.a, a, row, k, last);
-        stage(shared.b, b.transposed(), column, k, last);
+        put(shared.a, of_a, a);
+        put(shared.b, of_b, turned_b);
         block_sync();
+        fetch(of_a, a, row, k + depth_at_once, last);
+        fetch(of_b, turned_b, column, k + depth_at_once, last);
 #pragma unroll 4
         for (int q = 0; q < depth_at_once; ++q) {
             real x[4], y[4];
