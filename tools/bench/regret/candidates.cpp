@@ -57,14 +57,6 @@ std::vector<Candidate> candidates_of(std::string_view variant, const Spec& spec,
 
 bool is_same(const Candidate& a, const Candidate& b) { return a.schedule == b.schedule && a.variant == b.variant; }
 
-/// Variants that have one model: once it has a candidate, the second tells nothing new of a schedule that the first has.
-bool repeats(const Candidate& one, const std::vector<Candidate>& taken) {
-    const bool has_one = std::ranges::find(taken, one.variant, &Candidate::variant) != taken.end();
-    return has_one && std::ranges::any_of(taken, [&](const Candidate& other) {
-               return other.schedule == one.schedule && other.modelled_seconds == one.modelled_seconds;
-           });
-}
-
 /// One of each list, the fastest first, then the next of each.
 std::vector<Candidate> in_turn(std::vector<std::vector<Candidate>> lists) {
     std::erase_if(lists, [](const auto& list) { return list.empty(); });
@@ -75,7 +67,7 @@ std::vector<Candidate> in_turn(std::vector<std::vector<Candidate>> lists) {
         for (const auto& list : lists)
             if (place < list.size()) {
                 ++taken;
-                if (!repeats(list[place], result)) result.push_back(list[place]);
+                result.push_back(list[place]);
             }
     }
     return result;

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <iostream>
 #include <random>
 #include <thread>
 #include <trifold/error.hpp>
 
 #include "tools/bench/regret/collect.hpp"
 #include "tools/bench/regret/compile_ahead.hpp"
+#include "tools/bench/regret/constants.hpp"
 #include "tools/bench/regret/summary.hpp"
+#include "tools/formats/file.hpp"
 
 using namespace trifold;
 using namespace trifold::regret;
@@ -98,10 +101,27 @@ int summarize(const std::vector<std::string>& files, const std::string& operatio
     for (const auto& record : records) (record.failure.empty() ? inaccurate : failed) += record.failure.empty() && record.accurate ? 0 : 1;
     tell(fmt::format("{} records, {} without a time, {} inaccurate; {}", records.size(), failed, inaccurate, operation));
     print_regrets("auto when measured", regrets(records, operation, recorded_choice), 0);
-    print_regrets("auto now", regrets(records, operation, choice_now), worst);
+    const auto now = regrets(records, operation, [&](const Measured& measured) { return choice_now(measured, operation); });
+    print_regrets("auto now", now, worst);
     for (const auto& [variant, fit] : fits(records, operation))
         tell(fmt::format("model of {}: {} records, time over modelled time {:.2f}, scattered by a factor of {:.2f}", variant, fit.records,
                          fit.ratio, fit.scatter));
+    return 0;
+}
+
+/// For fit.py: the constants of a variant's model; then, for each line of other numbers, the modelled times of its records with these.
+int model(const std::vector<std::string>& files, const std::string& variant) {
+    std::vector<Record> records;
+    for (const auto& file : files)
+        for (auto& record : read_records(file))
+            if (record.candidate.variant == variant && record.failure.empty() && record.accurate) records.push_back(std::move(record));
+    if (records.empty()) throw formats::InputError("no record is of variant " + variant);
+    const auto say = [](const nlohmann::ordered_json& json) {
+        tell(json.dump());
+        std::fflush(stdout);
+    };
+    say(constants_of(records.front().target, variant));
+    for (std::string line; std::getline(std::cin, line);) say(modelled(records, nlohmann::json::parse(line).get<Numbers>()));
     return 0;
 }
 
@@ -109,7 +129,7 @@ int run(int argc, char** argv) {
     CLI::App app{"Measures how far the chooser's choice is from the best of its own alternatives."};
     app.require_subcommand(1);
     PointOptions options;
-    std::string target, device = "auto", operation = "factor_solve", operations = "factor,factor_solve";
+    std::string target, variant, device = "auto", operation = "factor_solve", operations = "factor,factor_solve";
     std::vector<std::string> files;
     std::size_t worst = 10;
     bool compiles = false;
@@ -138,8 +158,12 @@ int run(int argc, char** argv) {
         ->check(CLI::IsMember({"factor", "factor_solve"}))
         ->capture_default_str();
     summary->add_option("--worst", worst, "Points that are listed")->capture_default_str();
+    auto* modeller = app.add_subcommand("model", "Modelled times of records, with constants that are read from standard input (fit.py)");
+    modeller->add_option("records", files, "Files of records")->required();
+    modeller->add_option("--variant", variant, "Whose model, of whose records")->required();
     CLI11_PARSE(app, argc, argv);
     if (lister->parsed()) return list(options, target, parse_operations(operations), compiles ? collection.threads : 0);
+    if (modeller->parsed()) return model(files, variant);
     if (summary->parsed()) return summarize(files, operation, worst);
     collection.points = options.all();
     collection.operations = parse_operations(operations);

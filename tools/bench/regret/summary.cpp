@@ -23,8 +23,10 @@ const Record* find(const Measured& measured, const Chosen& chosen) {
 }
 
 /// In place of a choice that was not measured: the same variant where there is one, by its model.
-const Record* stand_in(const Measured& measured, const Chosen& chosen) {
-    const auto rank = [&](const Record* record) { return std::pair(record->candidate.variant != chosen.variant, modelled_now(*record)); };
+const Record* stand_in(const Measured& measured, const Chosen& chosen, const std::string& operation) {
+    const auto rank = [&](const Record* record) {
+        return std::pair(record->candidate.variant != chosen.variant, modelled_now(*record, operation));
+    };
     return *std::ranges::min_element(measured.records, {}, rank);
 }
 
@@ -49,15 +51,19 @@ Chosen recorded_choice(const Measured& measured) {
     return {};
 }
 
-Chosen choice_now(const Measured& measured) {
-    const auto choice = choose(spec_of(measured.point), parse_target(measured.target), {.workers = measured.workers});
+Spec spec_of(const Point& point, const std::string& operation) {
+    return spec_of(point, operation == "factor" ? Operations{Operation::factor} : Operations{Operation::factor, Operation::factor_solve});
+}
+
+Chosen choice_now(const Measured& measured, const std::string& operation) {
+    const auto choice = choose(spec_of(measured.point, operation), parse_target(measured.target), {.workers = measured.workers});
     return {choice.schedule.name, choice.variant};
 }
 
-double modelled_now(const Record& record) {
+double modelled_now(const Record& record, const std::string& operation) {
     const auto& candidate = record.candidate;
     return modelled_seconds(
-        choose(spec_of(record.point), parse_target(record.target), {candidate.schedule, candidate.variant, record.workers}));
+        choose(spec_of(record.point, operation), parse_target(record.target), {candidate.schedule, candidate.variant, record.workers}));
 }
 
 std::vector<Regret> regrets(const std::vector<Record>& records, const std::string& operation,
@@ -68,7 +74,7 @@ std::vector<Regret> regrets(const std::vector<Record>& records, const std::strin
         const auto chosen = choose(measured);
         const auto* taken = find(measured, chosen);
         const bool stands_in = taken == nullptr;
-        if (stands_in) taken = stand_in(measured, chosen);
+        if (stands_in) taken = stand_in(measured, chosen, operation);
         const auto* best = *std::ranges::min_element(measured.records, {}, seconds);
         const auto name = stands_in ? fmt::format("{}, {}", chosen.schedule, chosen.variant) : name_of(*taken);
         result.push_back({measured.point, name, name_of(*best), seconds(taken), seconds(best), stands_in});
@@ -92,7 +98,7 @@ std::map<std::string, Fit> fits(const std::vector<Record>& records, const std::s
     std::map<std::string, std::vector<double>> logarithms;
     for (const auto& record : records)
         if (is_usable(record, operation))
-            logarithms[record.candidate.variant].push_back(std::log(record.seconds.at(operation) / modelled_now(record)));
+            logarithms[record.candidate.variant].push_back(std::log(record.seconds.at(operation) / modelled_now(record, operation)));
     std::map<std::string, Fit> result;
     for (const auto& [variant, values] : logarithms) {
         double sum = 0, squares = 0;

@@ -31,9 +31,11 @@ std::vector<Measured> by_point(const std::vector<Record>& records, const std::st
 
 /// What the chooser took when the records were made.
 Chosen recorded_choice(const Measured& measured);
-/// What it takes now.
-Chosen choice_now(const Measured& measured);
-double modelled_now(const Record& record);
+/// The Spec of those who call this operation: `factor` alone, or also factor_solve.
+Spec spec_of(const Point& point, const std::string& operation);
+/// What it takes now for that Spec.
+Chosen choice_now(const Measured& measured, const std::string& operation = "factor_solve");
+double modelled_now(const Record& record, const std::string& operation = "factor_solve");
 
 /// One for each point, by what `choose` takes there.
 std::vector<Regret> regrets(const std::vector<Record>& records, const std::string& operation,
