@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <trifold/cost.hpp>
@@ -12,11 +13,14 @@
 namespace trifold {
 namespace {
 
-/// A variant, and what chose it: a row, or the caller.
+/// A variant, and the row that chose it; none: the caller did.
 struct Picked {
     const Variant* variant = nullptr;
     const Row* row = nullptr;
 };
+
+/// What a row of `variant` takes to have all variants compared that do not refuse.
+constexpr std::string_view fastest = "fastest";
 
 /// A schedule with its variant. Rows and models tell which is the best.
 struct Pair {
@@ -25,23 +29,33 @@ struct Pair {
     double seconds = 0;
 };
 
-/// The variant of the first row that holds and does not refuse.
-Picked pick_by_rows(const Problem& problem) {
+/// The variant of the first row that holds and does not refuse; or all that do not refuse.
+std::vector<Picked> pick_by_rows(const Problem& problem) {
     const auto quantities = quantities_of(problem);
+    std::vector<Picked> result;
     for (const auto& row : device_of(problem.target).rows_of("variant")) {
-        const auto& variant = variant_named(problem.target, row.word);
-        if (holds(row, quantities + variant.quantities(problem)) && refusal(variant, problem).empty()) return {&variant, &row};
+        if (row.word == fastest && holds(row, quantities)) {
+            for (const auto* variant : variants_of(problem.target.backend))
+                if (refusal(*variant, problem).empty()) result.push_back({variant, &row});
+        } else if (row.word != fastest) {
+            const auto& variant = variant_named(problem.target, row.word);
+            if (holds(row, quantities + variant.quantities(problem)) && refusal(variant, problem).empty())
+                result.push_back({&variant, &row});
+        }
+        if (!result.empty()) return result;
     }
     throw SpecError(fmt::format("no variant for {} takes blocks of n = {}", to_string(problem.target), problem.spec.block));
 }
 
 /// With a variant that the caller names, it is that or none.
-std::optional<Picked> pick(const Problem& problem, std::string_view pinned) {
+std::vector<Picked> pick(const Problem& problem, std::string_view pinned) {
     if (pinned == "auto") return pick_by_rows(problem);
     const auto& variant = variant_named(problem.target, pinned);
-    if (!refusal(variant, problem).empty()) return std::nullopt;
-    return Picked{&variant, nullptr};
+    if (!refusal(variant, problem).empty()) return {};
+    return {{&variant, nullptr}};
 }
+
+double seconds_of(const Variant& variant, const Problem& problem) { return variant.seconds(problem, device_of(problem.target)); }
 
 /// Lengths of end chains, half as long from one level to the next.
 std::vector<std::int64_t> halved(std::int64_t longest) {
@@ -53,9 +67,10 @@ std::vector<std::int64_t> halved(std::int64_t longest) {
 /// Whether schedules with end chains are tried, by what takes the same levels without them.
 bool tries_end_chains(const Problem& base, const Schedule& without, std::string_view pinned) {
     const Problem problem{base.spec, base.target, without, base.workers};
-    const auto picked = pick(problem, pinned);
-    const std::string variant(picked ? picked->variant->name : "");
-    return device_of(base.target).take("flanked", quantities_of(problem) + Quantities{{"variant", variant}}) != 0;
+    const auto quantities = quantities_of(problem);
+    return std::ranges::any_of(pick(problem, pinned), [&](const Picked& picked) {
+        return device_of(base.target).take("flanked", quantities + Quantities{{"variant", std::string(picked.variant->name)}}) != 0;
+    });
 }
 
 /// The simplest orders first: a later one has to be faster.
@@ -81,54 +96,49 @@ std::vector<Schedule> candidates(const Problem& base, std::string_view pinned) {
     return result;
 }
 
-/// The pair of least modelled time, and the next best.
+/// The pair of least modelled time, and of what is otherwise the same or not the next best.
 struct Best {
     Pair pair;
-    std::string why;  ///< for people: what speaks for its schedule
+    std::optional<Pair> second;
 };
 
-/// Throws SpecError where the variant that the caller names refuses every schedule.
-Best best_of(const Problem& base, std::vector<Schedule> schedules, std::string_view pinned) {
-    constexpr double never = std::numeric_limits<double>::infinity();
-    const bool is_only = schedules.size() == 1;
+/// All pairs of these schedules that their variants take. Throws SpecError where the variant that the caller names refuses every schedule.
+std::vector<Pair> pairs_of(const Problem& base, std::vector<Schedule> schedules, std::string_view pinned) {
     std::vector<Pair> pairs;
     for (auto& schedule : schedules) {
-        Problem problem{base.spec, base.target, std::move(schedule), base.workers};
+        const Problem problem{base.spec, base.target, std::move(schedule), base.workers};
         const auto picked = pick(problem, pinned);
-        if (!picked) {
-            if (pairs.empty() && &schedule == &schedules.back()) throw SpecError(refusal(variant_named(base.target, pinned), problem));
-            continue;
-        }
-        const auto seconds = is_only ? 0 : picked->variant->seconds(problem);
-        pairs.push_back({std::move(problem.schedule), *picked, seconds});
+        if (picked.empty() && pairs.empty() && &schedule == &schedules.back())
+            throw SpecError(refusal(variant_named(base.target, pinned), problem));
+        for (const auto& one : picked) pairs.push_back({problem.schedule, one});
     }
-    const Pair *first = nullptr, *second = nullptr;
-    for (const auto& pair : pairs) {
-        if (pair.seconds < (first == nullptr ? never : first->seconds)) {
-            second = first;
-            first = &pair;
-        } else if (second == nullptr || pair.seconds < second->seconds) {
-            second = &pair;
-        }
-    }
-    if (first == nullptr) throw SpecError("no schedule has a modelled time; give one");
-    if (is_only) return {*first, "the only one to take"};
-    auto why = fmt::format("model, {:.1f} us", first->seconds * 1e6);
-    if (second != nullptr)
-        why += fmt::format(", next best {} with {}, {:.1f} us", second->schedule.name, second->picked.variant->name, second->seconds * 1e6);
-    return {*first, why};
+    if (pairs.size() > 1)  // else nothing is compared
+        for (auto& pair : pairs) pair.seconds = seconds_of(*pair.picked.variant, {base.spec, base.target, pair.schedule, base.workers});
+    return pairs;
+}
+
+/// Of equals the first.
+Best best_of(std::vector<Pair> pairs) {
+    std::ranges::stable_sort(pairs, {}, &Pair::seconds);
+    if (!std::isfinite(pairs.front().seconds)) throw SpecError("no schedule has a modelled time; give one");
+    if (pairs.size() == 1) return {pairs.front(), {}};
+    return {pairs.front(), pairs[1]};
 }
 
 std::string reason_of(const Best& best, const Tuning& tuning) {
     const std::string caller = "pinned by the caller";
+    std::string model = "the only one to take";
+    if (best.second)
+        model = fmt::format("model, {:.1f} us, next best {} with {}, {:.1f} us", best.pair.seconds * 1e6, best.second->schedule.name,
+                            best.second->picked.variant->name, best.second->seconds * 1e6);
     const auto* row = best.pair.picked.row;
-    return fmt::format("schedule: {}; variant: {}", tuning.schedule == "auto" ? best.why : caller,
-                       row == nullptr ? caller : to_string(*row));
+    const auto variant = row == nullptr ? caller : row->word != fastest ? to_string(*row) : tuning.schedule == "auto" ? "the same" : model;
+    return fmt::format("schedule: {}; variant: {}", tuning.schedule == "auto" ? model : caller, variant);
 }
 
 Best choose_pair(const Problem& base, std::string_view schedule, std::string_view variant) {
     auto schedules = schedule == "auto" ? candidates(base, variant) : std::vector{parse_schedule(schedule, base.spec.horizon)};
-    return best_of(base, std::move(schedules), variant);
+    return best_of(pairs_of(base, std::move(schedules), variant));
 }
 
 /// Mixed precision has no sweeps of their own: what they give would have the accuracy of f32.
@@ -142,7 +152,9 @@ Spec without_sweeps(Spec spec) {
 
 double modelled_seconds(const Schedule& schedule, const Spec& spec, const Target& target, std::int64_t workers) {
     const Problem problem{spec, target, schedule, workers};
-    return pick_by_rows(problem).variant->seconds(problem);
+    auto least = std::numeric_limits<double>::infinity();
+    for (const auto& picked : pick_by_rows(problem)) least = std::min(least, seconds_of(*picked.variant, problem));
+    return least;
 }
 
 Schedule choose_schedule(const Spec& spec, const Target& target, std::int64_t workers) {
@@ -167,8 +179,12 @@ Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
 }
 
 double modelled_seconds(const Choice& choice) {
-    return variant_named(choice.target, choice.variant)
-        .seconds({inner_spec(choice.spec), choice.target, choice.schedule, choice.tuning.workers});
+    return seconds_of(variant_named(choice.target, choice.variant),
+                      {inner_spec(choice.spec), choice.target, choice.schedule, choice.tuning.workers});
+}
+
+Operation modelled_operation(const Choice& choice) {
+    return modelled_operation(Problem{inner_spec(choice.spec), choice.target, choice.schedule, choice.tuning.workers});
 }
 
 }  // namespace trifold

@@ -53,6 +53,13 @@ const Variant& variant_named(const Target& target, std::string_view name) {
 
 const Variant& variant_of(const Design& design) { return variant_named(design.target, design.variant); }
 
+Operation modelled_operation(const Problem& problem) {
+    const bool solves = std::ranges::any_of(problem.spec.operations, [](Operation operation) {
+        return operation == Operation::factor_solve || operation == Operation::solve || operation == Operation::backward;
+    });
+    return solves && problem.target.backend != Backend::cpu ? Operation::factor_solve : Operation::factor;
+}
+
 std::string refusal(const Variant& variant, const Problem& problem) {
     const auto& [spec, target, schedule, workers] = problem;
     const auto& can = variant.abilities;

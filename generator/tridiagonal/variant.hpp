@@ -35,8 +35,8 @@ struct Variant {
     Abilities abilities;
     /// Why it cannot take what its abilities allow, such as for want of shared memory; empty: it can.
     std::string (*refuses)(const Problem&);
-    /// Modelled seconds of one factorization of the whole batch.
-    double (*seconds)(const Problem&);
+    /// Modelled seconds of the whole batch, with the numbers of a device: on GPUs of modelled_operation, on CPUs of a factorization.
+    double (*seconds)(const Problem&, const KnownDevice&);
     /// What rows of generator/devices may ask beside quantities_of.
     Quantities (*quantities)(const Problem&);
     Lowered (*lower)(const Problem&);
@@ -57,6 +57,9 @@ std::span<const Variant* const> variants_of(Backend backend);
 /// Throws SpecError when there is none of that name.
 const Variant& variant_named(const Target& target, std::string_view name);
 const Variant& variant_of(const Design& design);
+
+/// What modelled times are of: factor_solve; factor where the Spec has nothing that solves, and on CPUs.
+Operation modelled_operation(const Problem& problem);
 
 /// Why a variant cannot take a problem: by its abilities, or by what it says itself. Empty: it can.
 std::string refusal(const Variant& variant, const Problem& problem);

@@ -40,8 +40,8 @@ Counts chain_counts(std::int64_t length, bool behind, bool ahead);
 /// Throws SpecError when `workers` is below 1 or a count leaves 63 bits.
 Cost cost(const Schedule& schedule, const Spec& spec, std::int64_t workers);
 
-/// Modelled seconds of one factorization of the Spec's whole batch. On GPUs `workers` is not used. The models stand in the
-/// variants' files, their numbers in generator/devices.
+/// Modelled seconds of the Spec's whole batch with the variant that `auto` takes: of factor_solve; of factor on CPUs and where the Spec has
+/// nothing that solves. On GPUs `workers` is not used. The models stand in the variants' files, their numbers in generator/devices.
 double modelled_seconds(const Schedule& schedule, const Spec& spec, const Target& target, std::int64_t workers);
 
 /// The schedule with the least modelled time among the named orders; the simplest of equals.

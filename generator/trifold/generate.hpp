@@ -33,8 +33,10 @@ struct Choice {
 
 /// Decides what the tuning leaves to `auto`. The target must be resolved. Throws SpecError.
 Choice choose(const Spec& spec, const Target& target, const Tuning& tuning = {});
-/// Modelled seconds of one factorization of the Spec's whole batch, by the schedule and variant that were taken.
+/// Modelled seconds of modelled_operation for the Spec's whole batch, by the schedule and variant that were taken.
 double modelled_seconds(const Choice& choice);
+/// factor_solve; factor on CPUs, and where the Spec has no operation that solves.
+Operation modelled_operation(const Choice& choice);
 
 /// How kernels are put into units. apart: each kernel that takes long to compile has a unit of its own, so that all compile at the same
 /// time. together: one unit, for those who want one file.

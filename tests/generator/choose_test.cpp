@@ -43,10 +43,11 @@ TEST_CASE("a pinned variant gets a schedule that it can take") {
             CAPTURE(variant->name);
             if (variant->name == "team") continue;  // for smaller blocks
             const auto choice = choose(spec, h200, {.variant = std::string(variant->name)});
-            const auto chosen = variant->seconds({spec, h200, choice.schedule, 1});
+            const auto& device = device_of(h200);
+            const auto chosen = variant->seconds({spec, h200, choice.schedule, 1}, device);
             for (const auto* text : {"sequential", "twisted:8", "partitioned:50", "multi-stage", "recursive:2:2", "recursive:1:1"}) {
                 const Problem other{spec, h200, parse_schedule(text, spec.horizon), 1};
-                if (refusal(*variant, other).empty()) CHECK(chosen <= variant->seconds(other));
+                if (refusal(*variant, other).empty()) CHECK(chosen <= variant->seconds(other, device));
             }
         }
     }
@@ -65,19 +66,22 @@ TEST_CASE("a choice says what made it") {
     const Spec spec{.block = 32, .horizon = 64};
     CHECK(choose(spec, h200, {.schedule = "sequential", .variant = "fused"}).reason ==
           "schedule: pinned by the caller; variant: pinned by the caller");
-    CHECK(choose(spec, h200, {.schedule = "multi-stage"}).reason ==
+    const auto half = choose(spec, h200, {.schedule = "multi-stage"}).reason;
+    CHECK(half.starts_with("schedule: pinned by the caller; variant: model, "));
+    CHECK(half.find(" us, next best multi-stage with ") != std::string::npos);
+    CHECK(choose({.block = 32, .horizon = 64, .operations = all_operations()}, h200, {.schedule = "multi-stage"}).reason ==
           "schedule: pinned by the caller; variant: row 2 of variant for cuda:sm_90, log-2026-11-22-gpu-dataflow.md");
     const auto free = choose(spec, parse_target("cuda:sm_80"));
     CHECK(free.reason.starts_with("schedule: model, "));
     CHECK(free.reason.find(" us, next best ") != std::string::npos);
-    CHECK(free.reason.ends_with("variant: row 2 of variant for cuda:sm_90, log-2026-11-22-gpu-dataflow.md"));
+    CHECK(free.reason.ends_with("; variant: the same"));
     CHECK(choose(spec, parse_target("cpu:x86-64-v3")).reason == "schedule: the only one to take; variant: row 2 of variant for cpu:any");
 }
 
 TEST_CASE("the modelled time is that of what was taken") {
     const Target h200 = parse_target("cuda:sm_90");
     const Spec spec{.block = 12, .horizon = 20, .batch = 64};
-    for (const auto* variant : {"auto", "fused", "dataflow"}) {
+    for (const auto* variant : {"auto", "fused", "tile-dataflow"}) {
         CAPTURE(variant);
         const auto choice = choose(spec, h200, {.variant = variant});
         const auto said = choice.reason.substr(0, choice.reason.find(" us"));

@@ -106,6 +106,6 @@ TEST_CASE("rows ask for nothing that variants do not know") {
                         CAPTURE(variant->name);
                         CHECK_NOTHROW(design(choose(problem.spec, problem.target,
                                                     {.schedule = problem.schedule.name, .variant = std::string(variant->name)})));
-                        CHECK(variant->seconds(problem) > 0);
+                        CHECK(variant->seconds(problem, device_of(resolved)) > 0);
                     }
 }

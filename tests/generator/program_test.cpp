@@ -216,7 +216,8 @@ TEST_CASE("teams: auto takes them for batches of small systems, several to a thr
     }
     CHECK(design_of({.block = 12, .horizon = 32, .batch = 1 << 20}, cuda).kernels[0].shape.members_per_task > 4);
     CHECK(design_of({.block = 12, .horizon = 32}, cuda).variant != "team");
-    CHECK(design_of({.block = 17, .horizon = 32, .batch = 16384}, cuda).variant != "team");
+    CHECK(design_of({.block = 17, .horizon = 32, .batch = 16384}, cuda).variant == "team");
+    CHECK(design_of({.block = 25, .horizon = 32, .batch = 16384}, cuda).variant != "team");
     auto inverse = spec;
     inverse.operations = all_operations();
     CHECK(design_of(inverse, cuda).variant != "team");
@@ -270,17 +271,15 @@ TEST_CASE("panels are also kept as halves in single precision where tiles are mu
     CHECK(bytes(Precision::f32, {Backend::cuda, "sm_120"}, "multi-stage") == 0);
 }
 
-TEST_CASE("auto takes variant tile-dataflow for large blocks where CUDA has the shared memory for the larger tiles") {
+TEST_CASE("auto takes variant tile-dataflow for large blocks on CUDA") {
     const auto variant_of = [](std::int64_t block, Precision precision, const Target& target, const char* variant) {
         return design_of({.block = block, .horizon = 9, .precision = precision}, target, {.schedule = "twisted:3", .variant = variant})
             .variant;
     };
     CHECK(variant_of(89, Precision::f64, cuda, "auto") == "tile-dataflow");
-    CHECK(variant_of(88, Precision::f64, cuda, "auto") == "fused");
     CHECK(variant_of(97, Precision::f32, cuda, "auto") == "tile-dataflow");
     CHECK(variant_of(88, Precision::f64, {Backend::cuda, "sm_120"}, "auto") == "tile-dataflow");  // a whole front does not fit
-    CHECK(variant_of(64, Precision::f64, {Backend::cuda, "sm_75"}, "auto") == "tiled");
-    CHECK(variant_of(128, Precision::f64, {Backend::cuda, "sm_75"}, "auto") == "tiled");
+    CHECK(variant_of(128, Precision::f64, {Backend::cuda, "sm_75"}, "auto") == "tile-dataflow");  // smaller tiles fit
     CHECK(variant_of(128, Precision::f32, {Backend::cuda, "sm_75"}, "auto") == "tile-dataflow");
     CHECK(variant_of(128, Precision::f64, hip, "auto") == "tiled");
     CHECK(variant_of(128, Precision::f64, {Backend::cuda, "sm_75"}, "tile-dataflow") == "tile-dataflow");
@@ -418,7 +417,7 @@ TEST_CASE("variant dataflow refuses what it cannot do") {
     const Target h200{Backend::cuda, "sm_90"};
     CHECK(variant_of(96, Precision::f64, h200, "multi-stage", "auto") == "dataflow");
     CHECK(variant_of(96, Precision::f32, h200, "multi-stage", "auto") == "dataflow");
-    CHECK(variant_of(64, Precision::f64, h200, "twisted:2", "auto") == "fused");
+    CHECK(variant_of(64, Precision::f64, h200, "twisted:2", "auto") == "tile-dataflow");
     CHECK_THROWS_AS(variant_of(97, Precision::f64, h200, "multi-stage", "dataflow"), SpecError);
     CHECK_THROWS_AS(variant_of(8, Precision::f64, h200, "twisted:2", "dataflow"), SpecError);
     // AMD's devices have it on request, as far as their shared memory goes.

@@ -28,6 +28,15 @@ class Driver {
         if (result != 0) throw DeviceError(std::string(name) + " failed with error " + std::to_string(result));
     }
 
+    /// The same where nobody could be told of an error: a launch that failed makes every later call fail.
+    template <class... Arguments>
+    void release(const char* name, Arguments... arguments) const noexcept {
+        try {
+            call(name, arguments...);
+        } catch (const DeviceError&) {
+        }
+    }
+
   private:
     void* library_;
 };
@@ -63,7 +72,7 @@ std::shared_ptr<void> DeviceTools::allocate(std::int64_t bytes) const {
     Address address = 0;
     impl_->driver->call("cuMemAlloc_v2", &address, size);
     const auto* driver = impl_->driver.get();
-    return {reinterpret_cast<void*>(address), [driver](void* p) { driver->call("cuMemFree_v2", reinterpret_cast<Address>(p)); }};
+    return {reinterpret_cast<void*>(address), [driver](void* p) { driver->release("cuMemFree_v2", reinterpret_cast<Address>(p)); }};
 }
 
 void DeviceTools::upload(void* to, const void* from, std::int64_t bytes) const {
@@ -117,7 +126,8 @@ std::function<void()> DeviceTools::capture(std::function<void()> work) const {
     driver.call("cuStreamEndCapture", impl_->stream, &graph);
     driver.call("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
     driver.call("cuGraphDestroy", graph);
-    return [this, executable] { impl_->driver->call("cuGraphLaunch", executable, impl_->stream); };
+    const std::shared_ptr<void> owned(executable, [&driver](void* ended) { driver.release("cuGraphExecDestroy", ended); });
+    return [this, owned] { impl_->driver->call("cuGraphLaunch", owned.get(), impl_->stream); };
 }
 
 std::function<double()> DeviceTools::capture_timed(std::function<void()> work) {

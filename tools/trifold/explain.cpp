@@ -101,6 +101,7 @@ Json to_json(const Explanation& explanation) {
             {"flops", cost.total.flops(block)},
             {"bytes", cost.bytes},
             {"modelled_seconds", explanation.modelled_seconds},
+            {"modelled_operation", to_string(modelled_operation(choice))},
             {"reason", choice.reason},
             {"compiler", explanation.compiler},
             {"problem", explanation.problem},
@@ -123,9 +124,9 @@ std::string schedule_text(const Explanation& explanation) {
                     thirds_text(cost.critical_thirds)});
     const auto workers =
         choice.target.backend == Backend::cpu ? plural(choice.tuning.workers, "worker") : std::string("all chains of a level at once");
-    return fmt::format("Schedule {}, {}: one factorization of one system\n{}  modelled time, {}: {}\n{}", choice.schedule.name, workers,
-                       table(rows), plural(choice.spec.batch, "system"), seconds_text(explanation.modelled_seconds),
-                       choice.reason.empty() ? "" : "  chosen: " + choice.reason + "\n");
+    return fmt::format("Schedule {}, {}: one factorization of one system\n{}  modelled time of {}, {}: {}\n{}", choice.schedule.name,
+                       workers, table(rows), to_string(modelled_operation(choice)), plural(choice.spec.batch, "system"),
+                       seconds_text(explanation.modelled_seconds), choice.reason.empty() ? "" : "  chosen: " + choice.reason + "\n");
 }
 
 /// How a kernel's launches are cut; every one of a kernel's has the same members a group.

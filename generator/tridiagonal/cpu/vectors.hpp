@@ -10,6 +10,6 @@ void add_shuffles(std::vector<Constant>& constants, std::int64_t lanes, std::int
 /// Templates with the kernels of a variant: those in its folder's entry.c, and the selected inverse where it is asked for.
 std::vector<std::string> entry_of(const Design& design, std::string_view folder);
 /// Modelled seconds of a factorization by the workers of a call.
-double worker_seconds(const Problem& problem);
+double worker_seconds(const Problem& problem, const KnownDevice& device);
 
 }  // namespace trifold::cpu

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "generator/tridiagonal/gpu/sizes.hpp"
+#include "generator/tridiagonal/gpu/model.hpp"
 #include "generator/tridiagonal/launches.hpp"
 
 namespace trifold::gpu::dataflow_shared {
@@ -35,6 +35,8 @@ constexpr std::int64_t largest_riding = 64;
 constexpr std::int64_t largest_with_messages = 32;
 /// A front of a wide level has at most four warps, each with 16 rows.
 constexpr std::int64_t largest_wide = 64;
+/// Flops of a front with both neighbours, in thirds of n^3.
+constexpr double full_front_thirds = 19;
 
 /// What rows ask about dataflow.
 Quantities quantities_of(const Problem& problem, const DataflowSizes& sizes) {
@@ -129,30 +131,6 @@ std::string refuses(const Problem& problem) {
     const auto sizes = sizes_of(problem);
     return fits(sizes, problem.target) ? "" : too_large(dataflow_variant.name, sizes, problem);
 }
-
-/// Its depth, or the fronts through all multiprocessors. Wide levels by themselves come before the depth of the others: for single systems,
-/// since batches of them were not measured.
-double flow_seconds(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
-    const auto& device = device_of(target);
-    const auto number = [&](const char* name) { return device.number(fmt::format("models.dataflow.{}", name)); };
-    const auto sizes = sizes_of(problem);
-    const auto n = static_cast<double>(spec.block), processors = static_cast<double>(multiprocessors(target));
-    const auto levels = static_cast<std::int64_t>(schedule.levels.size());
-    const auto depth = [&](std::int64_t of) {
-        return static_cast<double>(of) * (number("depth_seconds") + n * number("depth_row_seconds"));
-    };
-    const auto fronts = static_cast<double>(schedule.horizon) * static_cast<double>(spec.batch);
-    if (spec.batch == 1 && sizes.wide_levels > 0) {
-        const auto element_seconds = device.first("wide_element_seconds", quantities_of(problem, sizes)).number;
-        const auto front_seconds = number("wide_front_seconds") + static_cast<double>(sizes.padded * sizes.padded) * element_seconds;
-        return depth(levels - sizes.wide_levels) + fronts * front_seconds / processors;
-    }
-    return std::max(depth(levels), fronts * (number("front_seconds") + n * number("front_row_seconds")) / processors);
-}
-
-/// One launch is no slower than a launch a level.
-double seconds(const Problem& problem) { return std::min(level_seconds(problem), flow_seconds(problem)); }
 
 Quantities quantities(const Problem&) { return {}; }
 
@@ -266,6 +244,53 @@ std::int64_t wide_blocks(const Problem& problem, const DataflowSizes& sizes) {
                      (fronts + multiprocessors(target) - 1) / multiprocessors(target)});
 }
 
+/// Thread blocks of a multiprocessor that sweep.
+std::int64_t sweep_blocks(const Problem& problem, const DataflowSizes& sizes) {
+    auto of = quantities_of(problem, sizes);
+    of["sweep_is_full"] = static_cast<double>(take(problem, "sweep_is_full", of));
+    return blocks_for(problem.target, sizes.sweep_threads, take(problem, "sweep_registers", of));
+}
+
+/// Blocks of n by n of a front that pass through the memory: D, E, updates and couplings of later levels, L, R and G; a sweep reads the
+/// last three.
+constexpr double factored_blocks = 4.5, swept_blocks = 2.5;
+
+/// A launch takes as long as its levels, one after another, or as all its fronts where they take turns on the multiprocessors. Wide levels
+/// come before the others.
+double seconds(const Problem& problem, const KnownDevice& device) {
+    const auto sizes = sizes_of(problem);
+    const Model model(device, dataflow_variant.name, problem);
+    const auto rows = static_cast<double>(sizes.padded), elements = rows * rows;
+    const auto memory = [&](double blocks) {
+        return model.memory_cycles(blocks * elements * static_cast<double>(sizes.real)) / model("share_of_bytes");
+    };
+    const auto loads = loads_of(problem);
+    LevelLoad wide, above;
+    for (std::size_t k = 0; k < loads.size(); ++k) {
+        auto& part = static_cast<std::int64_t>(k) < sizes.wide_levels ? wide : above;
+        part.fronts += loads[k].fronts;
+        part.thirds += loads[k].thirds / full_front_thirds;
+    }
+    const auto slots = [&](std::int64_t blocks) { return model.multiprocessors() * static_cast<double>(blocks); };
+    const auto levels = static_cast<double>(loads.size()), wide_levels = static_cast<double>(sizes.wide_levels);
+    auto cycles = model("launch");
+    if (sizes.wide_levels > 0) {
+        const auto work = wide.fronts * model("wide_front") + wide.thirds * model("wide_row") * rows;
+        cycles += together(
+            2, {wide_levels * model("wide_level"), work / slots(wide_blocks(problem, sizes)), memory(factored_blocks * wide.fronts)});
+    }
+    const auto work = above.fronts * model("front") + above.thirds * model.precise("element") * elements;
+    cycles += together(2, {(levels - wide_levels) * (model("level") + model.precise("level_element") * elements),
+                           work / slots(fronts_together(problem, sizes, sizes.factor_shared))});
+    if (modelled_operation(problem) == Operation::factor) return model.seconds(cycles);
+    const auto fronts = wide.fronts + above.fronts;
+    const auto swept = fronts * (model("sweep_front") + model("sweep_row") * rows) / slots(sweep_blocks(problem, sizes));
+    const auto sweep = model("sweep_launch") + together(2, {levels * (model("sweep_level") + model("sweep_level_row") * rows), swept,
+                                                            memory(swept_blocks * fronts)});
+    const bool rides = problem.spec.rhs <= sizes.riders && sizes.rides;
+    return model.seconds(cycles + (rides ? 1 + model("riding") : 2) * passes(problem, sizes) * sweep);
+}
+
 std::vector<Constant> constants(const Design& design) {
     const auto problem = problem_of(design);
     const auto sizes = sizes_of(problem);
@@ -286,8 +311,7 @@ std::vector<Constant> constants(const Design& design) {
          constant("LONG_INVERSE", std::min(sizes.padded, take(problem, "long_inverse", of))),
          constant("SHORT_INVERSE", std::min(sizes.padded, take(problem, "short_inverse", of))),
          constant("WAITING_FRONTS", take(problem, "waiting_fronts", of)), constant("SHARED_SWEEP", sizes.sweep_shared),
-         constant("SWEEP_BLOCKS", blocks_for(design.target, sizes.sweep_threads, take(problem, "sweep_registers", of))),
-         constant("WIDE_LEVELS", sizes.wide_levels)});
+         constant("SWEEP_BLOCKS", sweep_blocks(problem, sizes)), constant("WIDE_LEVELS", sizes.wide_levels)});
     if (sizes.wide_levels > 0)
         result.insert(result.end(),
                       {constant("SHARED_WIDE", sizes.wide_shared), constant("WIDE_THREADS", wide_threads(sizes)),

@@ -15,5 +15,6 @@ struct LevelSizes : Sizes {
 void plan_level_sweeps(LevelSizes& sizes, const Spec& spec);
 Lowered lower_levels(const Variant& variant, const Problem& problem, const LevelSizes& sizes);
 std::vector<Constant> level_constants(const Design& design, const LevelSizes& sizes);
+double level_seconds(const Variant& variant, const Problem& problem, const KnownDevice& device, const LevelSizes& sizes);
 
 }  // namespace trifold::gpu

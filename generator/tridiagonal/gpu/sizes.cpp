@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <trifold/cost.hpp>
 #include <trifold/error.hpp>
 
 namespace trifold::gpu::inverse_shared_text {
@@ -120,39 +118,6 @@ std::vector<std::string> entry_of(const Design& design, std::string_view folder)
     std::vector<std::string> names{fmt::format("gpu/tridiagonal/{}/entry.cuh", folder)};
     if (has_kernel(design, Phase::inverse)) names.push_back("gpu/tridiagonal/inverse.cuh");
     return names;
-}
-
-double flops(std::int64_t thirds, std::int64_t block) {
-    const auto n = static_cast<double>(block);
-    return static_cast<double>(thirds) / 3 * n * n * n;
-}
-
-/// A level takes as long as its waves of chains, or as its arithmetic, or as its traffic.
-double level_seconds(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
-    const auto& device = device_of(target);
-    const bool single = spec.precision == Precision::f32;
-    const auto flops_per_second = device.number(single ? "facts.f32_flops" : "facts.f64_flops") * device.number("models.levels.efficiency");
-    const auto column_seconds = device.number(single ? "models.levels.f32_column_seconds" : "models.levels.f64_column_seconds");
-    const auto counted = cost(schedule, spec, workers);
-    const auto n = spec.block;
-    const auto front_bytes = 3 * n * n * element_bytes(spec.precision);
-    const auto together = std::clamp<std::int64_t>(device.count("facts.multiprocessor_shared_bytes") / front_bytes, 1,
-                                                   device.count("models.levels.blocks_together"));
-    const auto processors = static_cast<double>(multiprocessors(target)), slots = processors * static_cast<double>(together);
-    const auto batch = static_cast<double>(spec.batch);
-    double seconds = 0;
-    for (std::size_t k = 0; k < counted.levels.size(); ++k) {
-        const auto& level = counted.levels[k];
-        const auto front_seconds = device.number("models.levels.move_seconds") + static_cast<double>(n) * column_seconds;
-        const auto chain = static_cast<double>(schedule.levels[k].longest()) * front_seconds +
-                           flops(level.longest_thirds, n) / (flops_per_second / processors);
-        const auto waves = std::ceil(static_cast<double>(level.chains) * batch / slots);
-        const auto arithmetic = flops(level.counts.thirds(), n) * batch / flops_per_second;
-        const auto traffic = static_cast<double>(level.bytes) * batch / device.number("facts.bytes_per_second");
-        seconds += device.number("models.levels.level_seconds") + std::max({waves * chain, arithmetic, traffic});
-    }
-    return seconds;
 }
 
 }  // namespace trifold::gpu

@@ -60,9 +60,4 @@ Constant constant(std::string name, std::int64_t value);
 /// Templates with the kernels of a variant: those in its folder's entry.cuh, and the selected inverse where it is asked for.
 std::vector<std::string> entry_of(const Design& design, std::string_view folder);
 
-/// Modelled seconds with one launch a level and one thread block a chain.
-double level_seconds(const Problem& problem);
-/// Flops of so many thirds of n^3.
-double flops(std::int64_t thirds, std::int64_t block);
-
 }  // namespace trifold::gpu

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <trifold/cost.hpp>
+#include <cmath>
 
-#include "generator/tridiagonal/gpu/sizes.hpp"
+#include "generator/tridiagonal/gpu/model.hpp"
 #include "generator/tridiagonal/launches.hpp"
 
 namespace trifold::gpu::team_shared {
@@ -59,24 +59,6 @@ std::string refuses(const Problem& problem) {
     return fits(sizes, problem.target) ? "" : too_large(team_variant.name, sizes, problem);
 }
 
-/// A level takes as long as its longest chain, or as all its blocks through the memory.
-double seconds(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
-    const auto& device = device_of(target);
-    const auto number = [&](const char* name) { return device.number(fmt::format("models.team.{}", name)); };
-    const bool fill = has_fill(schedule);
-    const auto counted = cost(schedule, spec, workers);
-    const auto n = static_cast<double>(spec.block);
-    const double front_seconds =
-        number("front_seconds") + (fill ? n * n * number("front_element_seconds") : n * number("front_row_seconds"));
-    const double bytes_per_second = number(fill ? "share_of_bytes_with_fill" : "share_of_bytes") * device.number("facts.bytes_per_second");
-    double result = 0;
-    for (std::size_t k = 0; k < counted.levels.size(); ++k)
-        result += number("level_seconds") + std::max(static_cast<double>(schedule.levels[k].longest()) * front_seconds,
-                                                     static_cast<double>(counted.levels[k].bytes * spec.batch) / bytes_per_second);
-    return result;
-}
-
 Quantities quantities(const Problem&) { return {}; }
 
 /// Chains of a member that a thread block has side by side.
@@ -102,12 +84,56 @@ std::int64_t blocks(const Problem& problem, const TeamSizes& sizes, const char* 
     return blocks_for(problem.target, sizes.threads, take(problem, "team_registers", of));
 }
 
+/// Blocks of the panels and of their products in a factorization.
+std::int64_t factored_blocks(const TeamSizes& sizes) { return sizes.panels > 2 ? 6 : 3; }
+
+/// Blocks of n by n that a level reads and writes: of a front D, E, L and R, with fill G; updates from the levels below; of a chain what it
+/// leaves to the separators at its ends.
+double moved_blocks(const LevelLoad& load, bool is_first, bool is_last) {
+    const double of_front = (load.has_fill ? 5 : 4) + (is_first ? 0 : 2), of_chain = is_last ? 0 : load.has_fill ? 6 : 2;
+    return of_front * load.fronts + of_chain * load.chains;
+}
+
+/// A level takes as long as its longest chain, as often as thread blocks take turns; or as all its blocks through the memory.
+double seconds(const Problem& problem, const KnownDevice& device) {
+    const auto sizes = sizes_of(problem);
+    const Model model(device, team_variant.name, problem);
+    const bool solves = modelled_operation(problem) == Operation::factor_solve, rides = problem.spec.rhs <= sizes.riders;
+    const auto rows = static_cast<double>(sizes.padded), elements = rows * rows;
+    const auto turns = [&](const LevelLoad& load, const char* kernel, std::int64_t of_blocks, std::int64_t shared) {
+        const auto groups = std::ceil(load.chains / static_cast<double>(sizes.threads / sizes.team));
+        return std::ceil(groups / (model.multiprocessors() * resident(problem, blocks(problem, sizes, kernel, of_blocks), shared)));
+    };
+    const auto* kernel = solves && rides ? "factor_forward" : "factor";
+    const auto factor_shared = solves && rides ? std::max(sizes.factor_shared, sizes.sweep_shared) : sizes.factor_shared;
+    const auto memory = [&](double of_blocks) {
+        const auto share = model(sizes.panels > 2 ? "share_of_bytes_with_fill" : "share_of_bytes");
+        return model.memory_cycles(of_blocks * elements * static_cast<double>(sizes.real)) / share;
+    };
+    const auto loads = loads_of(problem);
+    const auto ahead = loads.size() == 1 ? model("ahead") : 1;  // a chain alone has two fronts on their way
+    double cycles = 0;
+    for (std::size_t k = 0; k < loads.size(); ++k) {
+        const auto& load = loads[k];
+        const auto longest = load.longest * ahead;
+        const auto product =
+            (model.precise("row") * rows + model.precise("element") * elements) * (1 + (load.longest_has_fill ? model("fill") : 0));
+        const auto factor = longest * (model("front") + product) * turns(load, kernel, factored_blocks(sizes), factor_shared);
+        cycles += model("level") + together(3, {factor, memory(moved_blocks(load, k == 0, k + 1 == loads.size()))});
+        if (!solves) continue;
+        const auto sweep = longest * model.precise("sweep_row") * rows * turns(load, "sweep", sizes.panels, sizes.sweep_shared);
+        const auto swept = together(3, {sweep, memory((load.has_fill ? 3 : 2) * load.fronts)});
+        cycles += model("sweep_level") + (rides ? 1 : 2) * passes(problem, sizes) * swept + longest * model("riding");
+    }
+    return model.seconds(cycles);
+}
+
 std::vector<Constant> constants(const Design& design) {
     const auto problem = problem_of(design);
     const auto sizes = sizes_of(problem);
     const bool tensor = device_of(design.target).has("fast_tensor") && design.spec.precision == Precision::f64;
     auto result = common_constants(design, sizes, {.tensor = tensor, .members_together = sizes.members_together});
-    const std::int64_t factored = sizes.panels > 2 ? 6 : 3;  // blocks of the panels and of their products
+    const auto factored = factored_blocks(sizes);
     result.insert(result.end(),
                   {constant("TEAM", sizes.team), constant("PANELS", sizes.panels), constant("RIDERS", sizes.riders),
                    constant("CHAINS_PER_GROUP", chains_together(sizes)), constant("SHARED_FACTOR", sizes.factor_shared),

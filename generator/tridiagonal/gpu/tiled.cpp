@@ -31,6 +31,10 @@ Quantities quantities(const Problem&) { return {}; }
 
 Lowered lower(const Problem& problem) { return lower_levels(tiled_variant, problem, sizes_of(problem)); }
 
+double seconds(const Problem& problem, const KnownDevice& device) {
+    return level_seconds(tiled_variant, problem, device, sizes_of(problem));
+}
+
 std::vector<Constant> constants(const Design& design) {
     const auto sizes = sizes_of(problem_of(design));
     auto result = level_constants(design, sizes);
@@ -45,7 +49,7 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 constinit const Variant tiled_variant{.name = "tiled",
                                       .abilities = {},
                                       .refuses = refuses,
-                                      .seconds = level_seconds,
+                                      .seconds = seconds,
                                       .quantities = quantities,
                                       .lower = lower,
                                       .memory = plain_memory,

@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <trifold/cost.hpp>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/gpu/sizes.hpp"
+#include "generator/tridiagonal/gpu/model.hpp"
 #include "generator/tridiagonal/launches.hpp"
 
 namespace trifold::gpu::tiles_shared {
@@ -124,34 +122,33 @@ std::string refuses(const Problem& problem) {
     return fits(sizes, problem.target) ? "" : too_large(tiles_variant.name, sizes, problem);
 }
 
-/// Factorization and solve. A level's products and tasks go through all multiprocessors, with its chain of tile columns: either hides most
-/// of the other, but less where there are only longer chains. Both sweeps read the factors, with all levels' tile columns.
-double seconds(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
-    const auto& device = device_of(target);
-    const auto number = [&](const char* name) { return device.number(fmt::format("models.tiles.{}", name)); };
-    const auto rate = [&](const char* name) { return number(fmt::format("{}.{}", to_string(spec.precision), name).c_str()); };
-    const auto counted = cost(schedule, spec, workers);
-    const auto columns = per_edge(spec, large_tile), padded = columns * large_tile;
-    const auto batch = static_cast<double>(spec.batch);
-    double result = 0, swept = 0, fronts = 0;
-    for (std::size_t k = 0; k < counted.levels.size(); ++k) {
-        const auto& level = schedule.levels[k];
-        const auto tasks = static_cast<double>(counted.levels[k].fronts * (columns * (columns + 1) / 2 + 2 * columns * columns));
-        const auto work =
-            batch * (flops(counted.levels[k].counts.thirds(), padded) / rate("flops_per_second") + tasks * rate("task_seconds"));
-        const auto path = static_cast<double>(level.longest() * columns);
-        const bool chained = level.longest() >= device.count("models.tiles.chained_from");
-        const bool alone = chained && std::ranges::none_of(level.runs, [](const Run& run) { return run.length == 1; });
-        const double power = alone ? number("alone_power") : rate("power");
-        const double column_seconds = alone ? number("alone_column_seconds") : rate("column_seconds");
-        const auto both = std::pow(std::pow(work, power) + std::pow(path * column_seconds, power), 1 / power);
-        result += (chained ? rate("chained") : 1) * both;
-        swept += path * number(alone ? "alone_swept_seconds" : "swept_seconds");
-        fronts += batch * static_cast<double>(counted.levels[k].fronts);
+/// Flops are counted for whole strips of 16 rows: products leave out the rest of a tile.
+constexpr std::int64_t strip = 16;
+
+/// A level takes as long as its longest chain, a column of tiles after another, or as the flops and tasks of all its tiles. Sweeps
+/// likewise.
+double seconds(const Problem& problem, const KnownDevice& device) {
+    const auto sizes = sizes_of(problem);
+    const Model model(device, tiles_variant.name, problem);
+    const bool solves = modelled_operation(problem) == Operation::factor_solve;
+    const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+    const auto n = number(problem.spec.block), side = number(per_edge(problem.spec, sizes.tile));
+    const auto rows = number(round_up(problem.spec.block, strip)), bytes = rows * number(sizes.real);
+    const auto column = model.precise("column") + model.precise("column_row") * std::min(n, number(sizes.tile));
+    double cycles = model("launch"), swept = 0;
+    for (const auto& load : loads_of(problem)) {
+        const double panels = load.has_fill ? 2 : 1;
+        const auto tasks = load.fronts * (side * (side + 1) / 2 + panels * side * side);
+        const auto work = load.thirds / 3 * rows * rows * rows * model.precise("flop") + tasks * model.precise("task");
+        const bool is_filled_chain = load.longest_has_fill && load.longest > 1;
+        const auto path = load.longest * side * column * (1 + (is_filled_chain ? model("fill") : 0));
+        cycles += together(3, {path, work / model.multiprocessors()});
+        const auto sweep_path = model("sweep_level") + load.longest * (model("sweep_column") * side + model("sweep_row") * n);
+        const auto sweep_task = model.precise("sweep_task") + model.precise("sweep_byte") * (1 + panels) * bytes;
+        swept += together(3, {sweep_path, load.fronts * side * sweep_task / model.multiprocessors()});
     }
-    const auto bytes = 2 * number("swept_blocks") * static_cast<double>(padded * padded * element_bytes(spec.precision)) * fronts;
-    return result + std::hypot(bytes / device.number("facts.bytes_per_second"), swept);
+    if (solves) cycles += model("sweep_launch") + 2 * passes(problem, sizes) * swept;
+    return model.seconds(cycles);
 }
 
 Quantities quantities(const Problem& problem) { return {{"edge", static_cast<double>(sizes_of(problem).tile)}}; }
