@@ -206,7 +206,8 @@ XLA_FFI_DEFINE_HANDLER(
 void jax_compile(const std::vector<std::int64_t>& problem, nb::handle device) {
     const auto where = device_of(device);
     const Unlocked unlocked;
-    static_cast<void>(guarded([&] { known({problem.data(), problem.size()}, where.backend() == Backend::cpu ? on_cpu : where.ordinal()); }));
+    static_cast<void>(
+        guarded([&] { known({problem.data(), problem.size()}, where.backend() == Backend::cpu ? on_cpu : where.ordinal()); }));
 }
 
 nb::dict jax_handlers() {
