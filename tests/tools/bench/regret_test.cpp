@@ -9,6 +9,7 @@
 #include <trifold/error.hpp>
 
 #include "tools/bench/regret/collect.hpp"
+#include "tools/bench/regret/constants.hpp"
 #include "tools/bench/regret/summary.hpp"
 #include "tools/formats/file.hpp"
 
@@ -144,6 +145,18 @@ TEST_CASE("regret: how far models are from times") {
     CHECK(fit.records == 2);
     CHECK(fit.ratio == doctest::Approx(4));
     CHECK(fit.scatter == doctest::Approx(2));
+}
+
+TEST_CASE("regret: models answer with other constants too") {
+    const std::vector<Record> records{record({{50, 20, 256}, Precision::f64}, "sequential", "team", 1)};
+    const auto constants = constants_of(records[0].target, "team");
+    REQUIRE(constants.contains("models.team.f64.row"));
+    const auto stands = modelled(records, {}).at(0);
+    CHECK(stands.at("factor_solve") == modelled_now(records[0]));
+    CHECK(stands.at("factor") == modelled_now(records[0], "factor"));
+    CHECK(stands.at("factor") < stands.at("factor_solve"));
+    CHECK(modelled(records, constants).at(0) == stands);
+    CHECK(modelled(records, {{"models.team.f64.row", 10 * constants.at("models.team.f64.row")}}).at(0).at("factor") > stands.at("factor"));
 }
 
 TEST_CASE("regret: a collection goes on where one ended, and measures nothing twice") {
