@@ -69,7 +69,7 @@ def run(command, folder, environment):
 class Checker:
     def __init__(self, options, scratch):
         self.options, self.scratch, self.root = options, scratch, options.root
-        self.verbs = re.findall(r"^  ([a-z]+) ", self.help().split("Subcommands:", 1)[-1], re.MULTILINE)
+        self.verbs = self.verbs_in(self.help())
         assert "solve" in self.verbs, self.verbs
         libraries = next(path for path in options.prefix.glob("lib*/**/pkgconfig")).parent
         hidden = {name for name in os.environ if name.startswith("TRIFOLD_")}
@@ -89,6 +89,11 @@ class Checker:
 
     def help(self, *words):
         return self._help(self.options.bin / "trifold", words)
+
+    @staticmethod
+    def verbs_in(help_text):
+        """The subcommands that a help text lists."""
+        return re.findall(r"^  ([a-z]+) ", help_text.partition("Subcommands:")[2], re.MULTILINE)
 
     @staticmethod
     @functools.cache
@@ -168,12 +173,16 @@ class Checker:
                 raise Problem(f"CMakeLists.txt has no {variable[1]}")
 
     def built(self, words):
-        """A program of the build: it is a target, and if it has been built, it knows the options."""
+        """A program of the build: it is a target, and if it has been built, it knows the subcommand and the options."""
         name = pathlib.PurePath(words[0]).name
         if name not in self.targets:
             raise Problem(f"'{words[0]}' is neither a program of ours nor one of {sorted(ELSEWHERE)}")
-        if (self.options.bin / name).exists():
-            self.options_of(words[1:], self._help(self.options.bin / name, ()))
+        program = self.options.bin / name
+        if program.exists():
+            verbs = self.verbs_in(self._help(program, ()))
+            if verbs and words[1:2] != ["--help"] and (len(words) < 2 or words[1] not in verbs):
+                raise Problem(f"{name} has no subcommand '{' '.join(words[1:2])}': {', '.join(verbs)}")
+            self.options_of(words[1:], self._help(program, tuple(words[1:2] if verbs else ())))
 
     def parse(self, line):
         """One command that does not run here."""
