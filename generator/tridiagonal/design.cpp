@@ -26,7 +26,9 @@ std::string label_of(const Choice& choice, const std::string& id) {
 
 /// The kernels of each unit. NVRTC compiles one unit in one thread, and these take long; the others share one.
 std::vector<std::vector<PhaseKernel>> packed(const Design& design, Packing packing) {
-    constexpr std::array slow{Phase::factor_wide, Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward, Phase::inverse};
+    constexpr std::array slow{Phase::factor_wide,      Phase::factor,          Phase::factor_forward, Phase::forward,
+                              Phase::backward,         Phase::inverse,         Phase::invert_factor,  Phase::invert_panels,
+                              Phase::inverse_coupling, Phase::inverse_diagonal};
     if (packing == Packing::together || design.target.backend != Backend::cuda) return {design.kernels};
     std::vector<std::vector<PhaseKernel>> result;
     std::vector<PhaseKernel> others;
@@ -59,8 +61,7 @@ Launch launch_of(const Design& design, const Program& program, const Step& step)
         launch.unit = unit;
         launch.kernel = static_cast<std::size_t>(found - kernels.begin());
     }
-    const auto per_group = kernel.shape.chains_per_task;
-    launch.grid = {(step.level.chains + per_group - 1) / per_group, kernel.shape.members_per_task};
+    launch.grid = {groups_of(design, step), kernel.shape.members_per_task};
     launch.constants = bytes_of(step.level);
     launch.operands = static_cast<std::size_t>(step.operands);
     launch.after = step.after;
@@ -85,8 +86,9 @@ Unit unit_of(const Design& design, const std::vector<PhaseKernel>& kernels, bool
 }  // namespace
 
 std::string_view to_string(Phase phase) {
-    constexpr std::array<std::string_view, 8> names{"factor",  "factor_forward", "forward",        "backward",
-                                                    "inverse", "finish_factor",  "finish_forward", "factor_wide"};
+    constexpr std::array<std::string_view, 12> names{"factor",        "factor_forward", "forward",          "backward",
+                                                     "inverse",       "finish_factor",  "finish_forward",   "factor_wide",
+                                                     "invert_factor", "invert_panels",  "inverse_coupling", "inverse_diagonal"};
     return names.at(static_cast<std::size_t>(phase));
 }
 
@@ -137,6 +139,14 @@ Program write_down(const Design& design, Packing packing) {
 
 bool has_kernel(const Design& design, Phase phase) {
     return std::ranges::find(design.kernels, phase, &PhaseKernel::phase) != design.kernels.end();
+}
+
+bool has_inverse(const Design& design) { return has_kernel(design, Phase::inverse) || has_kernel(design, Phase::invert_factor); }
+
+std::int64_t groups_of(const Design& design, const Step& step) {
+    const auto& shape = design.kernels[step.kernel].shape;
+    return checked_multiply((step.level.chains + shape.chains_per_task - 1) / shape.chains_per_task, shape.groups_per_chain,
+                            "thread blocks");
 }
 
 const Buffer& buffer(const Design& design, std::string_view name) {

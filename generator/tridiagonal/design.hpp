@@ -13,20 +13,36 @@
 namespace trifold {
 
 /// What one kernel does to every chain of a level, or, for those that finish, to every member. factor_wide does the first levels, before
-/// `factor` does the others, where a variant parts them.
-enum class Phase { factor, factor_forward, forward, backward, inverse, finish_factor, finish_forward, factor_wide };
-inline constexpr Phase phases[] = {Phase::factor,  Phase::factor_forward, Phase::forward,        Phase::backward,
-                                   Phase::inverse, Phase::finish_factor,  Phase::finish_forward, Phase::factor_wide};
+/// `factor` does the others, where a variant parts them. The selected inverse of large blocks has four kernels in place of one: two for
+/// what needs no other front, two that treat the last front that is left of each chain.
+enum class Phase {
+    factor,
+    factor_forward,
+    forward,
+    backward,
+    inverse,
+    finish_factor,
+    finish_forward,
+    factor_wide,
+    invert_factor,
+    invert_panels,
+    inverse_coupling,
+    inverse_diagonal
+};
+inline constexpr Phase phases[] = {Phase::factor,        Phase::factor_forward, Phase::forward,          Phase::backward,
+                                   Phase::inverse,       Phase::finish_factor,  Phase::finish_forward,   Phase::factor_wide,
+                                   Phase::invert_factor, Phase::invert_panels,  Phase::inverse_coupling, Phase::inverse_diagonal};
 std::string_view to_string(Phase phase);
 
 /// How the work of a launch is cut into tasks (CPU) or thread blocks (GPU).
 struct Shape {
     std::int64_t chains_per_task = 1;
     std::int64_t members_per_task = 1;
-    int threads = 1;                ///< of one thread block (GPU)
-    std::int64_t shared_bytes = 0;  ///< dynamic shared memory of one thread block (GPU)
-    bool all_levels = false;        ///< one launch covers every level: a thread block a front, which waits for those it needs
-    std::int64_t groups = 0;        ///< with all_levels: thread blocks that share the work, whatever the number of fronts
+    int threads = 1;                    ///< of one thread block (GPU)
+    std::int64_t shared_bytes = 0;      ///< dynamic shared memory of one thread block (GPU)
+    bool all_levels = false;            ///< one launch covers every level: a thread block a front, which waits for those it needs
+    std::int64_t groups = 0;            ///< with all_levels: thread blocks that share the work, whatever the number of fronts
+    std::int64_t groups_per_chain = 1;  ///< thread blocks that share a chain (or with all_levels a front)
 };
 
 /// Elements a backend stores for one block, in its own internal layout (padding included).
@@ -89,6 +105,10 @@ Design design(const Choice& choice);
 Program write_down(const Design& design, Packing packing);
 
 bool has_kernel(const Design& design, Phase phase);
+/// Whether it has the selected inverse, in whatever kernels.
+bool has_inverse(const Design& design);
+/// Tasks (CPU) or thread blocks (GPU) of a launch, for each group of members.
+std::int64_t groups_of(const Design& design, const Step& step);
 /// Throws SpecError when there is no such buffer.
 const Buffer& buffer(const Design& design, std::string_view name);
 /// The level as kernels see it.

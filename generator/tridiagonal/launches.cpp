@@ -19,6 +19,18 @@ class Sequence {
         level.chains = groups > 0 ? groups : design_.schedule.horizon;
         chain(phase, level, "all levels");
     }
+    /// Selected inverse of large blocks: couplings and diagonal block of each chain's last front, then of the one before it, as if the
+    /// chain were shorter, and so on. At the last level the first one has no couplings.
+    void fronts(std::size_t index) {
+        const auto whole = kernel_level(design_.schedule, index);
+        for (trifold_int done = 0; done < design_.schedule.levels[index].longest(); ++done) {
+            auto level = whole;
+            for (auto& run : level.run) run.length = std::max<trifold_int>(run.length - done, 0);
+            const auto what = fmt::format("level {}", index);
+            if (done > 0 || whole.next_size > 0) chain(Phase::inverse_coupling, level, what);
+            chain(Phase::inverse_diagonal, level, what);
+        }
+    }
     /// A leaf that later launches do not wait for.
     void aside(Phase phase) {
         trifold_level all{};
@@ -78,7 +90,11 @@ std::vector<Step> plain_steps(const Design& design, Operation operation) {
     const auto levels = design.schedule.levels.size();
     for (const auto phase : design.lowered.phases.at(operation)) {
         const bool is_downward = phase == Phase::backward || phase == Phase::inverse;
-        if (phase == Phase::finish_factor || phase == Phase::finish_forward)
+        if (phase == Phase::inverse_coupling)
+            for (std::size_t k = levels; k-- > 0;) sequence.fronts(k);
+        else if (phase == Phase::inverse_diagonal)
+            continue;  // with the couplings
+        else if (phase == Phase::finish_factor || phase == Phase::finish_forward)
             sequence.aside(phase);
         else if (design.lowered.shapes.at(phase).all_levels)
             sequence.everything(phase);

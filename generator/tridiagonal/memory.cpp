@@ -54,7 +54,9 @@ void add_updates(MemoryPlan& plan, const Design& design, std::int64_t vectors) {
     plan.add("update", slots, storage.update, real);
     plan.add("coupling", couplings, storage.coupling, real);
     plan.add("rhs_update", vectors, storage.vector, real);
-    plan.add("inverse_coupling", has_kernel(design, Phase::inverse) ? couplings : 0, storage.coupling, real);
+    if (has_kernel(design, Phase::invert_factor))
+        plan.add("quotients", checked_multiply(3, blocks_of(design), "quotients"), storage.factor, real);
+    plan.add("inverse_coupling", has_inverse(design) ? couplings : 0, storage.coupling, real);
 }
 
 void add_verdicts(MemoryPlan& plan, const Design& design, std::int64_t log_parts) {

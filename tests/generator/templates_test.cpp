@@ -64,6 +64,7 @@ std::vector<Unit> units() {
     add({.block = 16, .horizon = 9, .operations = all}, sm_90, {.variant = "fused"});
     add({.block = 16, .horizon = 9, .operations = all}, gfx942, {.variant = "fused"});
     add({.block = 64, .horizon = 9}, sm_90, {.variant = "tiled"});
+    add({.block = 65, .horizon = 9, .operations = all}, sm_90, {.variant = "tiled"});
     add({.block = 16, .horizon = 8192}, sm_90, {.schedule = "multi-stage", .variant = "dataflow"});
     add({.block = 16, .horizon = 9, .precision = Precision::mixed}, sm_90, {.schedule = "multi-stage", .variant = "dataflow"});
     add({.block = 8, .horizon = 9}, sm_90, {.schedule = "sequential", .variant = "team"});

@@ -56,7 +56,7 @@ void check_grids(const Design& design) {
         for (const auto& launch : launches) {
             const auto& shape = design.kernels[launch.kernel].shape;
             const auto threads = design.target.backend == Backend::hip ? shape.threads : 1;
-            if (checked_multiply(launch.level.chains, threads, "threads of a grid") > std::numeric_limits<std::int32_t>::max() ||
+            if (checked_multiply(groups_of(design, launch), threads, "threads of a grid") > std::numeric_limits<std::int32_t>::max() ||
                 (spec.batch - 1) / shape.members_per_task >= 65535)
                 throw SpecError(fmt::format("schedule {} with N = {} and a batch of {} is too large for one launch on {}",
                                             design.schedule.name, spec.horizon, spec.batch, to_string(design.target)));

@@ -33,7 +33,7 @@ Json operations_json(const Design& design) {
     Json json;
     for (const auto& [operation, launches] : design.operations) {
         std::int64_t groups = 0;
-        for (const auto& launch : launches) groups += launch.level.chains;
+        for (const auto& launch : launches) groups += groups_of(design, launch);
         json[std::string(to_string(operation))] = {{"launches", launches.size()}, {"thread_blocks_of_a_system", groups}};
     }
     return json;

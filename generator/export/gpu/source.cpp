@@ -117,9 +117,8 @@ std::string launch_row(const Design& design, Operation operation, const Step& la
     const auto& kernel = design.kernels[launch.kernel];
     if (launch.after.size() > 1) throw std::logic_error("a launch that waits for several others has no place in the exported tables");
     const auto after = launch.after.empty() ? std::string("-1") : fmt::format("{}", launch.after.front());
-    const auto groups = (launch.level.chains + kernel.shape.chains_per_task - 1) / kernel.shape.chains_per_task;
-    return fmt::format("    {{{}, {}, {}, {}, {}}}, /* {}: {} */\n", launch.kernel, levels.index(launch.level), groups, after,
-                       launch.operands == Operands::caller_in_x ? 1 : 0, to_string(operation), to_string(kernel.phase));
+    return fmt::format("    {{{}, {}, {}, {}, {}}}, /* {}: {} */\n", launch.kernel, levels.index(launch.level), groups_of(design, launch),
+                       after, launch.operands == Operands::caller_in_x ? 1 : 0, to_string(operation), to_string(kernel.phase));
 }
 
 std::string table(std::string_view type, std::string_view name, std::string_view arch, const std::string& rows) {

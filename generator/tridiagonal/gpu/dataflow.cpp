@@ -163,7 +163,7 @@ Lowered lower(const Problem& problem) {
     const auto& spec = problem.spec;
     const auto sizes = sizes_of(problem);
     auto result = lower_common(problem, sizes, members_per_group(spec));
-    result.phases = usual_phases(spec, dataflow_variant.abilities, spec.rhs <= sizes.riders && sizes.rides);
+    result.phases = phases_of(problem, sizes, dataflow_variant.abilities, spec.rhs <= sizes.riders && sizes.rides);
     for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
         result.shapes.at(phase).all_levels = true;
     if (take(problem, "crowds", quantities_of(problem, sizes)) != 0)

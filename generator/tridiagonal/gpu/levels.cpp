@@ -33,7 +33,7 @@ void plan_level_sweeps(LevelSizes& sizes, const Spec& spec) {
 
 Lowered lower_levels(const Variant& variant, const Problem& problem, const LevelSizes& sizes) {
     auto result = lower_common(problem, sizes, members_per_group(problem.spec));
-    result.phases = usual_phases(problem.spec, variant.abilities);
+    result.phases = phases_of(problem, sizes, variant.abilities);
     return result;
 }
 

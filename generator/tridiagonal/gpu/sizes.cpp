@@ -29,7 +29,28 @@ std::int64_t scratch_bytes(const Problem& problem, const Sizes& sizes) {
     return round_up(checked_multiply(blocks, sizes.padded * sizes.padded * sizes.real, "scratch of the inverse"), workspace_alignment);
 }
 
+bool is_shared_out(const Sizes& sizes) { return inverse_shared_text::inverse_is_shared_out(sizes.padded); }
+
+std::int64_t inverse_threads(const Sizes& sizes) { return inverse_shared_text::inverse_threads_of(sizes.padded); }
+std::int64_t inverse_shared(const Sizes& sizes) { return inverse_shared_text::inverse_bytes(sizes.padded, sizes.tile, sizes.real); }
+
 Shape shape(std::int64_t threads, std::int64_t members, std::int64_t shared) { return {1, members, static_cast<int>(threads), shared}; }
+
+/// Large blocks are cut into tiles, a thread block each; of an inverse of a factor into strips of rows.
+void share_out_inverse(std::map<Phase, Shape>& shapes, const Spec& spec, const Sizes& sizes, std::int64_t members) {
+    const auto square = inverse_shared_text::inverse_square(sizes.padded);
+    const std::int64_t tiles = (spec.block + square - 1) / square,
+                       operands = inverse_shared_text::inverse_product_bytes(sizes.padded, sizes.real);
+    const auto add = [&](Phase phase, std::int64_t groups, std::int64_t shared) -> Shape& {
+        auto& result = shapes[phase] = shape(inverse_threads(sizes), members, shared);
+        result.groups_per_chain = groups;
+        return result;
+    };
+    add(Phase::invert_factor, tiles, inverse_shared(sizes)).all_levels = true;
+    add(Phase::invert_panels, 2 * tiles * tiles, operands);
+    add(Phase::inverse_coupling, 2 * tiles * tiles, operands);
+    add(Phase::inverse_diagonal, tiles * (tiles + 1) / 2, operands);
+}
 
 }  // namespace
 
@@ -56,9 +77,6 @@ std::int64_t members_per_group(const Spec& spec, std::int64_t together) {
     return (spec.batch + most_groups * together - 1) / (most_groups * together) * together;
 }
 
-std::int64_t inverse_threads(const Sizes& sizes) { return inverse_shared_text::inverse_threads_of(sizes.padded); }
-std::int64_t inverse_shared(const Sizes& sizes) { return inverse_shared_text::inverse_bytes(sizes.padded, sizes.tile, sizes.real); }
-
 // One thread block of full waves reads what every block of a member left: a few loads a thread, all on their way together.
 std::int64_t finish_threads(const Spec& spec) { return std::min<std::int64_t>(round_up(spec.horizon, 256) / 4, 1024); }
 
@@ -83,6 +101,14 @@ Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t me
                      {Phase::inverse, shape(inverse_threads(sizes), members, inverse_shared(sizes))},
                      {Phase::finish_factor, finish},
                      {Phase::finish_forward, finish}};
+    if (is_shared_out(sizes)) share_out_inverse(result.shapes, spec, sizes, members);
+    return result;
+}
+
+std::map<Operation, std::vector<Phase>> phases_of(const Problem& problem, const Sizes& sizes, const Abilities& abilities, bool rides) {
+    auto result = usual_phases(problem.spec, abilities, rides);
+    if (is_shared_out(sizes) && result.contains(Operation::inverse))
+        result[Operation::inverse] = {Phase::invert_factor, Phase::invert_panels, Phase::inverse_coupling, Phase::inverse_diagonal};
     return result;
 }
 
@@ -101,7 +127,7 @@ std::vector<Constant> common_constants(const Design& design, const Sizes& sizes,
                                  constant("MEMBERS_PER_GROUP", members_per_group(design.spec, facts.members_together)),
                                  constant("OVERLAPS", facts.overlaps)};
     const auto add = [&](const char* name, std::int64_t value) { result.push_back(constant(name, value)); };
-    if (has_kernel(design, Phase::inverse)) {
+    if (has_inverse(design)) {
         add("THREADS_INVERSE", inverse_threads(sizes));
         add("SHARED_INVERSE", inverse_shared(sizes));
         add("SCRATCH_CHAINS", most_chains(design.schedule));
@@ -116,7 +142,8 @@ std::vector<Constant> common_constants(const Design& design, const Sizes& sizes,
 
 std::vector<std::string> entry_of(const Design& design, std::string_view folder) {
     std::vector<std::string> names{fmt::format("gpu/tridiagonal/{}/entry.cuh", folder)};
-    if (has_kernel(design, Phase::inverse)) names.push_back("gpu/tridiagonal/inverse.cuh");
+    if (has_inverse(design))
+        names.push_back(has_kernel(design, Phase::inverse) ? "gpu/tridiagonal/inverse.cuh" : "gpu/tridiagonal/inverse_tiles.cuh");
     return names;
 }
 

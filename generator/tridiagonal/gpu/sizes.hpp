@@ -34,12 +34,14 @@ std::int64_t multiprocessors(const Target& target);
 /// Members that a thread block treats where `together` are treated side by side.
 std::int64_t members_per_group(const Spec& spec, std::int64_t together = 1);
 
-/// Of the selected inverse and of the kernels that finish, which are the same for all variants.
-std::int64_t inverse_threads(const Sizes& sizes);
-std::int64_t inverse_shared(const Sizes& sizes);
+/// Of the kernels that finish, which are the same for all variants.
 std::int64_t finish_threads(const Spec& spec);
 
 /// quantities_of, padded, columns and shared_bytes (the limit).
+/// usual_phases, and the kernels of the selected inverse that the block size asks for.
+std::map<Operation, std::vector<Phase>> phases_of(const Problem& problem, const Sizes& sizes, const Abilities& abilities,
+                                                  bool rides = true);
+
 Quantities quantities_of(const Problem& problem, const Sizes& sizes);
 std::int64_t take(const Problem& problem, std::string_view list, const Quantities& of);
 

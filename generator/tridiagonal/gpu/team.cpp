@@ -67,7 +67,7 @@ std::int64_t chains_together(const TeamSizes& sizes) { return sizes.threads / si
 Lowered lower(const Problem& problem) {
     const auto sizes = sizes_of(problem);
     auto result = lower_common(problem, sizes, members_per_group(problem.spec, sizes.members_together));
-    result.phases = usual_phases(problem.spec, team_variant.abilities, problem.spec.rhs <= sizes.riders);
+    result.phases = phases_of(problem, sizes, team_variant.abilities, problem.spec.rhs <= sizes.riders);
     for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
         result.shapes.at(phase).chains_per_task = chains_together(sizes);
     return result;

@@ -169,7 +169,7 @@ Lowered lower(const Problem& problem) {
     const auto& [spec, target, schedule, workers] = problem;
     const auto sizes = sizes_of(problem);
     auto result = lower_common(problem, sizes, members_per_group(spec));
-    result.phases = usual_phases(spec, tiles_variant.abilities);
+    result.phases = phases_of(problem, sizes, tiles_variant.abilities);
     for (const auto phase : {Phase::factor, Phase::forward, Phase::backward}) {
         auto& shape = result.shapes.at(phase);
         shape.all_levels = true;

@@ -1,22 +1,7 @@
 /* Selected inverse of one chain by one thread block, from its last front to its first. With the border b of front i (next
  * and behind), S the inverse and P = [R; G] L^-1: S_bi = -S_bb P, S_ii = L^-T (I + [R; G]' S_bb [R; G]) L^-1. */
-#include "gpu/tridiagonal/inverse_products.cuh"
+#include "gpu/tridiagonal/inverse_views.cuh"
 #include "gpu/tridiagonal/members.cuh"
-
-/* Blocks of the inverse are row-major without padding, couplings as (higher, lower), like the caller's. */
-TRIFOLD_DEVICE View inverse_diagonal_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return {static_cast<real*>(args.inverse_diagonal) + block_index(member, block) * block_size * block_size, block_size, 1};
-}
-
-/* Where the inverse between neighbours p and q of a level stands, as (p, q): the caller's array or the workspace. */
-TRIFOLD_DEVICE View inverse_coupling_of(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
-    const trifold_int lower = p < q ? p : q;
-    real* at = level.index == 0
-                   ? static_cast<real*>(args.inverse_coupling) + (member * (horizon - 1) + lower) * block_size * block_size
-                   : buffer<real>(args, offset_inverse_coupling) + (member * couplings + level.coupling + lower) * storage;
-    const View view{at, block_size, 1};
-    return p > q ? view : view.transposed();
-}
 
 TRIFOLD_DEVICE void make_symmetric(const View& block) {
 #pragma unroll 4
@@ -32,13 +17,7 @@ TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& 
     const Chain chain = find_chain(level, number);
     const bool fill = chain.behind >= 0;
     if (thread_index() == 0 && begins_descent(level)) begin_result(args, member, Result::inverse);
-    real* scratch = buffer<real>(args, offset_scratch) + (member * scratch_chains + number) * 2 * storage;
-    View across{};  /* S between next and behind, as (next, behind) */
-    if (fill && chain.ahead >= 0) {
-        real* at = buffer<real>(args, offset_inverse_coupling) + next_coupling_index(level, member, chain) * storage;
-        across = {at, block_size, 1};
-        if (chain.step < 0) across = across.transposed();
-    }
+    View across = fill && chain.ahead >= 0 ? inverse_across(args, level, member, chain) : View{};
 #pragma unroll 1
     for (trifold_int k = chain.length; k-- > 0;) {
         const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
@@ -51,15 +30,15 @@ TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& 
             next_own = inverse_diagonal_of(args, member, block_at(level, position + chain.step));
         }
         if (fill) {
-            behind = k == 0 ? inverse_coupling_of(args, level, member, chain.behind, position) : View{scratch + k % 2 * storage, block_size, 1};
+            behind = k == 0 ? inverse_coupling_of(args, level, member, chain.behind, position) : inverse_scratch(args, member, number, k);
             behind_own = inverse_diagonal_of(args, member, block_at(level, chain.behind));
         }
         if (has_next) subtract_products(shared, next, false, true, next_own, r, fill, across, g);
         if (fill) subtract_products(shared, behind, false, has_next, across.transposed(), r, true, behind_own, g);
         subtract_products(shared, own, true, has_next, r.transposed(), next, fill, g.transposed(), behind);
         const real* factor = factor_of(args, member, block);
-        divide(shared, args, member, factor, {next, behind, own}, {has_next, fill, true});
-        divide(shared, args, member, factor, {own.transposed(), own, own}, {true, false, false});
+        divide(shared, args, member, factor, {next, behind, own}, {has_next, fill, true}, false);
+        divide(shared, args, member, factor, {own.transposed(), own, own}, {true, false, false}, true);
         make_symmetric(own);
         across = behind.transposed();
     }

@@ -3,7 +3,6 @@
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/inverse_shared.h"
 
-
 /* A block_size by block_size block: element (r, c) stands at r * row + c * column; of the factors, where they have them, in tiles. */
 struct View {
     real* at;
@@ -16,61 +15,80 @@ struct View {
     }
 };
 
-struct Quad {
-    real at[4][4];
-};
 TRIFOLD_DEVICE int quad_row(int i) { return thread_index() / side + i * side; }
 TRIFOLD_DEVICE int quad_column(int j) { return thread_index() % side + j * side; }
 
-/* A thread's part of `square` rows and `depth_at_once` columns of a view, on the way to shared memory. */
-struct Staged {
-    real at[square * depth_at_once / inverse_threads];
-    TRIFOLD_METHOD static int row_of(const View& from, int e) { return from.row == 1 ? e % square : e / depth_at_once; }
-    TRIFOLD_METHOD static int column_of(const View& from, int e) { return from.row == 1 ? e / square : e % depth_at_once; }
-};
-
-/* Rows row .. and columns k .., zeros outside `k_end` and the block. All loads are under way together. */
-TRIFOLD_DEVICE void fetch(Staged& staged, const View& from, int row, int k, int k_end) {
-#pragma unroll
-    for (int i = 0; i < square * depth_at_once / inverse_threads; ++i) {
-        const int e = thread_index() + i * inverse_threads, r = row + Staged::row_of(from, e), c = k + Staged::column_of(from, e);
-        staged.at[i] = r < block_size && c < k_end ? from(r, c) : real(0);
-    }
-}
-
-/* Into shared memory, column by column. */
-TRIFOLD_DEVICE void put(real (*to)[square + 1], const Staged& staged, const View& from) {
-#pragma unroll
-    for (int i = 0; i < square * depth_at_once / inverse_threads; ++i) {
-        const int e = thread_index() + i * inverse_threads;
-        to[Staged::column_of(from, e)][Staged::row_of(from, e)] = staged.at[i];
-    }
-}
-
-/* sum += A(row .., first .. last - 1) B(first .. last - 1, column ..). Starts and ends with shared memory free. The next columns are fetched
- * while these are multiplied. */
-TRIFOLD_DEVICE void multiply_views(Quad& sum, InverseShared& shared, const View& a, const View& b, int row, int column, int first, int last) {
-    const View turned_b = b.transposed();
-    Staged of_a, of_b;
-    fetch(of_a, a, row, first, last);
-    fetch(of_b, turned_b, column, first, last);
-#pragma unroll 1
-    for (int k = first; k < last; k += depth_at_once) {
-        put(shared.a, of_a, a);
-        put(shared.b, of_b, turned_b);
-        block_sync();
-        fetch(of_a, a, row, k + depth_at_once, last);
-        fetch(of_b, turned_b, column, k + depth_at_once, last);
+/* A thread's four by four elements of a tile. */
+struct Quad {
+    real at[4][4];
+    /* += A B' over `Depth` columns in shared memory; B has `Columns` rows. */
+    template <int Depth, int Columns, int A, int B>
+    TRIFOLD_METHOD void multiply(const real (&a)[Depth][A], const real (&b)[Depth][B]) {
 #pragma unroll 4
-        for (int q = 0; q < depth_at_once; ++q) {
+        for (int q = 0; q < Depth; ++q) {
             real x[4], y[4];
 #pragma unroll
-            for (int i = 0; i < 4; ++i) x[i] = shared.a[q][quad_row(i)], y[i] = shared.b[q][quad_column(i)];
+            for (int i = 0; i < 4; ++i) x[i] = a[q][quad_row(i)], y[i] = quad_column(i) < Columns ? b[q][quad_column(i)] : real(0);
 #pragma unroll
             for (int i = 0; i < 4; ++i)
 #pragma unroll
-                for (int j = 0; j < 4; ++j) sum.at[i][j] += x[i] * y[j];
+                for (int j = 0; j < 4; ++j) at[i][j] += x[i] * y[j];
         }
+    }
+    /* use(value, r, c) for each of them. */
+    template <class Use>
+    TRIFOLD_METHOD void each(const Use& use) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+#pragma unroll
+            for (int j = 0; j < 4; ++j) use(at[i][j], quad_row(i), quad_column(j));
+    }
+};
+
+/* A thread's part of `square` rows and `depth_at_once` columns of a view, on the way to shared memory. Neighbours in memory go to threads side by side.
+ * Each of a thread's elements is as far from the one before it. */
+struct Staged {
+    static constexpr int count = square * depth_at_once / inverse_threads;
+    static_assert(inverse_threads % square == 0 && inverse_threads % depth_at_once == 0, "elements lie in line");
+    real at[count];
+    int row, column, next_row, next_column; /* of the first, and from one to the next */
+    TRIFOLD_METHOD explicit Staged(const View& from) {
+        const int t = thread_index();
+        const bool by_columns = from.row == 1;
+        row = by_columns ? t % square : t / depth_at_once, column = by_columns ? t / square : t % depth_at_once;
+        next_row = by_columns ? 0 : inverse_threads / depth_at_once, next_column = by_columns ? inverse_threads / square : 0;
+    }
+    /* Rows `first` .. and columns k .., zeros outside `k_end` and the block. All loads are under way together. */
+    TRIFOLD_METHOD void fetch(const View& from, int first, int k, int k_end) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            const int r = first + row + i * next_row, c = k + column + i * next_column;
+            at[i] = r < block_size && c < k_end ? from(r, c) : real(0);
+        }
+    }
+    /* Into shared memory, column by column. */
+    TRIFOLD_METHOD void put(real (*to)[operand_line]) const {
+#pragma unroll
+        for (int i = 0; i < count; ++i) to[column + i * next_column][row + i * next_row] = at[i];
+    }
+};
+
+/* sum += A(row .., first .. last - 1) B(first .. last - 1, column ..). Starts and ends with shared memory free. The next columns are fetched
+ * while these are multiplied. */
+template <class Sum>
+TRIFOLD_DEVICE void multiply_views(Sum& sum, InverseOperands& shared, const View& a, const View& b, int row, int column, int first, int last) {
+    const View turned_b = b.transposed();
+    Staged of_a(a), of_b(turned_b);
+    of_a.fetch(a, row, first, last);
+    of_b.fetch(turned_b, column, first, last);
+#pragma unroll 1
+    for (int k = first; k < last; k += depth_at_once) {
+        of_a.put(shared.a);
+        of_b.put(shared.b);
+        block_sync();
+        of_a.fetch(a, row, k + depth_at_once, last);
+        of_b.fetch(turned_b, column, k + depth_at_once, last);
+        sum.template multiply<depth_at_once, square>(shared.a, shared.b);
         block_sync();
     }
 }
@@ -84,14 +102,11 @@ TRIFOLD_DEVICE void subtract_products(InverseShared& shared, const View& to, boo
         Quad sum{};
 #pragma unroll 1
         for (int part = first ? 0 : 1; part < (second ? 2 : 1); ++part)
-            multiply_views(sum, shared, part == 0 ? a : c, part == 0 ? b : d, row, column, 0, block_size);
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const int r = row + quad_row(i), s = column + quad_column(j);
-                if (r < block_size && s < block_size) to(r, s) = (identity && r == s ? real(1) : real(0)) - sum.at[i][j];
-            }
+            multiply_views(sum, shared.operands, part == 0 ? a : c, part == 0 ? b : d, row, column, 0, block_size);
+        sum.each([&](real value, int r, int c) {
+            r += row, c += column;
+            if (r < block_size && c < block_size) to(r, c) = (identity && r == c ? real(1) : real(0)) - value;
+        });
     }
     block_sync();
 }
@@ -103,29 +118,27 @@ TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j
     for (int e = thread_index(); e < band * band; e += inverse_threads) {
         const int r = e % band, c = e / band;
         const bool inside = j + r < padded && j + c < padded;
-        real* to = inverted_bands ? shared.inverse : shared.factor;
-        to[r + c * leading] = inside ? factor[place_in_block(j + r, j + c)] : (r == c ? real(1) : real(0));
+        (inverted_bands ? shared.inverse[r][c] : shared.factor[r + c * leading]) = inside ? factor[place_in_block(j + r, j + c)] : (r == c ? real(1) : real(0));
     }
     block_sync();
     if constexpr (!inverted_bands) {
         const int c = thread_index();
-        real* z = shared.inverse + c * leading;
         if (c < band) {
 #pragma unroll 1
             for (int t = 0; t < band; t += tile) {
                 real sum[tile];
 #pragma unroll
                 for (int r = 0; r < tile; ++r) sum[r] = t + r == c ? real(1) : real(0);
-#pragma unroll 1
+#pragma unroll 4
                 for (int k = 0; k < t; ++k)
 #pragma unroll
-                    for (int r = 0; r < tile; ++r) sum[r] -= shared.factor[t + r + k * leading] * z[k];
+                    for (int r = 0; r < tile; ++r) sum[r] -= shared.factor[t + r + k * leading] * shared.inverse[k][c];
 #pragma unroll
                 for (int r = 0; r < tile; ++r) {
                     real value = 0;
 #pragma unroll
                     for (int k = 0; k <= r; ++k) value += shared.factor[t + r + (t + k) * leading] * sum[k];
-                    z[t + r] = value;
+                    shared.inverse[t + r][c] = value;
                 }
             }
         }
@@ -133,41 +146,33 @@ TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j
     }
 }
 
-/* block = block L^-1 for up to three blocks of the inverse, in bands of columns from the last to the first. */
+/* block = block L^-1 for up to three blocks of the inverse, in bands of columns from the last to the first. A second call for the same factor
+ * finds the inverse of its band where there is only one. */
 TRIFOLD_DEVICE void divide(InverseShared& shared, const trifold_args& args, trifold_int member, const real* factor, const View (&blocks)[3],
-                           const bool (&exists)[3]) {
+                           const bool (&exists)[3], bool again) {
     const View lower{const_cast<real*>(factor), 1, padded, true};
 #pragma unroll 1
     for (int j = (block_size - 1) / band * band; j >= 0; j -= band) {
-        invert_band(shared, factor, j);
+        if (!again || block_size > band) invert_band(shared, factor, j);
 #pragma unroll 1
         for (int part = 0; part < 3; ++part) {
             const View block = part == 0 ? blocks[0] : part == 1 ? blocks[1] : blocks[2];
             if (!(part == 0 ? exists[0] : part == 1 ? exists[1] : exists[2])) continue;
 #pragma unroll 1
             for (int row = 0; row < block_size; row += square) {
-                Quad sum{};
-                multiply_views(sum, shared, block, lower, row, j, j + band, block_size);
-#pragma unroll
-                for (int i = 0; i < 4; ++i)
-#pragma unroll
-                    for (int q = 0; q < 4; ++q) {
-                        const int r = quad_row(i), c = quad_column(q);
-                        if (c >= band) continue;
-                        const bool inside = row + r < block_size && j + c < block_size;
-                        shared.result[c][r] = inside ? block(row + r, j + c) - sum.at[i][q] : real(0);
-                    }
+                Quad sum{}, quotient{};
+                multiply_views(sum, shared.operands, block, lower, row, j, j + band, block_size);
+                sum.each([&](real value, int r, int c) {
+                    const bool inside = row + r < block_size && j + c < block_size;
+                    if (c < band) shared.result[c][r] = inside ? block(row + r, j + c) - value : real(0);
+                });
                 block_sync();
-#pragma unroll 1
-                for (int e = thread_index(); e < square * band; e += inverse_threads) {
-                    const int r = block.row == 1 ? e % square : e / band, c = block.row == 1 ? e / square : e % band;
-                    real value = 0;
-#pragma unroll 4
-                    for (int k = 0; k < band; ++k) value += shared.result[k][r] * shared.inverse[k + c * (band + 4)];
-                    if (row + r >= block_size || j + c >= block_size) continue;
+                quotient.multiply<band, band>(shared.result, shared.inverse);
+                quotient.each([&](real value, int r, int c) {
+                    if (c >= band || row + r >= block_size || j + c >= block_size) return;
                     block(row + r, j + c) = value;
                     watch(args, member, Result::inverse, value);
-                }
+                });
                 block_sync();
             }
         }

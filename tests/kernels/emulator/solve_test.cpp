@@ -84,6 +84,16 @@ TEST_CASE("blocks of several tiles solve on the emulated GPU") {
     check_solves({.block = 130, .horizon = 2}, "sequential", "tiled", "cuda:sm_90");
 }
 
+// By tensor instructions, by matrix instructions of waves of 64, by neither; whole tiles and parts of them; chains long and short.
+TEST_CASE("the selected inverse of large blocks is shared out on emulated GPUs") {
+    check_solves({.block = 65, .horizon = 8}, "partitioned:2", "tiled", "cuda:sm_90");
+    check_solves({.block = 66, .horizon = 6, .batch = 2}, "flanked:2,1", "tile-dataflow", "cuda:sm_90");
+    check_solves({.block = 72, .horizon = 5}, "multi-stage", "dataflow", "cuda:sm_90");
+    check_solves({.block = 128, .horizon = 3}, "twisted:2", "tiled", "cuda:sm_75");
+    check_solves({.block = 65, .horizon = 7}, "segments:3,2", "tiled", "hip:gfx942");
+    check_solves({.block = 65, .horizon = 1}, "sequential", "tiled", "hip:gfx1100");
+}
+
 // Waves of 32; of 64; of 64 with matrix instructions. Their units keep the platform header that the devices get.
 TEST_CASE("fused kernels solve on emulated GPUs of AMD's") {
     for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"}) {
