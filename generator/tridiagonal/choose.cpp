@@ -66,7 +66,7 @@ std::vector<std::int64_t> halved(std::int64_t longest) {
 
 /// Whether schedules with end chains are tried, by what takes the same levels without them.
 bool tries_end_chains(const Problem& base, const Schedule& without, std::string_view pinned) {
-    const Problem problem{base.spec, base.target, without, base.workers};
+    const Problem problem{base.spec, base.target, without, base.workers, base.knobs};
     const auto quantities = quantities_of(problem);
     return std::ranges::any_of(pick(problem, pinned), [&](const Picked& picked) {
         return device_of(base.target).take("flanked", quantities + Quantities{{"variant", std::string(picked.variant->name)}}) != 0;
@@ -106,14 +106,15 @@ struct Best {
 std::vector<Pair> pairs_of(const Problem& base, std::vector<Schedule> schedules, std::string_view pinned) {
     std::vector<Pair> pairs;
     for (auto& schedule : schedules) {
-        const Problem problem{base.spec, base.target, std::move(schedule), base.workers};
+        const Problem problem{base.spec, base.target, std::move(schedule), base.workers, base.knobs};
         const auto picked = pick(problem, pinned);
         if (picked.empty() && pairs.empty() && &schedule == &schedules.back())
             throw SpecError(refusal(variant_named(base.target, pinned), problem));
         for (const auto& one : picked) pairs.push_back({problem.schedule, one});
     }
     if (pairs.size() > 1)  // else nothing is compared
-        for (auto& pair : pairs) pair.seconds = seconds_of(*pair.picked.variant, {base.spec, base.target, pair.schedule, base.workers});
+        for (auto& pair : pairs)
+            pair.seconds = seconds_of(*pair.picked.variant, {base.spec, base.target, pair.schedule, base.workers, base.knobs});
     return pairs;
 }
 
@@ -169,18 +170,21 @@ Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
             fmt::format("target '{}' has no kernels to generate; run trifold export, or give another target", to_string(target)));
     if (tuning.workers < 1 || tuning.workers > max_workers)
         throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
-    if (tuning.variant != "auto") variant_named(target, tuning.variant);
+    const auto asked = parse_variant(tuning.variant);
+    if (asked.name != "auto") variant_named(target, tuning.variant);
+    if (asked.name == "auto") check_knobs(asked, {});
     Choice choice{without_sweeps(spec), target, tuning, {}, {}, {}};
-    const auto best = choose_pair({inner_spec(choice.spec), target, {}, tuning.workers}, tuning.schedule, tuning.variant);
+    const auto best = choose_pair({inner_spec(choice.spec), target, {}, tuning.workers, {asked.pinned}}, tuning.schedule, tuning.variant);
     choice.schedule = best.pair.schedule;
-    choice.variant = best.pair.picked.variant->name;
+    choice.variant = to_string(VariantName{std::string(best.pair.picked.variant->name), asked.pinned});
     choice.reason = reason_of(best, tuning);
     return choice;
 }
 
 double modelled_seconds(const Choice& choice) {
-    return seconds_of(variant_named(choice.target, choice.variant),
-                      {inner_spec(choice.spec), choice.target, choice.schedule, choice.tuning.workers});
+    return seconds_of(
+        variant_named(choice.target, choice.variant),
+        {inner_spec(choice.spec), choice.target, choice.schedule, choice.tuning.workers, {parse_variant(choice.variant).pinned}});
 }
 
 Operation modelled_operation(const Choice& choice) {

@@ -94,7 +94,9 @@ std::string_view to_string(Phase phase) {
 
 bool is_wrapped(const Design& design) { return design.caller.precision == Precision::mixed; }
 
-Design design(const Choice& choice) {
+namespace {
+
+Design design(const Choice& choice, std::vector<Turned>* asked) {
     Design result;
     result.caller = choice.spec;
     result.spec = inner_spec(choice.spec);
@@ -102,6 +104,7 @@ Design design(const Choice& choice) {
     result.workers = choice.tuning.workers;
     result.schedule = choice.schedule;
     result.variant = choice.variant;
+    result.knobs = {parse_variant(choice.variant).pinned, asked};
     result.id = identity(choice);
     result.label = label_of(choice, result.id);
     const auto& variant = variant_of(result);
@@ -120,6 +123,17 @@ Design design(const Choice& choice) {
         checked_add(plan.bytes, checked_multiply(result.lowered.scratch_bytes, result.workers, "scratch of the workers"), "workspace");
     for (const auto operation : result.spec.operations) result.operations[operation] = variant.steps(result, operation);
     return result;
+}
+
+}  // namespace
+
+Design design(const Choice& choice) { return design(choice, nullptr); }
+
+std::vector<Turned> knobs_of(const Choice& choice) {
+    std::vector<Turned> asked;
+    const auto result = design(choice, &asked);
+    variant_of(result).constants(result);
+    return asked;
 }
 
 Program write_down(const Design& design, Packing packing) {

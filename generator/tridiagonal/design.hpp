@@ -8,6 +8,7 @@
 #include <trifold/generate.hpp>
 #include <vector>
 
+#include "generator/tridiagonal/knob.hpp"
 #include "generator/tridiagonal/operands.hpp"
 
 namespace trifold {
@@ -88,7 +89,8 @@ struct Design {
     Target target;
     int workers = 1;
     Schedule schedule;
-    std::string variant;
+    std::string variant;  ///< with its pinned knobs
+    Knobs knobs;
     std::string id;     ///< of the Program
     std::string label;  ///< of all kernels' names: n32_f64_sm90_1a2b3c4d
     Lowered lowered;
@@ -101,6 +103,8 @@ struct Design {
 bool is_wrapped(const Design& design);
 /// Works out a choice; of a mixed one, what factors and sweeps the copies in f32. Throws SpecError.
 Design design(const Choice& choice);
+/// The knobs that its variant asked for, each with all values where it asked more than once, such as for different kernels.
+std::vector<Turned> knobs_of(const Choice& choice);
 /// As units, buffers and operations.
 Program write_down(const Design& design, Packing packing);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <trifold/error.hpp>
 
 namespace trifold {
@@ -32,7 +33,7 @@ std::vector<Phase> phases_of(Operation operation, bool rides) {
 
 }  // namespace
 
-Problem problem_of(const Design& design) { return {design.spec, design.target, design.schedule, design.workers}; }
+Problem problem_of(const Design& design) { return {design.spec, design.target, design.schedule, design.workers, design.knobs}; }
 
 std::span<const Variant* const> variants_of(Backend backend) {
     static const Variant* const on_cpu[] = {&cpu::lanes_variant, &cpu::tile_variant};
@@ -44,11 +45,15 @@ std::span<const Variant* const> variants_of(Backend backend) {
 
 const Variant& variant_named(const Target& target, std::string_view name) {
     std::string known = "auto";
+    const auto parsed = parse_variant(name);
     for (const auto* variant : variants_of(target.backend)) {
-        if (variant->name == name) return *variant;
+        if (variant->name == parsed.name) {
+            check_knobs(parsed, variant->knobs);
+            return *variant;
+        }
         known += fmt::format(", {}", variant->name);
     }
-    throw SpecError(fmt::format("unknown variant '{}' for {}; give one of {}", name, to_string(target), known));
+    throw SpecError(fmt::format("unknown variant '{}' for {}; give one of {}", parsed.name, to_string(target), known));
 }
 
 const Variant& variant_of(const Design& design) { return variant_named(design.target, design.variant); }
@@ -61,7 +66,7 @@ Operation modelled_operation(const Problem& problem) {
 }
 
 std::string refusal(const Variant& variant, const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto& can = variant.abilities;
     if (can.largest_block > 0 && spec.block > can.largest_block)
         return fmt::format("variant '{}' is for blocks up to {}, not for n = {}; give auto", variant.name, can.largest_block, spec.block);
@@ -73,7 +78,7 @@ std::string refusal(const Variant& variant, const Problem& problem) {
 }
 
 Quantities quantities_of(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto number = [](auto value) { return static_cast<double>(value); };
     const bool is_chain = schedule.levels.size() == 1 && schedule.levels == sequential(schedule.horizon).levels;
     return {{"block", number(spec.block)},
@@ -89,6 +94,18 @@ Quantities quantities_of(const Problem& problem) {
 Quantities operator+(Quantities all, const Quantities& more) {
     for (const auto& [name, value] : more) all.insert_or_assign(name, value);
     return all;
+}
+
+std::int64_t take(const Problem& problem, std::string_view knob, const Quantities& of) {
+    const auto pinned = problem.knobs.pinned.find(knob);
+    const bool is_pinned = pinned != problem.knobs.pinned.end();
+    const auto* row = is_pinned ? nullptr : &device_of(problem.target).first(knob, of);
+    const auto value = is_pinned ? pinned->second : std::llround(row->number);
+    if (auto* asked = problem.knobs.asked; asked != nullptr) {
+        const Turned turned{std::string(knob), value, row};
+        if (std::ranges::find(*asked, turned) == asked->end()) asked->push_back(turned);
+    }
+    return value;
 }
 
 std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abilities& abilities, bool rides) {

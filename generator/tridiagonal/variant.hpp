@@ -7,6 +7,7 @@
 #include "generator/program/device.hpp"
 #include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/emit.hpp"
+#include "generator/tridiagonal/knob.hpp"
 #include "generator/tridiagonal/memory.hpp"
 
 namespace trifold {
@@ -17,6 +18,7 @@ struct Problem {
     Target target;
     Schedule schedule;
     std::int64_t workers = 1;
+    Knobs knobs = {};
 };
 Problem problem_of(const Design& design);
 
@@ -48,13 +50,15 @@ struct Variant {
     std::vector<Constant> (*constants)(const Design&);
     /// The templates with its kernels; they name the others that they need.
     std::vector<std::string> (*templates)(const Design&);
+    /// What a caller may pin, and a tuner tries: lists of rows that it takes numbers from.
+    std::span<const Knob> knobs;
     /// Of the compiler, beside those that all units of the backend have.
     std::span<const char* const> options = {};
 };
 
 /// In the order that messages list them.
 std::span<const Variant* const> variants_of(Backend backend);
-/// Throws SpecError when there is none of that name.
+/// The variant of a name, which may have pinned knobs. Throws SpecError when there is none, or when it has no such knobs or values.
 const Variant& variant_named(const Target& target, std::string_view name);
 const Variant& variant_of(const Design& design);
 
@@ -68,6 +72,9 @@ std::string refusal(const Variant& variant, const Problem& problem);
 /// for).
 Quantities quantities_of(const Problem& problem);
 Quantities operator+(Quantities all, const Quantities& more);
+
+/// A knob: what the caller has pinned, or the number of the first row that holds.
+std::int64_t take(const Problem& problem, std::string_view knob, const Quantities& of);
 
 /// What each operation of the Spec is made of, by what the variant can do, and whether a forward sweep rides with the factorization here.
 std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abilities& abilities, bool rides = true);

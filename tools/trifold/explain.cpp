@@ -7,6 +7,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/mixed.hpp"
+#include "generator/tridiagonal/variant.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/spec_options.hpp"
@@ -21,6 +22,7 @@ struct ExplainOptions {
     SpecOptions spec;
     std::vector<std::string> files;
     std::string svg;
+    bool knobs = false;
 };
 
 /// A Program with everything that is known of it.
@@ -71,6 +73,36 @@ Explanation explain(const ExplainOptions& options) {
     return result;
 }
 
+std::string by_of(const Turned& turned) { return turned.row == nullptr ? "pinned by the caller" : to_string(*turned.row); }
+
+/// The knobs of the variant that was taken, with what was decided: more than one number where kernels ask for their own, none where none
+/// asks.
+Json knobs_json(const Choice& choice) {
+    auto result = Json::array();
+    const auto asked = knobs_of(choice);
+    for (const auto& knob : variant_named(choice.target, choice.variant).knobs) {
+        auto values = Json::array();
+        for (const auto& turned : asked)
+            if (turned.list == knob.name) values.push_back({{"value", turned.value}, {"by", by_of(turned)}});
+        result.push_back({{"name", knob.name}, {"what", knob.what}, {"candidates", std::vector(knob.candidates)}, {"taken", values}});
+    }
+    return result;
+}
+
+std::string knobs_text(const Choice& choice) {
+    auto text =
+        fmt::format("Knobs of variant {}; pin them as --variant {}:knob=value\n", choice.variant, parse_variant(choice.variant).name);
+    for (const auto& knob : knobs_json(choice)) {
+        const auto candidates = knob.at("candidates").get<std::vector<std::int64_t>>();
+        text += fmt::format("\n  {}: {}\n    one of {}\n", knob.at("name").get<std::string>(), knob.at("what").get<std::string>(),
+                            fmt::join(candidates, ", "));
+        if (knob.at("taken").empty()) text += "    nothing asks for it here\n";
+        for (const auto& taken : knob.at("taken"))
+            text += fmt::format("    takes {}: {}\n", taken.at("value").get<std::int64_t>(), taken.at("by").get<std::string>());
+    }
+    return text;
+}
+
 Json number_or_null(std::int64_t value) { return value < 0 ? Json(nullptr) : Json(value); }
 
 Json to_json(const Explanation& explanation) {
@@ -105,6 +137,7 @@ Json to_json(const Explanation& explanation) {
             {"reason", choice.reason},
             {"compiler", explanation.compiler},
             {"problem", explanation.problem},
+            {"knobs", knobs_json(choice)},
             {"kernels", kernels}};
 }
 
@@ -197,6 +230,8 @@ int run(const ExplainOptions& options, bool json) {
                                                                                     schedule.horizon, schedule.name)));
     if (json)
         print(to_json(explanation));
+    else if (options.knobs)
+        print(title(explanation.choice) + "\n\n" + knobs_text(explanation.choice));
     else
         print(title(explanation.choice) + "\n\n" + schedule_text(explanation) + "\n" + kernels_text(explanation) + "\n" +
               launches_text(program) + "\n" + memory_text(program));
@@ -209,6 +244,7 @@ Action add_explain(CLI::App& app, const bool& json) {
     const auto options = std::make_shared<ExplainOptions>();
     options->spec.add_to(app);
     app.add_option("files", options->files, "Take the sizes from A.mtx b.mtx or D.npy E.npy b.npy")->expected(0, 3);
+    app.add_flag("--knobs", options->knobs, "What a caller may pin of the variant, what was decided and by whom");
     app.add_option("--svg", options->svg, "Draw the elimination tree to this file");
     return [options, &json] { return run(*options, json); };
 }

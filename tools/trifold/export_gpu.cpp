@@ -22,7 +22,8 @@ void GpuExportOptions::add_to(CLI::App& app) {
     add(app.add_option("--batch", batch_, "Systems solved at once")->capture_default_str());
     add(app.add_option("--operations", operations_, "What will be called: all, or some of " + to_string(all_operations()))
             ->capture_default_str());
-    add(app.add_option("--variant", tuning_.variant, "Of the kernels; an unknown name lists them")->capture_default_str());
+    add(app.add_option("--variant", tuning_.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
+            ->capture_default_str());
     add(app.add_flag("--no-binaries", no_binaries_, "Leave compiling the kernels to the project's Makefile"));
 }
 

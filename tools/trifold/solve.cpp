@@ -233,7 +233,8 @@ Action add_solve(CLI::App& app, const bool& json) {
         "f32, f64, or mixed: factored in f32, refined to the accuracy of f64, and where that fails solved in f64. That of the arrays, "
         "or f64, when it is not given");
     app.add_option("--schedule", options->tuning.schedule, schedule_names)->capture_default_str();
-    app.add_option("--variant", options->tuning.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
+    app.add_option("--variant", options->tuning.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
+        ->capture_default_str();
     app.add_option("--workers", options->tuning.workers, "CPU threads; those of the machine when it is not given")
         ->check(number_of_workers());
     app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")

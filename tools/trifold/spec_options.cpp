@@ -69,7 +69,8 @@ void SpecOptions::add_to(CLI::App& app) {
     app.add_option("--operations", operations_, "What will be called: all, or some of " + to_string(all_operations()))
         ->capture_default_str();
     app.add_option("--workers", tuning_.workers, "CPU threads a call may use")->check(number_of_workers())->capture_default_str();
-    app.add_option("--variant", tuning_.variant, "Of the kernels; an unknown name lists them")->capture_default_str();
+    app.add_option("--variant", tuning_.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
+        ->capture_default_str();
     app.add_option("--target", target_, "cpu:native, cpu:x86-64-v3, cuda:native, cuda:sm_90, hip:native, hip:gfx942, ...")
         ->capture_default_str();
     layout_.add_to(app);

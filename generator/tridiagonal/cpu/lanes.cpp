@@ -28,7 +28,7 @@ bool is_far(const Problem& problem) {
     const auto& spec = problem.spec;
     const auto block = static_cast<double>(spec.block * spec.block * element_bytes(spec.precision));
     const auto all = 4 * block * static_cast<double>(spec.horizon) * static_cast<double>(spec.batch);
-    return device_of(problem.target).take("is_far", {{"block_bytes", block}, {"all_bytes", all}}) != 0;
+    return take(problem, "is_far", {{"block_bytes", block}, {"all_bytes", all}}) != 0;
 }
 
 std::string refuses(const Problem&) { return ""; }
@@ -40,7 +40,7 @@ Quantities quantities(const Problem& problem) {
 }
 
 Lowered lower(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto n = spec.block, area = n * n;
     const auto rhs = checked_multiply(n, spec.rhs, "right-hand sides of a block");
     const auto vectors = checked_add(11 * area + 2 * n, checked_multiply(5, rhs, "scratch of a worker"), "scratch of a worker");
@@ -64,6 +64,8 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 
 constexpr const char* options[] = {"-O3"};
 
+constexpr Knob knobs[] = {{"is_far", "whether blocks come from beyond the caches", {0, 1}}};
+
 }  // namespace
 
 constinit const Variant lanes_variant{.name = "lanes",
@@ -76,6 +78,7 @@ constinit const Variant lanes_variant{.name = "lanes",
                                       .steps = plain_steps,
                                       .constants = constants,
                                       .templates = templates,
+                                      .knobs = knobs,
                                       .options = options};
 
 }  // namespace trifold::cpu

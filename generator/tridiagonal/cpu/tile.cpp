@@ -14,7 +14,7 @@ namespace {
 
 /// What rows ask about vectors and columns.
 Quantities vector_quantities(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto widest = vector_bytes(target) / element_bytes(spec.precision), half = std::max<std::int64_t>(widest / 2, 1);
     return quantities_of(problem) + Quantities{{"vector_bytes", static_cast<double>(vector_bytes(target))},
                                                {"halved", static_cast<double>(device_of(target).has("halved"))},
@@ -22,9 +22,7 @@ Quantities vector_quantities(const Problem& problem) {
                                                {"last_halves", static_cast<double>((spec.block % widest + half - 1) / half)}};
 }
 
-std::int64_t take(const Problem& problem, std::string_view list) {
-    return device_of(problem.target).take(list, vector_quantities(problem));
-}
+std::int64_t take(const Problem& problem, std::string_view list) { return trifold::take(problem, list, vector_quantities(problem)); }
 
 /// Elements of one vector: a whole register, half of a wide one, or less when a smaller power of two already holds a column.
 std::int64_t lanes_of(const Problem& problem) {
@@ -53,7 +51,7 @@ struct Fetch {
 /// At the rate at which the products of a front last for the 3/2 n^2 reals that the next one reads. Nothing where all blocks fit in a
 /// second-level cache.
 Fetch fetch(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto& device = device_of(target);
     const auto number = [&](const char* name) { return device.number(fmt::format("models.fetch.{}", name)); };
     const auto n = static_cast<double>(spec.block), bytes = static_cast<double>(element_bytes(spec.precision));
@@ -107,6 +105,10 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 /// Register tiles are vectors already: looking for more of them doubles the time to compile, and the kernels get no faster.
 constexpr const char* options[] = {"-O2", "-fno-unroll-loops", "-fno-tree-vectorize", "-fno-tree-slp-vectorize"};
 
+constexpr Knob knobs[] = {{"halves", "whether vectors are half as long as registers", {0, 1}},
+                          {"few_strips", "strips of a block, at most, for it to be treated strip by strip", {0, 1, 2, 3, 4, 5, 6, 8}},
+                          {"fetches_from", "the least block whose fronts fetch for the next one", {1, 16, 24, 25, 32, 48, 64, 96, 1024}}};
+
 }  // namespace
 
 constinit const Variant tile_variant{.name = "tile",
@@ -119,6 +121,7 @@ constinit const Variant tile_variant{.name = "tile",
                                      .steps = plain_steps,
                                      .constants = constants,
                                      .templates = templates,
+                                     .knobs = knobs,
                                      .options = options};
 
 }  // namespace trifold::cpu

@@ -50,7 +50,7 @@ std::vector<std::string> entry_of(const Design& design, std::string_view folder)
 
 /// A batch fills the workers by itself; one system has only the chains of a level.
 double worker_seconds(const Problem& problem, const KnownDevice& device) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto number = [&](const char* name) { return device.number(fmt::format("models.worker.{}", name)); };
     const auto counted = cost(schedule, spec, workers);
     const auto lanes = static_cast<double>(vector_bytes(target)) / static_cast<double>(element_bytes(spec.precision));

@@ -102,10 +102,17 @@ void plan_room(DataflowSizes& sizes, const Problem& problem) {
     if (!sizes.front_room) sizes.factor_shared = least;
 }
 
+/// Whether a forward sweep can go with the factorization. Where [R; G] is in registers, a front learns by flags that its right-hand sides
+/// are there, and only launches that overlap have those.
+bool can_ride(const DataflowSizes& sizes, const Problem& problem) {
+    const bool has_flags = device_of(problem.target).has("early_launches") && !sizes.is_long && members_per_group(problem.spec) == 1;
+    return sizes.padded <= largest_riding && (has_flags || !sizes.in_registers);
+}
+
 /// Two warps take turns at D's column tiles, of the others a lane has a row of [R; G]. A warp of 64 multiplies strips of 16 columns, of
 /// which a block has a whole number.
 DataflowSizes sizes_of(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     DataflowSizes sizes;
     sizes.real = element_bytes(spec.precision);
     const auto lanes = warp_lanes(target);
@@ -122,13 +129,16 @@ DataflowSizes sizes_of(const Problem& problem) {
     sizes.is_crowded = is_long(problem, spec.batch * (spec.horizon >> sizes.wide_levels));
     plan_room(sizes, problem);
     sizes.in_registers = sizes.front_room && device_of(target).has("deep_tensor");
-    sizes.rides = sizes.padded <= largest_riding && take(problem, "rides", quantities_of(problem, sizes)) != 0;
+    sizes.rides = can_ride(sizes, problem) && take(problem, "rides", quantities_of(problem, sizes)) != 0;
     plan_messages(sizes, problem);
     return sizes;
 }
 
 std::string refuses(const Problem& problem) {
     const auto sizes = sizes_of(problem);
+    const auto rides = problem.knobs.pinned.find("rides");
+    if (rides != problem.knobs.pinned.end() && rides->second != 0 && !sizes.rides)
+        return "variant 'dataflow' cannot sweep forward while it factors such a problem; leave out rides=1";
     return fits(sizes, problem.target) ? "" : too_large(dataflow_variant.name, sizes, problem);
 }
 
@@ -147,7 +157,7 @@ std::int64_t spread_evenly(std::int64_t blocks, const Target& target) {
 
 /// A factorization in two launches: the wide levels, then those above, which begins while the other is at work.
 void lower_wide(Lowered& lowered, const Problem& problem, const DataflowSizes& sizes) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     auto& above = lowered.shapes.at(Phase::factor);
     above.groups = spec.horizon >> sizes.wide_levels;
     above.shared_bytes = std::max(sizes.factor_shared, spread_evenly(above.groups * spec.batch, target));
@@ -237,7 +247,7 @@ std::vector<Step> steps(const Design& design, Operation operation) {
 }
 
 std::int64_t wide_blocks(const Problem& problem, const DataflowSizes& sizes) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto registers = take(problem, "wide_registers", quantities_of(problem, sizes));
     const auto fronts = spec.batch * (spec.horizon - (spec.horizon >> sizes.wide_levels));
     return std::min({blocks_for(target, wide_threads(sizes), registers), (shared_limit(target) + kib) / (sizes.wide_shared + kib),
@@ -327,6 +337,24 @@ std::vector<std::string> templates(const Design& design) {
     return names;
 }
 
+constexpr Knob knobs[] = {
+    {"front_registers", "registers that a thread keeps while it factors", {128, 168, 255}},
+    {"rides", "whether the forward sweep of right-hand sides goes with the factorization", {0, 1}},
+    {"is_long", "whether fronts are too many for the device at once, so that work binds and not latency", {0, 1}},
+    {"crowds", "whether no more fronts share a multiprocessor than keep their registers", {0, 1}},
+    {"message_fronts", "fronts of a level, at most, that send panels as messages", {0, 128, 256, 512, 1024}},
+    {"wide_least_fronts", "fronts of a level, at least, for it to be in the launch of wide levels", {64, 128, 256, 512, 1024, 2048}},
+    {"wide_registers", "registers of a thread in that launch", {128, 168, 255}},
+    {"wide_rereads", "whether it computes a thread's number again at each use", {0, 1}},
+    {"wide_shares_front", "whether warps of a wide front share its columns in shared memory", {0, 1}},
+    {"wide_diagonal_first", "whether it factors the next diagonal tile before the rest of an update", {0, 1}},
+    {"sweep_registers", "registers of a thread that sweeps", {56, 64, 72, 80, 96, 128}},
+    {"sweep_rereads", "whether sweeps compute a thread's number again at each use", {0, 1}},
+    {"sweep_is_full", "whether sweeps have more fronts than the device holds", {0, 1}},
+    {"waiting_fronts", "fronts of a level, at most, that make long inverses while they wait", {0, 256, 512, 1024, 2048, 4096}},
+    {"long_inverse", "columns of a long inverse", {8, 16, 32}},
+    {"short_inverse", "columns of the inverse of a front that does not wait", {8, 16, 32}}};
+
 }  // namespace
 
 constinit const Variant dataflow_variant{.name = "dataflow",
@@ -338,6 +366,7 @@ constinit const Variant dataflow_variant{.name = "dataflow",
                                          .memory = memory,
                                          .steps = steps,
                                          .constants = constants,
-                                         .templates = templates};
+                                         .templates = templates,
+                                         .knobs = knobs};
 
 }  // namespace trifold::gpu

@@ -1,4 +1,6 @@
 /// Variant "fused": fronts that shared memory holds whole, a thread block a chain, a launch a level.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "generator/tridiagonal/gpu/levels.hpp"
@@ -12,7 +14,7 @@ namespace trifold::gpu {
 namespace {
 
 LevelSizes sizes_of(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     LevelSizes sizes;
     sizes.real = element_bytes(spec.precision);
     sizes.padded = spec.block <= 4 ? 4 : round_up(spec.block, 8);
@@ -28,6 +30,8 @@ LevelSizes sizes_of(const Problem& problem) {
 
 std::string refuses(const Problem& problem) {
     const auto sizes = sizes_of(problem);
+    if (sizes.threads == warp_lanes(problem.target) && sizes.padded > sizes.tile)  // nobody updates what is behind while one factors a tile
+        return fmt::format("variant 'fused' needs more than one warp for n = {}; give fused_warps of at least 2", problem.spec.block);
     return fits(sizes, problem.target) ? "" : too_large(fused_variant.name, sizes, problem);
 }
 
@@ -48,6 +52,10 @@ std::vector<Constant> constants(const Design& design) {
 
 std::vector<std::string> templates(const Design& design) { return entry_of(design, "fused"); }
 
+constexpr Knob knobs[] = {{"fused_warps", "warps that share a front", {1, 2, 4, 8}},
+                          {"level_registers", "registers of a thread that factors", {64, 96, 128, 168, 255}},
+                          {"level_sweep_registers", "registers of a thread that sweeps", {64, 96, 128, 168, 255}}};
+
 }  // namespace
 
 constinit const Variant fused_variant{.name = "fused",
@@ -59,6 +67,7 @@ constinit const Variant fused_variant{.name = "fused",
                                       .memory = plain_memory,
                                       .steps = plain_steps,
                                       .constants = constants,
-                                      .templates = templates};
+                                      .templates = templates,
+                                      .knobs = knobs};
 
 }  // namespace trifold::gpu

@@ -22,7 +22,7 @@ std::int64_t most_chains(const Schedule& schedule) {
 
 /// The inverse of a chain longer than one front keeps two blocks of its own.
 std::int64_t scratch_bytes(const Problem& problem, const Sizes& sizes) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     const bool needed = std::ranges::any_of(schedule.levels, [](const Level& level) { return level.chains() > 1 && level.longest() > 1; });
     if (!needed || !spec.operations.contains(Operation::inverse)) return 0;
     const auto blocks = checked_multiply(2 * most_chains(schedule), spec.batch, "scratch of the inverse");
@@ -85,8 +85,6 @@ Quantities quantities_of(const Problem& problem, const Sizes& sizes) {
                                                         {"columns", static_cast<double>(sizes.columns)},
                                                         {"shared_bytes", static_cast<double>(shared_limit(problem.target))}};
 }
-
-std::int64_t take(const Problem& problem, std::string_view list, const Quantities& of) { return device_of(problem.target).take(list, of); }
 
 Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t members) {
     const auto& spec = problem.spec;

@@ -43,7 +43,6 @@ std::map<Operation, std::vector<Phase>> phases_of(const Problem& problem, const 
                                                   bool rides = true);
 
 Quantities quantities_of(const Problem& problem, const Sizes& sizes);
-std::int64_t take(const Problem& problem, std::string_view list, const Quantities& of);
 
 /// What all variants have: shapes with a launch a level, storage and scratch. Phases are left to the variant.
 Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t members);

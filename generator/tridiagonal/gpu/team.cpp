@@ -24,7 +24,7 @@ struct TeamSizes : Sizes {
 constexpr std::int64_t largest_block = 24, largest_block_with_fill = 16;
 
 TeamSizes sizes_of(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     TeamSizes sizes;
     sizes.real = element_bytes(spec.precision);
     const auto vector = 16 / sizes.real;
@@ -145,6 +145,9 @@ std::vector<Constant> constants(const Design& design) {
 
 std::vector<std::string> templates(const Design& design) { return entry_of(design, "team"); }
 
+constexpr Knob knobs[] = {{"team_riders", "right-hand sides, at most, that a front treats at once", {1, 2, 4, 8}},
+                          {"team_registers", "registers of a thread", {64, 80, 96, 128, 168, 255}}};
+
 }  // namespace
 
 constinit const Variant team_variant{.name = "team",
@@ -156,6 +159,7 @@ constinit const Variant team_variant{.name = "team",
                                      .memory = plain_memory,
                                      .steps = plain_steps,
                                      .constants = constants,
-                                     .templates = templates};
+                                     .templates = templates,
+                                     .knobs = knobs};
 
 }  // namespace trifold::gpu

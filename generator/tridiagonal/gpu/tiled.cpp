@@ -44,6 +44,10 @@ std::vector<Constant> constants(const Design& design) {
 
 std::vector<std::string> templates(const Design& design) { return entry_of(design, "tiled"); }
 
+constexpr Knob knobs[] = {{"row_vectors", "vectors of rows that a thread has of a tile", {1, 2}},
+                          {"level_registers", "registers of a thread that factors", {64, 96, 128, 168, 255}},
+                          {"level_sweep_registers", "registers of a thread that sweeps", {64, 96, 128, 168, 255}}};
+
 }  // namespace
 
 constinit const Variant tiled_variant{.name = "tiled",
@@ -55,6 +59,7 @@ constinit const Variant tiled_variant{.name = "tiled",
                                       .memory = plain_memory,
                                       .steps = plain_steps,
                                       .constants = constants,
-                                      .templates = templates};
+                                      .templates = templates,
+                                      .knobs = knobs};
 
 }  // namespace trifold::gpu

@@ -119,6 +119,9 @@ TileSizes sizes_of(const Problem& problem) {
 
 std::string refuses(const Problem& problem) {
     const auto sizes = sizes_of(problem);
+    if (sizes.stages * sizes.stage_columns < sizes.tile)  // a tile is multiplied from the memory of the stages
+        return fmt::format("variant 'tile-dataflow' needs stages times stage_columns of at least {} here, not {} times {}", sizes.tile,
+                           sizes.stages, sizes.stage_columns);
     return fits(sizes, problem.target) ? "" : too_large(tiles_variant.name, sizes, problem);
 }
 
@@ -166,7 +169,7 @@ std::int64_t half_panels(const Problem& problem) {
 }
 
 Lowered lower(const Problem& problem) {
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto sizes = sizes_of(problem);
     auto result = lower_common(problem, sizes, members_per_group(spec));
     result.phases = phases_of(problem, sizes, tiles_variant.abilities);
@@ -197,7 +200,7 @@ MemoryPlan memory(const Design& design) {
 
 std::vector<Constant> constants(const Design& design) {
     const auto problem = problem_of(design);
-    const auto& [spec, target, schedule, workers] = problem;
+    const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto sizes = sizes_of(problem);
     const auto of = quantities_of(problem, sizes);
     const auto edge = sizes.tile, side = per_edge(spec, edge);
@@ -224,6 +227,12 @@ std::vector<Constant> constants(const Design& design) {
 
 std::vector<std::string> templates(const Design& design) { return entry_of(design, "tiles"); }
 
+constexpr Knob knobs[] = {{"stage_columns", "columns of operands that come in one copy", {16, 32}},
+                          {"stages", "copies that are on their way", {1, 2, 3, 4, 6, 8}},
+                          {"tile_blocks", "thread blocks that share a multiprocessor while they factor", {1, 2, 3, 4}},
+                          {"tile_sweep_registers", "registers of a thread that sweeps", {64, 80, 96, 128, 168}},
+                          {"group_bytes", "bytes of counters that fronts which go side by side have", {2048, 4096, 8192, 16384, 32768}}};
+
 }  // namespace
 
 constinit const Variant tiles_variant{.name = "tile-dataflow",
@@ -235,6 +244,7 @@ constinit const Variant tiles_variant{.name = "tile-dataflow",
                                       .memory = memory,
                                       .steps = plain_steps,
                                       .constants = constants,
-                                      .templates = templates};
+                                      .templates = templates,
+                                      .knobs = knobs};
 
 }  // namespace trifold::gpu

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "generator/tridiagonal/variant.hpp"
 #include "tests/support/cpu/call.hpp"
 
 using namespace trifold;
@@ -10,11 +11,12 @@ namespace {
 
 /// Solves random systems every way there is and compares with dense algebra in double.
 template <class Real>
-void check_solves(const Spec& spec, const std::string& schedule, const Target& target, std::int64_t columns) {
+void check_solves(const Spec& spec, const std::string& schedule, const std::string& variant, const Target& target, std::int64_t columns) {
     CAPTURE(spec.block);
     CAPTURE(spec.horizon);
     CAPTURE(schedule);
-    const CompiledProgram unit(choose(spec, target, {.schedule = schedule}));
+    CAPTURE(variant);
+    const CompiledProgram unit(choose(spec, target, {.schedule = schedule, .variant = variant}));
     const auto systems = random_systems(spec, columns, 7);
     const auto user = arrays<Real>(spec, systems);
     const Workspace workspace(unit.program());
@@ -48,11 +50,11 @@ void check_solves(const Spec& spec, const std::string& schedule, const Target& t
     CHECK(unit.exceptions() == 0);
 }
 
-void check_both(Spec spec, const std::string& schedule, const Target& target = host_target()) {
+void check_both(Spec spec, const std::string& schedule, const Target& target = host_target(), const std::string& variant = "auto") {
     spec.precision = Precision::f64;
-    check_solves<double>(spec, schedule, target, spec.rhs);
+    check_solves<double>(spec, schedule, variant, target, spec.rhs);
     spec.precision = Precision::f32;
-    check_solves<float>(spec, schedule, target, spec.rhs);
+    check_solves<float>(spec, schedule, variant, target, spec.rhs);
 }
 
 }  // namespace
@@ -94,6 +96,14 @@ TEST_CASE("blocks that are fetched ahead solve") {
         for (const std::string schedule : {"sequential", "partitioned:3"})
             check_both({.block = 49, .horizon = 20, .order = order}, schedule);
     check_both({.block = 120, .horizon = 4, .batch = 2}, "twisted:2");
+}
+
+TEST_CASE("knobs solve") {
+    for (const auto* variant : variants_of(Backend::cpu))
+        for (const auto& knob : variant->knobs)
+            for (const auto value : {*knob.candidates.begin(), *(knob.candidates.end() - 1)})
+                check_both({.block = 19, .horizon = 7, .batch = 3}, "twisted:2", host_target(),
+                           fmt::format("{}:{}={}", variant->name, knob.name, value));
 }
 
 TEST_CASE("large blocks solve") {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "generator/tridiagonal/variant.hpp"
 #include "tests/kernels/emulator/accuracy.hpp"
 #include "tests/kernels/emulator/fixture.hpp"
 
@@ -67,6 +68,42 @@ TEST_CASE("every block size solves on the emulated GPU") {
     for (const std::int64_t n : {1, 4, 7, 8, 12, 31, 33, 64})
         check_solves({.block = n, .horizon = 6, .rhs = k % 3 == 2 ? 8 : 1}, schedules[k++ % 3], "fused", "cuda:sm_90");
 }
+
+namespace {
+
+/// The first and the last candidate of each knob that is asked for here and whose name begins so, unless the variant refuses it.
+void check_knobs(const Spec& spec, const std::string& schedule, const std::string& variant, const std::string& prefix = "") {
+    const auto target = parse_target("cuda:sm_90");
+    const auto asked = knobs_of(choose(spec, target, {.schedule = schedule, .variant = variant}));
+    for (const auto& knob : variant_named(target, variant).knobs) {
+        if (!knob.name.starts_with(prefix) || std::ranges::find(asked, knob.name, &Turned::list) == asked.end()) continue;
+        for (const auto value : {*knob.candidates.begin(), *(knob.candidates.end() - 1)}) {
+            const auto pinned = fmt::format("{}:{}={}", variant, knob.name, value);
+            const auto is_refused = [&](Precision precision) {
+                Problem problem{spec, target, parse_schedule(schedule, spec.horizon), 1, {parse_variant(pinned).pinned}};
+                problem.spec.precision = precision, problem.spec.operations = all_operations();
+                return !refusal(variant_named(target, pinned), problem).empty();
+            };
+            if (!is_refused(Precision::f64) && !is_refused(Precision::f32)) check_solves(spec, schedule, pinned, "cuda:sm_90");
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("knobs of dataflow solve on the emulated GPU") { check_knobs({.block = 12, .horizon = 9}, "multi-stage", "dataflow"); }
+
+TEST_CASE("knobs of dataflow's wide levels solve on the emulated GPU") {
+    check_knobs({.block = 9, .horizon = 5, .batch = 512}, "multi-stage", "dataflow", "wide");
+}
+
+TEST_CASE("knobs of launches by level solve on the emulated GPU") {
+    check_knobs({.block = 9, .horizon = 5}, "partitioned:2", "fused");
+    check_knobs({.block = 33, .horizon = 3}, "sequential", "tiled");
+    check_knobs({.block = 6, .horizon = 5, .rhs = 5, .batch = 3}, "twisted:2", "team");
+}
+
+TEST_CASE("knobs of tile dataflow solve on the emulated GPU") { check_knobs({.block = 33, .horizon = 3}, "twisted:2", "tile-dataflow"); }
 
 TEST_CASE("short horizons solve on the emulated GPU") {
     for (const std::int64_t horizon : {1, 2, 3, 8})

@@ -1,0 +1,108 @@
+#include "generator/tridiagonal/knob.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <trifold/error.hpp>
+#include <trifold/generate.hpp>
+
+#include "generator/tridiagonal/variant.hpp"
+
+using namespace trifold;
+
+namespace {
+
+const Target avx512 = parse_target("cpu:x86-64-v4"), sm_90 = parse_target("cuda:sm_90"), gfx942 = parse_target("hip:gfx942");
+
+std::int64_t taken(const Choice& choice, std::string_view knob) {
+    const auto all = knobs_of(choice);
+    const auto found = std::ranges::find(all, knob, &Turned::list);
+    REQUIRE(found != all.end());
+    return found->value;
+}
+
+}  // namespace
+
+TEST_CASE("a variant's name may have knobs, in any order") {
+    const auto variant = parse_variant("tile-dataflow:stages=3,stage_columns=32");
+    CHECK(variant.name == "tile-dataflow");
+    CHECK(variant.pinned.at("stages") == 3);
+    CHECK(to_string(variant) == "tile-dataflow:stage_columns=32,stages=3");
+    CHECK(to_string(parse_variant(to_string(variant))) == to_string(variant));
+    CHECK(to_string(parse_variant("tile")) == "tile");
+}
+
+TEST_CASE("what is no knob is refused with what to write") {
+    CHECK_THROWS_WITH_AS(parse_variant("tile:"),
+                         "variant 'tile:': '' is no knob with a value; write a name, or a name with knobs: tile:halves=1", SpecError);
+    for (const auto* text :
+         {"tile:halves", "tile:=1", "tile:halves=", "tile:halves=x", "tile:halves=1,", "tile:,halves=1", "tile:halves=1.5",
+          "tile:halves= 1", "tile:halves=1;2", "tile:halves=1,halves=1", "tile:halves=99999999999999999999"})
+        CHECK_THROWS_AS(parse_variant(text), SpecError);
+    const Spec spec{.block = 8, .horizon = 5};
+    CHECK_THROWS_WITH_AS(choose(spec, avx512, {.variant = "tile:stages=3"}),
+                         "variant 'tile' has no knob 'stages'; give one of halves, few_strips, fetches_from", SpecError);
+    CHECK_THROWS_WITH_AS(choose(spec, avx512, {.variant = "tile:halves=2"}), "knob halves of variant 'tile' cannot be 2; give one of 0, 1",
+                         SpecError);
+    CHECK_THROWS_WITH_AS(choose(spec, avx512, {.variant = "auto:halves=1"}), "variant 'auto' has no knobs", SpecError);
+    CHECK_THROWS_AS(choose(spec, avx512, {.variant = "halves=1"}), SpecError);
+    CHECK_THROWS_WITH_AS(choose({.block = 128, .horizon = 5}, sm_90, {.variant = "tile-dataflow:stages=1"}),
+                         "variant 'tile-dataflow' needs stages times stage_columns of at least 64 here, not 1 times 16", SpecError);
+}
+
+TEST_CASE("a pinned knob is taken, said, and part of the name of the kernels") {
+    const Spec spec{.block = 32, .horizon = 5};
+    const auto usual = choose(spec, avx512, {.variant = "tile"}), pinned = choose(spec, avx512, {.variant = "tile:halves=1"});
+    CHECK(taken(usual, "halves") == 0);
+    CHECK(taken(pinned, "halves") == 1);
+    CHECK(pinned.variant == "tile:halves=1");
+    CHECK(generate(usual).id != generate(pinned).id);
+    CHECK(generate(usual).units.front().source != generate(pinned).units.front().source);
+    const auto rows = knobs_of(usual);
+    CHECK(std::ranges::all_of(rows, [](const Turned& turned) { return turned.row != nullptr && turned.row->list == turned.list; }));
+    // In another order they are the same kernels.
+    const auto one = choose(spec, sm_90, {.variant = "dataflow:rides=0,crowds=0"}),
+               other = choose(spec, sm_90, {.variant = "dataflow:crowds=0,rides=0"});
+    CHECK(generate(one).id == generate(other).id);
+    // Mixed precision passes them on to what it wraps.
+    CHECK(taken(choose({.block = 32, .horizon = 5, .precision = Precision::mixed}, avx512, {.variant = "tile:halves=1"}), "halves") == 1);
+}
+
+TEST_CASE("knobs are lists of rows, and rows take candidates") {
+    for (const auto& target : {avx512, parse_target("cpu:znver4"), sm_90, gfx942, parse_target("cuda:sm_75")})
+        for (const auto* variant : variants_of(target.backend))
+            for (const auto& knob : variant->knobs) {
+                CAPTURE(variant->name);
+                CAPTURE(knob.name);
+                CHECK(std::ranges::is_sorted(knob.candidates));
+                CHECK(knob.candidates.size() > 1);
+                for (const auto& row : device_of(target).rows_of(knob.name))
+                    CHECK(std::ranges::find(knob.candidates, static_cast<std::int64_t>(row.number)) != knob.candidates.end());
+            }
+}
+
+TEST_CASE("every candidate of every knob makes a Program or is refused") {
+    const Spec specs[] = {{.block = 5, .horizon = 9, .rhs = 3},
+                          {.block = 24, .horizon = 40, .precision = Precision::f32},
+                          {.block = 16, .horizon = 33, .batch = 256},
+                          {.block = 130, .horizon = 4}};
+    for (const auto& target : {avx512, sm_90, gfx942})
+        for (const auto* variant : variants_of(target.backend)) {
+            std::size_t made = 0;
+            for (const auto& knob : variant->knobs)
+                for (const auto value : knob.candidates)
+                    for (const auto& spec : specs) {
+                        const auto name = fmt::format("{}:{}={}", variant->name, knob.name, value);
+                        CAPTURE(name);
+                        try {
+                            const auto program = generate(choose(spec, target, {.schedule = "multi-stage", .variant = name}));
+                            CHECK(program.workspace_bytes > 0);
+                            ++made;
+                        } catch (const SpecError& refused) {
+                            CHECK(std::string(refused.what()).find("variant") != std::string::npos);
+                        }
+                    }
+            CHECK(made >= variant->knobs.size());
+        }
+}
