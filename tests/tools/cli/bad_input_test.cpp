@@ -299,6 +299,9 @@ TEST_CASE("bad input: schedules, targets, devices and variants") {
     check(files, "generate --block 4 --horizon 4 --target abacus", 2, "abacus");
     check(files, "generate --block 4 --horizon 4 --variant magic", 2, "magic");
     check(files, "solve A.mtx b.mtx --device cpu --variant magic", 2, "magic");
+    check(files, "solve A.mtx b.mtx --device cpu --variant tile:magic=1", 2, "magic");
+    check(files, "solve A.mtx b.mtx --device cpu --variant tile:halves=7", 2, "give one of 0, 1");
+    check(files, "explain --block 4 --horizon 4 --variant tile:halves", 2, "write a name");
     check(files, "solve A.mtx b.mtx --device abacus", 2, "abacus");
     check(files, "solve A.mtx b.mtx --device hip", 3, "no HIP device: ");
 }

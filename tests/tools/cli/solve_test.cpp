@@ -300,7 +300,7 @@ TEST_CASE("solve: every variant, also of a matrix that is not positive definite"
     for (const bool sound : {true, false}) {
         if (!sound) system.d[2 * 16] = -1e6;
         write_arrays(scratch, system);
-        for (const auto* variant : {"tile", "lanes"}) {
+        for (const auto* variant : {"tile", "lanes", "tile:fetches_from=1,halves=1", "lanes:is_far=1"}) {
             const auto ran = run_trifold(
                 scratch.path, fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule multi-stage --variant {}", variant));
             INFO(variant, ": ", ran.err);

@@ -86,6 +86,23 @@ TEST_CASE("explain: sizes from files, without a compiler the rest is shown") {
     CHECK(run_trifold(scratch.path, "explain A.mtx b.mtx --block 5").status == 2);
 }
 
+TEST_CASE("explain: knobs, what is taken and who says so") {
+    const Scratch scratch;
+    const std::string problem = "explain --block 32 --horizon 5 --target cpu:x86-64-v4 --variant ";
+    const auto text = run_trifold(scratch.path, problem + "tile:halves=1 --knobs", "TRIFOLD_DISABLE=cache,jit");
+    INFO(text.err);
+    REQUIRE(text.status == 0);
+    for (const auto* line : {"Knobs of variant tile:halves=1; pin them as --variant tile:knob=value\n",
+                             "    takes 1: pinned by the caller\n", "row 2 of fetches_from for cpu:any", "    nothing asks for it here\n"})
+        CHECK(text.out.find(line) != std::string::npos);
+    const auto json = run_trifold(scratch.path, problem + "tile --json", "TRIFOLD_DISABLE=cache,jit").json()["knobs"];
+    REQUIRE(json.size() == 3);
+    CHECK(json[0]["name"] == "halves");
+    CHECK(json[0]["candidates"].size() == 2);
+    CHECK(json[0]["taken"][0]["value"] == 0);
+    CHECK(json[0]["taken"][0]["by"].get<std::string>().starts_with("row "));
+}
+
 TEST_CASE("explain: any target, whether or not the compiler here is for it") {
     const Scratch scratch;
     int compiled = 0, not_compiled = 0;
