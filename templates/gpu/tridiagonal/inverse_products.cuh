@@ -45,31 +45,35 @@ struct Quad {
     }
 };
 
-/* A thread's part of `square` rows and `depth_at_once` columns of a view, on the way to shared memory. Neighbours in memory go to threads side by side.
- * Each of a thread's elements is as far from the one before it. */
+/* A thread's part of `square` rows and `depth_at_once` columns of a view, on the way to shared memory. Neighbours in memory go to threads side by side,
+ * and each of a thread's elements is as far from the one before it. */
 struct Staged {
     static constexpr int count = square * depth_at_once / inverse_threads;
     static_assert(inverse_threads % square == 0 && inverse_threads % depth_at_once == 0, "elements lie in line");
     real at[count];
-    int row, column, next_row, next_column; /* of the first, and from one to the next */
-    TRIFOLD_METHOD explicit Staged(const View& from) {
-        const int t = thread_index();
-        const bool by_columns = from.row == 1;
-        row = by_columns ? t % square : t / depth_at_once, column = by_columns ? t / square : t % depth_at_once;
-        next_row = by_columns ? 0 : inverse_threads / depth_at_once, next_column = by_columns ? inverse_threads / square : 0;
-    }
-    /* Rows `first` .. and columns k .., zeros outside `k_end` and the block. All loads are under way together. */
-    TRIFOLD_METHOD void fetch(const View& from, int first, int k, int k_end) {
+    /* Where a thread's first element stands, and how far the next one is. Large blocks are short of registers, so that nothing of it is kept. */
+    struct Place {
+        int row, column, next_row, next_column;
+        TRIFOLD_METHOD explicit Place(bool by_columns) {
+            const int t = inverse_is_shared_out(padded) ? thread_opaque() : thread_index();
+            row = by_columns ? t % square : t / depth_at_once, column = by_columns ? t / square : t % depth_at_once;
+            next_row = by_columns ? 0 : inverse_threads / depth_at_once, next_column = by_columns ? inverse_threads / square : 0;
+        }
+    };
+    /* Rows `row` .. and columns k .., zeros outside `k_end` and the block. All loads are under way together. */
+    TRIFOLD_METHOD void fetch(const View& from, int row, int k, int k_end) {
+        const Place place(from.row == 1);
 #pragma unroll
         for (int i = 0; i < count; ++i) {
-            const int r = first + row + i * next_row, c = k + column + i * next_column;
+            const int r = row + place.row + i * place.next_row, c = k + place.column + i * place.next_column;
             at[i] = r < block_size && c < k_end ? from(r, c) : real(0);
         }
     }
     /* Into shared memory, column by column. */
-    TRIFOLD_METHOD void put(real (*to)[operand_line]) const {
+    TRIFOLD_METHOD void put(real (*to)[operand_line], const View& from) const {
+        const Place place(from.row == 1);
 #pragma unroll
-        for (int i = 0; i < count; ++i) to[column + i * next_column][row + i * next_row] = at[i];
+        for (int i = 0; i < count; ++i) to[place.column + i * place.next_column][place.row + i * place.next_row] = at[i];
     }
 };
 
@@ -78,13 +82,13 @@ struct Staged {
 template <class Sum>
 TRIFOLD_DEVICE void multiply_views(Sum& sum, InverseOperands& shared, const View& a, const View& b, int row, int column, int first, int last) {
     const View turned_b = b.transposed();
-    Staged of_a(a), of_b(turned_b);
+    Staged of_a, of_b;
     of_a.fetch(a, row, first, last);
     of_b.fetch(turned_b, column, first, last);
 #pragma unroll 1
     for (int k = first; k < last; k += depth_at_once) {
-        of_a.put(shared.a);
-        of_b.put(shared.b);
+        of_a.put(shared.a, a);
+        of_b.put(shared.b, turned_b);
         block_sync();
         of_a.fetch(a, row, k + depth_at_once, last);
         of_b.fetch(turned_b, column, k + depth_at_once, last);

@@ -18,6 +18,7 @@ TRIFOLD_DEVICE View quotient_of(const trifold_args& args, trifold_int member, tr
 /* A warp's part of a tile by tensor instructions: 16 rows by some squares of 16 columns. */
 template <class T> /* a template, so that it need not make sense without tensor instructions */
 struct TensorPart {
+    static constexpr int quads = sizeof(T) == 8 ? 2 : 4; /* columns of an instruction by four: in double precision few, for want of registers */
     static constexpr int count = square * square / 256 / (inverse_threads / warp_lanes);
     Square squares[count];
     TRIFOLD_METHOD static int first_row() { return thread_index() / warp_lanes % (square / 16) * 16; }
@@ -27,7 +28,7 @@ struct TensorPart {
 #pragma unroll
         for (int s = 0; s < count; ++s)
             if (first_column() + s * 16 < Columns)
-                multiply_square<4>(squares[s], a[0] + first_row(), b[0] + first_column() + s * 16, true, true, operand_line, Depth);
+                multiply_square<quads>(squares[s], a[0] + first_row(), b[0] + first_column() + s * 16, true, true, operand_line, Depth);
     }
     template <class Use>
     TRIFOLD_METHOD void each(const Use& use) {
@@ -85,29 +86,31 @@ TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERT_FACTOR(TRIFOLD_PAR
 }
 #endif
 
-/* A tile of R L^-1 and G L^-1 for every front of a chain. */
-#ifdef TRIFOLD_KERNEL_INVERT_PANELS
-TRIFOLD_KERNEL(inverse_threads, 2) void TRIFOLD_KERNEL_INVERT_PANELS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+/* A tile of R L^-1 or G L^-1 for every front of a chain. */
+TRIFOLD_DEVICE void invert_panel_tile(const trifold_args& args, const trifold_level& level, trifold_int group, trifold_int member) {
     InverseOperands& shared = *static_cast<InverseOperands*>(shared_memory());
-    const Chain chain = find_chain(level, group_x() / (2 * whole_tiles));
-    const int part = static_cast<int>(group_x() % (2 * whole_tiles)), at = part % whole_tiles;
+    const Chain chain = find_chain(level, group / (2 * whole_tiles));
+    const int part = static_cast<int>(group % (2 * whole_tiles)), at = part % whole_tiles;
     const int row = at / tiles_along * square, column = at % tiles_along * square;
     const Quotient which = part < whole_tiles ? Quotient::next : Quotient::behind;
     if (which == Quotient::behind && chain.behind < 0) return;
-    each_member(args, [&](trifold_int member) {
 #pragma unroll 1
-        for (trifold_int k = 0; k < chain.length; ++k) {
-            if (which == Quotient::next && k + 1 == chain.length && chain.ahead < 0) break;
-            const trifold_int block = block_at(level, chain.first + k * chain.step);
-            const View panel{which == Quotient::next ? next_of(args, member, block) : behind_of(args, member, block), 1, padded, true};
-            Sum sum{};
-            multiply_views(sum, shared, panel, quotient_of(args, member, block, Quotient::factor), row, column, column, block_size);
-            const View to = quotient_of(args, member, block, which);
-            sum.each([&](real value, int r, int c) {
-                if (row + r < block_size && column + c < block_size) to(row + r, column + c) = value;
-            });
-        }
-    });
+    for (trifold_int k = 0; k < chain.length; ++k) {
+        if (which == Quotient::next && k + 1 == chain.length && chain.ahead < 0) break;
+        const trifold_int block = block_at(level, chain.first + k * chain.step);
+        const View panel{which == Quotient::next ? next_of(args, member, block) : behind_of(args, member, block), 1, padded, true};
+        Sum sum{};
+        multiply_views(sum, shared, panel, quotient_of(args, member, block, Quotient::factor), row, column, column, block_size);
+        const View to = quotient_of(args, member, block, which);
+        sum.each([&](real value, int r, int c) {
+            if (row + r < block_size && column + c < block_size) to(row + r, column + c) = value;
+        });
+    }
+}
+
+#ifdef TRIFOLD_KERNEL_INVERT_PANELS
+TRIFOLD_KERNEL(inverse_threads, 2) void TRIFOLD_KERNEL_INVERT_PANELS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    each_member(args, [&](trifold_int member) { invert_panel_tile(args, level, group_x(), member); });
 }
 #endif
 
@@ -145,65 +148,68 @@ TRIFOLD_DEVICE View inverse_between(const trifold_args& args, const trifold_leve
 }
 
 /* A tile of S_bi = -S_bb Q. */
-#ifdef TRIFOLD_KERNEL_INVERSE_COUPLING
-TRIFOLD_KERNEL(inverse_threads, 2) void TRIFOLD_KERNEL_INVERSE_COUPLING(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_DEVICE void inverse_coupling_tile(const trifold_args& args, const trifold_level& level, trifold_int group, trifold_int member) {
     InverseOperands& shared = *static_cast<InverseOperands*>(shared_memory());
-    const int part = static_cast<int>(group_x() % (2 * whole_tiles)), at = part % whole_tiles;
+    const int part = static_cast<int>(group % (2 * whole_tiles)), at = part % whole_tiles;
     const int row = at / tiles_along * square, column = at % tiles_along * square;
     const bool to_next = part < whole_tiles;
-    const InverseFront front = find_front(level, group_x() / (2 * whole_tiles));
+    const InverseFront front = find_front(level, group / (2 * whole_tiles));
     if (!(to_next ? front.has_next() : front.has_behind())) return;
     const bool both = front.has_next() && front.has_behind();
-    each_member(args, [&](trifold_int member) {
-        Sum sum{};
+    const View own = inverse_diagonal_of(args, member, block_at(level, to_next ? front.chain.ahead : front.chain.behind)).transposed();
+    View between{};
+    if (both) between = inverse_between(args, level, member, front);
+    if (!to_next) between = between.transposed();
+    const View to = inverse_beside(args, level, member, front, to_next);
+    Sum sum{};
 #pragma unroll 1
-        for (int term = 0; term < (both ? 2 : 1); ++term) { /* the neighbour's own row of S_bb, then what is between the two */
-            const bool with_next = to_next == (term == 0);
-            View s = inverse_diagonal_of(args, member, block_at(level, to_next ? front.chain.ahead : front.chain.behind)).transposed();
-            if (term == 1) {
-                s = inverse_between(args, level, member, front);
-                if (!to_next) s = s.transposed();
-            }
-            const View quotient = quotient_of(args, member, front.block, with_next ? Quotient::next : Quotient::behind);
-            multiply_views(sum, shared, s, quotient, row, column, 0, block_size);
-        }
-        const View to = inverse_beside(args, level, member, front, to_next);
-        sum.each([&](real value, int r, int c) {
-            if (row + r >= block_size || column + c >= block_size) return;
-            to(row + r, column + c) = -value;
-            watch(args, member, Result::inverse, value);
-        });
+    for (int term = 0; term < (both ? 2 : 1); ++term) { /* the neighbour's own row of S_bb, then what is between the two */
+        const bool with_next = to_next == (term == 0);
+        const View quotient = quotient_of(args, member, front.block, with_next ? Quotient::next : Quotient::behind);
+        multiply_views(sum, shared, term == 0 ? own : between, quotient, row, column, 0, block_size);
+    }
+    sum.each([&](real value, int r, int c) {
+        if (row + r >= block_size || column + c >= block_size) return;
+        to(row + r, column + c) = -value;
+        watch(args, member, Result::inverse, value);
     });
+}
+
+#ifdef TRIFOLD_KERNEL_INVERSE_COUPLING
+TRIFOLD_KERNEL(inverse_threads, 2) void TRIFOLD_KERNEL_INVERSE_COUPLING(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    each_member(args, [&](trifold_int member) { inverse_coupling_tile(args, level, group_x(), member); });
 }
 #endif
 
 /* A tile of S_ii = M' M - Q' S_bi, and its mirror image. */
-#ifdef TRIFOLD_KERNEL_INVERSE_DIAGONAL
-TRIFOLD_KERNEL(inverse_threads, 2) void TRIFOLD_KERNEL_INVERSE_DIAGONAL(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_DEVICE void inverse_diagonal_tile(const trifold_args& args, const trifold_level& level, trifold_int group, trifold_int member) {
     InverseOperands& shared = *static_cast<InverseOperands*>(shared_memory());
-    int row = 0, column = static_cast<int>(group_x() % lower_tiles);
+    int row = 0, column = static_cast<int>(group % lower_tiles);
     while (column > row) column -= ++row;
     row *= square, column *= square;
-    const InverseFront front = find_front(level, group_x() / lower_tiles);
+    const InverseFront front = find_front(level, group / lower_tiles);
     if (!front.exists()) return;
-    each_member(args, [&](trifold_int member) {
-        Sum sum{};
+    Sum sum{};
 #pragma unroll 1
-        for (int term = 0; term < 2; ++term) {
-            const bool next = term == 0;
-            if (!(next ? front.has_next() : front.has_behind())) continue;
-            const View quotient = quotient_of(args, member, front.block, next ? Quotient::next : Quotient::behind);
-            multiply_views(sum, shared, quotient.transposed(), inverse_beside(args, level, member, front, next), row, column, 0, block_size);
-        }
-        sum.each([](real& value, int, int) { value = -value; });
-        const View inverse = quotient_of(args, member, front.block, Quotient::factor), to = inverse_diagonal_of(args, member, front.block);
-        multiply_views(sum, shared, inverse.transposed(), inverse, row, column, row, block_size);
-        sum.each([&](real value, int r, int c) {
-            r += row, c += column;
-            if (r >= block_size || r < c) return;
-            to(r, c) = value, to(c, r) = value;
-            watch(args, member, Result::inverse, value);
-        });
+    for (int term = 0; term < 2; ++term) {
+        const bool next = term == 0;
+        if (!(next ? front.has_next() : front.has_behind())) continue;
+        const View quotient = quotient_of(args, member, front.block, next ? Quotient::next : Quotient::behind);
+        multiply_views(sum, shared, quotient.transposed(), inverse_beside(args, level, member, front, next), row, column, 0, block_size);
+    }
+    sum.each([](real& value, int, int) { value = -value; });
+    const View inverse = quotient_of(args, member, front.block, Quotient::factor), to = inverse_diagonal_of(args, member, front.block);
+    multiply_views(sum, shared, inverse.transposed(), inverse, row, column, row, block_size);
+    sum.each([&](real value, int r, int c) {
+        r += row, c += column;
+        if (r >= block_size || r < c) return;
+        to(r, c) = value, to(c, r) = value;
+        watch(args, member, Result::inverse, value);
     });
+}
+
+#ifdef TRIFOLD_KERNEL_INVERSE_DIAGONAL
+TRIFOLD_KERNEL(inverse_threads, 2) void TRIFOLD_KERNEL_INVERSE_DIAGONAL(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+    each_member(args, [&](trifold_int member) { inverse_diagonal_tile(args, level, group_x(), member); });
 }
 #endif
