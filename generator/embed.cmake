@@ -28,14 +28,27 @@ file(WRITE "${OUTPUT}" "#include <map>
 #include \"generator/program/templates.hpp\"
 
 namespace trifold {
+namespace {
+
+const std::map<std::string_view, std::string_view>& texts() {
+    using namespace std::string_view_literals;
+    static const std::map<std::string_view, std::string_view> all{
+${entries}    };
+    return all;
+}
+
+}  // namespace
 
 std::string_view template_text(std::string_view name) {
-    using namespace std::string_view_literals;
-    static const std::map<std::string_view, std::string_view> texts{
-${entries}    };
-    const auto found = texts.find(name);
-    if (found == texts.end()) throw SpecError(\"no template named \" + std::string(name));
+    const auto found = texts().find(name);
+    if (found == texts().end()) throw SpecError(\"no template named \" + std::string(name));
     return found->second;
+}
+
+std::vector<std::string_view> template_names() {
+    std::vector<std::string_view> names;
+    for (const auto& item : texts()) names.push_back(item.first);
+    return names;
 }
 
 }  // namespace trifold

@@ -10,6 +10,9 @@ namespace trifold {
 /// SpecError when there is none.
 std::string_view template_text(std::string_view name);
 
+/// All names, sorted.
+std::vector<std::string_view> template_names();
+
 /// Its path from the repository's root, for messages.
 std::string template_path(std::string_view name);
 

@@ -1,0 +1,72 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "tools/tune/point.hpp"
+
+namespace trifold::tune {
+
+/// What trials are made on. Times of one machine say nothing of another.
+struct Machine {
+    std::string device;  ///< "NVIDIA H200"; of a processor its family and model
+    std::string target;  ///< "cuda:sm_90"
+    std::string driver;  ///< "580.65 (CUDA 13.0)"; empty for a processor
+    bool operator==(const Machine&) const = default;
+};
+
+/// One way to solve a point: what Tuning takes. A variant may have pinned knobs.
+struct Candidate {
+    std::string schedule, variant;
+    double modelled_seconds = 0;
+    bool operator==(const Candidate& other) const { return schedule == other.schedule && variant == other.variant; }
+};
+
+/// How a trial ended. Only a sound one counts; none of the others is tried again.
+enum class Verdict {
+    sound,
+    refused,           ///< the generator does not take it
+    does_not_compile,  ///< or its compiler crashed
+    spilled,           ///< registers, which the default does not
+    too_large,         ///< for the device's memory
+    fails,             ///< a launch
+    times_out,         ///< in the compiler or on the device
+    inaccurate,        ///< its residual is too large
+    disagrees          ///< with the default, in some operation of the Spec
+};
+std::string_view to_string(Verdict verdict);
+/// Throws InputError.
+Verdict parse_verdict(std::string_view text);
+
+/// One candidate of one point, measured once.
+struct Trial {
+    Machine machine;
+    std::string generator;  ///< generator_version() of the program that measured
+    Point point;
+    Candidate candidate;
+    bool is_default = false;  ///< what is taken without any wisdom of the user
+    std::string round;        ///< of the search: "first", "again", "final"
+    Verdict verdict = Verdict::sound;
+    std::string why;                             ///< what went wrong, for people
+    std::map<std::string, double> seconds = {};  ///< medians, by operation
+    double spread = 0;                           ///< of the objective, relative: between the quartiles, over the median
+    int runs = 0;                                ///< behind the medians
+    double residual = 0;                         ///< relative, the worst of the systems that were looked at
+    nlohmann::ordered_json kernels = nlohmann::ordered_json::array();  ///< registers, shared memory, spills
+    double took = 0;                                                   ///< seconds that the trial took, compilation included
+};
+/// Seconds of the objective. Of a trial that is sound.
+double objective_seconds(const Trial& trial);
+
+/// All of a trial; the same text for the same trial.
+nlohmann::ordered_json to_json(const Trial& trial);
+/// Throws nlohmann::json::exception, SpecError, InputError.
+Trial parse_trial(std::string_view line);
+
+/// Names what kernels and models a program has: its version and a digest of the templates and devices that are built into it. Trials of
+/// another version are of other kernels.
+std::string generator_version();
+
+}  // namespace trifold::tune
