@@ -17,6 +17,26 @@ namespace {
 constexpr std::array<std::string_view, 9> verdicts{"sound", "refused",   "does_not_compile", "spilled",  "too_large",
                                                    "fails", "times_out", "inaccurate",       "disagrees"};
 
+using Json = nlohmann::ordered_json;
+
+Json common_json(const Machine& machine, const std::string& generator, const Point& point) {
+    return {{"device", machine.device},
+            {"target", machine.target},
+            {"driver", machine.driver},
+            {"generator", generator},
+            {"spec", to_json(point.spec)},
+            {"workers", point.workers},
+            {"objective", to_string(point.objective)},
+            {"weight", point.seconds}};
+}
+
+Machine machine_of(const Json& tree) { return {tree.at("device"), tree.at("target"), tree.at("driver")}; }
+
+Point point_of(const Json& tree) {
+    return {parse_spec_json(nlohmann::json(tree.at("spec"))), tree.at("workers"), parse_objective(tree.at("objective").get<std::string>()),
+            tree.at("weight")};
+}
+
 }  // namespace
 
 std::string_view to_string(Verdict verdict) { return verdicts.at(static_cast<std::size_t>(verdict)); }
@@ -34,36 +54,29 @@ double objective_seconds(const Trial& trial) {
 }
 
 nlohmann::ordered_json to_json(const Trial& trial) {
-    return {{"device", trial.machine.device},
-            {"target", trial.machine.target},
-            {"driver", trial.machine.driver},
-            {"generator", trial.generator},
-            {"spec", to_json(trial.point.spec)},
-            {"workers", trial.point.workers},
-            {"objective", to_string(trial.point.objective)},
-            {"weight", trial.point.seconds},
-            {"schedule", trial.candidate.schedule},
-            {"variant", trial.candidate.variant},
-            {"modelled_seconds", trial.candidate.modelled_seconds},
-            {"is_default", trial.is_default},
-            {"round", trial.round},
-            {"verdict", to_string(trial.verdict)},
-            {"why", trial.why},
-            {"seconds", trial.seconds},
-            {"spread", trial.spread},
-            {"runs", trial.runs},
-            {"residual", trial.residual},
-            {"kernels", trial.kernels},
-            {"took", trial.took}};
+    auto tree = common_json(trial.machine, trial.generator, trial.point);
+    tree["schedule"] = trial.candidate.schedule;
+    tree["variant"] = trial.candidate.variant;
+    tree["modelled_seconds"] = trial.candidate.modelled_seconds;
+    tree["is_default"] = trial.is_default;
+    tree["round"] = trial.round;
+    tree["verdict"] = to_string(trial.verdict);
+    tree["why"] = trial.why;
+    tree["seconds"] = trial.seconds;
+    tree["spread"] = trial.spread;
+    tree["runs"] = trial.runs;
+    tree["residual"] = trial.residual;
+    tree["kernels"] = trial.kernels;
+    tree["took"] = trial.took;
+    return tree;
 }
 
 Trial parse_trial(std::string_view line) {
     const auto tree = nlohmann::ordered_json::parse(line);
     Trial trial;
-    trial.machine = {tree.at("device"), tree.at("target"), tree.at("driver")};
+    trial.machine = machine_of(tree);
     trial.generator = tree.at("generator");
-    trial.point = {parse_spec_json(nlohmann::json(tree.at("spec"))), tree.at("workers"),
-                   parse_objective(tree.at("objective").get<std::string>()), tree.at("weight")};
+    trial.point = point_of(tree);
     trial.candidate = {tree.at("schedule"), tree.at("variant"), tree.at("modelled_seconds")};
     trial.is_default = tree.at("is_default");
     trial.round = tree.at("round");
@@ -76,6 +89,38 @@ Trial parse_trial(std::string_view line) {
     trial.kernels = tree.at("kernels");
     trial.took = tree.at("took");
     return trial;
+}
+
+nlohmann::ordered_json to_json(const Decision& decision) {
+    auto tree = common_json(decision.machine, decision.generator, decision.point);
+    tree["schedule"] = decision.winner.schedule;
+    tree["variant"] = decision.winner.variant;
+    tree["modelled_seconds"] = decision.winner.modelled_seconds;
+    tree["standard_schedule"] = decision.standard.schedule;
+    tree["standard_variant"] = decision.standard.variant;
+    tree["standard_modelled_seconds"] = decision.standard.modelled_seconds;
+    tree["seconds"] = decision.seconds;
+    tree["standard_seconds"] = decision.standard_seconds;
+    tree["spread"] = decision.spread;
+    tree["trials"] = decision.trials;
+    tree["effort"] = decision.effort;
+    return tree;
+}
+
+Decision parse_decision(std::string_view line) {
+    const auto tree = nlohmann::ordered_json::parse(line);
+    Decision decision;
+    decision.machine = machine_of(tree);
+    decision.generator = tree.at("generator");
+    decision.point = point_of(tree);
+    decision.winner = {tree.at("schedule"), tree.at("variant"), tree.at("modelled_seconds")};
+    decision.standard = {tree.at("standard_schedule"), tree.at("standard_variant"), tree.at("standard_modelled_seconds")};
+    decision.seconds = tree.at("seconds");
+    decision.standard_seconds = tree.at("standard_seconds");
+    decision.spread = tree.at("spread");
+    decision.trials = tree.at("trials");
+    decision.effort = tree.at("effort");
+    return decision;
 }
 
 std::string generator_version() {

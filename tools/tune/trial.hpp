@@ -65,6 +65,23 @@ nlohmann::ordered_json to_json(const Trial& trial);
 /// Throws nlohmann::json::exception, SpecError, InputError.
 Trial parse_trial(std::string_view line);
 
+/// What a search decided about a point. The winner is the default where nothing was faster than it by enough.
+struct Decision {
+    Machine machine;
+    std::string generator;
+    Point point;
+    Candidate winner, standard;   ///< the latter is the default
+    double seconds = 0;           ///< objective of the winner, measured by turns with the default
+    double standard_seconds = 0;  ///< of the default
+    double spread = 0;            ///< of two equal runs of the default, relative
+    int trials = 0;               ///< candidates that were measured
+    std::string effort;           ///< "quick", "full", "exhaustive"
+    double gain() const { return standard_seconds / seconds; }
+};
+nlohmann::ordered_json to_json(const Decision& decision);
+/// Throws nlohmann::json::exception, SpecError.
+Decision parse_decision(std::string_view line);
+
 /// Names what kernels and models a program has: its version and a digest of the templates and devices that are built into it. Trials of
 /// another version are of other kernels.
 std::string generator_version();
