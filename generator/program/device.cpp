@@ -74,6 +74,15 @@ KnownDevice parse_device(const std::string& name, const json& tree) {
     return device;
 }
 
+/// Parts of a device may stand in several texts, a list of rows in one of them.
+void add(KnownDevice& device, KnownDevice part) {
+    device.name = part.name;
+    device.numbers.merge(part.numbers);
+    for (auto& [list, rows] : part.rows)
+        if (!device.rows.emplace(list, std::move(rows)).second)
+            throw std::runtime_error(fmt::format("the rows '{}' of {} stand in two texts; leave one", list, device.name));
+}
+
 /// What a device lacks, from the one that it is like.
 void complete(KnownDevice& device, const KnownDevice& like) {
     device.numbers.insert(like.numbers.begin(), like.numbers.end());
@@ -141,7 +150,7 @@ KnownDevices parse_devices(const std::vector<std::string_view>& texts) {
     for (const auto text : texts) {
         const auto tree = json::parse(text, nullptr, true, true);
         for (const auto& [name, device] : tree.items()) {
-            result[name] = parse_device(name, device);
+            add(result[name], parse_device(name, device));
             if (device.contains("like")) likes[name] = device.at("like").get<std::string>();
         }
     }
@@ -156,8 +165,8 @@ KnownDevices parse_devices(const std::vector<std::string_view>& texts) {
 }
 
 const KnownDevice& device_of(const Target& target) {
-    static const auto devices =
-        parse_devices({template_text("nvidia.json"), template_text("h200.json"), template_text("amd.json"), template_text("cpu.json")});
+    static const auto devices = parse_devices({template_text("nvidia.json"), template_text("h200.json"), template_text("tuned.json"),
+                                               template_text("amd.json"), template_text("cpu.json")});
     const auto found = devices.find(to_string(target));
     if (found == devices.end()) throw SpecError(fmt::format("nothing is known of target '{}'; give a resolved one", to_string(target)));
     return found->second;

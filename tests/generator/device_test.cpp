@@ -67,6 +67,14 @@ TEST_CASE("a device that is like no other has its own facts, the reference's mod
     CHECK(other.first("variant", {}).word == "fused");
 }
 
+TEST_CASE("a device may stand in several texts, a list of rows in one") {
+    const auto both = parse_devices({measured, R"({"cuda:sm_90": {"rows": {"warps": [{"take": 4}]}}})"}).at("cuda:sm_90");
+    CHECK(both.take("warps", {}) == 4);
+    CHECK(both.rows_of("edge").size() == 3);
+    CHECK(both.count("facts.multiprocessors") == 132);
+    CHECK_THROWS_AS(parse_devices({measured, R"({"cuda:sm_90": {"rows": {"edge": [{"take": 4}]}}})"}), std::runtime_error);
+}
+
 TEST_CASE("what is wrong with data of devices is said") {
     const auto h200 = device("cuda:sm_90");
     CHECK_THROWS_AS(h200.take("edge", {}), std::logic_error);       // no such quantity

@@ -1,0 +1,157 @@
+#include "tools/tune/rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <trifold/error.hpp>
+
+#include "generator/tridiagonal/design.hpp"
+
+namespace trifold::tune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A row's value changes where another is faster by so much on the whole, at so many points, and nowhere slower by more than that.
+constexpr double least_gain = 0.01, most_loss = 0.03;
+constexpr std::size_t least_points = 3;
+
+/// A sound trial with its pins, and what was decided about every knob.
+struct Turn {
+    const Trial* trial;
+    VariantName variant;
+    std::map<std::string, std::optional<Turned>> knobs;  ///< by list; nothing where several rows were asked
+};
+
+std::optional<Turn> turn_of(const Trial& trial, const Target& target) {
+    if (trial.verdict != Verdict::sound || trial.machine.target != to_string(target)) return std::nullopt;
+    Turn turn{&trial, parse_variant(trial.candidate.variant), {}};
+    try {
+        const auto choice = choose(trial.point.spec, target, {trial.candidate.schedule, trial.candidate.variant, trial.point.workers});
+        for (const auto& turned : knobs_of(choice)) {
+            const auto [found, is_new] = turn.knobs.emplace(turned.list, turned);
+            if (!is_new) found->second.reset();
+        }
+    } catch (const SpecError&) {  // of another version of the generator
+        return std::nullopt;
+    }
+    return turn;
+}
+
+/// The knob that `pinned` pins and `plain` leaves to its row, where they differ in nothing else.
+std::optional<std::string> only_difference(const Turn& plain, const Turn& pinned) {
+    if (plain.trial->candidate.schedule != pinned.trial->candidate.schedule || plain.variant.name != pinned.variant.name)
+        return std::nullopt;
+    std::optional<std::string> knob;
+    for (const auto& [name, value] : pinned.variant.pinned) {
+        const auto same = plain.variant.pinned.find(name);
+        if (same != plain.variant.pinned.end() && same->second == value) continue;
+        if (same != plain.variant.pinned.end() || knob) return std::nullopt;
+        knob = name;
+    }
+    return pinned.variant.pinned.size() == plain.variant.pinned.size() + 1 ? knob : std::nullopt;
+}
+
+std::string key_of(const Trial& trial) { return trial.machine.device + " " + to_string(trial.point); }
+
+/// The sound trials of each point and device.
+std::map<std::string, std::vector<Turn>> by_point(const std::vector<Trial>& trials, const Target& target) {
+    std::map<std::string, std::vector<Turn>> result;
+    for (const auto& trial : trials)
+        if (auto turn = turn_of(trial, target)) result[key_of(trial)].push_back(std::move(*turn));
+    return result;
+}
+
+/// Of a point, one ratio for each row and value: the least of what several trials say, since disturbances only slow them down.
+using Ratios = std::map<std::pair<const Row*, std::int64_t>, double>;
+
+Ratios ratios_of(const std::vector<Turn>& turns) {
+    Ratios ratios;
+    for (const auto& plain : turns)
+        for (const auto& pinned : turns) {
+            const auto knob = only_difference(plain, pinned);
+            if (!knob) continue;
+            const auto turned = plain.knobs.find(*knob);
+            if (turned == plain.knobs.end() || !turned->second || turned->second->row == nullptr) continue;
+            const auto value = pinned.variant.pinned.at(*knob);
+            if (value == turned->second->value) continue;
+            const auto ratio = objective_seconds(*pinned.trial) / objective_seconds(*plain.trial);
+            const auto [found, is_new] = ratios.emplace(std::pair(turned->second->row, value), ratio);
+            if (!is_new) found->second = std::min(found->second, ratio);
+        }
+    return ratios;
+}
+
+void decide(RowFinding& finding) {
+    finding.take = std::llround(finding.row->number);
+    double least = 1 - least_gain;
+    for (const auto& [value, effect] : finding.effects) {
+        if (effect.ratios.size() < least_points || effect.mean() > least || effect.worst() > 1 + most_loss) continue;
+        least = effect.mean();
+        finding.take = value;
+    }
+}
+
+Json condition_json(const Condition& condition) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (!condition.word.empty()) return condition.word;
+    if (condition.least == condition.most) return condition.least;
+    Json bounds = Json::object();
+    if (condition.least > -infinity) bounds["least"] = condition.least;
+    if (condition.most < infinity) bounds["most"] = condition.most;
+    return bounds;
+}
+
+}  // namespace
+
+double Effect::mean() const {
+    double sum = 0;
+    for (const auto ratio : ratios) sum += std::log(ratio);
+    return ratios.empty() ? 1 : std::exp(sum / static_cast<double>(ratios.size()));
+}
+
+double Effect::worst() const { return ratios.empty() ? 1 : *std::ranges::max_element(ratios); }
+
+bool RowFinding::is_changed() const { return take != std::llround(row->number); }
+
+std::size_t RowFinding::points() const {
+    std::size_t most = 0;
+    for (const auto& item : effects) most = std::max(most, item.second.ratios.size());
+    return most;
+}
+
+std::vector<RowFinding> row_findings(const std::vector<Trial>& trials, const Target& target) {
+    std::map<std::pair<std::string, std::size_t>, RowFinding> found;
+    for (const auto& item : by_point(trials, target))
+        for (const auto& [which, ratio] : ratios_of(item.second)) {
+            auto& finding = found[{which.first->list, which.first->place}];
+            finding.row = which.first;
+            finding.effects[which.second].ratios.push_back(ratio);
+        }
+    std::vector<RowFinding> result;
+    for (auto& item : found) {
+        decide(item.second);
+        result.push_back(std::move(item.second));
+    }
+    return result;
+}
+
+Json rows_json(const std::vector<RowFinding>& findings, const Target& target, const std::string& measured) {
+    Json lists = Json::object();
+    for (const auto& finding : findings) {
+        if (lists.contains(finding.row->list)) continue;
+        auto& list = lists[finding.row->list] = Json::array();
+        for (const auto& row : device_of(target).rows_of(finding.row->list)) {
+            const auto own = std::ranges::find_if(findings, [&](const RowFinding& other) { return other.row == &row; });
+            Json line = {{"take", own == findings.end() ? std::llround(row.number) : own->take}};
+            for (const auto& condition : row.when) line["when"][condition.quantity] = condition_json(condition);
+            const auto& record = own == findings.end() ? row.measured : measured;
+            if (!record.empty()) line["measured"] = record;
+            list.push_back(std::move(line));
+        }
+    }
+    return {{to_string(target), {{"rows", std::move(lists)}}}};
+}
+
+}  // namespace trifold::tune
