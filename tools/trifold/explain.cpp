@@ -51,7 +51,7 @@ Explanation explain(const ExplainOptions& options) {
     Explanation result;
     result.choice = choose(spec_of(options), options.spec.target(), options.spec.tuning());
     result.program = generate(result.choice);
-    const auto& [spec, target, tuning, schedule, variant, reason] = result.choice;
+    const auto& [spec, target, tuning, schedule, variant, reason, rung, row] = result.choice;
     // A GPU runs every chain of a level at the same time, or nearly.
     const auto workers = target.backend == Backend::cpu ? tuning.workers : spec.horizon;
     const auto factored = inner_spec(spec);
