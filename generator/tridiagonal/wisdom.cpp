@@ -74,7 +74,8 @@ std::vector<std::string_view> split_lines(std::string_view text) {
     std::vector<std::string_view> lines;
     while (!text.empty()) {
         const auto end = text.find('\n');
-        if (end == std::string_view::npos) throw SpecError("the last line has no end; the file was cut off");
+        if (end == std::string_view::npos)
+            throw SpecError(fmt::format("line {}: it has no end; the file was cut off", lines.size() + lines_before_rows));
         lines.push_back(text.substr(0, end));
         text.remove_prefix(end + 1);
     }
