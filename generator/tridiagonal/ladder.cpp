@@ -73,9 +73,11 @@ double distance_of(const Spec& one, const Spec& other) {
     return std::hypot(ratio(one.horizon, other.horizon), ratio(one.rhs, other.rhs), ratio(one.batch, other.batch));
 }
 
-/// A schedule such as twisted:8 is another one where the horizon has no room for 8 chains: its name tells.
+/// A schedule such as twisted:8 is another one where the horizon has no room for 8 chains: its name tells. Segments that are as long as the
+/// horizon keep their name, and are one chain.
 bool means_the_same(const WisdomRow& row, std::int64_t horizon) try {
-    return parse_schedule(row.schedule, horizon).name == parse_schedule(row.schedule, row.spec.horizon).name;
+    const auto here = parse_schedule(row.schedule, horizon), there = parse_schedule(row.schedule, row.spec.horizon);
+    return here.name == there.name && (here.levels.size() == 1) == (there.levels.size() == 1);
 } catch (const SpecError&) {
     return false;
 }
