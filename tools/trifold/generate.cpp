@@ -19,7 +19,7 @@ struct GenerateOptions {
 };
 
 int run(const GenerateOptions& options, bool json) {
-    const auto choice = choose(options.spec.spec(), options.spec.target(), options.spec.tuning());
+    const auto choice = options.spec.choice(options.spec.spec());
     const auto program = generate(choice, options.together ? Packing::together : Packing::apart);
     const auto directory = formats::make_directory(options.output);
     const auto backend = choice.target.backend;
@@ -28,6 +28,8 @@ int run(const GenerateOptions& options, bool json) {
                 {"schedule", choice.schedule.name},
                 {"variant", choice.variant},
                 {"reason", choice.reason}};
+    report["rung"] = to_string(choice.rung);
+    report["row"] = choice.row;
     std::vector<std::vector<std::string>> files;
     const auto write = [&](const char* what, const std::string& name, const std::string& bytes) {
         formats::write_file(directory / name, bytes);
