@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
 #include <mutex>
 #include <set>
@@ -108,12 +107,12 @@ std::string what_stays(const Plan& plan) {
 }
 
 /// Said without log_once: at the end of a process its memory may be gone.
-void complain(const std::string& path, const char* why) noexcept try {
+void complain(const std::filesystem::path& path, const char* why) noexcept try {
     static std::atomic_flag said;
     if (said.test_and_set()) return;
     log(LogLevel::warning, fmt::format("TRIFOLD_CAPTURE names '{}', which cannot be written: {}; what is solved is not captured. Name a "
                                        "file in a directory that exists and has room",
-                                       path, why));
+                                       path.string(), why));
 } catch (...) {
 }
 
@@ -125,7 +124,7 @@ const char* problem_of(const Descriptor& file) {
 }
 
 /// One write, so that lines of several processes stay whole. Null, or why not all of it was written.
-const char* append(const std::string& path, std::string_view text) {
+const char* append(const std::filesystem::path& path, std::string_view text) {
     const auto file = open_to_write(path, O_WRONLY | O_APPEND | O_NONBLOCK);
     if (const auto* why = problem_of(file)) return why;
     while (!text.empty()) {
@@ -142,14 +141,14 @@ const char* append(const std::string& path, std::string_view text) {
 }  // namespace
 
 std::unique_ptr<Capture> Capture::make(const Plan& plan, const Engine& engine) {
-    const auto path = switch_value("TRIFOLD_CAPTURE");
+    const std::filesystem::path path = switch_value("TRIFOLD_CAPTURE");
     if (path.empty()) return nullptr;
     std::error_code failed;  // of a working directory that is gone
     const auto absolute = std::filesystem::absolute(path, failed);
-    return std::make_unique<Capture>(failed ? path : absolute.string(), plan, engine);
+    return std::make_unique<Capture>(failed ? path : absolute, plan, engine);
 }
 
-Capture::Capture(std::string path, const Plan& plan, const Engine& engine)
+Capture::Capture(std::filesystem::path path, const Plan& plan, const Engine& engine)
     : path_(std::move(path)), plan_(plan), line_(what_stays(plan)), fixed_(line_.size()), born_(forks) {
     line_.reserve(fixed_ + (entries_.size() + 1) * room_of_operation);
     for (const auto operation : plan.choice().spec.operations) entries_[index(operation)].timer = engine.make_timer();

@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <trifold/plan.hpp>
@@ -18,7 +19,7 @@ class Capture {
   public:
     /// Null when the switch is not set.
     static std::unique_ptr<Capture> make(const Plan& plan, const Engine& engine);
-    Capture(std::string path, const Plan& plan, const Engine& engine);
+    Capture(std::filesystem::path path, const Plan& plan, const Engine& engine);
     /// Appends the last line, unless nothing was called. The engine must have ended its work.
     ~Capture();
     Capture(const Capture&) = delete;
@@ -49,7 +50,7 @@ class Capture {
     void write() noexcept;
     void format();
 
-    std::string path_;
+    std::filesystem::path path_;
     Plan plan_;
     std::string line_;       // a line feed, what never changes, what does
     std::size_t fixed_ = 0;  // bytes of `line_` that never change but for the id
