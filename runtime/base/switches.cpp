@@ -49,8 +49,7 @@ constexpr std::array table{
     Switch{"TRIFOLD_SPIN", "microseconds, 0 to 1000000",
            "how long idle threads of a CPU Solver stay awake after a call, where Tuning does not say; default 1000. Shorter leaves their "
            "cores to others, but a call that has to wake them waits 50 to 100 us"},
-    Switch{"TRIFOLD_CAPTURE", "file",
-           "what each Solver is used for is appended to this file, for trifold tune; read when a Solver is made"},
+    Switch{"TRIFOLD_CAPTURE", "file", "what each Solver is used for is appended to this file, for the tuner; read when a Solver is made"},
     Switch{"TRIFOLD_PEERS", "directories, separated by colons", "where trifold bench looks for its peers' libraries first"},
 };
 
