@@ -52,6 +52,7 @@ constexpr std::array table{
     Switch{"TRIFOLD_WISDOM", "file",
            "what trifold tune measured, used by all that make kernels; default $XDG_DATA_HOME/trifold/wisdom, then "
            "$HOME/.local/share/trifold/wisdom"},
+    Switch{"TRIFOLD_CAPTURE", "file", "what each Solver is used for is appended to this file, for the tuner; read when a Solver is made"},
     Switch{"TRIFOLD_PEERS", "directories, separated by colons", "where trifold bench looks for its peers' libraries first"},
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <initializer_list>
 #include <trifold/error.hpp>
 
 namespace trifold::gpu {
@@ -28,6 +29,17 @@ struct Functions {
 #define TRIFOLD_DECLARE(name) decltype(&::name) name = nullptr;
     TRIFOLD_CUDA_FUNCTIONS(TRIFOLD_DECLARE)
 #undef TRIFOLD_DECLARE
+};
+
+/// What measures, where the driver has all of it. Names of any version will do: what they take here is the same in all.
+struct EventFunctions {
+    decltype(&::cuEventCreate) create = nullptr;
+    decltype(&::cuEventDestroy) destroy = nullptr;
+    decltype(&::cuEventRecord) record = nullptr;
+    decltype(&::cuEventQuery) query = nullptr;
+    decltype(&::cuEventElapsedTime) elapsed = nullptr;
+    decltype(&::cuThreadExchangeStreamCaptureMode) exchange_mode = nullptr;
+    bool complete() const { return create && destroy && record && query && elapsed && exchange_mode; }
 };
 
 /// Edges with a meaning of their own, which drivers have from CUDA 12.3 on.
@@ -54,6 +66,21 @@ std::string resolve(Functions& functions, void* library) {
     TRIFOLD_CUDA_FUNCTIONS(TRIFOLD_RESOLVE)
 #undef TRIFOLD_RESOLVE
     return missing;
+}
+
+EventFunctions resolve_events(void* library) {
+    EventFunctions events;
+    const auto find = [&](auto& function, std::initializer_list<const char*> names) {
+        for (const auto* name : names)
+            if (function == nullptr) function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+    };
+    find(events.create, {"cuEventCreate"});
+    find(events.destroy, {"cuEventDestroy_v2", "cuEventDestroy"});
+    find(events.record, {"cuEventRecord"});
+    find(events.query, {"cuEventQuery"});
+    find(events.elapsed, {"cuEventElapsedTime_v2", "cuEventElapsedTime"});
+    find(events.exchange_mode, {"cuThreadExchangeStreamCaptureMode"});
+    return events.complete() ? events : EventFunctions{};
 }
 
 std::string reason(const Functions& functions, CUresult result) {
@@ -85,8 +112,8 @@ CUDA_KERNEL_NODE_PARAMS node_of(const Grid& grid) {
 
 class CudaDriver final : public Driver {
   public:
-    CudaDriver(const Functions& functions, int version, AddEdges* add_programmatic)
-        : functions_(functions), add_programmatic_(add_programmatic), version_(version) {}
+    CudaDriver(const Functions& functions, const EventFunctions& events, int version, AddEdges* add_programmatic)
+        : functions_(functions), events_(events), add_programmatic_(add_programmatic), version_(version) {}
     Backend backend() const override { return Backend::cuda; }
 
     Report report() const override {
@@ -202,6 +229,28 @@ class CudaDriver final : public Driver {
         return found;
     }
 
+    void* create_event() const noexcept override {
+        CUevent event = nullptr;
+        const bool made = events_.complete() && events_.create(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS;
+        return made ? event : nullptr;
+    }
+    void destroy_event(void* event) const noexcept override {
+        if (event != nullptr) events_.destroy(static_cast<CUevent>(event));
+    }
+    bool record(void* event, void* stream) const noexcept override {
+        return events_.record(static_cast<CUevent>(event), stream_of(stream)) == CUDA_SUCCESS;
+    }
+    std::optional<double> seconds_between(void* first, void* last) const noexcept override {
+        // In the usual mode a query would spoil the graph that another thread is recording.
+        auto mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        if (events_.exchange_mode(&mode) != CUDA_SUCCESS) return std::nullopt;
+        float milliseconds = 0;
+        const bool ended = events_.query(static_cast<CUevent>(last)) == CUDA_SUCCESS &&
+                           events_.elapsed(&milliseconds, static_cast<CUevent>(first), static_cast<CUevent>(last)) == CUDA_SUCCESS;
+        events_.exchange_mode(&mode);
+        return ended ? std::optional(1e-3 * milliseconds) : std::nullopt;
+    }
+
     void launch(const Grid& grid, void* stream) const override {
         TRIFOLD_CU(cuLaunchKernel, static_cast<CUfunction>(grid.function), grid.x, grid.y, 1U, grid.threads, 1U, 1U, grid.shared_bytes,
                    stream_of(stream), grid.arguments, nullptr);
@@ -285,6 +334,7 @@ class CudaDriver final : public Driver {
     }
 
     Functions functions_;
+    EventFunctions events_;       // all or none
     AddEdges* add_programmatic_;  // null in older drivers
     int version_;                 // newest CUDA version the driver serves: 1000 * major + 10 * minor
 };
@@ -303,7 +353,7 @@ Opened open_cuda() {
     int version = 0;
     functions.cuDriverGetVersion(&version);
     auto* add_edges = reinterpret_cast<AddEdges*>(::dlsym(library, "cuGraphAddDependencies_v2"));
-    return {std::make_unique<CudaDriver>(functions, version, add_edges), {}};
+    return {std::make_unique<CudaDriver>(functions, resolve_events(library), version, add_edges), {}};
 }
 
 }  // namespace trifold::gpu

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <trifold/target.hpp>
@@ -65,6 +66,13 @@ class Driver {
     virtual void synchronize_stream(void* stream) const = 0;
     virtual bool is_capturing(void* stream) const = 0;
     virtual int device_of(void* stream) const = 0;
+
+    // Events only serve to measure. So they never fail: an old driver has none, and a call that goes wrong gives no time.
+    virtual void* create_event() const noexcept = 0;  ///< null when there is none
+    virtual void destroy_event(void* event) const noexcept = 0;
+    virtual bool record(void* event, void* stream) const noexcept = 0;  ///< whether it could
+    /// Nothing until both have happened. Never waits, and disturbs no graph that another thread is recording.
+    virtual std::optional<double> seconds_between(void* first, void* last) const noexcept = 0;
 
     virtual void launch(const Grid& grid, void* stream) const = 0;
     virtual void* create_graph() const = 0;

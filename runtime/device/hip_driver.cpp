@@ -32,6 +32,19 @@ struct Functions {
     hipError_t (*hipStreamGetDevice)(hipStream_t, hipDevice_t*) = nullptr;  ///< of newer releases; null before
 };
 
+/// What measures, where the library has all of it.
+struct EventFunctions {
+    decltype(&::hipEventCreateWithFlags) create = nullptr;
+    decltype(&::hipEventDestroy) destroy = nullptr;
+    decltype(&::hipEventRecord) record = nullptr;
+    decltype(&::hipEventQuery) query = nullptr;
+    decltype(&::hipEventElapsedTime) elapsed = nullptr;
+    decltype(&::hipThreadExchangeStreamCaptureMode) exchange_mode = nullptr;
+    decltype(&::hipPeekAtLastError) peek_error = nullptr;
+    decltype(&::hipGetLastError) take_error = nullptr;
+    bool complete() const { return create && destroy && record && query && elapsed && exchange_mode && peek_error && take_error; }
+};
+
 #define TRIFOLD_STRING(text) #text
 #define TRIFOLD_EXPANDED_STRING(macro) TRIFOLD_STRING(macro)
 
@@ -51,6 +64,22 @@ std::string resolve(Functions& functions, void* library) {
 #undef TRIFOLD_RESOLVE
     find(functions.hipStreamGetDevice, "hipStreamGetDevice");
     return missing;
+}
+
+EventFunctions resolve_events(void* library) {
+    EventFunctions events;
+    const auto find = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+    };
+    find(events.create, "hipEventCreateWithFlags");
+    find(events.destroy, "hipEventDestroy");
+    find(events.record, "hipEventRecord");
+    find(events.query, "hipEventQuery");
+    find(events.elapsed, "hipEventElapsedTime");
+    find(events.exchange_mode, "hipThreadExchangeStreamCaptureMode");
+    find(events.peek_error, "hipPeekAtLastError");
+    find(events.take_error, "hipGetLastError");
+    return events.complete() ? events : EventFunctions{};
 }
 
 std::string reason(const Functions& functions, hipError_t result) {
@@ -75,7 +104,8 @@ hipKernelNodeParams node_of(const Grid& grid) {
 
 class HipDriver final : public Driver {
   public:
-    HipDriver(const Functions& functions, int version) : functions_(functions), version_(version) {}
+    HipDriver(const Functions& functions, const EventFunctions& events, int version)
+        : functions_(functions), events_(events), version_(version) {}
     Backend backend() const override { return Backend::hip; }
 
     Report report() const override {
@@ -189,6 +219,32 @@ class HipDriver final : public Driver {
         return found;
     }
 
+    void* create_event() const noexcept override {
+        hipEvent_t event = nullptr;
+        const bool made = events_.complete() && events_.create(&event, hipEventDefault) == hipSuccess;
+        return made ? event : nullptr;
+    }
+    void destroy_event(void* event) const noexcept override {
+        if (event != nullptr) (void)events_.destroy(static_cast<hipEvent_t>(event));
+    }
+    bool record(void* event, void* stream) const noexcept override {
+        return events_.record(static_cast<hipEvent_t>(event), stream_of(stream)) == hipSuccess;
+    }
+    std::optional<double> seconds_between(void* first, void* last) const noexcept override {
+        // In the usual mode a query would spoil the graph that another thread is recording.
+        auto mode = hipStreamCaptureModeRelaxed;
+        if (events_.exchange_mode(&mode) != hipSuccess) return std::nullopt;
+        const bool clean = events_.peek_error() == hipSuccess;
+        float milliseconds = 0;
+        const auto state = events_.query(static_cast<hipEvent_t>(last));
+        // "Not ready" is kept as this thread's last error, which the application may look at.
+        if (state == hipErrorNotReady && clean) (void)events_.take_error();
+        const bool ended = state == hipSuccess &&
+                           events_.elapsed(&milliseconds, static_cast<hipEvent_t>(first), static_cast<hipEvent_t>(last)) == hipSuccess;
+        (void)events_.exchange_mode(&mode);
+        return ended ? std::optional(1e-3 * milliseconds) : std::nullopt;
+    }
+
     void launch(const Grid& grid, void* stream) const override {
         TRIFOLD_HIP(hipModuleLaunchKernel, static_cast<hipFunction_t>(grid.function), grid.x, grid.y, 1U, grid.threads, 1U, 1U,
                     grid.shared_bytes, stream_of(stream), grid.arguments, nullptr);
@@ -249,7 +305,8 @@ class HipDriver final : public Driver {
     }
 
     Functions functions_;
-    int version_;  // 10000000 * major + 100000 * minor + patch
+    EventFunctions events_;  // all or none
+    int version_;            // 10000000 * major + 100000 * minor + patch
 };
 
 /// The release whose headers this was built with: structures differ between major versions.
@@ -278,7 +335,7 @@ Opened open_hip() {
         return {nullptr, fmt::format("the driver does not start: hipInit failed with {}; {}", reason(functions, code), advice)};
     int version = 0;
     if (functions.hipDriverGetVersion(&version) != hipSuccess) version = HIP_VERSION;
-    return {std::make_unique<HipDriver>(functions, version), {}};
+    return {std::make_unique<HipDriver>(functions, resolve_events(library), version), {}};
 }
 
 }  // namespace trifold::gpu

@@ -81,10 +81,14 @@ class CpuEngine final : public Engine {
         std::memcpy(workspace_, workspace, static_cast<std::size_t>(plan_->program.workspace_bytes));
     }
 
-    void run(Operation operation, const trifold_args& args, Stream) override {
+    bool run(Operation operation, const trifold_args& args, Stream, StreamTimer* timer) override {
         const CallOperands operands(*plan_, args);
+        if (timer != nullptr) timer->start(nullptr);
         graph_->run(*operations_.at(operation), operands.list);
+        if (timer != nullptr) timer->stop(nullptr);
+        return false;
     }
+    std::unique_ptr<StreamTimer> make_timer() const override { return std::make_unique<HostTimer>(); }
 
     void set_executor(Executor executor) override {
         if (!executor) throw SpecError("the executor is empty; give a function that runs its tasks");

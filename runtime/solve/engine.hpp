@@ -5,6 +5,7 @@
 
 #include "generator/tridiagonal/operands.hpp"
 #include "runtime/device/operand.hpp"
+#include "runtime/device/stream_timer.hpp"
 #include "runtime/solve/call.hpp"
 #include "runtime/solve/plan_state.hpp"
 
@@ -34,8 +35,11 @@ class Engine {
     virtual void copy(void* to, std::int64_t offset, std::int64_t bytes, Stream stream) = 0;
     /// Enqueues a copy of a whole workspace, in memory of the device, into this one.
     virtual void copy_from(const void* workspace, Stream stream) = 0;
-    /// Enqueues every launch of the operation; `args` is complete and checked.
-    virtual void run(Operation operation, const trifold_args& args, Stream stream) = 0;
+    /// Enqueues every launch of the operation; `args` is complete and checked. Returns whether the stream is recording a graph of the
+    /// caller's; where it is not, the timer (or null) is started before the launches and stopped behind them.
+    virtual bool run(Operation operation, const trifold_args& args, Stream stream, StreamTimer* timer) = 0;
+    /// One that fits the work of run(). It must not outlive the Plan.
+    virtual std::unique_ptr<StreamTimer> make_timer() const = 0;
     /// Waits for the last call.
     virtual void synchronize() = 0;
     /// Copies from the workspace, after the last call.

@@ -10,6 +10,7 @@
 #include "runtime/device/gpu.hpp"
 #include "runtime/device/gpu_graph.hpp"
 #include "runtime/device/gpu_module.hpp"
+#include "runtime/device/gpu_timer.hpp"
 #include "runtime/solve/engine.hpp"
 
 namespace trifold::gpu {
@@ -156,7 +157,7 @@ class GpuEngine final : public Engine {
         last_ = stream.handle;
     }
 
-    void run(Operation operation, const trifold_args& args, Stream stream) override {
+    bool run(Operation operation, const trifold_args& args, Stream stream, StreamTimer* timer) override {
         const Current current(context_);
         auto* handle = stream.handle;
         auto& graph = resources_->graphs.at(operation);
@@ -165,11 +166,19 @@ class GpuEngine final : public Engine {
         const CallOperands operands(*plan_, args);
         const bool capturing = driver_.is_capturing(handle);
         captured_ = captured_ || capturing;
+        if (capturing) timer = nullptr;
+        if (timer != nullptr) timer->start(handle);
         if (!capturing && as_graph_)
             graph.launch(operands.list, handle);
         else
             graph.enqueue(operands.list, handle);
+        if (timer != nullptr) timer->stop(handle);
         last_ = handle;
+        return capturing;
+    }
+    std::unique_ptr<StreamTimer> make_timer() const override {
+        const Current current(context_);
+        return std::make_unique<EventTimer>(context_);
     }
 
     void synchronize() override {

@@ -62,7 +62,9 @@ std::int64_t gaps_of(const Spec& spec, Array array) {
 }  // namespace
 
 Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds holds)
-    : plan(given), engine(make_engine(given, workspace, bytes, holds)) {}
+    : plan(given), engine(make_engine(given, workspace, bytes, holds)) {
+    capture = Capture::make(plan, *engine);
+}
 
 void Solver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
     check_alignment(workspace);
@@ -105,11 +107,21 @@ void Solver::Impl::require_factor(std::string_view what) const {
     if (factored == 0) throw SpecError(fmt::format("{} needs a factorization; call factor, factor_forward or factor_solve first", what));
 }
 
+void Solver::Impl::launch(Operation operation, const trifold_args& args, Stream stream) {
+    if (capture == nullptr) {
+        engine->run(operation, args, stream, nullptr);
+        return;
+    }
+    auto* timer = capture->begin(operation);
+    const bool recorded = engine->run(operation, args, stream, timer);
+    capture->end(operation, args.members, recorded);
+}
+
 void Solver::Impl::enqueue(const Call& call, Stream stream) {
     const auto& spec = plan.choice().spec;
     auto operation = call.operation;
     for (std::int64_t first = 0; first < call.columns; first += spec.rhs) {
-        engine->run(operation, panel_args(spec, call, first, std::min(spec.rhs, call.columns - first), engine->workspace()), stream);
+        launch(operation, panel_args(spec, call, first, std::min(spec.rhs, call.columns - first), engine->workspace()), stream);
         operation = without_factor(operation);
     }
     if (factors(call.operation)) factored = std::max(factored, call.members);

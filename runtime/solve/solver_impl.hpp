@@ -4,6 +4,7 @@
 #include <span>
 #include <trifold/solver.hpp>
 
+#include "runtime/solve/capture.hpp"
 #include "runtime/solve/engine.hpp"
 
 namespace trifold {
@@ -32,6 +33,7 @@ struct Solver::Impl {
     void check_precision(Precision precision) const;
 
     Plan plan;
+    std::unique_ptr<Capture> capture;  ///< null unless TRIFOLD_CAPTURE is set. Ends after the engine, and so after all that it times
     std::unique_ptr<Engine> engine;
     std::int64_t factored = 0;                          ///< members that a factor call has covered
     std::int64_t swept_members = 0, swept_columns = 0;  ///< of the last forward sweep
@@ -41,6 +43,7 @@ struct Solver::Impl {
   private:
     void prepare(Call& call, const Sizes* sizes) const;
     void enqueue(const Call& call, Stream stream);
+    void launch(Operation operation, const trifold_args& args, Stream stream);
     void require_planned(Operation operation, const char* why) const;
     void require_factor(std::string_view what) const;
     void transfer(Call& call, const Call& host, bool in);

@@ -1,96 +1,16 @@
-#include <cuda.h>
 #include <doctest/doctest.h>
 
 #include <trifold/device.hpp>
 #include <trifold/trifold.hpp>
 
+#include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/solve/fixture.hpp"
-#include "tests/support/drivers/drivers.hpp"
-#include "tests/support/emulator/unit.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
 
 /// In place of compiling: the fake driver has the kernels already. (NVRTC would look into the fake driver and crash.)
 Binary trifold::obtain(const Unit&) { return {"emulated", "emulator", {}, {}, {}, true, 0}; }
-
-namespace {
-
-/// A context of the caller's, not the device's primary one.
-const auto other_context = reinterpret_cast<CUcontext>(std::uintptr_t{0x1000});
-
-CUcontext current_context() {
-    CUcontext context = nullptr;
-    cuCtxGetCurrent(&context);
-    return context;
-}
-
-/// Makes the fake driver emulate the kernels of this Plan, and takes note of what is alive.
-class Emulation {
-  public:
-    Emulation(const Spec& spec, const Tuning& given)
-        : before_(fake_cuda()), unit_(choose(spec, {Backend::cuda, "sm_90"}, given), EmulatedUnit::Build::plain) {
-        fake_cuda().kernels = unit_.handles();
-        cuCtxPushCurrent(other_context);
-    }
-    ~Emulation() {
-        expect_clean();
-        CUcontext popped = nullptr;
-        cuCtxPopCurrent(&popped);
-        fake_cuda() = {};
-    }
-    Emulation(const Emulation&) = delete;
-    Emulation& operator=(const Emulation&) = delete;
-    /// The caller's context is current again and everything made has been destroyed.
-    void expect_clean() const {
-        CHECK(current_context() == other_context);
-        const auto& after = fake_cuda();
-        CHECK(after.contexts == before_.contexts);
-        CHECK(after.modules == before_.modules);
-        CHECK(after.allocations == before_.allocations);
-        CHECK(after.streams == before_.streams);
-        CHECK(after.graphs == before_.graphs);
-        CHECK(after.executables == before_.executables);
-    }
-
-  private:
-    FakeCuda before_;
-    EmulatedUnit unit_;
-};
-
-/// An array in the fake device's memory, made as an application would: in the primary context.
-template <class Real>
-class DeviceArray {
-  public:
-    explicit DeviceArray(const std::vector<Real>& values) {
-        in_context([&] {
-            REQUIRE(cuMemAlloc(&address_, values.size() * sizeof(Real)) == CUDA_SUCCESS);
-            cuMemcpyHtoDAsync(address_, values.data(), values.size() * sizeof(Real), nullptr);
-        });
-    }
-    ~DeviceArray() {
-        in_context([&] { cuMemFree(address_); });
-    }
-    DeviceArray(const DeviceArray&) = delete;
-    DeviceArray& operator=(const DeviceArray&) = delete;
-    Real* data() const { return reinterpret_cast<Real*>(address_); }
-    void read(std::vector<Real>& values) const { std::copy_n(data(), values.size(), values.begin()); }
-
-    template <class Body>
-    static void in_context(Body body) {
-        CUcontext context = nullptr;
-        cuDevicePrimaryCtxRetain(&context, 0);
-        cuCtxPushCurrent(context);
-        body();
-        cuCtxPopCurrent(&context);
-        cuDevicePrimaryCtxRelease(0);
-    }
-
-  private:
-    CUdeviceptr address_ = 0;
-};
-
-}  // namespace
 
 TEST_CASE("the device found through the driver") {
     const auto device = Device::cuda(0);

@@ -6,6 +6,7 @@
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/solve/fixture.hpp"
+#include "tests/support/capture_file.hpp"
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/emulator/unit.hpp"
 
@@ -46,6 +47,7 @@ class Emulation {
         CHECK(after.modules == before_.modules);
         CHECK(after.allocations == before_.allocations);
         CHECK(after.streams == before_.streams);
+        CHECK(after.events == before_.events);
         CHECK(after.graphs == before_.graphs);
         CHECK(after.executables == before_.executables);
     }
@@ -145,4 +147,23 @@ TEST_CASE("without graphs kernels are launched one by one") {
     CHECK(problem.residual() < 1e-14);
     CHECK(fake_cuda().graph_launches == 0);
     CHECK(fake_cuda().kernel_launches > 0);
+}
+
+TEST_CASE("capture by HIP's events, which leaves no error of its own behind") {
+    const Spec spec{.block = 3, .horizon = 5};
+    const Emulation emulation(spec, tuning("sequential"));
+    const CaptureFile file;
+    Problem<double> problem(spec, 1, 4);
+    {
+        Solver solver(Plan(spec, Device::hip(0), tuning("sequential")));
+        fake_cuda().events_pending = true;
+        for (int k = 0; k < 4; ++k) solver.factor<double>(problem.input.d, problem.input.e);
+        CHECK(fake_cuda().event_queries > 0);
+        CHECK(hipPeekAtLastError() == hipSuccess);
+        fake_cuda().events_pending = false;
+    }
+    const auto line = file.only();
+    CHECK(line.at("target") == "hip:gfx1100");
+    CHECK(line.at("operations").at("factor").at("calls") == 4);
+    CHECK(line.at("operations").at("factor").at("timed") == 1);
 }

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/solve/fixture.hpp"
+#include "tests/support/capture_file.hpp"
 
 // After construction a call allocates nothing and takes no lock: counted by standing in for the functions that would.
 // (A sanitizer has its own allocator, and then only locks are counted.)
@@ -105,7 +107,10 @@ TEST_CASE("the C interface tells what came of a call without an allocation") {
     trifold_plan_destroy(plan);
 }
 
-TEST_CASE("calls allocate nothing and take no lock") {
+TEST_CASE("calls allocate nothing and take no lock, captured or not") {
+    std::optional<CaptureFile> file;
+    SUBCASE("not captured") {}
+    SUBCASE("captured") { file.emplace(); }
     const Spec spec{.block = 7, .horizon = 30, .rhs = 2, .batch = 3, .operations = all_operations()};
     Problem<double> problem(spec, 5, 1);  // three panels
     const auto& [d, e, b] = problem.input;
@@ -125,6 +130,7 @@ TEST_CASE("calls allocate nothing and take no lock") {
         solver.backward(x.data(), x.data(), {}, sweep);
         solver.selected_inverse(diagonal.data(), coupling.data());
         solver.factor_solve<double>(d, e, b, x, fused);
+        for (int k = 0; k < 40; ++k) solver.solve(b.data(), x.data(), {}, sweep);
         solver.synchronize();
         const auto allocations_after = allocations.load(), locks_after = locks.load();
         CHECK(allocations_after == allocations_before);

@@ -63,6 +63,8 @@ CUctx_st primary;
 thread_local std::vector<CUcontext> stack;
 std::map<CUdeviceptr, std::size_t> memory;
 std::map<std::string, CUfunc_st> functions;
+bool is_recording = false;  // a graph of the caller's, on some stream
+thread_local auto capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 CUresult enter(const char* call) {
     if (fake_cuda().failing_call == call) return CUDA_ERROR_UNKNOWN;
@@ -128,6 +130,7 @@ CUresult cuCtxGetCurrent(CUcontext* context) { return *context = stack.empty() ?
 CUresult cuCtxGetDevice(CUdevice* device) { return *device = 0, CUDA_SUCCESS; }
 CUresult cuCtxSynchronize() {
     ENTER;
+    ++fake_cuda().synchronizations;
     return CUDA_SUCCESS;
 }
 
@@ -199,10 +202,12 @@ CUresult cuStreamCreate(CUstream* stream, unsigned) {
 }
 CUresult cuStreamDestroy(CUstream stream) {
     ENTER;
+    if (stream->capturing) is_recording = false;
     return --fake_cuda().streams, delete stream, CUDA_SUCCESS;
 }
 CUresult cuStreamSynchronize(CUstream stream) {
     ENTER;
+    ++fake_cuda().synchronizations;
     return stream != nullptr && stream->capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
@@ -213,7 +218,8 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
     ENTER;
     return *status = stream != nullptr && stream->capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
 }
-CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) { return stream->capturing = true, CUDA_SUCCESS; }
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) { return is_recording = stream->capturing = true, CUDA_SUCCESS; }
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) { return std::swap(*mode, capture_mode), CUDA_SUCCESS; }
 
 CUresult cuEventCreate(CUevent* event, unsigned) {
     ENTER;
@@ -223,15 +229,24 @@ CUresult cuEventDestroy(CUevent event) {
     ENTER;
     return --fake_cuda().events, delete event, CUDA_SUCCESS;
 }
-CUresult cuEventRecord(CUevent, CUstream) {
+CUresult cuEventRecord(CUevent, CUstream stream) {
     ENTER;
-    return CUDA_SUCCESS;
+    if (stream != nullptr && stream->capturing) ++fake_cuda().disturbances;
+    return ++fake_cuda().event_records, CUDA_SUCCESS;
 }
 CUresult cuEventSynchronize(CUevent) {
     ENTER;
-    return CUDA_SUCCESS;
+    return ++fake_cuda().synchronizations, CUDA_SUCCESS;
 }
-CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) { return *milliseconds = 1, CUDA_SUCCESS; }
+CUresult cuEventQuery(CUevent) {
+    ENTER;
+    if (is_recording && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED) ++fake_cuda().disturbances;
+    return ++fake_cuda().event_queries, fake_cuda().events_pending ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) {
+    ENTER;
+    return *milliseconds = 1, fake_cuda().events_pending ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
 
 CUresult cuGraphCreate(CUgraph* graph, unsigned) {
     ENTER;

@@ -21,6 +21,10 @@ struct FakeCuda {
     int contexts = 0, modules = 0, allocations = 0, streams = 0, events = 0, graphs = 0, executables = 0;  ///< alive
     int graph_launches = 0, kernel_launches = 0, node_updates = 0, early_edges = 0,
         device_allocations = 0;  ///< counted; kernel_launches outside graphs
+    int synchronizations = 0;    ///< calls that wait
+    int event_records = 0, event_queries = 0;
+    int disturbances = 0;         ///< events put into a graph that the caller records, and queries that would spoil one
+    bool events_pending = false;  ///< no event has happened yet
     bool operator==(const FakeCuda&) const = default;
 };
 FakeCuda& fake_cuda();

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "tests/support/drivers/drivers.hpp"
 
@@ -14,12 +15,14 @@ using trifold::test::fake_cuda;
 namespace {
 
 int current_device = 0;
+hipError_t last_error = hipSuccess;  // of the calls that a test looks at
 
 hipError_t translate(CUresult result) {
     const std::map<CUresult, hipError_t> known{{CUDA_SUCCESS, hipSuccess},
                                                {CUDA_ERROR_OUT_OF_MEMORY, hipErrorOutOfMemory},
                                                {CUDA_ERROR_INVALID_VALUE, hipErrorInvalidValue},
                                                {CUDA_ERROR_NOT_FOUND, hipErrorNotFound},
+                                               {CUDA_ERROR_NOT_READY, hipErrorNotReady},
                                                {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, hipErrorStreamCaptureUnsupported}};
     const auto found = known.find(result);
     return found == known.end() ? hipErrorUnknown : found->second;
@@ -133,7 +136,19 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
     return forward(__func__, cuEventRecord, reinterpret_cast<CUevent>(event), stream_of(stream));
 }
 hipError_t hipEventSynchronize(hipEvent_t event) { return forward(__func__, cuEventSynchronize, reinterpret_cast<CUevent>(event)); }
-hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t, hipEvent_t) { return *milliseconds = 1, hipSuccess; }
+hipError_t hipEventQuery(hipEvent_t event) {
+    const auto result = forward(__func__, cuEventQuery, reinterpret_cast<CUevent>(event));
+    if (result != hipSuccess) last_error = result;
+    return result;
+}
+hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t first, hipEvent_t last) {
+    return forward(__func__, cuEventElapsedTime, milliseconds, reinterpret_cast<CUevent>(first), reinterpret_cast<CUevent>(last));
+}
+hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+    return forward(__func__, cuThreadExchangeStreamCaptureMode, reinterpret_cast<CUstreamCaptureMode*>(mode));
+}
+hipError_t hipPeekAtLastError() { return last_error; }
+hipError_t hipGetLastError() { return std::exchange(last_error, hipSuccess); }
 
 hipError_t hipGraphCreate(hipGraph_t* graph, unsigned flags) {
     return forward(__func__, cuGraphCreate, reinterpret_cast<CUgraph*>(graph), flags);

@@ -1,5 +1,5 @@
-// Fuzz target of the file readers. Anything may be refused with an Error; what is accepted must survive being written and read
-// again, and must assemble or be refused.
+// Fuzz target of the file readers: problems, specs and captures. Anything may be refused with an Error; what is accepted must survive being
+// written and read again, and must assemble or be refused.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +7,9 @@
 #include <string_view>
 #include <trifold/error.hpp>
 
+#include "generator/tridiagonal/spec_json.hpp"
 #include "tools/formats/assemble.hpp"
+#include "tools/tune/points.hpp"
 
 using namespace trifold;
 using namespace trifold::formats;
@@ -53,6 +55,27 @@ void read_matrix_market(std::string_view bytes) {
     }
 }
 
+/// Lines of specs and captures. What is taken can be tuned, and is a line again.
+void read_points(std::string_view bytes) {
+    tune::PointFiles files;
+    files.read(bytes, "input");
+    std::string lines;
+    const auto points = files.points();
+    for (const auto& point : points) {
+        validate(point.spec);
+        double weights = 0;
+        for (const auto& [operation, weight] : point.objective) weights += weight;
+        require(weights > 0 && point.seconds >= 0 && point.workers >= 1);
+        auto line = to_json(point.spec);
+        line["objective"] = tune::to_string(point.objective);
+        line["workers"] = point.workers;
+        lines += line.dump() + "\n";
+    }
+    tune::PointFiles again;
+    again.read(lines, "again");
+    require(again.points().size() <= points.size() && again.points().empty() == points.empty());
+}
+
 template <class Reader>
 void attempt(Reader&& reader, std::string_view bytes) {
     try {
@@ -68,5 +91,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
     attempt(read_npy, bytes);
     attempt(read_matrix_market, bytes);
+    attempt(read_points, bytes);
     return 0;
 }

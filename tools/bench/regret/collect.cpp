@@ -12,6 +12,7 @@
 #include "tools/bench/regret/compile_ahead.hpp"
 #include "tools/bench/regret/trial.hpp"
 #include "tools/formats/file.hpp"
+#include "tools/tune/prepared.hpp"
 
 namespace trifold::regret {
 namespace {
@@ -59,18 +60,6 @@ std::vector<Choice> choices_of(const std::vector<Record>& records, const Operati
     return result;
 }
 
-/// A failed launch leaves a context that nothing runs in any more.
-bool still_works(const DeviceTools& tools) {
-    try {
-        const auto memory = tools.allocate(8);
-        const double value = 0;
-        tools.upload(memory.get(), &value, 8);
-        return true;
-    } catch (const DeviceError&) {
-        return false;
-    }
-}
-
 std::string line_of(const Record& record) {
     const auto name = fmt::format("{:<18} {:<18} {:<14}", to_string(record.point), record.candidate.schedule, record.candidate.variant);
     if (!record.failure.empty()) return fmt::format("{} {}", name, record.failure.substr(0, record.failure.find('\n')));
@@ -90,16 +79,18 @@ void collect(const Collection& collection, const Device& device, const std::func
     tell(fmt::format("{} points, {} candidates to measure on {}", collection.points.size(), records.size(), device.name()));
     DeviceTools tools(device);
     CompileAhead compiling(choices_of(records, collection.operations), device.backend() == Backend::cpu ? 0 : collection.threads);
-    std::unique_ptr<Data> data;
+    std::unique_ptr<tune::Data> data;
+    Point of_data;
     std::size_t measured = 0;
     for (; measured < records.size(); ++measured) {
         auto& record = records[measured];
         if (collection.budget_seconds > 0 && gone() > collection.budget_seconds) break;
         compiling.wait_for(measured);
         try {
-            if (!data || !(data->point() == record.point)) {
+            if (!data || !(of_data == record.point)) {
                 data.reset();
-                data = std::make_unique<Data>(record.point, collection.seed + measured, tools);
+                data = std::make_unique<tune::Data>(spec_of(record.point), collection.seed + measured, tools);
+                of_data = record.point;
             }
             measure(record, collection.operations, *data, device, tools);
         } catch (const std::exception& error) {
@@ -107,7 +98,7 @@ void collect(const Collection& collection, const Device& device, const std::func
         }
         file << to_json(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
         tell(fmt::format("{:5.0f} s {:5} {}", gone(), measured + 1, line_of(record)));
-        if (!record.failure.empty() && !still_works(tools))
+        if (!record.failure.empty() && !tune::still_works(tools))
             throw DeviceError(fmt::format("after '{}' the device takes no more work; run again with the same records", record.failure));
     }
     tell(fmt::format("{} of {} candidates in {:.0f} s", measured, records.size(), gone()));

@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <trifold/error.hpp>
+
+#include "generator/tridiagonal/spec_json.hpp"
+#include "tools/formats/file.hpp"
+#include "tools/tune/points.hpp"
+
+namespace trifold::tune {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view mark = "trifold_capture";
+constexpr double most_number = 1e15;  // of calls and of seconds: sums of them stay numbers
+
+int workers_of(const json& value) {
+    if (!value.is_number_integer() || value.get<std::int64_t>() < 1 || value.get<std::int64_t>() > max_workers)
+        throw SpecError(fmt::format("'workers' is {}; give 1 to {}", value.dump(), max_workers));
+    return value.get<int>();
+}
+
+Objective objective_of(const json& value) {
+    if (!value.is_string()) throw SpecError(fmt::format("'objective' is {}, which is no text", value.dump()));
+    return parse_objective(value.get<std::string>());
+}
+
+/// A JSON value that is taken out of its object; null when there is none.
+json take_field(json& object, const char* name) {
+    const auto found = object.find(name);
+    if (found == object.end()) return nullptr;
+    auto value = std::move(*found);
+    object.erase(found);
+    return value;
+}
+
+/// What a captured program did of one operation.
+struct Used {
+    double calls = 0, seconds = 0;
+};
+
+double number_of(const json& object, const char* name) {
+    const auto& value = object.at(name);
+    const auto number = value.is_number() ? value.get<double>() : -1;
+    if (!(number >= 0 && number <= most_number))
+        throw SpecError(fmt::format("'{}' is {}; give a number from 0 to {}", name, value.dump(), most_number));
+    return number;
+}
+
+/// Calls that were recorded into a graph count as one each: how often it was replayed is not known.
+Used used_of(const json& operation) {
+    const auto calls = number_of(operation, "calls");
+    const auto seconds = operation.contains("seconds") ? number_of(operation, "seconds") : 0;
+    return {calls + number_of(operation, "recorded"), calls * seconds};
+}
+
+std::map<Operation, Used> uses_of(const json& line, const Spec& spec) {
+    std::map<Operation, Used> uses;
+    for (const auto& [name, value] : line.at("operations").items()) {
+        const auto operations = parse_operations(name);
+        if (operations.size() != 1 || !spec.operations.contains(*operations.begin()))
+            throw SpecError(fmt::format("'{}' is no operation of its spec", name));
+        const auto used = used_of(value);
+        if (used.calls > 0) uses[*operations.begin()] = used;
+    }
+    return uses;
+}
+
+/// All that programs did with one Spec and number of workers.
+struct Total {
+    Point point;
+    std::map<Operation, Used> uses;
+};
+
+Point finished(Total total) {
+    double calls = 0;
+    for (const auto& [operation, used] : total.uses) calls += used.calls;
+    total.point.objective.clear();
+    for (const auto& [operation, used] : total.uses) {
+        total.point.objective[operation] = used.calls / calls;
+        total.point.seconds += used.seconds;
+    }
+    return std::move(total.point);
+}
+
+/// What is the matter with a line, with its place.
+std::string at_line(const std::string& name, std::size_t number, std::string_view what) {
+    return fmt::format("{}:{}: {}", name, number, what);
+}
+
+/// An object, as a line of either kind is.
+json parse_line(std::string_view line) {
+    auto tree = json::parse(line);
+    if (!tree.is_object()) throw SpecError("it is no JSON object; give one such as {\"block\": 12, \"horizon\": 20}");
+    return tree;
+}
+
+}  // namespace
+
+void PointFiles::read_capture(const json& line) {
+    if (line.at(mark) != 1) throw SpecError("it is of another version of Trifold, whose captures this one does not know");
+    if (!line.at("id").is_string()) throw SpecError("'id' is no text");
+    uses_of(line, parse_spec_json(line.at("spec")));
+    workers_of(line.at("workers"));
+    captures_[line.at("id").get<std::string>()] = line;
+}
+
+void PointFiles::read_spec(json line) {
+    Point point;
+    const auto objective = take_field(line, "objective"), workers = take_field(line, "workers");
+    point.spec = parse_spec_json(line);
+    if (!workers.is_null()) point.workers = workers_of(workers);
+    if (!objective.is_null()) point.objective = objective_of(objective);
+    const bool is_named = line.contains("operations");
+    if (objective.is_null() && !point.spec.operations.contains(Operation::factor_solve))
+        point.objective = {{*point.spec.operations.begin(), 1}};
+    for (const auto& [operation, weight] : point.objective)
+        if (point.spec.operations.insert(operation).second && is_named)
+            throw SpecError(fmt::format("'objective' has {}, which is not among the spec's operations", to_string(operation)));
+    validate(point.spec);
+    asked_.push_back(std::move(point));
+}
+
+void PointFiles::read(std::string_view text, const std::string& name) {
+    const bool is_captured = text.find(mark) != std::string_view::npos;
+    for (std::size_t number = 1; !text.empty(); ++number) {
+        const auto end = text.find('\n');
+        const auto line = text.substr(0, end);
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+        const auto is_cut_off = is_captured && end == std::string_view::npos;
+        bool may_be_damaged = is_captured;
+        try {
+            auto tree = parse_line(line);
+            may_be_damaged = tree.contains(mark);
+            if (may_be_damaged)
+                read_capture(tree);
+            else
+                read_spec(std::move(tree));
+        } catch (const std::exception& error) {  // of the JSON library, and our own
+            const bool is_ours = dynamic_cast<const Error*>(&error) != nullptr;
+            if (!is_ours && dynamic_cast<const json::exception*>(&error) == nullptr) throw;
+            if (!may_be_damaged) throw formats::InputError(at_line(name, number, error.what()));
+            if (!is_cut_off) warnings_.push_back(at_line(name, number, fmt::format("this line is left out: {}", error.what())));
+        }
+    }
+}
+
+std::vector<Point> PointFiles::points() const {
+    std::map<std::string, Total> totals;
+    for (const auto& [id, line] : captures_) {
+        const auto spec = parse_spec_json(line.at("spec"));
+        const auto workers = workers_of(line.at("workers"));
+        auto& total = totals[fmt::format("{} {}", to_json(spec).dump(), workers)];
+        total.point.spec = spec;
+        total.point.workers = workers;
+        for (const auto& [operation, used] : uses_of(line, spec)) {
+            total.uses[operation].calls += used.calls;
+            total.uses[operation].seconds += used.seconds;
+        }
+    }
+    std::vector<Point> points;
+    for (auto& [key, total] : totals)
+        if (!total.uses.empty()) points.push_back(finished(std::move(total)));
+    std::ranges::stable_sort(points, std::greater(), &Point::seconds);
+    std::set<std::string> known;
+    for (const auto& point : asked_)
+        if (known.insert(identity_of(point)).second) points.push_back(point);
+    return points;
+}
+
+}  // namespace trifold::tune

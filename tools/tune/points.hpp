@@ -1,0 +1,66 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/tune/point.hpp"
+
+namespace trifold::tune {
+
+inline constexpr std::size_t most_points = 10'000;  ///< that ranges may make, and that one range may name
+
+/// "16", "4:64:4" (first:last:step, both ends included), and several of them with commas between. In the order given, each once. `name` is
+/// for the message. Throws SpecError.
+std::vector<std::int64_t> parse_range(std::string_view text, std::string_view name);
+
+/// The same text for the same Spec, workers and objective.
+std::string identity_of(const Point& point);
+
+/// What the command line says of several sizes, as it says it.
+struct Ranges {
+    std::string block, horizon, batch = "1", rhs = "1", precision = "f64", operation = "factor_solve", workers = "1";
+};
+/// Every combination once; what stands later in Ranges varies faster. Specs have the usual operations and those of the objective. Throws
+/// SpecError where a combination is no problem, or there are more than most_points.
+std::vector<Point> points_of(const Ranges& ranges);
+
+/// Files of specs and captures, read one after another.
+///
+/// A line is a JSON object. With a field `trifold_capture` it was written by a captured program. Without it, it is a Spec by the names of
+/// the command line, to which `objective` and `workers` may be added: {"block": 12, "horizon": 20, "objective": "factor+3*solve"}.
+class PointFiles {
+  public:
+    /// `text` is what the file `name` holds. Throws InputError with file, line and what is wrong. But where a program captures, lines may
+    /// be damaged: they are left out with a warning, and a last line that was cut off is left out without one.
+    void read(std::string_view text, const std::string& name);
+    /// What programs spent most time in comes first. Captures of one Spec and number of workers are one point: its objective has the
+    /// operations by their share of the calls. Then what was asked for, in the order of the lines, each once.
+    std::vector<Point> points() const;
+    const std::vector<std::string>& warnings() const { return warnings_; }
+
+  private:
+    void read_capture(const nlohmann::json& line);
+    void read_spec(nlohmann::json line);
+
+    std::map<std::string, nlohmann::json> captures_;  // the last line of each id
+    std::vector<Point> asked_;
+    std::vector<std::string> warnings_;
+};
+
+/// What to tune, as command-line options: files, or ranges, or both.
+class PointOptions {
+  public:
+    void add_to(CLI::App& app);
+    /// The files' points, then those of the ranges, each once. What is odd about a file is added to `warnings`. Throws SpecError,
+    /// InputError; also where there is nothing.
+    std::vector<Point> points(std::vector<std::string>& warnings) const;
+
+  private:
+    std::vector<std::string> files_;
+    Ranges ranges_;
+};
+
+}  // namespace trifold::tune

@@ -1,0 +1,21 @@
+#pragma once
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace trifold::tune {
+
+/// How a process ended that had only so much time.
+struct Finished {
+    bool started = false, timed_out = false, stopped = false;
+    int status = 0;      ///< as waitpid gives it
+    std::string output;  ///< the end of what it wrote to standard output and error
+    bool succeeded() const { return started && !timed_out && !stopped && status == 0; }
+    std::string describe() const;  ///< "exited with status 1", "was killed by signal 11", "had not ended after 60 s"
+};
+
+/// Runs a program without a shell, in a process group of its own. After `seconds`, or when it is asked to stop, the whole group is killed:
+/// also a compiler that the program has started and that hangs. Throws std::system_error where there is no pipe.
+Finished run_limited(const std::vector<std::string>& arguments, double seconds, const std::stop_token& stop = {});
+
+}  // namespace trifold::tune

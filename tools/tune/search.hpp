@@ -1,0 +1,54 @@
+#pragma once
+#include <functional>
+#include <optional>
+
+#include "tools/tune/space.hpp"
+
+namespace trifold::tune {
+
+enum class Effort { quick, full, exhaustive };
+std::string_view to_string(Effort effort);
+/// Throws SpecError.
+Effort parse_effort(std::string_view text);
+
+/// How candidates are measured together.
+struct Round {
+    std::string name;       ///< of Trial::round
+    int runs = 5;           ///< of each operation, at least
+    bool by_turns = false;  ///< all candidates in turn, again and again, in alternating order; and every operation of the Spec is compared
+                            ///< with what the first candidate computes
+    bool operator==(const Round&) const = default;
+};
+
+/// Trials of these candidates, in their order. A candidate that nothing is known of, as in a replay, may be left out.
+using Measure = std::function<std::vector<Trial>(const std::vector<Candidate>&, const Round&)>;
+
+/// How much is tried.
+struct Strategy {
+    std::string name;
+    std::size_t most_pairs = 0;   ///< beside the default
+    std::size_t most_trials = 0;  ///< candidates, the default among them
+    std::size_t tuned_pairs = 0;  ///< of these the knobs are varied
+    bool two_knobs = false;       ///< all values of two knobs at once
+    bool random = false;          ///< in place of all that: candidates drawn at random, to compare with
+    std::uint64_t seed = 0;       ///< of the draws
+    /// What a knob of a variant is worth, from earlier searches: the larger, the earlier it is tried. Empty: by the model.
+    std::function<double(const std::string& variant, const std::string& knob)> promise = {};
+};
+Strategy strategy_of(Effort effort, std::uint64_t seed = 0);
+
+/// What a search measures first: the default, then pairs.
+std::vector<Candidate> first_candidates(const Space& space, const Strategy& strategy);
+/// The search itself: halves of pairs, then knobs, then the best by turns with the default. Nothing where no candidate is sound. The caller
+/// fills in machine, generator, point.
+std::optional<Decision> search(const Space& space, const Strategy& strategy, const Measure& measure);
+
+/// The verdict of a last round: its trials are the default, the others, and the default again. A winner is faster than the default by 2 %,
+/// or by more than the two runs of the default differ, whichever is larger. Nothing where no trial is sound.
+std::optional<Decision> decide(const std::vector<Trial>& trials);
+
+/// What earlier trials say about knobs: of the points where a candidate with one pinned knob was measured beside the one without it, the
+/// mean logarithm of how many times faster it was; 0 where nothing is known.
+std::function<double(const std::string& variant, const std::string& knob)> promise_of(const std::vector<Trial>& trials);
+
+}  // namespace trifold::tune
