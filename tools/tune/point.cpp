@@ -57,7 +57,7 @@ std::string to_string(const Point& point) {
     text += fmt::format(" {}", to_string(spec.precision));
     if (spec.rhs != 1) text += fmt::format(" m={}", spec.rhs);
     if (point.workers != 1) text += fmt::format(" workers={}", point.workers);
-    if (point.objective != Objective{{Operation::factor_solve, 1}}) text += " " + to_string(point.objective);
+    if (point.objective != Objective{{Operation::factor_solve, 1}}) text += fmt::format(" {}", to_string(point.objective));
     if (spec.operations.contains(Operation::inverse)) text += " inverse";
     const Spec plain{.block = spec.block, .horizon = spec.horizon};
     const bool is_laid_out = spec.order != plain.order || spec.coupling != plain.coupling || spec.rhs_layout != plain.rhs_layout ||
