@@ -148,8 +148,8 @@ std::string progress_html(const Progress& progress) {
 }
 
 std::string gains_html(const Sweep& sweep) {
-    constexpr double edges[] = {0, 1.005, 1.05, 1.1, 1.2, 1.35, 1.5, 2, 3, HUGE_VAL};
-    const char* const names[] = {"none", "&lt;1.05", "&lt;1.1", "&lt;1.2", "&lt;1.35", "&lt;1.5", "&lt;2", "&lt;3", "more"};
+    constexpr double edges[] = {0, 1.005, 1.05, 1.1, 1.25, 1.5, 2, 3, HUGE_VAL};
+    const char* const names[] = {"none", "&lt;1.05", "&lt;1.1", "&lt;1.25", "&lt;1.5", "&lt;2", "&lt;3", "more"};
     constexpr auto bars = std::size(edges) - 1;
     std::vector<double> counts(bars, 0.0);
     for (const auto& setting : sweep.settings)

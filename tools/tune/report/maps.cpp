@@ -86,7 +86,7 @@ std::string cell_html(const Setting& setting, const Tuned& tuned, const std::vec
     }
     const auto& [schedule, variant] = std::tie(tuned.decision->winner.schedule, tuned.decision->winner.variant);
     html += swatch("variant", category_colour(winners.variants.at(family_of(variant))), two_lines(variant));
-    html += swatch("schedule", category_colour(winners.schedules.at(family_of(schedule))), two_lines(schedule));
+    html += swatch("schedule", category_colour(winners.schedules.at(family_of(schedule))), escape(schedule));
     return fmt::format("<td tabindex=\"0\" title=\"{}\">{}</td>", details_html(setting, tuned), html);
 }
 
