@@ -162,6 +162,20 @@ Schedule choose_schedule(const Spec& spec, const Target& target, std::int64_t wo
     return choose_pair({spec, target, {}, workers}, "auto", "auto").pair.schedule;
 }
 
+std::string_view to_string(Rung rung) {
+    switch (rung) {
+        case Rung::pinned:
+            return "pinned";
+        case Rung::exact:
+            return "wisdom: exact";
+        case Rung::nearest:
+            return "wisdom: nearest";
+        case Rung::model:
+            break;
+    }
+    return "model";
+}
+
 Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
     validate(spec);
     validate(target);
@@ -173,11 +187,12 @@ Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
     const auto asked = parse_variant(tuning.variant);
     if (asked.name != "auto") variant_named(target, tuning.variant);
     if (asked.name == "auto") check_knobs(asked, {});
-    Choice choice{without_sweeps(spec), target, tuning, {}, {}, {}};
+    Choice choice{.spec = without_sweeps(spec), .target = target, .tuning = tuning, .schedule = {}, .variant = {}, .reason = {}, .row = {}};
     const auto best = choose_pair({inner_spec(choice.spec), target, {}, tuning.workers, {asked.pinned}}, tuning.schedule, tuning.variant);
     choice.schedule = best.pair.schedule;
     choice.variant = to_string(VariantName{std::string(best.pair.picked.variant->name), asked.pinned});
     choice.reason = reason_of(best, tuning);
+    choice.rung = tuning.schedule == "auto" && tuning.variant == "auto" ? Rung::model : Rung::pinned;
     return choice;
 }
 

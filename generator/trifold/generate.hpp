@@ -21,6 +21,12 @@ struct Tuning {
     bool operator==(const Tuning&) const = default;
 };
 
+/// What decided about schedule and variant: the caller, at least about one of them; a row of wisdom for this very problem and device, or
+/// for a near one; the model.
+enum class Rung { pinned, exact, nearest, model };
+/// "pinned", "wisdom: exact", "wisdom: nearest", "model".
+std::string_view to_string(Rung rung);
+
 /// A Spec with everything that was left open decided: the order of elimination and the kernels.
 struct Choice {
     Spec spec;
@@ -29,6 +35,8 @@ struct Choice {
     Schedule schedule;
     std::string variant;
     std::string reason;  ///< what chose the schedule and the variant: who pinned them, or which row or model
+    Rung rung = Rung::model;
+    std::string row;  ///< of wisdom, with its file; empty: none decided
 };
 
 /// Decides what the tuning leaves to `auto`. The target must be resolved. Throws SpecError.

@@ -28,10 +28,10 @@ constexpr std::array table{
            "bound of the cache directory, default 1G; the least recently used kernels go first"},
     Switch{"TRIFOLD_BINARIES", "directory", "read-only second tier: binaries shipped with a deployment, in the cache's layout"},
     Switch{
-        "TRIFOLD_DISABLE", "jit,cache,clang,hiprtc,graph",
+        "TRIFOLD_DISABLE", "jit,cache,clang,hiprtc,graph,wisdom",
         "jit: never compile, a missing kernel is an error; cache: keep nothing, on disk or in memory; clang: use the system's C compiler, "
-        "and for HIP only hiprtc; hiprtc: compile HIP kernels with Clang; graph: launch a GPU's kernels one by one. An unknown word is "
-        "an error"},
+        "and for HIP only hiprtc; hiprtc: compile HIP kernels with Clang; graph: launch a GPU's kernels one by one; wisdom: look "
+        "at nothing that a tuner measured. An unknown word is an error"},
     Switch{"TRIFOLD_DUMP", "source,ptx,sass,log,keys",
            "write these for every kernel obtained; ptx and sass need a compilation or a disassembler"},
     Switch{"TRIFOLD_DUMP_DIR", "directory",
@@ -49,6 +49,9 @@ constexpr std::array table{
     Switch{"TRIFOLD_SPIN", "microseconds, 0 to 1000000",
            "how long idle threads of a CPU Solver stay awake after a call, where Tuning does not say; default 1000. Shorter leaves their "
            "cores to others, but a call that has to wake them waits 50 to 100 us"},
+    Switch{"TRIFOLD_WISDOM", "file",
+           "what trifold tune measured, used by all that make kernels; default $XDG_DATA_HOME/trifold/wisdom, then "
+           "$HOME/.local/share/trifold/wisdom"},
     Switch{"TRIFOLD_PEERS", "directories, separated by colons", "where trifold bench looks for its peers' libraries first"},
 };
 

@@ -210,6 +210,7 @@ trifold_code trifold_plan_create(const trifold_spec* spec, const char* device, c
 void trifold_plan_destroy(trifold_plan* plan) { delete plan; }
 std::int64_t trifold_plan_workspace_bytes(const trifold_plan* plan) { return plan == nullptr ? 0 : Solver::workspace_bytes(plan->plan); }
 const char* trifold_plan_json(const trifold_plan* plan) { return plan == nullptr ? "" : plan->json.c_str(); }
+const char* trifold_plan_reason(const trifold_plan* plan) { return plan == nullptr ? "" : plan->plan.choice().reason.c_str(); }
 
 trifold_code trifold_solver_create(const trifold_plan* plan, void* workspace, std::int64_t bytes, trifold_solver** solver) {
     return guarded([&] {

@@ -9,6 +9,7 @@
 #include "runtime/device/gpu.hpp"
 #include "runtime/device/host_module.hpp"
 #include "runtime/solve/plan_state.hpp"
+#include "runtime/solve/wisdom.hpp"
 
 namespace trifold {
 namespace {
@@ -41,7 +42,7 @@ PlanReport report_of(const std::vector<Binary>& binaries) {
 
 Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) {
     Stopwatch watch;
-    auto choice = choose(spec, device.target(), tuning);
+    auto choice = choose_by_wisdom(spec, device, tuning);
     auto program = generate(choice);
     const auto generate_seconds = watch.lap();
     const auto binaries = obtain_all(program);
@@ -52,9 +53,10 @@ Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) {
                                                    : gpu::load(program, choice.spec.batch, device.ordinal(), binaries);
     report.load_seconds = watch.lap();
     if (logs(LogLevel::info))
-        log(LogLevel::info, fmt::format("plan {} n={} N={} {} on {}: generate {:.1f} ms, {} {:.1f} ms, load {:.1f} ms", program.id,
-                                        spec.block, spec.horizon, choice.schedule.name, device.name(), report.generate_seconds * 1e3,
-                                        report.cache_hit ? "cache" : "compile", report.compile_seconds * 1e3, report.load_seconds * 1e3));
+        log(LogLevel::info,
+            fmt::format("plan {} n={} N={} {} by {} on {}: generate {:.1f} ms, {} {:.1f} ms, load {:.1f} ms", program.id, spec.block,
+                        spec.horizon, choice.schedule.name, to_string(choice.rung), device.name(), report.generate_seconds * 1e3,
+                        report.cache_hit ? "cache" : "compile", report.compile_seconds * 1e3, report.load_seconds * 1e3));
     state_ = std::make_shared<State>(State{std::move(choice), std::move(program), device, std::move(report), std::move(loaded)});
 }
 

@@ -101,6 +101,9 @@ void trifold_plan_destroy(trifold_plan* plan);
 int64_t trifold_plan_workspace_bytes(const trifold_plan* plan);
 /* The Program as JSON; lives as long as the plan. */
 const char* trifold_plan_json(const trifold_plan* plan);
+/* What chose the schedule and the variant: the tuning, a row of wisdom ("wisdom: exact; line 14 of ..."), or the model; lives as long
+ * as the plan. */
+const char* trifold_plan_reason(const trifold_plan* plan);
 
 /* `workspace`: device memory of at least trifold_plan_workspace_bytes, 64-byte aligned; NULL: the solver's own. One call
  * in flight at a time. */

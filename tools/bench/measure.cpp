@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "runtime/solve/wisdom.hpp"
 #include "tools/bench/start.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
@@ -35,6 +36,13 @@ double worst_residual(const System& system, const std::vector<double>& x) {
     return worst;
 }
 
+void take_choice(const Choice& choice, Result& result) {
+    result.schedule = choice.schedule.name;
+    result.variant = choice.variant;
+    result.rung = to_string(choice.rung);
+    result.row = choice.row;
+}
+
 /// One case: a system in one precision, on which the solvers take turns.
 class Case {
   public:
@@ -47,10 +55,7 @@ class Case {
         const auto& choice = plan.choice();
         auto results = suite_.mode == Mode::latency ? calls_of(ours) : operations_of(ours);
         ours.check();
-        report(our_name, results, [&](Result& result) {
-            result.schedule = choice.schedule.name;
-            result.variant = choice.variant;
-        });
+        report(our_name, results, [&](Result& result) { take_choice(choice, result); });
     }
 
     void run_peer(const Peer& peer) {
@@ -69,7 +74,7 @@ class Case {
     }
 
     void run_compile(const Tuning& tuning) {
-        const auto variant = choose(spec_, request_.device.target(), {tuning.schedule, "auto", tuning.workers}).variant;
+        const auto choice = choose_by_wisdom(spec_, request_.device, {tuning.schedule, "auto", tuning.workers});
         const Starts starts(system_, spec_.precision, request_.device_name, tuning);
         std::vector<double> cold, warm;
         Start last{};
@@ -81,8 +86,8 @@ class Case {
         std::vector<Result> results{timed("cold start", cold), timed("warm start", warm)};
         for (auto& result : results) result.residual = last.residual;
         report(our_name, results, [&](Result& result) {
+            take_choice(choice, result);
             result.schedule = last.schedule;
-            result.variant = variant;
         });
     }
 

@@ -29,6 +29,7 @@ struct Result {
     std::string suite, solver, operation;
     Spec spec;
     std::string schedule, variant;  ///< ours only
+    std::string rung, row;          ///< of the Choice, ours only
     Statistics seconds;
     std::optional<double> residual;  ///< the worst of all solutions of the solver on this case; none where nothing is solved
     bool accurate = true;

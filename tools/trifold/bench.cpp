@@ -96,6 +96,8 @@ Json to_json(const Result& result, bool samples) {
               {"precision", to_string(spec.precision)},
               {"schedule", result.schedule},
               {"variant", result.variant},
+              {"rung", result.rung},
+              {"row", result.row},
               {"runs", seconds.sorted.size()},
               {"seconds",
                {{"median", seconds.median},

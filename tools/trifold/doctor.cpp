@@ -8,6 +8,7 @@
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/environment.hpp"
+#include "runtime/solve/wisdom.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 
@@ -43,8 +44,14 @@ struct Findings {
     Device cpu = Device::cpu();
     std::string cpu_problem = compile_problem({Backend::cpu}), cuda_problem = compile_problem({Backend::cuda});
     std::vector<Route> hip_routes = find_routes();
+    std::vector<WisdomSource> wisdom = wisdom_sources();
 
     bool can_run_cpu() const { return cpu_problem.empty(); }
+    std::vector<Device> all() const {
+        auto result = gpus();
+        result.insert(result.begin(), cpu);
+        return result;
+    }
     std::vector<Device> gpus() const {
         auto all = cuda.devices;
         all.insert(all.end(), hip.devices.begin(), hip.devices.end());
@@ -56,6 +63,47 @@ struct Findings {
     bool can_run_any() const { return can_run_cpu() || can_run_cuda() || can_run_hip(); }
     bool can_run_cuda() const { return !cuda.devices.empty() && cuda_problem.empty(); }
 };
+
+Json wisdom_json(const Findings& findings) {
+    auto result = Json::array();
+    for (const auto& source : findings.wisdom) {
+        auto devices = Json::array();
+        for (const auto& device : findings.all()) {
+            if (source.wisdom == nullptr) continue;
+            const auto name = wisdom_device(device);
+            devices.push_back({{"device", name},
+                               {"target", to_string(device.target())},
+                               {"rows", source.wisdom->rows_for(device.target(), name)},
+                               {"rows_of_target", source.wisdom->rows_for(device.target())}});
+        }
+        result.push_back({{"name", source.name},
+                          {"from", source.from},
+                          {"problem", source.problem},
+                          {"rows", source.wisdom == nullptr ? 0 : source.wisdom->rows()},
+                          {"devices", devices}});
+    }
+    return result;
+}
+
+std::string wisdom_text(const Findings& findings) {
+    std::string text = "Wisdom\n";
+    if (disabled("wisdom")) return text + "  not used: TRIFOLD_DISABLE=wisdom\n";
+    for (const auto& source : findings.wisdom) {
+        const auto from = source.from.empty() ? "" : " (from " + source.from + ")";
+        if (source.wisdom == nullptr) {
+            text += fmt::format("  {}{}: not used: {}\n", source.name, from, source.problem);
+            continue;
+        }
+        text += fmt::format("  {}{}, rows: {}\n", source.name, from, source.wisdom->rows());
+        for (const auto& device : findings.all()) {
+            const auto name = wisdom_device(device);
+            text += fmt::format("    {} for {}, {} for all of {}\n", source.wisdom->rows_for(device.target(), name), name,
+                                source.wisdom->rows_for(device.target()), to_string(device.target()));
+        }
+    }
+    if (findings.wisdom.empty() || findings.wisdom.front().from.empty()) text += "  no file of yours; trifold tune makes one\n";
+    return text;
+}
 
 Json to_json(const Findings& findings) {
     auto tools = Json::array(), devices = Json::array();
@@ -94,7 +142,8 @@ Json to_json(const Findings& findings) {
               {"entries", cache.entries},
               {"bytes", cache.bytes},
               {"limit_bytes", cache.limit_bytes},
-              {"shipped", cache.shipped}}}};
+              {"shipped", cache.shipped}}},
+            {"wisdom", wisdom_json(findings)}};
 }
 
 std::string mark(bool good) { return good ? "found  " : "missing"; }
@@ -165,7 +214,7 @@ Action add_doctor(CLI::App& app, const bool& json) {
             print(to_json(findings));
         else
             print(tools_text(findings) + routes_text(findings) + devices_text(findings) + cache_text(findings.environment.cache) +
-                  switches_text() + verdict(findings));
+                  wisdom_text(findings) + switches_text() + verdict(findings));
         return findings.can_run_any() ? 0 : 3;
     };
 }

@@ -49,9 +49,9 @@ Spec spec_of(const ExplainOptions& options) {
 
 Explanation explain(const ExplainOptions& options) {
     Explanation result;
-    result.choice = choose(spec_of(options), options.spec.target(), options.spec.tuning());
+    result.choice = options.spec.choice(spec_of(options));
     result.program = generate(result.choice);
-    const auto& [spec, target, tuning, schedule, variant, reason] = result.choice;
+    const auto& [spec, target, tuning, schedule, variant, reason, rung, row] = result.choice;
     // A GPU runs every chain of a level at the same time, or nearly.
     const auto workers = target.backend == Backend::cpu ? tuning.workers : spec.horizon;
     const auto factored = inner_spec(spec);
@@ -135,6 +135,8 @@ Json to_json(const Explanation& explanation) {
             {"modelled_seconds", explanation.modelled_seconds},
             {"modelled_operation", to_string(modelled_operation(choice))},
             {"reason", choice.reason},
+            {"rung", to_string(choice.rung)},
+            {"row", choice.row},
             {"compiler", explanation.compiler},
             {"problem", explanation.problem},
             {"knobs", knobs_json(choice)},

@@ -5,6 +5,8 @@
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
+#include "runtime/solve/wisdom.hpp"
+
 namespace trifold::command {
 namespace {
 
@@ -13,6 +15,15 @@ KernelImage compiled(const Program& program) try {
     return {binary.image, binary.compiler, binary.kernels};
 } catch (const DeviceError& error) {
     throw DeviceError(fmt::format("{}; or give --no-binaries, and the project compiles its kernels where it is built", error.what()));
+}
+
+/// What a row of wisdom says, pinned, so that the command within the project makes the same files again.
+Tuning tuned(const Spec& spec, const Target& target, Tuning tuning) {
+    const auto choice = choose_by_wisdom(spec, target, tuning, {});
+    if (choice.row.empty()) return tuning;
+    tuning.schedule = choice.schedule.name;
+    tuning.variant = choice.variant;
+    return tuning;
 }
 
 }  // namespace
@@ -39,7 +50,10 @@ std::vector<ExportedFile> GpuExportOptions::project(Spec spec, const std::string
     spec.operations = parse_operations(operations_);
     auto tuning = tuning_;
     if (!schedule.empty()) tuning.schedule = schedule;
-    const GpuExportRequest request{spec, parse_gpu_targets(targets), tuning, prefix};
+    const auto parsed = parse_gpu_targets(targets);
+    // For one target alone: a project has one tuning for all of its targets.
+    if (parsed.size() == 1) tuning = tuned(spec, parsed.front(), tuning);
+    const GpuExportRequest request{spec, parsed, tuning, prefix};
     std::vector<KernelImage> images;
     for (const auto& program : gpu_export_programs(request))
         if (!no_binaries_) images.push_back(compiled(program));

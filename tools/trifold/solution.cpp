@@ -75,6 +75,8 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     Solution solution;
     solution.schedule = plan.choice().schedule.name;
     solution.variant = plan.choice().variant;
+    solution.rung = to_string(plan.choice().rung);
+    solution.row = plan.choice().row;
     solution.target = to_string(plan.choice().target);
     solution.report = plan.report();
     const auto d = converted<Real>(system.d), e = converted<Real>(system.e), b = converted<Real>(system.b);

@@ -18,6 +18,7 @@ struct Solution {
     std::vector<std::int64_t> fell_back;                     ///< mixed precision: members that had to be solved in f64
     std::vector<double> inverse_diagonal, inverse_coupling;  ///< when asked for
     std::string schedule, variant, target;
+    std::string rung, row;  ///< of the Choice
     PlanReport report;
     double factor_seconds = 0, solve_seconds = 0;
 };

@@ -145,6 +145,8 @@ Json to_json(const Outcome& outcome, const std::string& output) {
               {"device", solution.target},
               {"schedule", solution.schedule},
               {"variant", solution.variant},
+              {"rung", solution.rung},
+              {"row", solution.row},
               {"relative_residual", outcome.residual},  // NaN is written as null
               {"log_determinant", solution.log_determinant},
               {"quadratic", by_member(solution.quadratic, input.system.batch)},
@@ -178,6 +180,7 @@ std::string to_text(const Outcome& outcome) {
         {"device", solution.target},
         {"schedule", solution.schedule},
         {"variant", solution.variant},
+        {"chosen by", solution.row.empty() ? solution.rung : solution.rung + ", " + solution.row},
         {"kernels",
          solution.report.cache_hit ? "from the cache" : fmt::format("compiled in {}", seconds_text(solution.report.compile_seconds))},
         {"load", seconds_text(solution.report.load_seconds)},

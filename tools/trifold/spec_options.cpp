@@ -5,6 +5,8 @@
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
 
+#include "runtime/solve/wisdom.hpp"
+
 namespace trifold::command {
 
 CLI::Validator number_of_workers() { return CLI::Range(1, max_workers); }
@@ -73,6 +75,8 @@ void SpecOptions::add_to(CLI::App& app) {
         ->capture_default_str();
     app.add_option("--target", target_, "cpu:native, cpu:x86-64-v3, cuda:native, cuda:sm_90, hip:native, hip:gfx942, ...")
         ->capture_default_str();
+    app.add_option("--device-name", device_name_,
+                   "Device whose wisdom counts, such as 'NVIDIA H200'; else this machine's for native, and any of the architecture");
     layout_.add_to(app);
 }
 
@@ -85,11 +89,22 @@ Spec SpecOptions::spec() const {
     return spec;
 }
 
+std::optional<Device> SpecOptions::native() const {
+    if (target_ == "cpu:native" || target_ == "native" || target_ == "cpu") return Device::cpu();
+    if (target_ == "cuda:native" || target_ == "cuda") return Device::cuda();
+    if (target_ == "hip:native" || target_ == "hip") return Device::hip();
+    return {};
+}
+
 Target SpecOptions::target() const {
-    if (target_ == "cpu:native" || target_ == "native" || target_ == "cpu") return Device::cpu().target();
-    if (target_ == "cuda:native" || target_ == "cuda") return Device::cuda().target();
-    if (target_ == "hip:native" || target_ == "hip") return Device::hip().target();
-    return parse_target(target_);
+    const auto device = native();
+    return device ? device->target() : parse_target(target_);
+}
+
+Choice SpecOptions::choice(const Spec& spec) const {
+    const auto device = native();
+    const auto name = device_name_.empty() && device ? wisdom_device(*device) : device_name_;
+    return choose_by_wisdom(spec, device ? device->target() : parse_target(target_), tuning_, name);
 }
 
 }  // namespace trifold::command

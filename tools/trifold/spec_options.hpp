@@ -1,6 +1,8 @@
 #pragma once
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
+#include <trifold/device.hpp>
 #include <trifold/generate.hpp>
 
 namespace trifold::command {
@@ -37,10 +39,14 @@ class SpecOptions {
     /// `native` resolved to this machine. Throws SpecError, DeviceError.
     Target target() const;
     const Tuning& tuning() const { return tuning_; }
+    /// What a Plan would take: by wisdom of the named device; for `native`, of this machine's; else of any of the architecture. Throws
+    /// SpecError, DeviceError.
+    Choice choice(const Spec& spec) const;
 
   private:
+    std::optional<Device> native() const;
     Spec spec_;
-    std::string precision_ = "f64", target_ = "cpu:native", operations_ = to_string(usual_operations());
+    std::string precision_ = "f64", target_ = "cpu:native", device_name_, operations_ = to_string(usual_operations());
     Tuning tuning_;
     LayoutOptions layout_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "generator/program/sha256.hpp"
 #include "generator/program/templates.hpp"
@@ -29,6 +30,9 @@ Json common_json(const Machine& machine, const std::string& generator, const Poi
             {"objective", to_string(point.objective)},
             {"weight", point.seconds}};
 }
+
+/// JSON has no infinity and no NaN: both are written as null.
+double number_of(const Json& tree) { return tree.is_null() ? std::numeric_limits<double>::quiet_NaN() : tree.get<double>(); }
 
 Machine machine_of(const Json& tree) { return {tree.at("device"), tree.at("target"), tree.at("driver")}; }
 
@@ -77,17 +81,17 @@ Trial parse_trial(std::string_view line) {
     trial.machine = machine_of(tree);
     trial.generator = tree.at("generator");
     trial.point = point_of(tree);
-    trial.candidate = {tree.at("schedule"), tree.at("variant"), tree.at("modelled_seconds")};
+    trial.candidate = {tree.at("schedule"), tree.at("variant"), number_of(tree.at("modelled_seconds"))};
     trial.is_default = tree.at("is_default");
     trial.round = tree.at("round");
     trial.verdict = parse_verdict(tree.at("verdict").get<std::string>());
     trial.why = tree.at("why");
-    trial.seconds = tree.at("seconds").get<std::map<std::string, double>>();
-    trial.spread = tree.at("spread");
+    for (const auto& [operation, seconds] : tree.at("seconds").items()) trial.seconds[operation] = number_of(seconds);
+    trial.spread = number_of(tree.at("spread"));
     trial.runs = tree.at("runs");
-    trial.residual = tree.at("residual");
+    trial.residual = number_of(tree.at("residual"));
     trial.kernels = tree.at("kernels");
-    trial.took = tree.at("took");
+    trial.took = number_of(tree.at("took"));
     return trial;
 }
 
@@ -113,11 +117,11 @@ Decision parse_decision(std::string_view line) {
     decision.machine = machine_of(tree);
     decision.generator = tree.at("generator");
     decision.point = point_of(tree);
-    decision.winner = {tree.at("schedule"), tree.at("variant"), tree.at("modelled_seconds")};
-    decision.standard = {tree.at("standard_schedule"), tree.at("standard_variant"), tree.at("standard_modelled_seconds")};
+    decision.winner = {tree.at("schedule"), tree.at("variant"), number_of(tree.at("modelled_seconds"))};
+    decision.standard = {tree.at("standard_schedule"), tree.at("standard_variant"), number_of(tree.at("standard_modelled_seconds"))};
     decision.seconds = tree.at("seconds");
     decision.standard_seconds = tree.at("standard_seconds");
-    decision.spread = tree.at("spread");
+    decision.spread = number_of(tree.at("spread"));
     decision.trials = tree.at("trials");
     decision.effort = tree.at("effort");
     return decision;

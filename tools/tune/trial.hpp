@@ -60,7 +60,7 @@ struct Trial {
 /// Seconds of the objective. Of a trial that is sound.
 double objective_seconds(const Trial& trial);
 
-/// All of a trial; the same text for the same trial.
+/// All of a trial; the same text for the same trial. A number that is not finite comes back as NaN.
 nlohmann::ordered_json to_json(const Trial& trial);
 /// Throws nlohmann::json::exception, SpecError, InputError.
 Trial parse_trial(std::string_view line);

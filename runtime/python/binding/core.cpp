@@ -94,6 +94,8 @@ void bind_plan(nb::module_& module) {
         .def_prop_ro("schedule", [](const BoundPlan& self) { return self.plan().choice().schedule.name; })
         .def_prop_ro("variant", [](const BoundPlan& self) { return self.plan().choice().variant; })
         .def_prop_ro("reason", [](const BoundPlan& self) { return self.plan().choice().reason; })
+        .def_prop_ro("rung", [](const BoundPlan& self) { return std::string(to_string(self.plan().choice().rung)); })
+        .def_prop_ro("row", [](const BoundPlan& self) { return self.plan().choice().row; })
         .def_prop_ro("operations", [](const BoundPlan& self) { return to_string(self.spec().operations); })
         .def_prop_ro("value_bytes", [](const BoundPlan& self) { return self.factors->bytes(); })
         .def_prop_ro("handle", [](const BoundPlan& self) { return reinterpret_cast<std::uintptr_t>(self.factors.get()); })

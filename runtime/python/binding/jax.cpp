@@ -6,6 +6,7 @@
 
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/unlocked.hpp"
+#include "runtime/solve/wisdom.hpp"
 
 #ifdef TRIFOLD_HAS_JAX
 #include <xla/ffi/api/ffi.h>
@@ -40,7 +41,7 @@ std::int64_t jax_value_bytes(const std::vector<std::int64_t>& problem, nb::handl
     if (problem.size() != fields) throw SpecError("problem is not what trifold.jax gives");
     const auto where = device_of(device);
     const Unlocked unlocked;
-    return generate(choose(spec_of(problem.data()), where.target())).workspace_bytes;
+    return generate(choose_by_wisdom(spec_of(problem.data()), where, {})).workspace_bytes;
 }
 
 #ifdef TRIFOLD_HAS_JAX

@@ -58,6 +58,12 @@ class Plan:
     def reason(self) -> str:
         """What chose the schedule and the variant."""
     @property
+    def rung(self) -> str:
+        """Who chose them: "pinned", "wisdom: exact", "wisdom: nearest" or "model"."""
+    @property
+    def row(self) -> str:
+        """The row of wisdom that was taken, with its file; empty where none was."""
+    @property
     def operations(self) -> str: ...
     @property
     def value_bytes(self) -> int: ...

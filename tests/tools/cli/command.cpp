@@ -39,7 +39,8 @@ Ran run_shell(const fs::path& directory, const std::string& command) {
 }
 
 Ran run_trifold(const fs::path& directory, const std::string& arguments, const std::string& environment) {
-    return run_shell(directory, fmt::format("env TRIFOLD_CACHE_DIR='{}' {} '{}' {}", TEST_CACHE, environment, TRIFOLD_COMMAND, arguments));
+    return run_shell(directory, fmt::format("env TRIFOLD_CACHE_DIR='{}' XDG_DATA_HOME=/nowhere {} '{}' {}", TEST_CACHE, environment,
+                                            TRIFOLD_COMMAND, arguments));
 }
 
 Scratch::Scratch() : path(unique_directory()) { fs::create_directories(path); }

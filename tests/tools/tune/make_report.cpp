@@ -1,5 +1,5 @@
 /// What the tests in a browser run. `make_report sweep SEED POINTS TRIALS FILE` writes the records of a made-up sweep;
-/// `make_report tune report ...` is the command's verb.
+/// `make_report database FILE DATABASE` puts records into a database; `make_report tune report ...` is the command's verb.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -8,6 +8,7 @@
 #include "tests/tools/tune/made_up_sweep.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/tune_report.hpp"
+#include "tools/tune/database.hpp"
 
 namespace trifold::command {
 
@@ -21,6 +22,11 @@ int main(int argc, char** argv) try {
         const auto [trials, decisions] =
             trifold::tests::made_up_sweep(std::strtoull(argv[2], nullptr, 10), std::atoi(argv[3]), std::atoi(argv[4]));
         trifold::formats::write_file(argv[5], trifold::tune::record_lines(trials, decisions));
+        return 0;
+    }
+    if (argc == 4 && std::string_view(argv[1]) == "database") {
+        const auto [trials, decisions] = trifold::tune::parse_records(trifold::formats::read_file(argv[2]));
+        trifold::tune::Database(argv[3]).add(trials, decisions);
         return 0;
     }
     CLI::App app("make_report");

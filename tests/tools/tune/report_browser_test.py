@@ -154,6 +154,24 @@ def check_hostile(browser, make_report, folder, records):
     assert len(Shown(document).settings) == 1
 
 
+def check_database(make_report, folder, records):
+    """The database that is the user's own is taken where nothing is named."""
+    home = {**os.environ, "XDG_DATA_HOME": str(folder / "data")}
+    def report(*options):
+        command = [make_report, "tune", "report", *options, "-o", folder / "data.html"]
+        return subprocess.run(command, capture_output=True, text=True, env=home)
+    none = report()
+    assert none.returncode == 2 and "tuning.db" in none.stderr, none.stderr
+    subprocess.run([make_report, "database", folder / "sweep.jsonl", folder / "sweep.db"], check=True)
+    assert report("--database", folder / "sweep.db").returncode == 0
+    assert (folder / "data.html").read_bytes().count(b'"standard_schedule"') == records.count('"standard_schedule"')
+    (folder / "data/trifold").mkdir(parents=True)
+    (folder / "sweep.db").rename(folder / "data/trifold/tuning.db")
+    assert report().returncode == 0
+    bad = report("--trials", __file__)
+    assert bad.returncode == 2 and "report_browser_test.py: line 1 is neither" in bad.stderr, bad.stderr
+
+
 def check_empty(browser, make_report, folder):
     (folder / "empty.jsonl").write_text("\n")
     page = folder / "empty.html"
@@ -188,6 +206,7 @@ def main():
         assert told.stdout == f"{page}: 384 decisions, 3072 trials\n", told.stdout
         records = (folder / "sweep.jsonl").read_bytes()
         assert not re.search(rb'(src|href)="(?!data:)', page.read_bytes()), "the page refers to something outside"
+        check_database(make_report, folder, records.decode())
         browser = Browser(program, folder)
         check_addresses(browser, page)
         check_user(browser, folder, page, records)

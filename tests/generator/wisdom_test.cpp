@@ -1,0 +1,353 @@
+#include "generator/tridiagonal/wisdom.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <trifold/error.hpp>
+
+#include "generator/program/sha256.hpp"
+#include "generator/program/templates.hpp"
+
+using namespace trifold;
+
+namespace {
+
+const Target h200{Backend::cuda, "sm_90"};
+
+WisdomRow row_of(const Spec& spec, const std::string& schedule, const std::string& variant, const std::string& device = "NVIDIA H200") {
+    return {.device = device,
+            .target = h200,
+            .spec = spec,
+            .objective = "factor_solve",
+            .schedule = schedule,
+            .variant = variant,
+            .seconds = 1e-4,
+            .default_seconds = 2e-4,
+            .measured = "by hand"};
+}
+
+/// 2000 rows, as a sweep gives them.
+std::vector<WisdomRow> many_rows() {
+    std::vector<WisdomRow> rows;
+    for (const std::int64_t block : {4, 6, 8, 12, 17, 20, 24, 32, 40, 48})
+        for (std::int64_t horizon = 8; horizon <= 4096; horizon *= 2)
+            for (std::int64_t batch = 1; batch <= 512; batch *= 2)
+                for (const auto precision : {Precision::f32, Precision::f64})
+                    rows.push_back(row_of({.block = block, .horizon = horizon, .precision = precision, .batch = batch}, "multi-stage",
+                                          "dataflow:rides=0"));
+    return rows;
+}
+
+/// A file whose first line fits, whatever the rest is.
+std::string with_first_line(const std::string& rest) {
+    const auto lines = std::ranges::count(rest, '\n');
+    return fmt::format("trifold wisdom 1, {} rows, sha256 {}\n{}", lines - 1, sha256(rest), rest);
+}
+std::string rest_of(const std::string& text) { return text.substr(text.find('\n') + 1); }
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+    REQUIRE(text.find(what) != std::string::npos);
+    return text.replace(text.find(what), what.size(), by);
+}
+
+std::string message_of(const std::string& text) try {
+    read_wisdom(text);
+    return "no error";
+} catch (const SpecError& error) {
+    return error.what();
+}
+
+Resolved resolved_by(const std::vector<WisdomRow>& rows, const Spec& spec, const std::string& device = "NVIDIA H200",
+                     const Tuning& tuning = {}) {
+    const auto text = write_wisdom(rows);
+    const Wisdom file("a file", text);
+    const Wisdom* const files[] = {&file};
+    return resolve(spec, h200, tuning, device, files);
+}
+
+const Spec spec{.block = 12, .horizon = 50, .batch = 256};
+
+}  // namespace
+
+TEST_CASE("wisdom is read as it was written") {
+    auto laid_out = row_of({.block = 12, .horizon = 20, .rhs = 3}, "multi-stage", "dataflow:rides=0");
+    laid_out.spec.order = Order::column_major;
+    laid_out.spec.coupling = Coupling::upper;
+    laid_out.spec.rhs_layout = RhsLayout::stacked;
+    laid_out.spec.d = {.leading = 16};
+    laid_out.spec.e = {.stage = 0, .member = 0};
+    auto processor = row_of({.block = 3, .horizon = 1000, .precision = Precision::mixed}, "sequential", "tile", "AMD family 25 model 1");
+    processor.target = {Backend::cpu, "x86-64-v3"};
+    processor.workers = 8;
+    auto factors = row_of({.block = 7, .horizon = 5, .operations = {Operation::factor, Operation::inverse}}, "multi-stage", "tiled");
+    const auto text = write_wisdom({laid_out, processor, factors});
+    CHECK(text == write_wisdom({factors, laid_out, processor}));
+    const auto rows = read_wisdom(text);
+    REQUIRE(rows.size() == 3);
+    CHECK(write_wisdom(rows) == text);
+    CHECK(rows[0].device == processor.device);
+    CHECK(rows[0].workers == 8);
+    CHECK(rows[0].spec.precision == Precision::mixed);
+    CHECK(rows[1].spec.operations == Operations{Operation::factor, Operation::inverse});
+    CHECK(rows[2].spec == laid_out.spec);
+    CHECK(rows[2].seconds == 1e-4);
+    CHECK(rows[2].variant == "dataflow:rides=0");
+}
+
+TEST_CASE("the first line of wisdom says what the rest must be") {
+    const auto text = write_wisdom({row_of(spec, "multi-stage", "dataflow")});
+    CHECK(text.starts_with("trifold wisdom 1, 1 rows, sha256 " + sha256(rest_of(text)) + "\n"));
+}
+
+TEST_CASE("a new row of wisdom is a new line, and no other of them changes") {
+    auto rows = many_rows();
+    rows.resize(20);
+    const auto before = rest_of(write_wisdom(rows));
+    rows.push_back(row_of(spec, "multi-stage", "dataflow"));
+    auto after = rest_of(write_wisdom(rows));
+    const auto line = after.find("\t50\t1\t256\t");
+    const auto begin = after.rfind('\n', line) + 1;
+    after.erase(begin, after.find('\n', line) + 1 - begin);
+    CHECK(after == before);
+}
+
+TEST_CASE("the key of wisdom is target, device and problem") {
+    const auto plain = row_of(spec, "multi-stage", "dataflow");
+    const auto key = [](const WisdomRow& row) { return key_of(row); };
+    auto same = plain;
+    same.workers = 7;  // of a GPU they mean nothing
+    same.schedule = "sequential";
+    same.spec.operations = {Operation::factor, Operation::backward, Operation::forward};
+    same.spec.d = {.leading = 12, .stage = 144, .member = 50 * 144};
+    CHECK(key(same) == key(plain));
+    for (const auto& change :
+         {+[](WisdomRow& row) { row.device = "NVIDIA H100"; }, +[](WisdomRow& row) { row.target.arch = "sm_100"; },
+          +[](WisdomRow& row) { row.spec.operations = {Operation::factor, Operation::forward}; },
+          +[](WisdomRow& row) { row.spec.operations.insert(Operation::inverse); }, +[](WisdomRow& row) { row.spec.rhs = 2; },
+          +[](WisdomRow& row) { row.spec.d.stage = 0; }, +[](WisdomRow& row) { row.spec.precision = Precision::f32; }}) {
+        auto other = plain;
+        change(other);
+        CHECK(key(other) != key(plain));
+    }
+    auto one = row_of({.block = 3, .horizon = 9}, "sequential", "tile"), two = one;
+    one.target = two.target = {Backend::cpu, "x86-64-v3"};
+    two.workers = 2;
+    CHECK(key(one) != key(two));
+}
+
+TEST_CASE("what cannot be wisdom is not written") {
+    const auto refuses = [](auto change) {
+        auto row = row_of(spec, "multi-stage", "dataflow");
+        change(row);
+        CHECK_THROWS_AS(write_wisdom({row}), SpecError);
+    };
+    refuses([](WisdomRow& row) { row.device = "tab\there"; });
+    refuses([](WisdomRow& row) { row.measured = "two\nlines"; });
+    refuses([](WisdomRow& row) { row.device = ""; });
+    refuses([](WisdomRow& row) { row.schedule = "auto"; });
+    refuses([](WisdomRow& row) { row.seconds = 0; });
+    refuses([](WisdomRow& row) { row.default_seconds = std::numeric_limits<double>::quiet_NaN(); });
+    refuses([](WisdomRow& row) { row.spec.block = 0; });
+    refuses([](WisdomRow& row) { row.target.arch = "sm_1"; });
+    const auto row = row_of(spec, "multi-stage", "dataflow");
+    CHECK_THROWS_WITH_AS(write_wisdom({row, row}), doctest::Contains("two rows are of"), SpecError);
+}
+
+TEST_CASE("a bad wisdom file is refused with the line and the reason") {
+    const auto text = write_wisdom({row_of(spec, "multi-stage", "dataflow")});
+    const auto rest = rest_of(text);
+    CHECK(message_of(text) == "no error");
+    CHECK(message_of("").find("line 1: this is no wisdom") == 0);
+    CHECK(message_of("trifold wisdom 1").find("line 1:") == 0);
+    CHECK(message_of(replaced(text, "wisdom 1", "wisdom 2")).find("is of format 2, and this library reads format 1") != std::string::npos);
+    CHECK(message_of(replaced(text, "1 rows", "2 rows")).find("line 1: its number of rows or its checksum") == 0);
+    CHECK(message_of(replaced(text, "H200", "H100")).find("line 1: its number of rows or its checksum") == 0);
+    CHECK(message_of(text.substr(0, text.size() - 1)).find("cut off") != std::string::npos);
+    CHECK(message_of(text.substr(0, text.find('\n') + 1)).find("line 2") == 0);
+    CHECK(message_of(with_first_line(replaced(rest, "device", "gadget"))).find("line 2") == 0);
+    CHECK(message_of(with_first_line(replaced(rest, "\tNVIDIA", "NVIDIA"))) == "line 3: it has not 16 columns");
+    CHECK(message_of(with_first_line(replaced(rest, "sm_90", "sm_1"))).find("line 3:") == 0);
+    CHECK(message_of(with_first_line(replaced(rest, "\t256\t", "\t2x6\t"))) == "line 3: batch is '2x6', which is no whole number");
+    CHECK(message_of(with_first_line(replaced(rest, "\t256\t", "\t0256\t"))).find("line 3: its first columns") == 0);
+    CHECK(message_of(with_first_line(replaced(rest, "0.0001", "nan"))).find("line 3: nan is no time") == 0);
+    CHECK(message_of(with_first_line(replaced(rest, "plain", "upper,what"))).find("line 3: layout 'upper,what' has 'what'") == 0);
+    CHECK(message_of(with_first_line(replaced(rest, "plain", "d=1/2"))).find("line 3: a layout has not three strides") == 0);
+    CHECK(message_of(with_first_line(replaced(rest, "\tsolve\t", "\tsleep\t"))).find("line 3: operations are 'sleep'") == 0);
+    CHECK(message_of(with_first_line(replaced(rest, "by hand", std::string("by\0hand", 7)))).find("line 3: measured holds") == 0);
+    const auto row = rest.substr(rest.find('\n') + 1);
+    CHECK(message_of(with_first_line(rest + row)).find("line 4: it is not in order") == 0);
+}
+
+TEST_CASE("no change of a wisdom file ends in anything but an error or other rows") {
+    auto rows = many_rows();
+    rows.resize(5);
+    rows[2].spec.d = {.leading = 64};
+    const auto text = write_wisdom(rows);
+    std::mt19937_64 random(7);
+    std::size_t accepted = 0;
+    for (int k = 0; k < 3000; ++k) {
+        auto changed = k % 2 == 0 ? text : rest_of(text);
+        const auto at = random() % changed.size();
+        switch (random() % 4) {
+            case 0:
+                changed[at] = static_cast<char>(random());
+                break;
+            case 1:
+                changed.erase(at, random() % 40);
+                break;
+            case 2:
+                changed.insert(at, 1, "\t\n\0/=,-9"[random() % 8]);
+                break;
+            default:
+                changed = changed.substr(0, at) + changed.substr(random() % changed.size());
+        }
+        if (k % 2 == 1) changed = with_first_line(changed);
+        try {
+            const auto again = read_wisdom(changed);
+            CHECK(write_wisdom(again) == write_wisdom(read_wisdom(write_wisdom(again))));
+            ++accepted;
+        } catch (const SpecError& error) {
+            CHECK(std::string(error.what()).starts_with("line "));
+        }
+        try {  // what is only looked into says no more than what is wrong with it either
+            const Wisdom file("changed", changed);
+            const Wisdom* const files[] = {&file};
+            resolve(rows[2].spec, h200, {}, "NVIDIA H200", files);
+            file.rows_for(h200, "NVIDIA H200");
+        } catch (const SpecError&) {
+        }
+    }
+    CHECK(accepted > 0);
+}
+
+TEST_CASE("a file of 2000 rows opens in a millisecond") {
+    const auto text = write_wisdom(many_rows());
+    auto best = 1.0;
+    for (int k = 0; k < 20; ++k) {
+        const auto start = std::chrono::steady_clock::now();
+        const Wisdom file("many", text);
+        best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        REQUIRE(file.rows() == 2000);
+    }
+    MESSAGE(fmt::format("{} bytes in {:.3f} ms", text.size(), best * 1e3));
+    constexpr double least_optimized = 30;  // builds for debugging and with sanitizers on a busy machine
+    CHECK(best < least_optimized * 1e-3);
+}
+
+TEST_CASE("wisdom counts its rows by target and device") {
+    const auto text = write_wisdom({row_of(spec, "multi-stage", "dataflow"), row_of(spec, "multi-stage", "dataflow", "NVIDIA H100")});
+    const Wisdom file("two", text);
+    CHECK(file.rows() == 2);
+    CHECK(file.rows_for(h200) == 2);
+    CHECK(file.rows_for(h200, "NVIDIA H100") == 1);
+    CHECK(file.rows_for(h200, "NVIDIA") == 0);
+    CHECK(file.rows_for({Backend::cuda, "sm_9"}) == 0);
+    CHECK(file.rows_for({Backend::cuda, "sm_100"}) == 0);
+}
+
+TEST_CASE("every row of the shipped wisdom can be used") {
+    CHECK(shipped_wisdom().size() >= 1);
+    for (const auto name : template_names()) {
+        if (!name.ends_with(".wisdom")) continue;
+        CAPTURE(name);
+        for (const auto& row : read_wisdom(template_text(name))) CHECK_MESSAGE(problem_of(row).empty(), key_of(row), ": ", problem_of(row));
+    }
+}
+
+TEST_CASE("what the caller pins is taken, whatever the wisdom") {
+    const std::vector<WisdomRow> rows{row_of(spec, "multi-stage", "dataflow")};
+    for (const auto& tuning : {Tuning{.schedule = "twisted:2"}, Tuning{.variant = "fused"}}) {
+        const auto resolved = resolved_by(rows, spec, "NVIDIA H200", tuning);
+        CHECK(resolved.rung == Rung::pinned);
+        CHECK(resolved.tuning == tuning);
+        CHECK(choose(spec, h200, resolved).rung == Rung::pinned);
+        CHECK(choose(spec, h200, tuning).rung == Rung::pinned);
+    }
+    CHECK(choose(spec, h200).rung == Rung::model);
+}
+
+TEST_CASE("a row of the very problem and device is taken, the user's before the shipped one") {
+    const auto users = write_wisdom({row_of(spec, "multi-stage", "dataflow:rides=0")});
+    const auto shipped = write_wisdom({row_of(spec, "twisted:2", "fused")});
+    const Wisdom first("the user's", users), second("the shipped", shipped);
+    const Wisdom* const files[] = {&first, &second};
+    const auto resolved = resolve(spec, h200, {.spin_microseconds = 5}, "NVIDIA H200", files);
+    CHECK(resolved.rung == Rung::exact);
+    CHECK(resolved.tuning == Tuning{"multi-stage", "dataflow:rides=0", 1, 5});
+    CHECK(resolved.row.find("line 3 of the user's: NVIDIA H200") == 0);
+    CHECK(resolve(spec, h200, {}, "NVIDIA H200", std::span(files).subspan(1)).tuning.schedule == "twisted:2");
+    const auto choice = choose(spec, h200, resolved);
+    CHECK(choice.reason.find("wisdom: exact; line 3 of the user's") == 0);
+    const auto program = generate(choice), by_hand = generate(spec, h200, {.schedule = "multi-stage", .variant = "dataflow:rides=0"});
+    CHECK(to_json(program) == to_json(by_hand));
+    CHECK(program.units.at(0).source == by_hand.units.at(0).source);
+    CHECK(program.id != generate(spec, h200).id);
+}
+
+TEST_CASE("an exact row wins over the model even where that disagrees; a near one does not") {
+    const std::vector<WisdomRow> rows{row_of({.block = 12, .horizon = 512}, "sequential", "fused")};
+    CHECK(resolved_by(rows, {.block = 12, .horizon = 512}).rung == Rung::exact);
+    CHECK(resolved_by(rows, {.block = 12, .horizon = 500}).rung == Rung::model);
+}
+
+TEST_CASE("a near row is taken where the model does not hold it for slower") {
+    const auto own = choose(spec, h200);
+    const auto near = [&](Spec at, const std::string& device = "NVIDIA H200") {
+        return row_of(at, own.schedule.name, own.variant, device);
+    };
+    auto at = spec;
+    at.batch = 300;
+    const auto resolved = resolved_by({near(at)}, spec);
+    CHECK(resolved.rung == Rung::nearest);
+    CHECK(resolved.tuning.variant == own.variant);
+    CHECK(choose(spec, h200, resolved).reason.find("wisdom: nearest; line 3 of a file") == 0);
+    // The own device first, then the distance.
+    auto far = spec;
+    far.batch = 400;
+    CHECK(resolved_by({near(at, "NVIDIA H100"), near(far)}, spec).row.find("400 systems") != std::string::npos);
+    CHECK(resolved_by({near(at), near(far)}, spec).row.find("300 systems") != std::string::npos);
+    CHECK(resolved_by({near(spec, "NVIDIA H100")}, spec).rung == Rung::nearest);
+    // Not near: another n, too many systems, another precision, other operations.
+    for (const auto& change :
+         {+[](Spec& other) { other.block = 13; }, +[](Spec& other) { other.batch = 600; },
+          +[](Spec& other) { other.precision = Precision::f32; }, +[](Spec& other) { other.operations.insert(Operation::inverse); },
+          +[](Spec& other) { other.rhs_layout = RhsLayout::stacked; }}) {
+        auto other = spec;
+        change(other);
+        CHECK(resolved_by({near(other)}, spec).rung == Rung::model);
+    }
+    auto default_won = near(at);
+    default_won.default_seconds = default_won.seconds;
+    CHECK(resolved_by({default_won}, spec).rung == Rung::model);
+}
+
+TEST_CASE("a near row whose schedule would be another one at this horizon is not taken") {
+    CHECK(resolved_by({row_of({.block = 12, .horizon = 10}, "twisted:5", "fused")}, {.block = 12, .horizon = 5}).rung == Rung::model);
+    CHECK(resolved_by({row_of({.block = 12, .horizon = 100}, "segments:33", "fused")}, {.block = 12, .horizon = 51}).rung == Rung::model);
+}
+
+TEST_CASE("a row that no kernels can be made by is ignored, and the reason told") {
+    for (const auto& [schedule, variant, why] :
+         {std::tuple{"multi-stage", "dataflow:wings=2", "no knob 'wings'"}, std::tuple{"multi-stage", "fast", "unknown variant 'fast'"},
+          std::tuple{"zigzag", "dataflow", "unknown schedule 'zigzag'"}}) {
+        const auto row = row_of(spec, schedule, variant);
+        const auto resolved = resolved_by({row}, spec);
+        CHECK(resolved.rung == Rung::model);
+        CHECK(resolved.tuning == Tuning{});
+        REQUIRE_FALSE(resolved.ignored.empty());
+        CHECK(resolved.ignored.front().find(why) != std::string::npos);
+        CHECK(problem_of(row).find(why) != std::string::npos);
+    }
+    auto exported = row_of({.block = 12, .horizon = 50}, "sequential", "tile");
+    exported.target = {Backend::c99, "generic"};
+    CHECK(problem_of(exported).find("no kernels to generate") != std::string::npos);
+    CHECK(problem_of(row_of(spec, "multi-stage", "dataflow")).empty());
+}
+
+TEST_CASE("where the device is not known, any of the architecture counts") {
+    const std::vector<WisdomRow> rows{row_of(spec, "twisted:2", "fused")};
+    CHECK(resolved_by(rows, spec, "").rung == Rung::exact);
+    CHECK(resolved_by(rows, spec, "NVIDIA H100").rung != Rung::exact);
+}
