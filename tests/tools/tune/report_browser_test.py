@@ -56,6 +56,8 @@ addEventListener("load", () => {
     seen.download_bytes = blob.size;
     seen.width = document.documentElement.scrollWidth;
     seen.window = innerWidth;
+    document.documentElement.classList.remove("script");  // as it is where no script runs
+    seen.controls_without_script = shown(".with-script").length;
     const out = document.createElement("script");
     out.type = "application/json";
     out.id = "seen";
@@ -133,6 +135,7 @@ def check_user(browser, folder, page, records):
         assert seen["ascending"] == sorted(seen["ascending"]) and seen["descending"] == seen["ascending"][::-1], seen
         assert len(set(seen["ascending"])) > 10 and seen["sorted_by"] == ["gain descending"], seen
         assert seen["download"] == "trials.jsonl" and seen["download_bytes"] == len(records), (seen["download_bytes"], len(records))
+        assert seen["controls_without_script"] == 0, "controls that do nothing are shown where no script runs"
         assert seen["width"] <= seen["window"], f"the page is {seen['width']} wide in a window of {seen['window']}"
 
 
