@@ -1,5 +1,11 @@
 # Writes OUTPUT, a C++ source with the table behind template_text (generator/program/templates.hpp): every file of INPUTS as text, known by its
 # path relative to ROOT or, where that is absolute, by its last part: cmake -D... -P embed.cmake
+# For other tables, HEADER declares SPACE::KIND_text and SPACE::KIND_names.
+if(NOT HEADER)
+    set(HEADER generator/program/templates.hpp)
+    set(SPACE trifold)
+    set(KIND template)
+endif()
 set(entries "")
 foreach(path IN LISTS INPUTS)
     if(IS_ABSOLUTE "${path}")
@@ -25,9 +31,9 @@ file(WRITE "${OUTPUT}" "#include <map>
 
 #include <trifold/error.hpp>
 
-#include \"generator/program/templates.hpp\"
+#include \"${HEADER}\"
 
-namespace trifold {
+namespace ${SPACE} {
 namespace {
 
 const std::map<std::string_view, std::string_view>& texts() {
@@ -39,17 +45,17 @@ ${entries}    };
 
 }  // namespace
 
-std::string_view template_text(std::string_view name) {
+std::string_view ${KIND}_text(std::string_view name) {
     const auto found = texts().find(name);
-    if (found == texts().end()) throw SpecError(\"no template named \" + std::string(name));
+    if (found == texts().end()) throw SpecError(\"no ${KIND} named \" + std::string(name));
     return found->second;
 }
 
-std::vector<std::string_view> template_names() {
+std::vector<std::string_view> ${KIND}_names() {
     std::vector<std::string_view> names;
     for (const auto& item : texts()) names.push_back(item.first);
     return names;
 }
 
-}  // namespace trifold
+}  // namespace ${SPACE}
 ")

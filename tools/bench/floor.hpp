@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string_view>
 #include <trifold/device.hpp>
 #include <trifold/spec.hpp>
 
@@ -20,6 +21,7 @@ struct Rates {
 };
 /// Known for the devices whose rates were measured; a floor on processors would have to know their caches.
 std::optional<Rates> rates(const Device& device);
+std::optional<Rates> rates(std::string_view device);  ///< by its name, such as "NVIDIA H200"
 double floor_seconds(const Work& work, const Rates& rates, Precision precision);
 
 }  // namespace trifold::bench
