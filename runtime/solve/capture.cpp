@@ -212,6 +212,7 @@ void Capture::end(Operation operation, std::int64_t members, bool recorded) noex
         ++entry.calls;
         if (entry.is_timed) entry.pending = entry.calls;
     }
+    entry.is_timed = false;
     entry.members += static_cast<std::uint64_t>(members);
     is_new_ = true;
     if (!std::has_single_bit(++total_)) return;
