@@ -1,15 +1,12 @@
 #include "runtime/solve/capture.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +15,7 @@
 #include <set>
 
 #include "generator/tridiagonal/spec_json.hpp"
-#include "runtime/base/files.hpp"
+#include "runtime/base/append.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
 
@@ -116,28 +113,6 @@ void complain(const std::filesystem::path& path, const char* why) noexcept try {
 } catch (...) {
 }
 
-/// A pipe would hold up its writer, or end it.
-const char* problem_of(const Descriptor& file) {
-    struct stat about{};
-    if (!file || ::fstat(file.get(), &about) != 0) return std::strerror(errno);
-    return S_ISREG(about.st_mode) || S_ISCHR(about.st_mode) ? nullptr : "it is no file";
-}
-
-/// One write, so that lines of several processes stay whole. Null, or why not all of it was written.
-const char* append(const std::filesystem::path& path, std::string_view text) {
-    const auto file = open_to_write(path, O_WRONLY | O_APPEND | O_NONBLOCK);
-    if (const auto* why = problem_of(file)) return why;
-    while (!text.empty()) {
-        const auto count = ::write(file.get(), text.data(), text.size());
-        if (count > 0) {
-            text.remove_prefix(static_cast<std::size_t>(count));
-        } else if (count == 0 || errno != EINTR) {
-            return count == 0 ? "nothing more is taken" : std::strerror(errno);
-        }
-    }
-    return nullptr;
-}
-
 }  // namespace
 
 std::unique_ptr<Capture> Capture::make(const Plan& plan, const Engine& engine) {
@@ -212,6 +187,7 @@ void Capture::end(Operation operation, std::int64_t members, bool recorded) noex
         ++entry.calls;
         if (entry.is_timed) entry.pending = entry.calls;
     }
+    entry.is_timed = false;
     entry.members += static_cast<std::uint64_t>(members);
     is_new_ = true;
     if (!std::has_single_bit(++total_)) return;
@@ -265,7 +241,7 @@ void Capture::write() noexcept try {
     is_new_ = false;
     format();
     // What stands before it may be a piece of a line.
-    const auto* why = append(path_, std::string_view(line_).substr(is_torn_ ? 0 : 1));
+    const auto* why = append_line(path_, std::string_view(line_).substr(is_torn_ ? 0 : 1));
     is_torn_ = why != nullptr;
     if (why != nullptr) complain(path_, why);
 } catch (...) {

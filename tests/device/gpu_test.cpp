@@ -8,6 +8,7 @@
 #include <optional>
 #include <trifold/trifold.hpp>
 
+#include "tests/support/capture_file.hpp"
 #include "tests/support/cpu/units.hpp"
 #include "tools/bench/device_tools.hpp"
 
@@ -367,4 +368,36 @@ TEST_CASE("gpu: a call may be captured in the caller's graph") {
     tools.upload(x.get(), rubbish.data(), static_cast<std::int64_t>(rubbish.size() * sizeof(double)));
     for (int k = 0; k < 3; ++k) replay();
     CHECK(x.host() == expected);
+}
+
+TEST_CASE("gpu: a captured Solver has its calls timed by the device, and no bit changes") {
+    const auto gpu = device();
+    if (!gpu) return;
+    const Spec spec{.block = 16, .horizon = 20};
+    const auto user = arrays<double>(spec, random_systems(spec, 1, 4));
+    DeviceTools tools(*gpu);
+    const OnDevice<double> d(tools, user.d), e(tools, user.e), b(tools, user.b), x(tools, user.b);
+    const Plan plan(spec, *gpu, {.schedule = "multi-stage"});
+    const auto solve = [&](Solver& solver) { solver.factor_solve(d.get(), e.get(), b.get(), x.get(), {tools.stream()}); };
+    Solver plain(plan);
+    solve(plain);
+    const auto expected = x.host();
+    const CaptureFile file;
+    {
+        Solver solver(plan);
+        for (int k = 0; k < 9; ++k) {
+            solve(solver);
+            CHECK(x.host() == expected);
+        }
+        const auto replay = tools.capture([&] { solve(solver); });
+        for (int k = 0; k < 3; ++k) replay();
+        CHECK(x.host() == expected);
+    }
+    const auto operation = file.only().at("operations").at("factor_solve");
+    const bool on_cpu = gpu->backend() == Backend::cpu;  // where nothing is recorded
+    CHECK(operation.at("calls") == (on_cpu ? 12 : 9));
+    CHECK(operation.at("recorded") == (on_cpu ? 0 : 1));
+    CHECK(operation.at("timed") == 4);
+    CHECK(operation.at("seconds") > 1e-6);
+    CHECK(operation.at("seconds") < 1e-2);
 }

@@ -1,5 +1,6 @@
 """Threads, forks and the end of the interpreter."""
 
+import json
 import os
 import subprocess
 import sys
@@ -171,3 +172,26 @@ def test_the_interpreter_ends_while_threads_are_in_calls(end):
         ended = subprocess.run([sys.executable, "-c", EXIT.format(end=end)], capture_output=True, text=True, timeout=60)
         assert ended.returncode == 0, ended.stderr
         assert "terminate" not in ended.stderr and "Fatal" not in ended.stderr
+
+
+CAPTURED = """
+import numpy as np
+import trifold
+D = np.tile(4 * np.eye(3), (5, 1, 1)); E = np.tile(-np.eye(3), (4, 1, 1)); b = np.ones((5, 3))
+solver = trifold.Plan(block=3, horizon=5).solver()
+for _ in range(10): solver.factor_solve(D, E, b)
+f = trifold.factor(D, E)
+for _ in range(3): f.solve(b)
+"""
+
+
+def test_what_a_program_solves_is_captured(tmp_path):
+    file = tmp_path / "specs.jsonl"
+    subprocess.run([sys.executable, "-c", CAPTURED], env={**os.environ, "TRIFOLD_CAPTURE": str(file)}, check=True, timeout=60)
+    last = {line["id"]: line for line in map(json.loads, file.read_text().splitlines())}
+    calls = {}
+    for line in last.values():
+        assert (line["spec"]["block"], line["spec"]["horizon"]) == (3, 5)
+        for operation, used in line["operations"].items():
+            calls[operation] = calls.get(operation, 0) + used["calls"]
+    assert calls == {"factor_solve": 10, "factor": 1, "solve": 3}
