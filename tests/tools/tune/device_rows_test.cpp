@@ -1,4 +1,4 @@
-#include "tools/tune/rows.hpp"
+#include "tools/tune/device_rows.hpp"
 
 #include <doctest/doctest.h>
 
