@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "tools/formats/file.hpp"
+#include "tools/trifold/tune_report.hpp"
 #include "tools/trifold/tune_verbs.hpp"
 
 namespace trifold::command {
@@ -32,6 +33,8 @@ Action add_tune(CLI::App& app, const bool& json) {
     add("import", "Add a wisdom file, or trials of another machine, to the database", add_tune_import);
     add("merge", "Make one wisdom file of several", add_tune_merge);
     add("show", "List what was decided, and what failed", add_tune_show);
+    add("report", "Make a page for the browser of what was tried and decided", add_tune_report);
+    add("rows", "Say what trials tell of the rows of generator/devices, and write those rows", add_tune_rows);
     add("forget", "Remove trials and decisions from the database", add_tune_forget);
     return [=, &app] {
         for (const auto& verb : verbs) {

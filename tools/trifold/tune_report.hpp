@@ -3,7 +3,7 @@
 
 namespace trifold::command {
 
-/// Adds `report` to `trifold tune`. The action is for when it was given: it writes the page, and prints where and of how much.
-Action add_tune_report(CLI::App& tune, const bool& json);
+/// `trifold tune report` writes a page about a sweep, and prints where and of how much.
+Action add_tune_report(CLI::App& app, const bool& json);
 
 }  // namespace trifold::command

@@ -11,6 +11,7 @@ namespace trifold::command {
 Action add_tune_export(CLI::App& app, const bool& json);
 Action add_tune_import(CLI::App& app, const bool& json);
 Action add_tune_merge(CLI::App& app, const bool& json);
+Action add_tune_rows(CLI::App& app, const bool& json);
 Action add_tune_show(CLI::App& app, const bool& json);
 Action add_tune_forget(CLI::App& app, const bool& json);
 

@@ -28,7 +28,8 @@ std::optional<Turn> turn_of(const Trial& trial, const Target& target) {
     if (trial.verdict != Verdict::sound || trial.machine.target != to_string(target)) return std::nullopt;
     Turn turn{&trial, parse_variant(trial.candidate.variant), {}};
     try {
-        const auto choice = choose(trial.point.spec, target, {trial.candidate.schedule, trial.candidate.variant, trial.point.workers});
+        const auto choice =
+            choose(trial.point.spec, target, Tuning{trial.candidate.schedule, trial.candidate.variant, trial.point.workers});
         for (const auto& turned : knobs_of(choice)) {
             const auto [found, is_new] = turn.knobs.emplace(turned.list, turned);
             if (!is_new) found->second.reset();
@@ -83,7 +84,7 @@ Ratios ratios_of(const std::vector<Turn>& turns) {
     return ratios;
 }
 
-void decide(RowFinding& finding) {
+void decide_take(RowFinding& finding) {
     finding.take = std::llround(finding.row->number);
     double least = 1 - least_gain;
     for (const auto& [value, effect] : finding.effects) {
@@ -131,7 +132,7 @@ std::vector<RowFinding> row_findings(const std::vector<Trial>& trials, const Tar
         }
     std::vector<RowFinding> result;
     for (auto& item : found) {
-        decide(item.second);
+        decide_take(item.second);
         result.push_back(std::move(item.second));
     }
     return result;

@@ -33,7 +33,9 @@ int main(int argc, char** argv) try {
     bool json = false;
     auto* tune = app.add_subcommand("tune", "");
     tune->add_flag("--json", json);
-    const auto report = trifold::command::add_tune_report(*tune, json);
+    auto* verb = tune->add_subcommand("report", "");
+    verb->fallthrough();
+    const auto report = trifold::command::add_tune_report(*verb, json);
     CLI11_PARSE(app, argc, argv);
     return report();
 } catch (const trifold::Error& error) {
