@@ -60,13 +60,12 @@ std::vector<Found> rows_of(const Wisdom& file, const std::string& columns, std::
     return result;
 }
 
-/// Whether kernels can be made for what is asked as a row says.
-bool can_take(const Asked& asked, const Found& found, std::vector<std::string>& ignored) try {
-    choose(asked.spec, asked.target, tuning_of(asked, found.row));
-    return true;
+/// Why no kernels can be made for what is asked as a row says; empty: they can.
+std::string problem_with(const Asked& asked, const WisdomRow& row) try {
+    choose(asked.spec, asked.target, tuning_of(asked, row));
+    return {};
 } catch (const SpecError& error) {
-    ignored.push_back(fmt::format("{}: {}", found.where, error.what()));
-    return false;
+    return error.what();
 }
 
 double distance_of(const Spec& one, const Spec& other) {
@@ -74,9 +73,11 @@ double distance_of(const Spec& one, const Spec& other) {
     return std::hypot(ratio(one.horizon, other.horizon), ratio(one.rhs, other.rhs), ratio(one.batch, other.batch));
 }
 
-/// A schedule such as twisted:8 is another one where the horizon has no room for 8 chains: its name tells.
+/// A schedule such as twisted:8 is another one where the horizon has no room for 8 chains: its name tells. Segments that are as long as the
+/// horizon keep their name, and are one chain.
 bool means_the_same(const WisdomRow& row, std::int64_t horizon) try {
-    return parse_schedule(row.schedule, horizon).name == parse_schedule(row.schedule, row.spec.horizon).name;
+    const auto here = parse_schedule(row.schedule, horizon), there = parse_schedule(row.schedule, row.spec.horizon);
+    return here.name == there.name && (here.levels.size() == 1) == (there.levels.size() == 1);
 } catch (const SpecError&) {
     return false;
 }
@@ -100,16 +101,19 @@ std::optional<Resolved> exact(const Asked& asked, std::span<const Wisdom* const>
     const auto common = common_columns(asked.target, asked.spec, asked.tuning.workers);
     const auto key = key_columns(asked.device, asked.target, asked.spec, asked.tuning.workers);
     for (const auto* file : files)
-        for (const auto& found : rows_of(*file, asked.device.empty() ? common : key, ignored))
-            if (distance_of(found.row.spec, asked.spec) == 0 && can_take(asked, found, ignored))
-                return taken(asked, found, Rung::exact, ignored);
+        for (const auto& found : rows_of(*file, asked.device.empty() ? common : key, ignored)) {
+            if (distance_of(found.row.spec, asked.spec) != 0) continue;
+            const auto problem = problem_with(asked, found.row);
+            if (problem.empty()) return taken(asked, found, Rung::exact, ignored);
+            ignored.push_back(fmt::format("{}: {}", found.where, problem));
+        }
     return {};
 }
 
 std::optional<Resolved> nearest(const Asked& asked, std::span<const Wisdom* const> files, std::vector<std::string>& ignored) {
     std::optional<double> of_model;
     for (const auto& found : near_rows(asked, files, ignored)) {
-        if (!can_take(asked, found, ignored)) continue;
+        if (!problem_with(asked, found.row).empty()) continue;  // it need not fit another size than its own
         if (!of_model) of_model = modelled_seconds(choose(asked.spec, asked.target, asked.tuning));
         const auto modelled = modelled_seconds(choose(asked.spec, asked.target, tuning_of(asked, found.row)));
         if (modelled <= nearest_slowdown * *of_model) return taken(asked, found, Rung::nearest, ignored);

@@ -31,7 +31,8 @@ std::string first_line(std::size_t rows, std::string_view rest) {
 /// A column is a text without control characters, such as tabs and ends of lines, and is not empty.
 void check_column(std::string_view name, std::string_view text) {
     if (text.empty()) throw SpecError(fmt::format("{} is empty; give a text", name));
-    const bool is_clean = std::ranges::none_of(text, [](unsigned char letter) { return letter < ' ' || letter == 0x7f; });
+    constexpr unsigned char delete_character = 0x7f;
+    const bool is_clean = std::ranges::none_of(text, [](unsigned char letter) { return letter < ' ' || letter == delete_character; });
     if (!is_clean) throw SpecError(fmt::format("{} holds a tab, an end of line or another control character; leave it out", name));
 }
 

@@ -79,7 +79,7 @@ class Checker:
                             "LD_LIBRARY_PATH": str(libraries),
                             "TRIFOLD_CLANG": str(libraries / "libtrifold_clang.so"),
                             "TRIFOLD_CACHE_DIR": str(scratch / "cache"),
-                            "HOME": str(scratch),
+                            "HOME": str(scratch), "XDG_DATA_HOME": str(scratch / "data"),
                             "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "-1"}
         self.switches = (self.root / "docs/users/switches.md").read_text(encoding="utf-8")
         lists = [path.read_text(encoding="utf-8") for part in ("runtime", "tests", "tools") for path in (self.root / part).rglob("CMakeLists.txt")]

@@ -164,6 +164,8 @@ nlohmann::json result(const Options& options, const Problem& problem, const Choi
             {"threads", options.threads},
             {"schedule", choice.schedule.name},
             {"variant", choice.variant},
+            {"rung", to_string(choice.rung)},
+            {"row", choice.row},
             {"rival", rival.name},
             {"factor_seconds", factor},
             {"factor_solve_seconds", both},

@@ -23,9 +23,13 @@ int run(const GenerateOptions& options, bool json) {
     const auto program = generate(choice, options.together ? Packing::together : Packing::apart);
     const auto directory = formats::make_directory(options.output);
     const auto backend = choice.target.backend;
-    Json report{{"name", program.name},      {"directory", directory.string()}, {"schedule", choice.schedule.name},
-                {"variant", choice.variant}, {"reason", choice.reason},         {"rung", to_string(choice.rung)},
-                {"row", choice.row}};
+    Json report{{"name", program.name},
+                {"directory", directory.string()},
+                {"schedule", choice.schedule.name},
+                {"variant", choice.variant},
+                {"reason", choice.reason}};
+    report["rung"] = to_string(choice.rung);
+    report["row"] = choice.row;
     std::vector<std::vector<std::string>> files;
     const auto write = [&](const char* what, const std::string& name, const std::string& bytes) {
         formats::write_file(directory / name, bytes);

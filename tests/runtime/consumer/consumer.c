@@ -134,6 +134,7 @@ int main(void) {
     EXPECT(trifold_plan_create(&spec, "cpu", &tuning, &plan) == TRIFOLD_OK);
     EXPECT(trifold_plan_workspace_bytes(plan) > 0);
     EXPECT(strstr(trifold_plan_json(plan), "multi-stage") != NULL);
+    EXPECT(strstr(trifold_plan_reason(plan), "pinned by the caller") != NULL);
     EXPECT(trifold_solver_create(plan, NULL, 0, &solver) == TRIFOLD_OK);
     if (solves(solver) != 0 || results(solver) != 0) return 1;
     EXPECT(trifold_solver_set_executor(solver, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
