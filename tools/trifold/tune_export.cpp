@@ -11,7 +11,7 @@
 namespace trifold::command {
 namespace {
 
-struct ExportOptions {
+struct RecordExport {
     RecordOptions records;
     std::string output, trials;
     bool any_generator = false;
@@ -24,7 +24,7 @@ struct ExportedRows {
     std::vector<std::string> unusable;  ///< point and reason
 };
 
-ExportedRows rows_of(const tune::Database& database, const ExportOptions& options) {
+ExportedRows rows_of(const tune::Database& database, const RecordExport& options) {
     ExportedRows result;
     const auto filter = options.records.filter();
     for (const auto& decision : database.all_decisions()) {
@@ -76,7 +76,7 @@ void say_left_out(const ExportedRows& rows) {
     for (const auto& text : rows.unusable) say(fmt::format("trifold tune export: left out: {}\n", text));
 }
 
-int export_wisdom(const ExportOptions& options, bool json) {
+int export_wisdom(const RecordExport& options, bool json) {
     const tune::Database database(options.records.database(), tune::Database::Access::read);
     say_unreadable(database);
     auto rows = rows_of(database, options);
@@ -103,7 +103,7 @@ int export_wisdom(const ExportOptions& options, bool json) {
     return 0;
 }
 
-int export_trials(const ExportOptions& options, bool json) {
+int export_trials(const RecordExport& options, bool json) {
     const tune::Database database(options.records.database(), tune::Database::Access::read);
     say_unreadable(database);
     const auto filter = options.records.filter();
@@ -126,7 +126,7 @@ int export_trials(const ExportOptions& options, bool json) {
 }  // namespace
 
 Action add_tune_export(CLI::App& app, const bool& json) {
-    const auto options = std::make_shared<ExportOptions>();
+    const auto options = std::make_shared<RecordExport>();
     options->records.add_database(app);
     options->records.add_filters(app);
     app.add_option("-o,--output", options->output, "Write the wisdom to this file; else to the user's, whose other rows are kept");

@@ -7,12 +7,12 @@
 namespace trifold::command {
 namespace {
 
-struct ForgetOptions {
+struct ForgetRequest {
     RecordOptions records;
     bool all = false, claims = false;
 };
 
-int forget(const ForgetOptions& options, bool json) {
+int forget(const ForgetRequest& options, bool json) {
     if (!options.all && !options.claims && !options.records.has_filters())
         throw formats::InputError("nothing says what to forget; give --device, --block or another filter, or --all");
     if (options.all && options.records.has_filters()) throw formats::InputError("--all and a filter exclude each other; give one");
@@ -35,7 +35,7 @@ int forget(const ForgetOptions& options, bool json) {
 }  // namespace
 
 Action add_tune_forget(CLI::App& app, const bool& json) {
-    const auto options = std::make_shared<ForgetOptions>();
+    const auto options = std::make_shared<ForgetRequest>();
     options->records.add_database(app);
     options->records.add_filters(app);
     app.add_flag("--all", options->all, "Every trial and decision");

@@ -380,7 +380,7 @@ TEST_CASE_FIXTURE(Fixture, "a word of TRIFOLD_DISABLE that is not known is an er
         const auto word = value == "jit, cache" ? " cache" : value == "jit,cahce" ? "cahce" : value;
         CHECK_THROWS_WITH_AS(Plan({.block = 2, .horizon = 2}, Device::cpu()),
                              doctest::Contains(fmt::format("TRIFOLD_DISABLE='{}' holds '{}', which is not known; give some of jit, cache, "
-                                                           "clang, hiprtc, graph, in small letters, separated by commas alone",
+                                                           "clang, hiprtc, graph, wisdom, in small letters, separated by commas alone",
                                                            value, word)
                                                    .c_str()),
                              SpecError);
