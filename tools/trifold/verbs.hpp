@@ -18,6 +18,7 @@ Action add_cache(CLI::App& app, const bool& json);
 Action add_doctor(CLI::App& app, const bool& json);
 Action add_problem(CLI::App& app, const bool& json);
 Action add_bench(CLI::App& app, const bool& json);
+Action add_tune(CLI::App& app, const bool& json);
 
 using Json = nlohmann::ordered_json;
 
