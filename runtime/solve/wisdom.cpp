@@ -111,6 +111,11 @@ void report_use(const WisdomSource& source, const Target& target, std::string_vi
 
 std::string wisdom_device(const Device& device) { return device.backend() == Backend::cpu ? processor_name() : device.name(); }
 
+std::string users_wisdom_file() {
+    const auto place = users_place();
+    return place ? place->name : "";
+}
+
 std::vector<WisdomSource> wisdom_sources() {
     if (disabled("wisdom")) return {};
     auto sources = built_in_sources();

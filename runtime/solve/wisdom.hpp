@@ -17,6 +17,9 @@ Choice choose_by_wisdom(const Spec& spec, const Target& target, const Tuning& tu
 /// On a device of this machine.
 Choice choose_by_wisdom(const Spec& spec, const Device& device, const Tuning& tuning);
 
+/// The user's file, which need not be there: TRIFOLD_WISDOM, or the default place; empty where no variable names a place.
+std::string users_wisdom_file();
+
 /// A file of wisdom that choose_by_wisdom looks into, or would.
 struct WisdomSource {
     std::string name;                ///< its path, or "the built-in nvidia.wisdom"

@@ -158,7 +158,9 @@ class Checker:
         verbs = words[:1]
         if words[0] == "cache" and len(words) > 1 and words[1] not in ("|", "--help"):
             verbs = words[:2]
-        self.options_of(words[1:], self.help(*verbs) + " --help")
+        if words[0] == "tune" and len(words) > 1 and words[1] in self.verbs_in(self.help("tune")):
+            verbs = words[:2]
+        self.options_of(words[1:], self.help(*verbs) + " --help --json")
 
     def cmake(self, words):
         presets = {preset["name"] for preset in json.loads((self.root / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]}

@@ -1,15 +1,49 @@
+#include <fmt/format.h>
+
+#include "tools/formats/file.hpp"
 #include "tools/trifold/tune_sweep.hpp"
-#include "tools/trifold/verbs.hpp"
+#include "tools/trifold/tune_verbs.hpp"
 
 namespace trifold::command {
+namespace {
+
+struct TuneVerb {
+    const CLI::App* app;
+    Action action;
+};
+
+/// A verb's words may also stand behind it when they are the command's, for --json. Of the others none would be heeded there.
+void refuse_options_of_the_sweep(const CLI::App& app, const CLI::App& verb) {
+    for (const auto* option : app.get_options())
+        if (option->count() > 0 && !option->check_name("--json"))
+            throw SpecError(fmt::format("`trifold tune {}` takes no {}", verb.get_name(), option->get_name()));
+}
+
+}  // namespace
 
 Action add_tune(CLI::App& app, const bool& json) {
     app.require_subcommand(0, 1);
+    std::vector<TuneVerb> verbs;
+    const auto add = [&](const char* name, const char* purpose, Action (*add_verb)(CLI::App&, const bool&)) {
+        auto* verb = app.add_subcommand(name, purpose);
+        verbs.push_back({verb, add_verb(*verb, json)});
+        verb->fallthrough();  // so that --json may stand after it
+    };
     const auto sweep = add_sweep(app, json);
-    auto* replay = app.add_subcommand("replay", "Compare strategies of the search on a recorded sweep; needs no device");
-    auto* compile_unit = app.add_subcommand("compile-unit", "");
-    return [=, replayed = add_replay(*replay, json), compiled = add_compile_unit(*compile_unit, json)] {
-        return replay->parsed() ? replayed() : compile_unit->parsed() ? compiled() : sweep();
+    add("export", "Write what was decided to a wisdom file, which all that make kernels read; or the trials", add_tune_export);
+    add("import", "Add a wisdom file, or trials of another machine, to the database", add_tune_import);
+    add("merge", "Make one wisdom file of several", add_tune_merge);
+    add("show", "List what was decided, and what failed", add_tune_show);
+    add("forget", "Remove trials and decisions from the database", add_tune_forget);
+    add("replay", "Compare strategies of the search on a recorded sweep; needs no device", add_replay);
+    add(compile_unit_name, "", add_compile_unit);
+    return [=, &app] {
+        for (const auto& verb : verbs) {
+            if (!verb.app->parsed()) continue;
+            refuse_options_of_the_sweep(app, *verb.app);
+            return verb.action();
+        }
+        return sweep();
     };
 }
 

@@ -11,6 +11,7 @@
 #include "tools/formats/file.hpp"
 #include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
+#include "tools/trifold/tune_verbs.hpp"
 #include "tools/tune/compile.hpp"
 #include "tools/tune/points.hpp"
 #include "tools/tune/replay.hpp"
@@ -19,7 +20,6 @@
 namespace trifold::command {
 namespace {
 
-constexpr const char* compile_unit_name = "compile-unit";
 constexpr int compile_seconds = 60;
 
 std::atomic<bool> interrupted = false;
@@ -141,10 +141,15 @@ int run_sweep(const SweepArguments& arguments, bool json) {
     if (!json)
         print(fmt::format("{} on {}, into {}\n", plural(static_cast<std::int64_t>(points.size()), "point"), device.name(), path.string()));
     const auto report = tune::sweep(points, device, database, options, listener);
-    if (json)
-        print(report_json(report));
-    else
-        print(report_text(report));
+    const bool has_decisions = std::ranges::any_of(report.results, [](const tune::PointResult& one) { return one.decision.has_value(); });
+    const auto written = arguments.exports && has_decisions ? export_to_user(path) : Json();
+    if (json) {
+        auto all = report_json(report);
+        all["wisdom"] = written;
+        print(all);
+    } else {
+        print(report_text(report) + (written.is_null() ? "" : fmt::format("wisdom for programs in {}", export_text(written))));
+    }
     return 0;
 }
 

@@ -1,12 +1,13 @@
 #include "tools/tune/database.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <optional>
 
+#include "runtime/base/switches.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/tune/sqlite.hpp"
 
@@ -19,7 +20,7 @@ constexpr int database_version = 1;
 constexpr int database_application = 0x5446746e;  // "TFtn": tells our files from other programs' databases
 
 // `at` is for people. `sum` is the digest of key and body: SQLite itself does not notice when a byte of a row changes.
-constexpr const char* schema = R"(
+constexpr const char* tables = R"(
 CREATE TABLE trials(id INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, sum TEXT NOT NULL);
 CREATE TABLE decisions(id INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, sum TEXT NOT NULL);
 CREATE TABLE claims(key TEXT PRIMARY KEY, machine TEXT NOT NULL, point TEXT NOT NULL, host TEXT NOT NULL, kernel TEXT NOT NULL,
@@ -41,7 +42,7 @@ bool is_shared_by_hosts(const fs::path& path) {
     return false;
 }
 
-fs::path checked(const fs::path& path, Database::Access access) {
+fs::path checked_path(const fs::path& path, Database::Access access) {
     std::error_code error;
     if (path.empty()) throw formats::InputError("the name of the database is empty; give a file with --database");
     const auto text = path.string();
@@ -51,14 +52,19 @@ fs::path checked(const fs::path& path, Database::Access access) {
         throw formats::InputError(fmt::format("'{}' is no regular file; give another one with --database", text));
     if (status.type() == fs::file_type::not_found && access == Database::Access::read)
         throw formats::InputError(fmt::format("there is no database '{}'; `trifold tune` makes one, or give one with --database", text));
+    constexpr std::uintmax_t least_bytes = 512;  // of a database; SQLite takes a shorter file for an empty one, and would write over it
+    const auto bytes = fs::exists(status) ? fs::file_size(path, error) : 0;
+    if (!error && bytes > 0 && bytes < least_bytes)
+        throw formats::InputError(
+            fmt::format("'{}' is no database of trials, and was left as it is; give another file with --database", text));
     return fs::absolute(path);  // SQLite has a meaning for ":memory:"
 }
 
 std::optional<fs::path> find_default() {
     for (const std::string name : {"XDG_DATA_HOME", "HOME"}) {
-        const char* value = std::getenv(name.c_str());
-        if (value == nullptr || !fs::path(value).is_absolute()) continue;  // the rules of XDG ignore relative paths
-        return (name == "HOME" ? fs::path(value) / ".local" / "share" : fs::path(value)) / "trifold" / "tuning.db";
+        const fs::path value = switch_value(name.c_str());
+        if (!value.is_absolute()) continue;  // the rules of XDG ignore relative paths
+        return (name == "HOME" ? value / ".local" / "share" : value) / "trifold" / "tuning.db";
     }
     return {};
 }
@@ -66,10 +72,10 @@ std::optional<fs::path> find_default() {
 /// Without a right to write beside the file SQLite could not lock it, and nobody who writes is at it.
 bool is_immutable(const fs::path& path) {
     std::error_code ignored;
-    return ::access(path.parent_path().c_str(), W_OK) != 0 && !fs::exists(path.string() + "-wal", ignored);
+    return ::faccessat(AT_FDCWD, path.parent_path().c_str(), W_OK, AT_EACCESS) != 0 && !fs::exists(path.string() + "-wal", ignored);
 }
 
-Connection connect(const fs::path& path, Database::Access access) {
+Connection connect_database(const fs::path& path, Database::Access access) {
     if (access == Database::Access::read) return is_immutable(path) ? Connection::immutable(path) : Connection(path, SQLITE_OPEN_READONLY);
     if (path == find_default()) formats::make_directory(path.parent_path().string());
     Connection connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
@@ -77,22 +83,22 @@ Connection connect(const fs::path& path, Database::Access access) {
     return connection;
 }
 
-bool is_new(const Connection& connection) {
+bool is_new_database(const Connection& connection) {
     return connection.number("PRAGMA application_id") == 0 && connection.number("PRAGMA user_version") == 0 &&
            connection.number("SELECT count(*) FROM sqlite_schema") == 0;
 }
 
 /// A database that another process makes at the same moment is left as it is.
-void create(Connection& connection) {
+void create_tables(Connection& connection) {
     Transaction transaction(connection);
-    if (!is_new(connection)) return;
-    connection.run(schema);
+    if (!is_new_database(connection)) return;
+    connection.run(tables);
     connection.run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", database_application, database_version));
     transaction.commit();
 }
 
 /// Refuses what is no sound database of ours.
-void check(const Connection& connection, const fs::path& path) {
+void check_database(const Connection& connection, const fs::path& path) {
     const auto version = connection.number("PRAGMA user_version");
     if (connection.number("PRAGMA application_id") != database_application) connection.fail(SQLITE_NOTADB);
     if (version > database_version)
@@ -126,10 +132,10 @@ fs::path default_database() {
 }
 
 Database::Database(const fs::path& path, Access access) {
-    const auto name = checked(path, access);
-    connection_ = std::make_unique<Connection>(connect(name, access));
-    if (access == Access::write && is_new(*connection_)) create(*connection_);
-    check(*connection_, name);
+    const auto name = checked_path(path, access);
+    connection_ = std::make_unique<Connection>(connect_database(name, access));
+    if (access == Access::write && is_new_database(*connection_)) create_tables(*connection_);
+    check_database(*connection_, name);
     if (access == Access::write) choose_journal(*connection_, name);
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int busy_milliseconds = 60'000;  // a transaction takes milliseconds: who waits so long meets a process that was stopped
 
 /// The path as the name in a URI: these three have a meaning there.
-std::string escaped(const std::string& path) {
+std::string uri_escaped(const std::string& path) {
     std::string text;
     for (const char c : path) text += c == '%' || c == '?' || c == '#' ? fmt::format("%{:02x}", c) : std::string(1, c);
     return text;
@@ -37,7 +37,7 @@ Connection::Connection(std::filesystem::path path, const std::string& name, int 
 Connection::Connection(std::filesystem::path path, int flags) : Connection(path, path.string(), flags) {}
 
 Connection Connection::immutable(const std::filesystem::path& path) {
-    return {path, "file:" + escaped(path.string()) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI};
+    return {path, "file:" + uri_escaped(path.string()) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI};
 }
 
 Connection::Connection(Connection&& other) noexcept : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, nullptr)) {}

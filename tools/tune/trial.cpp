@@ -86,7 +86,8 @@ Trial parse_trial(std::string_view line) {
     trial.round = tree.at("round");
     trial.verdict = parse_verdict(tree.at("verdict").get<std::string>());
     trial.why = tree.at("why");
-    for (const auto& [operation, seconds] : tree.at("seconds").items()) trial.seconds[operation] = number_of(seconds);
+    for (const auto& [operation, seconds] : tree.at("seconds").get<std::map<std::string, Json>>())
+        trial.seconds[operation] = number_of(seconds);
     trial.spread = number_of(tree.at("spread"));
     trial.runs = tree.at("runs");
     trial.residual = number_of(tree.at("residual"));

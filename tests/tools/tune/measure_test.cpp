@@ -59,7 +59,8 @@ TEST_CASE("measure: all precisions and layouts, with every operation as the obje
     auto apart = point_of();
     apart.spec.d = {.leading = 7, .stage = 40, .member = 300};
     for (auto point : {point_of(), point_of(Precision::f32), point_of(Precision::mixed), laid_out, shared, apart}) {
-        if (point.spec.precision == Precision::mixed) point.spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
+        if (point.spec.precision == Precision::mixed)
+            point.spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
         point.objective.clear();
         for (const auto operation : point.spec.operations) point.objective[operation] = 1;
         const auto result = measured(point, {"twisted:2", "tile"});

@@ -35,7 +35,9 @@ struct MadeUp {
     std::vector<Candidate> asked;
     double noise = 0;
 
-    static double pair_seconds(const std::string& schedule) { return schedule == "sequential" ? 10e-6 : schedule == "twisted:2" ? 8e-6 : 9e-6; }
+    static double pair_seconds(const std::string& schedule) {
+        return schedule == "sequential" ? 10e-6 : schedule == "twisted:2" ? 8e-6 : 9e-6;
+    }
 
     double seconds(const Candidate& candidate) const {
         auto result = pair_seconds(candidate.schedule);
@@ -64,7 +66,10 @@ Space made_up_space() {
         const bool has_a = from.variant.find("a=") != std::string::npos, has_b = from.variant.find("b=") != std::string::npos;
         const auto with = [&](const std::string& knob) {
             const bool first = from.variant.find(':') == std::string::npos;
-            return Candidate{from.schedule, first ? "v:" + knob : knob < "b" ? "v:" + knob + "," + from.variant.substr(2) : from.variant + "," + knob,
+            return Candidate{from.schedule,
+                             first        ? "v:" + knob
+                             : knob < "b" ? "v:" + knob + "," + from.variant.substr(2)
+                                          : from.variant + "," + knob,
                              1e-6};
         };
         std::vector<KnobValues> knobs;
@@ -83,10 +88,12 @@ std::vector<Trial> last_round(double first_default, double other, double second_
 }  // namespace
 
 TEST_CASE("search: a winner is 2 % faster, or by more than equal runs differ") {
-    const auto won = [](double first, double other, double second) { return decide(last_round(first, other, second))->winner.schedule == "twisted:2"; };
+    const auto won = [](double first, double other, double second) {
+        return decide(last_round(first, other, second))->winner.schedule == "twisted:2";
+    };
     CHECK(won(1, 0.97, 1));
-    CHECK(!won(1, 0.985, 1));      // less than 2 %
-    CHECK(!won(1, 0.97, 1.10));    // less than what equal runs differ by: 10 % of 1.05
+    CHECK(!won(1, 0.985, 1));    // less than 2 %
+    CHECK(!won(1, 0.97, 1.10));  // less than what equal runs differ by: 10 % of 1.05
     CHECK(won(1, 0.90, 1.10));
     CHECK(!won(1, 1.5, 1));
     const auto decision = decide(last_round(1, 0.985, 1.01));

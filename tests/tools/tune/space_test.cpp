@@ -15,7 +15,8 @@ using namespace trifold::tune;
 namespace {
 
 const Target h200{Backend::cuda, "sm_90"}, processor{Backend::cpu, "x86-64-v3"};
-const std::vector<Point> points{{{.block = 12, .horizon = 20, .batch = 64}}, {{.block = 32, .horizon = 50}}, {{.block = 96, .horizon = 16}}};
+const std::vector<Point> points{
+    {{.block = 12, .horizon = 20, .batch = 64}}, {{.block = 32, .horizon = 50}}, {{.block = 96, .horizon = 16}}};
 
 std::set<std::string> names_of(const std::vector<Candidate>& candidates) {
     std::set<std::string> names;
@@ -79,6 +80,4 @@ TEST_CASE("space: pinning what is taken anyway makes the same kernels under anot
     CHECK(fingerprint(pinned) == fingerprint(usual));
 }
 
-TEST_CASE("space: a point that nothing takes is refused") {
-    CHECK_THROWS_AS(space_of({{.block = 0, .horizon = 5}}, h200, ""), SpecError);
-}
+TEST_CASE("space: a point that nothing takes is refused") { CHECK_THROWS_AS(space_of({{.block = 0, .horizon = 5}}, h200, ""), SpecError); }
