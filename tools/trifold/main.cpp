@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
         {"explain", "Show the schedule, kernels, launches and memory of a problem; draw the elimination tree", add_explain},
         {"problem", "Write a test problem of the field to files", add_problem},
         {"bench", "Time the solver beside its peers and the device's floor", add_bench},
-        {"tune", "Look after what tuning recorded: export it for use, import, merge, show, forget", add_tune},
+        {"tune", "Find the fastest kernels of a device for problems, and remember them", add_tune},
         {"cache", "Look after the cache of compiled kernels", add_cache},
         {"doctor", "Say what was found to compile and run with, and what to install", add_doctor},
     };

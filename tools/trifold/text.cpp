@@ -77,6 +77,11 @@ void Progress::step(const std::string& what) {
     std::fflush(stderr);
 }
 
+void Progress::show(int done, const std::string& what) {
+    taken_ = done;
+    step(what);
+}
+
 Progress::~Progress() {
     if (shown_ && taken_ > 0) say("\r\x1b[K");
 }

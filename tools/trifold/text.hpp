@@ -31,6 +31,8 @@ class Progress {
     ~Progress();
     /// The next step begins.
     void step(const std::string& what);
+    /// So many steps are done, and this is going on.
+    void show(int done, const std::string& what);
 
   private:
     int steps_, taken_ = 0;

@@ -2,6 +2,7 @@
 
 #include "tools/formats/file.hpp"
 #include "tools/trifold/tune_report.hpp"
+#include "tools/trifold/tune_sweep.hpp"
 #include "tools/trifold/tune_verbs.hpp"
 
 namespace trifold::command {
@@ -29,6 +30,7 @@ Action add_tune(CLI::App& app, const bool& json) {
         verbs.push_back({verb, add_verb(*verb, json)});
         verb->fallthrough();  // so that --json may stand after it
     };
+    const auto sweep = add_sweep(app, json);
     add("export", "Write what was decided to a wisdom file, which all that make kernels read; or the trials", add_tune_export);
     add("import", "Add a wisdom file, or trials of another machine, to the database", add_tune_import);
     add("merge", "Make one wisdom file of several", add_tune_merge);
@@ -36,13 +38,15 @@ Action add_tune(CLI::App& app, const bool& json) {
     add("report", "Make a page for the browser of what was tried and decided", add_tune_report);
     add("rows", "Say what trials tell of the rows of generator/devices, and write those rows", add_tune_rows);
     add("forget", "Remove trials and decisions from the database", add_tune_forget);
+    add("replay", "Compare strategies of the search on a recorded sweep; needs no device", add_replay);
+    add(compile_unit_name, "", add_compile_unit);
     return [=, &app] {
         for (const auto& verb : verbs) {
             if (!verb.app->parsed()) continue;
             refuse_options_of_the_sweep(app, *verb.app);
             return verb.action();
         }
-        throw SpecError("give a verb; `trifold tune --help` lists them");
+        return sweep();
     };
 }
 

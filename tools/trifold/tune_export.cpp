@@ -76,8 +76,9 @@ void say_left_out(const ExportedRows& rows) {
     for (const auto& text : rows.unusable) say(fmt::format("trifold tune export: left out: {}\n", text));
 }
 
-int export_wisdom(const RecordExport& options, bool json) {
-    const tune::Database database(options.records.database(), tune::Database::Access::read);
+/// What was written, as it is printed for machines.
+Json export_wisdom(const std::filesystem::path& file, const ExportOptions& options) {
+    const tune::Database database(file, tune::Database::Access::read);
     say_unreadable(database);
     auto rows = rows_of(database, options);
     say_left_out(rows);
@@ -89,17 +90,21 @@ int export_wisdom(const RecordExport& options, bool json) {
     std::vector<WisdomRow> all;
     for (const auto& [key, row] : rows.by_key) all.push_back(row);
     formats::write_file(path, write_wisdom(all));
+    return {{"file", path},
+            {"rows", all.size()},
+            {"exported", count},
+            {"kept", kept},
+            {"replaced_by_later", rows.replaced},
+            {"of_other_generators", rows.of_other_generators},
+            {"unusable", rows.unusable}};
+}
+
+int export_wisdom(const ExportOptions& options, bool json) {
+    const auto written = export_wisdom(options.records.database(), options);
     if (json)
-        print(Json{{"file", path},
-                   {"rows", all.size()},
-                   {"exported", count},
-                   {"kept", kept},
-                   {"replaced_by_later", rows.replaced},
-                   {"of_other_generators", rows.of_other_generators},
-                   {"unusable", rows.unusable}});
+        print(written);
     else
-        print(fmt::format("{}: {}{}\n", path, plural(static_cast<std::int64_t>(count), "row"),
-                          kept > 0 ? fmt::format(", and {} that it had of other problems", kept) : ""));
+        print(export_text(written));
     return 0;
 }
 
@@ -124,6 +129,14 @@ int export_trials(const RecordExport& options, bool json) {
 }
 
 }  // namespace
+
+Json export_to_user(const std::filesystem::path& database) { return export_wisdom(database, {}); }
+
+std::string export_text(const Json& written) {
+    const auto kept = written.at("kept").get<std::int64_t>();
+    return fmt::format("{}: {}{}\n", written.at("file").get<std::string>(), plural(written.at("exported").get<std::int64_t>(), "row"),
+                       kept > 0 ? fmt::format(", and {} that it had of other problems", kept) : "");
+}
 
 Action add_tune_export(CLI::App& app, const bool& json) {
     const auto options = std::make_shared<RecordExport>();

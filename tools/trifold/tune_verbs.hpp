@@ -15,6 +15,11 @@ Action add_tune_rows(CLI::App& app, const bool& json);
 Action add_tune_show(CLI::App& app, const bool& json);
 Action add_tune_forget(CLI::App& app, const bool& json);
 
+/// What `tune export` does without options, with this database: the decisions go to the user's wisdom file. Returns what was written, for
+/// machines; the text is for people. Throws as it does.
+Json export_to_user(const std::filesystem::path& database);
+std::string export_text(const Json& written);
+
 /// Which database, and which records of it.
 class RecordOptions {
   public:

@@ -1,5 +1,7 @@
 #include "tools/tune/compile.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
@@ -37,8 +39,10 @@ std::string last_words(std::string text) {
 
 CompilePool::CompilePool(Options options) : options_(std::move(options)) {
     if (const auto cache = Cache::from_environment(); cache.path().empty() || !cache.writable())
-        throw CacheError("candidates are compiled into the cache, and there is none that can be written to" +
-                         (cache.problem().empty() ? "" : ": " + cache.problem()) + "; set TRIFOLD_CACHE_DIR to a directory of yours");
+        throw CacheError(
+            fmt::format("candidates are compiled into the cache, and there is none that can be written to{}{}; set "
+                        "TRIFOLD_CACHE_DIR to a directory of yours",
+                        cache.problem().empty() ? "" : ": ", cache.problem()));
     for (int k = 0; k < options_.processes; ++k) threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }
 
@@ -129,7 +133,8 @@ void CompilePool::work(const std::stop_token& stop) {
             if (ended.stopped) return;
             if (!ended.succeeded())
                 one = {ended.timed_out ? Verdict::times_out : Verdict::does_not_compile,
-                       "the compiling process " + ended.describe() + (ended.output.empty() ? "" : ": " + last_words(ended.output))};
+                       fmt::format("the compiling process {}{}{}", ended.describe(), ended.output.empty() ? "" : ": ",
+                                   last_words(ended.output))};
         } catch (const std::exception& error) {
             one = {Verdict::does_not_compile, error.what()};
         }

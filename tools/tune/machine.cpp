@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "runtime/solve/wisdom.hpp"
 #include "tools/tune/measure.hpp"
 
 namespace trifold::tune {
@@ -31,12 +32,9 @@ std::string version_of_nvidia() {
 
 Machine machine_of(const Device& device) {
     const auto target = to_string(device.target());
-    if (device.backend() == Backend::cpu) {
-        const auto model = line_of("/proc/cpuinfo", "model name");
-        return {model.empty() ? device.name() : model, target, ""};
-    }
+    if (device.backend() == Backend::cpu) return {wisdom_device(device), target, ""};
     if (device.backend() == Backend::hip) return {device.name(), target, fmt::format("HIP {}", probe_hip().driver)};
-    const auto version = version_of_nvidia(), cuda = "CUDA " + probe_cuda().driver;
+    const auto version = version_of_nvidia(), cuda = fmt::format("CUDA {}", probe_cuda().driver);
     return {device.name(), target, version.empty() ? cuda : fmt::format("{} ({})", version, cuda)};
 }
 

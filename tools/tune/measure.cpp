@@ -118,7 +118,8 @@ std::vector<PointBench::Timing> PointBench::timings_of(const Candidate& candidat
 
 void PointBench::measure(Trial& trial, const Round& round, bool may_spill) {
     attempt(trial, [&] {
-        Prepared prepared(point_, trial.candidate, device_, data(), *tools_);
+        const auto& all = data();
+        Prepared prepared(point_, trial.candidate, device_, all, *tools_);
         check(trial, prepared);
         if (!may_spill && spill_bytes(trial.kernels) > 0) {
             trial.verdict = Verdict::spilled;
@@ -158,7 +159,8 @@ void PointBench::measure_by_turns(std::vector<Trial>& trials, const Round& round
     for (std::size_t k = 0; k < trials.size() && works_; ++k) {
         const bool again = k > 0 && trials[k].candidate == trials[0].candidate;
         attempt(trials[k], [&] {
-            prepared[k] = again ? prepared[0] : std::make_shared<Prepared>(point_, trials[k].candidate, device_, data(), *tools_);
+            const auto& all = data();
+            prepared[k] = again ? prepared[0] : std::make_shared<Prepared>(point_, trials[k].candidate, device_, all, *tools_);
         });
     }
     compare(trials, prepared);

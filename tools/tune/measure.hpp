@@ -51,7 +51,7 @@ class PointBench {
 /// How many copies of its arrays a point's calls take in turn: with them the arrays do not fit into the caches, or there are many.
 std::int64_t sets_of(const Spec& spec, const Device& device, bool hot);
 
-/// What trials of this device are filed under: its name (a processor's model), target and driver.
+/// What trials of this device are filed under: what wisdom calls it, its target, and its driver.
 Machine machine_of(const Device& device);
 
 }  // namespace trifold::tune

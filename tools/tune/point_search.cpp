@@ -6,6 +6,8 @@
 #include <chrono>
 #include <trifold/error.hpp>
 
+#include "runtime/solve/wisdom.hpp"
+
 namespace trifold::tune {
 namespace {
 
@@ -41,7 +43,7 @@ class Turn {
 PointSearch::PointSearch(const Workshop& workshop, const Point& point)
     : workshop_(workshop),
       point_(point),
-      space_(space_of(point, workshop.device.target(), workshop.options.effort == Effort::exhaustive)),
+      space_(space_of(point, workshop.device.target(), wisdom_device(workshop.device), workshop.options.effort == Effort::exhaustive)),
       bench_(point, workshop.device, guarded(workshop)),
       trials_(workshop.ledger.trials(point)) {}
 

@@ -66,7 +66,7 @@ bool has_ended(pid_t child, int& status) {
 }  // namespace
 
 std::string Finished::describe() const {
-    if (!started) return "could not be started: " + output;
+    if (!started) return fmt::format("could not be started: {}", output);
     if (stopped) return "was stopped";
     if (timed_out) return "had not ended in time, and was killed";
     if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));

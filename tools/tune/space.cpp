@@ -11,6 +11,7 @@
 #include "generator/program/sha256.hpp"
 #include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/variant.hpp"
+#include "generator/tridiagonal/wisdom.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -91,18 +92,19 @@ void replace_all(std::string& text, std::string_view old, std::string_view with)
 }  // namespace
 
 Choice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
-    return choose(point.spec, target, {candidate.schedule, candidate.variant, point.workers});
+    return choose(point.spec, target, Tuning{candidate.schedule, candidate.variant, point.workers});
 }
 
-Space space_of(const Point& point, const Target& target, bool all) {
-    const auto found = pairs(point.spec, target, point.workers, kinds_of(all));
-    if (found.empty()) choose(point.spec, target, {.workers = point.workers});  // says why
+Space space_of(const Point& point, const Target& target, std::string_view device, bool all) {
+    const auto resolved = resolve(point.spec, target, Tuning{.workers = point.workers}, device, shipped_wisdom());
+    const auto standard = choose(point.spec, target, resolved);
     const auto seen = std::make_shared<Seen>(point, target);
-    Space space{found.front().candidate, {}, [point, target, seen](const Candidate& candidate) {
-                    return knob_values(point, target, candidate, *seen);
-                }};
-    for (const auto& pair : found)
-        if (seen->take(pair.candidate) && !(pair.candidate == space.standard)) space.pairs.push_back(pair.candidate);
+    Space space{{standard.schedule.name, standard.variant, modelled_seconds(standard)},
+                {},
+                [point, target, seen](const Candidate& candidate) { return knob_values(point, target, candidate, *seen); }};
+    seen->take(space.standard);
+    for (const auto& pair : pairs(point.spec, target, point.workers, kinds_of(all)))
+        if (seen->take(pair.candidate)) space.pairs.push_back(pair.candidate);
     return space;
 }
 

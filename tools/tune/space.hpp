@@ -31,13 +31,14 @@ struct KnobValues {
 
 /// Where a search looks.
 struct Space {
-    Candidate standard;            ///< what is taken without wisdom of the user
+    Candidate standard;            ///< what is taken without wisdom of the user: by shipped wisdom, or by the model
     std::vector<Candidate> pairs;  ///< the others, the most promising first
     std::function<std::vector<KnobValues>(const Candidate&)> knobs;
 };
-/// With `all`, every schedule that is known is in it, not only one of each kind. Candidates that generate the same kernels and launches as
-/// an earlier one are left out. Throws SpecError where nothing takes the point.
-Space space_of(const Point& point, const Target& target, bool all = false);
+/// For the device of a name that wisdom knows; an empty one is not known. With `all`, every schedule that is known is in it, not only one
+/// of each kind. Candidates that generate the same kernels and launches as an earlier one are left out. Throws SpecError where nothing
+/// takes the point.
+Space space_of(const Point& point, const Target& target, std::string_view device, bool all = false);
 
 /// What the chooser makes of a candidate. Throws SpecError where the generator refuses it.
 Choice choice_of(const Point& point, const Target& target, const Candidate& candidate);

@@ -80,17 +80,15 @@ void collect(const Collection& collection, const Device& device, const std::func
     DeviceTools tools(device);
     CompileAhead compiling(choices_of(records, collection.operations), device.backend() == Backend::cpu ? 0 : collection.threads);
     std::unique_ptr<tune::Data> data;
-    Point of_data;
     std::size_t measured = 0;
     for (; measured < records.size(); ++measured) {
         auto& record = records[measured];
         if (collection.budget_seconds > 0 && gone() > collection.budget_seconds) break;
         compiling.wait_for(measured);
         try {
-            if (!data || !(of_data == record.point)) {
+            if (!data || !(data->spec() == spec_of(record.point))) {
                 data.reset();
                 data = std::make_unique<tune::Data>(spec_of(record.point), collection.seed + measured, tools);
-                of_data = record.point;
             }
             measure(record, collection.operations, *data, device, tools);
         } catch (const std::exception& error) {

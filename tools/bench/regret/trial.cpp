@@ -14,7 +14,8 @@ void measure(Record& record, const Operations& operations, const tune::Data& dat
     record.accurate = record.residual <= tune::tolerance_of(record.point.precision);
     for (const auto operation : operations) {
         const auto floor = tune::least_seconds(point.spec, operation, device, record.workers);
-        record.seconds[std::string(to_string(operation))] = bench::summarize(tune::take_series(prepared.timed(operation), {}, floor)).median;
+        record.seconds[std::string(to_string(operation))] =
+            bench::summarize(tune::take_series(prepared.timed(operation), {}, floor)).median;
     }
 }
 
