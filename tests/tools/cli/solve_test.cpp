@@ -50,8 +50,8 @@ TEST_CASE("solve: arrays in, arrays out, with the JSON that is promised") {
     CHECK(ran.err.empty());
     const auto json = ran.json();
     CHECK(keys(json) == std::vector<std::string>{"batch", "block", "cache", "device", "failed", "horizon", "log_determinant",
-                                                 "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "schedule",
-                                                 "seconds", "status", "variant"});
+                                                 "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "row",
+                                                 "rung", "schedule", "seconds", "status", "variant"});
     CHECK(keys(json["seconds"]) == std::vector<std::string>{"compile", "factor", "generate", "load", "solve"});
     CHECK(json["status"] == "ok");
     CHECK(json["block"] == 6);

@@ -83,7 +83,9 @@ TEST_CASE("solve and bench name the row of wisdom; doctor counts the rows") {
     const auto other = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --workers 1 --schedule sequential --json", in_use);
     CHECK(other.json()["rung"] == "pinned");
     const auto timed =
-        run_trifold(scratch.path, "bench latency --size 9x4 --workers 1 --device cpu --seconds 0.01 --peers none --json", in_use).json();
+        run_trifold(scratch.path, "bench latency --size 9x4 --precision f64 --workers 1 --device cpu --seconds 0.01 --peers none --json",
+                    in_use)
+            .json();
     REQUIRE_FALSE(timed["results"].empty());
     for (const auto& result : timed["results"])
         if (result["solver"] == "trifold") CHECK(result["rung"] == "wisdom: exact");
@@ -102,7 +104,7 @@ TEST_CASE("a wisdom file that cannot be used is one line on standard error, and 
     const Scratch scratch;
     scratch.write("own.wisdom", "trifold wisdom 1, 3 rows");
     REQUIRE(run_trifold(scratch.path, "problem socu --block 4 --horizon 9 --batch 1").status == 0);
-    for (const std::string environment : {in_use, std::string("TRIFOLD_WISDOM=missing")}) {
+    for (const auto& environment : {in_use, std::string("TRIFOLD_WISDOM=missing")}) {
         const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --json", environment);
         CHECK(ran.status == 0);
         CHECK(ran.json()["rung"] == "model");
