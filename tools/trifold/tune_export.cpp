@@ -77,7 +77,7 @@ void say_left_out(const ExportedRows& rows) {
 }
 
 /// What was written, as it is printed for machines.
-Json export_wisdom(const std::filesystem::path& file, const ExportOptions& options) {
+Json export_wisdom(const std::filesystem::path& file, const RecordExport& options) {
     const tune::Database database(file, tune::Database::Access::read);
     say_unreadable(database);
     auto rows = rows_of(database, options);
@@ -99,7 +99,7 @@ Json export_wisdom(const std::filesystem::path& file, const ExportOptions& optio
             {"unusable", rows.unusable}};
 }
 
-int export_wisdom(const ExportOptions& options, bool json) {
+int export_wisdom(const RecordExport& options, bool json) {
     const auto written = export_wisdom(options.records.database(), options);
     if (json)
         print(written);
