@@ -119,14 +119,14 @@ int run_sweep(const SweepArguments& arguments, bool json) {
     const auto device = Device::parse(arguments.device);
     const auto path = arguments.database.empty() ? tune::default_database() : arguments.database;
     tune::Database database(path);
-    tune::SweepOptions options{.effort = tune::parse_effort(arguments.effort),
-                               .seed = arguments.seed,
-                               .budget_seconds = parse_budget(arguments.budget),
-                               .processes = arguments.threads,
-                               .worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "tune", compile_unit_name},
-                               .compile_seconds = compile_seconds,
-                               .measuring = {.hot = arguments.hot},
-                               .stop = &interrupted};
+    tune::TuneOptions options{.effort = tune::parse_effort(arguments.effort),
+                              .seed = arguments.seed,
+                              .budget_seconds = parse_budget(arguments.budget),
+                              .processes = arguments.threads,
+                              .worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "tune", compile_unit_name},
+                              .compile_seconds = compile_seconds,
+                              .measuring = {.hot = arguments.hot},
+                              .stop = &interrupted};
     const auto stop = [](int) { interrupted = true; };
     std::signal(SIGINT, stop);
     std::signal(SIGTERM, stop);

@@ -2,7 +2,7 @@
 
 namespace trifold::tune {
 
-Ledger::Ledger(Database& database, Machine machine, const SweepOptions& options, const SweepListener& listener, std::size_t points)
+Ledger::Ledger(Database& database, Machine machine, const TuneOptions& options, const SweepListener& listener, std::size_t points)
     : database_(database), machine_(std::move(machine)), generator_(generator_version()), options_(options), listener_(listener) {
     report_.state.points = points;
 }

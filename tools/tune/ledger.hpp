@@ -9,7 +9,7 @@ namespace trifold::tune {
 /// What the threads of a sweep share: the database, how far the sweep is, and whether it is to end. Safe from many threads.
 class Ledger {
   public:
-    Ledger(Database& database, Machine machine, const SweepOptions& options, const SweepListener& listener, std::size_t points);
+    Ledger(Database& database, Machine machine, const TuneOptions& options, const SweepListener& listener, std::size_t points);
 
     const Machine& machine() const { return machine_; }
     const std::string& generator() const { return generator_; }
@@ -40,7 +40,7 @@ class Ledger {
     Database& database_;
     const Machine machine_;
     const std::string generator_;
-    const SweepOptions& options_;
+    const TuneOptions& options_;
     const SweepListener& listener_;
     const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
     std::mutex mutex_;

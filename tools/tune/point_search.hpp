@@ -11,7 +11,7 @@ namespace trifold::tune {
 /// What the searches of a sweep take turns with.
 struct Workshop {
     const Device& device;
-    const SweepOptions& options;
+    const TuneOptions& options;
     Ledger& ledger;
     CompilePool& pool;
     Watchdog& watchdog;

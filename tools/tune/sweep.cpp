@@ -54,7 +54,7 @@ PointResult search_point(const Workshop& workshop, const Point& point) {
 
 }  // namespace
 
-SweepReport sweep(std::vector<Point> points, const Device& device, Database& database, const SweepOptions& options,
+SweepReport sweep(std::vector<Point> points, const Device& device, Database& database, const TuneOptions& options,
                   const SweepListener& listener) {
     std::ranges::stable_sort(points, std::greater<>{}, &Point::seconds);
     Ledger ledger(database, machine_of(device), options, listener, points.size());

@@ -10,7 +10,7 @@
 
 namespace trifold::tune {
 
-struct SweepOptions {
+struct TuneOptions {
     Effort effort = Effort::quick;
     std::uint64_t seed = 0;
     double budget_seconds = 0;        ///< 0: no end
@@ -58,7 +58,7 @@ struct SweepListener {
 ///
 /// Throws DeviceError after a launch that left a device in which nothing runs any more; a candidate that never ends on the device ends the
 /// process with status 3. Both are in the database then, and another run goes on behind them.
-SweepReport sweep(std::vector<Point> points, const Device& device, Database& database, const SweepOptions& options,
+SweepReport sweep(std::vector<Point> points, const Device& device, Database& database, const TuneOptions& options,
                   const SweepListener& listener);
 
 }  // namespace trifold::tune

@@ -21,7 +21,7 @@ namespace {
 
 const Target processor{Backend::cpu, "x86-64-v3"};
 const Point small{{.block = 3, .horizon = 4, .operations = {Operation::factor_solve}}};
-const Candidate sequential{"sequential", "tile"};
+const Candidate one_chain{"sequential", "tile"};
 
 /// A directory with a cache and a compiler of a test's own, as the environment names them.
 class Place {
@@ -58,17 +58,17 @@ double since(std::chrono::steady_clock::time_point begin) {
 TEST_CASE("compile: workers put a candidate's units into the cache") {
     const Place place;
     CompilePool pool(worker());
-    const auto result = pool.wait(small, processor, sequential);
+    const auto result = pool.wait(small, processor, one_chain);
     INFO(result.why);
     CHECK(result.verdict == Verdict::sound);
-    for (const auto& unit : generate(choice_of(small, processor, sequential)).units)
+    for (const auto& unit : generate(choice_of(small, processor, one_chain)).units)
         CHECK(Cache::from_environment().find(cache_key(unit)).has_value());
 }
 
 TEST_CASE("compile: a compiler that crashes is a verdict with its last words, and the next candidate is compiled") {
     const Place place("case \"$*\" in *) echo before the end >&2; kill -SEGV $$;; esac");
     CompilePool pool(worker());
-    const auto result = pool.wait(small, processor, sequential);
+    const auto result = pool.wait(small, processor, one_chain);
     CHECK(result.verdict == Verdict::does_not_compile);
     CHECK(result.why.find("signal 11") != std::string::npos);
     ::unsetenv("TRIFOLD_CC");
@@ -78,7 +78,7 @@ TEST_CASE("compile: a compiler that crashes is a verdict with its last words, an
 TEST_CASE("compile: a worker that crashes itself is a verdict too") {
     const Place place;
     CompilePool pool({{"/bin/sh", "-c", "echo last words; kill -ABRT $$"}, 1, 60});
-    const auto result = pool.wait(small, processor, sequential);
+    const auto result = pool.wait(small, processor, one_chain);
     CHECK(result.verdict == Verdict::does_not_compile);
     CHECK(result.why.find("was killed by signal 6: last words") != std::string::npos);
 }
@@ -87,7 +87,7 @@ TEST_CASE("compile: a compiler that hangs is ended with all that it started") {
     const Place place("sleep 1000");
     const auto begin = std::chrono::steady_clock::now();
     CompilePool pool(worker(1));
-    const auto result = pool.wait(small, processor, sequential);
+    const auto result = pool.wait(small, processor, one_chain);
     CHECK(result.verdict == Verdict::times_out);
     CHECK(since(begin) < 30);
 }
@@ -96,12 +96,12 @@ TEST_CASE("compile: a refused candidate needs no worker, and a pool that is stop
     const Place place("sleep 1000");
     CompilePool pool(worker());
     CHECK(pool.wait(small, processor, {"sequential", "no-such-variant"}).verdict == Verdict::refused);
-    pool.begin(small, processor, {sequential});
+    pool.begin(small, processor, {one_chain});
     std::jthread stopping([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
         pool.stop();
     });
-    CHECK_THROWS_AS(pool.wait(small, processor, sequential), CompilePool::Stopped);
+    CHECK_THROWS_AS(pool.wait(small, processor, one_chain), CompilePool::Stopped);
 }
 
 TEST_CASE("compile: without a cache nothing begins, and the message says what to set") {

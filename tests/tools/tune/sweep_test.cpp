@@ -25,8 +25,8 @@ struct Place {
     }
 };
 
-SweepOptions options_of(Effort effort = Effort::quick) {
-    SweepOptions options;
+TuneOptions options_of(Effort effort = Effort::quick) {
+    TuneOptions options;
     options.effort = effort;
     options.processes = 2;
     options.worker = {TRIFOLD_COMMAND, "tune", "compile-unit"};
@@ -34,7 +34,7 @@ SweepOptions options_of(Effort effort = Effort::quick) {
     return options;
 }
 
-SweepReport run(const Place& place, const std::vector<Point>& points, const SweepOptions& options, const SweepListener& listener = {}) {
+SweepReport run(const Place& place, const std::vector<Point>& points, const TuneOptions& options, const SweepListener& listener = {}) {
     Database database(place.path);
     return sweep(points, Device::cpu(), database, options, listener);
 }
