@@ -51,6 +51,16 @@ TEST_CASE("what is no knob is refused with what to write") {
                          "variant 'tile-dataflow' needs stages times stage_columns of at least 64 here, not 1 times 16", SpecError);
 }
 
+TEST_CASE("knobs that no kernel could follow are refused") {
+    // Eight copies of 32 columns leave room for small tiles only, whose inverse does not fill a copy.
+    CHECK_THROWS_WITH_AS(choose({.block = 96, .horizon = 16}, sm_90, {.variant = "tile-dataflow:stage_columns=32,stages=8"}),
+                         "variant 'tile-dataflow' has tiles of 32 here, which takes stage_columns of at most 16", SpecError);
+    CHECK_NOTHROW(choose({.block = 96, .horizon = 16}, sm_90, {.variant = "tile-dataflow:stage_columns=32,stages=3"}));
+    // A warp of 32 lanes has the rows of the right-hand sides that ride, one a lane.
+    CHECK_THROWS_AS(choose({.block = 40, .horizon = 50}, sm_90, {.variant = "dataflow:rides=1"}), SpecError);
+    CHECK_NOTHROW(choose({.block = 32, .horizon = 50}, sm_90, {.variant = "dataflow:rides=1"}));
+}
+
 TEST_CASE("a pinned knob is taken, said, and part of the name of the kernels") {
     const Spec spec{.block = 32, .horizon = 5};
     const auto usual = choose(spec, avx512, {.variant = "tile"}), pinned = choose(spec, avx512, {.variant = "tile:halves=1"});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/design.hpp"
@@ -13,20 +14,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A row's value changes where another is faster by so much on the whole, at so many points, and nowhere slower by more than that.
+// A row's value changes where another is faster by so much on the whole, at so many points and at half of those that asked the row, and
+// nowhere slower by more than that.
 constexpr double least_gain = 0.01, most_loss = 0.03;
 constexpr std::size_t least_points = 3;
 
-/// A sound trial with its pins, and what was decided about every knob.
+/// A candidate of a point with its pins, its least time, and what was decided about every knob. Disturbances only slow a trial down.
 struct Turn {
     const Trial* trial;
+    double seconds;
     VariantName variant;
     std::map<std::string, std::optional<Turned>> knobs;  ///< by list; nothing where several rows were asked
 };
 
 std::optional<Turn> turn_of(const Trial& trial, const Target& target) {
     if (trial.verdict != Verdict::sound || trial.machine.target != to_string(target)) return std::nullopt;
-    Turn turn{&trial, parse_variant(trial.candidate.variant), {}};
+    Turn turn{&trial, objective_seconds(trial), parse_variant(trial.candidate.variant), {}};
     try {
         const auto choice =
             choose(trial.point.spec, target, Tuning{trial.candidate.schedule, trial.candidate.variant, trial.point.workers});
@@ -56,39 +59,58 @@ std::optional<std::string> only_difference(const Turn& plain, const Turn& pinned
 
 std::string key_of(const Trial& trial) { return trial.machine.device + " " + to_string(trial.point); }
 
-/// The sound trials of each point and device.
+/// The candidates of each point and device.
 std::map<std::string, std::vector<Turn>> by_point(const std::vector<Trial>& trials, const Target& target) {
     std::map<std::string, std::vector<Turn>> result;
-    for (const auto& trial : trials)
-        if (auto turn = turn_of(trial, target)) result[key_of(trial)].push_back(std::move(*turn));
+    for (const auto& trial : trials) {
+        auto& turns = result[key_of(trial)];
+        const auto same = std::ranges::find_if(turns, [&](const Turn& turn) { return turn.trial->candidate == trial.candidate; });
+        if (same != turns.end() && trial.verdict == Verdict::sound)
+            same->seconds = std::min(same->seconds, objective_seconds(trial));
+        else if (auto turn = turn_of(trial, target))
+            turns.push_back(std::move(*turn));
+    }
     return result;
 }
 
-/// Of a point, one ratio for each row and value: the least of what several trials say, since disturbances only slow them down.
-using Ratios = std::map<std::pair<const Row*, std::int64_t>, double>;
+/// The row that alone answered for a knob; null where there is none.
+const Row* row_of(const Turn& turn, const std::string& knob) {
+    const auto turned = turn.knobs.find(knob);
+    return turned == turn.knobs.end() || !turned->second ? nullptr : turned->second->row;
+}
+
+/// Of a point, for each row and value all that pairs of candidates say.
+using Ratios = std::map<std::pair<const Row*, std::int64_t>, Effect>;
 
 Ratios ratios_of(const std::vector<Turn>& turns) {
     Ratios ratios;
     for (const auto& plain : turns)
         for (const auto& pinned : turns) {
             const auto knob = only_difference(plain, pinned);
-            if (!knob) continue;
-            const auto turned = plain.knobs.find(*knob);
-            if (turned == plain.knobs.end() || !turned->second || turned->second->row == nullptr) continue;
+            const auto* row = knob ? row_of(plain, *knob) : nullptr;
+            if (row == nullptr) continue;
             const auto value = pinned.variant.pinned.at(*knob);
-            if (value == turned->second->value) continue;
-            const auto ratio = objective_seconds(*pinned.trial) / objective_seconds(*plain.trial);
-            const auto [found, is_new] = ratios.emplace(std::pair(turned->second->row, value), ratio);
-            if (!is_new) found->second = std::min(found->second, ratio);
+            if (value != std::llround(row->number)) ratios[{row, value}].ratios.push_back(pinned.seconds / plain.seconds);
         }
     return ratios;
+}
+
+/// The rows that answered where nothing was pinned.
+std::set<const Row*> rows_asked(const std::vector<Turn>& turns) {
+    std::set<const Row*> rows;
+    for (const auto& turn : turns)
+        if (turn.variant.pinned.empty())
+            for (const auto& item : turn.knobs)
+                if (const auto* row = row_of(turn, item.first)) rows.insert(row);
+    return rows;
 }
 
 void decide_take(RowFinding& finding) {
     finding.take = std::llround(finding.row->number);
     double least = 1 - least_gain;
     for (const auto& [value, effect] : finding.effects) {
-        if (effect.ratios.size() < least_points || effect.mean() > least || effect.worst() > 1 + most_loss) continue;
+        if (effect.ratios.size() < least_points || 2 * effect.ratios.size() < finding.asked) continue;
+        if (effect.mean() > least || effect.worst() > 1 + most_loss) continue;
         least = effect.mean();
         finding.take = value;
     }
@@ -124,12 +146,16 @@ std::size_t RowFinding::points() const {
 
 std::vector<RowFinding> row_findings(const std::vector<Trial>& trials, const Target& target) {
     std::map<std::pair<std::string, std::size_t>, RowFinding> found;
-    for (const auto& item : by_point(trials, target))
-        for (const auto& [which, ratio] : ratios_of(item.second)) {
+    std::map<const Row*, std::size_t> asked;
+    for (const auto& item : by_point(trials, target)) {
+        for (const auto* row : rows_asked(item.second)) ++asked[row];
+        for (const auto& [which, effect] : ratios_of(item.second)) {
             auto& finding = found[{which.first->list, which.first->place}];
             finding.row = which.first;
-            finding.effects[which.second].ratios.push_back(ratio);
+            finding.effects[which.second].ratios.push_back(effect.mean());
         }
+    }
+    for (auto& item : found) item.second.asked = asked[item.second.row];
     std::vector<RowFinding> result;
     for (auto& item : found) {
         decide_take(item.second);

@@ -20,6 +20,7 @@ struct Effect {
 /// What trials say of one row of a device's list.
 struct RowFinding {
     const Row* row = nullptr;
+    std::size_t asked = 0;                   ///< points where the row answered
     std::map<std::int64_t, Effect> effects;  ///< by value; the row's own is not among them
     std::int64_t take = 0;                   ///< the value that the row should take: another than its own where that is faster on the whole
     bool is_changed() const;

@@ -103,10 +103,11 @@ void plan_room(DataflowSizes& sizes, const Problem& problem) {
 }
 
 /// Whether a forward sweep can go with the factorization. Where [R; G] is in registers, a front learns by flags that its right-hand sides
-/// are there, and only launches that overlap have those.
+/// are there, and only launches that overlap have those; and one warp has them all, a lane a row.
 bool can_ride(const DataflowSizes& sizes, const Problem& problem) {
+    if (!sizes.in_registers) return sizes.padded <= largest_riding;
     const bool has_flags = device_of(problem.target).has("early_launches") && !sizes.is_long && members_per_group(problem.spec) == 1;
-    return sizes.padded <= largest_riding && (has_flags || !sizes.in_registers);
+    return has_flags && sizes.padded <= warp_lanes(problem.target);
 }
 
 /// Two warps take turns at D's column tiles, of the others a lane has a row of [R; G]. A warp of 64 multiplies strips of 16 columns, of

@@ -86,7 +86,7 @@ TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_ar
 TRIFOLD_DEVICE void divide_range(Part& part, Cursor& cursor, Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
     constexpr int columns = 2 * stage_columns; /* of a stage, which has the place of both operands */
     constexpr unsigned parts = edge / columns;
-    static_assert(2 * parts <= stages, "room for both");
+    static_assert((parts > 0 || !has_bulk_copies) && 2 * parts <= stages, "room for both, of which each has a stage");
     const unsigned tile_stage = pipeline.now + parts;
     store_tile<-1>(shared.memory, part, [&](int r, int c) {
         const unsigned turn = tile_stage + static_cast<unsigned>(c / columns);
