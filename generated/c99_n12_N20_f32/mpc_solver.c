@@ -31,173 +31,32 @@ typedef char mpc_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 #define N mpc_solver_N
 #define m mpc_solver_m
 #define BLOCK mpc_solver_BLOCK
-#define partner mpc_solver_partner
-#define is_pivot mpc_solver_is_pivot
-#define tile mpc_solver_tile
-#define subtract_products mpc_solver_subtract_products
-#define subtract_corner mpc_solver_subtract_corner
-#define rows mpc_solver_rows
-#define take_rows mpc_solver_take_rows
-#define take_pivots mpc_solver_take_pivots
-#define finish_columns mpc_solver_finish_columns
-#define solve_columns mpc_solver_solve_columns
-#define factor_pivots mpc_solver_factor_pivots
-#define factor_block mpc_solver_factor_block
-#define solve_panel mpc_solver_solve_panel
 #define VECTOR mpc_solver_VECTOR
 #define SIZE mpc_solver_SIZE
 #define outcome mpc_solver_outcome
 #define is_finite mpc_solver_is_finite
-#define check_finite mpc_solver_check_finite
+#define judge mpc_solver_judge
 #define poison_solution mpc_solver_poison_solution
-#define start_row mpc_solver_start_row
-#define end_row mpc_solver_end_row
-#define pair mpc_solver_pair
-#define subtract_rows mpc_solver_subtract_rows
-#define subtract_columns mpc_solver_subtract_columns
+#define forward_rows_4 mpc_solver_forward_rows_4
+#define backward_rows_4 mpc_solver_backward_rows_4
 #define forward_block mpc_solver_forward_block
 #define backward_block mpc_solver_backward_block
+#define is_pivot mpc_solver_is_pivot
+#define solve_columns_4 mpc_solver_solve_columns_4
+#define factor_corner_4 mpc_solver_factor_corner_4
+#define factor_block mpc_solver_factor_block
+#define solve_panel mpc_solver_solve_panel
+#define check_finite mpc_solver_check_finite
 #define solve_blocks mpc_solver_solve_blocks
 #define factor_blocks mpc_solver_factor_blocks
 #define reset_workspace mpc_solver_reset_workspace
 #define keep mpc_solver_keep
 
-/* Operations on one block. A block is row-major, n by n. Two rows and two columns at a time: four sums in registers take four
- * products from four numbers. An odd last row or column is its own partner, and computed twice with the same outcome. */
+/* Operations on one block. A block is row-major, n by n. */
 
 typedef mpc_real real;
 
 enum { n = MPC_BLOCK, N = MPC_HORIZON, m = MPC_RHS, BLOCK = n * n };
-
-/* The row or column after k, or k itself where there is none. */
-static inline int partner(int k) { return k + 1 < n ? k + 1 : k; }
-
-/* ---- factorization of a block ---- */
-
-/* The only test of a pivot, whose reciprocal has to be finite. It refuses NaN, whatever the sign. */
-static inline int is_pivot(real d) { return d > 1 / MPC_LARGEST && d <= MPC_LARGEST; }
-
-typedef struct {
-    real c00, c01, c10, c11;
-} tile;
-
-/* c - (a0, a1) (b0, b1)' for rows of `count` columns. */
-static inline tile subtract_products(tile c, const real* a0, const real* a1, const real* b0, const real* b1, int count) {
-    for (int k = 0; k < count; ++k) {
-        c.c00 -= a0[k] * b0[k];
-        c.c01 -= a0[k] * b1[k];
-        c.c10 -= a1[k] * b0[k];
-        c.c11 -= a1[k] * b1[k];
-    }
-    return c;
-}
-
-/* The same for a tile on the diagonal, whose c01 nobody needs. */
-static inline tile subtract_corner(tile c, const real* a0, const real* a1, const real* b0, const real* b1, int count) {
-    for (int k = 0; k < count; ++k) {
-        c.c00 -= a0[k] * b0[k];
-        c.c10 -= a1[k] * b0[k];
-        c.c11 -= a1[k] * b1[k];
-    }
-    return c;
-}
-
-/* ---- L L': L, with 1 / L(k, k) on the diagonal ---- */
-
-/* Rows that columns j and j1 are multiplied with: of the coupling to the block before, and of L. */
-typedef struct {
-    const real *before0, *before1, *own0, *own1;
-} rows;
-
-static inline void take_rows(rows* t, const real* before, int width, const real* l, int j) {
-    (void)width;
-    t->before0 = before + j * n;
-    t->before1 = before + partner(j) * n;
-    t->own0 = l + j * n;
-    t->own1 = l + partner(j) * n;
-}
-
-/* Pivots j and j1. Returns the row that fails, or -1. */
-static inline int take_pivots(tile c, real* l, int j, int j1) {
-    if (!is_pivot(c.c00)) {
-        return j;
-    }
-    l[j * n + j] = 1 / MPC_SQRT(c.c00);
-    if (j1 > j) {
-        c.c10 *= l[j * n + j];
-        c.c11 -= c.c10 * c.c10;
-        if (!is_pivot(c.c11)) {
-            return j1;
-        }
-        l[j1 * n + j] = c.c10;
-        l[j1 * n + j1] = 1 / MPC_SQRT(c.c11);
-    }
-    return -1;
-}
-
-/* Rows of columns j and j1 from what their products leave. */
-static inline tile finish_columns(tile c, const real* l, int j, int j1) {
-    c.c00 *= l[j * n + j];
-    c.c10 *= l[j * n + j];
-    if (j1 > j) {
-        c.c01 = (c.c01 - c.c00 * l[j1 * n + j]) * l[j1 * n + j1];
-        c.c11 = (c.c11 - c.c10 * l[j1 * n + j]) * l[j1 * n + j1];
-    }
-    return c;
-}
-
-/* Rows `first` to n - 1 of a panel at columns j and j1 (potrf below the pivots, trsm): what x and `before` have to do with the rows t is
- * subtracted from the source; the products with `before` run over `width` columns: n, or 0 for none. x may be the source. */
-MPC_CODE static void solve_columns(const real* source, const real* before, int width, const rows* t, const real* l, real* x, int j,
-                                   int first) {
-    const int j1 = partner(j);
-    for (int r = first; r < n; r += 2) {
-        const int r1 = partner(r);
-        tile c = {source[r * n + j], source[r * n + j1], source[r1 * n + j], source[r1 * n + j1]};
-        c = subtract_products(c, before + r * n, before + r1 * n, t->before0, t->before1, width);
-        c = subtract_products(c, x + r * n, x + r1 * n, t->own0, t->own1, j);
-        c = finish_columns(c, l, j, j1);
-        x[r * n + j] = c.c00;
-        x[r1 * n + j] = c.c10;
-        if (j1 > j) {
-            x[r * n + j1] = c.c01;
-            x[r1 * n + j1] = c.c11;
-        }
-    }
-}
-
-/* Pivots j and j1 of d less the products with the rows t. Returns the row that fails, or -1. */
-MPC_CODE static int factor_pivots(const real* d, const real* before, int width, const rows* t, real* l, int j) {
-    const int j1 = partner(j);
-    tile c = {d[j * n + j], 0, d[j1 * n + j], d[j1 * n + j1]};
-    c = subtract_corner(c, before + j * n, before + j1 * n, t->before0, t->before1, width);
-    c = subtract_corner(c, l + j * n, l + j1 * n, t->own0, t->own1, j);
-    return take_pivots(c, l, j, j1);
-}
-
-/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row that fails,
- * or -1. */
-MPC_CODE static int factor_block(const real* d, const real* before, int width, real* l) {
-    int failed = -1;
-    for (int j = 0; j < n && failed < 0; j += 2) {
-        rows t;
-        take_rows(&t, before, width, l, j);
-        failed = factor_pivots(d, before, width, &t, l, j);
-        if (failed < 0) {
-            solve_columns(d, before, width, &t, l, l, j, j + 2);
-        }
-    }
-    return failed;
-}
-
-/* x = (source - before multipliers') L^-T, where the products run over `width` columns: n, or 0 for none. x may be the source. */
-MPC_CODE static void solve_panel(const real* source, const real* before, const real* multipliers, int width, const real* l, real* x) {
-    for (int j = 0; j < n; j += 2) {
-        rows t;
-        take_rows(&t, multipliers, width, l, j);
-        solve_columns(source, before, width, &t, l, x, j, 0);
-    }
-}
 
 /* ---- what a call returns ---- */
 
@@ -213,17 +72,12 @@ static mpc_status outcome(mpc_code code, int block, int row) {
 
 static inline int is_finite(mpc_real x) { return x >= -MPC_LARGEST && x <= MPC_LARGEST; }
 
-/* Names the first element of x that is NaN or infinite. */
-MPC_CODE static mpc_status check_finite(const mpc_real* x) {
-    int sound = 1;
+/* Names the first element of x that is NaN or infinite. Where there is none, a sum of x * 0 is 0: one test for all. */
+static mpc_status judge(mpc_real zero, const mpc_real* x) {
     int i = 0;
-    for (i = 0; i < SIZE; ++i) {
-        sound &= is_finite(x[i]);
-    }
-    if (sound) {
+    if (is_finite(zero)) {
         return outcome(MPC_OK, -1, -1);
     }
-    i = 0;
     while (is_finite(x[i])) {
         ++i;
     }
@@ -238,52 +92,149 @@ MPC_CODE static void poison_solution(mpc_real* x) {
     }
 }
 
-/* ---- where a row of the backward sweep starts, x = L^-T y, and how it ends ---- */
-
-static inline real start_row(real y) { return y; }
-static inline real end_row(real y, real sum, real reciprocal) {
-    (void)y;
-    return sum * reciprocal;
-}
-
 /* ---- sweeps: columns of a right-hand side, whose elements are m apart ---- */
 
-typedef struct {
-    real s0, s1;
-} pair;
-
-/* s - a x for rows r and r1 of a, over the first `count` columns. */
-static inline pair subtract_rows(pair s, const real* a, int r, int r1, const real* x, int count) {
-    for (int k = 0; k < count; ++k) {
-        s.s0 -= a[r * n + k] * x[k * m];
-        s.s1 -= a[r1 * n + k] * x[k * m];
+/* 4 row(s) of y = L^-1 (b - a y_before) from row r on; 4 sums take one load of the vector. */
+static inline void forward_rows_4(const real* l, const real* a, const real* y_before, int width, const real* b, real* y, int r) {
+    real s0 = b[0], s1 = b[m], s2 = b[2 * m], s3 = b[3 * m];
+    for (int k = 0; k < width; k += 4) {
+        const real x0 = y_before[0];
+        s0 -= a[0] * x0;
+        s1 -= a[n] * x0;
+        s2 -= a[2 * n] * x0;
+        s3 -= a[3 * n] * x0;
+        const real x1 = y_before[m];
+        s0 -= a[1] * x1;
+        s1 -= a[n + 1] * x1;
+        s2 -= a[2 * n + 1] * x1;
+        s3 -= a[3 * n + 1] * x1;
+        const real x2 = y_before[2 * m];
+        s0 -= a[2] * x2;
+        s1 -= a[n + 2] * x2;
+        s2 -= a[2 * n + 2] * x2;
+        s3 -= a[3 * n + 2] * x2;
+        const real x3 = y_before[3 * m];
+        s0 -= a[3] * x3;
+        s1 -= a[n + 3] * x3;
+        s2 -= a[2 * n + 3] * x3;
+        s3 -= a[3 * n + 3] * x3;
+        a += 4;
+        y_before += 4 * m;
     }
-    return s;
+    for (int k = 0; k < r; k += 4) {
+        const real x0 = y[0];
+        s0 -= l[0] * x0;
+        s1 -= l[n] * x0;
+        s2 -= l[2 * n] * x0;
+        s3 -= l[3 * n] * x0;
+        const real x1 = y[m];
+        s0 -= l[1] * x1;
+        s1 -= l[n + 1] * x1;
+        s2 -= l[2 * n + 1] * x1;
+        s3 -= l[3 * n + 1] * x1;
+        const real x2 = y[2 * m];
+        s0 -= l[2] * x2;
+        s1 -= l[n + 2] * x2;
+        s2 -= l[2 * n + 2] * x2;
+        s3 -= l[3 * n + 2] * x2;
+        const real x3 = y[3 * m];
+        s0 -= l[3] * x3;
+        s1 -= l[n + 3] * x3;
+        s2 -= l[2 * n + 3] * x3;
+        s3 -= l[3 * n + 3] * x3;
+        l += 4;
+        y += 4 * m;
+    }
+    s0 *= l[0];
+    s1 -= l[n] * s0;
+    s2 -= l[2 * n] * s0;
+    s3 -= l[3 * n] * s0;
+    s1 *= l[n + 1];
+    s2 -= l[2 * n + 1] * s1;
+    s3 -= l[3 * n + 1] * s1;
+    s2 *= l[2 * n + 2];
+    s3 -= l[3 * n + 2] * s2;
+    s3 *= l[3 * n + 3];
+    y[0] = s0;
+    y[m] = s1;
+    y[2 * m] = s2;
+    y[3 * m] = s3;
 }
 
-/* s - a' x for columns r and r1 of a, over its last `count` rows. */
-static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int count) {
-    const int first = n - count;
-    for (int k = 0; k < count; ++k) {
-        s.s0 -= a[(first + k) * n + r] * x[(first + k) * m];
-        s.s1 -= a[(first + k) * n + r1] * x[(first + k) * m];
+/* 4 row(s) of x = L^-T (x - a' x_next) from row r on, with products of L's rows from the last one up. */
+static inline void backward_rows_4(const real* l, const real* a, const real* x_next, int height, real* x, int r) {
+    real* solved = x + r * m;
+    real s0 = solved[0], s1 = solved[m], s2 = solved[2 * m], s3 = solved[3 * m];
+    for (int k = 0; k < height; k += 4) {
+        const real x0 = x_next[0];
+        s0 -= a[0] * x0;
+        s1 -= a[1] * x0;
+        s2 -= a[2] * x0;
+        s3 -= a[3] * x0;
+        const real x1 = x_next[m];
+        s0 -= a[n] * x1;
+        s1 -= a[n + 1] * x1;
+        s2 -= a[n + 2] * x1;
+        s3 -= a[n + 3] * x1;
+        const real x2 = x_next[2 * m];
+        s0 -= a[2 * n] * x2;
+        s1 -= a[2 * n + 1] * x2;
+        s2 -= a[2 * n + 2] * x2;
+        s3 -= a[2 * n + 3] * x2;
+        const real x3 = x_next[3 * m];
+        s0 -= a[3 * n] * x3;
+        s1 -= a[3 * n + 1] * x3;
+        s2 -= a[3 * n + 2] * x3;
+        s3 -= a[3 * n + 3] * x3;
+        a += 4 * n;
+        x_next += 4 * m;
     }
-    return s;
+    for (int k = n - 4; k >= r + 4; k -= 4) {
+        const real* below = l + k * n;
+        const real* after = x + k * m;
+        const real x3 = after[3 * m];
+        s0 -= below[3 * n] * x3;
+        s1 -= below[3 * n + 1] * x3;
+        s2 -= below[3 * n + 2] * x3;
+        s3 -= below[3 * n + 3] * x3;
+        const real x2 = after[2 * m];
+        s0 -= below[2 * n] * x2;
+        s1 -= below[2 * n + 1] * x2;
+        s2 -= below[2 * n + 2] * x2;
+        s3 -= below[2 * n + 3] * x2;
+        const real x1 = after[m];
+        s0 -= below[n] * x1;
+        s1 -= below[n + 1] * x1;
+        s2 -= below[n + 2] * x1;
+        s3 -= below[n + 3] * x1;
+        const real x0 = after[0];
+        s0 -= below[0] * x0;
+        s1 -= below[1] * x0;
+        s2 -= below[2] * x0;
+        s3 -= below[3] * x0;
+    }
+    const real* diagonal = l + r * n;
+    s3 *= diagonal[3 * n + 3];
+    s2 -= diagonal[3 * n + 2] * s3;
+    s1 -= diagonal[3 * n + 1] * s3;
+    s0 -= diagonal[3 * n] * s3;
+    s2 *= diagonal[2 * n + 2];
+    s1 -= diagonal[2 * n + 1] * s2;
+    s0 -= diagonal[2 * n] * s2;
+    s1 *= diagonal[n + 1];
+    s0 -= diagonal[n] * s1;
+    s0 *= diagonal[0];
+    solved[0] = s0;
+    solved[m] = s1;
+    solved[2 * m] = s2;
+    solved[3 * m] = s3;
 }
 
 /* y = L^-1 (b - a y_before), a being `width` columns wide: n, or 0 for the first block. y may be b. */
 MPC_CODE static void forward_block(const real* l, const real* a, const real* y_before, int width, const real* b, real* y) {
     for (int c = 0; c < m; ++c) {
-        for (int r = 0; r < n; r += 2) {
-            const int r1 = partner(r);
-            pair s = {b[r * m + c], b[r1 * m + c]};
-            s = subtract_rows(s, a, r, r1, y_before + c, width);
-            s = subtract_rows(s, l, r, r1, y + c, r);
-            s.s0 *= l[r * n + r];
-            y[r * m + c] = s.s0;
-            if (r1 > r) {
-                y[r1 * m + c] = (s.s1 - s.s0 * l[r1 * n + r]) * l[r1 * n + r1];
-            }
+        for (int r = 0; r < 12; r += 4) {
+            forward_rows_4(l + r * n, a + r * n, y_before + c, width, b + r * m + c, y + c, r);
         }
     }
 }
@@ -291,30 +242,267 @@ MPC_CODE static void forward_block(const real* l, const real* a, const real* y_b
 /* x = L^-T (x - a' x_next), a having `height` rows: n, or 0 for the last block, which has no next. */
 MPC_CODE static void backward_block(const real* l, const real* a, const real* x_next, int height, real* x) {
     for (int c = 0; c < m; ++c) {
-        for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
-            const int r1 = partner(r);
-            pair s = {start_row(x[r * m + c]), start_row(x[r1 * m + c])};
-            s = subtract_columns(s, a, r, r1, x_next + c, height);
-            s = subtract_columns(s, l, r, r1, x + c, n - r1 - 1);
-            if (r1 > r) {
-                s.s1 = end_row(x[r1 * m + c], s.s1, l[r1 * n + r1]);
-                x[r1 * m + c] = s.s1;
-                s.s0 -= l[r1 * n + r] * s.s1;
-            }
-            x[r * m + c] = end_row(x[r * m + c], s.s0, l[r * n + r]);
+        for (int r = n - 4; r >= 0; r -= 4) {
+            backward_rows_4(l + r, a + r, x_next + c, height, x + c, r);
         }
     }
 }
 
+/* ---- factorization of a block ---- */
+
+/* The only test of a pivot, whose reciprocal has to be finite. It refuses NaN, whatever the sign. */
+static inline int is_pivot(real d) { return d > 1 / MPC_LARGEST && d <= MPC_LARGEST; }
+
+/* ---- L L': L, with 1 / L(k, k) on the diagonal; multipliers are rows of the coupling to the block before, and of L ---- */
+
+/* Columns j to j + 3 of a panel, rows `first` to n - 1: what x and `before` have to do with the rows of the multipliers is subtracted
+ * from the source. The products with `before` run over `width` columns: n, or 0 for none. x may be the source. The sums of a tile and what
+ * they are made of are to stay in registers: a Cortex-M7 has 32 in single precision, 16 in double. */
+MPC_CODE static void solve_columns_4(const real* source, const real* before, int width, const real* multipliers, const real* own, real* x,
+                                     int j, int first) {
+    for (int r = first; r < 12; r += 4) {
+        const real* s = source + r * n + j;
+        const real* a = before + r * n;
+        const real* b = multipliers;
+        real c00 = s[0], c01 = s[1], c02 = s[2], c03 = s[3];
+        real c10 = s[n], c11 = s[n + 1], c12 = s[n + 2], c13 = s[n + 3];
+        real c20 = s[2 * n], c21 = s[2 * n + 1], c22 = s[2 * n + 2], c23 = s[2 * n + 3];
+        real c30 = s[3 * n], c31 = s[3 * n + 1], c32 = s[3 * n + 2], c33 = s[3 * n + 3];
+        for (int k = 0; k < width; ++k) {
+            const real a0 = a[0], a1 = a[n], a2 = a[2 * n], a3 = a[3 * n];
+            const real b0 = b[0], b1 = b[n], b2 = b[2 * n], b3 = b[3 * n];
+            c00 -= a0 * b0;
+            c01 -= a0 * b1;
+            c02 -= a0 * b2;
+            c03 -= a0 * b3;
+            c10 -= a1 * b0;
+            c11 -= a1 * b1;
+            c12 -= a1 * b2;
+            c13 -= a1 * b3;
+            c20 -= a2 * b0;
+            c21 -= a2 * b1;
+            c22 -= a2 * b2;
+            c23 -= a2 * b3;
+            c30 -= a3 * b0;
+            c31 -= a3 * b1;
+            c32 -= a3 * b2;
+            c33 -= a3 * b3;
+            ++a;
+            ++b;
+        }
+        real* y = x + r * n;
+        b = own;
+        for (int k = 0; k < j; ++k) {
+            const real a0 = y[0], a1 = y[n], a2 = y[2 * n], a3 = y[3 * n];
+            const real b0 = b[0], b1 = b[n], b2 = b[2 * n], b3 = b[3 * n];
+            c00 -= a0 * b0;
+            c01 -= a0 * b1;
+            c02 -= a0 * b2;
+            c03 -= a0 * b3;
+            c10 -= a1 * b0;
+            c11 -= a1 * b1;
+            c12 -= a1 * b2;
+            c13 -= a1 * b3;
+            c20 -= a2 * b0;
+            c21 -= a2 * b1;
+            c22 -= a2 * b2;
+            c23 -= a2 * b3;
+            c30 -= a3 * b0;
+            c31 -= a3 * b1;
+            c32 -= a3 * b2;
+            c33 -= a3 * b3;
+            ++y;
+            ++b;
+        }
+        c00 *= b[0];
+        c10 *= b[0];
+        c20 *= b[0];
+        c30 *= b[0];
+        c01 -= c00 * b[n];
+        c11 -= c10 * b[n];
+        c21 -= c20 * b[n];
+        c31 -= c30 * b[n];
+        c01 *= b[n + 1];
+        c11 *= b[n + 1];
+        c21 *= b[n + 1];
+        c31 *= b[n + 1];
+        c02 -= c00 * b[2 * n];
+        c12 -= c10 * b[2 * n];
+        c22 -= c20 * b[2 * n];
+        c32 -= c30 * b[2 * n];
+        c02 -= c01 * b[2 * n + 1];
+        c12 -= c11 * b[2 * n + 1];
+        c22 -= c21 * b[2 * n + 1];
+        c32 -= c31 * b[2 * n + 1];
+        c02 *= b[2 * n + 2];
+        c12 *= b[2 * n + 2];
+        c22 *= b[2 * n + 2];
+        c32 *= b[2 * n + 2];
+        c03 -= c00 * b[3 * n];
+        c13 -= c10 * b[3 * n];
+        c23 -= c20 * b[3 * n];
+        c33 -= c30 * b[3 * n];
+        c03 -= c01 * b[3 * n + 1];
+        c13 -= c11 * b[3 * n + 1];
+        c23 -= c21 * b[3 * n + 1];
+        c33 -= c31 * b[3 * n + 1];
+        c03 -= c02 * b[3 * n + 2];
+        c13 -= c12 * b[3 * n + 2];
+        c23 -= c22 * b[3 * n + 2];
+        c33 -= c32 * b[3 * n + 2];
+        c03 *= b[3 * n + 3];
+        c13 *= b[3 * n + 3];
+        c23 *= b[3 * n + 3];
+        c33 *= b[3 * n + 3];
+        y[0] = c00;
+        y[1] = c01;
+        y[2] = c02;
+        y[3] = c03;
+        y[n] = c10;
+        y[n + 1] = c11;
+        y[n + 2] = c12;
+        y[n + 3] = c13;
+        y[2 * n] = c20;
+        y[2 * n + 1] = c21;
+        y[2 * n + 2] = c22;
+        y[2 * n + 3] = c23;
+        y[3 * n] = c30;
+        y[3 * n + 1] = c31;
+        y[3 * n + 2] = c32;
+        y[3 * n + 3] = c33;
+    }
+}
+
+/* Pivots j to j + 3 with the rows below them, from d less the products of `before` and of l. Returns the row that fails, or -1. */
+MPC_CODE static int factor_corner_4(const real* d, const real* before, int width, real* l, int j) {
+    real c00 = d[0];
+    real c10 = d[n], c11 = d[n + 1];
+    real c20 = d[2 * n], c21 = d[2 * n + 1], c22 = d[2 * n + 2];
+    real c30 = d[3 * n], c31 = d[3 * n + 1], c32 = d[3 * n + 2], c33 = d[3 * n + 3];
+    for (int k = 0; k < width; ++k) {
+        const real a0 = before[0], a1 = before[n], a2 = before[2 * n], a3 = before[3 * n];
+        c00 -= a0 * a0;
+        c10 -= a1 * a0;
+        c11 -= a1 * a1;
+        c20 -= a2 * a0;
+        c21 -= a2 * a1;
+        c22 -= a2 * a2;
+        c30 -= a3 * a0;
+        c31 -= a3 * a1;
+        c32 -= a3 * a2;
+        c33 -= a3 * a3;
+        ++before;
+    }
+    for (int k = 0; k < j; ++k) {
+        const real a0 = l[0], a1 = l[n], a2 = l[2 * n], a3 = l[3 * n];
+        c00 -= a0 * a0;
+        c10 -= a1 * a0;
+        c11 -= a1 * a1;
+        c20 -= a2 * a0;
+        c21 -= a2 * a1;
+        c22 -= a2 * a2;
+        c30 -= a3 * a0;
+        c31 -= a3 * a1;
+        c32 -= a3 * a2;
+        c33 -= a3 * a3;
+        ++l;
+    }
+    if (!is_pivot(c00)) {
+        return j;
+    }
+    const real reciprocal0 = 1 / MPC_SQRT(c00);
+    l[0] = reciprocal0;
+    c10 *= reciprocal0;
+    l[n] = c10;
+    c20 *= reciprocal0;
+    l[2 * n] = c20;
+    c30 *= reciprocal0;
+    l[3 * n] = c30;
+    c11 -= c10 * c10;
+    c21 -= c20 * c10;
+    c22 -= c20 * c20;
+    c31 -= c30 * c10;
+    c32 -= c30 * c20;
+    c33 -= c30 * c30;
+    if (!is_pivot(c11)) {
+        return j + 1;
+    }
+    const real reciprocal1 = 1 / MPC_SQRT(c11);
+    l[n + 1] = reciprocal1;
+    c21 *= reciprocal1;
+    l[2 * n + 1] = c21;
+    c31 *= reciprocal1;
+    l[3 * n + 1] = c31;
+    c22 -= c21 * c21;
+    c32 -= c31 * c21;
+    c33 -= c31 * c31;
+    if (!is_pivot(c22)) {
+        return j + 2;
+    }
+    const real reciprocal2 = 1 / MPC_SQRT(c22);
+    l[2 * n + 2] = reciprocal2;
+    c32 *= reciprocal2;
+    l[3 * n + 2] = c32;
+    c33 -= c32 * c32;
+    if (!is_pivot(c33)) {
+        return j + 3;
+    }
+    const real reciprocal3 = 1 / MPC_SQRT(c33);
+    l[3 * n + 3] = reciprocal3;
+    return -1;
+}
+
+/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row that fails,
+ * or -1. */
+MPC_CODE static int factor_block(const real* d, const real* before, int width, real* l) {
+    int failed = -1;
+    for (int j = 0; j < 12 && failed < 0; j += 4) {
+        failed = factor_corner_4(d + j * n + j, before + j * n, width, l + j * n, j);
+        if (failed < 0) {
+            solve_columns_4(d, before, width, before + j * n, l + j * n, l, j, j + 4);
+        }
+    }
+    return failed;
+}
+
+/* x = (source - before multipliers') L^-T, where the products run over `width` columns: n, or 0 for none. x may be the source. */
+MPC_CODE static void solve_panel(const real* source, const real* before, const real* multipliers, int width, const real* l, real* x) {
+    for (int j = 0; j < 12; j += 4) {
+        solve_columns_4(source, before, width, multipliers + j * n, l + j * n, x, j, 0);
+    }
+}
+
+MPC_CODE static mpc_status check_finite(const mpc_real* x) {
+    mpc_real zero0 = 0, zero1 = 0, zero2 = 0, zero3 = 0;
+    int i = 0;
+    for (i = 0; i < SIZE / 4 * 4; i += 4) {
+        zero0 -= x[i] * 0;
+        zero1 -= x[i + 1] * 0;
+        zero2 -= x[i + 2] * 0;
+        zero3 -= x[i + 3] * 0;
+    }
+    for (i = SIZE / 4 * 4; i < SIZE; ++i) {
+        zero0 -= x[i] * 0;
+    }
+    return judge((zero0 + zero1) + (zero2 + zero3), x);
+}
+
 /* Over all blocks, one after another: x = A^-1 b, A = L L' with L in `l` and `r`. x may be b. */
 MPC_CODE static mpc_status solve_blocks(const real* l, const real* r, const real* b, real* x) {
-    forward_block(l, l, x, 0, b, x);
-    for (int i = 1; i < N; ++i) {
-        forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
+    const real* coupling = r;
+    const real* solved = x;
+    int width = 0;
+    for (int i = 0; i < N; ++i) {
+        forward_block(l + i * BLOCK, coupling, solved, width, b + i * VECTOR, x + i * VECTOR);
+        coupling = r + i * BLOCK;
+        solved = x + i * VECTOR;
+        width = n;
     }
-    backward_block(l + (N - 1) * BLOCK, l, x, 0, x + (N - 1) * VECTOR);
-    for (int i = N - 2; i >= 0; --i) {
-        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, n, x + i * VECTOR);
+    width = 0;
+    for (int i = N - 1; i >= 0; --i) {
+        backward_block(l + i * BLOCK, r + i * BLOCK, solved, width, x + i * VECTOR);
+        solved = x + i * VECTOR;
+        width = n;
     }
     return check_finite(x);
 }
@@ -391,32 +579,22 @@ mpc_workspace* mpc_init(void* memory) {
 #undef N
 #undef m
 #undef BLOCK
-#undef partner
-#undef is_pivot
-#undef tile
-#undef subtract_products
-#undef subtract_corner
-#undef rows
-#undef take_rows
-#undef take_pivots
-#undef finish_columns
-#undef solve_columns
-#undef factor_pivots
-#undef factor_block
-#undef solve_panel
 #undef VECTOR
 #undef SIZE
 #undef outcome
 #undef is_finite
-#undef check_finite
+#undef judge
 #undef poison_solution
-#undef start_row
-#undef end_row
-#undef pair
-#undef subtract_rows
-#undef subtract_columns
+#undef forward_rows_4
+#undef backward_rows_4
 #undef forward_block
 #undef backward_block
+#undef is_pivot
+#undef solve_columns_4
+#undef factor_corner_4
+#undef factor_block
+#undef solve_panel
+#undef check_finite
 #undef solve_blocks
 #undef factor_blocks
 #undef reset_workspace

@@ -4,7 +4,7 @@
  *
  * Memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 22472 with pointers of 32 bits, 22480 with 64; stack at most 768.
  * Work: factor 81640 flops (38552 multiply-subtract, 4056 multiply, 240 divide, 240 square root);
- *   solve 16704 flops (8112 multiply-subtract, 480 multiply, 0 add).
+ *   solve 17187 flops (8352 multiply-subtract, 480 multiply, 3 add).
  *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in single precision. Compiled without contraction
  *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.

@@ -7,7 +7,7 @@
 
 #define TARGET "c99:cortex-m7"
 #define FACTOR_FLOPS 81640
-#define SOLVE_FLOPS 16704
+#define SOLVE_FLOPS 17187
 #ifndef FLAGS
 #define FLAGS ""
 #endif

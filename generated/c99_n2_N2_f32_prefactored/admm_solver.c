@@ -26,31 +26,24 @@ typedef char admm_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 #define N admm_solver_N
 #define m admm_solver_m
 #define BLOCK admm_solver_BLOCK
-#define partner admm_solver_partner
 #define VECTOR admm_solver_VECTOR
 #define SIZE admm_solver_SIZE
 #define outcome admm_solver_outcome
 #define is_finite admm_solver_is_finite
-#define check_finite admm_solver_check_finite
+#define judge admm_solver_judge
 #define poison_solution admm_solver_poison_solution
-#define start_row admm_solver_start_row
-#define end_row admm_solver_end_row
-#define pair admm_solver_pair
-#define subtract_rows admm_solver_subtract_rows
-#define subtract_columns admm_solver_subtract_columns
+#define forward_rows_2 admm_solver_forward_rows_2
+#define backward_rows_2 admm_solver_backward_rows_2
 #define forward_block admm_solver_forward_block
 #define backward_block admm_solver_backward_block
+#define check_finite admm_solver_check_finite
 #define solve_blocks admm_solver_solve_blocks
 
-/* Operations on one block. A block is row-major, n by n. Two rows and two columns at a time: four sums in registers take four
- * products from four numbers. An odd last row or column is its own partner, and computed twice with the same outcome. */
+/* Operations on one block. A block is row-major, n by n. */
 
 typedef admm_real real;
 
 enum { n = ADMM_BLOCK, N = ADMM_HORIZON, m = ADMM_RHS, BLOCK = n * n };
-
-/* The row or column after k, or k itself where there is none. */
-static inline int partner(int k) { return k + 1 < n ? k + 1 : k; }
 
 /* ---- what a call returns ---- */
 
@@ -66,17 +59,12 @@ static admm_status outcome(admm_code code, int block, int row) {
 
 static inline int is_finite(admm_real x) { return x >= -ADMM_LARGEST && x <= ADMM_LARGEST; }
 
-/* Names the first element of x that is NaN or infinite. */
-ADMM_CODE static admm_status check_finite(const admm_real* x) {
-    int sound = 1;
+/* Names the first element of x that is NaN or infinite. Where there is none, a sum of x * 0 is 0: one test for all. */
+static admm_status judge(admm_real zero, const admm_real* x) {
     int i = 0;
-    for (i = 0; i < SIZE; ++i) {
-        sound &= is_finite(x[i]);
-    }
-    if (sound) {
+    if (is_finite(zero)) {
         return outcome(ADMM_OK, -1, -1);
     }
-    i = 0;
     while (is_finite(x[i])) {
         ++i;
     }
@@ -91,83 +79,89 @@ ADMM_CODE static void poison_solution(admm_real* x) {
     }
 }
 
-/* ---- where a row of the backward sweep starts, x = L^-T y, and how it ends ---- */
-
-static inline real start_row(real y) { return y; }
-static inline real end_row(real y, real sum, real reciprocal) {
-    (void)y;
-    return sum * reciprocal;
-}
-
 /* ---- sweeps: columns of a right-hand side, whose elements are m apart ---- */
 
-typedef struct {
-    real s0, s1;
-} pair;
-
-/* s - a x for rows r and r1 of a, over the first `count` columns. */
-static inline pair subtract_rows(pair s, const real* a, int r, int r1, const real* x, int count) {
-    for (int k = 0; k < count; ++k) {
-        s.s0 -= a[r * n + k] * x[k * m];
-        s.s1 -= a[r1 * n + k] * x[k * m];
+/* 2 row(s) of y = L^-1 (b - a y_before) from row r on; 2 sums take one load of the vector. */
+static inline void forward_rows_2(const real* l, const real* a, const real* y_before, int width, const real* b, real* y) {
+    real s0 = b[0], s1 = b[m];
+    if (width > 0) {
+        const real x0 = y_before[0];
+        s0 -= a[0] * x0;
+        s1 -= a[n] * x0;
+        const real x1 = y_before[m];
+        s0 -= a[1] * x1;
+        s1 -= a[n + 1] * x1;
     }
-    return s;
+    s0 *= l[0];
+    s1 -= l[n] * s0;
+    s1 *= l[n + 1];
+    y[0] = s0;
+    y[m] = s1;
 }
 
-/* s - a' x for columns r and r1 of a, over its last `count` rows. */
-static inline pair subtract_columns(pair s, const real* a, int r, int r1, const real* x, int count) {
-    const int first = n - count;
-    for (int k = 0; k < count; ++k) {
-        s.s0 -= a[(first + k) * n + r] * x[(first + k) * m];
-        s.s1 -= a[(first + k) * n + r1] * x[(first + k) * m];
+/* 2 row(s) of x = L^-T (x - a' x_next) from row r on, with products of L's rows from the last one up. */
+static inline void backward_rows_2(const real* l, const real* a, const real* x_next, int height, real* x) {
+    real s0 = x[0], s1 = x[m];
+    if (height > 0) {
+        const real x0 = x_next[0];
+        s0 -= a[0] * x0;
+        s1 -= a[1] * x0;
+        const real x1 = x_next[m];
+        s0 -= a[n] * x1;
+        s1 -= a[n + 1] * x1;
     }
-    return s;
+    s1 *= l[n + 1];
+    s0 -= l[n] * s1;
+    s0 *= l[0];
+    x[0] = s0;
+    x[m] = s1;
 }
 
 /* y = L^-1 (b - a y_before), a being `width` columns wide: n, or 0 for the first block. y may be b. */
 ADMM_CODE static void forward_block(const real* l, const real* a, const real* y_before, int width, const real* b, real* y) {
     for (int c = 0; c < m; ++c) {
-        for (int r = 0; r < n; r += 2) {
-            const int r1 = partner(r);
-            pair s = {b[r * m + c], b[r1 * m + c]};
-            s = subtract_rows(s, a, r, r1, y_before + c, width);
-            s = subtract_rows(s, l, r, r1, y + c, r);
-            s.s0 *= l[r * n + r];
-            y[r * m + c] = s.s0;
-            if (r1 > r) {
-                y[r1 * m + c] = (s.s1 - s.s0 * l[r1 * n + r]) * l[r1 * n + r1];
-            }
-        }
+        forward_rows_2(l, a, y_before + c, width, b + c, y + c);
     }
 }
 
 /* x = L^-T (x - a' x_next), a having `height` rows: n, or 0 for the last block, which has no next. */
 ADMM_CODE static void backward_block(const real* l, const real* a, const real* x_next, int height, real* x) {
     for (int c = 0; c < m; ++c) {
-        for (int r = (n - 1) / 2 * 2; r >= 0; r -= 2) {
-            const int r1 = partner(r);
-            pair s = {start_row(x[r * m + c]), start_row(x[r1 * m + c])};
-            s = subtract_columns(s, a, r, r1, x_next + c, height);
-            s = subtract_columns(s, l, r, r1, x + c, n - r1 - 1);
-            if (r1 > r) {
-                s.s1 = end_row(x[r1 * m + c], s.s1, l[r1 * n + r1]);
-                x[r1 * m + c] = s.s1;
-                s.s0 -= l[r1 * n + r] * s.s1;
-            }
-            x[r * m + c] = end_row(x[r * m + c], s.s0, l[r * n + r]);
-        }
+        backward_rows_2(l, a, x_next + c, height, x + c);
     }
+}
+
+ADMM_CODE static admm_status check_finite(const admm_real* x) {
+    admm_real zero0 = 0, zero1 = 0, zero2 = 0, zero3 = 0;
+    int i = 0;
+    for (i = 0; i < SIZE / 4 * 4; i += 4) {
+        zero0 -= x[i] * 0;
+        zero1 -= x[i + 1] * 0;
+        zero2 -= x[i + 2] * 0;
+        zero3 -= x[i + 3] * 0;
+    }
+    for (i = SIZE / 4 * 4; i < SIZE; ++i) {
+        zero0 -= x[i] * 0;
+    }
+    return judge((zero0 + zero1) + (zero2 + zero3), x);
 }
 
 /* Over all blocks, one after another: x = A^-1 b, A = L L' with L in `l` and `r`. x may be b. */
 ADMM_CODE static admm_status solve_blocks(const real* l, const real* r, const real* b, real* x) {
-    forward_block(l, l, x, 0, b, x);
-    for (int i = 1; i < N; ++i) {
-        forward_block(l + i * BLOCK, r + (i - 1) * BLOCK, x + (i - 1) * VECTOR, n, b + i * VECTOR, x + i * VECTOR);
+    const real* coupling = r;
+    const real* solved = x;
+    int width = 0;
+    for (int i = 0; i < N; ++i) {
+        forward_block(l + i * BLOCK, coupling, solved, width, b + i * VECTOR, x + i * VECTOR);
+        coupling = r + i * BLOCK;
+        solved = x + i * VECTOR;
+        width = n;
     }
-    backward_block(l + (N - 1) * BLOCK, l, x, 0, x + (N - 1) * VECTOR);
-    for (int i = N - 2; i >= 0; --i) {
-        backward_block(l + i * BLOCK, r + i * BLOCK, x + (i + 1) * VECTOR, n, x + i * VECTOR);
+    width = 0;
+    for (int i = N - 1; i >= 0; --i) {
+        backward_block(l + i * BLOCK, r + i * BLOCK, solved, width, x + i * VECTOR);
+        solved = x + i * VECTOR;
+        width = n;
     }
     return check_finite(x);
 }
@@ -187,18 +181,15 @@ ADMM_CODE admm_status admm_solve(int shift, const admm_real* b, admm_real* x) {
 #undef N
 #undef m
 #undef BLOCK
-#undef partner
 #undef VECTOR
 #undef SIZE
 #undef outcome
 #undef is_finite
-#undef check_finite
+#undef judge
 #undef poison_solution
-#undef start_row
-#undef end_row
-#undef pair
-#undef subtract_rows
-#undef subtract_columns
+#undef forward_rows_2
+#undef backward_rows_2
 #undef forward_block
 #undef backward_block
+#undef check_finite
 #undef solve_blocks

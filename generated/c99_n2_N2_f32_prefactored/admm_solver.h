@@ -3,8 +3,8 @@
  *   trifold export --block 2 --horizon 2 --precision f32 --rhs 1 --target c99:cortex-m4 --prefix admm --prefactored D.npy E.npy --shift 0.1,1
  *
  * Memory: constants 96 bytes, B and X 16 each; stack at most 768; nothing else is written.
- * Work: solve 32 flops (12 multiply-subtract, 8 multiply). It depends on no number but the sizes: every loop runs a fixed
- *   number of times.
+ * Work: solve 43 flops (16 multiply-subtract, 8 multiply, 3 add). It depends on no number but the sizes: every loop runs a
+ *   fixed number of times.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in single precision. Compiled without contraction
  *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.
  */

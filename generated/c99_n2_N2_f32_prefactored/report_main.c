@@ -6,7 +6,7 @@
 #include "admm_solver.h"
 
 #define TARGET "c99:cortex-m4"
-#define SOLVE_FLOPS 32
+#define SOLVE_FLOPS 43
 #ifndef FLAGS
 #define FLAGS ""
 #endif

@@ -4,7 +4,7 @@
  *
  * Memory: D 1408 bytes, E 1280, B and X 352 each; the workspace 4912 with pointers of 32 bits, 4920 with 64; stack at most 2560.
  * Work: factor 2958 flops (1278 multiply-subtract, 274 multiply, 44 divide, 44 square root);
- *   solve 1200 flops (548 multiply-subtract, 88 multiply, 16 add).
+ *   solve 1291 flops (592 multiply-subtract, 88 multiply, 19 add).
  *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in double precision. Compiled without contraction
  *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.

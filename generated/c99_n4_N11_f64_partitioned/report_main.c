@@ -7,7 +7,7 @@
 
 #define TARGET "c99:generic"
 #define FACTOR_FLOPS 2958
-#define SOLVE_FLOPS 1200
+#define SOLVE_FLOPS 1291
 #ifndef FLAGS
 #define FLAGS ""
 #endif

@@ -4,7 +4,7 @@
  *
  * Memory: D 18432 bytes, E 18144, B and X 3072 each; the workspace 36584 with pointers of 32 bits, 36592 with 64; stack at most 1280.
  * Work: factor 35692 flops (15848 multiply-subtract, 3228 multiply, 384 divide, 384 square root);
- *   solve 13680 flops (6456 multiply-subtract, 768 multiply, 0 add).
+ *   solve 14451 flops (6840 multiply-subtract, 768 multiply, 3 add).
  *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in double precision. Compiled without contraction
  *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.

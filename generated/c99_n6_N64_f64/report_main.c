@@ -7,7 +7,7 @@
 
 #define TARGET "c99:generic"
 #define FACTOR_FLOPS 35692
-#define SOLVE_FLOPS 13680
+#define SOLVE_FLOPS 14451
 #ifndef FLAGS
 #define FLAGS ""
 #endif

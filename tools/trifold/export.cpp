@@ -16,7 +16,8 @@ namespace {
 
 struct ExportOptions {
     std::int64_t block = 0, horizon = 0, rhs = 0;  // 0: not given
-    std::string precision = "f64", target = "c99:generic", prefix = "btd", schedule, factorization = "llt", output = ".";
+    std::string precision = "f64", target = "c99:generic", prefix = "btd", schedule, factorization = "llt", optimize = "speed",
+                output = ".";
     std::int64_t corrections = 0;
     std::vector<std::string> data, prefactored;
     std::vector<double> shifts;
@@ -63,6 +64,7 @@ ExportRequest request_of(const ExportOptions& options) {
     request.prefix = options.prefix;
     if (!options.schedule.empty()) request.schedule = options.schedule;
     request.factorization = parse_factorization(options.factorization);
+    request.optimize = parse_optimize(options.optimize);
     request.corrections = options.corrections;
     request.spec = spec_of(options);
     if (!options.data.empty()) request.data = read_data(options, request.spec);
@@ -83,9 +85,9 @@ std::vector<ExportedFile> make_files(const ExportRequest& request) {
 
 std::vector<ExportedFile> make_gpu_files(const ExportOptions& options) {
     if (!options.data.empty() || !options.prefactored.empty() || !options.shifts.empty() || options.corrections > 0 ||
-        options.factorization != "llt")
-        throw SpecError("--data, --prefactored, --shift, --factorization and --refine are for c99 targets, not for " + options.target +
-                        "; leave them out");
+        options.factorization != "llt" || options.optimize != "speed")
+        throw SpecError("--data, --prefactored, --shift, --factorization, --optimize and --refine are for c99 targets, not for " +
+                        options.target + "; leave them out");
     return options.gpu.project(spec_of(options), options.target, options.prefix, options.schedule);
 }
 
@@ -132,6 +134,8 @@ Action add_export(CLI::App& app, const bool& json) {
         "--schedule", options->schedule,
         "Of c99 sequential, unless partitioned:p or twisted:p, whose chains a function of yours may run side by side; of a GPU as of "
         "generate");
+    app.add_option("--optimize", options->optimize,
+                   "Of c99: speed, or size, which has smaller tiles and less code; the bits of X are the same");
     app.add_option("--factorization", options->factorization, "Of c99: llt, or ldlt, which takes no square roots")
         ->check(CLI::IsMember({"llt", "ldlt"}))
         ->capture_default_str();

@@ -1,59 +1,39 @@
-#include <functional>
-
 #include "generator/export/c99/parts.hpp"
 
 namespace trifold {
 namespace {
 
-/// Calls `count(first, full)` for each pair of rows or columns; `full` unless it is an odd last one, its own partner.
-void for_pairs(std::int64_t block, const std::function<void(std::int64_t, bool)>& count) {
-    for (std::int64_t first = 0; first < block; first += 2) count(first, first + 1 < block);
-}
-
-/// solve_columns of templates/export/c99/solver/panel.c: tiles of rows from `first` on, columns j and its partner.
-void add_columns(OperationCounts& counts, std::int64_t block, std::int64_t width, std::int64_t j, bool full, std::int64_t first,
-                 bool ldlt) {
-    for (auto r = first; r < block; r += 2) {
-        counts.multiply_subtract += 4 * (width + j) + (full ? 2 : 0);
-        counts.multiply += ldlt ? full : full ? 4 : 2;
-    }
-}
-
-/// take_rows of templates/export/c99/solver/ldlt.c.
-void add_rows(OperationCounts& counts, std::int64_t width, std::int64_t j, bool ldlt) { counts.multiply += ldlt ? 2 * (width + j) : 0; }
-
+/// A block: rows k and below of column k have products with `width` columns of the block before and with k of its own.
 void add_block(OperationCounts& counts, std::int64_t block, std::int64_t width, bool ldlt = false) {
-    for_pairs(block, [&](std::int64_t j, bool full) {
-        add_rows(counts, width, j, ldlt);
-        counts.multiply_subtract += 3 * (width + j) + (full ? 1 : 0);
-        counts.multiply += full ? 1 : 0;
-        counts.divide += full ? 2 : 1;
-        if (!ldlt) counts.square_root += full ? 2 : 1;
-        add_columns(counts, block, width, j, full, j + 2, ldlt);
-    });
+    for (std::int64_t k = 0; k < block; ++k) {
+        counts.multiply_subtract += (block - k) * (width + k);
+        counts.multiply += ldlt ? width + k : block - 1 - k;  // multipliers are scaled once; or what is below the pivot is
+        counts.divide += 1;
+        counts.square_root += ldlt ? 0 : 1;
+    }
 }
 
 /// All rows of a panel, whose products run over `width` columns.
 void add_panel(OperationCounts& counts, std::int64_t block, std::int64_t width, bool ldlt = false) {
-    for_pairs(block, [&](std::int64_t j, bool full) {
-        add_rows(counts, width, j, ldlt);
-        add_columns(counts, block, width, j, full, 0, ldlt);
-    });
+    for (std::int64_t k = 0; k < block; ++k) {
+        counts.multiply_subtract += block * (width + k);
+        counts.multiply += ldlt ? width + k : block;
+    }
 }
 
 /// Of a block by a block, and of a block by a vector.
-std::int64_t product(std::int64_t block) { return (block + 1) / 2 * ((block + 1) / 2) * 4 * block; }
-std::int64_t vector_product(std::int64_t block) { return (block + 1) / 2 * 2 * block; }
+std::int64_t product(std::int64_t block) { return block * block * block; }
+std::int64_t vector_product(std::int64_t block) { return block * block; }
 
 /// One sweep over one block and one right-hand side; `width` columns of the coupling.
 void add_sweep(OperationCounts& counts, std::int64_t block, std::int64_t width, bool backward, bool ldlt = false) {
-    for_pairs(block, [&](std::int64_t r, bool full) {
-        const auto solved = backward ? block - 1 - (full ? r + 1 : r) : r;
-        counts.multiply_subtract += 2 * (width + solved) + (full ? 1 : 0);
-        counts.multiply += full ? 2 : 1;
-        if (ldlt && backward) counts.add += full ? 2 : 1;
-    });
+    counts.multiply_subtract += block * width + block * (block - 1) / 2;
+    counts.multiply += block;
+    if (ldlt && backward) counts.add += block;
 }
+
+/// The test of X: templates/export/c99/solver/finite.c.
+OperationCounts finite_test(const Spec& spec) { return {.multiply_subtract = spec.horizon * spec.block * spec.rhs, .add = 3}; }
 
 OperationCounts& operator+=(OperationCounts& sum, const OperationCounts& part) {
     sum.multiply_subtract += part.multiply_subtract;
@@ -141,14 +121,15 @@ OperationCounts exported_factor_counts(const ExportRequest& request) {
 
 OperationCounts exported_solve_counts(const ExportRequest& request) {
     const auto& spec = request.spec;
-    if (const auto chains = exported_chains(request); !chains.empty()) return spec.rhs * partitioned_solve(spec.block, chains);
+    auto counts = finite_test(spec);
+    if (const auto chains = exported_chains(request); !chains.empty()) return counts += spec.rhs * partitioned_solve(spec.block, chains);
     const bool ldlt = request.factorization == Factorization::ldlt;
     OperationCounts end, inner;
     for (const bool backward : {false, true}) {
         add_sweep(end, spec.block, 0, backward, ldlt);
         add_sweep(inner, spec.block, spec.block, backward, ldlt);
     }
-    return spec.rhs * (end += (spec.horizon - 1) * inner);
+    return counts += spec.rhs * (end += (spec.horizon - 1) * inner);
 }
 
 std::int64_t correction_flops(const ExportRequest& request, bool fused) {

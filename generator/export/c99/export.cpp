@@ -115,6 +115,13 @@ void check_corrections(const ExportRequest& request) {
         throw SpecError("factors as constants leave nothing of A to compute residuals with; leave the refinement out");
 }
 
+void check_optimize(const ExportRequest& request) {
+    if (request.optimize == Optimize::size && machine_of(request.target).has_kernels())
+        throw SpecError(
+            fmt::format("target '{}' has one kind of kernels; to optimize for size give c99:generic, c99:cortex-m4 or c99:cortex-m7",
+                        to_string(request.target)));
+}
+
 void check(const ExportRequest& request) {
     const auto& spec = request.spec;
     validate(spec);
@@ -128,6 +135,7 @@ void check(const ExportRequest& request) {
     check_prefix(request.prefix);
     check_schedule(request);
     check_factorization(request);
+    check_optimize(request);
     check_corrections(request);
     if (const auto bytes = export_facts(request).workspace_bytes_64; bytes > largest_size)
         throw SpecError(
@@ -144,6 +152,14 @@ Factorization parse_factorization(std::string_view text) {
     for (const auto one : {Factorization::llt, Factorization::ldlt})
         if (text == to_string(one)) return one;
     throw SpecError(fmt::format("unknown factorization '{}'; give llt or ldlt", text));
+}
+
+std::string_view to_string(Optimize optimize) { return optimize == Optimize::speed ? "speed" : "size"; }
+
+Optimize parse_optimize(std::string_view text) {
+    for (const auto one : {Optimize::speed, Optimize::size})
+        if (text == to_string(one)) return one;
+    throw SpecError(fmt::format("cannot optimize for '{}'; give speed or size", text));
 }
 
 std::vector<ExportedFile> export_project(const ExportRequest& request) {

@@ -38,6 +38,12 @@ std::string_view to_string(Factorization factorization);
 /// "llt" or "ldlt"; throws SpecError on anything else.
 Factorization parse_factorization(std::string_view text);
 
+/// What plain C is made for: the fewest instructions, or the least code that still is quick.
+enum class Optimize { speed, size };
+std::string_view to_string(Optimize optimize);
+/// "speed" or "size"; throws SpecError on anything else.
+Optimize parse_optimize(std::string_view text);
+
 /// A self-contained C project to make: a solver for one Spec, without Trifold, heap or operating system.
 struct ExportRequest {
     Spec spec;                                    ///< one system; layouts of D and E other than the default for the sequential schedule
@@ -47,7 +53,8 @@ struct ExportRequest {
     std::optional<Prefactored> prefactored = {};  ///< factors as constants: a solver that only solves
     std::string schedule = "sequential";          ///< or partitioned:p or twisted:p, whose chains the caller may run side by side
     Factorization factorization = Factorization::llt;
-    std::int64_t corrections = 0;  ///< of a solution that is refined; 0: there is no call that refines
+    Optimize optimize = Optimize::speed;  ///< of plain C; no bit of X depends on it
+    std::int64_t corrections = 0;         ///< of a solution that is refined; 0: there is no call that refines
 };
 inline constexpr std::int64_t max_corrections = 10;
 
@@ -58,10 +65,10 @@ std::vector<ExportedFile> export_project(const ExportRequest& request);
 struct OperationCounts {
     std::int64_t multiply_subtract = 0;  ///< two roundings, or one where the compiler fuses them
     std::int64_t multiply = 0, divide = 0, square_root = 0;
-    std::int64_t add = 0;  ///< of the sequential schedule none
+    std::int64_t add = 0;
     std::int64_t flops() const { return 2 * multiply_subtract + multiply + divide + square_root + add; }
 };
-/// What templates/c99 performs: an odd last row or column counts twice, because it is computed twice.
+/// What the plain C performs. A solve has one multiply-subtract more for each element of X, and three additions: the test of X.
 OperationCounts exported_factor_counts(const ExportRequest& request);
 OperationCounts exported_solve_counts(const ExportRequest& request);
 /// Of one correction of a refined solution, beside the solve: residual and sum; with fused products or without.

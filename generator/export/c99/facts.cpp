@@ -6,6 +6,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/export/c99/parts.hpp"
+#include "generator/export/c99/unrolled.hpp"
 
 namespace trifold {
 namespace {
@@ -76,13 +77,15 @@ ExportFacts export_facts(const ExportRequest& request) {
     if (request.prefactored) data = fmt::format(" --prefactored D.npy E.npy --shift {}", fmt::join(request.prefactored->shifts, ","));
     if (!chains.empty()) data += fmt::format(" --schedule {}", request.schedule);
     if (request.factorization != Factorization::llt) data += fmt::format(" --factorization {}", to_string(request.factorization));
+    if (request.optimize != Optimize::speed) data += fmt::format(" --optimize {}", to_string(request.optimize));
     data += layout_options(spec);
     if (request.corrections > 0) data += fmt::format(" --refine {}", request.corrections);
     const auto shifts = request.prefactored ? std::ssize(request.prefactored->shifts) : 0;
-    // Of ldlt.c's rows a compiler may have three in one frame.
-    const auto row_bytes = request.factorization == Factorization::ldlt ? 12 * spec.block * bytes + 512 : 0;
+    // Multipliers of ldlt.c: of the columns of a tile twice, and a compiler may have those of four places in one frame.
+    const auto row_bytes = request.factorization == Factorization::ldlt ? 8 * tiling_of(request).columns * spec.block * bytes + 512 : 0;
     const bool refines = request.corrections > 0;
     const std::size_t precision = spec.precision == Precision::f64;
+    const auto code_bytes = request.optimize == Optimize::size ? machine.code_bytes[precision] * 5 / 6 : machine.code_bytes[precision];
     return {.d_bytes = diagonal_extent(spec, 1) * bytes,
             .e_bytes = coupling_extent(spec, 1) * bytes,
             .b_bytes = rhs_extent(spec, 1, spec.rhs) * bytes,
@@ -90,7 +93,7 @@ ExportFacts export_facts(const ExportRequest& request) {
             .workspace_bytes_64 = workspace(8),
             .table_bytes = checked_multiply(shifts, blocks(spec.horizon + std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver"),
             .stack_bytes = machine.stack_bytes[precision] * (chains.empty() ? 1 : 2) + row_bytes + (refines ? 320 : 0),
-            .code_bytes = machine.code_bytes[precision] * (chains.empty() ? 1 : 2) + (refines ? 2048 : 0),
+            .code_bytes = code_bytes * (chains.empty() ? 1 : 2) + (refines ? 2048 : 0),
             .factor_flops = machine.has_kernels() ? nominal_factor_flops(spec) : exported_factor_counts(request).flops(),
             .solve_flops = machine.has_kernels() ? nominal_solve_flops(spec) : exported_solve_counts(request).flops(),
             .command = fmt::format("trifold export --block {} --horizon {} --precision {} --rhs {} --target {} --prefix {}{}", spec.block,

@@ -71,7 +71,7 @@ Json report_json(const Machine& machine) {
 
 Json loops_json(const Spec& spec) {
     return {{"blocks", spec.horizon},
-            {"pairs_of_rows_or_columns", (spec.block + 1) / 2},
+            {"rows_or_columns", spec.block},
             {"products_of_a_sum", spec.block},
             {"right_hand_sides", spec.rhs},
             {"elements_of_x", spec.horizon * spec.block * spec.rhs}};
@@ -97,6 +97,7 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
                   {"coupling", request.spec.coupling == Coupling::lower ? "lower" : "upper"},
                   {"schedule", request.schedule},
                   {"factorization", to_string(request.factorization)},
+                  {"optimize", to_string(request.optimize)},
                   {"files", names},
                   {"bytes", bytes_json(request, facts)},
                   {"operations", operations_json(request, facts)},

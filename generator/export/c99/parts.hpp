@@ -15,7 +15,7 @@ struct Machine {
     std::string_view compiler, flags, link, run, size;  ///< for the Makefile
     std::string_view contract;                          ///< of -ffp-contract: off gives the same bits on every machine
     std::int64_t stack_bytes[2];                        ///< at most, f32 and f64, GCC 12 from -Os to -O3
-    std::int64_t code_bytes[2];                         ///< at most, f32 and f64, GCC 12 -Os and -O2
+    std::int64_t code_bytes[2];                         ///< at most, f32 and f64, GCC 12 -Os and -O2; 5/6 where code is optimized for size
     std::string_view kernels = {};                      ///< CPU architecture whose kernels do the work; empty: plain C99 does
     std::string_view report = {};  ///< how `make report` counts instructions, in templates/export/c99/report; empty: it cannot
     bool is_cortex_m() const { return arch.starts_with("cortex-m"); }

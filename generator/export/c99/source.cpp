@@ -4,6 +4,7 @@
 #include <trifold/generate.hpp>
 
 #include "generator/export/c99/parts.hpp"
+#include "generator/export/c99/unrolled.hpp"
 #include "generator/export/text.hpp"
 #include "generator/program/templates.hpp"
 #include "generator/tridiagonal/backend.hpp"
@@ -37,10 +38,11 @@ std::string work_comment(const ExportRequest& request, const ExportFacts& facts)
     const auto factor = exported_factor_counts(request), solve = exported_solve_counts(request);
     if (request.prefactored)
         return fmt::format(
-            " * Work: solve {} flops ({} multiply-subtract, {} multiply). It depends on no number but the sizes: every loop runs a fixed\n"
-            " *   number of times.\n"
+            " * Work: solve {} flops ({} multiply-subtract, {} multiply, {} add). It depends on no number but the sizes: every loop runs "
+            "a\n"
+            " *   fixed number of times.\n"
             "{}",
-            facts.solve_flops, solve.multiply_subtract, solve.multiply, rounding_comment(request.spec));
+            facts.solve_flops, solve.multiply_subtract, solve.multiply, solve.add, rounding_comment(request.spec));
     return fmt::format(
         " * Work: factor {} flops ({} multiply-subtract, {} multiply, {} divide, {} square root);\n"
         " *   solve {} flops ({} multiply-subtract, {} multiply, {} add).\n"
@@ -174,21 +176,19 @@ std::string kernel_unit(const Design& design) {
 }
 
 std::string kernel_body(const ExportRequest& request) {
-    return fmt::format("{}\n{}\n{}", templates({"outcome.c", "poison.c"}), kernel_unit(kernel_design(request)),
+    return fmt::format("{}\n{}\n{}", templates({"outcome.c", "finite.c", "poison.c"}), kernel_unit(kernel_design(request)),
                        templates({"kernels.c", "init.c"}));
 }
 
 std::string plain_body(const ExportRequest& request) {
-    if (request.prefactored)
-        return templates({"blocks.c", "outcome.c", "poison.c", "sweep_llt.c", "sweep.c", "solve_blocks.c", "prefactored.c"});
+    const auto blocks = templates({"blocks.c", "outcome.c", "poison.c"}) + "\n" + c99_sweeps(request) + "\n";
+    if (request.prefactored) return blocks + c99_solution(request) + "\n" + templates({"prefactored.c"});
     const auto chains = exported_chains(request);
     const auto factor = is_dense(request.spec) ? "in_place.c" : "layout.c";
-    const auto sequential = templates({"solve_blocks.c", "sequential.c", factor, "factor_solve.c", "init.c"});
-    const auto partitioned = templates({"chains.c", "partitioned.c", "factor_solve.c", "init.c"});
-    const auto system = chains.empty() ? sequential : chain_tables(chains) + partitioned;
-    if (request.factorization == Factorization::ldlt)
-        return templates({"blocks.c", "factor.c", "ldlt.c", "panel.c", "outcome.c", "poison.c", "sweep_ldlt.c", "sweep.c"}) + "\n" + system;
-    return templates({"blocks.c", "factor.c", "llt.c", "panel.c", "outcome.c", "poison.c", "sweep_llt.c", "sweep.c"}) + "\n" + system;
+    const auto system = chains.empty() ? c99_solution(request) + "\n" + templates({"sequential.c", factor, "factor_solve.c", "init.c"})
+                                       : chain_tables(chains) + templates({"finite.c", "chains.c"}) + c99_products(request) + "\n" +
+                                             templates({"partitioned.c", "factor_solve.c", "init.c"});
+    return blocks + templates({"factor.c"}) + "\n" + c99_factorization(request) + "\n" + system;
 }
 
 std::string square_root(const ExportRequest& request) {
@@ -276,10 +276,10 @@ std::string c99_refine(const ExportRequest& request) {
         "/* See btd_solver.h. Compile with -ffp-contract=off, as the Makefile does: sums rely on each rounding. */\n"
         "{}{}{}{}",
         system_headers, own_header, prologue(request.spec),
-        with_own_names(filled(templates({"outcome.c", "refine.c"}), {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
-                                                                     {"FMA", single ? "fmaf" : "fma"},
-                                                                     {"BITS", single ? "uint32_t" : "uint64_t"},
-                                                                     {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
+        with_own_names(filled(templates({"outcome.c", "finite.c", "refine.c"}), {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
+                                                                                 {"FMA", single ? "fmaf" : "fma"},
+                                                                                 {"BITS", single ? "uint32_t" : "uint64_t"},
+                                                                                 {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
                        "refine"));
 }
 

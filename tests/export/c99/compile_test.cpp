@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <sstream>
+#include <tuple>
 
 #include "tests/export/c99/project.hpp"
 
@@ -146,6 +147,27 @@ TEST_CASE("export: GCC for every machine warns of nothing, and stack and code ar
             const auto code = code_bytes(project, "*.o");
             CHECK(code <= bytes["code_at_most"].get<std::int64_t>());
             CHECK(code > 300);
+        }
+}
+
+TEST_CASE("export: code and stack for 20 blocks of 12 on a Cortex-M7") {
+    for (const auto& [change, options, code_at_most] : {std::tuple{&with_speed, " -O2", 3200}, std::tuple{&with_size, " -Os", 1830}}) {
+        const Project project(change(request(12, 20, Precision::f32, 1, "c99:cortex-m7")));
+        check_runs(project, cortex_m7 + options + " -std=c99 -ffp-contract=fast -fno-math-errno -fstack-usage -c btd_solver.c");
+        CHECK(code_bytes(project, "btd_solver.o") <= code_at_most);
+        CHECK(stack_bytes(project.read("btd_solver.su")) < 600);
+    }
+}
+
+TEST_CASE("export: smaller code warns of nothing, and is within what the manifest states") {
+    for (const auto& one : cases)
+        for (const std::string target : {"c99:cortex-m4", "c99:cortex-m7"}) {
+            const Project project(with_size(request_of(one, target)));
+            for (const std::string options : {" -Os", " -O2"})
+                check_runs(project, (target == "c99:cortex-m4" ? cortex_m4 : cortex_m7) + options + " -std=c99" + strict + "btd_solver.c" +
+                                        one.refine_source());
+            CHECK(code_bytes(project, "*.o") <= project.manifest()["bytes"]["code_at_most"].get<std::int64_t>());
+            CHECK(project.manifest()["optimize"] == "size");
         }
 }
 

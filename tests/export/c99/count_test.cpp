@@ -48,7 +48,7 @@ void check_counts(const ExportRequest& request) {
     const bool refines = request.corrections > 0, in_place = request.schedule == "sequential" && !refines;
     const Project project(request);
     auto header = project.read("btd_solver.h");
-    const std::string type = "typedef double btd_real;";
+    const std::string type = request.spec.precision == Precision::f32 ? "typedef float btd_real;" : "typedef double btd_real;";
     const auto at = header.find(type);
     REQUIRE(at != std::string::npos);
     header.replace(at, type.size(), "}\n#include \"" TEST_FOLDER "/counting.hpp\"\nextern \"C\" {\ntypedef Counting btd_real;");
@@ -60,7 +60,9 @@ void check_counts(const ExportRequest& request) {
     CAPTURE(request.spec.block);
     CAPTURE(request.spec.horizon);
     CAPTURE(request.schedule);
-    const auto correction = request.corrections * correction_flops(request, false);
+    // The corrected X is tested once more: a product, a difference an element, and three sums.
+    const auto test = 2 * request.spec.horizon * request.spec.block * request.spec.rhs + 3;
+    const auto correction = request.corrections * correction_flops(request, false) + test;
     CHECK(ran.out == expected("factor", operations["factor"]) + expected("solve", operations["solve"]) +
                          (in_place ? expected("refactor", operations["factor"]) : "") + (refines ? std::to_string(correction) + "\n" : ""));
     const auto& solve = operations["solve"];
@@ -76,5 +78,7 @@ TEST_CASE("export: the manifest's operation counts are those of the code") {
     for (const std::string schedule : {"partitioned:2", "partitioned:4", "twisted:2", "twisted:3"})
         for (const std::int64_t n : {1, 4, 7}) check_counts(with_schedule(request(n, 13, Precision::f64, n % 3 + 1), schedule));
     for (const std::int64_t n : {1, 2, 5, 12}) check_counts(with_ldlt(request(n, n == 2 ? 1 : 7, Precision::f64, n % 3 + 1)));
+    for (const std::int64_t n : {1, 3, 6, 13}) check_counts(with_size(request(n, 4, Precision::f32, n % 3 + 1)));
+    for (const std::int64_t n : {4, 5, 6}) check_counts(request(n, 7, Precision::f32));
     for (const std::int64_t n : {1, 4, 7}) check_counts(with_corrections(request(n, n == 1 ? 1 : 5, Precision::f64, n % 3 + 1), n));
 }

@@ -63,6 +63,16 @@ ExportRequest with_ldlt(ExportRequest request) {
     return request;
 }
 
+ExportRequest with_speed(ExportRequest request) {
+    request.optimize = Optimize::speed;
+    return request;
+}
+
+ExportRequest with_size(ExportRequest request) {
+    request.optimize = Optimize::size;
+    return request;
+}
+
 ExportRequest with_corrections(ExportRequest request, std::int64_t corrections) {
     request.corrections = corrections;
     return request;

@@ -41,6 +41,8 @@ ExportRequest request(std::int64_t block, std::int64_t horizon, Precision precis
 
 ExportRequest with_schedule(ExportRequest request, const std::string& schedule);
 ExportRequest with_ldlt(ExportRequest request);
+ExportRequest with_speed(ExportRequest request);
+ExportRequest with_size(ExportRequest request);
 ExportRequest with_corrections(ExportRequest request, std::int64_t corrections);
 
 /// The flags every export is compiled with, to objects.

@@ -88,5 +88,7 @@ TEST_CASE("export: refinements and factorizations that cannot be exported are re
     tables.prefactored = Prefactored{.d = std::vector<double>(96, 1), .e = std::vector<double>(80)};
     refused(with_ldlt(tables), "factors as constants take no square root");
     refused(with_corrections(tables, 1), "leave the refinement out");
+    refused(with_size(request(5, 4, Precision::f64, 1, "c99:neon")), "has one kind of kernels");
+    CHECK_THROWS_WITH_AS(parse_optimize("fast"), doctest::Contains("give speed or size"), SpecError);
     CHECK_THROWS_WITH_AS(parse_factorization("cholesky"), doctest::Contains("give llt or ldlt"), SpecError);
 }

@@ -17,8 +17,8 @@ struct Case {
 };
 
 const Case cases[] = {
-    {"c99:cortex-m7", 12, 20, 1, Precision::f32, 2.0, 2.5},    {"c99:cortex-m7", 64, 3, 2, Precision::f64, 1.5, 2.6},
-    {"c99:cortex-m7", 7, 11, 3, Precision::f32, 2.9, 4.3},     {"c99:cortex-m4", 12, 20, 1, Precision::f32, 2.0, 2.5},
+    {"c99:cortex-m7", 12, 20, 1, Precision::f32, 1.07, 1.51},  {"c99:cortex-m7", 64, 3, 2, Precision::f64, 1.1, 1.35},
+    {"c99:cortex-m7", 7, 11, 3, Precision::f32, 1.4, 1.5},     {"c99:cortex-m4", 12, 20, 1, Precision::f32, 1.1, 1.6},
     {"c99:cortex-m4", 1, 1, 1, Precision::f32, 40, 40},        {"c99:generic", 6, 64, 1, Precision::f64, 3.5, 3.3},
     {"c99:generic", 12, 20, 1, Precision::f32, 2.3, 2.7},      {"c99:neon", 12, 20, 1, Precision::f32, 0.75, 1.35, 0.5 / 4},
     {"c99:rvv", 12, 20, 1, Precision::f32, 1.1, 1.5, 0.5 / 4},

@@ -49,6 +49,11 @@ TEST_CASE("export: X has the same bits on x86-64, aarch64, riscv64, Cortex-M4 an
                              Spec{.block = 7, .horizon = 11, .rhs = 3},
                              Spec{.block = 33, .horizon = 2, .precision = Precision::f32, .rhs = 2}, Spec{.block = 1, .horizon = 1}})
         check_bits(spec);
+    check_bits({.block = 5, .horizon = 20, .precision = Precision::f32});
+    // Nor do they depend on how many sums are in registers.
+    for (const auto& spec :
+         {Spec{.block = 7, .horizon = 9, .precision = Precision::f32}, Spec{.block = 12, .horizon = 5}, Spec{.block = 5, .horizon = 9}})
+        CHECK(make("c99:generic", spec, "", with_size) == make("c99:generic", spec, ""));
     check_bits({.block = 7, .horizon = 20, .precision = Precision::f32},
                [](const ExportRequest& request) { return with_corrections(with_ldlt(request), 2); });
 }

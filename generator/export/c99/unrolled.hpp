@@ -1,0 +1,25 @@
+#pragma once
+#include <string>
+
+#include "generator/export/c99/export.hpp"
+
+namespace trifold {
+
+/// How many sums the plain C keeps in registers.
+struct Tiling {
+    std::int64_t rows, columns;  ///< of a tile of the factorization; columns, a multiple of rows, are as many pivots as are taken at a time
+    std::int64_t sweep_rows;     ///< of a sweep; as many products of each run in one turn of a loop
+};
+Tiling tiling_of(const ExportRequest& request);
+
+/// The C of a factorization: tiles, pivots, a block, a panel.
+std::string c99_factorization(const ExportRequest& request);
+/// The C of both sweeps over a block.
+std::string c99_sweeps(const ExportRequest& request);
+/// The C of a solution by both sweeps over all blocks, one after another.
+std::string c99_solution(const ExportRequest& request);
+/// The C of a block times right-hand sides, and of it and a block times a block, as chains need them.
+std::string c99_vector_products(const ExportRequest& request);
+std::string c99_products(const ExportRequest& request);
+
+}  // namespace trifold
