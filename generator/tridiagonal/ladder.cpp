@@ -114,6 +114,7 @@ std::optional<Resolved> nearest(const Asked& asked, std::span<const Wisdom* cons
     std::optional<double> of_model;
     for (const auto& found : near_rows(asked, files, ignored)) {
         if (!problem_with(asked, found.row).empty()) continue;  // it need not fit another size than its own
+        if (found.distance == 0) return taken(asked, found, Rung::nearest, ignored);
         if (!of_model) of_model = modelled_seconds(choose(asked.spec, asked.target, asked.tuning));
         const auto modelled = modelled_seconds(choose(asked.spec, asked.target, tuning_of(asked, found.row)));
         if (modelled <= nearest_slowdown * *of_model) return taken(asked, found, Rung::nearest, ignored);

@@ -292,6 +292,12 @@ TEST_CASE("an exact row wins over the model even where that disagrees; a near on
     CHECK(resolved_by(rows, {.block = 12, .horizon = 500}).rung == Rung::model);
 }
 
+TEST_CASE("what another device of the architecture measured of this very problem wins over the model") {
+    const std::vector<WisdomRow> rows{row_of({.block = 12, .horizon = 512}, "sequential", "fused", "NVIDIA H100")};
+    CHECK(resolved_by(rows, {.block = 12, .horizon = 512}).rung == Rung::nearest);
+    CHECK(resolved_by(rows, {.block = 12, .horizon = 500}).rung == Rung::model);
+}
+
 TEST_CASE("a near row is taken where the model does not hold it for slower") {
     const auto own = choose(spec, h200);
     const auto near = [&](Spec at, const std::string& device = "NVIDIA H200") {

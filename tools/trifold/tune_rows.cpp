@@ -19,6 +19,17 @@ struct RowsOptions {
 constexpr std::string_view head =
     "// Rows that `trifold tune rows` made of sweeps. h200.json says how rows are read. Change none by hand.\n";
 
+/// The lists as people would write them, a row a line.
+std::string text_of(const std::string& target, const Json& lists) {
+    std::string text;
+    for (const auto& [name, rows] : lists.items()) {
+        std::string lines;
+        for (const auto& row : rows) lines += fmt::format("{}        {}", lines.empty() ? "" : ",\n", row.dump());
+        text += fmt::format("{}      \"{}\": [\n{}\n      ]", text.empty() ? "" : ",\n", name, lines);
+    }
+    return fmt::format("{}{{\n  \"{}\": {{\n    \"rows\": {{\n{}\n    }}\n  }}\n}}\n", head, target, text);
+}
+
 std::vector<std::vector<std::string>> table_of(const std::vector<tune::RowFinding>& findings) {
     std::vector<std::vector<std::string>> rows{{"list, row", "takes", "value", "points", "time, mean", "worst", ""}};
     for (const auto& finding : findings)
@@ -50,7 +61,8 @@ int run_rows(const RowsOptions& options, bool json) {
         throw formats::InputError(
             fmt::format("no two trials for {} differ in one knob alone; `trifold tune --effort full` makes such trials", options.target));
     if (!options.output.empty())
-        formats::write_file(options.output, std::string(head) + tune::rows_json(findings, target, options.measured).dump(2) + "\n");
+        formats::write_file(options.output,
+                            text_of(options.target, tune::rows_json(findings, target, options.measured).begin()->at("rows")));
     if (json)
         print(Json{{"target", options.target}, {"rows", json_of(findings)}, {"output", options.output}});
     else

@@ -119,10 +119,11 @@ void decide_take(RowFinding& finding) {
 Json condition_json(const Condition& condition) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (!condition.word.empty()) return condition.word;
-    if (condition.least == condition.most) return condition.least;
+    const auto number = [](double value) { return value == std::floor(value) ? Json(std::llround(value)) : Json(value); };
+    if (condition.least == condition.most) return number(condition.least);
     Json bounds = Json::object();
-    if (condition.least > -infinity) bounds["least"] = condition.least;
-    if (condition.most < infinity) bounds["most"] = condition.most;
+    if (condition.least > -infinity) bounds["least"] = number(condition.least);
+    if (condition.most < infinity) bounds["most"] = number(condition.most);
     return bounds;
 }
 
