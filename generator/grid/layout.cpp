@@ -25,18 +25,21 @@ class Memory {
     std::int64_t bytes_ = 0;
 };
 
-/// Two buffers in turn: what a level leaves is read by the next one alone.
+/// Two buffers in turn: what a level leaves is read by the next one alone. Each image has a part of its own, since images need not be at
+/// the same level at the same time.
 class Generations {
   public:
-    explicit Generations(const char* name) : name_(name) {}
+    explicit Generations(std::string_view name) : name_(name) {}
     void need(std::size_t level, std::int64_t elements) { sizes_[level % 2] = std::max(sizes_[level % 2], elements); }
-    void place(Memory& memory, std::int64_t each) {
-        for (const std::size_t k : {0, 1}) offsets_[k] = memory.add(fmt::format("{}_{}", name_, k), sizes_[k], each);
+    void place(Memory& memory, std::int64_t images, std::int64_t each) {
+        for (const std::size_t k : {0, 1})
+            offsets_[k] = memory.add(fmt::format("{}_{}", name_, k), checked_multiply(images, sizes_[k], name_), each);
     }
     std::int64_t at(std::size_t level) const { return offsets_[level % 2]; }
+    std::int64_t stride(std::size_t level) const { return sizes_[level % 2]; }
 
   private:
-    std::string name_;
+    std::string_view name_;
     std::array<std::int64_t, 2> sizes_{}, offsets_{};
 };
 
@@ -72,19 +75,24 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
         l.inverses = memory.add(fmt::format("inverses_{}", k), boxes * S, real);
         if (!symmetric) l.pivots = memory.add(fmt::format("pivots_{}", k), boxes * S, sizeof(int));
         l.records = memory.add(fmt::format("records_{}", k), boxes, sizeof(trifold_grid_record));
-        vectors.need(k, product({boxes, R, spec.rhs}, "vectors of a sweep"));
+        vectors.need(k, product({level.boxes(), R, spec.rhs}, "vectors of a sweep"));
         const auto stage = std::ranges::find(shape.stages, k, &Stage::last);
-        if (stage != shape.stages.end()) updates.need(k, product({boxes, R, R}, "updates"));
-        if (stage != shape.stages.end() && stage->shared && !symmetric) turned = std::max(turned, product({boxes, S, S}, "pivot blocks"));
+        if (stage != shape.stages.end()) updates.need(k, product({level.boxes(), R, R}, "updates"));
+        if (stage != shape.stages.end() && stage->shared && !symmetric)
+            turned = std::max(turned, product({level.boxes(), S, S}, "pivot blocks"));
         layout.levels.push_back(l);
     }
-    updates.place(memory, real);
-    vectors.place(memory, real);
-    const auto turned_at = memory.add("turned", turned, real);
+    updates.place(memory, spec.batch, real);
+    vectors.place(memory, spec.batch, real);
+    const auto turned_at = memory.add("turned", checked_multiply(spec.batch, turned, "pivot blocks"), real);
     for (std::size_t k = 0; k < levels.size(); ++k) {
-        layout.levels[k].update = updates.at(k);
-        layout.levels[k].vector = vectors.at(k);
-        layout.levels[k].turned = turned_at;
+        auto& l = layout.levels[k];
+        l.update = updates.at(k);
+        l.update_stride = updates.stride(k);
+        l.vector = vectors.at(k);
+        l.vector_stride = vectors.stride(k);
+        l.turned = turned_at;
+        l.turned_stride = turned;
     }
     layout.status = memory.add("status", spec.batch, sizeof(trifold_grid_status));
     if (spec.boundary == GridBoundary::fixed)

@@ -26,12 +26,12 @@ typedef struct {
     trifold_int x_halvings, y_halvings;
     trifold_int eliminated, kept; /* pixels of the largest box, each rounded up to whole vectors */
     trifold_int factor, factor_elements;
-    trifold_int update;   /* D, what a box leaves to its parent: kept by kept */
-    trifold_int vector;   /* likewise of a right-hand side */
-    trifold_int pivots;   /* rows that were exchanged: one 32-bit integer a column */
-    trifold_int inverses; /* of the diagonal: eliminated */
-    trifold_int turned;   /* U', of levels whose fronts are shared by several tasks: eliminated by eliminated */
-    trifold_int records;  /* a trifold_grid_record a box */
+    trifold_int update, update_stride; /* D, what a box leaves to its parent: kept by kept; elements from image to image */
+    trifold_int vector, vector_stride; /* likewise of a right-hand side */
+    trifold_int pivots;                /* rows that were exchanged: one 32-bit integer a column */
+    trifold_int inverses;              /* of the diagonal: eliminated */
+    trifold_int turned, turned_stride; /* U', of levels whose fronts are shared by several tasks: eliminated by eliminated */
+    trifold_int records;               /* a trifold_grid_record a box */
 } trifold_grid_level;
 
 /* What the constants of every launch begin with. `level` are those that it treats; of merges the level below stands first. */
@@ -58,6 +58,7 @@ typedef struct {
     double least;           /* the smallest pivot, relative to the largest entry of its column before the elimination */
     double largest;         /* pivot */
     double entry;           /* the largest entry of the stencils that a leaf tile reads */
+    double row_sum;         /* the largest sum of the entries of one row, relative to that of their absolute values */
     trifold_int sign;       /* of the determinant, 1 or -1 */
     trifold_int problem;    /* a trifold_grid_problem */
     trifold_int pixel;      /* where, from the first unknown on, row by row */

@@ -11,13 +11,23 @@
 namespace trifold {
 namespace {
 
-/// A pivot that is smaller against its column than rounding errors are has no digit that is right.
-double least_sound(Precision precision) {
-    constexpr double errors = 64;
-    return errors * (precision == Precision::f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon());
+/// What is smaller than so much is rounding: a pivot against its column, or the sums of all rows against their entries.
+double rounding(Precision precision) {
+    return precision == Precision::f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+}
+
+/// Whether A x is zero for a constant x.
+bool sums_to_zero(const trifold_grid_record& record, const GridSpec& spec) {
+    constexpr double entries = 9;
+    return spec.boundary == GridBoundary::natural && record.row_sum <= entries * rounding(spec.precision);
 }
 
 std::string describe(const GridPixels& pixels) { return fmt::format("x {} to {}, y {} to {}", pixels.x0, pixels.x1, pixels.y0, pixels.y1); }
+
+constexpr std::string_view remedy =
+    "if its rows sum to zero, A x is zero for every constant x: add a little to the diagonal, give one pixel the row x = value, or take "
+    "the "
+    "boundary 'fixed'";
 
 std::string describe(const GridFailed::Failure& failure, const GridSpec& spec) {
     const auto& o = failure.outcome;
@@ -34,13 +44,13 @@ std::string describe(const GridFailed::Failure& failure, const GridSpec& spec) {
                     "A is not positive definite: the pivot of {} is not positive, in the front of {}; correct A, or take the matrix "
                     "'general'",
                     pixel, describe(o.front));
-            return fmt::format("the pivot of {} is zero or no number, in the front of {}{}", pixel, describe(o.front),
-                               spec.pivoting == GridPivoting::none ? "; take the pivoting 'partial'" : "; A is singular, or nearly so");
-        default:
             return fmt::format(
-                "A is singular to this precision: the smallest pivot is {:.1e} of its column. If the rows of A sum to zero, constants "
-                "solve A x = 0; add a little to the diagonal, give one pixel the row x = value, or take the boundary 'fixed'",
-                o.least_pivot);
+                "the pivot of {} is zero or no number, in the front of {}{}", pixel, describe(o.front),
+                spec.pivoting == GridPivoting::none
+                    ? "; take the pivoting 'partial'"
+                    : "; A is singular, or needs exchanges of rows beyond a front, which are not done: add a little to the diagonal");
+        default:
+            return fmt::format("A is singular to this precision: {}", remedy);
     }
 }
 
@@ -58,18 +68,19 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
     outcome.least_pivot = record.least;
     outcome.growth = record.entry > 0 ? record.largest / record.entry : 0;
     if (record.problem == trifold_grid_sound) {
-        if (record.least < least_sound(spec.precision)) outcome.problem = GridProblem::nearly_singular;
+        if (sums_to_zero(record, spec) || record.least <= rounding(spec.precision)) outcome.problem = GridProblem::nearly_singular;
         return outcome;
     }
     const std::int64_t origin = spec.boundary == GridBoundary::fixed ? 1 : 0, width = grid::unknown_width(spec);
-    outcome.problem = record.problem == trifold_grid_beyond      ? GridProblem::beyond_image
-                      : record.problem == trifold_grid_no_number ? GridProblem::not_finite
-                                                                 : GridProblem::pivot;
+    const auto levels = grid::levels_of(spec, grid::leaf_cells_of(plan.tuning(), plan.device().target()));
+    outcome.problem = record.problem == trifold_grid_beyond                                    ? GridProblem::beyond_image
+                      : record.problem == trifold_grid_no_number                               ? GridProblem::not_finite
+                      : (status.level > 0 || levels.size() == 1) && sums_to_zero(record, spec) ? GridProblem::nearly_singular
+                                                                                               : GridProblem::pivot;
     outcome.pixel_x = record.pixel % width + origin;
     outcome.pixel_y = record.pixel / width + origin;
     outcome.level = status.level;
-    const auto pixels = grid::eliminated_pixels(spec, grid::levels_of(spec, grid::leaf_cells_of(plan.tuning(), plan.device().target())),
-                                                static_cast<std::size_t>(status.level), status.i, status.j);
+    const auto pixels = grid::eliminated_pixels(spec, levels, static_cast<std::size_t>(status.level), status.i, status.j);
     outcome.front = {pixels.x0 + origin, pixels.x1 + origin, pixels.y0 + origin, pixels.y1 + origin};
     return outcome;
 }

@@ -122,41 +122,54 @@ INLINE int is_beside_ring(const context* c, integer x, integer y) {
     return c->launch->edge >= 0 && (x == 0 || y == 0 || x == c->launch->width - 1 || y == c->launch->height - 1);
 }
 
-INLINE void read_stencil(const context* c, const front* f, real* w, real* d, trifold_grid_record* record, integer x, integer y) {
-    const trifold_grid_launch* launch = c->launch;
-    const grid_box* box = &f->box;
-    const real* stencil = (const real*)c->args->stencil + (f->member * launch->pixels + pixel_at(c, x, y)) * 9;
-    const integer row = leaf_place(f, x, y);
-    const int beside_ring = is_beside_ring(c, x, y), mine = owns(box->x0, box->x1, x, x) && owns(box->y0, box->y1, y, y);
-    if (beside_ring && mine) __builtin_memcpy(edge_of(c, f->member, x, y), stencil, 9 * sizeof(real));
-    for (integer k = 0; k < (SYMMETRIC && !beside_ring ? 5 : 9); ++k) {
+INLINE const real* stencil_of(const context* c, integer member, integer x, integer y) {
+    return (const real*)c->args->stencil + (member * c->launch->pixels + pixel_at(c, x, y)) * 9;
+}
+
+/* What is wrong with a pixel's stencil, what is known of its entries, and the copy that sweeps need beside a ring. */
+INLINE void check_stencil(const context* c, const front* f, trifold_grid_record* record, integer x, integer y) {
+    const real* stencil = stencil_of(c, f->member, x, y);
+    const int ring = is_beside_ring(c, x, y);
+    double sum = 0, sizes = 0;
+    integer problem = trifold_grid_sound;
+    for (integer k = 0; k < 9; ++k) {
         const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
-        const real value = stencil[k];
+        const int inside = is_inside(c, to_x, to_y);
+        const real value = SYMMETRIC && inside && k > 4 ? stencil_of(c, f->member, to_x, to_y)[8 - k] : stencil[k];
         const double size = size_of((double)value);
-        if ((!SYMMETRIC || k <= 4 || !is_inside(c, to_x, to_y)) && !(size <= (double)LARGEST) && record->problem == trifold_grid_sound) {
-            record->problem = trifold_grid_no_number;
-            record->pixel = y * launch->width + x;
-        }
-        if (!is_inside(c, to_x, to_y)) {
-            if (value != 0 && launch->edge < 0 && record->problem == trifold_grid_sound) {
-                record->problem = trifold_grid_beyond;
-                record->pixel = y * launch->width + x;
-            }
-            continue;
-        }
-        if (SYMMETRIC && k > 4) continue;
-        if (!owns(box->x0, box->x1, x, to_x) || !owns(box->y0, box->y1, y, to_y)) continue;
+        if (!(size <= (double)LARGEST)) problem = trifold_grid_no_number;
+        if (!inside && !ring && value != 0 && problem == trifold_grid_sound) problem = trifold_grid_beyond;
+        sum += (double)value;
+        sizes += size;
         if (size > record->entry) record->entry = size;
+    }
+    if (size_of(sum) > record->row_sum * sizes) record->row_sum = size_of(sum) / sizes;
+    if (ring) __builtin_memcpy(edge_of(c, f->member, x, y), stencil, 9 * sizeof(real));
+    if (problem == trifold_grid_sound || record->problem != trifold_grid_sound) return;
+    record->problem = problem;
+    record->pixel = y * c->launch->width + x;
+}
+
+INLINE void read_stencil(const context* c, const front* f, real* w, real* d, integer x, integer y) {
+    const grid_box* box = &f->box;
+    const real* stencil = stencil_of(c, f->member, x, y);
+    const integer row = leaf_place(f, x, y);
+    for (integer k = 0; k < (SYMMETRIC ? 5 : 9); ++k) {
+        const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
+        if (!is_inside(c, to_x, to_y) || !owns(box->x0, box->x1, x, to_x) || !owns(box->y0, box->y1, y, to_y)) continue;
         const integer column = leaf_place(f, to_x, to_y);
         if (SYMMETRIC && row < column)
-            *entry_of(f, w, d, column, row) += value;
+            *entry_of(f, w, d, column, row) += stencil[k];
         else
-            *entry_of(f, w, d, row, column) += value;
+            *entry_of(f, w, d, row, column) += stencil[k];
     }
 }
 
 NOINLINE void read_leaf(const context* c, const front* f, real* w, real* d, trifold_grid_record* record) {
     clear_front(f, w, d, 0, f->S + f->R);
     for (integer y = f->box.y0; y <= f->box.y1; ++y)
-        for (integer x = f->box.x0; x <= f->box.x1; ++x) read_stencil(c, f, w, d, record, x, y);
+        for (integer x = f->box.x0; x <= f->box.x1; ++x) {
+            if (owns(f->box.x0, f->box.x1, x, x) && owns(f->box.y0, f->box.y1, y, y)) check_stencil(c, f, record, x, y);
+            read_stencil(c, f, w, d, x, y);
+        }
 }

@@ -58,7 +58,8 @@ typedef struct {
 typedef struct {
     grid_box box;
     const trifold_grid_level* level;
-    integer member, i, j, slot; /* slot: of its level */
+    integer member, i, j;
+    integer place, slot; /* of its level: within the image, and in all */
     integer s, r, S, R;
 } front;
 
@@ -74,7 +75,8 @@ INLINE front front_at(const context* c, integer level, integer member, integer i
     const trifold_grid_level* l = &launch->level[level];
     front f = {.box = grid_box_at(launch->width, launch->height, l->x_halvings, l->y_halvings, i, j, made_of(launch, level)),
                .level = l, .member = member, .i = i, .j = j};
-    f.slot = (((member << l->y_halvings) + j) << l->x_halvings) + i;
+    f.place = (j << l->x_halvings) + i;
+    f.slot = (member << (l->x_halvings + l->y_halvings)) + f.place;
     f.s = grid_eliminated(&f.box);
     f.r = grid_kept(&f.box);
     f.S = whole(f.s);
@@ -89,14 +91,14 @@ INLINE real* reals_at(const context* c, integer offset, integer index) {
 INLINE real* w_of(const context* c, const front* f) { return reals_at(c, f->level->factor, f->slot * f->level->factor_elements); }
 INLINE real* y_of(const context* c, const front* f) { return w_of(c, f) + f->S * f->S; }
 INLINE real* z_of(const context* c, const front* f) { return SYMMETRIC ? y_of(c, f) : y_of(c, f) + f->R * f->S; }
-INLINE real* update_of(const context* c, const front* f) { return reals_at(c, f->level->update, f->slot * f->level->kept * f->level->kept); }
+INLINE real* update_of(const context* c, const front* f) { return reals_at(c, f->level->update, f->member * f->level->update_stride + f->place * f->level->kept * f->level->kept); }
 INLINE real* vector_of(const context* c, const front* f) {
-    return reals_at(c, f->level->vector, f->slot * f->level->kept * c->args->used_columns);
+    return reals_at(c, f->level->vector, f->member * f->level->vector_stride + f->place * f->level->kept * c->args->used_columns);
 }
 INLINE int* pivots_of(const context* c, const front* f) { return (int*)workspace_at(c, f->level->pivots) + f->slot * f->level->eliminated; }
 INLINE real* inverses_of(const context* c, const front* f) { return reals_at(c, f->level->inverses, f->slot * f->level->eliminated); }
 INLINE real* turned_of(const context* c, const front* f) {
-    return reals_at(c, f->level->turned, f->slot * f->level->eliminated * f->level->eliminated);
+    return reals_at(c, f->level->turned, f->member * f->level->turned_stride + f->place * f->level->eliminated * f->level->eliminated);
 }
 INLINE trifold_grid_record* record_of(const context* c, const front* f) {
     return (trifold_grid_record*)workspace_at(c, f->level->records) + f->slot;

@@ -20,10 +20,6 @@ NOINLINE void finish_ring(const context* c, integer member) {
             }
 }
 
-INLINE const real* stencil_of(const context* c, integer member, integer x, integer y) {
-    return (const real*)c->args->stencil + (member * c->launch->pixels + pixel_at(c, x, y)) * 9;
-}
-
 /* What unknown (x, y) is multiplied with at its neighbour k, of A or A'. */
 INLINE real coupling(const context* c, integer member, integer x, integer y, integer k) {
     const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
@@ -94,6 +90,7 @@ INLINE void add_record(trifold_grid_record* all, const trifold_grid_record* reco
     if (record->least < all->least) all->least = record->least;
     if (record->largest > all->largest) all->largest = record->largest;
     if (record->entry > all->entry) all->entry = record->entry;
+    if (record->row_sum > all->row_sum) all->row_sum = record->row_sum;
 }
 
 /* The first front that failed, level by level, of which none below it has; else what all of a level have in common. `first`: the level is the lowest.*/
@@ -107,7 +104,9 @@ NOINLINE void add_level(const context* c, integer member, integer level, int fir
             const front f = front_at(c, level, member, i, j);
             const trifold_grid_record* record = record_of(c, &f);
             if (record->problem != trifold_grid_sound) {
+                const double row_sum = status->record.row_sum;
                 *status = (trifold_grid_status){.record = *record, .level = c->launch->number, .i = i, .j = j};
+                if (row_sum > status->record.row_sum) status->record.row_sum = row_sum;
                 return;
             }
             add_record(&status->record, record);
