@@ -24,7 +24,7 @@ nlohmann::json grid_identity(const GridSpec& spec, const Target& target, const G
             {"boundary", to_string(spec.boundary)},
             {"rhs", spec.rhs},
             {"batch", spec.batch},
-            {"operations", operations},
+            {"asked", operations},
             {"target", to_string(target)},
             {"workers", tuning.workers},
             {"leaf_cells", tuning.leaf_cells}};
