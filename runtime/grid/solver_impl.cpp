@@ -10,11 +10,10 @@
 namespace trifold {
 namespace {
 
-/// A workspace whose status says that nothing was factored, and whose factors are no numbers.
+/// All of it is touched, so that the first call finds its pages there.
 HostMemory workspace_of(const Program& program) {
     auto memory = allocate_on_host(program.workspace_bytes, "give a smaller image, batch or number of right-hand sides");
-    const auto& status = buffer(program, "status");
-    std::memset(static_cast<char*>(memory.get()) + status.offset, 0xff, static_cast<std::size_t>(status.bytes));
+    std::memset(memory.get(), 0xff, static_cast<std::size_t>(program.workspace_bytes));
     return memory;
 }
 

@@ -6,8 +6,8 @@
 #include "tools/formats/file.hpp"
 #include "tools/problems/grid.hpp"
 #include "tools/problems/problems.hpp"
+#include "tools/trifold/image_options.hpp"
 #include "tools/trifold/input.hpp"
-#include "tools/trifold/solve_grid.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 
@@ -16,9 +16,11 @@ namespace {
 
 using namespace formats;
 
+constexpr std::int64_t missing = -1;  // of a size that was not given
+
 struct ProblemOptions {
     std::string name, grid, precision = "f64", format = "npy", output = ".";
-    problems::Sizes sizes{0, 0};
+    problems::Sizes sizes{missing, missing};
     std::uint64_t seed = 42;
     bool force = false;
 };
@@ -70,7 +72,8 @@ std::vector<File> grid_files(const ProblemOptions& options, Precision precision)
 }
 
 std::vector<File> block_files(const ProblemOptions& options, Precision precision) {
-    if (options.sizes.block == 0 || options.sizes.horizon == 0) throw SpecError("a problem of blocks needs --block and --horizon");
+    if (options.sizes.block == missing || options.sizes.horizon == missing)
+        throw SpecError("a problem of blocks needs --block and --horizon");
     const auto system = problems::make(options.name, options.sizes, options.seed);
     return options.format == "npy" ? as_arrays(system, options.sizes, precision) : as_matrix_market(system, options.sizes, precision);
 }

@@ -247,22 +247,14 @@ Action add_solve(CLI::App& app, const bool& json) {
                                    "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
                         ->expected(2);
     const auto grid = std::make_shared<GridSolveOptions>();
-    auto* size = app.add_option("--grid", grid->size, "A couples the pixels of an image of that size with their neighbours: WIDTHxHEIGHT");
+    auto* size = grid->image.add_to(app);
     for (auto* other : {block, schedule, variant, inverse}) size->excludes(other);
-    app.add_option("--matrix", grid->matrix, "With --grid: general, or symmetric for a positive definite A")
-        ->check(CLI::IsMember({"general", "symmetric"}))
-        ->needs(size)
-        ->capture_default_str();
-    app.add_option("--boundary", grid->boundary, "With --grid: natural, or fixed where the outer ring of b is data")
-        ->check(CLI::IsMember({"natural", "fixed"}))
-        ->needs(size)
-        ->capture_default_str();
     app.footer(
         "The residual ||A x - b|| / (||A|| ||x|| + ||b||) (infinity norms, the worst system) is always checked. Exit status 1: A is not\n"
         "positive definite, x is out of the range of the precision (the other systems of a batch are solved), or the residual is above\n"
         "the tolerance.");
     return [options, grid, &json] {
-        if (!grid->size.empty()) {
+        if (grid->image.given()) {
             grid->files = options->files;
             grid->output = options->output;
             grid->device = options->device;

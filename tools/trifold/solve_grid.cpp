@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <trifold/grid.hpp>
@@ -42,7 +41,7 @@ struct Solved {
 Images read_images(const GridSolveOptions& options) {
     const auto& files = options.files;
     if (files.size() != 2) throw InputError(fmt::format("{} files were given; with --grid give A.mtx b.mtx, or A.npy b.npy", files.size()));
-    const auto [width, height] = parse_image_size(options.size);
+    const auto [width, height] = parse_image_size(options.image.size);
     const std::string a_text = read_file(files[0]), b_text = read_file(files[1]);
     const auto is_numpy = [](const std::string& text) { return text.starts_with("\x93NUMPY"); };
     if (is_numpy(a_text) != is_numpy(b_text))
@@ -52,7 +51,7 @@ Images read_images(const GridSolveOptions& options) {
         const auto a = parse_npy(a_text, files[0]), b = parse_npy(b_text, files[1]);
         images = {Kind::numpy, assemble_grid(a, b), a.precision, b.shape};
         if (images.system.width != width || images.system.height != height)
-            throw InputError(fmt::format("--grid {} was given, but '{}' has shape {}: an image of {}x{}", options.size, files[0],
+            throw InputError(fmt::format("--grid {} was given, but '{}' has shape {}: an image of {}x{}", options.image.size, files[0],
                                          shape_text(a.shape), images.system.width, images.system.height));
     } else {
         const auto a = parse_matrix_market(a_text, files[0]);
@@ -182,29 +181,15 @@ void write_solution(const Images& images, const Solved& solved, const std::strin
 
 }  // namespace
 
-std::pair<std::int64_t, std::int64_t> parse_image_size(const std::string& text) {
-    std::int64_t width = 0, height = 0;
-    const auto* const end = text.data() + text.size();
-    const auto first = std::from_chars(text.data(), end, width);
-    if (first.ec == std::errc() && first.ptr != end && *first.ptr == 'x') {
-        const auto second = std::from_chars(first.ptr + 1, end, height);
-        if (second.ec == std::errc() && second.ptr == end) return {width, height};
-    }
-    throw SpecError(fmt::format("'{}' is no size of an image; give WIDTHxHEIGHT, such as 129x65", text));
-}
-
 int solve_grid(const GridSolveOptions& options, bool json) {
     if (!options.output.empty()) check_outputs(options.files, {options.output});
     const auto images = read_images(options);
     const auto& system = images.system;
-    const GridSpec spec{.width = system.width,
-                        .height = system.height,
-                        .precision = images.precision,
-                        .matrix = options.matrix == "symmetric" ? GridMatrix::symmetric : GridMatrix::general,
-                        .boundary = options.boundary == "fixed" ? GridBoundary::fixed : GridBoundary::natural,
-                        .rhs = system.rhs,
-                        .batch = system.batch,
-                        .operations = {GridOperation::factor, GridOperation::solve}};
+    auto spec = options.image.spec();
+    spec.precision = images.precision;
+    spec.rhs = system.rhs;
+    spec.batch = system.batch;
+    spec.operations = {GridOperation::factor, GridOperation::solve};
     const auto solved = solve_images(images, spec, options);
     write_solution(images, solved, options.output);
     const auto tolerance = options.tolerance.value_or(images.precision == Precision::f32 ? 1e-6 : 1e-14);

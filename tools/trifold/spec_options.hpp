@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 #include <trifold/generate.hpp>
+#include <trifold/grid_spec.hpp>
 
 namespace trifold::command {
 
@@ -37,6 +38,8 @@ class SpecOptions {
     /// `native` resolved to this machine. Throws SpecError, DeviceError.
     Target target() const;
     const Tuning& tuning() const { return tuning_; }
+    /// Precision, right-hand sides and batch, of an image.
+    void apply(GridSpec& spec) const;
 
   private:
     Spec spec_;

@@ -15,8 +15,8 @@ constexpr std::int64_t sizes[][2] = {{2, 2},  {2, 7},   {5, 2},   {3, 3},  {5, 5
 template <class Real>
 double allowed(const std::string& name) {
     const bool hard = name == "random" || name == "helmholtz";
-    if (sizeof(Real) == 8) return hard ? 1e-11 : 1e-14;
-    return hard ? 2e-2 : 1e-6;
+    if (sizeof(Real) == 8) return hard ? 1e-12 : 1e-14;
+    return hard ? 1e-4 : 1e-6;
 }
 
 /// Solves with A and A' and compares residuals.
@@ -68,7 +68,7 @@ TEST_CASE("images of all sizes and problems: A x = b and A' x = b to rounding") 
     for (const auto& [width, height] : sizes)
         for (const auto* name : {"poisson", "anisotropic", "convection", "helmholtz", "jumps", "dominant", "random"}) {
             check_solutions<double>(name, {}, width, height);
-            if (std::string(name) != "random" && std::string(name) != "helmholtz") check_solutions<float>(name, {}, width, height);
+            if (std::string(name) != "random") check_solutions<float>(name, {}, width, height);
         }
 }
 

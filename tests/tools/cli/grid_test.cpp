@@ -104,3 +104,18 @@ TEST_CASE("solve --grid: what is wrong is named") {
     scratch.write("b.npy", format_npy({{9, 7}, Precision::f64, singular.b}));
     refused("solve A.npy b.npy --grid 9x7", "it must be (7, 9)");
 }
+
+TEST_CASE("explain --grid: levels, launches and memory") {
+    const Scratch scratch;
+    const auto ran = run_trifold(scratch.path, "explain --grid 129x65 --target cpu:x86-64-v3");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(has(ran.out, "pivot blocks of level"));
+    CHECK(has(ran.out, "129x65, f64, general, boundary natural"));
+    const auto json =
+        run_trifold(scratch.path, "explain --grid 129x65 --precision f32 --matrix symmetric --target cpu:x86-64 --json").json();
+    CHECK(json.at("program").at("levels").size() == 10);
+    CHECK(json.at("program").at("levels").back().at("eliminated") == 65);
+    CHECK(run_trifold(scratch.path, "explain --grid 129x65 --block 4").status == 2);
+    CHECK(has(run_trifold(scratch.path, "explain --grid 129x65 --target cuda:sm_90").err, "CPUs only"));
+}
