@@ -1,4 +1,4 @@
-/* What a front starts from: of a leaf tile the stencils, of a merge what its two parts have left. */
+/* What a merge starts from: what its two parts have left. */
 #include "cpu/grid/pivots.c"
 
 /* Neighbouring numbers: kept pixels `from` .. `from` + count - 1 of a part are pixels `to` .. of its parent, where 0 .. s - 1 are eliminated, and S
@@ -56,23 +56,48 @@ INLINE real* entry_of(const front* f, real* w, real* d, integer row, integer col
     return d + (column - f->S) * f->R + row - f->S;
 }
 
+/* count entries of a column go to rows from `row` on of column `to` of a stored front. */
+INLINE void add_to_strips(real* to, integer S, integer row, const real* from, integer count) {
+    real* p = to + row / LANES * S * LANES;
+    integer k = 0, lane = row % LANES;
+    while (k < count) {
+        if (lane == 0 && k + LANES <= count) {
+            store(p, load(p) + *(const loose*)(from + k));
+            k += LANES;
+        } else
+            for (; lane < LANES && k < count; ++lane, ++k) p[lane] += from[k];
+        lane = 0;
+        p += S * LANES;
+    }
+}
+
+INLINE void add_strided(real* to, integer stride, const real* from, integer count) {
+    for (integer k = 0; k < count; ++k) to[k * stride] += from[k];
+}
+
+INLINE void add_vector(real* to, const real* from, integer count) {
+    integer k = 0;
+    for (; k + LANES <= count; k += LANES) *(loose*)(to + k) += *(const loose*)(from + k);
+    for (; k < count; ++k) to[k] += from[k];
+}
+
 /* Adds rows a and columns b of what a part has left, as far as they go to columns left .. right - 1 of the parent. `lower`: only what is not above
  * the part's diagonal. `turned`: as its transpose. */
 INLINE void add_block(const front* f, real* w, real* d, const real* from, integer R, run a, run b, int lower, int turned, integer left, integer right) {
-    const integer first = turned ? 0 : larger(0, left - b.to), end = turned ? b.count : smaller(b.count, right - b.to);
+    const integer S = f->S, first = turned ? 0 : larger(0, left - b.to), end = turned ? b.count : smaller(b.count, right - b.to);
     for (integer j = first; j < end; ++j) {
-        const real* column = from + (b.from + j) * R + a.from;
-        integer i = lower ? j : 0, stop = a.count;
-        if (turned) {
-            i = larger(i, left - a.to);
-            stop = smaller(stop, right - a.to);
-            for (; i < stop; ++i) *entry_of(f, w, d, b.to + j, a.to + i) += column[i];
-        } else if (a.to >= f->S && b.to >= f->S) {
-            real* to = entry_of(f, w, d, a.to, b.to + j);
-            for (; i + LANES <= stop; i += LANES) *(loose*)(to + i) += *(const loose*)(column + i);
-            for (; i < stop; ++i) to[i] += column[i];
-        } else
-            for (; i < stop; ++i) *entry_of(f, w, d, a.to + i, b.to + j) += column[i];
+        const integer i = larger(lower ? j : 0, turned ? left - a.to : 0), count = (turned ? smaller(a.count, right - a.to) : a.count) - i;
+        if (count <= 0) continue;
+        const real* column = from + (b.from + j) * R + a.from + i;
+        const integer row = a.to + i;
+        if (turned)
+            add_strided(entry_of(f, w, d, b.to + j, row), row < S ? LANES : f->R, column, count);
+        else if (b.to < S)
+            add_to_strips(w + (b.to + j) * LANES, S, row, column, count);
+        else if (row < S)
+            add_strided(entry_of(f, w, d, row, b.to + j), LANES, column, count);
+        else
+            add_vector(entry_of(f, w, d, row, b.to + j), column, count);
     }
 }
 
@@ -90,86 +115,13 @@ INLINE void clear(real* p, integer count) { __builtin_memset(p, 0, (unsigned lon
 /* Columns left .. right - 1 of an empty front: whole strips. */
 INLINE void clear_front(const front* f, real* w, real* d, integer left, integer right) {
     const integer S = f->S, strip = S * LANES, end = smaller(right, S);
-    if (left < end)
+    if (left == 0 && end == S)
+        clear(w, (S + f->R) * S);
+    else if (left < end)
         for (integer v = 0; v < (S + f->R) / LANES; ++v) clear(w + v * strip + left * LANES, (end - left) * LANES);
     for (integer k = larger(left, f->s); k < end; ++k) w[row_of(k, S) + k * LANES] = 1;
     const integer first = larger(left, S) - S, last = right - S;
     if (first >= last) return;
     if (!SYMMETRIC) clear(w + (S + f->R) * S + first * S, (last - first) * S);
     clear(d + first * f->R, (last - first) * f->R);
-}
-
-/* ---- leaf tiles ---- */
-
-/* The number of any pixel of a leaf tile, as in `run`. */
-INLINE integer leaf_place(const front* f, integer x, integer y) {
-    const grid_box* b = &f->box;
-    if (x >= b->ex0 && x <= b->ex1 && y >= b->ey0 && y <= b->ey1) return (y - b->ey0) * (b->ex1 - b->ex0 + 1) + x - b->ex0;
-    return place_of(f, x, y);
-}
-
-/* Of two tiles that share a line, the one before it owns the couplings along it. */
-INLINE int owns(integer first, integer end, integer a, integer b) { return (a >= first && a <= end && b >= first && b <= end) && (a != b || a > first || first == 0); }
-
-/* Where the stencil of an unknown beside the ring is kept. */
-INLINE real* edge_of(const context* c, integer member, integer x, integer y) {
-    const integer width = c->launch->width, height = c->launch->height;
-    const integer place = y == 0 ? x : y == height - 1 ? width + x : x == 0 ? 2 * width + y : 2 * width + height + y;
-    return reals_at(c, c->launch->edge, (member * 2 * (width + height) + place) * 9);
-}
-INLINE int is_inside(const context* c, integer x, integer y) { return x >= 0 && y >= 0 && x < c->launch->width && y < c->launch->height; }
-INLINE int is_beside_ring(const context* c, integer x, integer y) {
-    return c->launch->edge >= 0 && (x == 0 || y == 0 || x == c->launch->width - 1 || y == c->launch->height - 1);
-}
-
-INLINE const real* stencil_of(const context* c, integer member, integer x, integer y) {
-    return (const real*)c->args->stencil + (member * c->launch->pixels + pixel_at(c, x, y)) * 9;
-}
-
-/* What is wrong with a pixel's stencil, what is known of its entries, and the copy that sweeps need beside a ring. */
-INLINE void check_stencil(const context* c, const front* f, trifold_grid_record* record, integer x, integer y) {
-    const real* stencil = stencil_of(c, f->member, x, y);
-    const int ring = is_beside_ring(c, x, y);
-    double sum = 0, sizes = 0;
-    integer problem = trifold_grid_sound;
-    for (integer k = 0; k < 9; ++k) {
-        const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
-        const int inside = is_inside(c, to_x, to_y);
-        const real value = SYMMETRIC && inside && k > 4 ? stencil_of(c, f->member, to_x, to_y)[8 - k] : stencil[k];
-        const double size = size_of((double)value);
-        if (!(size <= (double)LARGEST)) problem = trifold_grid_no_number;
-        if (!inside && !ring && value != 0 && problem == trifold_grid_sound) problem = trifold_grid_beyond;
-        sum += (double)value;
-        sizes += size;
-        if (size > record->entry) record->entry = size;
-    }
-    if (size_of(sum) > record->row_sum * sizes) record->row_sum = size_of(sum) / sizes;
-    if (ring) __builtin_memcpy(edge_of(c, f->member, x, y), stencil, 9 * sizeof(real));
-    if (problem == trifold_grid_sound || record->problem != trifold_grid_sound) return;
-    record->problem = problem;
-    record->pixel = y * c->launch->width + x;
-}
-
-INLINE void read_stencil(const context* c, const front* f, real* w, real* d, integer x, integer y) {
-    const grid_box* box = &f->box;
-    const real* stencil = stencil_of(c, f->member, x, y);
-    const integer row = leaf_place(f, x, y);
-    for (integer k = 0; k < (SYMMETRIC ? 5 : 9); ++k) {
-        const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
-        if (!is_inside(c, to_x, to_y) || !owns(box->x0, box->x1, x, to_x) || !owns(box->y0, box->y1, y, to_y)) continue;
-        const integer column = leaf_place(f, to_x, to_y);
-        if (SYMMETRIC && row < column)
-            *entry_of(f, w, d, column, row) += stencil[k];
-        else
-            *entry_of(f, w, d, row, column) += stencil[k];
-    }
-}
-
-NOINLINE void read_leaf(const context* c, const front* f, real* w, real* d, trifold_grid_record* record) {
-    clear_front(f, w, d, 0, f->S + f->R);
-    for (integer y = f->box.y0; y <= f->box.y1; ++y)
-        for (integer x = f->box.x0; x <= f->box.x1; ++x) {
-            if (owns(f->box.x0, f->box.x1, x, x) && owns(f->box.y0, f->box.y1, y, y)) check_stencil(c, f, record, x, y);
-            read_stencil(c, f, w, d, x, y);
-        }
 }

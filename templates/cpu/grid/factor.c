@@ -1,5 +1,5 @@
 /* The factorization: whole boxes by one task, or shares of large fronts. */
-#include "cpu/grid/assemble.c"
+#include "cpu/grid/leaf.c"
 
 INLINE real* scratch_of(const context* c, integer offset) { return (real*)c->scratch + offset; }
 /* Boxes of a level each way, within one of the last level that the launch treats. */
