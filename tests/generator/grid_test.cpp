@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
+#include <cstdio>
 #include <trifold/error.hpp>
 #include <vector>
 
@@ -112,6 +115,25 @@ TEST_CASE("register tiles fit the registers of each processor") {
             CHECK(tile.lanes % tile.columns == 0);
             CHECK(generate(spec, target).units[0].target == target);
         }
+}
+
+TEST_CASE("units of every processor are C without warnings") {
+    for (const char* arch : {"x86-64", "x86-64-v3", "x86-64-v4"})
+        for (const auto precision : {Precision::f32, Precision::f64})
+            for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+                auto spec = image(9, 9);
+                spec.precision = precision;
+                spec.matrix = matrix;
+                const auto unit = generate(spec, {Backend::cpu, arch}).units[0];
+                CAPTURE(arch);
+                CAPTURE(unit.id);
+                const auto command =
+                    fmt::format("{} {} -Wall -Wextra -Werror -x c -fsyntax-only - > /dev/null", TEST_CC, fmt::join(unit.options, " "));
+                auto* compiler = popen(command.c_str(), "w");
+                REQUIRE(compiler != nullptr);
+                std::fwrite(unit.source.data(), 1, unit.source.size(), compiler);
+                CHECK(pclose(compiler) == 0);
+            }
 }
 
 TEST_CASE("what is needed is there, and no more") {

@@ -66,7 +66,7 @@ typedef struct {
 INLINE integer row_of(integer k, integer S) { return k / LANES * S * LANES + k % LANES; } /* where row k of a stored front begins */
 
 INLINE int made_of(const trifold_grid_launch* launch, integer level) {
-    if (level == 0) return grid_leaf; /* of merges what is below them is only read */
+    if (level < 1) return grid_leaf; /* of merges what is below them is only read */
     return launch->level[level].x_halvings < launch->level[level - 1].x_halvings ? grid_beside : grid_above;
 }
 

@@ -72,6 +72,7 @@ INLINE integer tile_height(integer strips) {
 
 INLINE void product_of_height(integer height, real* target, integer strip, integer column, const real* a, integer a_strip, const real* b,
                               integer count) {
+    (void)height;
 #if TILE_STRIPS >= 3
     if (height == 3) {
         product_3(target, strip, column, a, a_strip, b, count);
@@ -88,6 +89,7 @@ INLINE void product_of_height(integer height, real* target, integer strip, integ
 }
 
 INLINE void triangle_of_height(integer height, real* t, integer strip, const real* m, const real* inverses, integer j) {
+    (void)height;
 #if TILE_STRIPS >= 3
     if (height == 3) {
         triangle_3(t, strip, m, inverses, j);

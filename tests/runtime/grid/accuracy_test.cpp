@@ -21,7 +21,9 @@ double allowed(const std::string& name) {
 
 /// Solves with A and A' and compares residuals.
 template <class Real>
-void check_solutions(const std::string& name, GridSpec spec, std::int64_t width, std::int64_t height, const GridTuning& tuning = {}) {
+void check_solutions(const std::string& name, GridSpec spec, std::int64_t width, std::int64_t height, const GridTuning& tuning = {},
+                     const char* device = "cpu") {
+    CAPTURE(device);
     CAPTURE(name);
     CAPTURE(width);
     CAPTURE(height);
@@ -30,9 +32,8 @@ void check_solutions(const std::string& name, GridSpec spec, std::int64_t width,
     spec.width = width;
     spec.height = height;
     spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
-    const GridPlan plan(spec, Device::cpu(), tuning);
+    const GridPlan plan(spec, Device::parse(device), tuning);
     GridSolver solver(plan);
-    const auto image = problem(name, width, height, 5);
     std::vector<Real> stencils;
     for (std::int64_t member = 0; member < spec.batch; ++member) {
         const auto one = rounded<Real>(problem(name, width, height, 5 + static_cast<unsigned>(member)).stencil);
@@ -117,6 +118,18 @@ TEST_CASE("batches and several right-hand sides") {
 TEST_CASE("other leaf tiles") {
     for (const std::int64_t cells : {5, 8, 16, 64}) check_solutions<double>("dominant", {}, 43, 29, {.workers = 2, .leaf_cells = cells});
 }
+
+#if defined(__x86_64__)
+TEST_CASE("kernels of lesser processors, whose register tiles have other shapes") {
+    for (const auto* device : {"cpu:x86-64", "cpu:x86-64-v2"})
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+            GridSpec spec;
+            spec.matrix = matrix;
+            check_solutions<double>("anisotropic", spec, 45, 38, {}, device);
+            check_solutions<float>("anisotropic", spec, 45, 38, {}, device);
+        }
+}
+#endif
 
 TEST_CASE("solutions agree with a dense LU, and so does the determinant") {
     for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
