@@ -38,10 +38,14 @@ GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning&
     state_ = std::make_shared<State>(State{spec, tuning, std::move(program), device, std::move(report), std::move(loaded)});
 }
 
-const GridSpec& GridPlan::spec() const { return state_->spec; }
-const GridTuning& GridPlan::tuning() const { return state_->tuning; }
-const Program& GridPlan::program() const { return state_->program; }
-const Device& GridPlan::device() const { return state_->device; }
-const PlanReport& GridPlan::report() const { return state_->report; }
+const GridPlan::State& GridPlan::state() const {
+    if (state_ == nullptr) throw SpecError("this GridPlan has been moved from; use the one it was moved to, or assign another to it");
+    return *state_;
+}
+const GridSpec& GridPlan::spec() const { return state().spec; }
+const GridTuning& GridPlan::tuning() const { return state().tuning; }
+const Program& GridPlan::program() const { return state().program; }
+const Device& GridPlan::device() const { return state().device; }
+const PlanReport& GridPlan::report() const { return state().report; }
 
 }  // namespace trifold

@@ -15,7 +15,8 @@ namespace [[gnu::visibility("default")]] trifold {
 /// a CPU one set of kernels serves images of every size.
 class GridPlan {
   public:
-    /// Throws SpecError (also for a GPU: grids have kernels for CPUs only so far), CompileError, CacheError, DeviceError.
+    /// Throws SpecError (also for a GPU: grids have kernels for CPUs only so far), CompileError, CacheError, DeviceError. The other
+    /// functions throw SpecError when the plan has been moved from.
     GridPlan(const GridSpec& spec, const Device& device, const GridTuning& tuning = {});
     const GridSpec& spec() const;
     const GridTuning& tuning() const;
@@ -24,7 +25,7 @@ class GridPlan {
     const PlanReport& report() const;
 
     struct [[gnu::visibility("hidden")]] State;
-    [[gnu::visibility("hidden")]] const State& state() const { return *state_; }
+    [[gnu::visibility("hidden")]] const State& state() const;
 
   private:
     std::shared_ptr<const State> state_;

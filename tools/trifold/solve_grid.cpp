@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <trifold/grid.hpp>
 
 #include "tools/formats/file.hpp"

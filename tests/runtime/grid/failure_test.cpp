@@ -162,4 +162,27 @@ TEST_CASE("sizes and arguments that do not fit are errors that say what to do") 
     few.operations = {GridOperation::factor_solve};
     GridSolver other{GridPlan(few, Device::cpu())};
     CHECK_THROWS_WITH_AS(other.solve(b, x), doctest::Contains("add it to the GridSpec's operations"), SpecError);
+    auto moved = std::move(other);
+    CHECK_THROWS_WITH_AS(other.plan(), doctest::Contains("moved from"), SpecError);
+    auto first = plan(5, 5);
+    const auto second = std::move(first);
+    CHECK_THROWS_WITH_AS(first.spec(), doctest::Contains("moved from"), SpecError);
+    CHECK_THROWS_WITH_AS(GridSolver{first}, doctest::Contains("moved from"), SpecError);
+}
+
+TEST_CASE("an executor of the caller's runs the tasks") {
+    auto spec = spec_of(150, 120);
+    const auto image = problem("dominant", 150, 120, 2);
+    GridSolver solver{GridPlan(spec, Device::cpu(), {.workers = 2})};
+    std::int64_t tasks = 0;
+    solver.set_executor([&](std::int64_t count, const std::function<void(std::int64_t, int)>& run) {
+        for (std::int64_t task = count - 1; task >= 0; --task, ++tasks) run(task, static_cast<int>(task % 2));
+    });
+    const auto b = noise(image.pixels(), 1);
+    std::vector<double> x(b.size());
+    solver.factor_solve(image.stencil, b, x);
+    solver.check();
+    CHECK(tasks > 0);
+    CHECK(backward_error(matrix_of(image, spec), column(x, 0, image.pixels(), 1, 0), column(b, 0, image.pixels(), 1, 0)) <= 1e-14);
+    CHECK_THROWS_WITH_AS(solver.set_executor({}), doctest::Contains("executor is empty"), SpecError);
 }
