@@ -249,6 +249,10 @@ Action add_solve(CLI::App& app, const bool& json) {
     const auto grid = std::make_shared<GridSolveOptions>();
     auto* size = grid->image.add_to(app);
     for (auto* other : {block, schedule, variant, inverse}) size->excludes(other);
+    app.add_option("--refine", grid->refine, "With --grid: steps of iterative refinement, which make up for growth and for f32")
+        ->check(CLI::Range(0, 10))
+        ->needs(size)
+        ->capture_default_str();
     app.footer(
         "The residual ||A x - b|| / (||A|| ||x|| + ||b||) (infinity norms, the worst system) is always checked. Exit status 1: A is not\n"
         "positive definite, x is out of the range of the precision (the other systems of a batch are solved), or the residual is above\n"

@@ -75,11 +75,14 @@ double seconds_for(auto&& work) {
 }
 
 template <class Real>
-void solve_as(GridSolver& solver, const GridSystem& system, Solved& solved) {
+void solve_as(GridSolver& solver, const GridSystem& system, int refine, Solved& solved) {
     const std::vector<Real> stencil(system.stencil.begin(), system.stencil.end()), b(system.b.begin(), system.b.end());
     std::vector<Real> x(b.size());
     solved.factor_seconds = seconds_for([&] { solver.factor(stencil); });
-    solved.solve_seconds = seconds_for([&] { solver.solve(b, x); });
+    solved.solve_seconds = seconds_for([&] {
+        solver.solve(b, x);
+        for (int step = 0; step < refine; ++step) solver.refine(stencil, b, x);
+    });
     solved.x.assign(x.begin(), x.end());
 }
 
@@ -105,9 +108,9 @@ Solved solve_images(const Images& images, const GridSpec& spec, const GridSolveO
     solved.target = to_string(device.target());
     solved.workspace_bytes = GridSolver::workspace_bytes(plan);
     if (spec.precision == Precision::f32)
-        solve_as<float>(solver, images.system, solved);
+        solve_as<float>(solver, images.system, options.refine, solved);
     else
-        solve_as<double>(solver, images.system, solved);
+        solve_as<double>(solver, images.system, options.refine, solved);
     solved.outcomes = solver.status();
     solved.determinants = solver.log_determinant();
     try {
@@ -191,6 +194,7 @@ int solve_grid(const GridSolveOptions& options, bool json) {
     spec.rhs = system.rhs;
     spec.batch = system.batch;
     spec.operations = {GridOperation::factor, GridOperation::solve};
+    if (options.refine > 0) spec.operations.insert(GridOperation::refine);
     const auto solved = solve_images(images, spec, options);
     write_solution(images, solved, options.output);
     const auto tolerance = options.tolerance.value_or(images.precision == Precision::f32 ? 1e-6 : 1e-14);

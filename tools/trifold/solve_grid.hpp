@@ -13,6 +13,7 @@ struct GridSolveOptions {
     ImageOptions image;
     std::string output, device, precision;
     int workers = 0;  ///< 0: those of the machine
+    int refine = 0;   ///< steps
     std::optional<double> tolerance;
 };
 

@@ -70,6 +70,21 @@ TEST_CASE("solve --grid: Matrix Market, checked against the matrix itself") {
     CHECK(x.values[5] == doctest::Approx(b.values[5]).epsilon(1e-7));  // of the ring
 }
 
+TEST_CASE("solve --grid --refine: what f32 leaves") {
+    const Scratch scratch;
+    REQUIRE(run_trifold(scratch.path, "problem grid-helmholtz --grid 61x53").status == 0);
+    const auto residual = [&](const char* more) {
+        return run_trifold(scratch.path,
+                           fmt::format("solve A.npy b.npy --grid 61x53 --precision f32 --tolerance 1 --device cpu --json {}", more))
+            .json()
+            .at("relative_residual")
+            .get<double>();
+    };
+    const auto refined = residual("--refine 2");
+    CHECK(refined <= 1e-7);
+    CHECK(refined <= residual(""));
+}
+
 TEST_CASE("solve --grid: what is wrong is named") {
     const Scratch scratch;
     const auto system = problems::make_grid("grid-poisson", 9, 7, 1, 1, 3);
