@@ -141,7 +141,9 @@ std::string with_constants(std::string_view constants, std::string_view text) {
     return result + "\n" + std::string(text);
 }
 
-std::string template_path(std::string_view name) { return (name == "args.h" ? "generator/trifold/" : "templates/") + std::string(name); }
+std::string template_path(std::string_view name) {
+    return (name == "args.h" || name == "grid_args.h" ? "generator/trifold/" : "templates/") + std::string(name);
+}
 
 std::string marker(std::string_view name) { return fmt::format("{}{}{}", marker_begin, name, marker_end); }
 

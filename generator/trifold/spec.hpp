@@ -3,11 +3,10 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <trifold/precision.hpp>
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// `mixed`: arrays in f64, factored in f32, each solution refined to the accuracy of f64.
-enum class Precision { f32, f64, mixed };
 /// Storage order of one n by n block of D and E.
 enum class Order { row_major, column_major };
 /// Which half E holds: `lower`: E_i = A(i+1, i); `upper`: E_i = A(i, i+1).
@@ -65,12 +64,6 @@ inline constexpr std::int64_t max_block = 1024;
 /// has them.
 void validate(const Spec& spec);
 
-/// Of the caller's arrays.
-std::int64_t element_bytes(Precision precision);
-std::string_view to_string(Precision precision);
-/// "f32", "f64" or "mixed"; throws SpecError on anything else.
-Precision parse_precision(std::string_view text);
-
 /// Strides of D.
 Strides diagonal_strides(const Spec& spec);
 /// Strides of the lower coupling A(i+1, i), whichever half is stored.
@@ -82,9 +75,5 @@ Strides rhs_strides(const Spec& spec, std::int64_t columns);
 std::int64_t diagonal_extent(const Spec& spec, std::int64_t members);
 std::int64_t coupling_extent(const Spec& spec, std::int64_t members);
 std::int64_t rhs_extent(const Spec& spec, std::int64_t members, std::int64_t columns);
-
-/// a * b and a + b of non-negative sizes; throws SpecError naming `what` when the result leaves 63 bits.
-std::int64_t checked_multiply(std::int64_t a, std::int64_t b, std::string_view what);
-std::int64_t checked_add(std::int64_t a, std::int64_t b, std::string_view what);
 
 }  // namespace trifold

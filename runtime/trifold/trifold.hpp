@@ -4,6 +4,7 @@
 #include <trifold/error.hpp>
 #include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
+#include <trifold/grid.hpp>
 #include <trifold/plan.hpp>
 #include <trifold/solver.hpp>
 // The public C++ interface.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which folder may include which, and that no two types have one name. Reads every #include of generator/, runtime/ and tools/, and names those that point upwards.
 
-The layers, from the bottom: generator/program, one family (generator/tridiagonal), generator/export; runtime/base, compile, device, solve, python;
+The layers, from the bottom: generator/program, one family (generator/tridiagonal, generator/grid), generator/export; runtime/base, compile, device, solve or grid, python;
 tools. A layer may include those that it lists, and itself. What lies below a family knows none: it may not include a family's public headers
 either.
 """
@@ -14,6 +14,7 @@ ALLOWED = {
     "generator/trifold": [],
     "generator/program": [],
     "generator/tridiagonal": ["generator/program", "templates/gpu/tridiagonal"],  # what both sides count
+    "generator/grid": ["generator/program", "templates/grid"],  # likewise
     "generator/export": ["generator/program", "generator/tridiagonal"],
     "runtime/trifold": [],
     "runtime/base": [],
@@ -22,6 +23,7 @@ ALLOWED = {
     "runtime/compile": ["runtime/base", "generator/program"],
     "runtime/device": ["runtime/base", "runtime/compile"],
     "runtime/solve": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/tridiagonal"],
+    "runtime/grid": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/grid"],
     "runtime/python": ["runtime/compile", "runtime/solve"],  # which say what compiles, and what is taken of what was measured
     "tools/formats": [],
     "tools/problems": ["tools/formats"],
@@ -29,10 +31,10 @@ ALLOWED = {
     "tools": ["generator", "runtime"],
 }
 # Folders that know no family, and the public headers that they may include.
-COMMON_HEADERS = {"binary.hpp", "device.hpp", "error.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
+COMMON_HEADERS = {"binary.hpp", "device.hpp", "error.hpp", "precision.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
 KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device")
 # Public headers of the runtime, which the generator may not include.
-RUNTIME_HEADERS = {"binary.hpp", "device.hpp", "factors.hpp", "plan.hpp", "solver.hpp", "trifold.h", "trifold.hpp", "version.h"}
+RUNTIME_HEADERS = {"binary.hpp", "device.hpp", "factors.hpp", "grid.hpp", "plan.hpp", "solver.hpp", "trifold.h", "trifold.hpp", "version.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(trifold/[^>]+)>)', re.M)
 
 
@@ -112,6 +114,8 @@ def check_itself():
         ("generator/program/program.cpp", "generator/tridiagonal/design.hpp"),
         ("generator/program/program.cpp", "trifold/spec.hpp"),
         ("generator/tridiagonal/design.cpp", "runtime/base/log.hpp"),
+        ("generator/grid/levels.cpp", "generator/tridiagonal/design.hpp"),
+        ("runtime/grid/solver.cpp", "runtime/solve/call.hpp"),
         ("generator/tridiagonal/design.cpp", "trifold/plan.hpp"),
         ("runtime/base/log.cpp", "runtime/compile/cache.hpp"),
         ("runtime/device/gpu_graph.cpp", "runtime/solve/call.hpp"),

@@ -9,6 +9,8 @@
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/variant.hpp"
 #include "tools/formats/file.hpp"
+#include "tools/trifold/explain_grid.hpp"
+#include "tools/trifold/image_options.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/svg.hpp"
@@ -20,6 +22,7 @@ namespace {
 
 struct ExplainOptions {
     SpecOptions spec;
+    ImageOptions image;
     std::vector<std::string> files;
     std::string svg;
     bool knobs = false;
@@ -245,10 +248,19 @@ int run(const ExplainOptions& options, bool json) {
 Action add_explain(CLI::App& app, const bool& json) {
     const auto options = std::make_shared<ExplainOptions>();
     options->spec.add_to(app);
+    options->image.add_to(app);
     app.add_option("files", options->files, "Take the sizes from A.mtx b.mtx or D.npy E.npy b.npy")->expected(0, 3);
     app.add_flag("--knobs", options->knobs, "What a caller may pin of the variant, what was decided and by whom");
     app.add_option("--svg", options->svg, "Draw the elimination tree to this file");
-    return [options, &json] { return run(*options, json); };
+    return [options, &json] {
+        if (!options->image.given()) return run(*options, json);
+        if (options->spec.has_sizes() || !options->files.empty() || options->knobs || !options->svg.empty())
+            throw SpecError("--grid was given with what is for blocks; give --grid without files, --block, --horizon, --knobs and --svg");
+        auto spec = options->image.spec();
+        options->spec.apply(spec);
+        explain_grid(spec, options->spec.target(), {.workers = options->spec.tuning().workers}, json);
+        return 0;
+    };
 }
 
 }  // namespace trifold::command

@@ -9,6 +9,7 @@
 #include "tools/formats/residual.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/solution.hpp"
+#include "tools/trifold/solve_grid.hpp"
 #include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
@@ -223,33 +224,52 @@ void warn(const Outcome& outcome) {
 
 Action add_solve(CLI::App& app, const bool& json) {
     const auto options = std::make_shared<SolveOptions>();
-    app.add_option("files", options->files,
-                   "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m), or with a leading batch")
+    app.add_option(
+           "files", options->files,
+           "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m), or with a leading batch. "
+           "With --grid A.npy b.npy: A (H,W,9), b (H,W) or (H,W,m)")
         ->required()
         ->expected(2, 3);
     app.add_option("-o,--output", options->output,
                    "Where x goes: a name in .npy or .mtx says the format, another has that of the input. Without it x is not kept");
-    app.add_option("--block", options->block, "Block size n; inferred when it is not given");
+    auto* block = app.add_option("--block", options->block, "Block size n; inferred when it is not given");
     app.add_option("--device", options->device, "auto, cpu, cuda, cuda:1, hip or hip:1")->capture_default_str();
     app.add_option(
         "--precision", options->precision,
         "f32, f64, or mixed: factored in f32, refined to the accuracy of f64, and where that fails solved in f64. That of the arrays, "
         "or f64, when it is not given");
-    app.add_option("--schedule", options->tuning.schedule, schedule_names)->capture_default_str();
-    app.add_option("--variant", options->tuning.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
-        ->capture_default_str();
+    auto* schedule = app.add_option("--schedule", options->tuning.schedule, schedule_names)->capture_default_str();
+    auto* variant =
+        app.add_option("--variant", options->tuning.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
+            ->capture_default_str();
     app.add_option("--workers", options->tuning.workers, "CPU threads; those of the machine when it is not given")
         ->check(number_of_workers());
     app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
         ->check(non_negative_number());
-    app.add_option("--inverse", options->inverse,
-                   "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
-        ->expected(2);
+    auto* inverse = app.add_option("--inverse", options->inverse,
+                                   "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
+                        ->expected(2);
+    const auto grid = std::make_shared<GridSolveOptions>();
+    auto* size = grid->image.add_to(app);
+    for (auto* other : {block, schedule, variant, inverse}) size->excludes(other);
+    app.add_option("--refine", grid->refine, "With --grid: steps of iterative refinement, which make up for growth and for f32")
+        ->check(CLI::Range(0, 10))
+        ->needs(size)
+        ->capture_default_str();
     app.footer(
         "The residual ||A x - b|| / (||A|| ||x|| + ||b||) (infinity norms, the worst system) is always checked. Exit status 1: A is not\n"
         "positive definite, x is out of the range of the precision (the other systems of a batch are solved), or the residual is above\n"
         "the tolerance.");
-    return [options, &json] {
+    return [options, grid, &json] {
+        if (grid->image.given()) {
+            grid->files = options->files;
+            grid->output = options->output;
+            grid->device = options->device;
+            grid->precision = options->precision;
+            grid->workers = options->tuning.workers;
+            grid->tolerance = options->tolerance;
+            return solve_grid(*grid, json);
+        }
         const auto outcome = run(*options);
         write_outputs(*options, outcome);
         warn(outcome);

@@ -89,6 +89,12 @@ Spec SpecOptions::spec() const {
     return spec;
 }
 
+void SpecOptions::apply(GridSpec& spec) const {
+    spec.precision = parse_precision(precision_);
+    spec.rhs = spec_.rhs;
+    spec.batch = spec_.batch;
+}
+
 std::optional<Device> SpecOptions::native() const {
     if (target_ == "cpu:native" || target_ == "native" || target_ == "cpu") return Device::cpu();
     if (target_ == "cuda:native" || target_ == "cuda") return Device::cuda();

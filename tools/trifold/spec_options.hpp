@@ -4,6 +4,7 @@
 #include <string>
 #include <trifold/device.hpp>
 #include <trifold/generate.hpp>
+#include <trifold/grid_spec.hpp>
 
 namespace trifold::command {
 
@@ -39,6 +40,8 @@ class SpecOptions {
     /// `native` resolved to this machine. Throws SpecError, DeviceError.
     Target target() const;
     const Tuning& tuning() const { return tuning_; }
+    /// Precision, right-hand sides and batch, of an image.
+    void apply(GridSpec& spec) const;
     /// What a Plan would take: by wisdom of the named device; for `native`, of this machine's; else of any of the architecture. Throws
     /// SpecError, DeviceError.
     Choice choice(const Spec& spec) const;

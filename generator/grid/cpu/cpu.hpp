@@ -1,0 +1,33 @@
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+#include <trifold/grid_spec.hpp>
+
+#include "generator/grid/layout.hpp"
+#include "generator/program/device.hpp"
+
+/// What CPUs do in their own way: kernels that are told all shapes, so that one unit serves every size of image.
+namespace trifold::grid::cpu {
+
+/// The kernels of a unit.
+enum class Kernel { eliminate, assemble, pivots, panel, product, finish, forward, backward, ring, residual, correct, gradient };
+inline constexpr std::array<std::string_view, 12> kernel_names{"eliminate", "assemble", "pivots", "panel",    "product", "finish",
+                                                               "forward",   "backward", "ring",   "residual", "correct", "gradient"};
+
+/// A register tile: strips of so many lanes, by columns.
+struct Tile {
+    std::int64_t lanes, strips, columns;
+};
+Tile tile_of(const GridSpec& spec, const Target& target);
+
+/// How the levels are cut into launches.
+Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels);
+
+Unit unit_of(const GridSpec& spec, const Target& target);
+
+/// Launches of all operations, and the scratch of a worker.
+void add_launches(Program& program, const GridSpec& spec, const Target& target, const std::vector<Level>& levels, const Shape& shape,
+                  const Layout& layout);
+
+}  // namespace trifold::grid::cpu

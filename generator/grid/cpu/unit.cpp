@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/grid/cpu/cpu.hpp"
+#include "generator/program/templates.hpp"
+
+namespace trifold::grid::cpu {
+namespace {
+
+std::string upper(std::string_view text) {
+    std::string result(text);
+    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    return result;
+}
+
+std::string_view kind_of(const GridSpec& spec) {
+    if (spec.matrix == GridMatrix::symmetric) return "symmetric";
+    return spec.pivoting == GridPivoting::partial ? "general" : "unpivoted";
+}
+
+std::string constants_text(const GridSpec& spec, const Target& target) {
+    const auto tile = tile_of(spec, target);
+    const auto& device = device_of(target);
+    std::string text;
+    const auto define = [&](std::string_view name, auto value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
+    define("REAL", spec.precision == Precision::f32 ? "float" : "double");
+    define("REAL_BYTES", element_bytes(spec.precision));
+    define("LANES", tile.lanes);
+    define("STRIPS", tile.strips);
+    define("COLUMNS", tile.columns);
+    define("SYMMETRIC", spec.matrix == GridMatrix::symmetric ? 1 : 0);
+    define("PIVOTING", spec.pivoting == GridPivoting::partial ? 1 : 0);
+    define("SLICE", device.count("models.grid.slice"));
+    define("BAND", device.count("models.grid.band"));
+    define("SIZEOF_ARGS", sizeof(trifold_grid_args));
+    define("SIZEOF_LAUNCH", sizeof(trifold_grid_launch));
+    define("SIZEOF_RECORD", sizeof(trifold_grid_record));
+    define("SIZEOF_STATUS", sizeof(trifold_grid_status));
+    return text;
+}
+
+}  // namespace
+
+/// As many accumulators as there is room for beside a column of rows and a multiplier. Vectors have at least four lanes, so that a strip
+/// holds whole columns of a tile.
+Tile tile_of(const GridSpec& spec, const Target& target) {
+    constexpr std::int64_t least_lanes = 4, most_strips = 3, narrow = 4, wide = 8;
+    const auto real = element_bytes(spec.precision), lanes = std::max(vector_bytes(target) / real, least_lanes);
+    const auto vectors = vector_registers(target) / (lanes * real / vector_bytes(target));  // that registers hold
+    const auto columns = lanes >= wide && vectors > most_strips * wide + most_strips ? wide : narrow;
+    const auto strips = std::clamp<std::int64_t>((vectors - 1) / (columns + 1), 1, most_strips);
+    return {lanes, strips, columns};
+}
+
+Unit unit_of(const GridSpec& spec, const Target& target) {
+    const auto name = fmt::format("grid_{}_{}", kind_of(spec), to_string(spec.precision));
+    auto text = fmt::format(
+        "/* Trifold: factor and solve A x = b, where A couples each pixel of an image with its eight neighbours ({}, {}); target {}.\n"
+        " * Generated; do not edit. It serves images of every size: launches say which. */\n",
+        kind_of(spec), to_string(spec.precision), to_string(target));
+    text += constants_text(spec, target);
+    Unit unit{target, name, {}, {}, {}};
+    for (const auto kernel : kernel_names) {
+        unit.kernels.push_back({fmt::format("grid_{}_{}_{}", kernel, kind_of(spec), to_string(spec.precision)), 1, 0});
+        text += fmt::format("#define TRIFOLD_KERNEL_{} {}\n", upper(kernel), unit.kernels.back().name);
+    }
+    unit.source = with_constants(text, paste({"cpu/grid/entry.c"}));
+    // Products are vectors already: looking for more of them takes a third of the time to compile, and makes nothing faster.
+    unit.options = {"-std=gnu11",
+                    fmt::format("-march={}", instruction_set(target)),
+                    "-ffp-contract=fast",
+                    "-fno-math-errno",
+                    "-O2",
+                    "-fno-unroll-loops",
+                    "-fno-tree-vectorize",
+                    "-fno-tree-slp-vectorize",
+                    "-Wno-psabi"};
+    constexpr int longest = 64;
+    if (vector_bytes(target) == longest) unit.options.push_back("-mprefer-vector-width=512");
+    return unit;
+}
+
+}  // namespace trifold::grid::cpu

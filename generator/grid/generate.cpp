@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <trifold/error.hpp>
+
+#include "generator/grid/cpu/cpu.hpp"
+#include "generator/program/sha256.hpp"
+
+namespace trifold {
+namespace {
+
+constexpr int grid_format_version = 1;  // raise when the meaning of a Program or the templates' contract changes
+
+nlohmann::json grid_identity(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
+    auto operations = nlohmann::json::array();
+    for (const auto operation : spec.operations) operations.push_back(to_string(operation));
+    return {{"format", grid_format_version},
+            {"family", "grid"},
+            {"width", spec.width},
+            {"height", spec.height},
+            {"precision", to_string(spec.precision)},
+            {"matrix", to_string(spec.matrix)},
+            {"pivoting", to_string(spec.pivoting)},
+            {"boundary", to_string(spec.boundary)},
+            {"rhs", spec.rhs},
+            {"batch", spec.batch},
+            {"asked", operations},
+            {"target", to_string(target)},
+            {"workers", tuning.workers},
+            {"leaf_cells", tuning.leaf_cells}};
+}
+
+nlohmann::json grid_level_json(const grid::Level& level) {
+    return {{"boxes", level.boxes()},
+            {"eliminated", level.eliminated},
+            {"kept", level.kept},
+            {"least_kept", level.least_kept},
+            {"flops", level.flops}};
+}
+
+}  // namespace
+
+Program generate(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
+    validate(spec);
+    validate(target);
+    if (target.backend != Backend::cpu)
+        throw SpecError(
+            fmt::format("target {}: grids have kernels for CPUs only so far; give a target such as cpu:x86-64-v3", to_string(target)));
+    constexpr std::int64_t least_leaf = 4;  // so that every box has an inside
+    if (tuning.leaf_cells != 0 && (tuning.leaf_cells < least_leaf || tuning.leaf_cells > max_grid_side))
+        throw SpecError(
+            fmt::format("leaf_cells = {} is out of range; give at least {}, or 0 for what is best here", tuning.leaf_cells, least_leaf));
+    if (tuning.workers < 1 || tuning.workers > max_workers)
+        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
+    const auto levels = grid::levels_of(spec, grid::leaf_cells_of(tuning, target));
+    const auto shape = grid::cpu::shape_of(spec, target, levels);
+    auto layout = grid::layout_of(spec, levels, shape);
+    auto about = grid_identity(spec, target, tuning);
+    Program program;
+    program.id = sha256(about.dump()).substr(0, 8);
+    program.name = fmt::format("grid_{}x{}_{}_{}", spec.width, spec.height, to_string(spec.precision), program.id);
+    program.units = {grid::cpu::unit_of(spec, target)};
+    program.workers = tuning.workers;
+    grid::cpu::add_launches(program, spec, target, levels, shape, layout);
+    program.buffers = std::move(layout.buffers);
+    program.workspace_bytes = checked_add(layout.bytes, checked_multiply(program.workers, program.scratch_bytes, "scratch"), "workspace");
+    for (const auto& level : levels) about["levels"].push_back(grid_level_json(level));
+    program.about = about.dump();
+    return program;
+}
+
+}  // namespace trifold

@@ -1,0 +1,121 @@
+#include "generator/grid/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace trifold::grid {
+namespace {
+
+class Memory {
+  public:
+    /// The start of `elements` of so many bytes.
+    std::int64_t add(std::string name, std::int64_t elements, std::int64_t each) {
+        const auto offset = bytes_, size = checked_multiply(elements, each, name);
+        bytes_ = round_up(checked_add(bytes_, checked_add(size, workspace_alignment, "workspace"), "workspace") - workspace_alignment,
+                          workspace_alignment);
+        buffers_.push_back({std::move(name), offset, size, false, {}});
+        return offset;
+    }
+    std::int64_t bytes() const { return bytes_; }
+    std::vector<Buffer> take() { return std::move(buffers_); }
+
+  private:
+    std::vector<Buffer> buffers_;
+    std::int64_t bytes_ = 0;
+};
+
+/// Two buffers in turn: what a level leaves is read by the next one alone. Each image has a part of its own, since images need not be at
+/// the same level at the same time.
+class Generations {
+  public:
+    explicit Generations(std::string_view name) : name_(name) {}
+    void need(std::size_t level, std::int64_t elements) { sizes_[level % 2] = std::max(sizes_[level % 2], elements); }
+    void place(Memory& memory, std::int64_t images, std::int64_t each) {
+        for (const std::size_t k : {0, 1})
+            offsets_[k] = memory.add(fmt::format("{}_{}", name_, k), checked_multiply(images, sizes_[k], name_), each);
+    }
+    std::int64_t at(std::size_t level) const { return offsets_[level % 2]; }
+    std::int64_t stride(std::size_t level) const { return sizes_[level % 2]; }
+
+  private:
+    std::string_view name_;
+    std::array<std::int64_t, 2> sizes_{}, offsets_{};
+};
+
+std::int64_t product(std::initializer_list<std::int64_t> factors, std::string_view what) {
+    std::int64_t result = 1;
+    for (const auto factor : factors) result = checked_multiply(result, factor, what);
+    return result;
+}
+
+}  // namespace
+
+Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const Shape& shape) {
+    const auto real = element_bytes(spec.precision);
+    const bool symmetric = spec.matrix == GridMatrix::symmetric;
+    Layout layout;
+    Memory memory;
+    Generations updates("update"), vectors("vector");
+    std::int64_t turned = 0;
+    for (std::size_t k = 0; k < levels.size(); ++k) {
+        const auto& level = levels[k];
+        const auto S = round_up(level.eliminated, shape.lanes), R = round_up(level.kept, shape.lanes);
+        const auto boxes = checked_multiply(level.boxes(), spec.batch, "boxes");
+        trifold_grid_level l{};
+        l.x_halvings = level.x_halvings;
+        l.y_halvings = level.y_halvings;
+        l.eliminated = S;
+        l.kept = R;
+        for (const auto& [s, r] : level.shapes) {
+            const auto rows = round_up(s, shape.lanes) + (symmetric ? 1 : 2) * round_up(r, shape.lanes);
+            l.factor_elements = std::max<trifold_int>(l.factor_elements, round_up(s, shape.lanes) * rows);
+        }
+        l.factor = memory.add(fmt::format("factor_{}", k), checked_multiply(boxes, l.factor_elements, "factors"), real);
+        l.inverses = memory.add(fmt::format("inverses_{}", k), boxes * S, real);
+        if (!symmetric) l.pivots = memory.add(fmt::format("pivots_{}", k), boxes * S, sizeof(int));
+        l.records = memory.add(fmt::format("records_{}", k), boxes, sizeof(trifold_grid_record));
+        vectors.need(k, product({level.boxes(), R, spec.rhs}, "vectors of a sweep"));
+        const auto stage = std::ranges::find(shape.stages, k, &Stage::last);
+        if (stage != shape.stages.end()) updates.need(k, product({level.boxes(), R, R}, "updates"));
+        if (stage != shape.stages.end() && stage->shared && !symmetric)
+            turned = std::max(turned, product({level.boxes(), S, S}, "pivot blocks"));
+        layout.levels.push_back(l);
+    }
+    updates.place(memory, spec.batch, real);
+    vectors.place(memory, spec.batch, real);
+    const auto turned_at = memory.add("turned", checked_multiply(spec.batch, turned, "pivot blocks"), real);
+    for (std::size_t k = 0; k < levels.size(); ++k) {
+        auto& l = layout.levels[k];
+        l.update = updates.at(k);
+        l.update_stride = updates.stride(k);
+        l.vector = vectors.at(k);
+        l.vector_stride = vectors.stride(k);
+        l.turned = turned_at;
+        l.turned_stride = turned;
+    }
+    layout.status = memory.add("status", spec.batch, sizeof(trifold_grid_status));
+    if (spec.boundary == GridBoundary::fixed)
+        layout.edge = memory.add("edge", product({spec.batch, 2 * (unknown_width(spec) + unknown_height(spec)), 9}, "stencils"), real);
+    if (spec.operations.contains(GridOperation::refine))
+        layout.residual = memory.add("residual", product({spec.batch, spec.width * spec.height, spec.rhs}, "residuals"), real);
+    layout.bytes = memory.bytes();
+    layout.buffers = memory.take();
+    return layout;
+}
+
+trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout) {
+    const bool fixed = spec.boundary == GridBoundary::fixed;
+    trifold_grid_launch launch{};
+    launch.width = unknown_width(spec);
+    launch.height = unknown_height(spec);
+    launch.origin = fixed ? spec.width + 1 : 0;
+    launch.pitch = spec.width;
+    launch.pixels = spec.width * spec.height;
+    launch.edge = layout.edge;
+    launch.status = layout.status;
+    launch.residual = layout.residual;
+    return launch;
+}
+
+}  // namespace trifold::grid

@@ -1,0 +1,41 @@
+#pragma once
+#include <trifold/grid_args.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <trifold/grid_spec.hpp>
+#include <vector>
+
+#include "generator/grid/levels.hpp"
+
+namespace trifold::grid {
+
+/// Which levels a launch of the factorization treats: one task for each box of `last`, with all boxes below it from `first` on; or several
+/// tasks for each.
+struct Stage {
+    std::size_t first, last;
+    bool shared;
+};
+
+/// What a backend decides before memory is laid out.
+struct Shape {
+    std::int64_t lanes = 1;  ///< sizes of stored fronts are multiples of it
+    std::vector<Stage> stages;
+};
+
+/// Where everything stands in the workspace.
+struct Layout {
+    std::vector<Buffer> buffers;
+    std::vector<trifold_grid_level> levels;
+    std::int64_t status = 0, edge = -1, residual = 0;
+    std::int64_t bytes = 0;  ///< of all buffers
+};
+
+/// Throws SpecError when a size leaves 63 bits.
+Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const Shape& shape);
+
+/// What every launch of the Spec begins with; no levels yet.
+trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout);
+
+}  // namespace trifold::grid

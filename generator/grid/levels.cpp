@@ -1,0 +1,88 @@
+#include "generator/grid/levels.hpp"
+
+#include <trifold/grid_args.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "generator/program/device.hpp"
+
+namespace trifold::grid {
+namespace {
+
+#include "templates/grid/boxes.h"
+
+/// Halvings of so many cells until each part has at most `most`.
+int halvings(std::int64_t cells, std::int64_t most) {
+    int count = 0;
+    while ((cells + (std::int64_t{1} << count) - 1) >> count > most) ++count;
+    return count;
+}
+
+/// Places along one side that differ in what boxes there have, each with how often it is there.
+std::vector<std::pair<std::int64_t, std::int64_t>> places(std::int64_t pixels, int halved) {
+    std::map<std::tuple<std::int64_t, bool, bool, std::int64_t>, std::pair<std::int64_t, std::int64_t>> found;
+    const auto count = std::int64_t{1} << halved;
+    for (std::int64_t k = 0; k < count; ++k) {
+        const auto first = grid_line(pixels, halved, k), end = grid_line(pixels, halved, k + 1);
+        ++found.try_emplace({end - first, k > 0, k + 1 < count, grid_line(pixels, halved + 1, 2 * k + 1) - first}, k, 0)
+              .first->second.second;
+    }
+    std::vector<std::pair<std::int64_t, std::int64_t>> result;
+    for (const auto& [shape, place] : found) result.push_back(place);
+    return result;
+}
+
+Level level_of(const GridSpec& spec, int x_halvings, int y_halvings, int made) {
+    const auto width = unknown_width(spec), height = unknown_height(spec);
+    Level level{.x_halvings = x_halvings, .y_halvings = y_halvings, .least_kept = std::int64_t{1} << 62};
+    const bool symmetric = spec.matrix == GridMatrix::symmetric;
+    for (const auto& [i, columns] : places(width, x_halvings))
+        for (const auto& [j, rows] : places(height, y_halvings)) {
+            const auto box = grid_box_at(width, height, x_halvings, y_halvings, i, j, made);
+            const auto s = grid_eliminated(&box), r = grid_kept(&box);
+            if (std::ranges::find(level.shapes, std::pair<std::int64_t, std::int64_t>(s, r)) == level.shapes.end())
+                level.shapes.emplace_back(s, r);
+            level.eliminated = std::max<std::int64_t>(level.eliminated, s);
+            level.kept = std::max<std::int64_t>(level.kept, r);
+            level.least_kept = std::min<std::int64_t>(level.least_kept, r);
+            level.width_cells = std::max<std::int64_t>(level.width_cells, box.x1 - box.x0);
+            level.height_cells = std::max<std::int64_t>(level.height_cells, box.y1 - box.y0);
+            const auto n = static_cast<double>(s), m = static_cast<double>(r), count = static_cast<double>(columns * rows);
+            level.flops += count * (n * n * n / 3 + n * n * m + n * m * m) * (symmetric ? 1 : 2);
+            level.factor_elements += count * (n * n + n * m * (symmetric ? 1 : 2));
+        }
+    return level;
+}
+
+}  // namespace
+
+std::int64_t unknown_width(const GridSpec& spec) { return spec.boundary == GridBoundary::fixed ? spec.width - 2 : spec.width; }
+std::int64_t unknown_height(const GridSpec& spec) { return spec.boundary == GridBoundary::fixed ? spec.height - 2 : spec.height; }
+
+std::int64_t leaf_cells_of(const GridTuning& tuning, const Target& target) {
+    return tuning.leaf_cells != 0 ? tuning.leaf_cells : device_of(target).count("models.grid.leaf_cells");
+}
+
+std::vector<Level> levels_of(const GridSpec& spec, std::int64_t leaf_cells) {
+    const auto width = unknown_width(spec) - 1, height = unknown_height(spec) - 1;
+    int x = halvings(width, leaf_cells), y = halvings(height, leaf_cells);
+    std::vector<Level> levels{level_of(spec, x, y, grid_leaf)};
+    while (x + y > 0) {
+        // Cells of a box, compared without rounding.
+        const bool beside = y == 0 || (x > 0 && (width << y) <= (height << x));
+        (beside ? x : y) -= 1;
+        levels.push_back(level_of(spec, x, y, beside ? grid_beside : grid_above));
+    }
+    return levels;
+}
+
+Rectangle eliminated_pixels(const GridSpec& spec, const std::vector<Level>& levels, std::size_t level, std::int64_t i, std::int64_t j) {
+    const auto& l = levels.at(level);
+    const int made = level == 0 ? grid_leaf : l.x_halvings < levels[level - 1].x_halvings ? grid_beside : grid_above;
+    const auto box = grid_box_at(unknown_width(spec), unknown_height(spec), l.x_halvings, l.y_halvings, i, j, made);
+    return {box.ex0, box.ex1, box.ey0, box.ey1};
+}
+
+}  // namespace trifold::grid

@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdint>
+#include <trifold/grid_spec.hpp>
+#include <utility>
+#include <vector>
+
+/// The tree of boxes: leaf tiles, then merges of two boxes beside or above one another. templates/grid/boxes.h says which pixels a box has.
+namespace trifold::grid {
+
+/// All boxes of one level.
+struct Level {
+    int x_halvings = 0, y_halvings = 0;                         ///< of the image: it has 2^x_halvings by 2^y_halvings boxes
+    std::int64_t eliminated = 0, kept = 0;                      ///< pixels of the largest box
+    std::int64_t least_kept = 0;                                ///< of the smallest one
+    std::int64_t width_cells = 0, height_cells = 0;             ///< of the largest box
+    std::vector<std::pair<std::int64_t, std::int64_t>> shapes;  ///< of its boxes: eliminated and kept pixels, each pair once
+    double flops = 0;            ///< of one image's factorization: 2/3 s^3 + 2 s^2 r + 2 s r^2 each, symmetric half of it
+    double factor_elements = 0;  ///< s^2 + 2 s r each; symmetric s^2 + s r
+    std::int64_t boxes() const { return std::int64_t{1} << (x_halvings + y_halvings); }
+};
+
+/// Pixels that are unknowns, of a row and of a column.
+std::int64_t unknown_width(const GridSpec& spec);
+std::int64_t unknown_height(const GridSpec& spec);
+
+/// Cells of a leaf tile each way, at most.
+std::int64_t leaf_cells_of(const GridTuning& tuning, const Target& target);
+
+/// From the leaf tiles, of at most that many cells each way, to the last line. A level merges the way in which its boxes have fewer cells.
+std::vector<Level> levels_of(const GridSpec& spec, std::int64_t leaf_cells);
+
+/// Pixels, both ends included, counted from the first unknown.
+struct Rectangle {
+    std::int64_t x0, x1, y0, y1;
+};
+/// What box (i, j) of a level eliminates.
+Rectangle eliminated_pixels(const GridSpec& spec, const std::vector<Level>& levels, std::size_t level, std::int64_t i, std::int64_t j);
+
+}  // namespace trifold::grid

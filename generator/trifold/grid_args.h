@@ -1,0 +1,80 @@
+/* Grids: what a launch passes to a kernel. One text for the host library and generated C, so both sides agree; every unit asserts the
+ * sizes. Plain 64-bit integers, pointers and doubles only. */
+#ifndef TRIFOLD_GRID_ARGS_H
+#define TRIFOLD_GRID_ARGS_H
+
+#include "args.h"
+
+enum { trifold_grid_levels = 12 }; /* that one launch can treat */
+
+/* What a call passes to every kernel. Element c of pixel (x, y) of image b stands in B and X at ((b H + y) W + x) columns + c. */
+typedef struct {
+    const void* stencil;      /* [batch][H][W][9]: entry (dy + 1) 3 + dx + 1 couples pixel (x, y) to (x + dx, y + dy) */
+    const void* b;            /* input of a sweep, or lam of a gradient */
+    void* x;                  /* output of a sweep, which may be b; or the solution of a gradient, which is only read */
+    void* gradient;           /* [batch][H][W][9], of the stencil */
+    trifold_int columns;      /* right-hand sides of the caller's arrays */
+    trifold_int first_column; /* the first of this call, and how many: at most those of the Spec */
+    trifold_int used_columns;
+    trifold_int members; /* images of this call */
+    void* workspace;
+} trifold_grid_args;
+
+/* Where the workspace holds what belongs to the boxes of one level: bytes from its start, and sizes of one box's slot. The slot of box (i,
+ * j) of image b is number (b 2^y_halvings + j) 2^x_halvings + i. */
+typedef struct {
+    trifold_int x_halvings, y_halvings;
+    trifold_int eliminated, kept; /* pixels of the largest box, each rounded up to whole vectors */
+    trifold_int factor, factor_elements;
+    trifold_int update, update_stride; /* D, what a box leaves to its parent: kept by kept; elements from image to image */
+    trifold_int vector, vector_stride; /* likewise of a right-hand side */
+    trifold_int pivots;                /* rows that were exchanged: one 32-bit integer a column */
+    trifold_int inverses;              /* of the diagonal: eliminated */
+    trifold_int turned, turned_stride; /* U', of levels whose fronts are shared by several tasks: eliminated by eliminated */
+    trifold_int records;               /* a trifold_grid_record a box */
+} trifold_grid_level;
+
+/* What the constants of every launch begin with. `level` are those that it treats; of merges the level below stands first. */
+typedef struct {
+    trifold_int width, height; /* pixels that are unknowns */
+    trifold_int origin;        /* the first of them in the caller's image */
+    trifold_int pitch, pixels; /* of the caller's image: from row to row, and in all */
+    trifold_int edge;          /* fixed boundary: where the workspace keeps the stencils beside the ring; else -1 */
+    trifold_int status;        /* a trifold_grid_status a member */
+    trifold_int residual;      /* where the workspace keeps b - A x: [batch][H][W] by the columns of this call */
+    trifold_int transposed;    /* 1: of A' */
+    trifold_int leaves;        /* the first level is that of the leaf tiles */
+    trifold_int odd_scratch;   /* where the second of two generations of D begins in a worker's scratch, in elements */
+    trifold_int spare_scratch; /* ... and what is free behind both */
+    trifold_int tile;          /* rows or columns of a task, of fronts that are shared */
+    trifold_int number;        /* of the last level, counted from the leaf tiles */
+    trifold_int levels;
+    trifold_grid_level level[trifold_grid_levels];
+} trifold_grid_launch;
+
+/* What is known of one front. */
+typedef struct {
+    double log_determinant; /* of the absolute value */
+    double least;           /* the smallest pivot, relative to the largest entry of its column before the elimination */
+    double largest;         /* pivot */
+    double entry;           /* the largest entry of the stencils that a leaf tile reads */
+    double row_sum;         /* the largest sum of the entries of one row, relative to that of their absolute values */
+    trifold_int sign;       /* of the determinant, 1 or -1 */
+    trifold_int problem;    /* a trifold_grid_problem */
+    trifold_int pixel;      /* where, from the first unknown on, row by row */
+} trifold_grid_record;
+
+typedef enum {
+    trifold_grid_sound,
+    trifold_grid_beyond,    /* a stencil reaches beyond the image */
+    trifold_grid_no_number, /* a stencil holds an infinity or NaN */
+    trifold_grid_pivot      /* a pivot is zero, no number, or of a symmetric matrix not positive */
+} trifold_grid_problem;
+
+/* What is known of a member's factorization. */
+typedef struct {
+    trifold_grid_record record; /* of the first front with a problem; sums and extremes of all where there is none */
+    trifold_int level, i, j;    /* that front */
+} trifold_grid_status;
+
+#endif

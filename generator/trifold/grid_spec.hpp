@@ -1,0 +1,63 @@
+#pragma once
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <trifold/precision.hpp>
+#include <trifold/program.hpp>
+#include <trifold/target.hpp>
+
+/// Grids: A x = b, where A couples each pixel of an image with its eight neighbours.
+namespace [[gnu::visibility("default")]] trifold {
+
+/// What may be said of A. `symmetric`: positive definite too. Then only entries 0 to 4 of a stencil are read: those to pixels before it,
+/// row by row, and its own.
+enum class GridMatrix { general, symmetric };
+/// `partial`: rows may be exchanged within what a front eliminates. It costs little; without it a zero pivot is an error.
+enum class GridPivoting { none, partial };
+/// `natural`: each pixel is an unknown. `fixed`: pixels of the outer ring are data. Their rows of A are x = b, whatever their stencils
+/// hold.
+enum class GridBoundary { natural, fixed };
+
+/// What a caller can ask of a GridSolver. Log determinant and status come with every factorization; `refine` needs memory of its own.
+enum class GridOperation { factor, solve, solve_transposed, factor_solve, gradient, refine };
+using GridOperations = std::set<GridOperation>;
+GridOperations all_grid_operations();
+std::string_view to_string(GridMatrix matrix);
+std::string_view to_string(GridPivoting pivoting);
+std::string_view to_string(GridBoundary boundary);
+std::string_view to_string(GridOperation operation);
+
+/// The problem to specialize for: images of `width` by `height` pixels.
+///
+/// A stands in an array of stencils, [batch][height][width][9]: entry (dy + 1) 3 + dx + 1 of pixel (x, y) is what its row of A has at pixel
+/// (x + dx, y + dy). Entries that reach beyond the image must be zero. B and X: [batch][height][width][rhs].
+struct GridSpec {
+    std::int64_t width = 0, height = 0;  ///< at least 2 each; with a fixed boundary 3
+    Precision precision = Precision::f64;
+    GridMatrix matrix = GridMatrix::general;
+    GridPivoting pivoting = GridPivoting::partial;  ///< of a general matrix
+    GridBoundary boundary = GridBoundary::natural;
+    std::int64_t rhs = 1;    ///< right-hand sides solved at once; more go in panels of that many
+    std::int64_t batch = 1;  ///< capacity: fewer images may be active at a call
+    GridOperations operations = all_grid_operations();
+    bool operator==(const GridSpec&) const = default;
+};
+
+inline constexpr std::int64_t max_grid_side = 1 << 20;
+
+/// Throws SpecError unless every size is in range.
+void validate(const GridSpec& spec);
+
+/// Choices that change speed but not the problem.
+struct GridTuning {
+    int workers = 1;              ///< CPU threads a call may use; they change no bit
+    int spin_microseconds = -1;   ///< how long idle threads stay awake after a call; -1: TRIFOLD_SPIN, or 1000
+    std::int64_t leaf_cells = 0;  ///< most cells of a leaf tile each way, at least 4; 0: what was measured to be best on the device
+    bool operator==(const GridTuning&) const = default;
+};
+
+/// The whole generator. Pure: same input, same bytes. The target must be a resolved CPU; kernels for GPUs are to come. Throws SpecError.
+Program generate(const GridSpec& spec, const Target& target, const GridTuning& tuning = {});
+
+}  // namespace trifold

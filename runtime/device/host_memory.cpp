@@ -1,0 +1,41 @@
+#include "runtime/device/host_memory.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <trifold/error.hpp>
+#include <trifold/program.hpp>
+
+#include "runtime/base/switches.hpp"
+#include "runtime/device/pool.hpp"
+
+namespace trifold {
+
+HostMemory allocate_on_host(std::int64_t bytes, std::string_view advice) {
+    constexpr std::int64_t huge_page = 2 << 20;
+    const auto size = static_cast<std::size_t>(bytes);
+    const auto installed = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+    void* memory = nullptr;
+    if (bytes > installed || posix_memalign(&memory, bytes < 2 * huge_page ? workspace_alignment : huge_page, size) != 0)
+        throw DeviceError(fmt::format("the workspace needs {} bytes of memory and the machine has {}; {}", bytes, installed, advice));
+    if (bytes >= 2 * huge_page) madvise(memory, size, MADV_HUGEPAGE);  // advice: nothing depends on it
+    return HostMemory(memory);
+}
+
+std::chrono::microseconds spin_time(int microseconds) {
+    constexpr int most = 1'000'000;
+    const auto value = switch_value("TRIFOLD_SPIN");
+    int spin = microseconds;
+    if (spin == -1) {
+        spin = static_cast<int>(Pool::standard_spin.count());
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), spin);
+        if (!value.empty() && (error != std::errc() || end != value.data() + value.size() || spin < 0 || spin > most))
+            throw SpecError(fmt::format("TRIFOLD_SPIN = '{}' is no time; give whole microseconds from 0 to {}", value, most));
+    }
+    if (spin < 0 || spin > most) throw SpecError(fmt::format("spin_microseconds = {} is out of range; give 0 to {}", spin, most));
+    return std::chrono::microseconds(spin);
+}
+
+}  // namespace trifold

@@ -1,0 +1,51 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <trifold/error.hpp>
+#include <utility>
+
+#include "runtime/base/log.hpp"
+#include "runtime/device/host_module.hpp"
+#include "runtime/grid/plan_state.hpp"
+
+namespace trifold {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point& start) {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(start, now)).count();
+}
+
+}  // namespace
+
+GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning& tuning) {
+    auto start = std::chrono::steady_clock::now();
+    auto program = generate(spec, device.target(), tuning);
+    PlanReport report;
+    report.generate_seconds = seconds_since(start);
+    const auto binaries = obtain_all(program);
+    report.compile_seconds = seconds_since(start);
+    const auto& binary = binaries.front();
+    report.cache_hit = binary.cache_hit;
+    report.compiler = binary.compiler;
+    report.kernels = binary.kernels;
+    auto loaded = load_on_host(program, binaries);
+    report.load_seconds = seconds_since(start);
+    if (logs(LogLevel::info))
+        log(LogLevel::info, fmt::format("plan {} on {}: generate {:.1f} ms, {} {:.1f} ms, load {:.1f} ms", program.name, device.name(),
+                                        report.generate_seconds * 1e3, report.cache_hit ? "cache" : "compile", report.compile_seconds * 1e3,
+                                        report.load_seconds * 1e3));
+    state_ = std::make_shared<State>(State{spec, tuning, std::move(program), device, std::move(report), std::move(loaded)});
+}
+
+const GridPlan::State& GridPlan::state() const {
+    if (state_ == nullptr) throw SpecError("this GridPlan has been moved from; use the one it was moved to, or assign another to it");
+    return *state_;
+}
+const GridSpec& GridPlan::spec() const { return state().spec; }
+const GridTuning& GridPlan::tuning() const { return state().tuning; }
+const Program& GridPlan::program() const { return state().program; }
+const Device& GridPlan::device() const { return state().device; }
+const PlanReport& GridPlan::report() const { return state().report; }
+
+}  // namespace trifold

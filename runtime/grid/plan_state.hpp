@@ -1,0 +1,18 @@
+#pragma once
+#include <trifold/grid.hpp>
+
+#include "runtime/device/gpu.hpp"
+
+namespace trifold {
+
+/// What solvers share of a plan. Immutable once built.
+struct GridPlan::State {
+    GridSpec spec;
+    GridTuning tuning;
+    Program program;
+    Device device;
+    PlanReport report;
+    gpu::Loaded loaded;  ///< entry points; keeps the code
+};
+
+}  // namespace trifold

@@ -1,0 +1,143 @@
+#include "runtime/grid/solver_impl.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <trifold/error.hpp>
+
+namespace trifold {
+namespace {
+
+/// All of it is touched, so that the first call finds its pages there.
+HostMemory workspace_of(const Program& program) {
+    auto memory = allocate_on_host(program.workspace_bytes, "give a smaller image, batch or number of right-hand sides");
+    std::memset(memory.get(), 0xff, static_cast<std::size_t>(program.workspace_bytes));
+    return memory;
+}
+
+void* scratch_of(const Program& program, void* workspace) {
+    return static_cast<char*>(workspace) + program.workspace_bytes - program.workers * program.scratch_bytes;
+}
+
+void resolve_grid_count(std::int64_t& value, std::int64_t standard, std::int64_t most, std::string_view what) {
+    if (value < 0 || value > most)
+        throw SpecError(fmt::format("{} = {} is out of range; give 1 to {}, or 0 for {}", what, value, most, standard));
+    if (value == 0) value = standard;
+}
+
+bool arrays_overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
+    const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
+    return first < second ? second - first < static_cast<std::uintptr_t>(a_bytes) : first - second < static_cast<std::uintptr_t>(b_bytes);
+}
+
+}  // namespace
+
+GridSolver::Impl::Impl(const GridPlan& given)
+    : plan(given),
+      memory(workspace_of(given.program())),
+      graph(given.program(), given.state().loaded.functions, scratch_of(given.program(), memory.get()),
+            spin_time(given.tuning().spin_microseconds)) {}
+
+void GridSolver::Impl::check_precision(Precision precision) const {
+    if (precision != plan.spec().precision)
+        throw SpecError(fmt::format("the arrays are {} and the GridPlan is specialized for {}", to_string(precision),
+                                    to_string(plan.spec().precision)));
+}
+
+GridOptions GridSolver::Impl::resolve(GridOperation operation, const GridOptions& options) const {
+    const auto& spec = plan.spec();
+    if (!spec.operations.contains(operation))
+        throw SpecError(fmt::format("this GridPlan was made without {}; add it to the GridSpec's operations", to_string(operation)));
+    auto resolved = options;
+    resolve_grid_count(resolved.columns, spec.rhs, std::int64_t{1} << 32, "columns");
+    resolve_grid_count(resolved.members, spec.batch, spec.batch, "members");
+    const bool factors = operation == GridOperation::factor || operation == GridOperation::factor_solve;
+    if (resolved.columns > spec.rhs && operation == GridOperation::factor_solve && !spec.operations.contains(GridOperation::solve))
+        throw SpecError(fmt::format("{} columns are more than the GridSpec's rhs = {}, and the rest needs solve; add it to the operations",
+                                    resolved.columns, spec.rhs));
+    if (!factors && resolved.members > factored)
+        throw SpecError(fmt::format("{} for {} images, but {} have been factored; call factor or factor_solve first", to_string(operation),
+                                    resolved.members, factored));
+    return resolved;
+}
+
+void GridSolver::Impl::check(std::span<const GridArray> arrays, const GridOptions& options) const {
+    const auto& spec = plan.spec();
+    const auto real = element_bytes(spec.precision), pixels = options.members * spec.width * spec.height;
+    const auto bytes_of = [&](const GridArray& array) {
+        return checked_multiply(checked_multiply(pixels, array.each, array.name), real, array.name);
+    };
+    for (const auto& array : arrays) {
+        if (array.data == nullptr) throw SpecError(fmt::format("{} is a null pointer; it must hold {} bytes", array.name, bytes_of(array)));
+        if (reinterpret_cast<std::uintptr_t>(array.data) % static_cast<std::uintptr_t>(real) != 0)
+            throw SpecError(fmt::format("{} is not aligned to its elements of {} bytes", array.name, real));
+        if (array.size >= 0 && array.size != pixels * array.each)
+            throw SpecError(fmt::format("{} has {} elements; {} images of {} by {} pixels with {} each need {}", array.name, array.size,
+                                        options.members, spec.width, spec.height, array.each, pixels * array.each));
+        for (const auto& other : arrays) {
+            const bool in_place = array.data == other.data && array.name == "X" && other.name == "B";
+            if (!array.written || &array == &other || in_place || !arrays_overlap(array.data, bytes_of(array), other.data, bytes_of(other)))
+                continue;
+            throw SpecError(fmt::format("{} overlaps {}; only the X of a solution may be its B", array.name, other.name));
+        }
+    }
+}
+
+void GridSolver::Impl::run(const char* name, const trifold_grid_args& args) {
+    const std::array operands{Operand{&args, sizeof args, args.members}};
+    graph.run(graph.operation(name), operands);
+}
+
+trifold_grid_args GridSolver::Impl::args_of(const void* b, void* x, const GridOptions& options, std::int64_t first) const {
+    trifold_grid_args args{};
+    args.b = b;
+    args.x = x;
+    args.columns = options.columns;
+    args.first_column = first;
+    args.used_columns = std::min(plan.spec().rhs, options.columns - first);
+    args.members = options.members;
+    args.workspace = memory.get();
+    return args;
+}
+
+void GridSolver::Impl::factor(const void* stencil, const GridOptions& options) {
+    auto args = args_of(nullptr, nullptr, options, 0);
+    args.stencil = stencil;
+    run("factor", args);
+    factored = std::max(factored, options.members);
+}
+
+void GridSolver::Impl::sweep(const char* name, const void* b, void* x, const GridOptions& options) {
+    for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs) run(name, args_of(b, x, options, first));
+}
+
+void GridSolver::Impl::factor_solve(const void* stencil, const void* b, void* x, const GridOptions& options) {
+    auto args = args_of(b, x, options, 0);
+    args.stencil = stencil;
+    run("factor_solve", args);
+    factored = std::max(factored, options.members);
+    for (auto first = plan.spec().rhs; first < options.columns; first += plan.spec().rhs) run("solve", args_of(b, x, options, first));
+}
+
+void GridSolver::Impl::refine(const void* stencil, const void* b, void* x, bool transposed, const GridOptions& options) {
+    auto* residual = static_cast<char*>(memory.get()) + buffer(plan.program(), "residual").offset;
+    for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs) {
+        auto args = args_of(b, x, options, first);
+        args.stencil = stencil;
+        run(transposed ? "residual_transposed" : "residual", args);
+        run(transposed ? "solve_transposed" : "solve", args_of(residual, residual, {args.used_columns, args.members}, 0));
+        run("correct", args);
+    }
+}
+
+void GridSolver::Impl::gradient(const void* x, const void* by_b, void* by_stencil, const GridOptions& options) {
+    for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs) {
+        auto args = args_of(by_b, const_cast<void*>(x), options, first);
+        args.gradient = by_stencil;
+        run("gradient", args);
+    }
+}
+
+}  // namespace trifold

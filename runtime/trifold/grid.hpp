@@ -1,0 +1,166 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <trifold/error.hpp>
+#include <trifold/grid_spec.hpp>
+#include <trifold/plan.hpp>
+#include <trifold/solver.hpp>
+#include <vector>
+
+namespace [[gnu::visibility("default")]] trifold {
+
+/// Kernels for one GridSpec: generated, compiled or taken from the cache, loaded. Immutable; may be shared between threads and solvers. On
+/// a CPU one set of kernels serves images of every size.
+class GridPlan {
+  public:
+    /// Throws SpecError (also for a GPU: grids have kernels for CPUs only so far), CompileError, CacheError, DeviceError. The other
+    /// functions throw SpecError when the plan has been moved from.
+    GridPlan(const GridSpec& spec, const Device& device, const GridTuning& tuning = {});
+    const GridSpec& spec() const;
+    const GridTuning& tuning() const;
+    const Program& program() const;
+    const Device& device() const;
+    const PlanReport& report() const;
+
+    struct [[gnu::visibility("hidden")]] State;
+    [[gnu::visibility("hidden")]] const State& state() const;
+
+  private:
+    std::shared_ptr<const State> state_;
+};
+
+struct GridOptions {
+    std::int64_t columns = 0;  ///< right-hand sides in B and X; 0: the Spec's rhs. More go in panels of that many.
+    std::int64_t members = 0;  ///< images of this call; 0: the Spec's batch
+};
+
+/// What can be wrong with an image's matrix.
+enum class GridProblem { none, beyond_image, not_finite, pivot, nearly_singular };
+
+/// A rectangle of pixels, both ends included.
+struct GridPixels {
+    std::int64_t x0, x1, y0, y1;
+    bool operator==(const GridPixels&) const = default;
+};
+
+/// How an image fared. Pixels count in the caller's image, from 0.
+struct GridOutcome {
+    GridProblem problem = GridProblem::none;
+    std::int64_t level = -1;                ///< of the failing front; 0: a leaf tile. -1: none failed
+    GridPixels front{};                     ///< the pixels that it eliminates
+    std::int64_t pixel_x = 0, pixel_y = 0;  ///< where it failed
+    double least_pivot = 1;  ///< the smallest, relative to the largest entry of its column before the elimination of its front
+    double growth = 0;       ///< the largest pivot over the largest entry of A
+    bool operator==(const GridOutcome&) const = default;
+    bool ok() const { return problem == GridProblem::none; }
+};
+
+/// det A = sign exp(log). Not a number where the image failed.
+struct GridDeterminant {
+    double log = 0;
+    int sign = 1;
+    bool operator==(const GridDeterminant&) const = default;
+};
+
+/// GridSolver::check found images that could not be factored, or whose matrix is singular to the precision.
+class GridFailed : public Error {
+  public:
+    struct Failure {
+        std::int64_t member;
+        GridOutcome outcome;
+    };
+    GridFailed(const std::string& message, std::vector<Failure> all) : Error(message), failures(std::move(all)) {}
+    std::vector<Failure> failures;
+};
+
+/// Workspace and launches of one GridPlan. One call in flight at a time. After construction the calls that compute allocate nothing.
+///
+/// Arrays are those of GridSpec: stencils [batch][height][width][9], B and X [batch][height][width][columns]. X may be B itself; other
+/// outputs may overlap nothing. With a fixed boundary the ring of B holds the data g, which the ring of X then repeats; new data need no
+/// new factorization. Calls throw SpecError on arguments that do not fit the Spec. An image that failed solves to NaN.
+class GridSolver {
+  public:
+    explicit GridSolver(const GridPlan& plan);
+    GridSolver(GridSolver&&) noexcept;
+    GridSolver& operator=(GridSolver&&) noexcept;
+    ~GridSolver();
+    static std::int64_t workspace_bytes(const GridPlan& plan);
+    const GridPlan& plan() const;
+    /// Replaces the built-in thread pool.
+    void set_executor(Executor executor);
+
+    template <class Real>
+    void factor(const Real* stencil, Stream stream = {}, const GridOptions& options = {});
+    template <class Real>
+    void factor_solve(const Real* stencil, const Real* b, Real* x, Stream stream = {}, const GridOptions& options = {});
+    template <class Real>
+    void solve(const Real* b, Real* x, Stream stream = {}, const GridOptions& options = {});
+    /// A' X = B, with the factors of A.
+    template <class Real>
+    void solve_transposed(const Real* b, Real* x, Stream stream = {}, const GridOptions& options = {});
+    /// One step of iterative refinement: X += A^-1 (B - A X), or with A'. X must not be B.
+    template <class Real>
+    void refine(const Real* stencil, const Real* b, Real* x, bool transposed = false, Stream stream = {}, const GridOptions& options = {});
+    /// Of E, a number that depends on X = A^-1 B, from dE/dX: dE/dB = A^-T dE/dX, and dE/dA on the stencils, summed over right-hand sides.
+    /// Of a symmetric matrix an entry that is read stands for both its places, and the gradient of others is zero.
+    template <class Real>
+    void gradients(const Real* x, const Real* by_x, Real* by_b, Real* by_stencil, Stream stream = {}, const GridOptions& options = {});
+
+    template <class Real>
+    void factor(std::span<const Real> stencil, const GridOptions& options = {});
+    template <class Real>
+    void factor_solve(std::span<const Real> stencil, std::span<const Real> b, std::span<Real> x, const GridOptions& options = {});
+    template <class Real>
+    void solve(std::span<const Real> b, std::span<Real> x, const GridOptions& options = {});
+    template <class Real>
+    void solve_transposed(std::span<const Real> b, std::span<Real> x, const GridOptions& options = {});
+    template <class Real>
+    void refine(std::span<const Real> stencil, std::span<const Real> b, std::span<Real> x, bool transposed = false,
+                const GridOptions& options = {});
+    template <class Real>
+    void gradients(std::span<const Real> x, std::span<const Real> by_x, std::span<Real> by_b, std::span<Real> by_stencil,
+                   const GridOptions& options = {});
+
+    // For vectors and arrays as they are: solver.factor_solve(A, b, x).
+    template <HostArray A>
+    void factor(const A& stencil, const GridOptions& options = {}) {
+        factor<RealOf<A>>(std::span(stencil), options);
+    }
+    template <HostArray A, InputOf<RealOf<A>> B, OutputOf<RealOf<A>> X>
+    void factor_solve(const A& stencil, const B& b, X&& x, const GridOptions& options = {}) {
+        factor_solve<RealOf<A>>(std::span(stencil), std::span(b), std::span(x), options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void solve(const B& b, X&& x, const GridOptions& options = {}) {
+        solve<RealOf<B>>(std::span(b), std::span(x), options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void solve_transposed(const B& b, X&& x, const GridOptions& options = {}) {
+        solve_transposed<RealOf<B>>(std::span(b), std::span(x), options);
+    }
+    template <HostArray A, InputOf<RealOf<A>> B, OutputOf<RealOf<A>> X>
+    void refine(const A& stencil, const B& b, X&& x, bool transposed = false, const GridOptions& options = {}) {
+        refine<RealOf<A>>(std::span(stencil), std::span(b), std::span(x), transposed, options);
+    }
+    template <HostArray X, InputOf<RealOf<X>> G, OutputOf<RealOf<X>> B, OutputOf<RealOf<X>> A>
+    void gradients(const X& x, const G& by_x, B&& by_b, A&& by_stencil, const GridOptions& options = {}) {
+        gradients<RealOf<X>>(std::span(x), std::span(by_x), std::span(by_b), std::span(by_stencil), options);
+    }
+
+    /// Whether check() would return.
+    bool ok();
+    /// Throws GridFailed naming every image that failed, its front and what to do.
+    void check();
+    /// One entry for each image that a factorization has covered.
+    const std::vector<GridOutcome>& status();
+    const std::vector<GridDeterminant>& log_determinant();
+
+  private:
+    struct [[gnu::visibility("hidden")]] Impl;
+    [[gnu::visibility("hidden")]] Impl& impl() const;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trifold

@@ -1,0 +1,111 @@
+/* What every kernel of grids shares: vectors, stored fronts, addresses in the workspace. GNU C with vector extensions, no headers.
+ *
+ * A front has s pixels that it eliminates and r that it keeps, each rounded up to whole vectors: S and R. What is stored of it are its s columns,
+ * in strips of LANES rows, each strip column by column: element (row, k) stands at (row / LANES) S LANES + k LANES + row % LANES. So
+ * products read all they need from front to back. The rows:
+ *   W    S rows: its factors L and U, or L
+ *   Y    R rows, which become Y U^-1, or Y L^-T
+ *   Z'   R rows, which become (L^-1 P Z)'; none where the matrix is symmetric
+ * Padding is the identity in W, and zero elsewhere. D, which goes to the parent, has columns of R elements. */
+#include "cpu/grid/constants.c"
+#include "grid/boxes.h"
+
+typedef trifold_int integer;
+enum { LANES = VECTOR_LANES };
+typedef real vec __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
+typedef real loose __attribute__((vector_size(VECTOR_LANES * REAL_BYTES), aligned(REAL_BYTES), may_alias));
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define NOINLINE static __attribute__((noinline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+
+#if REAL_BYTES == 4
+#define LARGEST 3.40282346638528859811704183484516925e+38f
+INLINE real square_root(real x) { return __builtin_sqrtf(x); }
+#else
+#define LARGEST 1.79769313486231570814527423731704357e+308
+INLINE real square_root(real x) { return __builtin_sqrt(x); }
+#endif
+#define NOT_A_NUMBER ((real)__builtin_nan(""))
+
+/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. Clang does not. */
+#if defined(__clang__) || VECTOR_LANES * REAL_BYTES < 16
+#define HOLD(row)
+#elif defined(__x86_64__) && (defined(__AVX__) || VECTOR_LANES * REAL_BYTES == 16)
+#define HOLD(row) __asm__("" : "+v"(row))
+#elif defined(__aarch64__) && VECTOR_LANES * REAL_BYTES == 16
+#define HOLD(row) __asm__("" : "+w"(row))
+#else
+#define HOLD(row)
+#endif
+
+INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
+INLINE integer larger(integer a, integer b) { return a > b ? a : b; }
+INLINE double size_of(double x) { return x < 0 ? -x : x; }
+INLINE vec spread(real x) { return x - (vec){}; }
+INLINE vec load(const real* p) { return *(const vec*)p; }
+INLINE void store(real* p, vec x) { *(vec*)p = x; }
+INLINE integer whole(integer count) { return (count + LANES - 1) / LANES * LANES; }
+
+/* One call's arrays and what belongs to one launch. */
+typedef struct {
+    const trifold_grid_args* args;
+    const trifold_grid_launch* launch;
+    char* scratch;
+} context;
+
+/* One box: where it is, and what its level keeps for it. S and R are its own, not those of the level's largest. */
+typedef struct {
+    grid_box box;
+    const trifold_grid_level* level;
+    integer member, i, j;
+    integer place, slot; /* of its level: within the image, and in all */
+    integer s, r, S, R;
+} front;
+
+INLINE integer row_of(integer k, integer S) { return k / LANES * S * LANES + k % LANES; } /* where row k of a stored front begins */
+
+INLINE int made_of(const trifold_grid_launch* launch, integer level) {
+    if (level < 1) return grid_leaf; /* of merges what is below them is only read */
+    return launch->level[level].x_halvings < launch->level[level - 1].x_halvings ? grid_beside : grid_above;
+}
+
+INLINE front front_at(const context* c, integer level, integer member, integer i, integer j) {
+    const trifold_grid_launch* launch = c->launch;
+    const trifold_grid_level* l = &launch->level[level];
+    front f = {.box = grid_box_at(launch->width, launch->height, l->x_halvings, l->y_halvings, i, j, made_of(launch, level)),
+               .level = l, .member = member, .i = i, .j = j};
+    f.place = (j << l->x_halvings) + i;
+    f.slot = (member << (l->x_halvings + l->y_halvings)) + f.place;
+    f.s = grid_eliminated(&f.box);
+    f.r = grid_kept(&f.box);
+    f.S = whole(f.s);
+    f.R = whole(f.r);
+    return f;
+}
+
+INLINE char* workspace_at(const context* c, integer offset) { return (char*)c->args->workspace + offset; }
+INLINE real* reals_at(const context* c, integer offset, integer index) {
+    return (real*)workspace_at(c, offset) + index;
+}
+INLINE real* w_of(const context* c, const front* f) { return reals_at(c, f->level->factor, f->slot * f->level->factor_elements); }
+INLINE real* y_of(const context* c, const front* f) { return w_of(c, f) + f->S * f->S; }
+INLINE real* z_of(const context* c, const front* f) { return SYMMETRIC ? y_of(c, f) : y_of(c, f) + f->R * f->S; }
+INLINE real* update_of(const context* c, const front* f) { return reals_at(c, f->level->update, f->member * f->level->update_stride + f->place * f->level->kept * f->level->kept); }
+INLINE real* vector_of(const context* c, const front* f) {
+    return reals_at(c, f->level->vector, f->member * f->level->vector_stride + f->place * f->level->kept * c->args->used_columns);
+}
+INLINE int* pivots_of(const context* c, const front* f) { return (int*)workspace_at(c, f->level->pivots) + f->slot * f->level->eliminated; }
+INLINE real* inverses_of(const context* c, const front* f) { return reals_at(c, f->level->inverses, f->slot * f->level->eliminated); }
+INLINE real* turned_of(const context* c, const front* f) {
+    return reals_at(c, f->level->turned, f->member * f->level->turned_stride + f->place * f->level->eliminated * f->level->eliminated);
+}
+INLINE trifold_grid_record* record_of(const context* c, const front* f) {
+    return (trifold_grid_record*)workspace_at(c, f->level->records) + f->slot;
+}
+
+/* The caller's pixel. */
+INLINE integer pixel_at(const context* c, integer x, integer y) { return c->launch->origin + y * c->launch->pitch + x; }
+/* The k-th pixel that a box eliminates. */
+INLINE integer eliminated_x(const grid_box* box, integer k) { return box->ex0 + k % (box->ex1 - box->ex0 + 1); }
+INLINE integer eliminated_y(const grid_box* box, integer k) { return box->ey0 + k / (box->ex1 - box->ex0 + 1); }

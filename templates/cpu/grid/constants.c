@@ -1,0 +1,18 @@
+/* What the kernels of grids are told. Shapes are no constants: one unit serves every size of image. */
+#include "grid_args.h"
+
+typedef TRIFOLD_REAL real;
+#define TRIFOLD_SIZE static inline __attribute__((unused)) /* of what the generator counts too */
+
+#define REAL_BYTES TRIFOLD_REAL_BYTES /* of an element */
+#define VECTOR_LANES TRIFOLD_LANES    /* elements of one `vec` */
+#define TILE_STRIPS TRIFOLD_STRIPS    /* vectors of a register tile */
+#define TILE_COLUMNS TRIFOLD_COLUMNS  /* its columns, which divide VECTOR_LANES */
+#define SYMMETRIC TRIFOLD_SYMMETRIC   /* 1: positive definite, of which one half is read */
+#define PIVOTING TRIFOLD_PIVOTING     /* 1: rows of an eliminated block are exchanged */
+#define SLICE TRIFOLD_SLICE           /* columns that a product takes at a time, so that its multipliers stay in the nearest cache */
+#define BAND TRIFOLD_BAND             /* columns that are eliminated before the rest of a pivot block is updated */
+
+_Static_assert(sizeof(trifold_grid_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_grid_launch) == TRIFOLD_SIZEOF_LAUNCH &&
+                   sizeof(trifold_grid_record) == TRIFOLD_SIZEOF_RECORD && sizeof(trifold_grid_status) == TRIFOLD_SIZEOF_STATUS,
+               "host and kernels agree on what is passed");

@@ -1,0 +1,114 @@
+/* What runs over pixels and not over fronts: the ring of a fixed boundary, residuals, gradients; and what a member's fronts sum up to. */
+#include "cpu/grid/sweep.c"
+
+INLINE integer first_x(const context* c) { return c->launch->origin % c->launch->pitch; } /* of an unknown, in the caller's image */
+INLINE integer first_y(const context* c) { return c->launch->origin / c->launch->pitch; }
+
+/* The ring of the solution: the data that it is, or of A' what the unknowns beside it leave of b. */
+NOINLINE void finish_ring(const context* c, integer member) {
+    const integer width = c->launch->width, height = c->launch->height;
+    for (integer y = -1; y <= height; ++y)
+        for (integer x = -1; x <= width; x += y < 0 || y == height ? 1 : width + 1)
+            for (integer column = 0; column < c->args->used_columns; ++column) {
+                real value = b_at(c, member, pixel_at(c, x, y))[column];
+                for (integer k = 0; k < 9 && c->launch->transposed; ++k) {
+                    const integer from_x = x + k % 3 - 1, from_y = y + k / 3 - 1;
+                    if (!is_inside(c, from_x, from_y)) continue;
+                    value -= edge_of(c, member, from_x, from_y)[8 - k] * x_at(c, member, pixel_at(c, from_x, from_y))[column];
+                }
+                x_at(c, member, pixel_at(c, x, y))[column] = value;
+            }
+}
+
+/* What unknown (x, y) is multiplied with at its neighbour k, of A or A'. */
+INLINE real coupling(const context* c, integer member, integer x, integer y, integer k) {
+    const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
+    const int inside = is_inside(c, to_x, to_y);
+    if (!inside && c->launch->transposed) return 0;
+    const int other = inside && (SYMMETRIC ? k > 4 : c->launch->transposed);
+    return other ? stencil_of(c, member, to_x, to_y)[8 - k] : stencil_of(c, member, x, y)[k];
+}
+
+/* b - A x of one row of the caller's image; zero on a ring. */
+NOINLINE void residual_row(const context* c, integer member, integer row) {
+    const trifold_grid_launch* launch = c->launch;
+    const integer columns = c->args->used_columns, rows = launch->pixels / launch->pitch, y = row - first_y(c);
+    real* to = reals_at(c, launch->residual, (member * rows + row) * launch->pitch * columns);
+    for (integer pixel = 0; pixel < launch->pitch; ++pixel, to += columns) {
+        const integer x = pixel - first_x(c);
+        for (integer column = 0; column < columns; ++column) {
+            to[column] = 0;
+            if (!is_inside(c, x, y)) continue;
+            double sum = (double)b_at(c, member, pixel_at(c, x, y))[column];
+            for (integer k = 0; k < 9; ++k) {
+                const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
+                if (launch->edge < 0 && !is_inside(c, to_x, to_y)) continue;
+                sum -= (double)coupling(c, member, x, y, k) * (double)x_at(c, member, pixel_at(c, to_x, to_y))[column];
+            }
+            to[column] = (real)sum;
+        }
+    }
+}
+
+NOINLINE void correct_row(const context* c, integer member, integer row) {
+    const trifold_grid_launch* launch = c->launch;
+    const integer columns = c->args->used_columns, rows = launch->pixels / launch->pitch;
+    const real* from = reals_at(c, launch->residual, (member * rows + row) * launch->pitch * columns);
+    for (integer pixel = 0; pixel < launch->pitch; ++pixel)
+        for (integer column = 0; column < columns; ++column)
+            x_at(c, member, row * launch->pitch + pixel)[column] += from[pixel * columns + column];
+}
+
+/* Of one row of the caller's image: what E changes by for each entry of the stencil that is read. lam stands in b. */
+NOINLINE void gradient_row(const context* c, integer member, integer row) {
+    const trifold_grid_launch* launch = c->launch;
+    const integer columns = c->args->used_columns, y = row - first_y(c);
+    real* to = (real*)c->args->gradient + (member * launch->pixels + row * launch->pitch) * 9;
+    for (integer pixel = 0; pixel < launch->pitch; ++pixel, to += 9) {
+        const integer x = pixel - first_x(c);
+        for (integer k = 0; k < 9; ++k) {
+            const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
+            const int inside = is_inside(c, to_x, to_y);
+            if (c->args->first_column == 0) to[k] = 0;
+            if (!is_inside(c, x, y) || (!inside && launch->edge < 0) || (SYMMETRIC && inside && k > 4)) continue;
+            const integer here = pixel_at(c, x, y), there = pixel_at(c, to_x, to_y);
+            real sum = 0;
+            for (integer column = 0; column < columns; ++column) {
+                sum += b_at(c, member, here)[column] * x_at(c, member, there)[column];
+                if (SYMMETRIC && inside && k < 4) sum += b_at(c, member, there)[column] * x_at(c, member, here)[column];
+            }
+            to[k] -= sum;
+        }
+    }
+}
+
+/* ---- a member's outcome ---- */
+
+INLINE void add_record(trifold_grid_record* all, const trifold_grid_record* record) {
+    all->log_determinant += record->log_determinant;
+    all->sign *= record->sign;
+    if (record->least < all->least) all->least = record->least;
+    if (record->largest > all->largest) all->largest = record->largest;
+    if (record->entry > all->entry) all->entry = record->entry;
+    if (record->row_sum > all->row_sum) all->row_sum = record->row_sum;
+}
+
+/* The first front that failed, level by level, of which none below it has; else what all of a level have in common. `first`: the level is the lowest.*/
+NOINLINE void add_level(const context* c, integer member, integer level, int first) {
+    trifold_grid_status* status = (trifold_grid_status*)workspace_at(c, c->launch->status) + member;
+    const trifold_grid_level* l = &c->launch->level[level];
+    if (first) *status = (trifold_grid_status){.record = new_record(), .level = -1};
+    if (status->record.problem != trifold_grid_sound) return;
+    for (integer j = 0; j < 1LL << l->y_halvings; ++j)
+        for (integer i = 0; i < 1LL << l->x_halvings; ++i) {
+            const front f = front_at(c, level, member, i, j);
+            const trifold_grid_record* record = record_of(c, &f);
+            if (record->problem != trifold_grid_sound) {
+                const double row_sum = status->record.row_sum;
+                *status = (trifold_grid_status){.record = *record, .level = c->launch->number, .i = i, .j = j};
+                if (row_sum > status->record.row_sum) status->record.row_sum = row_sum;
+                return;
+            }
+            add_record(&status->record, record);
+        }
+}

@@ -1,0 +1,199 @@
+/* Sweeps: forward from the leaf tiles to the last line, and backward. Vectors of a front have S or R elements a right-hand side. */
+#include "cpu/grid/factor.c"
+
+/* ---- products of strips and vectors ---- */
+
+INLINE real sum_of(vec x) {
+    real sum = 0;
+    for (int i = 0; i < LANES; ++i) sum += x[i];
+    return sum;
+}
+
+/* y(strip) -= sum over columns [first, end) of a(strip, k) x(k). Four sums, so that none waits for itself. */
+INLINE void subtract_strip(real* y, const real* a, const real* x, integer first, integer end) {
+    vec sum[4] = {load(y), {}, {}, {}};
+    integer k = first;
+    for (; k + 4 <= end; k += 4)
+        UNROLL for (int u = 0; u < 4; ++u) sum[u] -= load(a + (k + u) * LANES) * spread(x[k + u]);
+    store(y, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+/* y(k) -= sum over strips [first, end) of a(v, k)' x(v), for LANES columns from k on. */
+INLINE void subtract_columns(real* y, const real* a, integer S, const real* x, integer first, integer end, integer k) {
+    vec sum[LANES];
+    UNROLL for (int u = 0; u < LANES; ++u) sum[u] = (vec){};
+    for (integer v = first; v < end; ++v) {
+        const vec rows = load(x + v * LANES);
+        const real* strip = a + v * S * LANES + k * LANES;
+        UNROLL for (int u = 0; u < LANES; ++u) sum[u] += load(strip + u * LANES) * rows;
+    }
+    UNROLL for (int u = 0; u < LANES; ++u) y[k + u] -= sum_of(sum[u]);
+}
+
+NOINLINE void subtract_rows(real* y, const real* a, const real* x, integer S, integer R) {
+    for (integer v = 0; v < R / LANES; ++v) subtract_strip(y + v * LANES, a + v * S * LANES, x, 0, S);
+}
+
+NOINLINE void subtract_turned(real* y, const real* a, const real* x, integer S, integer R) {
+    for (integer k = 0; k < S; k += LANES) subtract_columns(y, a, S, x, 0, R / LANES, k);
+}
+
+/* ---- triangles of W; `inverses` of the diagonal, null where it is 1 ---- */
+
+NOINLINE void solve_lower(real* x, const real* w, integer S, const real* inverses) {
+    for (integer j = 0; j < S; j += LANES) {
+        const real* strip = w + row_of(j, S);
+        subtract_strip(x + j, strip, x, 0, j);
+        for (integer i = 0; i < LANES; ++i) {
+            if (inverses) x[j + i] *= inverses[j + i];
+            for (integer l = i + 1; l < LANES; ++l) x[j + l] -= strip[(j + i) * LANES + l] * x[j + i];
+        }
+    }
+}
+
+NOINLINE void solve_upper(real* x, const real* w, integer S, const real* inverses) {
+    for (integer j = S - LANES; j >= 0; j -= LANES) {
+        const real* strip = w + row_of(j, S);
+        subtract_strip(x + j, strip, x, j + LANES, S);
+        for (integer i = LANES - 1; i >= 0; --i) {
+            x[j + i] *= inverses[j + i];
+            for (integer l = 0; l < i; ++l) x[j + l] -= strip[(j + i) * LANES + l] * x[j + i];
+        }
+    }
+}
+
+NOINLINE void solve_lower_turned(real* x, const real* w, integer S, const real* inverses) {
+    for (integer j = S - LANES; j >= 0; j -= LANES) {
+        const real* tile = w + row_of(j, S) + j * LANES;
+        subtract_columns(x, w, S, x, j / LANES + 1, S / LANES, j);
+        for (integer i = LANES - 1; i >= 0; --i) {
+            for (integer l = i + 1; l < LANES; ++l) x[j + i] -= tile[i * LANES + l] * x[j + l];
+            if (inverses) x[j + i] *= inverses[j + i];
+        }
+    }
+}
+
+NOINLINE void solve_upper_turned(real* x, const real* w, integer S, const real* inverses) {
+    for (integer j = 0; j < S; j += LANES) {
+        const real* tile = w + row_of(j, S) + j * LANES;
+        subtract_columns(x, w, S, x, 0, j / LANES, j);
+        for (integer i = 0; i < LANES; ++i) {
+            for (integer l = 0; l < i; ++l) x[j + i] -= tile[i * LANES + l] * x[j + l];
+            x[j + i] *= inverses[j + i];
+        }
+    }
+}
+
+/* ---- what the ring of a fixed boundary adds ---- */
+
+INLINE const real* b_at(const context* c, integer member, integer pixel) {
+    return (const real*)c->args->b + (member * c->launch->pixels + pixel) * c->args->columns + c->args->first_column;
+}
+INLINE real* x_at(const context* c, integer member, integer pixel) {
+    return (real*)c->args->x + (member * c->launch->pixels + pixel) * c->args->columns + c->args->first_column;
+}
+
+/* b less what the ring's values take from it. */
+INLINE real right_hand_side(const context* c, integer member, integer x, integer y, integer column) {
+    real value = b_at(c, member, pixel_at(c, x, y))[column];
+    if (c->launch->transposed || !is_beside_ring(c, x, y)) return value;
+    const real* stencil = edge_of(c, member, x, y);
+    for (integer k = 0; k < 9; ++k) {
+        const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
+        if (!is_inside(c, to_x, to_y)) value -= stencil[k] * b_at(c, member, pixel_at(c, to_x, to_y))[column];
+    }
+    return value;
+}
+
+/* ---- a front ---- */
+
+INLINE void exchange(real* w, const int* pivots, integer a) {
+    const real x = w[a];
+    w[a] = w[pivots[a]];
+    w[pivots[a]] = x;
+}
+
+/* `w` and `d` are zero where they are padding. Adds what the parts leave. */
+INLINE void add_vectors(const context* c, const front* f, real* w, real* d) {
+    for (int second = 0; second < 2; ++second) {
+        const front part = part_of(c, f, 1, second);
+        run runs[MOST_RUNS];
+        const integer count = runs_of(&part, f, runs);
+        for (integer column = 0; column < c->args->used_columns; ++column) {
+            const real* from = vector_of(c, &part) + column * part.R;
+            for (integer a = 0; a < count; ++a) {
+                real* to = runs[a].to < f->S ? w + column * f->S + runs[a].to : d + column * f->R + runs[a].to - f->S;
+                for (integer k = 0; k < runs[a].count; ++k) to[k] += from[runs[a].from + k];
+            }
+        }
+    }
+}
+
+INLINE void forward_front(const context* c, const front* f, integer level) {
+    const integer columns = c->args->used_columns, S = f->S, R = f->R;
+    real *w = (real*)c->scratch, *d = vector_of(c, f);
+    clear(w, columns * S);
+    clear(d, columns * R);
+    for (integer k = 0; k < f->s; ++k)
+        for (integer column = 0; column < columns; ++column)
+            w[column * S + k] = right_hand_side(c, f->member, eliminated_x(&f->box, k), eliminated_y(&f->box, k), column);
+    if (level > 0) add_vectors(c, f, w, d);
+    const int turned = c->launch->transposed && !SYMMETRIC;
+    for (integer column = 0; column < columns; ++column) {
+        real* x = w + column * S;
+#if SYMMETRIC
+        solve_lower(x, w_of(c, f), S, inverses_of(c, f));
+#else
+        if (turned) {
+            solve_upper_turned(x, w_of(c, f), S, inverses_of(c, f));
+        } else {
+            for (integer k = 0; k < f->s; ++k) exchange(x, pivots_of(c, f), k);
+            solve_lower(x, w_of(c, f), S, 0);
+        }
+#endif
+        subtract_rows(d + column * R, turned ? z_of(c, f) : y_of(c, f), x, S, R);
+        for (integer k = 0; k < f->s; ++k)
+            x_at(c, f->member, pixel_at(c, eliminated_x(&f->box, k), eliminated_y(&f->box, k)))[column] = x[k];
+    }
+}
+
+/* The solution at the pixels that a box keeps. */
+INLINE void fetch_kept(const context* c, const front* f, real* to, integer column) {
+    const grid_box* b = &f->box;
+    for (int top = 0; top < 2; ++top)
+        if (top ? b->top : b->bottom)
+            for (integer x = b->x0; x <= b->x1; ++x) *to++ = x_at(c, f->member, pixel_at(c, x, top ? b->y1 : b->y0))[column];
+    for (int right = 0; right < 2; ++right)
+        if (right ? b->right : b->left)
+            for (integer y = b->y0 + b->bottom; y <= b->y1 - b->top; ++y)
+                *to++ = x_at(c, f->member, pixel_at(c, right ? b->x1 : b->x0, y))[column];
+}
+
+INLINE const trifold_grid_status* status_of(const context* c, integer member) {
+    return (const trifold_grid_status*)workspace_at(c, c->launch->status) + member;
+}
+
+INLINE void backward_front(const context* c, const front* f) {
+    const integer S = f->S, R = f->R;
+    real *x = (real*)c->scratch, *kept = x + S;
+    const int failed = f->r == 0 && status_of(c, f->member)->record.problem != trifold_grid_sound;
+    const int turned = c->launch->transposed && !SYMMETRIC;
+    for (integer column = 0; column < c->args->used_columns; ++column) {
+        clear(x, S + R);
+        for (integer k = 0; k < f->s; ++k)
+            x[k] = failed ? NOT_A_NUMBER : x_at(c, f->member, pixel_at(c, eliminated_x(&f->box, k), eliminated_y(&f->box, k)))[column];
+        fetch_kept(c, f, kept, column);
+        subtract_turned(x, turned ? y_of(c, f) : z_of(c, f), kept, S, R);
+#if SYMMETRIC
+        solve_lower_turned(x, w_of(c, f), S, inverses_of(c, f));
+#else
+        if (turned) {
+            solve_lower_turned(x, w_of(c, f), S, 0);
+            for (integer k = f->s - 1; k >= 0; --k) exchange(x, pivots_of(c, f), k);
+        } else
+            solve_upper(x, w_of(c, f), S, inverses_of(c, f));
+#endif
+        for (integer k = 0; k < f->s; ++k)
+            x_at(c, f->member, pixel_at(c, eliminated_x(&f->box, k), eliminated_y(&f->box, k)))[column] = x[k];
+    }
+}

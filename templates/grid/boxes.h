@@ -1,0 +1,43 @@
+/* The boxes of a grid: which pixels each one eliminates and keeps. The generator includes this text too.
+ *
+ * The cells between W pixels, W - 1 of them, are halved again and again, and those between H pixels too. Line k after d halvings stands at
+ * pixel k (W - 1) / 2^d, rounded down: so each halving keeps the lines before it, and widths differ by one cell at most. A box lies between two
+ * neighbouring lines each way, and has the pixels on its sides. It keeps the pixels on those sides that lie inside the image, where another
+ * box has them too. A leaf tile eliminates all its other pixels; a merge eliminates those on the line between its two parts which it does
+ * not keep. Either way what is eliminated is a rectangle.
+ *
+ * Kept pixels are numbered along the bottom row, the top row, the left column, the right column, each upwards. So what a box keeps goes to
+ * few runs of neighbouring numbers of its parent. */
+
+/* Both ends belong to a box and to what it eliminates. left, right, bottom, top: 1 where that side is kept. */
+typedef struct {
+    trifold_int x0, x1, y0, y1;
+    trifold_int left, right, bottom, top;
+    trifold_int ex0, ex1, ey0, ey1;
+} grid_box;
+
+/* How a box is made: of pixels, or of two boxes beside or above one another. */
+enum { grid_leaf, grid_beside, grid_above };
+
+TRIFOLD_SIZE trifold_int grid_line(trifold_int pixels, trifold_int halvings, trifold_int k) { return (k * (pixels - 1)) >> halvings; }
+
+TRIFOLD_SIZE grid_box grid_box_at(trifold_int width, trifold_int height, trifold_int x_halvings, trifold_int y_halvings, trifold_int i, trifold_int j, int made) {
+    grid_box box = {grid_line(width, x_halvings, i), grid_line(width, x_halvings, i + 1), grid_line(height, y_halvings, j),
+                    grid_line(height, y_halvings, j + 1), i > 0, i + 1 < 1LL << x_halvings, j > 0,
+                    j + 1 < 1LL << y_halvings, 0, 0, 0, 0};
+    box.ex0 = made == grid_beside ? grid_line(width, x_halvings + 1, 2 * i + 1) : box.x0 + box.left;
+    box.ex1 = made == grid_beside ? box.ex0 : box.x1 - box.right;
+    box.ey0 = made == grid_above ? grid_line(height, y_halvings + 1, 2 * j + 1) : box.y0 + box.bottom;
+    box.ey1 = made == grid_above ? box.ey0 : box.y1 - box.top;
+    return box;
+}
+
+TRIFOLD_SIZE trifold_int grid_eliminated(const grid_box* box) { return (box->ex1 - box->ex0 + 1) * (box->ey1 - box->ey0 + 1); }
+
+/* Pixels of a kept column: the corners belong to kept rows. And those of a row. */
+TRIFOLD_SIZE trifold_int grid_column(const grid_box* box) { return box->y1 - box->top - box->y0 - box->bottom + 1; }
+TRIFOLD_SIZE trifold_int grid_row(const grid_box* box) { return box->x1 - box->x0 + 1; }
+
+TRIFOLD_SIZE trifold_int grid_kept(const grid_box* box) {
+    return (box->bottom + box->top) * grid_row(box) + (box->left + box->right) * grid_column(box);
+}

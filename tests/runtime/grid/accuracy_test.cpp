@@ -1,0 +1,185 @@
+#include <doctest/doctest.h>
+
+#include "tests/runtime/grid/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+constexpr std::int64_t sizes[][2] = {{2, 2},  {2, 7},   {5, 2},   {3, 3},  {5, 5},   {6, 6},  {9, 5},
+                                     {7, 13}, {17, 17}, {31, 11}, {4, 37}, {41, 29}, {65, 65}};
+
+/// What the backward error may be: what is asked for, and for random and indefinite matrices what elimination with pivots of a front's own
+/// block alone can give: ten times that of tests of the method.
+template <class Real>
+double allowed(const std::string& name) {
+    const bool hard = name == "random" || name == "helmholtz";
+    if (sizeof(Real) == 8) return hard ? 1e-12 : 1e-14;
+    return hard ? 1e-4 : 1e-6;
+}
+
+/// Solves with A and A' and compares residuals.
+template <class Real>
+void check_solutions(const std::string& name, GridSpec spec, std::int64_t width, std::int64_t height, const GridTuning& tuning = {},
+                     const char* device = "cpu") {
+    CAPTURE(device);
+    CAPTURE(name);
+    CAPTURE(width);
+    CAPTURE(height);
+    CAPTURE(to_string(spec.matrix));
+    CAPTURE(to_string(spec.boundary));
+    spec.width = width;
+    spec.height = height;
+    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+    const GridPlan plan(spec, Device::parse(device), tuning);
+    GridSolver solver(plan);
+    std::vector<Real> stencils;
+    for (std::int64_t member = 0; member < spec.batch; ++member) {
+        const auto one = rounded<Real>(problem(name, width, height, 5 + static_cast<unsigned>(member)).stencil);
+        stencils.insert(stencils.end(), one.begin(), one.end());
+    }
+    const auto b = rounded<Real>(noise(spec.batch * width * height * spec.rhs, 3));
+    std::vector<Real> x(b.size());
+    for (const bool transposed : {false, true}) {
+        if (transposed)
+            solver.solve_transposed(b, x);
+        else
+            solver.factor_solve(stencils, b, x);
+        solver.check();
+        for (std::int64_t member = 0; member < spec.batch; ++member) {
+            Image rounded_image(width, height);
+            for (std::size_t k = 0; k < rounded_image.stencil.size(); ++k)
+                rounded_image.stencil[k] =
+                    static_cast<double>(stencils[static_cast<std::size_t>(member) * rounded_image.stencil.size() + k]);
+            Sparse a = matrix_of(rounded_image, spec);
+            if (transposed) a = Sparse(a.transpose());
+            for (std::int64_t c = 0; c < spec.rhs; ++c) {
+                const auto pixels = width * height;
+                CHECK(backward_error(a, column(x, member * pixels, pixels, spec.rhs, c), column(b, member * pixels, pixels, spec.rhs, c)) <=
+                      allowed<Real>(name));
+            }
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("images of all sizes and problems: A x = b and A' x = b to rounding") {
+    for (const auto& [width, height] : sizes)
+        for (const auto* name : {"poisson", "anisotropic", "convection", "helmholtz", "jumps", "dominant", "random"}) {
+            check_solutions<double>(name, {}, width, height);
+            if (std::string(name) != "random") check_solutions<float>(name, {}, width, height);
+        }
+}
+
+TEST_CASE("symmetric images, of which half is read") {
+    GridSpec spec;
+    spec.matrix = GridMatrix::symmetric;
+    for (const auto& [width, height] : sizes)
+        for (const auto* name : {"poisson", "anisotropic", "jumps"}) {
+            check_solutions<double>(name, spec, width, height);
+            check_solutions<float>(name, spec, width, height);
+        }
+}
+
+TEST_CASE("a fixed boundary: the ring of b is data") {
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+        GridSpec spec;
+        spec.matrix = matrix;
+        spec.boundary = GridBoundary::fixed;
+        for (const auto& [width, height] : sizes)
+            if (width > 2 && height > 2)
+                for (const auto* name : {"poisson", "anisotropic", "jumps"}) {
+                    check_solutions<double>(name, spec, width, height);
+                    check_solutions<float>(name, spec, width, height);
+                }
+    }
+}
+
+TEST_CASE("without pivoting, for matrices that need none") {
+    GridSpec spec;
+    spec.pivoting = GridPivoting::none;
+    for (const auto* name : {"poisson", "convection", "dominant"}) check_solutions<double>(name, spec, 23, 37);
+}
+
+TEST_CASE("batches and several right-hand sides") {
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+        for (const std::int64_t rhs : {1, 3, 8}) {
+            GridSpec spec;
+            spec.matrix = matrix;
+            spec.rhs = rhs;
+            spec.batch = 3;
+            check_solutions<double>("anisotropic", spec, 19, 12);
+            check_solutions<float>("anisotropic", spec, 12, 19);
+        }
+}
+
+TEST_CASE("other leaf tiles") {
+    for (const std::int64_t cells : {5, 8, 16, 64}) check_solutions<double>("dominant", {}, 43, 29, {.workers = 2, .leaf_cells = cells});
+}
+
+#if defined(__x86_64__)
+TEST_CASE("kernels of lesser processors, whose register tiles have other shapes") {
+    for (const auto* device : {"cpu:x86-64", "cpu:x86-64-v2"})
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+            GridSpec spec;
+            spec.matrix = matrix;
+            check_solutions<double>("anisotropic", spec, 45, 38, {}, device);
+            check_solutions<float>("anisotropic", spec, 45, 38, {}, device);
+        }
+}
+#endif
+
+TEST_CASE("solutions agree with a dense LU, and so does the determinant") {
+    for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+            auto spec = spec_of(13, 18);
+            spec.boundary = boundary;
+            spec.matrix = matrix;
+            const auto image = problem(matrix == GridMatrix::general ? "random" : "anisotropic", 13, 18, 11);
+            const Eigen::MatrixXd a = matrix_of(image, spec);
+            const GridPlan plan(spec, Device::cpu());
+            GridSolver solver(plan);
+            const auto b = noise(13 * 18, 4);
+            std::vector<double> x(b.size());
+            solver.factor_solve(image.stencil, b, x);
+            solver.check();
+            const Eigen::PartialPivLU<Eigen::MatrixXd> lu(a);
+            const Eigen::VectorXd expected = lu.solve(column(b, 0, 13 * 18, 1, 0));
+            CHECK((column(x, 0, 13 * 18, 1, 0) - expected).norm() <= 1e-9 * expected.norm());
+            double log = 0;
+            int sign = lu.permutationP().determinant() > 0 ? 1 : -1;
+            for (const double u : lu.matrixLU().diagonal()) {
+                log += std::log(std::abs(u));
+                if (u < 0) sign = -sign;
+            }
+            CHECK(solver.log_determinant()[0].log == doctest::Approx(log).epsilon(1e-9));
+            CHECK(solver.log_determinant()[0].sign == sign);
+        }
+}
+
+TEST_CASE("refinement brings f32 down to what its numbers can hold") {
+    auto spec = spec_of(33, 27);
+    spec.precision = Precision::f32;
+    const auto image = problem("helmholtz", 33, 27, 5);
+    const auto stencil = rounded<float>(image.stencil), b = rounded<float>(noise(33 * 27, 3));
+    Image exact(33, 27);
+    exact.stencil.assign(stencil.begin(), stencil.end());
+    const GridPlan plan(spec, Device::cpu());
+    GridSolver solver(plan);
+    std::vector<float> x(b.size());
+    for (const bool transposed : {false, true}) {
+        Sparse a = matrix_of(exact, spec);
+        if (transposed) a = Sparse(a.transpose());
+        if (transposed)
+            solver.solve_transposed(b, x);
+        else
+            solver.factor_solve(stencil, b, x);
+        const auto before = backward_error(a, column(x, 0, 33 * 27, 1, 0), column(b, 0, 33 * 27, 1, 0));
+        solver.refine(stencil, b, x, transposed);
+        const auto after = backward_error(a, column(x, 0, 33 * 27, 1, 0), column(b, 0, 33 * 27, 1, 0));
+        CHECK(after <= before);
+        CHECK(after <= 1e-7);
+    }
+}

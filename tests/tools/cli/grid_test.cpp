@@ -1,0 +1,136 @@
+#include "tools/formats/grid.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/tools/cli/command.hpp"
+#include "tools/problems/grid.hpp"
+
+using namespace trifold;
+using namespace trifold::formats;
+
+namespace {
+
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+void write_image(const Scratch& scratch, const GridSystem& system) {
+    scratch.write("A.mtx", format_matrix_market(to_sparse(system)));
+    scratch.write("b.mtx", format_matrix_market(DenseMatrix{system.width * system.height, system.rhs, system.b}));
+}
+
+/// ||A x - b|| / (||A|| ||x|| + ||b||) from the files' sparse matrix, entry by entry.
+double residual_of(const GridSystem& system, const std::vector<double>& x) {
+    std::vector<double> left(system.b), sums(left.size());
+    for (auto& value : left) value = -value;
+    for (const auto& [row, column, value] : to_sparse(system).entries) {
+        left[static_cast<std::size_t>(row)] += value * x[static_cast<std::size_t>(column)];
+        sums[static_cast<std::size_t>(row)] += std::abs(value);
+    }
+    const auto most = [](const std::vector<double>& values) {
+        double result = 0;
+        for (const auto value : values) result = std::max(result, std::abs(value));
+        return result;
+    };
+    return most(left) / (most(sums) * most(x) + most(system.b));
+}
+
+}  // namespace
+
+TEST_CASE("solve --grid: arrays of stencils, batches, right-hand sides") {
+    const Scratch scratch;
+    REQUIRE(run_trifold(scratch.path, "problem grid-anisotropic --grid 13x21 --rhs 2 --batch 3").status == 0);
+    CHECK(parse_npy(scratch.read("A.npy"), "A").shape == std::vector<std::int64_t>{3, 21, 13, 9});
+    const auto ran = run_trifold(scratch.path, "solve A.npy b.npy --grid 13x21 --matrix symmetric -o x.npy --device cpu --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto json = ran.json();
+    CHECK(json.at("status") == "ok");
+    CHECK(json.at("batch") == 3);
+    CHECK(json.at("matrix") == "symmetric");
+    CHECK(json.at("relative_residual").get<double>() <= 1e-14);
+    CHECK(json.at("sign") == std::vector{1, 1, 1});
+    CHECK(parse_npy(scratch.read("x.npy"), "x").shape == std::vector<std::int64_t>{3, 21, 13, 2});
+}
+
+TEST_CASE("solve --grid: Matrix Market, checked against the matrix itself") {
+    const Scratch scratch;
+    for (const auto name : problems::grid_names) {
+        CAPTURE(name);
+        const auto system = problems::make_grid(name, 17, 12, 1, 1, 3);
+        write_image(scratch, system);
+        const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx --grid 17x12 -o x.npy --device cpu --tolerance 1e-12");
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        CHECK(has(ran.out, "1 image of 17x12 pixels"));
+        CHECK(residual_of(system, parse_npy(scratch.read("x.npy"), "x").values) <= 1e-12);
+    }
+    REQUIRE(run_trifold(scratch.path, "solve A.mtx b.mtx --grid 17x12 --boundary fixed --precision f32 -o x.mtx --device cpu").status == 0);
+    const auto x = std::get<DenseMatrix>(parse_matrix_market(scratch.read("x.mtx"), "x"));
+    const auto b = std::get<DenseMatrix>(parse_matrix_market(scratch.read("b.mtx"), "b"));
+    CHECK(x.values[5] == doctest::Approx(b.values[5]).epsilon(1e-7));  // of the ring
+}
+
+TEST_CASE("solve --grid --refine: what f32 leaves") {
+    const Scratch scratch;
+    REQUIRE(run_trifold(scratch.path, "problem grid-helmholtz --grid 61x53").status == 0);
+    const auto residual = [&](const char* more) {
+        return run_trifold(scratch.path,
+                           fmt::format("solve A.npy b.npy --grid 61x53 --precision f32 --tolerance 1 --device cpu --json {}", more))
+            .json()
+            .at("relative_residual")
+            .get<double>();
+    };
+    const auto refined = residual("--refine 2");
+    CHECK(refined <= 1e-7);
+    CHECK(refined <= residual(""));
+}
+
+TEST_CASE("solve --grid: what is wrong is named") {
+    const Scratch scratch;
+    const auto system = problems::make_grid("grid-poisson", 9, 7, 1, 1, 3);
+    write_image(scratch, system);
+    const auto refused = [&](const std::string& arguments, const char* reason) {
+        const auto ran = run_trifold(scratch.path, arguments);
+        CAPTURE(arguments);
+        CAPTURE(ran.err);
+        CHECK(ran.status == 2);
+        CHECK(has(ran.err, reason));
+    };
+    refused("solve A.mtx b.mtx --grid 7x9 --device cpu", "entry (1, 10) of A (from 1) couples pixel (0, 0) with (2, 1)");
+    refused("solve A.mtx b.mtx --grid 8x7", "A is 63 by 63, and an image of 8x7 has 56 pixels");
+    refused("solve A.mtx b.mtx --grid 9by7", "give WIDTHxHEIGHT");
+    refused("solve A.mtx b.mtx b.mtx --grid 9x7", "3 files were given");
+    refused("solve A.mtx b.mtx --grid 9x7 --schedule sequential", "excludes");
+    refused("solve A.mtx b.mtx --matrix symmetric", "--grid");
+    refused("problem grid-poisson --grid 1x9", "1 pixel");
+    refused("problem grid-lines --grid 9x9", "give one of grid-poisson");
+    refused("problem socu", "needs --block and --horizon");
+    auto singular = system;
+    for (std::size_t k = 4; k < singular.stencil.size(); k += 9) singular.stencil[k] -= 0.01;
+    write_image(scratch, singular);
+    const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx --grid 9x7 --device cpu --json");
+    CHECK(ran.status == 1);
+    CHECK(ran.json().at("status") == "failed");
+    CHECK(has(ran.err, "add a little to the diagonal"));
+    singular.stencil[40] = std::nan("");
+    scratch.write("A.npy", format_npy({{7, 9, 9}, Precision::f64, singular.stencil}));
+    scratch.write("b.npy", format_npy({{7, 9}, Precision::f64, singular.b}));
+    refused("solve A.npy b.npy --grid 9x7", "at pixel (4, 0)");
+    scratch.write("b.npy", format_npy({{9, 7}, Precision::f64, singular.b}));
+    refused("solve A.npy b.npy --grid 9x7", "it must be (7, 9)");
+}
+
+TEST_CASE("explain --grid: levels, launches and memory") {
+    const Scratch scratch;
+    const auto ran = run_trifold(scratch.path, "explain --grid 129x65 --target cpu:x86-64-v3");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(has(ran.out, "pivot blocks of level"));
+    CHECK(has(ran.out, "129x65, f64, general, boundary natural"));
+    const auto json =
+        run_trifold(scratch.path, "explain --grid 129x65 --precision f32 --matrix symmetric --target cpu:x86-64 --json").json();
+    CHECK(json.at("program").at("levels").size() == 10);
+    CHECK(json.at("program").at("levels").back().at("eliminated") == 65);
+    CHECK(run_trifold(scratch.path, "explain --grid 129x65 --block 4").status == 2);
+    CHECK(has(run_trifold(scratch.path, "explain --grid 129x65 --target cuda:sm_90").err, "CPUs only"));
+}

@@ -1,0 +1,147 @@
+#include "tools/formats/grid.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tools/formats/file.hpp"
+
+namespace trifold::formats {
+namespace {
+
+constexpr std::int64_t entries = 9;
+
+/// A pixel's neighbour k, and whether it lies within the image.
+struct Neighbour {
+    Neighbour(const GridSystem& system, std::int64_t pixel, std::int64_t k)
+        : x(pixel % system.width + k % 3 - 1),
+          y(pixel / system.width + k / 3 - 1),
+          inside(x >= 0 && y >= 0 && x < system.width && y < system.height),
+          pixel(y * system.width + x) {}
+    std::int64_t x, y;
+    bool inside;
+    std::int64_t pixel;
+};
+
+bool is_ring(const GridSystem& system, std::int64_t pixel) {
+    const auto x = pixel % system.width, y = pixel / system.width;
+    return x == 0 || y == 0 || x == system.width - 1 || y == system.height - 1;
+}
+
+/// What an image's row `pixel` of A has at neighbour k, as the Spec means it.
+double entry(const GridSystem& system, const GridSpec& spec, const double* stencils, std::int64_t pixel, std::int64_t k) {
+    const Neighbour to(system, pixel, k);
+    const bool fixed = spec.boundary == GridBoundary::fixed;
+    constexpr std::int64_t middle = 4;
+    if (fixed && is_ring(system, pixel)) return k == middle ? 1 : 0;
+    const bool mirrored = spec.matrix == GridMatrix::symmetric && k > middle && !(fixed && is_ring(system, to.pixel));
+    return mirrored ? stencils[to.pixel * entries + entries - 1 - k] : stencils[pixel * entries + k];
+}
+
+}  // namespace
+
+GridSystem assemble(const SparseMatrix& a, const DenseMatrix& b, std::int64_t width, std::int64_t height) {
+    const auto pixels = checked_multiply(width, height, "pixels of the image");
+    if (a.rows != pixels || a.columns != pixels)
+        throw InputError(fmt::format("A is {} by {}, and an image of {}x{} has {} pixels", a.rows, a.columns, width, height, pixels));
+    if (b.rows != pixels)
+        throw InputError(fmt::format("b has {} rows, and an image of {}x{} has {} pixels", b.rows, width, height, pixels));
+    GridSystem system{width, height, b.columns, 1, std::vector<double>(static_cast<std::size_t>(pixels * entries)), b.values};
+    std::vector<bool> seen(system.stencil.size());
+    const auto put = [&](std::int64_t row, std::int64_t column, double value) {
+        const auto dx = column % width - row % width, dy = column / width - row / width;
+        if (std::abs(dx) > 1 || std::abs(dy) > 1)
+            throw InputError(
+                fmt::format("entry ({}, {}) of A (from 1) couples pixel ({}, {}) with ({}, {}), which are no neighbours on an image of "
+                            "{}x{}; give the image's size as --grid WIDTHxHEIGHT, or solve without --grid",
+                            row + 1, column + 1, row % width, row / width, column % width, column / width, width, height));
+        const auto place = static_cast<std::size_t>(row * entries + (dy + 1) * 3 + dx + 1);
+        if (seen[place]) throw InputError(fmt::format("entry ({}, {}) of A (from 1) is there twice", row + 1, column + 1));
+        seen[place] = true;
+        system.stencil[place] = value;
+    };
+    for (const auto& [row, column, value] : a.entries) {
+        put(row, column, value);
+        if (a.symmetric && row != column) put(column, row, value);
+    }
+    return system;
+}
+
+GridSystem assemble_grid(const Array& a, const Array& b) {
+    constexpr std::size_t image = 3, batched = 4;
+    const auto axes = a.shape.size();
+    if ((axes != image && axes != batched) || a.shape.back() != entries)
+        throw InputError(fmt::format("A has shape {}; stencils have (H, W, 9), or (B, H, W, 9)", shape_text(a.shape)));
+    GridSystem system{a.shape[axes - 2], a.shape[axes - 3], 1, axes == batched ? a.shape[0] : 1, a.values, b.values};
+    const std::vector<std::int64_t> pixels(a.shape.begin(), a.shape.end() - 1);
+    auto expected = pixels;
+    if (b.shape.size() == axes) {
+        system.rhs = b.shape.back();
+        expected.push_back(system.rhs);
+    }
+    if (b.shape != expected || system.rhs < 1)
+        throw InputError(fmt::format("b has shape {}; with A of shape {} it must be {}, or that with a last axis of right-hand sides",
+                                     shape_text(b.shape), shape_text(a.shape), shape_text(pixels)));
+    return system;
+}
+
+void check_finite(const GridSystem& system, Precision precision) {
+    const double largest = precision == Precision::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    for (const auto* values : {&system.stencil, &system.b})
+        for (std::size_t k = 0; k < values->size(); ++k) {
+            if (std::abs((*values)[k]) <= largest) continue;
+            const auto each = static_cast<std::size_t>(values == &system.b ? system.rhs : entries);
+            const auto pixel = static_cast<std::int64_t>(k / each) % (system.width * system.height);
+            throw InputError(fmt::format("{} holds {} at pixel ({}, {}), which is no number of {}", values == &system.b ? "b" : "A",
+                                         (*values)[k], pixel % system.width, pixel / system.width, to_string(precision)));
+        }
+}
+
+std::vector<double> relative_residuals(const GridSystem& system, const GridSpec& spec, std::span<const double> x) {
+    const auto pixels = system.width * system.height;
+    std::vector<double> worst;
+    for (std::int64_t member = 0; member < system.batch; ++member) {
+        const auto* stencils = system.stencil.data() + member * pixels * entries;
+        double norm = 0, found = 0;
+        for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+            double sum = 0;
+            for (std::int64_t k = 0; k < entries; ++k)
+                if (Neighbour(system, pixel, k).inside) sum += std::abs(entry(system, spec, stencils, pixel, k));
+            norm = std::max(norm, sum);
+        }
+        for (std::int64_t column = 0; column < system.rhs; ++column) {
+            const auto at = [&](std::int64_t pixel) { return static_cast<std::size_t>((member * pixels + pixel) * system.rhs + column); };
+            double left = 0, of_x = 0, of_b = 0;
+            for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+                double sum = -system.b[at(pixel)];
+                for (std::int64_t k = 0; k < entries; ++k)
+                    if (const Neighbour to(system, pixel, k); to.inside) sum += entry(system, spec, stencils, pixel, k) * x[at(to.pixel)];
+                left = std::isnan(sum) ? sum : std::max(left, std::abs(sum));
+                if (std::isnan(left)) break;
+                of_x = std::max(of_x, std::abs(x[at(pixel)]));
+                of_b = std::max(of_b, std::abs(system.b[at(pixel)]));
+            }
+            const auto scale = norm * of_x + of_b, residual = scale > 0 ? left / scale : left;
+            if (!(residual <= found)) found = residual;
+            if (std::isnan(found)) break;
+        }
+        worst.push_back(found);
+    }
+    return worst;
+}
+
+SparseMatrix to_sparse(const GridSystem& system) {
+    const auto pixels = system.width * system.height;
+    SparseMatrix a{pixels, pixels, false, {}};
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel)
+        for (std::int64_t k = 0; k < entries; ++k) {
+            const Neighbour to(system, pixel, k);
+            const auto value = system.stencil[static_cast<std::size_t>(pixel * entries + k)];
+            if (to.inside && value != 0) a.entries.push_back({pixel, to.pixel, value});
+        }
+    return a;
+}
+
+}  // namespace trifold::formats

@@ -1,0 +1,42 @@
+#include "tools/trifold/image_options.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <trifold/error.hpp>
+
+namespace trifold::command {
+
+std::pair<std::int64_t, std::int64_t> parse_image_size(const std::string& text) {
+    std::int64_t width = 0, height = 0;
+    const auto* const end = text.data() + text.size();
+    const auto first = std::from_chars(text.data(), end, width);
+    if (first.ec == std::errc() && first.ptr != end && *first.ptr == 'x') {
+        const auto second = std::from_chars(first.ptr + 1, end, height);
+        if (second.ec == std::errc() && second.ptr == end) return {width, height};
+    }
+    throw SpecError(fmt::format("'{}' is no size of an image; give WIDTHxHEIGHT, such as 129x65", text));
+}
+
+CLI::Option* ImageOptions::add_to(CLI::App& app) {
+    auto* grid = app.add_option("--grid", size, "A couples the pixels of an image of that size with their neighbours: WIDTHxHEIGHT");
+    app.add_option("--matrix", matrix, "With --grid: general, or symmetric for a positive definite A")
+        ->check(CLI::IsMember({"general", "symmetric"}))
+        ->needs(grid)
+        ->capture_default_str();
+    app.add_option("--boundary", boundary, "With --grid: natural, or fixed where the outer ring of b is data")
+        ->check(CLI::IsMember({"natural", "fixed"}))
+        ->needs(grid)
+        ->capture_default_str();
+    return grid;
+}
+
+GridSpec ImageOptions::spec() const {
+    const auto [width, height] = parse_image_size(size);
+    GridSpec spec{.width = width, .height = height};
+    spec.matrix = matrix == "symmetric" ? GridMatrix::symmetric : GridMatrix::general;
+    spec.boundary = boundary == "fixed" ? GridBoundary::fixed : GridBoundary::natural;
+    return spec;
+}
+
+}  // namespace trifold::command

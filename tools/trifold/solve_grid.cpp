@@ -1,0 +1,214 @@
+#include "tools/trifold/solve_grid.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <trifold/grid.hpp>
+
+#include "tools/formats/file.hpp"
+#include "tools/formats/grid.hpp"
+#include "tools/trifold/input.hpp"
+#include "tools/trifold/spec_options.hpp"
+#include "tools/trifold/text.hpp"
+#include "tools/trifold/verbs.hpp"
+
+namespace trifold::command {
+namespace {
+
+using namespace formats;
+
+/// What the files hold.
+struct Images {
+    Kind kind = Kind::numpy;
+    GridSystem system;
+    Precision precision = Precision::f64;
+    std::vector<std::int64_t> shape;  ///< of b as given; x has it too
+};
+
+/// What came of it.
+struct Solved {
+    std::vector<double> x;
+    std::vector<GridOutcome> outcomes;
+    std::vector<GridDeterminant> determinants;
+    std::string complaint, target;  ///< complaint: of the images that failed
+    PlanReport report;
+    double factor_seconds = 0, solve_seconds = 0, residual = 0;
+    std::int64_t workspace_bytes = 0;
+};
+
+Images read_images(const GridSolveOptions& options) {
+    const auto& files = options.files;
+    if (files.size() != 2) throw InputError(fmt::format("{} files were given; with --grid give A.mtx b.mtx, or A.npy b.npy", files.size()));
+    const auto [width, height] = parse_image_size(options.image.size);
+    const std::string a_text = read_file(files[0]), b_text = read_file(files[1]);
+    const auto is_numpy = [](const std::string& text) { return text.starts_with("\x93NUMPY"); };
+    if (is_numpy(a_text) != is_numpy(b_text))
+        throw InputError("one file is a NumPy array and the other is not; give A.mtx b.mtx, or A.npy b.npy");
+    Images images;
+    if (is_numpy(a_text)) {
+        const auto a = parse_npy(a_text, files[0]), b = parse_npy(b_text, files[1]);
+        images = {Kind::numpy, assemble_grid(a, b), a.precision, b.shape};
+        if (images.system.width != width || images.system.height != height)
+            throw InputError(fmt::format("--grid {} was given, but '{}' has shape {}: an image of {}x{}", options.image.size, files[0],
+                                         shape_text(a.shape), images.system.width, images.system.height));
+    } else {
+        const auto a = parse_matrix_market(a_text, files[0]);
+        auto b = parse_matrix_market(b_text, files[1]);
+        if (!std::holds_alternative<SparseMatrix>(a))
+            throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", files[0]));
+        if (const auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, files[1]);
+        const auto& rhs = std::get<DenseMatrix>(b);
+        images = {Kind::matrix_market, assemble(std::get<SparseMatrix>(a), rhs, width, height), Precision::f64, {rhs.rows, rhs.columns}};
+    }
+    if (!options.precision.empty()) images.precision = parse_precision(options.precision);
+    check_finite(images.system, images.precision);
+    return images;
+}
+
+double seconds_for(auto&& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+template <class Real>
+void solve_as(GridSolver& solver, const GridSystem& system, int refine, Solved& solved) {
+    const std::vector<Real> stencil(system.stencil.begin(), system.stencil.end()), b(system.b.begin(), system.b.end());
+    std::vector<Real> x(b.size());
+    solved.factor_seconds = seconds_for([&] { solver.factor(stencil); });
+    solved.solve_seconds = seconds_for([&] {
+        solver.solve(b, x);
+        for (int step = 0; step < refine; ++step) solver.refine(stencil, b, x);
+    });
+    solved.x.assign(x.begin(), x.end());
+}
+
+/// The worst of the images that did not fail; NaN where there is none.
+double worst_residual(const GridSystem& system, const GridSpec& spec, const Solved& solved) {
+    const auto residuals = relative_residuals(system, spec, solved.x);
+    double worst = std::numeric_limits<double>::quiet_NaN();
+    bool found = false;
+    for (std::size_t k = 0; k < residuals.size(); ++k) {
+        if (!solved.outcomes[k].ok()) continue;
+        if (!found || !(residuals[k] <= worst)) worst = residuals[k];
+        found = true;
+    }
+    return worst;
+}
+
+Solved solve_images(const Images& images, const GridSpec& spec, const GridSolveOptions& options) {
+    const auto device = options.device == "auto" ? Device::cpu() : Device::parse(options.device);
+    const GridPlan plan(spec, device, {.workers = options.workers > 0 ? options.workers : all_workers()});
+    GridSolver solver(plan);
+    Solved solved;
+    solved.report = plan.report();
+    solved.target = to_string(device.target());
+    solved.workspace_bytes = GridSolver::workspace_bytes(plan);
+    if (spec.precision == Precision::f32)
+        solve_as<float>(solver, images.system, options.refine, solved);
+    else
+        solve_as<double>(solver, images.system, options.refine, solved);
+    solved.outcomes = solver.status();
+    solved.determinants = solver.log_determinant();
+    try {
+        solver.check();
+    } catch (const GridFailed& failed) {
+        solved.complaint = failed.what();
+    }
+    solved.residual = worst_residual(images.system, spec, solved);
+    return solved;
+}
+
+Json to_json(const Images& images, const GridSpec& spec, const Solved& solved, const std::string& status, const std::string& output) {
+    auto failed = Json::array(), logs = Json::array(), signs = Json::array();
+    for (std::size_t k = 0; k < solved.outcomes.size(); ++k) {
+        logs.push_back(solved.determinants[k].log);  // NaN is written as null
+        signs.push_back(solved.determinants[k].sign);
+        if (solved.outcomes[k].ok()) continue;
+        failed.push_back({{"member", k}, {"pixel", {solved.outcomes[k].pixel_x, solved.outcomes[k].pixel_y}}});
+    }
+    return {{"status", status},
+            {"width", spec.width},
+            {"height", spec.height},
+            {"rhs", spec.rhs},
+            {"batch", spec.batch},
+            {"precision", to_string(images.precision)},
+            {"matrix", to_string(spec.matrix)},
+            {"boundary", to_string(spec.boundary)},
+            {"device", solved.target},
+            {"relative_residual", solved.residual},
+            {"log_determinant", logs},
+            {"sign", signs},
+            {"failed", failed},
+            {"workspace_bytes", solved.workspace_bytes},
+            {"output", output.empty() ? Json(nullptr) : Json(output)},
+            {"cache", solved.report.cache_hit ? "hit" : "miss"},
+            {"seconds",
+             {{"generate", solved.report.generate_seconds},
+              {"compile", solved.report.compile_seconds},
+              {"load", solved.report.load_seconds},
+              {"factor", solved.factor_seconds},
+              {"solve", solved.solve_seconds}}}};
+}
+
+std::string to_text(const GridSpec& spec, const Solved& solved) {
+    const auto determinant = [&] {
+        const auto& first = solved.determinants[0];
+        return spec.batch > 1 ? std::string("by image in the JSON") : fmt::format("{:.10g}, sign {}", first.log, first.sign);
+    };
+    return fmt::format("{} of {}x{} pixels, {}, {}, {}, boundary {}\n", plural(spec.batch, "image"), spec.width, spec.height,
+                       to_string(spec.precision), to_string(spec.matrix), plural(spec.rhs, "right-hand side"), to_string(spec.boundary)) +
+           list({{"device", solved.target},
+                 {"kernels",
+                  solved.report.cache_hit ? "from the cache" : fmt::format("compiled in {}", seconds_text(solved.report.compile_seconds))},
+                 {"workspace", bytes_text(solved.workspace_bytes)},
+                 {"factor", seconds_text(solved.factor_seconds)},
+                 {"solve", seconds_text(solved.solve_seconds)},
+                 {"relative residual", fmt::format("{:.2e}", solved.residual)},
+                 {"log determinant", determinant()}});
+}
+
+void write_solution(const Images& images, const Solved& solved, const std::string& output) {
+    if (output.empty()) return;
+    const auto& system = images.system;
+    const auto kind = kind_of(output, images.kind);
+    if (kind == Kind::matrix_market && system.batch > 1)
+        throw InputError(
+            fmt::format("'{}' would be a Matrix Market file, which holds one image, and there are {}; give a name that ends in .npy",
+                        output, system.batch));
+    write_file(output, kind == Kind::numpy ? format_npy({images.shape, images.precision, solved.x})
+                                           : format_matrix_market(DenseMatrix{system.width * system.height, system.rhs, solved.x}));
+}
+
+}  // namespace
+
+int solve_grid(const GridSolveOptions& options, bool json) {
+    if (!options.output.empty()) check_outputs(options.files, {options.output});
+    const auto images = read_images(options);
+    const auto& system = images.system;
+    auto spec = options.image.spec();
+    spec.precision = images.precision;
+    spec.rhs = system.rhs;
+    spec.batch = system.batch;
+    spec.operations = {GridOperation::factor, GridOperation::solve};
+    if (options.refine > 0) spec.operations.insert(GridOperation::refine);
+    const auto solved = solve_images(images, spec, options);
+    write_solution(images, solved, options.output);
+    const auto tolerance = options.tolerance.value_or(images.precision == Precision::f32 ? 1e-6 : 1e-14);
+    const bool accurate = std::isnan(solved.residual) ? !solved.complaint.empty() : solved.residual <= tolerance;
+    const std::string status = !solved.complaint.empty() ? "failed" : accurate ? "ok" : "inaccurate";
+    if (!solved.complaint.empty()) say(fmt::format("trifold solve: {}\n", solved.complaint));
+    if (!accurate)
+        say(fmt::format("trifold solve: the relative residual {:.2e} is above the tolerance {:.2e}\n", solved.residual, tolerance));
+    if (json)
+        print(to_json(images, spec, solved, status, options.output));
+    else
+        print(to_text(spec, solved));
+    if (!json && options.output.empty()) say("trifold solve: x was not kept; -o FILE writes it\n");
+    return status == "ok" ? 0 : 1;
+}
+
+}  // namespace trifold::command

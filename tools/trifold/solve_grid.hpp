@@ -1,0 +1,23 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/trifold/image_options.hpp"
+
+namespace trifold::command {
+
+/// `trifold solve --grid`.
+struct GridSolveOptions {
+    std::vector<std::string> files;
+    ImageOptions image;
+    std::string output, device, precision;
+    int workers = 0;  ///< 0: those of the machine
+    int refine = 0;   ///< steps
+    std::optional<double> tolerance;
+};
+
+/// Solves A x = b on images from files, writes x, prints a report. Returns the exit status: 0, or 1 where an image could not be solved.
+int solve_grid(const GridSolveOptions& options, bool json);
+
+}  // namespace trifold::command
