@@ -71,8 +71,8 @@ struct Resolved {
 /// and the batch. Tuners go through sizes in powers of two, so a row's neighbours in one direction are this far away.
 inline constexpr double nearest_radius = 1;
 /// Such a row is not taken where the model holds it for this many times slower than its own choice. The order of two pairs that the model
-/// has closer together is uncertain, and there the measured neighbour decides. What another device of the architecture measured of this very
-/// problem is taken in any case: models were wrong by 1.45 there.
+/// has closer together is uncertain, and there the measured neighbour decides. What another device of the architecture measured of this
+/// very problem is taken in any case: models were wrong by 1.45 there.
 inline constexpr double nearest_slowdown = 1.1;
 /// Nor where it won by less than this over the default: then it says no more than that the default was right where it was measured.
 inline constexpr double nearest_gain = 1.02;
