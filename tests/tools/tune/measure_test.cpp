@@ -160,8 +160,9 @@ TEST_CASE("measure: medians, spread and turns of a made-up clock") {
         };
     };
     const auto trials = by_turns(point_of(), options);
-    CHECK(trials[0].seconds.at("factor_solve") == doctest::Approx(4.1e-3));
-    CHECK(trials[1].seconds.at("factor_solve") == doctest::Approx(3.1e-3));
+    // Of each three calls the first warms up: 4.1 and 4.2 ms count, as often as each other.
+    CHECK(trials[0].seconds.at("factor_solve") == doctest::Approx(4.15e-3));
+    CHECK(trials[1].seconds.at("factor_solve") == doctest::Approx(3.15e-3));
     CHECK(trials[1].spread > 0);
     CHECK(order.starts_with("sssooossssssooosss"));  // with one call to warm up; the second turn goes the other way
 }

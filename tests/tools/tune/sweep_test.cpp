@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
 #include <trifold/error.hpp>
 
 namespace fs = std::filesystem;
