@@ -286,7 +286,7 @@ TEST_CASE("a row of the very problem and device is taken, the user's before the 
     CHECK(program.id != generate(spec, h200).id);
 }
 
-TEST_CASE("an exact row wins over the model even where that disagrees; a near one does not") {
+TEST_CASE("an exact row wins over the model even where that disagrees, a near one does not") {
     const std::vector<WisdomRow> rows{row_of({.block = 12, .horizon = 512}, "sequential", "fused")};
     CHECK(resolved_by(rows, {.block = 12, .horizon = 512}).rung == Rung::exact);
     CHECK(resolved_by(rows, {.block = 12, .horizon = 500}).rung == Rung::model);

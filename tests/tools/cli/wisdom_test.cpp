@@ -70,7 +70,7 @@ TEST_CASE("explain and generate name the row of wisdom, for the device that is n
     CHECK(run_trifold(scratch.path, explained, no_compiler).out.find("chosen: wisdom: exact; line 3 of own.wisdom") != std::string::npos);
 }
 
-TEST_CASE("solve and bench name the row of wisdom; doctor counts the rows") {
+TEST_CASE("solve and bench name the row of wisdom, doctor counts the rows") {
     const Scratch scratch;
     scratch.write("own.wisdom", write_wisdom({cpu_row(scratch), gpu_row()}));
     REQUIRE(run_trifold(scratch.path, "problem socu --block 4 --horizon 9 --batch 1").status == 0);

@@ -160,7 +160,7 @@ TEST_CASE("database: with bytes changed anywhere, it is refused or gives only wh
     CHECK(read > 10);
 }
 
-TEST_CASE("database: one that may not be written can be read; writing says so") {
+TEST_CASE("database: one that may not be written can be read, writing says so") {
     const Folder folder;
     make_database(folder.database(), 4);
     ::chmod(folder.database().c_str(), 0444);

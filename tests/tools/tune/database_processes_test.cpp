@@ -63,7 +63,7 @@ TEST_CASE("database: kill -9 at random moments loses at most the trial in flight
     ::munmap(shared, sizeof(Shared));
 }
 
-TEST_CASE("database: eight tuners make, append and claim at once; a point has one of them at a time") {
+TEST_CASE("database: eight tuners make, append and claim at once, a point has one of them at a time") {
     const Folder folder;
     auto* const shared = Shared::make();
     constexpr int tuners = 8, rounds = 40;

@@ -121,7 +121,7 @@ TEST_CASE("database: what is added twice is there once, and what was measured he
     CHECK(database.decision(other.machine, other.generator, other.point)->winner.schedule == "multi-stage");
 }
 
-TEST_CASE("database: forgets what is meant, and nothing else; two kinds of devices in one file") {
+TEST_CASE("database: forgets what is meant, and nothing else, two kinds of devices in one file") {
     const Folder folder;
     Database database(folder.database());
     const auto zen = a_machine("AMD EPYC (Zen 4)", "cpu:znver4");

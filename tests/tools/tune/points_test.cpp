@@ -180,7 +180,7 @@ TEST_CASE("calls recorded into graphs have weight and no time") {
     CHECK(points[0].objective.at(Operation::solve) == doctest::Approx(0.75));
 }
 
-TEST_CASE("captures and specs in one file; damaged lines are left out and said, one that was cut off is left out") {
+TEST_CASE("captures and specs in one file, damaged lines are left out and said, one that was cut off is left out") {
     const auto good = captured("a", first_spec, used("factor", 2, 1e-3));
     PointFiles files;
     files.read(good + good.substr(0, 100) + "\n" + "{\"block\": 4, \"horizon\": 50, \"batch\": 8}\n" + good.substr(30) +
