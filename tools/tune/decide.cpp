@@ -24,9 +24,23 @@ ByCandidate by_candidate(const std::vector<Trial>& trials) {
     return result;
 }
 
+/// Whether a candidate is slower than a round's first one by 2 %, or by more than equal runs of that one differ.
+bool loses(const Candidate& candidate, const std::vector<Trial>& round) {
+    std::vector<double> defaults;
+    double own = 0;
+    for (const auto& trial : round) {
+        if (trial.verdict != Verdict::sound || trial.seconds.empty()) continue;
+        if (trial.candidate == round.front().candidate) defaults.push_back(objective_seconds(trial));
+        if (trial.candidate == candidate) own = objective_seconds(trial);
+    }
+    if (defaults.empty()) return false;
+    const auto [least, most] = std::ranges::minmax(defaults);
+    return own > (least + most) / 2 * (1 + std::max(least_gain, (most - least) / least));
+}
+
 }  // namespace
 
-std::optional<Decision> decide(const std::vector<Trial>& trials) {
+std::optional<Decision> decide(const std::vector<Trial>& trials, const std::vector<Trial>& cached) {
     if (trials.empty()) return std::nullopt;
     const auto& standard = trials.front();
     const bool is_measured = standard.verdict == Verdict::sound;
@@ -38,6 +52,8 @@ std::optional<Decision> decide(const std::vector<Trial>& trials) {
         if (trial.verdict != Verdict::sound) continue;
         if (trial.candidate == standard.candidate) {
             defaults.push_back(objective_seconds(trial));
+        } else if (loses(trial.candidate, cached)) {
+            continue;
         } else if (best == nullptr || objective_seconds(trial) < objective_seconds(*best)) {
             best = &trial;
         }

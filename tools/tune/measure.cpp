@@ -60,9 +60,13 @@ PointBench::PointBench(Point point, Device device, MeasureOptions options)
 
 PointBench::~PointBench() = default;
 
-const Data& PointBench::data() {
+const Data& PointBench::data(bool cached) {
     if (!tools_) tools_ = std::make_unique<DeviceTools>(device_);
-    if (!data_) data_ = std::make_unique<Data>(point_.spec, options_.seed, *tools_, sets_of(point_.spec, device_, options_.hot));
+    const auto sets = sets_of(point_.spec, device_, options_.hot || cached);
+    if (data_ && sets == sets_) return *data_;
+    data_.reset();
+    data_ = std::make_unique<Data>(point_.spec, options_.seed, *tools_, sets);
+    sets_ = sets;
     return *data_;
 }
 
@@ -118,7 +122,7 @@ std::vector<PointBench::Timing> PointBench::timings_of(const Candidate& candidat
 
 void PointBench::measure(Trial& trial, const Round& round, bool may_spill) {
     attempt(trial, [&] {
-        const auto& all = data();
+        const auto& all = data(round.cached);
         Prepared prepared(point_, trial.candidate, device_, all, *tools_);
         check(trial, prepared);
         if (!may_spill && spill_bytes(trial.kernels) > 0) {
@@ -159,7 +163,7 @@ void PointBench::measure_by_turns(std::vector<Trial>& trials, const Round& round
     for (std::size_t k = 0; k < trials.size() && works_; ++k) {
         const bool again = k > 0 && trials[k].candidate == trials[0].candidate;
         attempt(trials[k], [&] {
-            const auto& all = data();
+            const auto& all = data(round.cached);
             prepared[k] = again ? prepared[0] : std::make_shared<Prepared>(point_, trials[k].candidate, device_, all, *tools_);
         });
     }

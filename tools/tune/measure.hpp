@@ -38,13 +38,14 @@ class PointBench {
     void check(Trial& trial, Prepared& prepared) const;
     std::vector<Timing> timings_of(const Candidate& candidate, Prepared& prepared) const;
     void compare(std::vector<Trial>& trials, std::vector<std::shared_ptr<Prepared>>& prepared);
-    const Data& data();
+    const Data& data(bool cached);
 
     const Point point_;
     const Device device_;
     const MeasureOptions options_;
     std::unique_ptr<DeviceTools> tools_;
     std::unique_ptr<Data> data_;
+    std::int64_t sets_ = 0;  // that the data have
     bool works_ = true;
 };
 

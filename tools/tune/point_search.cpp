@@ -138,7 +138,7 @@ void PointSearch::try_by_turns(std::vector<Trial>& trials, const Round& round) {
     bench_.measure_by_turns(trials, round);
     for (auto& trial : trials) trial.took = since(begin) / static_cast<double>(trials.size());
     for (const auto& trial : trials)
-        if (trial.verdict != Verdict::sound || !trial.seconds.empty()) keep(trial);
+        if (!round.cached && (trial.verdict != Verdict::sound || !trial.seconds.empty())) keep(trial);
     for (const auto& trial : trials)
         if (!bench_.works() && trial.verdict == Verdict::fails) check_device(trial);
 }

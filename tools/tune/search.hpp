@@ -17,6 +17,7 @@ struct Round {
     int runs = 5;           ///< of each operation, at least
     bool by_turns = false;  ///< all candidates in turn, again and again, in alternating order; and every operation of the Spec is compared
                             ///< with what the first candidate computes
+    bool cached = false;    ///< the same arrays again and again, which stay in the caches where they fit. Nothing of it is recorded
     bool operator==(const Round&) const = default;
 };
 
@@ -44,8 +45,9 @@ std::vector<Candidate> first_candidates(const Space& space, const Strategy& stra
 std::optional<Decision> search(const Space& space, const Strategy& strategy, const Measure& measure);
 
 /// The verdict of a last round: its trials are the default, the others, and the default again. A winner is faster than the default by 2 %,
-/// or by more than the two runs of the default differ, whichever is larger. Nothing where no trial is sound.
-std::optional<Decision> decide(const std::vector<Trial>& trials);
+/// or by more than the two runs of the default differ, whichever is larger. `cached` are trials like these with data that stay in the
+/// caches: who is slower than the default there by as much cannot win. Nothing where no trial is sound.
+std::optional<Decision> decide(const std::vector<Trial>& trials, const std::vector<Trial>& cached = {});
 
 /// What earlier trials say about knobs: of the points where a candidate with one pinned knob was measured beside the one without it, the
 /// mean logarithm of how many times faster it was; 0 where nothing is known.

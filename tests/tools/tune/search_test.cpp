@@ -102,6 +102,19 @@ TEST_CASE("search: a winner is 2 % faster, or by more than equal runs differ") {
     CHECK(decision->spread == doctest::Approx(0.01));
 }
 
+TEST_CASE("search: what is slower than the default where data stay in the caches cannot win") {
+    const auto won = [](const std::vector<Trial>& cached) { return decide(last_round(1, 0.8, 1), cached)->winner.schedule == "twisted:2"; };
+    CHECK(won({}));
+    CHECK(won(last_round(0.5, 0.4, 0.5)));
+    CHECK(won(last_round(0.5, 0.505, 0.5)));  // within 2 %
+    CHECK(won(last_round(0.5, 0.52, 0.55)));  // within what equal runs differ by
+    CHECK(!won(last_round(0.5, 0.52, 0.5)));
+    CHECK(!won(last_round(0.5, 1.0, 0.5)));
+    auto cached = last_round(0.5, 1.0, 0.5);
+    cached[1].verdict = Verdict::fails;  // not measured there
+    CHECK(won(cached));
+}
+
 TEST_CASE("search: what does not compute the same cannot win, and the next best is taken") {
     auto trials = last_round(1, 0.5, 1);
     trials[1].verdict = Verdict::disagrees;
