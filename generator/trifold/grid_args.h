@@ -28,8 +28,10 @@ typedef struct {
     trifold_int factor, factor_elements;
     trifold_int update, update_stride; /* D, what a box leaves to its parent: kept by kept; elements from image to image */
     trifold_int vector, vector_stride; /* likewise of a right-hand side */
-    trifold_int pivots;                /* rows that were exchanged: one 32-bit integer a column */
-    trifold_int inverses;              /* of the diagonal: eliminated */
+    trifold_int pivots;                /* rows that were exchanged: 32-bit integers, one a column and perhaps more */
+    trifold_int pivot_elements;        /* of one box */
+    trifold_int inverses;              /* of the diagonal, or of whole tiles on it */
+    trifold_int inverse_elements;      /* of one box */
     trifold_int turned, turned_stride; /* U', of levels whose fronts are shared by several tasks: eliminated by eliminated */
     trifold_int records;               /* a trifold_grid_record a box */
 } trifold_grid_level;
@@ -46,11 +48,15 @@ typedef struct {
     trifold_int leaves;        /* the first level is that of the leaf tiles */
     trifold_int odd_scratch;   /* where the second of two generations of D begins in a worker's scratch, in elements */
     trifold_int spare_scratch; /* ... and what is free behind both */
-    trifold_int tile;          /* rows or columns of a task, of fronts that are shared */
+    trifold_int tile;          /* CPU: rows or columns of a task, of fronts that are shared. GPU: thread blocks that share a box, or lanes of one */
+    trifold_int step;          /* the panel of columns that a launch eliminates; before the first one -1 */
+    trifold_int work;          /* a trifold_grid_work, of kernels that treat pixels */
     trifold_int number;        /* of the last level, counted from the leaf tiles */
     trifold_int levels;
     trifold_grid_level level[trifold_grid_levels];
 } trifold_grid_launch;
+
+typedef enum { trifold_grid_ring, trifold_grid_residual, trifold_grid_correct, trifold_grid_gradient } trifold_grid_work;
 
 /* What is known of one front. */
 typedef struct {
