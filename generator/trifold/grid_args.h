@@ -49,7 +49,10 @@ typedef struct {
     trifold_int odd_scratch;   /* where the second of two generations of D begins in a worker's scratch, in elements */
     trifold_int spare_scratch; /* ... and what is free behind both */
     trifold_int tile;          /* CPU: rows or columns of a task, of fronts that are shared. GPU: thread blocks that share a box, or lanes of one */
-    trifold_int step;          /* the panel of columns that a launch eliminates; before the first one -1 */
+    trifold_int step;          /* GPU: the first column of the panel that a launch applies to others; before the first one -1 */
+    trifold_int step_before;   /* ... that the launch before applied */
+    trifold_int step_next;     /* ... and that this one factors */
+    trifold_int turn;          /* of the launches of a pivot block */
     trifold_int work;          /* a trifold_grid_work, of kernels that treat pixels */
     trifold_int number;        /* of the last level, counted from the leaf tiles */
     trifold_int levels;
@@ -58,7 +61,7 @@ typedef struct {
 
 typedef enum { trifold_grid_ring, trifold_grid_residual, trifold_grid_correct, trifold_grid_gradient } trifold_grid_work;
 
-/* What is known of one front. */
+/* What is known of one front; on a GPU, of all below it too. */
 typedef struct {
     double log_determinant; /* of the absolute value */
     double least;           /* the smallest pivot, relative to the largest entry of its column before the elimination */
@@ -68,6 +71,7 @@ typedef struct {
     trifold_int sign;       /* of the determinant, 1 or -1 */
     trifold_int problem;    /* a trifold_grid_problem */
     trifold_int pixel;      /* where, from the first unknown on, row by row */
+    trifold_int level, place; /* GPU: the front with the problem, and its number among the boxes of the level */
 } trifold_grid_record;
 
 typedef enum {
@@ -80,7 +84,7 @@ typedef enum {
 /* What is known of a member's factorization. */
 typedef struct {
     trifold_grid_record record; /* of the first front with a problem; sums and extremes of all where there is none */
-    trifold_int level, i, j;    /* that front */
+    trifold_int level, place;   /* that front, and its number among the boxes of the level */
 } trifold_grid_status;
 
 #endif

@@ -82,7 +82,10 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
     outcome.pixel_x = record.pixel % width + origin;
     outcome.pixel_y = record.pixel / width + origin;
     outcome.level = status.level;
-    const auto pixels = grid::eliminated_pixels(spec, levels, static_cast<std::size_t>(status.level), status.i, status.j);
+    const auto& level = levels.at(static_cast<std::size_t>(status.level));
+    const auto row = status.place >> level.x_halvings;
+    const auto pixels =
+        grid::eliminated_pixels(spec, levels, static_cast<std::size_t>(status.level), status.place - (row << level.x_halvings), row);
     outcome.front = {pixels.x0 + origin, pixels.x1 + origin, pixels.y0 + origin, pixels.y1 + origin};
     return outcome;
 }

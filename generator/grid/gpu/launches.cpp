@@ -37,7 +37,7 @@ class Launches {
             else
                 add_shared(level);
         }
-        add_sums();
+        add_outcome();
         return list_;
     }
 
@@ -77,14 +77,20 @@ class Launches {
 
     void add_shared(std::size_t level) {
         const auto& l = levels_[level];
-        const std::int64_t boxes = l.boxes(), rows = rows_of_step(l), columns = columns_of_step(rows), panels = quotient(l.eliminated, columns);
-        const auto tiles = quotient(l.eliminated, tile_width);
+        const auto boxes = l.boxes(), tiles = quotient(l.eliminated, tile_width);
         add(Kernel::assemble, {wide_threads, 0}, at(level, tiles), boxes * tiles, "pivot blocks of level", level);
-        for (std::int64_t panel = -1; panel < panels + (rows > 1 ? 1 : 0); ++panel) {
-            const auto shares = panel < 0 ? 1 : std::max(panels, panel + 1);
+        const auto panels = panels_of(l);
+        for (std::size_t k = 0; k <= panels.size() + 1; ++k) {
+            // Panel k - 1 is applied to what is behind it, and panel k factored. At last only inverses are missing.
+            const auto& panel = panels[std::min(k, panels.size() - 1)];
+            const auto first_of = [&](std::size_t index) { return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns; };
+            const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + 1;
             auto launch = at(level, shares);
-            launch.step = panel;
-            add(step_of(rows), {step_threads, step_bytes(spec_, target_, rows)}, launch, boxes * shares, fmt::format("panel {} of level", panel + 1), level);
+            launch.step = k == 0 ? -1 : first_of(k - 1);
+            launch.step_before = k < 2 ? -1 : first_of(k - 2);
+            launch.step_next = first_of(k);
+            launch.turn = static_cast<std::int64_t>(k);
+            add(step_of(panel.rows), {step_threads, step_bytes(spec_, target_, panel.rows)}, launch, boxes * shares, fmt::format("panel {} of level", k), level);
         }
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
@@ -93,32 +99,20 @@ class Launches {
         add(Kernel::product, {threads, product_bytes(spec_)}, at(level, parts), boxes * parts * parts, "products of level", level);
     }
 
-    /// What all fronts sum up to, as many levels in a launch as it can name.
-    void add_sums() {
-        for (std::size_t first = 0; first < levels_.size(); first += trifold_grid_levels) {
-            auto launch = launch_of(spec_, layout_);
-            launch.leaves = first == 0 ? 1 : 0;
-            for (auto k = first; k < levels_.size() && k < first + trifold_grid_levels; ++k) {
-                launch.level[launch.levels++] = layout_.levels[k];
-                launch.number = static_cast<std::int64_t>(k);
-            }
-            const auto warps = wide_threads / warp_lanes(target_);
-            add(Kernel::finish, {wide_threads, warps * static_cast<std::int64_t>(sizeof(trifold_grid_record) + sizeof(trifold_int))}, launch, 1, "sums from level",
-                first);
-        }
-    }
+    /// What the last front knows of all.
+    void add_outcome() { add(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
 
     /// Fronts of one thread block, or of one warp where they are small.
     void sweep(Kernel kernel, std::size_t level, bool transposed) {
         const std::int64_t lanes = way_of(level)->kernel == Kernel::small ? std::int64_t{warp_lanes(target_)} : sweep_threads, teams = sweep_threads / lanes;
-        const auto bytes = teams * (tile_width + layout_.levels[level].kept) * real_;
+        const auto bytes = teams * (2 * tile_width + layout_.levels[level].kept) * real_;
         add(kernel, {sweep_threads, bytes}, at(level, lanes, transposed), quotient(levels_[level].boxes(), teams),
             kernel == Kernel::forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
         const auto parts = quotient(l.kept, tile_rows);
-        add(Kernel::forward_pivots, {wide_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(), "forward pivots of level", level);
+        add(Kernel::forward_pivots, {triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(), "forward pivots of level", level);
         if (l.kept > 0)
             add(Kernel::forward_kept, {wide_threads, pivot_sweep_bytes(level)}, at(level, parts, transposed), l.boxes() * parts, "forward level", level);
     }
@@ -127,9 +121,9 @@ class Launches {
         const auto& l = levels_[level];
         const auto parts = quotient(l.eliminated, wide_threads / warp_lanes(target_) * columns_of_warp);
         if (l.kept > 0) add(Kernel::backward_kept, {wide_threads, chunk * real_}, at(level, parts, transposed), l.boxes() * parts, "backward level", level);
-        add(Kernel::backward_pivots, {wide_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(), "backward pivots of level", level);
+        add(Kernel::backward_pivots, {triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(), "backward pivots of level", level);
     }
-    std::int64_t pivot_sweep_bytes(std::size_t level) const { return (layout_.levels[level].eliminated + wide_threads) * real_; }
+    std::int64_t pivot_sweep_bytes(std::size_t level) const { return (layout_.levels[level].eliminated + triangle_threads) * real_; }
 
     void add_pixels(trifold_grid_work work, bool transposed, std::string_view what) {
         auto launch = at(0, 1, transposed);
@@ -256,7 +250,7 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
     if (spec.batch > most_images)
         throw SpecError(fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
     for (const auto& level : levels_of(spec, most_leaf))
-        if (rows_of_step(level) == 0)
+        if (panels_of(level).empty())
             throw SpecError(fmt::format("a line of {} pixels is eliminated at once, and kernels for GPUs take at most {}; give a smaller image",
                                         level.eliminated, step_threads * 16));
 }
@@ -268,7 +262,7 @@ Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Lev
         const auto size = round_up(levels[k].eliminated, shape.lanes);
         const bool shared = on_chip_of(spec, target, levels[k], k == 0) == nullptr;
         shape.stages.push_back({k, k, false});
-        shape.pivot_elements.push_back(shared ? size + 8 * columns_of_step(rows_of_step(levels[k])) : size);
+        shape.pivot_elements.push_back(shared ? size + 8 * tile_width : size);
         shape.inverse_elements.push_back(shared ? quotient(levels[k].eliminated, tile_width) * tile_width * tile_width * triangles : size);
     }
     return shape;

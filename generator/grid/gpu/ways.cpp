@@ -32,10 +32,16 @@ const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level
     return nullptr;
 }
 
-std::int64_t rows_of_step(const Level& level) {
-    for (std::int64_t rows = 1; rows <= 16; rows *= 2)
-        if (level.eliminated <= step_threads * rows) return rows;
-    return 0;
+std::vector<Panel> panels_of(const Level& level) {
+    constexpr std::int64_t most_rows = 16;
+    std::vector<Panel> panels;
+    if (level.eliminated > step_threads * most_rows) return panels;
+    for (std::int64_t first = 0, rows = most_rows; first < level.eliminated; first += tile_width / rows) {
+        // Wider ones begin at multiples of their width.
+        while (rows > 1 && level.eliminated - first <= step_threads * (rows / 2) && first % (2 * tile_width / rows) == 0) rows /= 2;
+        panels.push_back({first, tile_width / rows, rows});
+    }
+    return panels;
 }
 
 Kernel step_of(std::int64_t rows) {
@@ -44,9 +50,9 @@ Kernel step_of(std::int64_t rows) {
 
 /// As StepChip.
 std::int64_t step_bytes(const GridSpec& spec, const Target& target, std::int64_t rows) {
-    const auto real = element_bytes(spec.precision), columns = columns_of_step(rows), warps = step_threads / warp_lanes(target);
+    const auto real = element_bytes(spec.precision), columns = tile_width / rows, warps = step_threads / warp_lanes(target);
     const auto square = std::max<std::int64_t>(columns, 16);
-    const auto reals = tile_width * (tile_width + 1) + columns * (square + 4) + 2 * warps * columns + 2 * columns;
+    const auto reals = tile_width * (tile_width + 1) + columns * (square + 4) + 2 * warps * columns + columns + tile_width;
     return round_up(round_up(reals * real, 8) + (4 * warps + 8 * columns) * integer_bytes, 16);
 }
 

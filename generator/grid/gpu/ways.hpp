@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <string_view>
+#include <vector>
 #include <trifold/grid_spec.hpp>
 
 #include "generator/grid/levels.hpp"
@@ -10,7 +11,7 @@ namespace trifold::grid::gpu {
 
 inline constexpr std::int64_t tile_width = 32;  ///< columns of W whose triangles are kept inverted
 inline constexpr std::int64_t tile_rows = 64;   ///< rows of a thread block of panels, rows and columns of one of products
-inline constexpr std::int64_t step_threads = 512, sweep_threads = 128, wide_threads = 256;
+inline constexpr std::int64_t step_threads = 512, sweep_threads = 128, wide_threads = 256, triangle_threads = 512;
 
 enum class Kernel {
     small,
@@ -50,10 +51,13 @@ std::int64_t chip_bytes(const GridSpec& spec, const Target& target, const Level&
 /// The first that fits; null: thread blocks share such fronts.
 const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level& level, bool leaf);
 
-/// Rows of W that a thread has, of shared fronts: the panel of columns is so much narrower. 1, 2, 4, 8 or 16; 0: none suffices.
-std::int64_t rows_of_step(const Level& level);
+/// Columns of a pivot block that are factored at a time, by threads with so many rows each.
+struct Panel {
+    std::int64_t first, columns, rows;
+};
+/// Of a shared front: the more rows are left, the narrower. None where they are too many.
+std::vector<Panel> panels_of(const Level& level);
 Kernel step_of(std::int64_t rows);
-constexpr std::int64_t columns_of_step(std::int64_t rows) { return tile_width / rows; }
 
 /// Shared memory of a thread block of kernels for shared fronts.
 std::int64_t step_bytes(const GridSpec& spec, const Target& target, std::int64_t rows);

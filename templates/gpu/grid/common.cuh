@@ -140,7 +140,24 @@ TRIFOLD_DEVICE void add_record(trifold_grid_record& all, const trifold_grid_reco
     if (record.largest > all.largest) all.largest = record.largest;
     if (record.entry > all.entry) all.entry = record.entry;
     if (record.row_sum > all.row_sum) all.row_sum = record.row_sum;
-    if (all.problem == trifold_grid_sound && record.problem != trifold_grid_sound) all.problem = record.problem, all.pixel = record.pixel;
+    if (record.problem == trifold_grid_sound) return;
+    /* The first problem of the lowest level stands, since others may follow from it. */
+    const bool before = record.level < all.level || (record.level == all.level && record.place < all.place);
+    if (all.problem != trifold_grid_sound && !before) return;
+    all.problem = record.problem, all.pixel = record.pixel, all.level = record.level, all.place = record.place;
+}
+/* The record of front f alone: it says where that is. */
+TRIFOLD_DEVICE trifold_grid_record placed(const Front& f, trifold_grid_record record, trifold_int level) {
+    record.level = level;
+    record.place = f.place;
+    return record;
+}
+/* Together with what is known of the two parts of a merge. */
+TRIFOLD_DEVICE trifold_grid_record with_parts(const Context& c, const Front& f, const trifold_grid_record& own) {
+    trifold_grid_record all = placed(f, own, c.launch.number);
+    add_record(all, *record_of(c, part_of(c, f, 0)));
+    add_record(all, *record_of(c, part_of(c, f, 1)));
+    return all;
 }
 /* Lane l's record and those of lanes with other last bits, in a fixed order: the sum of all lanes. */
 TRIFOLD_DEVICE trifold_grid_record sum_of_records(trifold_grid_record mine) {
@@ -154,6 +171,7 @@ TRIFOLD_DEVICE trifold_grid_record sum_of_records(trifold_grid_record mine) {
         other.sign = shuffle_xor(mine.sign, apart);
         other.problem = shuffle_xor(mine.problem, apart);
         other.pixel = shuffle_xor(mine.pixel, apart);
+        other.level = other.place = mine.level = mine.place = 0;
         const bool behind = (lane_index() & apart) != 0; /* the lower lane's problem stands */
         if (behind) {
             const trifold_grid_record swap = mine;

@@ -34,21 +34,39 @@ TRIFOLD_DEVICE Chip<Width> chip_of(const Front& f, bool leaf, int warps) {
 
 template <int Threads, int Width>
 TRIFOLD_DEVICE void gather_small(const Parts& parts, const Front& f, const Chip<Width>& chip) {
-    constexpr int warps = Threads / warp_lanes;
     for (int k = thread_index(); k < f.s + f.r; k += Threads)
         chip.places[k] = k < f.s ? places_eliminated(parts, f, k) : places_kept(parts, f, k - f.s);
     block_sync();
-    const Places* kept = chip.places + f.s;
-    for (int k = warp_index(); k < f.s; k += warps) {
-        const Places column = chip.places[k];
-        for (int i = lane_index(); i < f.s; i += warp_lanes) chip.w[i + k * chip.w_leading] = gathered(parts, chip.places[i], column);
-        for (int i = lane_index(); i < f.r; i += warp_lanes) chip.y[i + k * chip.leading] = gathered(parts, kept[i], column);
-    }
-    if (!symmetric)
-        for (int i = warp_index(); i < f.r; i += warps) {
-            const Places column = kept[i];
-            for (int k = lane_index(); k < f.s; k += warp_lanes) chip.z[i + k * chip.leading] = gathered(parts, chip.places[k], column);
+    /* Columns of W and Y, then those of Z: lanes have neighbours in memory, and several loads on their way. */
+    constexpr int together = 4;
+    const int rows = f.s + f.r, count = f.s * rows;
+    for (int begin = thread_index(); begin < count; begin += together * Threads) {
+        real values[together];
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const int index = begin + q * Threads, i = index % rows, k = index / rows;
+            values[q] = index < count ? gathered(parts, chip.places[i], chip.places[k]) : real(0);
         }
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const int index = begin + q * Threads, i = index % rows, k = index / rows;
+            if (index < count) (i < f.s ? chip.w[i + k * chip.w_leading] : chip.y[i - f.s + k * chip.leading]) = values[q];
+        }
+    }
+    if (symmetric) return;
+    for (int begin = thread_index(); begin < f.s * f.r; begin += together * Threads) {
+        real values[together];
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const int index = begin + q * Threads, k = index % f.s, i = index / f.s;
+            values[q] = index < f.s * f.r ? gathered(parts, chip.places[k], chip.places[f.s + i]) : real(0);
+        }
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const int index = begin + q * Threads, k = index % f.s, i = index / f.s;
+            if (index < f.s * f.r) chip.z[i + k * chip.leading] = values[q];
+        }
+    }
 }
 
 template <int Threads, int Width>
@@ -122,14 +140,16 @@ TRIFOLD_DEVICE void leave_update(const Context& c, const Front& f, const Chip<Wi
     for (int square = warp_index(); square < squares * squares; square += warps) {
         const int top = square % squares * 16, left = square / squares * 16;
         if (symmetric && top < left) continue;
-        WarpTile<1, 1> tile;
+        const auto is_kept = [&](int i, int j) { return top + i < f.r && left + j < f.r && !(symmetric && top + i < left + j); };
+        WarpTile<1, 1> before, tile;
+        before.each([&](real& element, int i, int j) {
+            element = !is_kept(i, j) ? real(0) : parts == nullptr ? chip.d[(left + j) * f.R + top + i] : gathered(*parts, kept[top + i], kept[left + j]);
+        });
         tile.clear();
         tile.add(chip.y + top, chip.leading, 16, chip.z + left, chip.leading, f.s);
+        tile.minus(before);
         tile.each([&](real& element, int i, int j) {
-            const int row = top + i, column = left + j;
-            if (row >= f.r || column >= f.r || (symmetric && row < column)) return;
-            const real before = parts == nullptr ? chip.d[column * f.R + row] : gathered(*parts, kept[row], kept[column]);
-            d[trifold_int(column) * f.R + row] = before - element;
+            if (is_kept(i, j)) d[trifold_int(left + j) * f.R + top + i] = -element;
         });
     }
 }
@@ -154,7 +174,7 @@ TRIFOLD_DEVICE void eliminate(const Context& c) {
     if (warp_index() == 0) {
         for (int k = 1; k < warps && leaf; ++k) add_record(record, chip.records[k]);
         factor_small<Width>(c, f, chip.w, chip.w_leading, chip.order, chip.inverses, record);
-        if (thread_index() == 0) *record_of(c, f) = record;
+        if (thread_index() == 0) *record_of(c, f) = leaf ? placed(f, record, 0) : with_parts(c, f, record);
     }
     block_sync();
     solve_panels<Threads>(f, chip);

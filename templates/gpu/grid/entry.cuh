@@ -46,7 +46,7 @@ GRID_KERNEL(TRIFOLD_KERNEL_PANEL, shared_threads, 2, solve_panel(c))
 GRID_KERNEL(TRIFOLD_KERNEL_PRODUCT, shared_threads, 2, leave_product(c))
 #endif
 #ifdef TRIFOLD_KERNEL_FINISH
-GRID_KERNEL(TRIFOLD_KERNEL_FINISH, 256, 1, (finish<256>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_FINISH, 64, 1, finish(c))
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD
 GRID_KERNEL(TRIFOLD_KERNEL_FORWARD, sweep_threads, 4, forward_small(c))
@@ -55,13 +55,13 @@ GRID_KERNEL(TRIFOLD_KERNEL_FORWARD, sweep_threads, 4, forward_small(c))
 GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD, sweep_threads, 4, backward_small(c))
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD_PIVOTS
-GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_PIVOTS, wide_threads, 1, forward_pivots(c))
+GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_PIVOTS, triangle_threads, 1, forward_pivots(c))
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD_KEPT
 GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_KEPT, wide_threads, 2, forward_kept(c))
 #endif
 #ifdef TRIFOLD_KERNEL_BACKWARD_PIVOTS
-GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD_PIVOTS, wide_threads, 1, backward_pivots(c))
+GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD_PIVOTS, triangle_threads, 1, backward_pivots(c))
 #endif
 #ifdef TRIFOLD_KERNEL_BACKWARD_KEPT
 GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD_KEPT, wide_threads, 2, backward_kept(c))

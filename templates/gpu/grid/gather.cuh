@@ -25,9 +25,8 @@ TRIFOLD_DEVICE Places places_eliminated(const Parts& parts, const Front& f, int 
 TRIFOLD_DEVICE Places places_kept(const Parts& parts, const Front& f, int k) { return places_of(parts, grid_kept_pixel(&f.box, k)); }
 
 TRIFOLD_DEVICE real entry_of(const real* update, int R, int row, int column) {
-    if (row < 0 || column < 0) return 0;
-    const bool turned = symmetric && row < column;
-    return update[trifold_int(turned ? row : column) * R + (turned ? column : row)];
+    const bool exists = row >= 0 && column >= 0, turned = symmetric && row < column;
+    return exists ? update[trifold_int(turned ? row : column) * R + (turned ? column : row)] : real(0);
 }
 /* The parent's entry at a row and a column. */
 TRIFOLD_DEVICE real gathered(const Parts& parts, Places row, Places column) {

@@ -10,14 +10,44 @@ struct PanelChip {
     Places rows[tile_rows], columns[tile_width];
 };
 
-/* A tile of a triangle, so that products can read it: element (k, column) is a row and a column of U, or of L'. */
-TRIFOLD_DEVICE void load_tile(PanelChip& chip, const real* from, trifold_int leading, bool turned, int depth, int width) {
-    for (int k = thread_index(); k < tile_width * tile_width; k += shared_threads) {
-        const int i = k % tile_width, j = k / tile_width; /* neighbours in memory differ in i */
-        const int row = turned ? j : i, column = turned ? i : j;
-        chip.m[row * (tile_width + 8) + column] = row < depth && column < width ? from[i + j * leading] : real(0);
+/* A tile of a triangle on its way, so that products can read it: element (k, column) is a row and a column of U, or of L'. */
+struct TileOnItsWay {
+    static constexpr int each = tile_width * tile_width / shared_threads, apart = shared_threads / tile_width;
+    real values[each];
+    bool turned;
+    TRIFOLD_METHOD void fetch(const real* from, trifold_int leading, bool is_turned, int depth, int width) {
+        const int i = thread_index() % tile_width, first = thread_index() / tile_width; /* neighbours in memory differ in i */
+        turned = is_turned;
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            const int j = first + q * apart, row = turned ? j : i, column = turned ? i : j;
+            values[q] = row < depth && column < width ? from[i + j * leading] : real(0);
+        }
     }
-}
+    TRIFOLD_METHOD void put(PanelChip& chip) const {
+        const int i = thread_index() % tile_width, first = thread_index() / tile_width;
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            const int j = first + q * apart, row = turned ? j : i, column = turned ? i : j;
+            chip.m[row * (tile_width + 8) + column] = values[q];
+        }
+    }
+};
+/* Columns of the panel that are solved, on their way. */
+struct ColumnsOnTheirWay {
+    static constexpr int each = tile_rows * tile_width / shared_threads, apart = shared_threads / tile_rows;
+    real values[each];
+    TRIFOLD_METHOD void fetch(const real* from, trifold_int leading, int rows) {
+        const int i = thread_index() % tile_rows, first = thread_index() / tile_rows;
+#pragma unroll
+        for (int q = 0; q < each; ++q) values[q] = i < rows ? from[i + (first + q * apart) * leading] : real(0);
+    }
+    TRIFOLD_METHOD void put(PanelChip& chip) const {
+        const int i = thread_index() % tile_rows, first = thread_index() / tile_rows;
+#pragma unroll
+        for (int q = 0; q < each; ++q) chip.x[i + (first + q * apart) * (tile_rows + 8)] = values[q];
+    }
+};
 
 /* Thread block (box, rows): tile_rows rows of Y U^-1, or Y L^-T, or of (L^-1 P Z)'. Columns come from the parts, tile_width at a time. */
 TRIFOLD_DEVICE void solve_panel(const Context& c) {
@@ -40,23 +70,33 @@ TRIFOLD_DEVICE void solve_panel(const Context& c) {
             chip.columns[k] = places_eliminated(parts, f, is_z && pivoting ? pivots_of(c, f)[left + k] : left + k);
         WarpTile<1, tile_width / 16> sum;
         sum.clear();
+        ColumnsOnTheirWay solved_columns;
+        TileOnItsWay triangle;
+        /* U(behind .., left ..), or L(left .., behind ..)'; at last the inverse of the tile on the diagonal. */
+        const auto fetch = [&](int behind) {
+            if (behind < left) {
+                solved_columns.fetch(to + trifold_int(behind) * f.R, f.R, rows);
+                triangle.fetch(lower ? w + left + trifold_int(behind) * f.S : w + behind + trifold_int(left) * f.S, f.S, lower, tile_width, width);
+            } else
+                triangle.fetch(inverse_tile(c, f, left / tile_width, lower ? 0 : 1), tile_width, lower, width, width);
+        };
+        fetch(0);
         for (int behind = 0; behind < left; behind += tile_width) {
             block_sync();
-            for (int k = thread_index(); k < tile_rows * tile_width; k += shared_threads) {
-                const int i = k % tile_rows, j = k / tile_rows;
-                chip.x[i + j * x_leading] = i < rows ? to[i + trifold_int(behind + j) * f.R] : real(0);
-            }
-            /* U(behind .., left ..), or L(left .., behind ..)'. */
-            load_tile(chip, lower ? w + left + trifold_int(behind) * f.S : w + behind + trifold_int(left) * f.S, f.S, lower, tile_width, width);
+            solved_columns.put(chip);
+            triangle.put(chip);
             block_sync();
+            fetch(behind + tile_width);
             sum.add(chip.x + warp * 16, x_leading, 16, chip.m, m_leading, tile_width);
         }
         block_sync();
         sum.each([&](real& element, int i, int j) {
             const int row = warp * 16 + i;
-            chip.x[row + j * x_leading] = row < rows && j < width ? gathered(parts, is_z ? chip.columns[j] : chip.rows[row], is_z ? chip.rows[row] : chip.columns[j]) - element : real(0);
+            const real before = row < rows && j < width ? gathered(parts, is_z ? chip.columns[j] : chip.rows[row], is_z ? chip.rows[row] : chip.columns[j]) : real(0);
+            element = before - (row < rows && j < width ? element : real(0));
         });
-        load_tile(chip, inverse_tile(c, f, left / tile_width, lower ? 0 : 1), tile_width, lower, width, width);
+        sum.each([&](real& element, int i, int j) { chip.x[warp * 16 + i + j * x_leading] = element; });
+        triangle.put(chip);
         block_sync();
         WarpTile<1, tile_width / 16> solved;
         solved.clear();

@@ -17,13 +17,16 @@ TRIFOLD_DEVICE unsigned size_key(float x) {
 /* 0: none. */
 TRIFOLD_DEVICE unsigned key_of_lane(unsigned key, int lane) { return key | static_cast<unsigned>(64 - lane); }
 TRIFOLD_DEVICE int lane_of_key(unsigned key) { return 64 - static_cast<int>(key & lane_digits); }
-TRIFOLD_DEVICE unsigned greatest(unsigned key) {
-#pragma unroll
-    for (int apart = warp_lanes / 2; apart > 0; apart /= 2) {
-        const unsigned other = shuffle_xor(key, apart);
-        key = other > key ? other : key;
-    }
-    return key;
+
+/* 1 / d: an approximation, corrected twice; far from 1 by a division. */
+TRIFOLD_DEVICE real reciprocal(real d) {
+    const real size = d < 0 ? -d : d;
+    constexpr real least = sizeof(real) == 8 ? real(0x1p-1000) : real(0x1p-120f), most = sizeof(real) == 8 ? real(0x1p1000) : real(0x1p120f);
+    if (!(size > least && size < most)) return real(1) / d;
+    real y = approximate_reciprocal(d);
+    y += y * (real(1) - d * y);
+    y += y * (real(1) - d * y);
+    return y;
 }
 /* The root that column k of L U is multiplied with, to become one of L L'. */
 TRIFOLD_DEVICE real root_of(real d) { return sizeof(real) == 8 ? real(sqrt(static_cast<double>(d))) : real(sqrtf(static_cast<float>(d))); }
@@ -48,7 +51,7 @@ TRIFOLD_DEVICE void factor_small(const Context& c, const Front& f, real* w, int 
     for (int k = 0; k < Width; ++k) {
         if (k >= s) break;
         int row = k;
-        if (pivoting) row = lane_of_key(greatest(used ? 0u : key_of_lane(size_key(a[k]), lane)));
+        if (pivoting) row = lane_of_key(warp_greatest(used ? 0u : key_of_lane(size_key(a[k]), lane)));
         if (lane == row) {
             used = true;
             order[k] = row;
@@ -56,7 +59,7 @@ TRIFOLD_DEVICE void factor_small(const Context& c, const Front& f, real* w, int 
             for (int i = 0; i < Width; ++i) w[k + i * leading] = a[i];
         }
         warp_sync();
-        const real pivot = w[k + k * leading], inverse = real(1) / pivot;
+        const real pivot = w[k + k * leading], inverse = reciprocal(pivot);
         if (lane == k) mine = pivot;
         if (!used) {
             a[k] *= inverse;

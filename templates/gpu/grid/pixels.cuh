@@ -81,55 +81,17 @@ TRIFOLD_DEVICE void treat_pixel(const Context& c) {
 
 /* ---- a member's outcome ---- */
 
-/* Thread block `member`, level by level: the first front that failed, of which none below it has; else what all have in common. Sums have a fixed order. */
-template <int Threads>
+/* Thread block `member`: its last front knows of all others. */
 TRIFOLD_DEVICE void finish(const Context& c) {
-    constexpr int warps = Threads / warp_lanes;
-    struct Chip {
-        trifold_grid_record records[warps];
-        trifold_int failed[warps];
-    };
-    Chip& chip = *static_cast<Chip*>(shared_memory());
-    const trifold_int none = trifold_int(1) << 62;
+    if (thread_index() != 0) return;
+    const Front f = front_of_launch(c, 0);
     trifold_grid_status* status = reinterpret_cast<trifold_grid_status*>(workspace_at(c, c.launch.status)) + group_y();
     trifold_grid_status outcome = {};
-    outcome.record = new_record();
+    outcome.record = *record_of(c, f);
     outcome.level = -1;
-    if (thread_index() == 0 && c.launch.leaves == 0) outcome = *status;
-    for (int level = 0; level < c.launch.levels; ++level) {
-        const trifold_grid_level& l = c.launch.level[level];
-        const trifold_int boxes = trifold_int(1) << (l.x_halvings + l.y_halvings);
-        const trifold_grid_record* records = reinterpret_cast<const trifold_grid_record*>(workspace_at(c, l.records)) + group_y() * boxes;
-        trifold_grid_record sum = new_record();
-        trifold_int failed = none;
-        for (trifold_int k = thread_index(); k < boxes; k += Threads) {
-            if (records[k].problem != trifold_grid_sound && k < failed) failed = k;
-            add_record(sum, records[k]);
-        }
-        sum = sum_of_records(sum);
-        for (int apart = 1; apart < warp_lanes; apart *= 2) {
-            const trifold_int other = shuffle_xor(failed, apart);
-            if (other < failed) failed = other;
-        }
-        if (lane_index() == 0) chip.records[warp_index()] = sum, chip.failed[warp_index()] = failed;
-        block_sync();
-        if (thread_index() == 0 && outcome.record.problem == trifold_grid_sound) {
-            for (int k = 1; k < warps; ++k) {
-                if (chip.failed[k] < failed) failed = chip.failed[k];
-                add_record(sum, chip.records[k]);
-            }
-            const double row_sum = outcome.record.row_sum;
-            if (failed < none) {
-                outcome.record = records[failed];
-                outcome.level = c.launch.number - (c.launch.levels - 1) + level;
-                outcome.i = failed & ((trifold_int(1) << l.x_halvings) - 1);
-                outcome.j = failed >> l.x_halvings;
-                if (row_sum > outcome.record.row_sum) outcome.record.row_sum = row_sum;
-            } else {
-                add_record(outcome.record, sum);
-            }
-        }
-        block_sync();
+    if (outcome.record.problem != trifold_grid_sound) {
+        outcome.level = outcome.record.level;
+        outcome.place = outcome.record.place;
     }
-    if (thread_index() == 0) *status = outcome;
+    *status = outcome;
 }

@@ -25,6 +25,17 @@ struct WarpTile {
                     for (int v = 0; v < 2; ++v) at[j][i][k / lane_pairs][k % lane_pairs][v] = 0;
     }
 
+    TRIFOLD_METHOD void minus(const WarpTile& other) {
+#pragma unroll
+        for (int j = 0; j < ColumnSquares; ++j)
+#pragma unroll
+            for (int i = 0; i < RowSquares * square_strips; ++i)
+#pragma unroll
+                for (int k = 0; k < lane_columns * lane_pairs; ++k)
+#pragma unroll
+                    for (int v = 0; v < 2; ++v) at[j][i][k / lane_pairs][k % lane_pairs][v] -= other.at[j][i][k / lane_pairs][k % lane_pairs][v];
+    }
+
     /* Where an element stands in the tile. */
     TRIFOLD_METHOD static int row_of(int strip, int pair) { return strip * strip_rows + strip_row(pair); }
     TRIFOLD_METHOD static int column_of(int square, int k) { return square * 16 + square_column(k); }

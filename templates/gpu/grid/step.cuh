@@ -12,7 +12,7 @@ TRIFOLD_DEVICE void assemble(const Context& c) {
     const Front f = front_of_launch(c, group_x() / tiles);
     const int left = tile * tile_width, right = smaller(left + tile_width, f.s);
     const Parts parts = parts_of(c, f);
-    if (tile == 0 && thread_index() == 0) *record_of(c, f) = new_record();
+    if (tile == 0 && thread_index() == 0) *record_of(c, f) = with_parts(c, f, new_record());
     if (!symmetric)
         for (int k = left + thread_index(); k < right; k += Threads) pivots_of(c, f)[k] = k;
     real* w = w_of(c, f);
@@ -39,22 +39,23 @@ struct StepChip {
     real lower[tile_width * (tile_width + 1)]; /* L of the panel's tile on the diagonal, or what is inverted */
     real upper[Columns * (square + 4)];        /* U, its row k from k (square + 4) on */
     real rows[2][warps][Columns];              /* candidates for a pivot's row */
-    real pivots[Columns], roots[Columns];
+    real pivots[Columns], inverses[tile_width];
     unsigned keys[2][warps];
     int places[2][warps];
     int chosen[Columns], rank[Columns]; /* the row of each pivot; how many before it come from behind the panel's rows */
     int to[2 * Columns], from[2 * Columns], old[2 * Columns];
 };
 
-/* Where a panel says which rows it moves: from[k] to to[k], -1 for none. Two panels in turn. */
-TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, int panel, int columns) {
-    return pivots_of(c, f) + f.level->eliminated + panel % 2 * 4 * columns;
+/* Where a panel says which rows it moves: pairs of where to and where from, -1 for none. Two panels in turn. */
+TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, trifold_int turn) {
+    return pivots_of(c, f) + f.level->eliminated + turn % 2 * 4 * tile_width;
 }
 
+/* In `count` columns from `w` on. `width`: columns of the panel that says so. */
 template <int Columns, int Threads>
-TRIFOLD_DEVICE void move_rows(const Context& c, const Front& f, int panel, real* w, int count) {
-    constexpr int entries = 2 * Columns, each = (entries * Columns + Threads - 1) / Threads;
-    const int* moves = moves_of(c, f, panel, Columns);
+TRIFOLD_DEVICE void move_rows(const Front& f, const int* moves, int width, real* w, int count) {
+    constexpr int each = (2 * Columns * Columns + Threads - 1) / Threads;
+    const int entries = 2 * width;
     real values[each];
 #pragma unroll
     for (int k = 0; k < each; ++k) {
@@ -79,6 +80,7 @@ TRIFOLD_DEVICE void solve_rows(const Front& f, StepChip<Columns, Threads>& chip,
     block_sync();
     for (int column = warp_index(); column < count; column += Threads / warp_lanes) {
         real x = lane < size ? w[first + lane + trifold_int(column) * f.S] : real(0);
+#pragma unroll 4
         for (int i = 0; i < size; ++i) {
             const real u = shuffle(x, i);
             if (lane > i && lane < size) x -= chip.lower[lane + i * (tile_width + 1)] * u;
@@ -90,11 +92,10 @@ TRIFOLD_DEVICE void solve_rows(const Front& f, StepChip<Columns, Threads>& chip,
     }
 }
 
-/* What panel `panel` does to the columns of tile `tile` behind it. */
+/* What the panel of `size` columns from `first` on does to `count` columns from `left` on, behind it. */
 template <int Columns, int Threads>
-TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int panel, int tile) {
+TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int first, int size, int left, int count) {
     constexpr int rows = 16;
-    const int first = panel * Columns, size = smaller(Columns, f.s - first), left = tile * Columns, count = smaller(Columns, f.s - left);
     real *w = w_of(c, f) + trifold_int(left) * f.S, *l = w_of(c, f) + trifold_int(first) * f.S;
     if (symmetric) {
         for (int k = thread_index(); k < size * count; k += Threads)
@@ -103,12 +104,20 @@ TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Co
         solve_rows(f, chip, l, w, first, size, count);
     }
     block_sync();
-    for (int top = (symmetric ? left : first + size) + warp_index() * rows; top < f.s; top += Threads / warp_lanes * rows) {
-        WarpTile<rows / 16, StepChip<Columns, Threads>::square / 16> product;
+    constexpr int squares = StepChip<Columns, Threads>::square / 16, warps = Threads / warp_lanes;
+    const int begin = symmetric ? left : first + size, tasks = (f.s - begin + rows - 1) / rows * squares;
+#pragma unroll 1
+    for (int task = warp_index(); task < tasks; task += warps) {
+        const int top = begin + task / squares * rows, right = task % squares * 16;
+        const auto is_there = [&](int i, int j) { return top + i < f.s && right + j < count && (!symmetric || top + i >= left + right + j); };
+        real* at = w + top + trifold_int(right) * f.S;
+        WarpTile<1, 1> before, product;
+        before.each([&](real& element, int i, int j) { element = is_there(i, j) ? at[i + trifold_int(j) * f.S] : real(0); });
         product.clear();
-        product.add(l + top, f.S, f.s - top, chip.upper, chip.square + 4, size);
+        product.add(l + top, f.S, f.s - top, chip.upper + right, chip.square + 4, size);
+        product.minus(before);
         product.each([&](real& element, int i, int j) {
-            if (top + i < f.s && j < count && (!symmetric || top + i >= left + j)) w[top + i + trifold_int(j) * f.S] -= element;
+            if (is_there(i, j)) at[i + trifold_int(j) * f.S] = -element;
         });
     }
     block_sync();
@@ -122,17 +131,31 @@ TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Colum
     for (int k = thread_index(); k < size * size; k += Threads)
         if (!symmetric || k % size >= k / size) chip.lower[k % size + k / size * (tile_width + 1)] = w[k % size + trifold_int(k / size) * f.S];
     block_sync();
-    for (int task = warp_index(); task < (symmetric ? 1 : 2) * tile_width; task += Threads / warp_lanes) {
-        const int column = task % tile_width, upper = task / tile_width;
-        real x = lane == column ? real(1) : real(0);
+    if (thread_index() < size) chip.inverses[thread_index()] = reciprocal(chip.lower[thread_index() * (tile_width + 2)]);
+    block_sync();
+    /* A warp has columns of both inverses, and works on several at the same time. */
+    constexpr int warps = Threads / warp_lanes, together = (tile_width + warps - 1) / warps;
+    for (int upper = 0; upper < (symmetric ? 1 : 2); ++upper) {
+        real x[together];
+#pragma unroll
+        for (int q = 0; q < together; ++q) x[q] = lane == warp_index() + q * warps ? real(1) : real(0);
+#pragma unroll 4
         for (int k = 0; k < size; ++k) {
             const int i = upper ? size - 1 - k : k;
-            real solved = shuffle(x, i);
-            if (upper || symmetric) solved /= chip.lower[i + i * (tile_width + 1)];
-            if (lane == i) x = solved;
-            if (lane < size && (upper ? lane < i : lane > i)) x -= chip.lower[lane + i * (tile_width + 1)] * solved;
+            const real inverse = upper || symmetric ? chip.inverses[i] : real(1);
+            const real l = lane < size && (upper ? lane < i : lane > i) ? chip.lower[lane + i * (tile_width + 1)] : real(0);
+#pragma unroll
+            for (int q = 0; q < together; ++q) {
+                const real solved = shuffle(x[q], i) * inverse;
+                x[q] = lane == i ? solved : x[q] - l * solved;
+            }
         }
-        if (lane < tile_width) inverse_tile(c, f, tile, upper)[lane + column * tile_width] = lane < size && column < size ? x : real(0);
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const int column = warp_index() + q * warps;
+            if (lane < tile_width && column < tile_width)
+                inverse_tile(c, f, tile, upper)[lane + column * tile_width] = lane < size && column < size ? x[q] : real(0);
+        }
     }
 }
 
@@ -153,11 +176,81 @@ TRIFOLD_DEVICE int sign_of_moves(StepChip<Columns, Threads>& chip, int first, in
     return sign;
 }
 
-/* Columns of tile `tile` from its rows on. */
-template <int Columns, int Rows, int Threads>
-TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int tile) {
+/* Columns of a panel, one after another: a[q][0] is the one at work, and the others move up. So all take the same code, which the caches of
+ * instructions hold. L goes where the rows stand, U into shared memory. Width: columns that are left at the first of these. */
+template <int Width, int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Threads>& chip, real* w, int first, int begin, int end, real (&a)[Rows][Columns],
+                                   int (&place)[Rows]) {
     constexpr int warps = Threads / warp_lanes;
-    const int first = tile * Columns, count = smaller(Columns, f.s - first), lane = lane_index(), warp = warp_index();
+    const int lane = lane_index(), warp = warp_index(), mine = first + thread_index();
+    const auto best_of = [&](int k, const real(&candidates)[Rows], int& best) {
+        unsigned key = 0;
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) {
+            const unsigned candidate = place[q] >= 0                       ? 0u
+                                       : pivoting                          ? key_of_lane(size_key(candidates[q]), lane)
+                                       : mine + q * Threads == first + k ? key_of_lane(~lane_digits, lane)
+                                                                           : 0u;
+            if (candidate > key) key = candidate, best = q;
+        }
+        return warp_greatest(key);
+    };
+    real next[Rows];
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) next[q] = a[q][0];
+    int best = 0;
+    unsigned greatest_here = best_of(begin, next, best);
+#pragma unroll 1
+    for (int k = begin; k < end; ++k) {
+        real(&row)[Columns] = chip.rows[k % 2][warp];
+        if (greatest_here != 0 && lane == lane_of_key(greatest_here)) {
+#pragma unroll
+            for (int q = 0; q < Rows; ++q)
+                if (q == best) {
+                    chip.places[k % 2][warp] = mine + q * Threads;
+#pragma unroll
+                    for (int i = 0; i < Width; ++i) row[i] = a[q][i];
+                }
+        }
+        if (lane == 0) chip.keys[k % 2][warp] = greatest_here;
+        block_sync();
+        const unsigned of_warp = lane < warps ? chip.keys[k % 2][lane] : 0u;
+        const int winner = lane_of_key(warp_greatest(of_warp == 0 ? 0u : key_of_lane(of_warp & ~lane_digits, lane)));
+        const int pivot_row = chip.places[k % 2][winner];
+        const real* u = chip.rows[k % 2][winner];
+        const real pivot = u[0], root = symmetric ? root_of(pivot) : real(1), inverse = reciprocal(pivot);
+        if (thread_index() == 0) chip.chosen[k] = pivot_row, chip.pivots[k] = pivot;
+        if (warp == warps - 1 && lane < Width && k + lane < Columns) chip.upper[k * (chip.square + 4) + k + lane] = symmetric && lane == 0 ? root : u[lane];
+        /* The next column first, so that the search for its pivot is under way while the others are updated. */
+        real l[Rows];
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) {
+            if (mine + q * Threads == pivot_row) place[q] = k;
+            l[q] = a[q][0] * inverse;
+            next[q] = Width > 1 ? a[q][Width > 1 ? 1 : 0] - l[q] * u[Width > 1 ? 1 : 0] : real(0);
+        }
+        greatest_here = best_of(k + 1, next, best);
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) {
+            if (place[q] < 0) w[mine + q * Threads + trifold_int(k) * f.S] = symmetric ? l[q] * root : l[q];
+            a[q][0] = next[q];
+        }
+        /* A few columns at a time, so that registers suffice. */
+#pragma unroll
+        for (int part = 1; part + 1 < Width; part += 8 / Rows > 0 ? 8 / Rows : 1) {
+#pragma unroll
+            for (int q = 0; q < Rows; ++q)
+#pragma unroll
+                for (int i = part; i < part + (8 / Rows > 0 ? 8 / Rows : 1) && i + 1 < Width; ++i) a[q][i] = a[q][i + 1] - l[q] * u[i + 1];
+            warp_sync();
+        }
+    }
+}
+
+/* The panel of `count` columns from `first` on, from its own rows on. */
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int first, int count) {
+    const int lane = lane_index(), warp = warp_index();
     real *w = w_of(c, f) + trifold_int(first) * f.S, a[Rows][Columns];
     int place[Rows];
 #pragma unroll
@@ -170,46 +263,13 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
             a[q][k] = row < f.s && k < count ? (turned ? w[first + k + trifold_int(row - first) * f.S] : w[row + trifold_int(k) * f.S]) : real(0);
         }
     }
-#pragma unroll
-    for (int k = 0; k < Columns; ++k) {
-        if (k >= count) break;
-        unsigned key = 0;
-        int best = 0;
-#pragma unroll
-        for (int q = 0; q < Rows; ++q) {
-            const bool here = first + thread_index() + q * Threads == first + k;
-            const unsigned mine = place[q] >= 0 ? 0u : pivoting ? key_of_lane(size_key(a[q][k]), lane) : here ? key_of_lane(~lane_digits, lane) : 0u;
-            if (mine > key) key = mine, best = q;
-        }
-        const unsigned greatest_here = greatest(key);
-        if (greatest_here != 0 && lane == lane_of_key(greatest_here)) {
-#pragma unroll
-            for (int q = 0; q < Rows; ++q)
-                if (q == best) {
-                    chip.places[k % 2][warp] = first + thread_index() + q * Threads;
-#pragma unroll
-                    for (int i = k; i < Columns; ++i) chip.rows[k % 2][warp][i] = a[q][i];
-                }
-        }
-        if (lane == 0) chip.keys[k % 2][warp] = greatest_here;
-        block_sync();
-        const unsigned of_warp = lane < warps ? chip.keys[k % 2][lane] : 0u;
-        const int winner = lane_of_key(greatest(of_warp == 0 ? 0u : key_of_lane(of_warp & ~lane_digits, lane)));
-        const int row = chip.places[k % 2][winner];
-        const real* u = chip.rows[k % 2][winner];
-        const real pivot = u[k], inverse = real(1) / pivot;
-        if (thread_index() == 0) chip.chosen[k] = row, chip.pivots[k] = pivot;
-#pragma unroll
-        for (int q = 0; q < Rows; ++q) {
-            if (place[q] >= 0) continue;
-            if (first + thread_index() + q * Threads == row) {
-                place[q] = k;
-                continue;
-            }
-            a[q][k] *= inverse;
-#pragma unroll
-            for (int i = k + 1; i < Columns; ++i) a[q][i] -= a[q][k] * u[i];
-        }
+    block_sync(); /* all is read before L goes there */
+    constexpr int quarter = Columns >= 16 ? Columns / 4 : Columns;
+    factor_columns<Columns>(f, chip, w, first, 0, smaller(quarter, count), a, place);
+    if constexpr (quarter < Columns) {
+        factor_columns<Columns - quarter>(f, chip, w, first, quarter, smaller(2 * quarter, count), a, place);
+        factor_columns<Columns - 2 * quarter>(f, chip, w, first, 2 * quarter, smaller(3 * quarter, count), a, place);
+        factor_columns<Columns - 3 * quarter>(f, chip, w, first, 3 * quarter, count, a, place);
     }
     block_sync();
     for (int k = thread_index(); k < 2 * Columns; k += Threads) {
@@ -220,33 +280,47 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
             int rank = 0;
             for (int j = 0; j < smaller(k, count); ++j) rank += chip.chosen[j] >= first + count ? 1 : 0;
             chip.rank[k] = rank;
-            chip.roots[k] = symmetric && k < count ? root_of(chip.pivots[k]) : real(1);
         }
     }
     block_sync();
+    /* Rows that move take their part of L with them. */
+    int to[Rows];
 #pragma unroll
     for (int q = 0; q < Rows; ++q) {
         const int row = first + thread_index() + q * Threads;
+        to[q] = row;
         if (row >= f.s) continue;
-        int to = place[q] >= 0 ? first + place[q] : row;
+        if (place[q] >= 0) to[q] = first + place[q];
         if (place[q] < 0 && row < first + count) { /* one of the first rows that no pivot took: to where a pivot has come from */
             int rank = row - first;
             for (int j = 0; j < count; ++j) rank -= chip.chosen[j] < row ? 1 : 0;
             for (int j = 0; j < count; ++j)
-                if (chip.chosen[j] >= first + count && chip.rank[j] == rank) to = chip.chosen[j];
-            chip.to[Columns + rank] = to;
+                if (chip.chosen[j] >= first + count && chip.rank[j] == rank) to[q] = chip.chosen[j];
+            chip.to[Columns + rank] = to[q];
             chip.from[Columns + rank] = row;
         }
+        if (to[q] == row) continue;
+        const int entries = place[q] >= 0 ? place[q] : count;
 #pragma unroll
-        for (int k = 0; k < Columns; ++k) {
-            if (k >= count) break;
-            const bool diagonal = symmetric && place[q] == k;
-            if (!symmetric || place[q] < 0 || k <= place[q]) w[to + trifold_int(k) * f.S] = diagonal ? chip.roots[k] : a[q][k] * chip.roots[k];
-        }
+        for (int k = 0; k < Columns; ++k)
+            if (k < entries) a[q][k] = w[row + trifold_int(k) * f.S];
+    }
+    block_sync();
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) {
+        const int row = first + thread_index() + q * Threads, entries = place[q] >= 0 ? place[q] : count;
+        if (row >= f.s || to[q] == row) continue;
+#pragma unroll
+        for (int k = 0; k < Columns; ++k)
+            if (k < entries) w[to[q] + trifold_int(k) * f.S] = a[q][k];
+    }
+    for (int e = thread_index(); e < count * count; e += Threads) {
+        const int row = e % count, k = e / count;
+        if (k == row || (k > row && !symmetric)) w[first + row + trifold_int(k) * f.S] = chip.upper[row * (chip.square + 4) + k];
     }
     block_sync();
     if (pivoting) {
-        int* moves = moves_of(c, f, tile, Columns);
+        int* moves = moves_of(c, f, c.launch.turn);
         int* order = pivots_of(c, f);
         for (int k = thread_index(); k < 2 * Columns; k += Threads) {
             moves[2 * k] = chip.to[k];
@@ -264,6 +338,7 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
         known = sum_of_records(known);
         if (lane == 0) {
             if (pivoting) known.sign *= sign_of_moves(chip, first, count);
+            known.level = c.launch.number, known.place = f.place;
             trifold_grid_record all = *record_of(c, f);
             add_record(all, known);
             *record_of(c, f) = all;
@@ -271,22 +346,27 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
     }
 }
 
-/* Thread block (box, tile). Tiles before the panel have their rows moved, the panel's own inverts what is ready, those behind it are updated. */
+/* Thread block (box, tile), and one more. Tiles before the panel have their rows moved, those behind it are updated, and the first of these becomes the
+ * next panel. The last thread block inverts a tile on the diagonal in whose rows nothing moves any more. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void step(const Context& c) {
     StepChip<Columns, Threads>& chip = *static_cast<StepChip<Columns, Threads>*>(shared_memory());
-    const int tiles = static_cast<int>(c.launch.tile), tile = static_cast<int>(group_x() % tiles), panel = static_cast<int>(c.launch.step);
+    const int tiles = static_cast<int>(c.launch.tile), tile = static_cast<int>(group_x() % tiles);
     const Front f = front_of_launch(c, group_x() / tiles);
-    const int panels = (f.s + Columns - 1) / Columns;
-    if (tile == panel) {
-        /* Narrow panels: other thread blocks still move rows of this launch's panel within its tile. */
-        const int done = Columns == tile_width ? panel : panel - 1, end = (done + 1) * Columns;
-        if (done >= 0 && done < panels && (end % tile_width == 0 || done + 1 == panels)) invert_tile(c, f, chip, (end - 1) / tile_width);
+    const int first = static_cast<int>(c.launch.step), before = static_cast<int>(c.launch.step_before), next = static_cast<int>(c.launch.step_next);
+    const bool begins = first < 0; /* there is no panel yet */
+    if (tile == tiles - 1 && !begins) {
+        if (first >= f.s && before < f.s)
+            invert_tile(c, f, chip, (f.s - 1) / tile_width);
+        else if (first > 0 && first < f.s && first % tile_width == 0)
+            invert_tile(c, f, chip, first / tile_width - 1);
         return;
     }
-    if (tile >= panels || panel >= panels) return;
-    if (panel >= 0 && pivoting) move_rows<Columns, Threads>(c, f, panel, w_of(c, f) + trifold_int(tile) * Columns * f.S, smaller(Columns, f.s - tile * Columns));
-    if (tile < panel) return;
-    if (panel >= 0) update_columns(c, f, chip, panel, tile);
-    if (tile == panel + 1) factor_panel<Columns, Rows, Threads>(c, f, chip, tile);
+    const int left = begins ? 0 : tile * Columns, count = smaller(Columns, f.s - left);
+    if (left >= f.s || first >= f.s) return;
+    real* w = w_of(c, f) + trifold_int(left) * f.S;
+    if (!begins && pivoting) move_rows<Columns, Threads>(f, moves_of(c, f, c.launch.turn + 1), next - first, w, left >= next ? count : smaller(count, first - left));
+    if (left < next) return;
+    if (!begins) update_columns(c, f, chip, first, smaller(next, f.s) - first, left, count);
+    if (left == next) factor_panel<Columns, Rows, Threads>(c, f, chip, left, count);
 }

@@ -45,16 +45,16 @@ constexpr int sweep_threads = 128, small_width = 32;
 
 struct Team {
     int lane, lanes, number;
-    real *w, *kept; /* shared memory of the team */
+    real *w, *kept; /* shared memory of the team: two columns of what is eliminated, one of what is kept */
 };
 TRIFOLD_DEVICE Team team_of(const Context& c) {
     Team team;
     team.lanes = static_cast<int>(c.launch.tile);
     team.number = thread_index() / team.lanes;
     team.lane = thread_index() % team.lanes;
-    const int apart = small_width + static_cast<int>(c.launch.level[c.launch.levels - 1].kept);
+    const int apart = 2 * small_width + static_cast<int>(c.launch.level[c.launch.levels - 1].kept);
     team.w = static_cast<real*>(shared_memory()) + team.number * apart;
-    team.kept = team.w + small_width;
+    team.kept = team.w + 2 * small_width;
     return team;
 }
 /* The team's front, or the last one where there are no more; `exists` tells. */
@@ -100,6 +100,7 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
         real* d = vector_of(c, f) + trifold_int(column) * f.R;
         for (int i = team.lane; i < f.r && exists; i += team.lanes) {
             real sum = merges ? left_at(parts, grid_kept_pixel(&f.box, i), column) : real(0);
+#pragma unroll 4
             for (int j = 0; j < f.s; ++j) sum -= panel[i + j * f.R] * team.w[j];
             d[i] = sum;
         }
@@ -119,15 +120,29 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
     for (int column = 0; column < c.args.used_columns; ++column) {
         for (int i = team.lane; i < f.r; i += team.lanes) team.kept[i] = solution_at(c, f, grid_kept_pixel(&f.box, i))[column];
         block_sync();
-        for (int k = team.lane / warp_lanes; k < f.s; k += warps) {
-            real sum = 0;
-            for (int i = lane; i < f.r; i += warp_lanes) sum += panel[i + k * f.R] * team.kept[i];
-            for (int apart = warp_lanes / 2; apart > 0; apart /= 2) sum += shuffle_xor(sum, apart);
-            if (lane == 0) team.w[k] = failed ? static_cast<real>(not_a_number()) : solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column] - sum;
+        for (int k = team.lane; k < f.s; k += team.lanes)
+            team.w[k] = failed ? static_cast<real>(not_a_number()) : solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column];
+        /* Four columns at a time, so that their loads are on their way together. */
+        constexpr int together = 4;
+        for (int k = team.lane / warp_lanes * together; k < f.s; k += warps * together) {
+            real sum[together] = {};
+            for (int i = lane; i < f.r; i += warp_lanes) {
+                const real value = team.kept[i];
+#pragma unroll
+                for (int q = 0; q < together; ++q)
+                    if (k + q < f.s) sum[q] += panel[i + (k + q) * f.R] * value;
+            }
+            for (int apart = warp_lanes / 2; apart > 0; apart /= 2) {
+#pragma unroll
+                for (int q = 0; q < together; ++q) sum[q] += shuffle_xor(sum[q], apart);
+            }
+#pragma unroll
+            for (int q = 0; q < together; ++q)
+                if (lane == q && k + q < f.s) team.w[small_width + q + k] = sum[q];
         }
         block_sync();
         if (first_warp) {
-            real x = lane < f.s ? team.w[lane] : real(0);
+            real x = lane < f.s ? team.w[lane] - team.w[small_width + lane] : real(0);
             for (int k = 0; k < small_width; ++k) {
                 const int i = f.s - 1 - k;
                 if (i < 0) break;
@@ -146,23 +161,41 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
 
 /* ---- fronts that thread blocks share ---- */
 
-constexpr int wide_threads = 256;
+constexpr int wide_threads = 256, triangle_threads = 512;
 
 /* x <- T^-1 x, T a triangle of W, tile by tile from its first row on (`up`) or from its last. `upper`: which inverses; `turned`: of their transposes, and
- * of W's. `x` and `part`, for tile_width by wide_threads / tile_width, in shared memory. */
-TRIFOLD_DEVICE void solve_triangle(const Context& c, const Front& f, real* x, real* part, bool up, int upper, bool turned) {
+ * of W's. `x` and `part`, for tile_width by triangle_threads / tile_width, in shared memory. */
+template <bool turned>
+TRIFOLD_DEVICE void solve_triangle(const Context& c, const Front& f, real* x, real* part, bool up, int upper) {
     const real* w = w_of(c, f);
     const int tiles = (f.s + tile_width - 1) / tile_width, i = thread_index() % tile_width, group = thread_index() / tile_width;
-    constexpr int groups = wide_threads / tile_width, each = tile_width / groups;
-    for (int t = 0; t < tiles; ++t) {
-        const int tile = up ? t : tiles - 1 - t, first = tile * tile_width, size = smaller(tile_width, f.s - first);
+    constexpr int groups = triangle_threads / tile_width, each = tile_width / groups;
+    real inverses[each];
+    const auto fetch_inverse = [&](int tile) {
         const real* inverse = inverse_tile(c, f, tile, upper);
-        real sum = 0;
+        const int size = smaller(tile_width, f.s - tile * tile_width);
 #pragma unroll
         for (int q = 0; q < each; ++q) {
             const int j = group * each + q;
-            if (j < size) sum += (turned ? inverse[j + i * tile_width] : inverse[i + j * tile_width]) * x[first + j];
+            inverses[q] = j < size ? (turned ? inverse[j + i * tile_width] : inverse[i + j * tile_width]) : real(0);
         }
+    };
+    fetch_inverse(up ? 0 : tiles - 1);
+    for (int t = 0; t < tiles; ++t) {
+        const int tile = up ? t : tiles - 1 - t, first = tile * tile_width, size = smaller(tile_width, f.s - first);
+        const int from = up ? first + size : 0, end = up ? f.s : first, mine = from + thread_index();
+        const trifold_int apart = turned ? 1 : f.S;
+        const auto row_at = [&](int row) { return turned ? w + first + trifold_int(row) * f.S : w + row + trifold_int(first) * f.S; };
+        /* What comes after the tile is on its way before the tile is solved. */
+        real ahead[tile_width], sum = 0;
+#pragma unroll
+        for (int j = 0; j < tile_width; ++j) ahead[j] = mine < end && j < size ? row_at(mine)[j * apart] : real(0);
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            const int j = group * each + q;
+            if (j < size) sum += inverses[q] * x[first + j];
+        }
+        if (t + 1 < tiles) fetch_inverse(up ? tile + 1 : tile - 1);
         part[i + group * tile_width] = sum;
         block_sync();
         if (thread_index() < size) {
@@ -172,17 +205,18 @@ TRIFOLD_DEVICE void solve_triangle(const Context& c, const Front& f, real* x, re
             x[first + thread_index()] = all;
         }
         block_sync();
-        const int from = up ? first + size : 0, end = up ? f.s : first;
-        for (int row = from + thread_index(); row < end; row += wide_threads) {
-            const real* at = turned ? w + first + trifold_int(row) * f.S : w + row + trifold_int(first) * f.S;
-            const trifold_int apart = turned ? 1 : f.S;
+        if (mine < end) {
             real less = 0;
-            if (size == tile_width) {
-#pragma unroll 16
-                for (int j = 0; j < tile_width; ++j) less += at[j * apart] * x[first + j];
-            } else {
-                for (int j = 0; j < size; ++j) less += at[j * apart] * x[first + j];
-            }
+#pragma unroll
+            for (int j = 0; j < tile_width; ++j)
+                if (j < size) less += ahead[j] * x[first + j];
+            x[mine] -= less;
+        }
+        for (int row = mine + triangle_threads; row < end; row += triangle_threads) {
+            const real* at = row_at(row);
+            real less = 0;
+#pragma unroll 4
+            for (int j = 0; j < size; ++j) less += at[j * apart] * x[first + j];
             x[row] -= less;
         }
         block_sync();
@@ -195,13 +229,16 @@ TRIFOLD_DEVICE void forward_pivots(const Context& c) {
     const PartVectors parts = vectors_of(c, f);
     const bool turned = c.launch.transposed && !symmetric;
     for (int column = 0; column < c.args.used_columns; ++column) {
-        for (int k = thread_index(); k < f.s; k += wide_threads) {
+        for (int k = thread_index(); k < f.s; k += triangle_threads) {
             const grid_pixel pixel = grid_eliminated_pixel(&f.box, turned || symmetric ? k : pivots_of(c, f)[k]);
             x[k] = right_hand_side(c, f.member, pixel, column) + left_at(parts, pixel, column);
         }
         block_sync();
-        solve_triangle(c, f, x, part, true, turned ? 1 : 0, turned);
-        for (int k = thread_index(); k < f.s; k += wide_threads) solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column] = x[k];
+        if (turned)
+            solve_triangle<true>(c, f, x, part, true, 1);
+        else
+            solve_triangle<false>(c, f, x, part, true, 0);
+        for (int k = thread_index(); k < f.s; k += triangle_threads) solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column] = x[k];
         block_sync();
     }
 }
@@ -273,11 +310,14 @@ TRIFOLD_DEVICE void backward_pivots(const Context& c) {
     real *x = static_cast<real*>(shared_memory()), *part = x + f.level->eliminated;
     const bool turned = c.launch.transposed && !symmetric, failed = has_failed(c, f);
     for (int column = 0; column < c.args.used_columns; ++column) {
-        for (int k = thread_index(); k < f.s; k += wide_threads)
+        for (int k = thread_index(); k < f.s; k += triangle_threads)
             x[k] = failed ? static_cast<real>(not_a_number()) : solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column];
         block_sync();
-        solve_triangle(c, f, x, part, false, turned || symmetric ? 0 : 1, turned || symmetric);
-        for (int k = thread_index(); k < f.s; k += wide_threads)
+        if (turned || symmetric)
+            solve_triangle<true>(c, f, x, part, false, 0);
+        else
+            solve_triangle<false>(c, f, x, part, false, 1);
+        for (int k = thread_index(); k < f.s; k += triangle_threads)
             solution_at(c, f, grid_eliminated_pixel(&f.box, turned ? pivots_of(c, f)[k] : k))[column] = x[k];
         block_sync();
     }
