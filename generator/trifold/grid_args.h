@@ -48,13 +48,13 @@ typedef struct {
     trifold_int leaves;        /* the first level is that of the leaf tiles */
     trifold_int odd_scratch;   /* where the second of two generations of D begins in a worker's scratch, in elements */
     trifold_int spare_scratch; /* ... and what is free behind both */
-    trifold_int tile;          /* CPU: rows or columns of a task, of fronts that are shared. GPU: thread blocks that share a box, or lanes of one */
-    trifold_int step;          /* GPU: the first column of the panel that a launch applies to others; before the first one -1 */
-    trifold_int step_before;   /* ... that the launch before applied */
-    trifold_int step_next;     /* ... and that this one factors */
-    trifold_int turn;          /* of the launches of a pivot block */
-    trifold_int work;          /* a trifold_grid_work, of kernels that treat pixels */
-    trifold_int number;        /* of the last level, counted from the leaf tiles */
+    trifold_int tile; /* CPU: rows or columns of a task, of fronts that are shared. GPU: thread blocks that share a box, or lanes of one */
+    trifold_int step; /* GPU: the first column of the panel that a launch applies to others; before the first one -1 */
+    trifold_int step_before; /* ... that the launch before applied */
+    trifold_int step_next;   /* ... and that this one factors */
+    trifold_int turn;        /* of the launches of a pivot block */
+    trifold_int work;        /* a trifold_grid_work, of kernels that treat pixels */
+    trifold_int number;      /* of the last level, counted from the leaf tiles */
     trifold_int levels;
     trifold_grid_level level[trifold_grid_levels];
 } trifold_grid_launch;
@@ -63,14 +63,14 @@ typedef enum { trifold_grid_ring, trifold_grid_residual, trifold_grid_correct, t
 
 /* What is known of one front; on a GPU, of all below it too. */
 typedef struct {
-    double log_determinant; /* of the absolute value */
-    double least;           /* the smallest pivot, relative to the largest entry of its column before the elimination */
-    double largest;         /* pivot */
-    double entry;           /* the largest entry of the stencils that a leaf tile reads */
-    double row_sum;         /* the largest sum of the entries of one row, relative to that of their absolute values */
-    trifold_int sign;       /* of the determinant, 1 or -1 */
-    trifold_int problem;    /* a trifold_grid_problem */
-    trifold_int pixel;      /* where, from the first unknown on, row by row */
+    double log_determinant;   /* of the absolute value */
+    double least;             /* the smallest pivot, relative to the largest entry of its column before the elimination */
+    double largest;           /* pivot */
+    double entry;             /* the largest entry of the stencils that a leaf tile reads */
+    double row_sum;           /* the largest sum of the entries of one row, relative to that of their absolute values */
+    trifold_int sign;         /* of the determinant, 1 or -1 */
+    trifold_int problem;      /* a trifold_grid_problem */
+    trifold_int pixel;        /* where, from the first unknown on, row by row */
     trifold_int level, place; /* GPU: the front with the problem, and its number among the boxes of the level */
 } trifold_grid_record;
 

@@ -51,9 +51,10 @@ void validate(const GridSpec& spec);
 
 /// Choices that change speed but not the problem.
 struct GridTuning {
-    int workers = 1;              ///< CPU threads a call may use; they change no bit
-    int spin_microseconds = -1;   ///< how long idle threads stay awake after a call; -1: TRIFOLD_SPIN, or 1000
-    std::int64_t leaf_cells = 0;  ///< most cells of a leaf tile each way, at least 4, on a GPU 4; 0: what was measured to be best on the device
+    int workers = 1;             ///< CPU threads a call may use; they change no bit
+    int spin_microseconds = -1;  ///< how long idle threads stay awake after a call; -1: TRIFOLD_SPIN, or 1000
+    std::int64_t leaf_cells =
+        0;  ///< most cells of a leaf tile each way, at least 4, on a GPU 4; 0: what was measured to be best on the device
     bool operator==(const GridTuning&) const = default;
 };
 

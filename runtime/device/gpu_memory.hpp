@@ -18,9 +18,8 @@ class Memory {
         if (memory_ != nullptr) return;
         std::size_t free = 0, total = 0;
         driver_.memory_info(free, total);
-        throw DeviceError(
-            fmt::format("{} needs {} bytes of device memory; {} has {} free of {}. Free some, or {}", purpose, bytes,
-                        driver_.device_name(context.ordinal()), free, total, remedy));
+        throw DeviceError(fmt::format("{} needs {} bytes of device memory; {} has {} free of {}. Free some, or {}", purpose, bytes,
+                                      driver_.device_name(context.ordinal()), free, total, remedy));
     }
     ~Memory() { driver_.free(memory_); }
     Memory(const Memory&) = delete;

@@ -29,7 +29,8 @@ GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning&
     report.cache_hit = std::ranges::all_of(binaries, &Binary::cache_hit);
     report.compiler = binaries.front().compiler;
     for (const auto& binary : binaries) report.kernels.insert(report.kernels.end(), binary.kernels.begin(), binary.kernels.end());
-    auto loaded = device.backend() == Backend::cpu ? load_on_host(program, binaries) : gpu::load(program, spec.batch, device.ordinal(), binaries);
+    auto loaded =
+        device.backend() == Backend::cpu ? load_on_host(program, binaries) : gpu::load(program, spec.batch, device.ordinal(), binaries);
     report.load_seconds = seconds_since(start);
     if (logs(LogLevel::info))
         log(LogLevel::info, fmt::format("plan {} on {}: generate {:.1f} ms, {} {:.1f} ms, load {:.1f} ms", program.name, device.name(),

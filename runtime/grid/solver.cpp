@@ -63,7 +63,8 @@ void factor_grid(Impl& impl, Sized<const Real> stencil, Stream stream, const Gri
 }
 
 template <class Real, class Impl>
-void factor_solve_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Sized<Real> x, Stream stream, const GridOptions& options) {
+void factor_solve_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Sized<Real> x, Stream stream,
+                       const GridOptions& options) {
     call<Real>(
         impl, GridOperation::factor_solve, stream, options,
         [&](std::int64_t m) {

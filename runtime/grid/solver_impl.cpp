@@ -25,7 +25,8 @@ bool arrays_overlap(const void* a, std::int64_t a_bytes, const void* b, std::int
 
 GridSolver::Impl::Impl(const GridPlan& given)
     : plan(given),
-      engine(given.device().backend() == Backend::cpu ? make_grid_cpu_engine(given.shared_state()) : make_grid_gpu_engine(given.shared_state())) {}
+      engine(given.device().backend() == Backend::cpu ? make_grid_cpu_engine(given.shared_state())
+                                                      : make_grid_gpu_engine(given.shared_state())) {}
 
 void GridSolver::Impl::check_precision(Precision precision) const {
     if (precision != plan.spec().precision)

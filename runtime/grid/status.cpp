@@ -59,7 +59,8 @@ std::string describe(const GridFailed::Failure& failure, const GridSpec& spec) {
 const std::vector<trifold_grid_status>& GridSolver::Impl::statuses() {
     if (factored == 0) throw SpecError("there is no factorization yet; call factor or factor_solve first");
     statuses_.resize(static_cast<std::size_t>(factored));
-    engine->read(statuses_.data(), buffer(plan.program(), "status").offset, factored * static_cast<std::int64_t>(sizeof(trifold_grid_status)));
+    engine->read(statuses_.data(), buffer(plan.program(), "status").offset,
+                 factored * static_cast<std::int64_t>(sizeof(trifold_grid_status)));
     return statuses_;
 }
 

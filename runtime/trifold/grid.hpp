@@ -81,8 +81,8 @@ class GridFailed : public Error {
 /// outputs may overlap nothing. With a fixed boundary the ring of B holds the data g, which the ring of X then repeats; new data need no
 /// new factorization. Calls throw SpecError on arguments that do not fit the Spec. An image that failed solves to NaN.
 ///
-/// Spans are in the host's memory, and their calls return when the result is there. Pointers are the device's; on a GPU the work is put into
-/// the stream, and nothing is waited for but by status(), log_determinant(), ok() and check().
+/// Spans are in the host's memory, and their calls return when the result is there. Pointers are the device's; on a GPU the work is put
+/// into the stream, and nothing is waited for but by status(), log_determinant(), ok() and check().
 class GridSolver {
   public:
     explicit GridSolver(const GridPlan& plan);

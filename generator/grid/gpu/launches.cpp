@@ -32,8 +32,8 @@ class Launches {
         for (std::size_t level = 0; level < levels_.size(); ++level) {
             const auto* way = way_of(level);
             if (way != nullptr)
-                add(way->kernel, {way->threads, chip_bytes(spec_, target_, levels_[level], level == 0, *way)}, at(level), levels_[level].boxes(),
-                    "fronts of level", level);
+                add(way->kernel, {way->threads, chip_bytes(spec_, target_, levels_[level], level == 0, *way)}, at(level),
+                    levels_[level].boxes(), "fronts of level", level);
             else
                 add_shared(level);
         }
@@ -43,8 +43,10 @@ class Launches {
 
     std::vector<Launch> solve(bool transposed) {
         list_.clear();
-        for (std::size_t level = 0; level < levels_.size(); ++level) way_of(level) != nullptr ? sweep(Kernel::forward, level, transposed) : forward(level, transposed);
-        for (std::size_t level = levels_.size(); level-- > 0;) way_of(level) != nullptr ? sweep(Kernel::backward, level, transposed) : backward(level, transposed);
+        for (std::size_t level = 0; level < levels_.size(); ++level)
+            way_of(level) != nullptr ? sweep(Kernel::forward, level, transposed) : forward(level, transposed);
+        for (std::size_t level = levels_.size(); level-- > 0;)
+            way_of(level) != nullptr ? sweep(Kernel::backward, level, transposed) : backward(level, transposed);
         if (spec_.boundary == GridBoundary::fixed) add_pixels(trifold_grid_ring, transposed, "ring");
         return list_;
     }
@@ -83,19 +85,22 @@ class Launches {
         for (std::size_t k = 0; k <= panels.size() + 1; ++k) {
             // Panel k - 1 is applied to what is behind it, and panel k factored. At last only inverses are missing.
             const auto& panel = panels[std::min(k, panels.size() - 1)];
-            const auto first_of = [&](std::size_t index) { return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns; };
+            const auto first_of = [&](std::size_t index) {
+                return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns;
+            };
             const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + 1;
             auto launch = at(level, shares);
             launch.step = k == 0 ? -1 : first_of(k - 1);
             launch.step_before = k < 2 ? -1 : first_of(k - 2);
             launch.step_next = first_of(k);
             launch.turn = static_cast<std::int64_t>(k);
-            add(step_of(panel.rows), {step_threads, step_bytes(spec_, target_, panel.rows)}, launch, boxes * shares, fmt::format("panel {} of level", k), level);
+            add(step_of(panel.rows), {step_threads, step_bytes(spec_, target_, panel.rows)}, launch, boxes * shares,
+                fmt::format("panel {} of level", k), level);
         }
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
         const auto threads = 4 * std::int64_t{warp_lanes(target_)};
-        add(Kernel::panel, {threads, panel_bytes(spec_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
+        add(Kernel::panel, {2 * threads, panel_bytes(spec_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
         add(Kernel::product, {threads, product_bytes(spec_)}, at(level, parts), boxes * parts * parts, "products of level", level);
     }
 
@@ -104,7 +109,8 @@ class Launches {
 
     /// Fronts of one thread block, or of one warp where they are small.
     void sweep(Kernel kernel, std::size_t level, bool transposed) {
-        const std::int64_t lanes = way_of(level)->kernel == Kernel::small ? std::int64_t{warp_lanes(target_)} : sweep_threads, teams = sweep_threads / lanes;
+        const std::int64_t lanes = way_of(level)->kernel == Kernel::small ? std::int64_t{warp_lanes(target_)} : sweep_threads,
+                           teams = sweep_threads / lanes;
         const auto bytes = teams * (2 * tile_width + layout_.levels[level].kept) * real_;
         add(kernel, {sweep_threads, bytes}, at(level, lanes, transposed), quotient(levels_[level].boxes(), teams),
             kernel == Kernel::forward ? "forward level" : "backward level", level);
@@ -112,16 +118,21 @@ class Launches {
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
         const auto parts = quotient(l.kept, tile_rows);
-        add(Kernel::forward_pivots, {triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(), "forward pivots of level", level);
+        add(Kernel::forward_pivots, {triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(),
+            "forward pivots of level", level);
         if (l.kept > 0)
-            add(Kernel::forward_kept, {wide_threads, pivot_sweep_bytes(level)}, at(level, parts, transposed), l.boxes() * parts, "forward level", level);
+            add(Kernel::forward_kept, {wide_threads, pivot_sweep_bytes(level)}, at(level, parts, transposed), l.boxes() * parts,
+                "forward level", level);
     }
     void backward(std::size_t level, bool transposed) {
         constexpr std::int64_t columns_of_warp = 4, chunk = 1024;
         const auto& l = levels_[level];
         const auto parts = quotient(l.eliminated, wide_threads / warp_lanes(target_) * columns_of_warp);
-        if (l.kept > 0) add(Kernel::backward_kept, {wide_threads, chunk * real_}, at(level, parts, transposed), l.boxes() * parts, "backward level", level);
-        add(Kernel::backward_pivots, {triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(), "backward pivots of level", level);
+        if (l.kept > 0)
+            add(Kernel::backward_kept, {wide_threads, chunk * real_}, at(level, parts, transposed), l.boxes() * parts, "backward level",
+                level);
+        add(Kernel::backward_pivots, {triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(),
+            "backward pivots of level", level);
     }
     std::int64_t pivot_sweep_bytes(std::size_t level) const { return (layout_.levels[level].eliminated + triangle_threads) * real_; }
 
@@ -131,7 +142,8 @@ class Launches {
         add(Kernel::pixels, {wide_threads, 0}, launch, quotient(spec_.width * spec_.height, wide_threads), what, 0);
     }
 
-    void add(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what, std::size_t level) {
+    void add(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,
+             std::size_t level) {
         auto& all = kernels_[kernel];
         all.threads = needs.threads;
         all.shared_bytes = std::max(all.shared_bytes, needs.shared_bytes);
@@ -248,11 +260,13 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
     if (tuning.leaf_cells > most_leaf)
         throw SpecError(fmt::format("leaf_cells = {} is out of range on a GPU; give {}, or 0", tuning.leaf_cells, most_leaf));
     if (spec.batch > most_images)
-        throw SpecError(fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
+        throw SpecError(
+            fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
     for (const auto& level : levels_of(spec, most_leaf))
         if (panels_of(level).empty())
-            throw SpecError(fmt::format("a line of {} pixels is eliminated at once, and kernels for GPUs take at most {}; give a smaller image",
-                                        level.eliminated, step_threads * 16));
+            throw SpecError(
+                fmt::format("a line of {} pixels is eliminated at once, and kernels for GPUs take at most {}; give a smaller image",
+                            level.eliminated, step_threads * 16));
 }
 
 Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels) {

@@ -20,15 +20,16 @@ std::int64_t chip_bytes(const GridSpec& spec, const Target& target, const Level&
     const auto real = element_bytes(spec.precision), s = level.eliminated, r = level.kept, R = round_up(r, 16 / real);
     const auto panels = spec.matrix == GridMatrix::symmetric ? 1 : 2;
     const auto reals = kernel.width * (kernel.width + 1) + panels * s * leading_of(r, real) + kernel.width + (leaf ? R * R : 0);
-    const auto bytes = kernel.threads / warp_lanes(target) * static_cast<std::int64_t>(sizeof(trifold_grid_record)) + round_up(reals * real, 8) +
-                       (s + r) * place_bytes + kernel.width * integer_bytes;
+    const auto bytes = kernel.threads / warp_lanes(target) * static_cast<std::int64_t>(sizeof(trifold_grid_record)) +
+                       round_up(reals * real, 8) + (s + r) * place_bytes + kernel.width * integer_bytes;
     return round_up(bytes, 16);
 }
 
 const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level& level, bool leaf) {
     const auto limit = device_of(target).count("facts.block_shared_bytes");
     for (const auto& kernel : on_chip)
-        if (level.eliminated <= kernel.width && level.kept <= kernel.kept && chip_bytes(spec, target, level, leaf, kernel) <= limit) return &kernel;
+        if (level.eliminated <= kernel.width && level.kept <= kernel.kept && chip_bytes(spec, target, level, leaf, kernel) <= limit)
+            return &kernel;
     return nullptr;
 }
 
@@ -45,7 +46,11 @@ std::vector<Panel> panels_of(const Level& level) {
 }
 
 Kernel step_of(std::int64_t rows) {
-    return rows == 1 ? Kernel::step_1 : rows == 2 ? Kernel::step_2 : rows == 4 ? Kernel::step_4 : rows == 8 ? Kernel::step_8 : Kernel::step_16;
+    return rows == 1   ? Kernel::step_1
+           : rows == 2 ? Kernel::step_2
+           : rows == 4 ? Kernel::step_4
+           : rows == 8 ? Kernel::step_8
+                       : Kernel::step_16;
 }
 
 /// As StepChip.

@@ -1,8 +1,8 @@
 #pragma once
 #include <array>
 #include <string_view>
-#include <vector>
 #include <trifold/grid_spec.hpp>
+#include <vector>
 
 #include "generator/grid/levels.hpp"
 
@@ -35,7 +35,7 @@ enum class Kernel {
     pixels
 };
 inline constexpr std::array<std::string_view, 19> kernel_names{
-    "small",  "middle",  "large",    "assemble",       "step_1",       "step_2",          "step_4",        "step_8", "step_16", "panel",
+    "small",   "middle", "large",   "assemble", "step_1",         "step_2",       "step_4",          "step_8",        "step_16", "panel",
     "product", "finish", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
 
 /// A kernel that has whole fronts: threads of its thread block, and the most columns it eliminates and rows it keeps.
@@ -43,7 +43,8 @@ struct OnChip {
     Kernel kernel;
     std::int64_t threads, width, kept;
 };
-inline constexpr std::array on_chip{OnChip{Kernel::small, 64, 16, 56}, OnChip{Kernel::middle, 128, 16, 128}, OnChip{Kernel::large, 256, 32, 1 << 20}};
+inline constexpr std::array on_chip{OnChip{Kernel::small, 64, 16, 56}, OnChip{Kernel::middle, 128, 16, 128},
+                                    OnChip{Kernel::large, 256, 32, 1 << 20}};
 
 /// Shared memory of a thread block that has a whole front of the level.
 std::int64_t chip_bytes(const GridSpec& spec, const Target& target, const Level& level, bool leaf, const OnChip& kernel);

@@ -45,7 +45,7 @@ TRIFOLD_DEVICE void gather_small(const Parts& parts, const Front& f, const Chip<
 #pragma unroll
         for (int q = 0; q < together; ++q) {
             const int index = begin + q * Threads, i = index % rows, k = index / rows;
-            values[q] = index < count ? gathered(parts, chip.places[i], chip.places[k]) : real(0);
+            values[q] = gathered(parts, chip.places[i], chip.places[smaller(k, f.s - 1)]);
         }
 #pragma unroll
         for (int q = 0; q < together; ++q) {
@@ -59,7 +59,7 @@ TRIFOLD_DEVICE void gather_small(const Parts& parts, const Front& f, const Chip<
 #pragma unroll
         for (int q = 0; q < together; ++q) {
             const int index = begin + q * Threads, k = index % f.s, i = index / f.s;
-            values[q] = index < f.s * f.r ? gathered(parts, chip.places[k], chip.places[f.s + i]) : real(0);
+            values[q] = gathered(parts, chip.places[k], chip.places[f.s + smaller(i, f.r - 1)]);
         }
 #pragma unroll
         for (int q = 0; q < together; ++q) {
@@ -142,9 +142,12 @@ TRIFOLD_DEVICE void leave_update(const Context& c, const Front& f, const Chip<Wi
         if (symmetric && top < left) continue;
         const auto is_kept = [&](int i, int j) { return top + i < f.r && left + j < f.r && !(symmetric && top + i < left + j); };
         WarpTile<1, 1> before, tile;
-        before.each([&](real& element, int i, int j) {
-            element = !is_kept(i, j) ? real(0) : parts == nullptr ? chip.d[(left + j) * f.R + top + i] : gathered(*parts, kept[top + i], kept[left + j]);
-        });
+        if (parts == nullptr)
+            before.each([&](real& element, int i, int j) { element = is_kept(i, j) ? chip.d[(left + j) * f.R + top + i] : real(0); });
+        else
+            before.each([&](real& element, int i, int j) {
+                element = gathered(*parts, kept[smaller(top + i, f.r - 1)], kept[smaller(left + j, f.r - 1)]);
+            });
         tile.clear();
         tile.add(chip.y + top, chip.leading, 16, chip.z + left, chip.leading, f.s);
         tile.minus(before);

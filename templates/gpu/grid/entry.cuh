@@ -40,7 +40,7 @@ GRID_KERNEL(TRIFOLD_KERNEL_STEP_8, 512, 1, (step<4, 8, 512>(c)))
 GRID_KERNEL(TRIFOLD_KERNEL_STEP_16, 512, 1, (step<2, 16, 512>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_PANEL
-GRID_KERNEL(TRIFOLD_KERNEL_PANEL, shared_threads, 2, solve_panel(c))
+GRID_KERNEL(TRIFOLD_KERNEL_PANEL, panel_threads, 1, solve_panel(c))
 #endif
 #ifdef TRIFOLD_KERNEL_PRODUCT
 GRID_KERNEL(TRIFOLD_KERNEL_PRODUCT, shared_threads, 2, leave_product(c))

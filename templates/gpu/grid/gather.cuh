@@ -24,9 +24,11 @@ TRIFOLD_DEVICE Places places_of(const Parts& parts, grid_pixel pixel) {
 TRIFOLD_DEVICE Places places_eliminated(const Parts& parts, const Front& f, int k) { return places_of(parts, grid_eliminated_pixel(&f.box, k)); }
 TRIFOLD_DEVICE Places places_kept(const Parts& parts, const Front& f, int k) { return places_of(parts, grid_kept_pixel(&f.box, k)); }
 
+/* Where there is nothing, the first element is read and not used: a load under a condition would wait for those before it. */
 TRIFOLD_DEVICE real entry_of(const real* update, int R, int row, int column) {
-    const bool exists = row >= 0 && column >= 0, turned = symmetric && row < column;
-    return exists ? update[trifold_int(turned ? row : column) * R + (turned ? column : row)] : real(0);
+    const bool exists = (row | column) >= 0, turned = symmetric && row < column;
+    const real value = update[exists ? trifold_int(turned ? row : column) * R + (turned ? column : row) : trifold_int(0)];
+    return exists ? value : real(0);
 }
 /* The parent's entry at a row and a column. */
 TRIFOLD_DEVICE real gathered(const Parts& parts, Places row, Places column) {

@@ -2,7 +2,7 @@
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/products.cuh"
 
-constexpr int tile_rows = 64, shared_warps = 4, shared_threads = shared_warps * warp_lanes;
+constexpr int tile_rows = 64, panel_threads = 8 * warp_lanes, shared_threads = 4 * warp_lanes;
 
 struct PanelChip {
     real x[tile_width * (tile_rows + 8)];  /* columns of what is solved already, then of what is to be solved */
@@ -12,7 +12,7 @@ struct PanelChip {
 
 /* A tile of a triangle on its way, so that products can read it: element (k, column) is a row and a column of U, or of L'. */
 struct TileOnItsWay {
-    static constexpr int each = tile_width * tile_width / shared_threads, apart = shared_threads / tile_width;
+    static constexpr int each = tile_width * tile_width / panel_threads, apart = panel_threads / tile_width;
     real values[each];
     bool turned;
     TRIFOLD_METHOD void fetch(const real* from, trifold_int leading, bool is_turned, int depth, int width) {
@@ -35,7 +35,7 @@ struct TileOnItsWay {
 };
 /* Columns of the panel that are solved, on their way. */
 struct ColumnsOnTheirWay {
-    static constexpr int each = tile_rows * tile_width / shared_threads, apart = shared_threads / tile_rows;
+    static constexpr int each = tile_rows * tile_width / panel_threads, apart = panel_threads / tile_rows;
     real values[each];
     TRIFOLD_METHOD void fetch(const real* from, trifold_int leading, int rows) {
         const int i = thread_index() % tile_rows, first = thread_index() / tile_rows;
@@ -54,21 +54,21 @@ TRIFOLD_DEVICE void solve_panel(const Context& c) {
     PanelChip& chip = *static_cast<PanelChip*>(shared_memory());
     const int tiles = static_cast<int>(c.launch.tile), kinds = symmetric ? 1 : 2;
     const Front f = front_of_launch(c, group_x() / (tiles * kinds));
-    const int part = static_cast<int>(group_x() % (tiles * kinds)), top = part % tiles * tile_rows, warp = warp_index();
+    const int part = static_cast<int>(group_x() % (tiles * kinds)), top = part % tiles * tile_rows, warp_row = warp_index() % 4 * 16, warp_column = warp_index() / 4 * 16;
     const bool is_z = !symmetric && part >= tiles, lower = symmetric || is_z;
     if (top >= f.r) return;
     const int rows = smaller(tile_rows, f.r - top);
     const Parts parts = parts_of(c, f);
     const real* w = w_of(c, f);
     real* to = (is_z ? z_of(c, f) : y_of(c, f)) + top;
-    for (int k = thread_index(); k < rows; k += shared_threads) chip.rows[k] = places_kept(parts, f, top + k);
+    for (int k = thread_index(); k < rows; k += panel_threads) chip.rows[k] = places_kept(parts, f, top + k);
     constexpr int x_leading = tile_rows + 8, m_leading = tile_width + 8;
     for (int left = 0; left < f.s; left += tile_width) {
         const int width = smaller(tile_width, f.s - left);
         block_sync();
-        for (int k = thread_index(); k < width; k += shared_threads)
+        for (int k = thread_index(); k < width; k += panel_threads)
             chip.columns[k] = places_eliminated(parts, f, is_z && pivoting ? pivots_of(c, f)[left + k] : left + k);
-        WarpTile<1, tile_width / 16> sum;
+        WarpTile<1, 1> sum;
         sum.clear();
         ColumnsOnTheirWay solved_columns;
         TileOnItsWay triangle;
@@ -87,23 +87,24 @@ TRIFOLD_DEVICE void solve_panel(const Context& c) {
             triangle.put(chip);
             block_sync();
             fetch(behind + tile_width);
-            sum.add(chip.x + warp * 16, x_leading, 16, chip.m, m_leading, tile_width);
+            sum.add(chip.x + warp_row, x_leading, 16, chip.m + warp_column, m_leading, tile_width);
         }
         block_sync();
         sum.each([&](real& element, int i, int j) {
-            const int row = warp * 16 + i;
-            const real before = row < rows && j < width ? gathered(parts, is_z ? chip.columns[j] : chip.rows[row], is_z ? chip.rows[row] : chip.columns[j]) : real(0);
-            element = before - (row < rows && j < width ? element : real(0));
+            const int row = warp_row + i, column = warp_column + j;
+            const Places kept = chip.rows[smaller(row, rows - 1)], eliminated = chip.columns[smaller(column, width - 1)];
+            const real before = gathered(parts, is_z ? eliminated : kept, is_z ? kept : eliminated);
+            element = row < rows && column < width ? before - element : real(0);
         });
-        sum.each([&](real& element, int i, int j) { chip.x[warp * 16 + i + j * x_leading] = element; });
+        sum.each([&](real& element, int i, int j) { chip.x[warp_row + i + (warp_column + j) * x_leading] = element; });
         triangle.put(chip);
         block_sync();
-        WarpTile<1, tile_width / 16> solved;
+        WarpTile<1, 1> solved;
         solved.clear();
-        solved.add(chip.x + warp * 16, x_leading, 16, chip.m, m_leading, width);
+        solved.add(chip.x + warp_row, x_leading, 16, chip.m + warp_column, m_leading, width);
         solved.each([&](real& element, int i, int j) {
-            const int row = warp * 16 + i;
-            if (row < rows && j < width) to[row + trifold_int(left + j) * f.R] = element;
+            const int row = warp_row + i, column = warp_column + j;
+            if (row < rows && column < width) to[row + trifold_int(left + column) * f.R] = element;
         });
     }
 }
@@ -159,8 +160,10 @@ TRIFOLD_DEVICE void leave_product(const Context& c) {
     }
     real* d = update_of(c, f);
     sum.each([&](real& element, int i, int j) {
+        element = gathered(parts, chip.rows[smaller(warp_row + i, rows - 1)], chip.columns[smaller(warp_column + j, columns - 1)]) - element;
+    });
+    sum.each([&](real& element, int i, int j) {
         const int r = warp_row + i, k = warp_column + j;
-        if (r >= rows || k >= columns || (symmetric && top + r < left + k)) return;
-        d[top + r + trifold_int(left + k) * f.R] = gathered(parts, chip.rows[r], chip.columns[k]) - element;
+        if (r < rows && k < columns && !(symmetric && top + r < left + k)) d[top + r + trifold_int(left + k) * f.R] = element;
     });
 }

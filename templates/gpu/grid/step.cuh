@@ -75,9 +75,11 @@ TRIFOLD_DEVICE void move_rows(const Front& f, const int* moves, int width, real*
 template <int Columns, int Threads>
 TRIFOLD_DEVICE void solve_rows(const Front& f, StepChip<Columns, Threads>& chip, const real* panel, real* w, int first, int size, int count) {
     const int lane = lane_index();
+#pragma unroll 1
     for (int k = thread_index(); k < size * size; k += Threads)
         chip.lower[k % size + k / size * (tile_width + 1)] = panel[first + k % size + trifold_int(k / size) * f.S];
     block_sync();
+#pragma unroll 1
     for (int column = warp_index(); column < count; column += Threads / warp_lanes) {
         real x = lane < size ? w[first + lane + trifold_int(column) * f.S] : real(0);
 #pragma unroll 4
@@ -112,7 +114,7 @@ TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Co
         const auto is_there = [&](int i, int j) { return top + i < f.s && right + j < count && (!symmetric || top + i >= left + right + j); };
         real* at = w + top + trifold_int(right) * f.S;
         WarpTile<1, 1> before, product;
-        before.each([&](real& element, int i, int j) { element = is_there(i, j) ? at[i + trifold_int(j) * f.S] : real(0); });
+        before.each([&](real& element, int i, int j) { element = at[is_there(i, j) ? i + trifold_int(j) * f.S : trifold_int(0)]; });
         product.clear();
         product.add(l + top, f.S, f.s - top, chip.upper + right, chip.square + 4, size);
         product.minus(before);
@@ -128,6 +130,7 @@ template <int Columns, int Threads>
 TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int tile) {
     const int first = tile * tile_width, size = smaller(tile_width, f.s - first), lane = lane_index();
     const real* w = w_of(c, f) + first + trifold_int(first) * f.S;
+#pragma unroll 1
     for (int k = thread_index(); k < size * size; k += Threads)
         if (!symmetric || k % size >= k / size) chip.lower[k % size + k / size * (tile_width + 1)] = w[k % size + trifold_int(k / size) * f.S];
     block_sync();
@@ -157,23 +160,6 @@ TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Colum
                 inverse_tile(c, f, tile, upper)[lane + column * tile_width] = lane < size && column < size ? x[q] : real(0);
         }
     }
-}
-
-/* The sign of the panel's exchanges: a cycle of n rows is n - 1 of them. */
-template <int Columns, int Threads>
-TRIFOLD_DEVICE int sign_of_moves(StepChip<Columns, Threads>& chip, int first, int count) {
-    unsigned long long seen = 0;
-    int sign = 1;
-    for (int start = 0; start < 2 * Columns; ++start) {
-        if (chip.to[start] < 0 || (seen >> start & 1) != 0) continue;
-        for (int k = start, length = 0; (seen >> k & 1) == 0; ++length) {
-            seen |= 1ULL << k;
-            if (length > 0) sign = -sign;
-            const int from = chip.from[k];
-            k = from < first + count ? from - first : Columns + chip.rank[k];
-        }
-    }
-    return sign;
 }
 
 /* Columns of a panel, one after another: a[q][0] is the one at work, and the others move up. So all take the same code, which the caches of
@@ -237,11 +223,11 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Threads>& c
         }
         /* A few columns at a time, so that registers suffice. */
 #pragma unroll
-        for (int part = 1; part + 1 < Width; part += 8 / Rows > 0 ? 8 / Rows : 1) {
+        for (int part = 1; part + 1 < Width; part += 4) {
 #pragma unroll
             for (int q = 0; q < Rows; ++q)
 #pragma unroll
-                for (int i = part; i < part + (8 / Rows > 0 ? 8 / Rows : 1) && i + 1 < Width; ++i) a[q][i] = a[q][i + 1] - l[q] * u[i + 1];
+                for (int i = part; i < part + 4 && i + 1 < Width; ++i) a[q][i] = a[q][i + 1] - l[q] * u[i + 1];
             warp_sync();
         }
     }
@@ -250,7 +236,6 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Threads>& c
 /* The panel of `count` columns from `first` on, from its own rows on. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int first, int count) {
-    const int lane = lane_index(), warp = warp_index();
     real *w = w_of(c, f) + trifold_int(first) * f.S, a[Rows][Columns];
     int place[Rows];
 #pragma unroll
@@ -278,6 +263,7 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
         chip.from[k] = moves ? chip.chosen[k] : -1;
         if (k < Columns) {
             int rank = 0;
+#pragma unroll 1
             for (int j = 0; j < smaller(k, count); ++j) rank += chip.chosen[j] >= first + count ? 1 : 0;
             chip.rank[k] = rank;
         }
@@ -293,7 +279,9 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
         if (place[q] >= 0) to[q] = first + place[q];
         if (place[q] < 0 && row < first + count) { /* one of the first rows that no pivot took: to where a pivot has come from */
             int rank = row - first;
+#pragma unroll 1
             for (int j = 0; j < count; ++j) rank -= chip.chosen[j] < row ? 1 : 0;
+#pragma unroll 1
             for (int j = 0; j < count; ++j)
                 if (chip.chosen[j] >= first + count && chip.rank[j] == rank) to[q] = chip.chosen[j];
             chip.to[Columns + rank] = to[q];
@@ -314,6 +302,7 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
         for (int k = 0; k < Columns; ++k)
             if (k < entries) w[to[q] + trifold_int(k) * f.S] = a[q][k];
     }
+#pragma unroll 1
     for (int e = thread_index(); e < count * count; e += Threads) {
         const int row = e % count, k = e / count;
         if (k == row || (k > row && !symmetric)) w[first + row + trifold_int(k) * f.S] = chip.upper[row * (chip.square + 4) + k];
@@ -331,23 +320,43 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
         for (int k = thread_index(); k < 2 * Columns; k += Threads)
             if (chip.to[k] >= 0) order[chip.to[k]] = chip.old[k];
     }
-    if (warp == 0) {
-        trifold_grid_record known = new_record();
-        const real* before = inverse_tile(c, f, first / tile_width, 0) + first % tile_width;
-        if (lane < count) note_pivot(c, f, known, first + lane, static_cast<double>(chip.pivots[lane]), static_cast<double>(before[lane]));
-        known = sum_of_records(known);
-        if (lane == 0) {
-            if (pivoting) known.sign *= sign_of_moves(chip, first, count);
-            known.level = c.launch.number, known.place = f.place;
-            trifold_grid_record all = *record_of(c, f);
-            add_record(all, known);
-            *record_of(c, f) = all;
+}
+
+/* What is known of the panel of `count` columns from `first` on, by the first warp, once they are factored. The sign is that of rows in two steps:
+ * those of the pivots to the front, then those that they push away to where pivots have come from. */
+template <int Columns, int Threads>
+TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* moves, int first, int count, int width) {
+    const int lane = lane_index(), end = first + count;
+    const real *w = w_of(c, f), *before = inverse_tile(c, f, first / tile_width, 0) + first % tile_width;
+    trifold_grid_record known = new_record();
+    int from = first + lane, pushed = -1; /* lane k: the row of pivot k; where the k-th row that is pushed away goes */
+    if (pivoting && lane < count && moves[2 * lane] >= 0) from = moves[2 * lane + 1];
+    if (pivoting && lane < count) pushed = moves[2 * (width + lane)];
+    if (lane < count) {
+        const real diagonal = w[first + lane + trifold_int(first + lane) * f.S];
+        note_pivot(c, f, known, first + lane, static_cast<double>(symmetric ? diagonal * diagonal : diagonal), static_cast<double>(before[lane]));
+    }
+    if (pivoting) {
+        int exchanges = lane < count ? from - first : 0;
+        if (lane < count && pushed >= 0) exchanges += pushed - end;
+        for (int k = 0; k < count; ++k) {
+            const int other = shuffle(from, k), other_pushed = shuffle(pushed, k);
+            if (lane < count && k < lane && other < from) ++exchanges;
+            if (lane < count && pushed >= 0 && other_pushed >= 0 && (other_pushed < pushed) != (k < lane && other_pushed > pushed)) ++exchanges;
         }
+        if (exchanges % 2 != 0) known.sign = -known.sign;
+    }
+    known = sum_of_records(known);
+    if (lane == 0) {
+        known.level = c.launch.number, known.place = f.place;
+        trifold_grid_record all = *record_of(c, f);
+        add_record(all, known);
+        *record_of(c, f) = all;
     }
 }
 
 /* Thread block (box, tile), and one more. Tiles before the panel have their rows moved, those behind it are updated, and the first of these becomes the
- * next panel. The last thread block inverts a tile on the diagonal in whose rows nothing moves any more. */
+ * next panel. The last thread block notes what the panel's pivots were, and inverts a tile on the diagonal in whose rows nothing moves any more. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void step(const Context& c) {
     StepChip<Columns, Threads>& chip = *static_cast<StepChip<Columns, Threads>*>(shared_memory());
@@ -356,6 +365,8 @@ TRIFOLD_DEVICE void step(const Context& c) {
     const int first = static_cast<int>(c.launch.step), before = static_cast<int>(c.launch.step_before), next = static_cast<int>(c.launch.step_next);
     const bool begins = first < 0; /* there is no panel yet */
     if (tile == tiles - 1 && !begins) {
+        if (first < f.s && warp_index() == 0)
+            note_panel<Columns, Threads>(c, f, moves_of(c, f, c.launch.turn + 1), first, smaller(next, f.s) - first, next - first);
         if (first >= f.s && before < f.s)
             invert_tile(c, f, chip, (f.s - 1) / tile_width);
         else if (first > 0 && first < f.s && first % tile_width == 0)

@@ -29,9 +29,9 @@ TRIFOLD_DEVICE PartVectors vectors_of(const Context& c, const Front& f) {
 }
 TRIFOLD_DEVICE real left_at(const PartVectors& parts, grid_pixel pixel, int column) {
     const trifold_int a = grid_kept_place(&parts.first.box, pixel.x, pixel.y), b = grid_kept_place(&parts.second.box, pixel.x, pixel.y);
-    real value = a >= 0 ? parts.first_vector[trifold_int(column) * parts.first.R + a] : real(0);
-    if (b >= 0) value += parts.second_vector[trifold_int(column) * parts.second.R + b];
-    return value;
+    const real first = parts.first_vector[trifold_int(column) * parts.first.R + (a >= 0 ? a : trifold_int(0))];
+    const real second = parts.second_vector[trifold_int(column) * parts.second.R + (b >= 0 ? b : trifold_int(0))];
+    return (a >= 0 ? first : real(0)) + (b >= 0 ? second : real(0));
 }
 TRIFOLD_DEVICE real* solution_at(const Context& c, const Front& f, grid_pixel pixel) { return x_at(c, f.member, pixel_at(c, pixel.x, pixel.y)); }
 TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) {
@@ -186,10 +186,11 @@ TRIFOLD_DEVICE void solve_triangle(const Context& c, const Front& f, real* x, re
         const int from = up ? first + size : 0, end = up ? f.s : first, mine = from + thread_index();
         const trifold_int apart = turned ? 1 : f.S;
         const auto row_at = [&](int row) { return turned ? w + first + trifold_int(row) * f.S : w + row + trifold_int(first) * f.S; };
-        /* What comes after the tile is on its way before the tile is solved. */
-        real ahead[tile_width], sum = 0;
+        /* Half of what comes after the tile is on its way before the tile is solved; registers hold no more. */
+        constexpr int half = tile_width / 2;
+        real ahead[half], sum = 0;
 #pragma unroll
-        for (int j = 0; j < tile_width; ++j) ahead[j] = mine < end && j < size ? row_at(mine)[j * apart] : real(0);
+        for (int j = 0; j < half; ++j) ahead[j] = mine < end && j < size ? row_at(mine)[j * apart] : real(0);
 #pragma unroll
         for (int q = 0; q < each; ++q) {
             const int j = group * each + q;
@@ -206,12 +207,18 @@ TRIFOLD_DEVICE void solve_triangle(const Context& c, const Front& f, real* x, re
         }
         block_sync();
         if (mine < end) {
-            real less = 0;
+            real less = 0, behind[half];
 #pragma unroll
-            for (int j = 0; j < tile_width; ++j)
+            for (int j = 0; j < half; ++j) behind[j] = half + j < size ? row_at(mine)[(half + j) * apart] : real(0);
+#pragma unroll
+            for (int j = 0; j < half; ++j)
                 if (j < size) less += ahead[j] * x[first + j];
+#pragma unroll
+            for (int j = 0; j < half; ++j)
+                if (half + j < size) less += behind[j] * x[first + half + j];
             x[mine] -= less;
         }
+#pragma unroll 1
         for (int row = mine + triangle_threads; row < end; row += triangle_threads) {
             const real* at = row_at(row);
             real less = 0;
@@ -229,6 +236,7 @@ TRIFOLD_DEVICE void forward_pivots(const Context& c) {
     const PartVectors parts = vectors_of(c, f);
     const bool turned = c.launch.transposed && !symmetric;
     for (int column = 0; column < c.args.used_columns; ++column) {
+#pragma unroll 1
         for (int k = thread_index(); k < f.s; k += triangle_threads) {
             const grid_pixel pixel = grid_eliminated_pixel(&f.box, turned || symmetric ? k : pivots_of(c, f)[k]);
             x[k] = right_hand_side(c, f.member, pixel, column) + left_at(parts, pixel, column);
@@ -238,6 +246,7 @@ TRIFOLD_DEVICE void forward_pivots(const Context& c) {
             solve_triangle<true>(c, f, x, part, true, 1);
         else
             solve_triangle<false>(c, f, x, part, true, 0);
+#pragma unroll 1
         for (int k = thread_index(); k < f.s; k += triangle_threads) solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column] = x[k];
         block_sync();
     }
