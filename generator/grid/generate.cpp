@@ -4,6 +4,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/grid/cpu/cpu.hpp"
+#include "generator/grid/gpu/gpu.hpp"
 #include "generator/program/sha256.hpp"
 
 namespace trifold {
@@ -43,25 +44,27 @@ nlohmann::json grid_level_json(const grid::Level& level) {
 Program generate(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
     validate(spec);
     validate(target);
-    if (target.backend != Backend::cpu)
-        throw SpecError(
-            fmt::format("target {}: grids have kernels for CPUs only so far; give a target such as cpu:x86-64-v3", to_string(target)));
     constexpr std::int64_t least_leaf = 4;  // so that every box has an inside
     if (tuning.leaf_cells != 0 && (tuning.leaf_cells < least_leaf || tuning.leaf_cells > max_grid_side))
         throw SpecError(
             fmt::format("leaf_cells = {} is out of range; give at least {}, or 0 for what is best here", tuning.leaf_cells, least_leaf));
     if (tuning.workers < 1 || tuning.workers > max_workers)
         throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
+    const bool on_cpu = target.backend == Backend::cpu;
+    if (!on_cpu) grid::gpu::check(spec, target, tuning);
     const auto levels = grid::levels_of(spec, grid::leaf_cells_of(tuning, target));
-    const auto shape = grid::cpu::shape_of(spec, target, levels);
+    const auto shape = on_cpu ? grid::cpu::shape_of(spec, target, levels) : grid::gpu::shape_of(spec, target, levels);
     auto layout = grid::layout_of(spec, levels, shape);
     auto about = grid_identity(spec, target, tuning);
     Program program;
     program.id = sha256(about.dump()).substr(0, 8);
     program.name = fmt::format("grid_{}x{}_{}_{}", spec.width, spec.height, to_string(spec.precision), program.id);
-    program.units = {grid::cpu::unit_of(spec, target)};
-    program.workers = tuning.workers;
-    grid::cpu::add_launches(program, spec, target, levels, shape, layout);
+    program.workers = on_cpu ? tuning.workers : 1;
+    if (on_cpu) {
+        program.units = {grid::cpu::unit_of(spec, target)};
+        grid::cpu::add_launches(program, spec, target, levels, shape, layout);
+    } else
+        grid::gpu::add_launches(program, spec, target, levels, layout);
     program.buffers = std::move(layout.buffers);
     program.workspace_bytes = checked_add(layout.bytes, checked_multiply(program.workers, program.scratch_bytes, "scratch"), "workspace");
     for (const auto& level : levels) about["levels"].push_back(grid_level_json(level));

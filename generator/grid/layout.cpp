@@ -72,8 +72,10 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
             l.factor_elements = std::max<trifold_int>(l.factor_elements, round_up(s, shape.lanes) * rows);
         }
         l.factor = memory.add(fmt::format("factor_{}", k), checked_multiply(boxes, l.factor_elements, "factors"), real);
-        l.inverses = memory.add(fmt::format("inverses_{}", k), boxes * S, real);
-        if (!symmetric) l.pivots = memory.add(fmt::format("pivots_{}", k), boxes * S, sizeof(int));
+        l.inverse_elements = shape.inverse_elements.empty() ? S : shape.inverse_elements[k];
+        l.pivot_elements = shape.pivot_elements.empty() ? S : shape.pivot_elements[k];
+        l.inverses = memory.add(fmt::format("inverses_{}", k), checked_multiply(boxes, l.inverse_elements, "inverses"), real);
+        if (!symmetric) l.pivots = memory.add(fmt::format("pivots_{}", k), checked_multiply(boxes, l.pivot_elements, "pivots"), sizeof(int));
         l.records = memory.add(fmt::format("records_{}", k), boxes, sizeof(trifold_grid_record));
         vectors.need(k, product({level.boxes(), R, spec.rhs}, "vectors of a sweep"));
         const auto stage = std::ranges::find(shape.stages, k, &Stage::last);

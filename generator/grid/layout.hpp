@@ -22,6 +22,8 @@ struct Stage {
 struct Shape {
     std::int64_t lanes = 1;  ///< sizes of stored fronts are multiples of it
     std::vector<Stage> stages;
+    /// Of a box of each level; none: as many as it eliminates.
+    std::vector<std::int64_t> pivot_elements, inverse_elements;
 };
 
 /// Where everything stands in the workspace.

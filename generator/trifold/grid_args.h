@@ -28,8 +28,10 @@ typedef struct {
     trifold_int factor, factor_elements;
     trifold_int update, update_stride; /* D, what a box leaves to its parent: kept by kept; elements from image to image */
     trifold_int vector, vector_stride; /* likewise of a right-hand side */
-    trifold_int pivots;                /* rows that were exchanged: one 32-bit integer a column */
-    trifold_int inverses;              /* of the diagonal: eliminated */
+    trifold_int pivots;                /* rows that were exchanged: 32-bit integers, one a column and perhaps more */
+    trifold_int pivot_elements;        /* of one box */
+    trifold_int inverses;              /* of the diagonal, or of whole tiles on it */
+    trifold_int inverse_elements;      /* of one box */
     trifold_int turned, turned_stride; /* U', of levels whose fronts are shared by several tasks: eliminated by eliminated */
     trifold_int records;               /* a trifold_grid_record a box */
 } trifold_grid_level;
@@ -46,13 +48,20 @@ typedef struct {
     trifold_int leaves;        /* the first level is that of the leaf tiles */
     trifold_int odd_scratch;   /* where the second of two generations of D begins in a worker's scratch, in elements */
     trifold_int spare_scratch; /* ... and what is free behind both */
-    trifold_int tile;          /* rows or columns of a task, of fronts that are shared */
+    trifold_int tile;          /* CPU: rows or columns of a task, of fronts that are shared. GPU: thread blocks that share a box, or lanes of one */
+    trifold_int step;          /* GPU: the first column of the panel that a launch applies to others; before the first one -1 */
+    trifold_int step_before;   /* ... that the launch before applied */
+    trifold_int step_next;     /* ... and that this one factors */
+    trifold_int turn;          /* of the launches of a pivot block */
+    trifold_int work;          /* a trifold_grid_work, of kernels that treat pixels */
     trifold_int number;        /* of the last level, counted from the leaf tiles */
     trifold_int levels;
     trifold_grid_level level[trifold_grid_levels];
 } trifold_grid_launch;
 
-/* What is known of one front. */
+typedef enum { trifold_grid_ring, trifold_grid_residual, trifold_grid_correct, trifold_grid_gradient } trifold_grid_work;
+
+/* What is known of one front; on a GPU, of all below it too. */
 typedef struct {
     double log_determinant; /* of the absolute value */
     double least;           /* the smallest pivot, relative to the largest entry of its column before the elimination */
@@ -62,6 +71,7 @@ typedef struct {
     trifold_int sign;       /* of the determinant, 1 or -1 */
     trifold_int problem;    /* a trifold_grid_problem */
     trifold_int pixel;      /* where, from the first unknown on, row by row */
+    trifold_int level, place; /* GPU: the front with the problem, and its number among the boxes of the level */
 } trifold_grid_record;
 
 typedef enum {
@@ -74,7 +84,7 @@ typedef enum {
 /* What is known of a member's factorization. */
 typedef struct {
     trifold_grid_record record; /* of the first front with a problem; sums and extremes of all where there is none */
-    trifold_int level, i, j;    /* that front */
+    trifold_int level, place;   /* that front, and its number among the boxes of the level */
 } trifold_grid_status;
 
 #endif

@@ -53,11 +53,11 @@ void validate(const GridSpec& spec);
 struct GridTuning {
     int workers = 1;              ///< CPU threads a call may use; they change no bit
     int spin_microseconds = -1;   ///< how long idle threads stay awake after a call; -1: TRIFOLD_SPIN, or 1000
-    std::int64_t leaf_cells = 0;  ///< most cells of a leaf tile each way, at least 4; 0: what was measured to be best on the device
+    std::int64_t leaf_cells = 0;  ///< most cells of a leaf tile each way, at least 4, on a GPU 4; 0: what was measured to be best on the device
     bool operator==(const GridTuning&) const = default;
 };
 
-/// The whole generator. Pure: same input, same bytes. The target must be a resolved CPU; kernels for GPUs are to come. Throws SpecError.
+/// The whole generator. Pure: same input, same bytes. The target must be resolved. Throws SpecError.
 Program generate(const GridSpec& spec, const Target& target, const GridTuning& tuning = {});
 
 }  // namespace trifold

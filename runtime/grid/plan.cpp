@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <trifold/error.hpp>
 #include <utility>
@@ -25,11 +26,10 @@ GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning&
     report.generate_seconds = seconds_since(start);
     const auto binaries = obtain_all(program);
     report.compile_seconds = seconds_since(start);
-    const auto& binary = binaries.front();
-    report.cache_hit = binary.cache_hit;
-    report.compiler = binary.compiler;
-    report.kernels = binary.kernels;
-    auto loaded = load_on_host(program, binaries);
+    report.cache_hit = std::ranges::all_of(binaries, &Binary::cache_hit);
+    report.compiler = binaries.front().compiler;
+    for (const auto& binary : binaries) report.kernels.insert(report.kernels.end(), binary.kernels.begin(), binary.kernels.end());
+    auto loaded = device.backend() == Backend::cpu ? load_on_host(program, binaries) : gpu::load(program, spec.batch, device.ordinal(), binaries);
     report.load_seconds = seconds_since(start);
     if (logs(LogLevel::info))
         log(LogLevel::info, fmt::format("plan {} on {}: generate {:.1f} ms, {} {:.1f} ms, load {:.1f} ms", program.name, device.name(),
@@ -41,6 +41,10 @@ GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning&
 const GridPlan::State& GridPlan::state() const {
     if (state_ == nullptr) throw SpecError("this GridPlan has been moved from; use the one it was moved to, or assign another to it");
     return *state_;
+}
+const std::shared_ptr<const GridPlan::State>& GridPlan::shared_state() const {
+    state();
+    return state_;
 }
 const GridSpec& GridPlan::spec() const { return state().spec; }
 const GridTuning& GridPlan::tuning() const { return state().tuning; }

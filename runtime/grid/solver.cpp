@@ -32,61 +32,81 @@ struct Sized {
     std::int64_t size = -1;
     Sized(Real* pointer) : data(pointer) {}
     Sized(std::span<Real> values) : data(values.data()), size(static_cast<std::int64_t>(values.size())) {}
-    GridArray as(std::string_view name, std::int64_t each) const { return {name, data, each, size, !std::is_const_v<Real>}; }
+    GridArray as(GridRole role, std::string_view name, std::int64_t each, GridUse use = GridUse::reads) const {
+        return {role, name, use, const_cast<void*>(static_cast<const void*>(data)), each, size};
+    }
 };
 
-/// The checks that all calls share; then `work` with what the options mean.
+/// The checks that all calls share; then `work` with where the device sees the arrays, the stream, and what the options mean. Arrays with a
+/// size stand in the host's memory.
 template <class Real, class Impl, class Arrays, class Work>
-void call(Impl& impl, GridOperation operation, const GridOptions& options, Arrays arrays, Work work) {
+void call(Impl& impl, GridOperation operation, Stream stream, const GridOptions& options, Arrays arrays, Work work) {
     const OneGridCall guard(impl.busy);
     impl.check_precision(std::is_same_v<Real, float> ? Precision::f32 : Precision::f64);
     const auto resolved = impl.resolve(operation, options);
-    impl.check(arrays(resolved.columns), resolved);
-    work(resolved);
+    const auto list = arrays(resolved.columns);
+    impl.check(list, resolved);
+    const bool on_host = list.front().size >= 0;
+    std::array<void*, std::tuple_size_v<decltype(list)>> places{};
+    for (std::size_t k = 0; k < list.size(); ++k) places[k] = impl.bring(list[k], resolved);
+    work(places, on_host ? impl.engine->host_stream() : stream, resolved);
+    for (std::size_t k = 0; k < list.size(); ++k) impl.take_back(list[k], places[k], resolved);
+    if (on_host) impl.engine->wait_for_host();
 }
 
 template <class Real, class Impl>
-void factor_grid(Impl& impl, Sized<const Real> stencil, const GridOptions& options) {
+void factor_grid(Impl& impl, Sized<const Real> stencil, Stream stream, const GridOptions& options) {
     call<Real>(
-        impl, GridOperation::factor, options, [&](std::int64_t) { return std::array{stencil.as("the stencil", stencil_entries)}; },
-        [&](const GridOptions& o) { impl.factor(stencil.data, o); });
+        impl, GridOperation::factor, stream, options,
+        [&](std::int64_t) { return std::array{stencil.as(GridRole::stencil, "the stencil", stencil_entries)}; },
+        [&](const auto& at, Stream s, const GridOptions& o) { impl.factor(at[0], s, o); });
 }
 
 template <class Real, class Impl>
-void factor_solve_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Sized<Real> x, const GridOptions& options) {
+void factor_solve_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Sized<Real> x, Stream stream, const GridOptions& options) {
     call<Real>(
-        impl, GridOperation::factor_solve, options,
-        [&](std::int64_t m) { return std::array{stencil.as("the stencil", stencil_entries), b.as("B", m), x.as("X", m)}; },
-        [&](const GridOptions& o) { impl.factor_solve(stencil.data, b.data, x.data, o); });
+        impl, GridOperation::factor_solve, stream, options,
+        [&](std::int64_t m) {
+            return std::array{stencil.as(GridRole::stencil, "the stencil", stencil_entries), b.as(GridRole::b, "B", m),
+                              x.as(GridRole::x, "X", m, GridUse::writes)};
+        },
+        [&](const auto& at, Stream s, const GridOptions& o) { impl.factor_solve(at[0], at[1], at[2], s, o); });
 }
 
 template <class Real, class Impl>
-void solve_grid(Impl& impl, GridOperation operation, Sized<const Real> b, Sized<Real> x, const GridOptions& options) {
+void solve_grid(Impl& impl, GridOperation operation, Sized<const Real> b, Sized<Real> x, Stream stream, const GridOptions& options) {
     const auto* name = operation == GridOperation::solve ? "solve" : "solve_transposed";
     call<Real>(
-        impl, operation, options, [&](std::int64_t m) { return std::array{b.as("B", m), x.as("X", m)}; },
-        [&](const GridOptions& o) { impl.sweep(name, b.data, x.data, o); });
+        impl, operation, stream, options,
+        [&](std::int64_t m) { return std::array{b.as(GridRole::b, "B", m), x.as(GridRole::x, "X", m, GridUse::writes)}; },
+        [&](const auto& at, Stream s, const GridOptions& o) { impl.sweep(name, at[0], at[1], s, o); });
 }
 
 template <class Real, class Impl>
-void refine_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Sized<Real> x, bool transposed, const GridOptions& options) {
+void refine_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Sized<Real> x, bool transposed, Stream stream,
+                 const GridOptions& options) {
     call<Real>(
-        impl, GridOperation::refine, options,
-        [&](std::int64_t m) { return std::array{stencil.as("the stencil", stencil_entries), b.as("B of a refinement", m), x.as("X", m)}; },
-        [&](const GridOptions& o) { impl.refine(stencil.data, b.data, x.data, transposed, o); });
+        impl, GridOperation::refine, stream, options,
+        [&](std::int64_t m) {
+            return std::array{stencil.as(GridRole::stencil, "the stencil", stencil_entries), b.as(GridRole::b, "B of a refinement", m),
+                              x.as(GridRole::x, "X", m, GridUse::changes)};
+        },
+        [&](const auto& at, Stream s, const GridOptions& o) { impl.refine(at[0], at[1], at[2], transposed, s, o); });
 }
 
 template <class Real, class Impl>
-void gradients_of_grid(Impl& impl, Sized<const Real> x, Sized<const Real> by_x, Sized<Real> by_b, Sized<Real> by_stencil,
+void gradients_of_grid(Impl& impl, Sized<const Real> x, Sized<const Real> by_x, Sized<Real> by_b, Sized<Real> by_stencil, Stream stream,
                        const GridOptions& options) {
     call<Real>(
-        impl, GridOperation::gradient, options,
+        impl, GridOperation::gradient, stream, options,
         [&](std::int64_t m) {
-            return std::array{x.as("X", m), by_x.as("dE/dX", m), by_b.as("dE/dB", m), by_stencil.as("dE/dA", stencil_entries)};
+            return std::array{x.as(GridRole::x, "X", m), by_x.as(GridRole::by_x, "dE/dX", m),
+                              by_b.as(GridRole::by_b, "dE/dB", m, GridUse::writes),
+                              by_stencil.as(GridRole::by_stencil, "dE/dA", stencil_entries, GridUse::writes)};
         },
-        [&](const GridOptions& o) {
-            impl.sweep("solve_transposed", by_x.data, by_b.data, o);
-            impl.gradient(x.data, by_b.data, by_stencil.data, o);
+        [&](const auto& at, Stream s, const GridOptions& o) {
+            impl.sweep("solve_transposed", at[1], at[2], s, o);
+            impl.gradient(at[0], at[2], at[3], s, o);
         });
 }
 
@@ -107,59 +127,59 @@ GridSolver::Impl& GridSolver::impl() const {
 }
 void GridSolver::set_executor(Executor executor) {
     if (!executor) throw SpecError("the executor is empty; give a function that runs its tasks");
-    impl().graph.set_executor(std::move(executor));
+    impl().engine->set_executor(std::move(executor));
 }
 
 template <class Real>
-void GridSolver::factor(const Real* stencil, Stream, const GridOptions& options) {
-    factor_grid<Real>(impl(), stencil, options);
+void GridSolver::factor(const Real* stencil, Stream stream, const GridOptions& options) {
+    factor_grid<Real>(impl(), stencil, stream, options);
 }
 template <class Real>
-void GridSolver::factor_solve(const Real* stencil, const Real* b, Real* x, Stream, const GridOptions& options) {
-    factor_solve_grid<Real>(impl(), stencil, b, x, options);
+void GridSolver::factor_solve(const Real* stencil, const Real* b, Real* x, Stream stream, const GridOptions& options) {
+    factor_solve_grid<Real>(impl(), stencil, b, x, stream, options);
 }
 template <class Real>
-void GridSolver::solve(const Real* b, Real* x, Stream, const GridOptions& options) {
-    solve_grid<Real>(impl(), GridOperation::solve, b, x, options);
+void GridSolver::solve(const Real* b, Real* x, Stream stream, const GridOptions& options) {
+    solve_grid<Real>(impl(), GridOperation::solve, b, x, stream, options);
 }
 template <class Real>
-void GridSolver::solve_transposed(const Real* b, Real* x, Stream, const GridOptions& options) {
-    solve_grid<Real>(impl(), GridOperation::solve_transposed, b, x, options);
+void GridSolver::solve_transposed(const Real* b, Real* x, Stream stream, const GridOptions& options) {
+    solve_grid<Real>(impl(), GridOperation::solve_transposed, b, x, stream, options);
 }
 template <class Real>
-void GridSolver::refine(const Real* stencil, const Real* b, Real* x, bool transposed, Stream, const GridOptions& options) {
-    refine_grid<Real>(impl(), stencil, b, x, transposed, options);
+void GridSolver::refine(const Real* stencil, const Real* b, Real* x, bool transposed, Stream stream, const GridOptions& options) {
+    refine_grid<Real>(impl(), stencil, b, x, transposed, stream, options);
 }
 template <class Real>
-void GridSolver::gradients(const Real* x, const Real* by_x, Real* by_b, Real* by_stencil, Stream, const GridOptions& options) {
-    gradients_of_grid<Real>(impl(), x, by_x, by_b, by_stencil, options);
+void GridSolver::gradients(const Real* x, const Real* by_x, Real* by_b, Real* by_stencil, Stream stream, const GridOptions& options) {
+    gradients_of_grid<Real>(impl(), x, by_x, by_b, by_stencil, stream, options);
 }
 
 template <class Real>
 void GridSolver::factor(std::span<const Real> stencil, const GridOptions& options) {
-    factor_grid<Real>(impl(), stencil, options);
+    factor_grid<Real>(impl(), stencil, {}, options);
 }
 template <class Real>
 void GridSolver::factor_solve(std::span<const Real> stencil, std::span<const Real> b, std::span<Real> x, const GridOptions& options) {
-    factor_solve_grid<Real>(impl(), stencil, b, x, options);
+    factor_solve_grid<Real>(impl(), stencil, b, x, {}, options);
 }
 template <class Real>
 void GridSolver::solve(std::span<const Real> b, std::span<Real> x, const GridOptions& options) {
-    solve_grid<Real>(impl(), GridOperation::solve, b, x, options);
+    solve_grid<Real>(impl(), GridOperation::solve, b, x, {}, options);
 }
 template <class Real>
 void GridSolver::solve_transposed(std::span<const Real> b, std::span<Real> x, const GridOptions& options) {
-    solve_grid<Real>(impl(), GridOperation::solve_transposed, b, x, options);
+    solve_grid<Real>(impl(), GridOperation::solve_transposed, b, x, {}, options);
 }
 template <class Real>
 void GridSolver::refine(std::span<const Real> stencil, std::span<const Real> b, std::span<Real> x, bool transposed,
                         const GridOptions& options) {
-    refine_grid<Real>(impl(), stencil, b, x, transposed, options);
+    refine_grid<Real>(impl(), stencil, b, x, transposed, {}, options);
 }
 template <class Real>
 void GridSolver::gradients(std::span<const Real> x, std::span<const Real> by_x, std::span<Real> by_b, std::span<Real> by_stencil,
                            const GridOptions& options) {
-    gradients_of_grid<Real>(impl(), x, by_x, by_b, by_stencil, options);
+    gradients_of_grid<Real>(impl(), x, by_x, by_b, by_stencil, {}, options);
 }
 
 #define TRIFOLD_INSTANTIATE(Real)                                                                                              \

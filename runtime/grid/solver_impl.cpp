@@ -10,17 +10,6 @@
 namespace trifold {
 namespace {
 
-/// All of it is touched, so that the first call finds its pages there.
-HostMemory workspace_of(const Program& program) {
-    auto memory = allocate_on_host(program.workspace_bytes, "give a smaller image, batch or number of right-hand sides");
-    std::memset(memory.get(), 0xff, static_cast<std::size_t>(program.workspace_bytes));
-    return memory;
-}
-
-void* scratch_of(const Program& program, void* workspace) {
-    return static_cast<char*>(workspace) + program.workspace_bytes - program.workers * program.scratch_bytes;
-}
-
 void resolve_grid_count(std::int64_t& value, std::int64_t standard, std::int64_t most, std::string_view what) {
     if (value < 0 || value > most)
         throw SpecError(fmt::format("{} = {} is out of range; give 1 to {}, or 0 for {}", what, value, most, standard));
@@ -36,9 +25,7 @@ bool arrays_overlap(const void* a, std::int64_t a_bytes, const void* b, std::int
 
 GridSolver::Impl::Impl(const GridPlan& given)
     : plan(given),
-      memory(workspace_of(given.program())),
-      graph(given.program(), given.state().loaded.functions, scratch_of(given.program(), memory.get()),
-            spin_time(given.tuning().spin_microseconds)) {}
+      engine(given.device().backend() == Backend::cpu ? make_grid_cpu_engine(given.shared_state()) : make_grid_gpu_engine(given.shared_state())) {}
 
 void GridSolver::Impl::check_precision(Precision precision) const {
     if (precision != plan.spec().precision)
@@ -63,14 +50,18 @@ GridOptions GridSolver::Impl::resolve(GridOperation operation, const GridOptions
     return resolved;
 }
 
+std::int64_t GridSolver::Impl::bytes_of(const GridArray& array, const GridOptions& options) const {
+    const auto& spec = plan.spec();
+    const auto elements = checked_multiply(options.members * spec.width * spec.height, array.each, array.name);
+    return checked_multiply(elements, element_bytes(spec.precision), array.name);
+}
+
 void GridSolver::Impl::check(std::span<const GridArray> arrays, const GridOptions& options) const {
     const auto& spec = plan.spec();
     const auto real = element_bytes(spec.precision), pixels = options.members * spec.width * spec.height;
-    const auto bytes_of = [&](const GridArray& array) {
-        return checked_multiply(checked_multiply(pixels, array.each, array.name), real, array.name);
-    };
     for (const auto& array : arrays) {
-        if (array.data == nullptr) throw SpecError(fmt::format("{} is a null pointer; it must hold {} bytes", array.name, bytes_of(array)));
+        const auto bytes = bytes_of(array, options);
+        if (array.data == nullptr) throw SpecError(fmt::format("{} is a null pointer; it must hold {} bytes", array.name, bytes));
         if (reinterpret_cast<std::uintptr_t>(array.data) % static_cast<std::uintptr_t>(real) != 0)
             throw SpecError(fmt::format("{} is not aligned to its elements of {} bytes", array.name, real));
         if (array.size >= 0 && array.size != pixels * array.each)
@@ -78,16 +69,27 @@ void GridSolver::Impl::check(std::span<const GridArray> arrays, const GridOption
                                         options.members, spec.width, spec.height, array.each, pixels * array.each));
         for (const auto& other : arrays) {
             const bool in_place = array.data == other.data && array.name == "X" && other.name == "B";
-            if (!array.written || &array == &other || in_place || !arrays_overlap(array.data, bytes_of(array), other.data, bytes_of(other)))
+            if (array.use == GridUse::reads || &array == &other || in_place ||
+                !arrays_overlap(array.data, bytes, other.data, bytes_of(other, options)))
                 continue;
             throw SpecError(fmt::format("{} overlaps {}; only the X of a solution may be its B", array.name, other.name));
         }
     }
 }
 
-void GridSolver::Impl::run(const char* name, const trifold_grid_args& args) {
-    const std::array operands{Operand{&args, sizeof args, args.members}};
-    graph.run(graph.operation(name), operands);
+void* GridSolver::Impl::bring(const GridArray& array, const GridOptions& options) {
+    if (array.size < 0) {
+        engine->check_pointer(array.data, std::string(array.name));
+        return array.data;
+    }
+    const auto bytes = bytes_of(array, options);
+    auto* device = engine->device_array(array.role, array.data, bytes);
+    if (array.use != GridUse::writes) engine->upload(device, array.data, bytes);
+    return device;
+}
+
+void GridSolver::Impl::take_back(const GridArray& array, const void* device, const GridOptions& options) {
+    if (array.size >= 0 && array.use != GridUse::reads) engine->download(array.data, device, bytes_of(array, options));
 }
 
 trifold_grid_args GridSolver::Impl::args_of(const void* b, void* x, const GridOptions& options, std::int64_t first) const {
@@ -98,45 +100,47 @@ trifold_grid_args GridSolver::Impl::args_of(const void* b, void* x, const GridOp
     args.first_column = first;
     args.used_columns = std::min(plan.spec().rhs, options.columns - first);
     args.members = options.members;
-    args.workspace = memory.get();
+    args.workspace = engine->workspace();
     return args;
 }
 
-void GridSolver::Impl::factor(const void* stencil, const GridOptions& options) {
+void GridSolver::Impl::factor(const void* stencil, Stream stream, const GridOptions& options) {
     auto args = args_of(nullptr, nullptr, options, 0);
     args.stencil = stencil;
-    run("factor", args);
+    engine->run("factor", args, stream);
     factored = std::max(factored, options.members);
 }
 
-void GridSolver::Impl::sweep(const char* name, const void* b, void* x, const GridOptions& options) {
-    for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs) run(name, args_of(b, x, options, first));
+void GridSolver::Impl::sweep(const char* name, const void* b, void* x, Stream stream, const GridOptions& options) {
+    for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs)
+        engine->run(name, args_of(b, x, options, first), stream);
 }
 
-void GridSolver::Impl::factor_solve(const void* stencil, const void* b, void* x, const GridOptions& options) {
+void GridSolver::Impl::factor_solve(const void* stencil, const void* b, void* x, Stream stream, const GridOptions& options) {
     auto args = args_of(b, x, options, 0);
     args.stencil = stencil;
-    run("factor_solve", args);
+    engine->run("factor_solve", args, stream);
     factored = std::max(factored, options.members);
-    for (auto first = plan.spec().rhs; first < options.columns; first += plan.spec().rhs) run("solve", args_of(b, x, options, first));
+    for (auto first = plan.spec().rhs; first < options.columns; first += plan.spec().rhs)
+        engine->run("solve", args_of(b, x, options, first), stream);
 }
 
-void GridSolver::Impl::refine(const void* stencil, const void* b, void* x, bool transposed, const GridOptions& options) {
-    auto* residual = static_cast<char*>(memory.get()) + buffer(plan.program(), "residual").offset;
+void GridSolver::Impl::refine(const void* stencil, const void* b, void* x, bool transposed, Stream stream, const GridOptions& options) {
+    auto* residual = static_cast<char*>(engine->workspace()) + buffer(plan.program(), "residual").offset;
     for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs) {
         auto args = args_of(b, x, options, first);
         args.stencil = stencil;
-        run(transposed ? "residual_transposed" : "residual", args);
-        run(transposed ? "solve_transposed" : "solve", args_of(residual, residual, {args.used_columns, args.members}, 0));
-        run("correct", args);
+        engine->run(transposed ? "residual_transposed" : "residual", args, stream);
+        engine->run(transposed ? "solve_transposed" : "solve", args_of(residual, residual, {args.used_columns, args.members}, 0), stream);
+        engine->run("correct", args, stream);
     }
 }
 
-void GridSolver::Impl::gradient(const void* x, const void* by_b, void* by_stencil, const GridOptions& options) {
+void GridSolver::Impl::gradient(const void* x, const void* by_b, void* by_stencil, Stream stream, const GridOptions& options) {
     for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs) {
         auto args = args_of(by_b, const_cast<void*>(x), options, first);
         args.gradient = by_stencil;
-        run("gradient", args);
+        engine->run("gradient", args, stream);
     }
 }
 

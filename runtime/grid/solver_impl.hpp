@@ -5,19 +5,21 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/device/host_graph.hpp"
-#include "runtime/device/host_memory.hpp"
-#include "runtime/grid/plan_state.hpp"
+#include "runtime/grid/engine.hpp"
 
 namespace trifold {
+
+/// What a call does with an array.
+enum class GridUse { reads, writes, changes };
 
 /// An array of a call: what it is called, where it stands, how many elements it has for each pixel, and how many the caller says it has
 /// (-1: who gives a pointer does not say).
 struct GridArray {
+    GridRole role;
     std::string_view name;
-    const void* data;
+    GridUse use;
+    void* data;
     std::int64_t each, size = -1;
-    bool written = false;
 };
 
 /// What lies behind every overload, for both precisions.
@@ -28,29 +30,32 @@ struct GridSolver::Impl {
     /// Fills in what options leave open. Throws SpecError where they or the arrays do not fit the Spec.
     GridOptions resolve(GridOperation operation, const GridOptions& options) const;
     void check(std::span<const GridArray> arrays, const GridOptions& options) const;
+    /// Where the device sees an array: itself, or a copy of what stands in the host's memory; and what was changed, back again.
+    void* bring(const GridArray& array, const GridOptions& options);
+    void take_back(const GridArray& array, const void* device, const GridOptions& options);
 
-    void factor(const void* stencil, const GridOptions& options);
+    void factor(const void* stencil, Stream stream, const GridOptions& options);
     /// By the operation `name`, panel after panel.
-    void sweep(const char* name, const void* b, void* x, const GridOptions& options);
-    void factor_solve(const void* stencil, const void* b, void* x, const GridOptions& options);
-    void refine(const void* stencil, const void* b, void* x, bool transposed, const GridOptions& options);
-    void gradient(const void* x, const void* by_b, void* by_stencil, const GridOptions& options);
+    void sweep(const char* name, const void* b, void* x, Stream stream, const GridOptions& options);
+    void factor_solve(const void* stencil, const void* b, void* x, Stream stream, const GridOptions& options);
+    void refine(const void* stencil, const void* b, void* x, bool transposed, Stream stream, const GridOptions& options);
+    void gradient(const void* x, const void* by_b, void* by_stencil, Stream stream, const GridOptions& options);
 
     const std::vector<GridOutcome>& status();
     const std::vector<GridDeterminant>& log_determinant();
 
     GridPlan plan;
-    HostMemory memory;
-    HostGraph graph;
+    std::unique_ptr<GridEngine> engine;
     std::int64_t factored = 0;  ///< images that a factorization has covered
     std::atomic_flag busy;
 
   private:
-    void run(const char* name, const trifold_grid_args& args);
+    std::int64_t bytes_of(const GridArray& array, const GridOptions& options) const;
     trifold_grid_args args_of(const void* b, void* x, const GridOptions& options, std::int64_t first) const;
-    const trifold_grid_status* statuses() const;
+    const std::vector<trifold_grid_status>& statuses();
     GridOutcome outcome_of(const trifold_grid_status& status) const;
 
+    std::vector<trifold_grid_status> statuses_;
     std::vector<GridOutcome> outcomes_;
     std::vector<GridDeterminant> determinants_;
 };

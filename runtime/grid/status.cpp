@@ -56,9 +56,11 @@ std::string describe(const GridFailed::Failure& failure, const GridSpec& spec) {
 
 }  // namespace
 
-const trifold_grid_status* GridSolver::Impl::statuses() const {
+const std::vector<trifold_grid_status>& GridSolver::Impl::statuses() {
     if (factored == 0) throw SpecError("there is no factorization yet; call factor or factor_solve first");
-    return reinterpret_cast<const trifold_grid_status*>(static_cast<const char*>(memory.get()) + buffer(plan.program(), "status").offset);
+    statuses_.resize(static_cast<std::size_t>(factored));
+    engine->read(statuses_.data(), buffer(plan.program(), "status").offset, factored * static_cast<std::int64_t>(sizeof(trifold_grid_status)));
+    return statuses_;
 }
 
 GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) const {
@@ -80,23 +82,24 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
     outcome.pixel_x = record.pixel % width + origin;
     outcome.pixel_y = record.pixel / width + origin;
     outcome.level = status.level;
-    const auto pixels = grid::eliminated_pixels(spec, levels, static_cast<std::size_t>(status.level), status.i, status.j);
+    const auto& level = levels.at(static_cast<std::size_t>(status.level));
+    const auto row = status.place >> level.x_halvings;
+    const auto pixels =
+        grid::eliminated_pixels(spec, levels, static_cast<std::size_t>(status.level), status.place - (row << level.x_halvings), row);
     outcome.front = {pixels.x0 + origin, pixels.x1 + origin, pixels.y0 + origin, pixels.y1 + origin};
     return outcome;
 }
 
 const std::vector<GridOutcome>& GridSolver::Impl::status() {
-    const auto* all = statuses();
     outcomes_.clear();
-    for (std::int64_t member = 0; member < factored; ++member) outcomes_.push_back(outcome_of(all[member]));
+    for (const auto& status : statuses()) outcomes_.push_back(outcome_of(status));
     return outcomes_;
 }
 
 const std::vector<GridDeterminant>& GridSolver::Impl::log_determinant() {
-    const auto* all = statuses();
     determinants_.clear();
-    for (std::int64_t member = 0; member < factored; ++member) {
-        const auto& record = all[member].record;
+    for (const auto& status : statuses()) {
+        const auto& record = status.record;
         const bool sound = record.problem == trifold_grid_sound;
         determinants_.push_back({sound ? record.log_determinant : std::numeric_limits<double>::quiet_NaN(), static_cast<int>(record.sign)});
     }

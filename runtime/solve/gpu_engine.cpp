@@ -9,49 +9,13 @@
 #include "runtime/base/switches.hpp"
 #include "runtime/device/gpu.hpp"
 #include "runtime/device/gpu_graph.hpp"
+#include "runtime/device/gpu_memory.hpp"
 #include "runtime/device/gpu_module.hpp"
 #include "runtime/device/gpu_timer.hpp"
 #include "runtime/solve/engine.hpp"
 
 namespace trifold::gpu {
 namespace {
-
-/// Device memory of the current context, which must be current again when it is freed.
-class Memory {
-  public:
-    Memory(const Context& context, std::int64_t bytes, std::string_view purpose)
-        : driver_(context.driver()), memory_(driver_.allocate(static_cast<std::size_t>(bytes))), bytes_(bytes) {
-        if (memory_ != nullptr) return;
-        std::size_t free = 0, total = 0;
-        driver_.memory_info(free, total);
-        throw DeviceError(
-            fmt::format("{} needs {} bytes of device memory; {} has {} free of {}. Free some, or give a smaller horizon or batch", purpose,
-                        bytes, driver_.device_name(context.ordinal()), free, total));
-    }
-    ~Memory() { driver_.free(memory_); }
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    void* get() const { return memory_; }
-    std::int64_t bytes() const { return bytes_; }
-
-  private:
-    const Driver& driver_;
-    void* memory_;
-    std::int64_t bytes_;
-};
-
-class OwnStream {
-  public:
-    explicit OwnStream(const Driver& driver) : driver_(driver), stream_(driver.create_stream()) {}
-    ~OwnStream() { driver_.destroy_stream(stream_); }
-    OwnStream(const OwnStream&) = delete;
-    OwnStream& operator=(const OwnStream&) = delete;
-    void* get() const { return stream_; }
-
-  private:
-    const Driver& driver_;
-    void* stream_;
-};
 
 /// Everything that must be freed with the context current.
 struct Resources {
@@ -62,36 +26,18 @@ struct Resources {
     std::array<std::optional<Memory>, array_count> staging;
 };
 
+constexpr std::string_view smaller_problem = "give a smaller horizon or batch";
+
 trifold_args first_args(const Spec& spec, void* workspace) {
     Call call{Operation::factor};
     resolve(spec, call);
     return panel_args(spec, call, 0, spec.rhs, workspace);
 }
 
-/// Enqueues what a workspace needs before its first launch.
-void clear_workspace(const Driver& driver, const Program& program, void* memory, bool whole, void* stream) {
-    if (whole) driver.fill(memory, 0xff, static_cast<std::size_t>(program.workspace_bytes), stream);
-    auto* bytes = static_cast<char*>(memory);
-    std::int64_t first = 0, end = 0;  // of neighbours that are zeroed in one go
-    const auto zero = [&] {
-        if (end > first) driver.fill(bytes + first, 0, static_cast<std::size_t>(end - first), stream);
-    };
-    for (const auto& buffer : program.buffers) {
-        if (!buffer.contents.empty()) driver.copy_to_device(bytes + buffer.offset, buffer.contents.data(), buffer.contents.size(), stream);
-        if (!buffer.zeroed || buffer.bytes == 0) continue;
-        if (round_up(end, workspace_alignment) != buffer.offset) {
-            zero();
-            first = buffer.offset;
-        }
-        end = buffer.offset + buffer.bytes;
-    }
-    zero();
-}
-
 Resources::Resources(const Context& context, const Plan::State& plan, void* given, Holds holds) : stream(context.driver()) {
     const auto& driver = context.driver();
     const auto& program = plan.program;
-    if (given == nullptr) workspace.emplace(context, program.workspace_bytes, "the workspace");
+    if (given == nullptr) workspace.emplace(context, program.workspace_bytes, "the workspace", smaller_problem);
     void* memory = given == nullptr ? workspace->get() : given;
     if (holds == Holds::nothing) clear_workspace(driver, program, memory, true, stream.get());
     const CallOperands operands(plan, first_args(plan.choice.spec, memory));
@@ -206,7 +152,7 @@ class GpuEngine final : public Engine {
         auto& memory = resources_->staging[static_cast<std::size_t>(array)];
         if (!memory || memory->bytes() < bytes) {
             memory.reset();
-            memory.emplace(context_, bytes, fmt::format("the device's copy of {}", trifold::to_string(array)));
+            memory.emplace(context_, bytes, fmt::format("the device's copy of {}", trifold::to_string(array)), smaller_problem);
         }
         return memory->get();
     }

@@ -11,12 +11,11 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// Kernels for one GridSpec: generated, compiled or taken from the cache, loaded. Immutable; may be shared between threads and solvers. On
-/// a CPU one set of kernels serves images of every size.
+/// Kernels for one GridSpec: generated, compiled or taken from the cache, loaded. Immutable; may be shared between threads and solvers. One
+/// set of kernels serves images of nearly every size.
 class GridPlan {
   public:
-    /// Throws SpecError (also for a GPU: grids have kernels for CPUs only so far), CompileError, CacheError, DeviceError. The other
-    /// functions throw SpecError when the plan has been moved from.
+    /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the plan has been moved from.
     GridPlan(const GridSpec& spec, const Device& device, const GridTuning& tuning = {});
     const GridSpec& spec() const;
     const GridTuning& tuning() const;
@@ -26,6 +25,7 @@ class GridPlan {
 
     struct [[gnu::visibility("hidden")]] State;
     [[gnu::visibility("hidden")]] const State& state() const;
+    [[gnu::visibility("hidden")]] const std::shared_ptr<const State>& shared_state() const;
 
   private:
     std::shared_ptr<const State> state_;
@@ -80,6 +80,9 @@ class GridFailed : public Error {
 /// Arrays are those of GridSpec: stencils [batch][height][width][9], B and X [batch][height][width][columns]. X may be B itself; other
 /// outputs may overlap nothing. With a fixed boundary the ring of B holds the data g, which the ring of X then repeats; new data need no
 /// new factorization. Calls throw SpecError on arguments that do not fit the Spec. An image that failed solves to NaN.
+///
+/// Spans are in the host's memory, and their calls return when the result is there. Pointers are the device's; on a GPU the work is put into
+/// the stream, and nothing is waited for but by status(), log_determinant(), ok() and check().
 class GridSolver {
   public:
     explicit GridSolver(const GridPlan& plan);

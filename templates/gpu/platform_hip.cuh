@@ -65,6 +65,16 @@ TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
     return shuffle(value, (thread_index() % warp_lanes) ^ mask);
 }
 
+/* The greatest of all lanes' numbers. */
+TRIFOLD_DEVICE unsigned warp_greatest(unsigned number) {
+#pragma unroll
+    for (int apart = warp_lanes / 2; apart > 0; apart /= 2) {
+        const unsigned other = shuffle_xor(number, apart);
+        number = other > number ? other : number;
+    }
+    return number;
+}
+
 /* Between thread blocks: adds one and returns what was there; a flag that publishes what was written before; its reader. */
 TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
     return __hip_atomic_fetch_add(counter, trifold_int(1), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
@@ -198,6 +208,9 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c)[tensor_columns][tensor_vectors][
 /* 1 / sqrt(d), for normal d; about 23 correct bits before correction. */
 TRIFOLD_DEVICE double approximate_rsqrt(double d) { return __builtin_amdgcn_rsq(d); }
 TRIFOLD_DEVICE float approximate_rsqrt(float d) { return __builtin_amdgcn_rsqf(d); }
+/* 1 / d for normal d, to 20 bits or so. */
+TRIFOLD_DEVICE double approximate_reciprocal(double d) { return __builtin_amdgcn_rcp(d); }
+TRIFOLD_DEVICE float approximate_reciprocal(float d) { return __builtin_amdgcn_rcpf(d); }
 TRIFOLD_DEVICE double not_a_number() { return __builtin_nan(""); }
 TRIFOLD_DEVICE double infinity() { return __builtin_huge_val(); }
 /* There is no library to call where Clang compiles alone. With d = 2^e m, m in [sqrt(1/2), sqrt(2)), and s = (m - 1) / (m + 1),

@@ -41,3 +41,40 @@ TRIFOLD_SIZE trifold_int grid_row(const grid_box* box) { return box->x1 - box->x
 TRIFOLD_SIZE trifold_int grid_kept(const grid_box* box) {
     return (box->bottom + box->top) * grid_row(box) + (box->left + box->right) * grid_column(box);
 }
+
+/* The number that a pixel has among those that a box keeps; -1 where it is none of them. */
+TRIFOLD_SIZE trifold_int grid_kept_place(const grid_box* box, trifold_int x, trifold_int y) {
+    const trifold_int width = grid_row(box), height = grid_column(box), rows = (box->bottom + box->top) * width;
+    if (x < box->x0 || x > box->x1 || y < box->y0 || y > box->y1) return -1;
+    if (box->bottom && y == box->y0) return x - box->x0;
+    if (box->top && y == box->y1) return box->bottom * width + x - box->x0;
+    if (box->left && x == box->x0) return rows + y - box->y0 - box->bottom;
+    if (box->right && x == box->x1) return rows + box->left * height + y - box->y0 - box->bottom;
+    return -1;
+}
+
+typedef struct {
+    trifold_int x, y;
+} grid_pixel;
+
+/* Pixel k of those that a box keeps, and of those that it eliminates. */
+TRIFOLD_SIZE grid_pixel grid_kept_pixel(const grid_box* box, trifold_int k) {
+    const trifold_int width = grid_row(box), height = grid_column(box), rows = (box->bottom + box->top) * width;
+    grid_pixel pixel = {0, 0};
+    if (k < rows) {
+        const int second = k >= width;
+        pixel.x = box->x0 + k - (second ? width : 0);
+        pixel.y = second || !box->bottom ? box->y1 : box->y0;
+        return pixel;
+    }
+    k -= rows;
+    const int second = k >= height;
+    pixel.x = second || !box->left ? box->x1 : box->x0;
+    pixel.y = box->y0 + box->bottom + k - (second ? height : 0);
+    return pixel;
+}
+TRIFOLD_SIZE grid_pixel grid_eliminated_pixel(const grid_box* box, trifold_int k) {
+    const trifold_int width = box->ex1 - box->ex0 + 1;
+    grid_pixel pixel = {box->ex0 + k % width, box->ey0 + k / width};
+    return pixel;
+}

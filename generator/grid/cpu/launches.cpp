@@ -161,7 +161,9 @@ void add_launches(Program& program, const GridSpec& spec, const Target& target, 
     auto& operations = program.operations;
     if (needs(GridOperation::factor)) operations["factor"] = writer.factor();
     if (needs(GridOperation::solve) || needs(GridOperation::refine)) operations["solve"] = writer.solve(false);
-    if (needs(GridOperation::solve_transposed)) operations["solve_transposed"] = writer.solve(true);
+    // Gradients and refinement of A' x = b are made of it too.
+    if (needs(GridOperation::solve_transposed) || needs(GridOperation::gradient) || needs(GridOperation::refine))
+        operations["solve_transposed"] = writer.solve(true);
     if (needs(GridOperation::factor_solve)) operations["factor_solve"] = join(writer.factor(), writer.solve(false));
     if (needs(GridOperation::gradient)) operations["gradient"] = writer.rows(Kernel::gradient);
     if (needs(GridOperation::refine)) {

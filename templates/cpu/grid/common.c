@@ -95,8 +95,8 @@ INLINE real* update_of(const context* c, const front* f) { return reals_at(c, f-
 INLINE real* vector_of(const context* c, const front* f) {
     return reals_at(c, f->level->vector, f->member * f->level->vector_stride + f->place * f->level->kept * c->args->used_columns);
 }
-INLINE int* pivots_of(const context* c, const front* f) { return (int*)workspace_at(c, f->level->pivots) + f->slot * f->level->eliminated; }
-INLINE real* inverses_of(const context* c, const front* f) { return reals_at(c, f->level->inverses, f->slot * f->level->eliminated); }
+INLINE int* pivots_of(const context* c, const front* f) { return (int*)workspace_at(c, f->level->pivots) + f->slot * f->level->pivot_elements; }
+INLINE real* inverses_of(const context* c, const front* f) { return reals_at(c, f->level->inverses, f->slot * f->level->inverse_elements); }
 INLINE real* turned_of(const context* c, const front* f) {
     return reals_at(c, f->level->turned, f->member * f->level->turned_stride + f->place * f->level->eliminated * f->level->eliminated);
 }

@@ -105,7 +105,7 @@ NOINLINE void add_level(const context* c, integer member, integer level, int fir
             const trifold_grid_record* record = record_of(c, &f);
             if (record->problem != trifold_grid_sound) {
                 const double row_sum = status->record.row_sum;
-                *status = (trifold_grid_status){.record = *record, .level = c->launch->number, .i = i, .j = j};
+                *status = (trifold_grid_status){.record = *record, .level = c->launch->number, .place = f.place};
                 if (row_sum > status->record.row_sum) status->record.row_sum = row_sum;
                 return;
             }

@@ -58,6 +58,8 @@ TRIFOLD_MACHINE T machine_load(const T* flag, int order) {
 /* As inaccurate as the hardware's. */
 #define __builtin_amdgcn_rsq(d) (1 / sqrt(d) * (1 + 1e-7))
 #define __builtin_amdgcn_rsqf(d) (1 / sqrtf(d) * (1 + 1e-7f))
+#define __builtin_amdgcn_rcp(d) (1 / (d) * (1 + 1e-6))
+#define __builtin_amdgcn_rcpf(d) (1 / (d) * (1 + 1e-6f))
 TRIFOLD_MACHINE int machine_exponent(double d) {
     int e;
     frexp(d, &e);

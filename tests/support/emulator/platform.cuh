@@ -40,6 +40,13 @@ TRIFOLD_MACHINE T shuffle_xor(T value, int mask) {
     return static_cast<const T*>(emulator->exchange(&value, sizeof value, TRIFOLD_HERE))[emulator->thread % warp_lanes ^ mask];
 }
 
+TRIFOLD_MACHINE unsigned warp_greatest(unsigned number) {
+    const auto* all = static_cast<const unsigned*>(emulator->exchange(&number, sizeof number, TRIFOLD_HERE));
+    for (int k = 0; k < warp_lanes; ++k)
+        if (all[k] > number) number = all[k];
+    return number;
+}
+
 template <class T>
 TRIFOLD_MACHINE T claim(T* counter) {
     return static_cast<T>(emulator->claim(counter, sizeof *counter, 0, TRIFOLD_HERE));
@@ -161,6 +168,8 @@ TRIFOLD_DEVICE void fence_shared_copies() {}
 /* As inaccurate as the hardware's, to which subnormal numbers are zero. */
 TRIFOLD_DEVICE double approximate_rsqrt(double d) { return fabs(d) < 0x1p-1022 ? INFINITY : 1 / sqrt(d) * (1 + 1e-7); }
 TRIFOLD_DEVICE float approximate_rsqrt(float d) { return fabsf(d) < 0x1p-126f ? INFINITY : 1 / sqrtf(d) * (1 + 1e-7f); }
+TRIFOLD_DEVICE double approximate_reciprocal(double d) { return fabs(d) < 0x1p-1022 ? INFINITY : 1 / d * (1 + 1e-6); }
+TRIFOLD_DEVICE float approximate_reciprocal(float d) { return fabsf(d) < 0x1p-126f ? INFINITY : 1 / d * (1 + 1e-6f); }
 TRIFOLD_DEVICE double not_a_number() { return NAN; }
 TRIFOLD_DEVICE double infinity() { return INFINITY; }
 TRIFOLD_DEVICE double natural_log(double d) { return log(d); }

@@ -1,0 +1,290 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <trifold/error.hpp>
+
+#include "generator/grid/gpu/gpu.hpp"
+#include "generator/grid/gpu/ways.hpp"
+#include "generator/program/device.hpp"
+#include "generator/program/templates.hpp"
+
+namespace trifold::grid::gpu {
+namespace {
+
+constexpr std::int64_t most_images = 65535;  // of a grid's second dimension
+
+std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// What a kernel of the Program needs.
+struct Needs {
+    std::int64_t threads = 0, shared_bytes = 0;
+};
+
+/// Writes the launches of a Program, and collects the kernels that they need. Launches name a kernel by its number until units are made.
+class Launches {
+  public:
+    Launches(const GridSpec& spec, const Target& target, const std::vector<Level>& levels, const Layout& layout)
+        : spec_(spec), target_(target), levels_(levels), layout_(layout), real_(element_bytes(spec.precision)) {}
+
+    std::vector<Launch> factor() {
+        list_.clear();
+        for (std::size_t level = 0; level < levels_.size(); ++level) {
+            const auto* way = way_of(level);
+            if (way != nullptr)
+                add(way->kernel, {way->threads, chip_bytes(spec_, target_, levels_[level], level == 0, *way)}, at(level), levels_[level].boxes(),
+                    "fronts of level", level);
+            else
+                add_shared(level);
+        }
+        add_outcome();
+        return list_;
+    }
+
+    std::vector<Launch> solve(bool transposed) {
+        list_.clear();
+        for (std::size_t level = 0; level < levels_.size(); ++level) way_of(level) != nullptr ? sweep(Kernel::forward, level, transposed) : forward(level, transposed);
+        for (std::size_t level = levels_.size(); level-- > 0;) way_of(level) != nullptr ? sweep(Kernel::backward, level, transposed) : backward(level, transposed);
+        if (spec_.boundary == GridBoundary::fixed) add_pixels(trifold_grid_ring, transposed, "ring");
+        return list_;
+    }
+
+    std::vector<Launch> pixels(trifold_grid_work work, bool transposed, std::string_view what) {
+        list_.clear();
+        add_pixels(work, transposed, what);
+        return list_;
+    }
+
+    const std::map<Kernel, Needs>& kernels() const { return kernels_; }
+
+  private:
+    const OnChip* way_of(std::size_t level) const { return on_chip_of(spec_, target_, levels_[level], level == 0); }
+
+    /// A level, and the one below it.
+    trifold_grid_launch at(std::size_t level) const {
+        auto launch = launch_of(spec_, layout_);
+        launch.leaves = level == 0 ? 1 : 0;
+        launch.number = static_cast<std::int64_t>(level);
+        for (auto k = level > 0 ? level - 1 : 0; k <= level; ++k) launch.level[launch.levels++] = layout_.levels[k];
+        return launch;
+    }
+    trifold_grid_launch at(std::size_t level, std::int64_t tile, bool transposed = false) const {
+        auto launch = at(level);
+        launch.tile = tile;
+        launch.transposed = transposed ? 1 : 0;
+        return launch;
+    }
+
+    void add_shared(std::size_t level) {
+        const auto& l = levels_[level];
+        const auto boxes = l.boxes(), tiles = quotient(l.eliminated, tile_width);
+        add(Kernel::assemble, {wide_threads, 0}, at(level, tiles), boxes * tiles, "pivot blocks of level", level);
+        const auto panels = panels_of(l);
+        for (std::size_t k = 0; k <= panels.size() + 1; ++k) {
+            // Panel k - 1 is applied to what is behind it, and panel k factored. At last only inverses are missing.
+            const auto& panel = panels[std::min(k, panels.size() - 1)];
+            const auto first_of = [&](std::size_t index) { return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns; };
+            const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + 1;
+            auto launch = at(level, shares);
+            launch.step = k == 0 ? -1 : first_of(k - 1);
+            launch.step_before = k < 2 ? -1 : first_of(k - 2);
+            launch.step_next = first_of(k);
+            launch.turn = static_cast<std::int64_t>(k);
+            add(step_of(panel.rows), {step_threads, step_bytes(spec_, target_, panel.rows)}, launch, boxes * shares, fmt::format("panel {} of level", k), level);
+        }
+        if (l.kept == 0) return;
+        const std::int64_t parts = quotient(l.kept, tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
+        const auto threads = 4 * std::int64_t{warp_lanes(target_)};
+        add(Kernel::panel, {threads, panel_bytes(spec_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
+        add(Kernel::product, {threads, product_bytes(spec_)}, at(level, parts), boxes * parts * parts, "products of level", level);
+    }
+
+    /// What the last front knows of all.
+    void add_outcome() { add(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
+
+    /// Fronts of one thread block, or of one warp where they are small.
+    void sweep(Kernel kernel, std::size_t level, bool transposed) {
+        const std::int64_t lanes = way_of(level)->kernel == Kernel::small ? std::int64_t{warp_lanes(target_)} : sweep_threads, teams = sweep_threads / lanes;
+        const auto bytes = teams * (2 * tile_width + layout_.levels[level].kept) * real_;
+        add(kernel, {sweep_threads, bytes}, at(level, lanes, transposed), quotient(levels_[level].boxes(), teams),
+            kernel == Kernel::forward ? "forward level" : "backward level", level);
+    }
+    void forward(std::size_t level, bool transposed) {
+        const auto& l = levels_[level];
+        const auto parts = quotient(l.kept, tile_rows);
+        add(Kernel::forward_pivots, {triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(), "forward pivots of level", level);
+        if (l.kept > 0)
+            add(Kernel::forward_kept, {wide_threads, pivot_sweep_bytes(level)}, at(level, parts, transposed), l.boxes() * parts, "forward level", level);
+    }
+    void backward(std::size_t level, bool transposed) {
+        constexpr std::int64_t columns_of_warp = 4, chunk = 1024;
+        const auto& l = levels_[level];
+        const auto parts = quotient(l.eliminated, wide_threads / warp_lanes(target_) * columns_of_warp);
+        if (l.kept > 0) add(Kernel::backward_kept, {wide_threads, chunk * real_}, at(level, parts, transposed), l.boxes() * parts, "backward level", level);
+        add(Kernel::backward_pivots, {triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(), "backward pivots of level", level);
+    }
+    std::int64_t pivot_sweep_bytes(std::size_t level) const { return (layout_.levels[level].eliminated + triangle_threads) * real_; }
+
+    void add_pixels(trifold_grid_work work, bool transposed, std::string_view what) {
+        auto launch = at(0, 1, transposed);
+        launch.work = work;
+        add(Kernel::pixels, {wide_threads, 0}, launch, quotient(spec_.width * spec_.height, wide_threads), what, 0);
+    }
+
+    void add(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what, std::size_t level) {
+        auto& all = kernels_[kernel];
+        all.threads = needs.threads;
+        all.shared_bytes = std::max(all.shared_bytes, needs.shared_bytes);
+        Launch launch;
+        launch.kernel = static_cast<std::size_t>(kernel);
+        launch.grid = {groups, 1};
+        launch.constants.assign(reinterpret_cast<const char*>(&constants), sizeof constants);
+        if (!list_.empty()) launch.after = {list_.size() - 1};
+        launch.what = fmt::format("{} {}", what, level);
+        list_.push_back(std::move(launch));
+    }
+
+    const GridSpec& spec_;
+    const Target& target_;
+    const std::vector<Level>& levels_;
+    const Layout& layout_;
+    std::int64_t real_;
+    std::vector<Launch> list_;
+    std::map<Kernel, Needs> kernels_;
+};
+
+std::vector<Launch> one_after_another(std::vector<Launch> first, const std::vector<Launch>& second) {
+    const auto count = first.size();
+    for (const auto& launch : second) {
+        first.push_back(launch);
+        for (auto& k : first.back().after) k += count;
+        if (first.back().after.empty() && count > 0) first.back().after = {count - 1};
+    }
+    return first;
+}
+
+std::string_view kind_of_matrix(const GridSpec& spec) {
+    if (spec.matrix == GridMatrix::symmetric) return "symmetric";
+    return spec.pivoting == GridPivoting::partial ? "general" : "unpivoted";
+}
+
+std::string upper_case(std::string_view text) {
+    std::string result(text);
+    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    return result;
+}
+
+bool uses_tensor(const GridSpec& spec, const Target& target) {
+    return device_of(target).has("fast_tensor") && (target.backend == Backend::cuda || spec.precision == Precision::f64);
+}
+
+std::string constants_of(const GridSpec& spec, const Target& target) {
+    std::string text;
+    const auto define = [&](std::string_view name, auto value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
+    if (target.backend == Backend::hip)
+        define("WAVE", warp_lanes(target));
+    else
+        define("ARCH", compute_capability(target));
+    const bool symmetric = spec.matrix == GridMatrix::symmetric;
+    define("REAL", spec.precision == Precision::f32 ? "float" : "double");
+    define("SYMMETRIC", symmetric ? 1 : 0);
+    define("PIVOTING", !symmetric && spec.pivoting == GridPivoting::partial ? 1 : 0);
+    define("TENSOR", uses_tensor(spec, target) ? 1 : 0);
+    define("TILE", tile_width);
+    define("SIZEOF_ARGS", sizeof(trifold_grid_args));
+    define("SIZEOF_LAUNCH", sizeof(trifold_grid_launch));
+    define("SIZEOF_RECORD", sizeof(trifold_grid_record));
+    define("SIZEOF_STATUS", sizeof(trifold_grid_status));
+    return text;
+}
+
+std::vector<std::string> options_of(const Target& target) {
+    if (target.backend == Backend::hip) return {"--offload-arch=" + target.arch, "-std=c++20", "-O3", "-Wno-pass-failed"};
+    return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
+}
+
+/// Kernels that are compiled as one: fronts on chip, shared fronts, all the rest. Compilers work on the three at the same time.
+std::size_t unit_number(Kernel kernel) { return kernel <= Kernel::large ? 0 : kernel <= Kernel::product ? 1 : 2; }
+
+Unit unit_with(const GridSpec& spec, const Target& target, const std::map<Kernel, Needs>& kernels, std::size_t number) {
+    constexpr std::array<std::string_view, 3> names{"fronts", "shared", "sweeps"};
+    const auto kind = kind_of_matrix(spec);
+    Unit unit{target, fmt::format("grid_{}_{}_{}", names.at(number), kind, to_string(spec.precision)), {}, options_of(target), {}};
+    auto text = fmt::format(
+        "/* Trifold: factor and solve A x = b, where A couples each pixel of an image with its eight neighbours ({}, {}); target {}.\n"
+        " * Generated; do not edit. It serves images of every size: launches say which. */\n",
+        kind, to_string(spec.precision), to_string(target));
+    text += constants_of(spec, target);
+    for (const auto& [kernel, needs] : kernels) {
+        if (unit_number(kernel) != number) continue;
+        const auto name = kernel_names.at(static_cast<std::size_t>(kernel));
+        unit.kernels.push_back(
+            {fmt::format("grid_{}_{}_{}", name, kind, to_string(spec.precision)), static_cast<int>(needs.threads), needs.shared_bytes});
+        text += fmt::format("#define TRIFOLD_KERNEL_{} {}\n", upper_case(name), unit.kernels.back().name);
+    }
+    unit.source = with_constants(text, paste({"gpu/grid/entry.cuh"}, target.backend == Backend::hip ? Platform::hip : Platform::cuda));
+    return unit;
+}
+
+/// Makes units of the kernels that launches need, and tells the launches where these are.
+void add_units(Program& program, const GridSpec& spec, const Target& target, const std::map<Kernel, Needs>& kernels) {
+    std::map<Kernel, std::pair<std::size_t, std::size_t>> places;
+    for (std::size_t number = 0; number < 3; ++number) {
+        auto unit = unit_with(spec, target, kernels, number);
+        if (unit.kernels.empty()) continue;
+        std::size_t count = 0;
+        for (const auto& [kernel, needs] : kernels)
+            if (unit_number(kernel) == number) places[kernel] = {program.units.size(), count++};
+        program.units.push_back(std::move(unit));
+    }
+    for (auto& [name, launches] : program.operations)
+        for (auto& launch : launches) std::tie(launch.unit, launch.kernel) = places.at(static_cast<Kernel>(launch.kernel));
+}
+
+}  // namespace
+
+void check(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
+    constexpr std::int64_t most_leaf = 4;  // so that a tile without neighbours has at most 25 pixels
+    if (tuning.leaf_cells > most_leaf)
+        throw SpecError(fmt::format("leaf_cells = {} is out of range on a GPU; give {}, or 0", tuning.leaf_cells, most_leaf));
+    if (spec.batch > most_images)
+        throw SpecError(fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
+    for (const auto& level : levels_of(spec, most_leaf))
+        if (panels_of(level).empty())
+            throw SpecError(fmt::format("a line of {} pixels is eliminated at once, and kernels for GPUs take at most {}; give a smaller image",
+                                        level.eliminated, step_threads * 16));
+}
+
+Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels) {
+    Shape shape{16 / element_bytes(spec.precision), {}, {}, {}};
+    const auto triangles = spec.matrix == GridMatrix::symmetric ? 1 : 2;
+    for (std::size_t k = 0; k < levels.size(); ++k) {
+        const auto size = round_up(levels[k].eliminated, shape.lanes);
+        const bool shared = on_chip_of(spec, target, levels[k], k == 0) == nullptr;
+        shape.stages.push_back({k, k, false});
+        shape.pivot_elements.push_back(shared ? size + 8 * tile_width : size);
+        shape.inverse_elements.push_back(shared ? quotient(levels[k].eliminated, tile_width) * tile_width * tile_width * triangles : size);
+    }
+    return shape;
+}
+
+void add_launches(Program& program, const GridSpec& spec, const Target& target, const std::vector<Level>& levels, const Layout& layout) {
+    Launches launches(spec, target, levels, layout);
+    const auto needs = [&](GridOperation operation) { return spec.operations.contains(operation); };
+    auto& operations = program.operations;
+    if (needs(GridOperation::factor)) operations["factor"] = launches.factor();
+    if (needs(GridOperation::solve) || needs(GridOperation::refine)) operations["solve"] = launches.solve(false);
+    // Gradients and refinement of A' x = b are made of it too.
+    if (needs(GridOperation::solve_transposed) || needs(GridOperation::gradient) || needs(GridOperation::refine))
+        operations["solve_transposed"] = launches.solve(true);
+    if (needs(GridOperation::factor_solve)) operations["factor_solve"] = one_after_another(launches.factor(), launches.solve(false));
+    if (needs(GridOperation::gradient)) operations["gradient"] = launches.pixels(trifold_grid_gradient, false, "gradient");
+    if (needs(GridOperation::refine)) {
+        operations["residual"] = launches.pixels(trifold_grid_residual, false, "residual");
+        operations["residual_transposed"] = launches.pixels(trifold_grid_residual, true, "residual");
+        operations["correct"] = launches.pixels(trifold_grid_correct, false, "correction");
+    }
+    add_units(program, spec, target, launches.kernels());
+}
+
+}  // namespace trifold::grid::gpu

@@ -1,0 +1,67 @@
+#pragma once
+#include <array>
+#include <string_view>
+#include <vector>
+#include <trifold/grid_spec.hpp>
+
+#include "generator/grid/levels.hpp"
+
+/// How the fronts of a level are eliminated, and by which kernels.
+namespace trifold::grid::gpu {
+
+inline constexpr std::int64_t tile_width = 32;  ///< columns of W whose triangles are kept inverted
+inline constexpr std::int64_t tile_rows = 64;   ///< rows of a thread block of panels, rows and columns of one of products
+inline constexpr std::int64_t step_threads = 512, sweep_threads = 128, wide_threads = 256, triangle_threads = 512;
+
+enum class Kernel {
+    small,
+    middle,
+    large,
+    assemble,
+    step_1,
+    step_2,
+    step_4,
+    step_8,
+    step_16,
+    panel,
+    product,
+    finish,
+    forward,
+    backward,
+    forward_pivots,
+    forward_kept,
+    backward_pivots,
+    backward_kept,
+    pixels
+};
+inline constexpr std::array<std::string_view, 19> kernel_names{
+    "small",  "middle",  "large",    "assemble",       "step_1",       "step_2",          "step_4",        "step_8", "step_16", "panel",
+    "product", "finish", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
+
+/// A kernel that has whole fronts: threads of its thread block, and the most columns it eliminates and rows it keeps.
+struct OnChip {
+    Kernel kernel;
+    std::int64_t threads, width, kept;
+};
+inline constexpr std::array on_chip{OnChip{Kernel::small, 64, 16, 56}, OnChip{Kernel::middle, 128, 16, 128}, OnChip{Kernel::large, 256, 32, 1 << 20}};
+
+/// Shared memory of a thread block that has a whole front of the level.
+std::int64_t chip_bytes(const GridSpec& spec, const Target& target, const Level& level, bool leaf, const OnChip& kernel);
+
+/// The first that fits; null: thread blocks share such fronts.
+const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level& level, bool leaf);
+
+/// Columns of a pivot block that are factored at a time, by threads with so many rows each.
+struct Panel {
+    std::int64_t first, columns, rows;
+};
+/// Of a shared front: the more rows are left, the narrower. None where they are too many.
+std::vector<Panel> panels_of(const Level& level);
+Kernel step_of(std::int64_t rows);
+
+/// Shared memory of a thread block of kernels for shared fronts.
+std::int64_t step_bytes(const GridSpec& spec, const Target& target, std::int64_t rows);
+std::int64_t panel_bytes(const GridSpec& spec);
+std::int64_t product_bytes(const GridSpec& spec);
+
+}  // namespace trifold::grid::gpu

@@ -1,0 +1,184 @@
+/* Fronts, and where the workspace has what belongs to them.
+ *
+ * A front eliminates s pixels and keeps r. What is stored of it, column by column: W, s by s, its factors L and U, or L; Y, r by s, which is Y U^-1,
+ * or Y L^-T; Z', r by s, which is (L^-1 P Z)', none where the matrix is symmetric. Columns have S and R elements: s and r rounded up to
+ * whole vectors. D, r by r, which goes to the parent, has columns of R elements; of a symmetric one the lower half. */
+#include "gpu/grid/constants.cuh"
+#include "grid/boxes.h"
+
+struct Context {
+    const trifold_grid_args& args;
+    const trifold_grid_launch& launch;
+};
+
+struct Front {
+    grid_box box;
+    const trifold_grid_level* level;
+    trifold_int member, i, j;
+    trifold_int place, slot; /* of its level: within the image, and in all */
+    int s, r, S, R;
+};
+
+constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
+TRIFOLD_DEVICE int smaller(int a, int b) { return a < b ? a : b; }
+TRIFOLD_DEVICE int larger(int a, int b) { return a > b ? a : b; }
+TRIFOLD_DEVICE double size_of(double x) { return x < 0 ? -x : x; }
+TRIFOLD_DEVICE int warp_index() { return thread_index() / warp_lanes; }
+TRIFOLD_DEVICE int lane_index() { return thread_index() % warp_lanes; }
+TRIFOLD_DEVICE int whole(int count) { return (count + vector_width - 1) / vector_width * vector_width; }
+
+TRIFOLD_DEVICE int made_of(const trifold_grid_launch& launch, int level) {
+    if (level < 1) return grid_leaf; /* of merges what is below them is only read */
+    return launch.level[level].x_halvings < launch.level[level - 1].x_halvings ? grid_beside : grid_above;
+}
+
+TRIFOLD_DEVICE Front front_at(const Context& c, int level, trifold_int member, trifold_int i, trifold_int j) {
+    const trifold_grid_level& l = c.launch.level[level];
+    Front f;
+    f.box = grid_box_at(c.launch.width, c.launch.height, l.x_halvings, l.y_halvings, i, j, made_of(c.launch, level));
+    f.level = &l;
+    f.member = member, f.i = i, f.j = j;
+    f.place = (j << l.x_halvings) + i;
+    f.slot = (member << (l.x_halvings + l.y_halvings)) + f.place;
+    f.s = static_cast<int>(grid_eliminated(&f.box));
+    f.r = static_cast<int>(grid_kept(&f.box));
+    f.S = whole(f.s);
+    f.R = whole(f.r);
+    return f;
+}
+/* Box number `place` of the launch's last level, of the member that the thread block has. */
+TRIFOLD_DEVICE Front front_of_launch(const Context& c, trifold_int place) {
+    const int level = static_cast<int>(c.launch.levels) - 1;
+    const trifold_int x = c.launch.level[level].x_halvings;
+    return front_at(c, level, group_y(), place & ((trifold_int(1) << x) - 1), place >> x);
+}
+/* The part of a merge: the one behind where `second`. Its level stands before the merge's. */
+TRIFOLD_DEVICE Front part_of(const Context& c, const Front& f, int second) {
+    const bool beside = made_of(c.launch, 1) == grid_beside;
+    return front_at(c, 0, f.member, beside ? 2 * f.i + second : f.i, beside ? f.j : 2 * f.j + second);
+}
+
+TRIFOLD_DEVICE char* workspace_at(const Context& c, trifold_int offset) { return static_cast<char*>(c.args.workspace) + offset; }
+TRIFOLD_DEVICE real* reals_at(const Context& c, trifold_int offset, trifold_int index) {
+    return global_pointer(reinterpret_cast<real*>(workspace_at(c, offset)) + index);
+}
+TRIFOLD_DEVICE real* w_of(const Context& c, const Front& f) { return reals_at(c, f.level->factor, f.slot * f.level->factor_elements); }
+TRIFOLD_DEVICE real* y_of(const Context& c, const Front& f) { return w_of(c, f) + trifold_int(f.S) * f.S; }
+TRIFOLD_DEVICE real* z_of(const Context& c, const Front& f) { return symmetric ? y_of(c, f) : y_of(c, f) + trifold_int(f.R) * f.S; }
+TRIFOLD_DEVICE real* update_of(const Context& c, const Front& f) {
+    return reals_at(c, f.level->update, f.member * f.level->update_stride + f.place * f.level->kept * f.level->kept);
+}
+TRIFOLD_DEVICE real* vector_of(const Context& c, const Front& f) {
+    return reals_at(c, f.level->vector, f.member * f.level->vector_stride + f.place * f.level->kept * c.args.used_columns);
+}
+/* Of a small front: the row that became each pivot's. Of a shared one also what the panel in work moves. */
+TRIFOLD_DEVICE int* pivots_of(const Context& c, const Front& f) {
+    return global_pointer(reinterpret_cast<int*>(workspace_at(c, f.level->pivots)) + f.slot * f.level->pivot_elements);
+}
+/* Of a small front: reciprocals of the diagonal. Of a shared one: the inverses of L's and U's tiles on the diagonal, in turn. */
+TRIFOLD_DEVICE real* inverses_of(const Context& c, const Front& f) { return reals_at(c, f.level->inverses, f.slot * f.level->inverse_elements); }
+TRIFOLD_DEVICE real* inverse_tile(const Context& c, const Front& f, int tile, int upper) {
+    return inverses_of(c, f) + (tile * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width);
+}
+TRIFOLD_DEVICE trifold_grid_record* record_of(const Context& c, const Front& f) {
+    return reinterpret_cast<trifold_grid_record*>(workspace_at(c, f.level->records)) + f.slot;
+}
+
+/* ---- pixels of the caller's arrays ---- */
+
+TRIFOLD_DEVICE trifold_int pixel_at(const Context& c, trifold_int x, trifold_int y) { return c.launch.origin + y * c.launch.pitch + x; }
+TRIFOLD_DEVICE bool is_inside(const Context& c, trifold_int x, trifold_int y) {
+    return x >= 0 && y >= 0 && x < c.launch.width && y < c.launch.height;
+}
+TRIFOLD_DEVICE bool is_beside_ring(const Context& c, trifold_int x, trifold_int y) {
+    return c.launch.edge >= 0 && (x == 0 || y == 0 || x == c.launch.width - 1 || y == c.launch.height - 1);
+}
+TRIFOLD_DEVICE const real* stencil_of(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
+    return global_pointer(static_cast<const real*>(c.args.stencil) + (member * c.launch.pixels + pixel_at(c, x, y)) * 9);
+}
+/* Where the stencil of an unknown beside the ring is kept. */
+TRIFOLD_DEVICE real* edge_of(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
+    const trifold_int width = c.launch.width, height = c.launch.height;
+    const trifold_int place = y == 0 ? x : y == height - 1 ? width + x : x == 0 ? 2 * width + y : 2 * width + height + y;
+    return reals_at(c, c.launch.edge, (member * 2 * (width + height) + place) * 9);
+}
+TRIFOLD_DEVICE const real* b_at(const Context& c, trifold_int member, trifold_int pixel) {
+    return global_pointer(static_cast<const real*>(c.args.b) + (member * c.launch.pixels + pixel) * c.args.columns + c.args.first_column);
+}
+TRIFOLD_DEVICE real* x_at(const Context& c, trifold_int member, trifold_int pixel) {
+    return global_pointer(static_cast<real*>(c.args.x) + (member * c.launch.pixels + pixel) * c.args.columns + c.args.first_column);
+}
+
+/* ---- records ---- */
+
+TRIFOLD_DEVICE trifold_grid_record new_record() {
+    trifold_grid_record record = {};
+    record.least = 1;
+    record.sign = 1;
+    return record;
+}
+/* The first problem stands; `k` counts the pixels that the box eliminates. */
+TRIFOLD_DEVICE void note_problem(const Context& c, const Front& f, trifold_grid_record& record, int problem, int k) {
+    if (record.problem != trifold_grid_sound) return;
+    const grid_pixel pixel = grid_eliminated_pixel(&f.box, k);
+    record.problem = problem;
+    record.pixel = pixel.y * c.launch.width + pixel.x;
+}
+/* `pivot` of column k; `before`: the largest entry of the column before the elimination. */
+TRIFOLD_DEVICE void note_pivot(const Context& c, const Front& f, trifold_grid_record& record, int k, double pivot, double before) {
+    const double size = size_of(pivot), least = size / before;
+    if (!(size > 0 && size <= static_cast<double>(largest)) || (symmetric && pivot < 0)) note_problem(c, f, record, trifold_grid_pivot, k);
+    if (!(least >= record.least)) record.least = least;
+    if (size > record.largest) record.largest = size;
+    if (pivot < 0) record.sign = -record.sign;
+    record.log_determinant += natural_log(size);
+}
+TRIFOLD_DEVICE void add_record(trifold_grid_record& all, const trifold_grid_record& record) {
+    all.log_determinant += record.log_determinant;
+    all.sign *= record.sign;
+    if (!(record.least >= all.least)) all.least = record.least;
+    if (record.largest > all.largest) all.largest = record.largest;
+    if (record.entry > all.entry) all.entry = record.entry;
+    if (record.row_sum > all.row_sum) all.row_sum = record.row_sum;
+    if (record.problem == trifold_grid_sound) return;
+    /* The first problem of the lowest level stands, since others may follow from it. */
+    const bool before = record.level < all.level || (record.level == all.level && record.place < all.place);
+    if (all.problem != trifold_grid_sound && !before) return;
+    all.problem = record.problem, all.pixel = record.pixel, all.level = record.level, all.place = record.place;
+}
+/* The record of front f alone: it says where that is. */
+TRIFOLD_DEVICE trifold_grid_record placed(const Front& f, trifold_grid_record record, trifold_int level) {
+    record.level = level;
+    record.place = f.place;
+    return record;
+}
+/* Together with what is known of the two parts of a merge. */
+TRIFOLD_DEVICE trifold_grid_record with_parts(const Context& c, const Front& f, const trifold_grid_record& own) {
+    trifold_grid_record all = placed(f, own, c.launch.number);
+    add_record(all, *record_of(c, part_of(c, f, 0)));
+    add_record(all, *record_of(c, part_of(c, f, 1)));
+    return all;
+}
+/* Lane l's record and those of lanes with other last bits, in a fixed order: the sum of all lanes. */
+TRIFOLD_DEVICE trifold_grid_record sum_of_records(trifold_grid_record mine) {
+    for (int apart = 1; apart < warp_lanes; apart *= 2) {
+        trifold_grid_record other;
+        other.log_determinant = shuffle_xor(mine.log_determinant, apart);
+        other.least = shuffle_xor(mine.least, apart);
+        other.largest = shuffle_xor(mine.largest, apart);
+        other.entry = shuffle_xor(mine.entry, apart);
+        other.row_sum = shuffle_xor(mine.row_sum, apart);
+        other.sign = shuffle_xor(mine.sign, apart);
+        other.problem = shuffle_xor(mine.problem, apart);
+        other.pixel = shuffle_xor(mine.pixel, apart);
+        other.level = other.place = mine.level = mine.place = 0;
+        const bool behind = (lane_index() & apart) != 0; /* the lower lane's problem stands */
+        if (behind) {
+            const trifold_grid_record swap = mine;
+            mine = other;
+            other = swap;
+        }
+        add_record(mine, other);
+    }
+    return mine;
+}

@@ -1,0 +1,166 @@
+/* What is left of a front that thread blocks share, once its pivot block W is factored: the panels Y and Z', and D. */
+#include "gpu/grid/gather.cuh"
+#include "gpu/grid/products.cuh"
+
+constexpr int tile_rows = 64, shared_warps = 4, shared_threads = shared_warps * warp_lanes;
+
+struct PanelChip {
+    real x[tile_width * (tile_rows + 8)];  /* columns of what is solved already, then of what is to be solved */
+    real m[tile_width * (tile_width + 8)]; /* a tile of the triangle; its row k from k (tile_width + 8) on */
+    Places rows[tile_rows], columns[tile_width];
+};
+
+/* A tile of a triangle on its way, so that products can read it: element (k, column) is a row and a column of U, or of L'. */
+struct TileOnItsWay {
+    static constexpr int each = tile_width * tile_width / shared_threads, apart = shared_threads / tile_width;
+    real values[each];
+    bool turned;
+    TRIFOLD_METHOD void fetch(const real* from, trifold_int leading, bool is_turned, int depth, int width) {
+        const int i = thread_index() % tile_width, first = thread_index() / tile_width; /* neighbours in memory differ in i */
+        turned = is_turned;
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            const int j = first + q * apart, row = turned ? j : i, column = turned ? i : j;
+            values[q] = row < depth && column < width ? from[i + j * leading] : real(0);
+        }
+    }
+    TRIFOLD_METHOD void put(PanelChip& chip) const {
+        const int i = thread_index() % tile_width, first = thread_index() / tile_width;
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            const int j = first + q * apart, row = turned ? j : i, column = turned ? i : j;
+            chip.m[row * (tile_width + 8) + column] = values[q];
+        }
+    }
+};
+/* Columns of the panel that are solved, on their way. */
+struct ColumnsOnTheirWay {
+    static constexpr int each = tile_rows * tile_width / shared_threads, apart = shared_threads / tile_rows;
+    real values[each];
+    TRIFOLD_METHOD void fetch(const real* from, trifold_int leading, int rows) {
+        const int i = thread_index() % tile_rows, first = thread_index() / tile_rows;
+#pragma unroll
+        for (int q = 0; q < each; ++q) values[q] = i < rows ? from[i + (first + q * apart) * leading] : real(0);
+    }
+    TRIFOLD_METHOD void put(PanelChip& chip) const {
+        const int i = thread_index() % tile_rows, first = thread_index() / tile_rows;
+#pragma unroll
+        for (int q = 0; q < each; ++q) chip.x[i + (first + q * apart) * (tile_rows + 8)] = values[q];
+    }
+};
+
+/* Thread block (box, rows): tile_rows rows of Y U^-1, or Y L^-T, or of (L^-1 P Z)'. Columns come from the parts, tile_width at a time. */
+TRIFOLD_DEVICE void solve_panel(const Context& c) {
+    PanelChip& chip = *static_cast<PanelChip*>(shared_memory());
+    const int tiles = static_cast<int>(c.launch.tile), kinds = symmetric ? 1 : 2;
+    const Front f = front_of_launch(c, group_x() / (tiles * kinds));
+    const int part = static_cast<int>(group_x() % (tiles * kinds)), top = part % tiles * tile_rows, warp = warp_index();
+    const bool is_z = !symmetric && part >= tiles, lower = symmetric || is_z;
+    if (top >= f.r) return;
+    const int rows = smaller(tile_rows, f.r - top);
+    const Parts parts = parts_of(c, f);
+    const real* w = w_of(c, f);
+    real* to = (is_z ? z_of(c, f) : y_of(c, f)) + top;
+    for (int k = thread_index(); k < rows; k += shared_threads) chip.rows[k] = places_kept(parts, f, top + k);
+    constexpr int x_leading = tile_rows + 8, m_leading = tile_width + 8;
+    for (int left = 0; left < f.s; left += tile_width) {
+        const int width = smaller(tile_width, f.s - left);
+        block_sync();
+        for (int k = thread_index(); k < width; k += shared_threads)
+            chip.columns[k] = places_eliminated(parts, f, is_z && pivoting ? pivots_of(c, f)[left + k] : left + k);
+        WarpTile<1, tile_width / 16> sum;
+        sum.clear();
+        ColumnsOnTheirWay solved_columns;
+        TileOnItsWay triangle;
+        /* U(behind .., left ..), or L(left .., behind ..)'; at last the inverse of the tile on the diagonal. */
+        const auto fetch = [&](int behind) {
+            if (behind < left) {
+                solved_columns.fetch(to + trifold_int(behind) * f.R, f.R, rows);
+                triangle.fetch(lower ? w + left + trifold_int(behind) * f.S : w + behind + trifold_int(left) * f.S, f.S, lower, tile_width, width);
+            } else
+                triangle.fetch(inverse_tile(c, f, left / tile_width, lower ? 0 : 1), tile_width, lower, width, width);
+        };
+        fetch(0);
+        for (int behind = 0; behind < left; behind += tile_width) {
+            block_sync();
+            solved_columns.put(chip);
+            triangle.put(chip);
+            block_sync();
+            fetch(behind + tile_width);
+            sum.add(chip.x + warp * 16, x_leading, 16, chip.m, m_leading, tile_width);
+        }
+        block_sync();
+        sum.each([&](real& element, int i, int j) {
+            const int row = warp * 16 + i;
+            const real before = row < rows && j < width ? gathered(parts, is_z ? chip.columns[j] : chip.rows[row], is_z ? chip.rows[row] : chip.columns[j]) : real(0);
+            element = before - (row < rows && j < width ? element : real(0));
+        });
+        sum.each([&](real& element, int i, int j) { chip.x[warp * 16 + i + j * x_leading] = element; });
+        triangle.put(chip);
+        block_sync();
+        WarpTile<1, tile_width / 16> solved;
+        solved.clear();
+        solved.add(chip.x + warp * 16, x_leading, 16, chip.m, m_leading, width);
+        solved.each([&](real& element, int i, int j) {
+            const int row = warp * 16 + i;
+            if (row < rows && j < width) to[row + trifold_int(left + j) * f.R] = element;
+        });
+    }
+}
+
+constexpr int depth_of_stage = 16; /* columns of Y and Z' that are fetched at a time */
+struct ProductChip {
+    real y[2][depth_of_stage * (tile_rows + 8)], z[2][depth_of_stage * (tile_rows + 8)];
+    Places rows[tile_rows], columns[tile_rows];
+};
+
+/* Thread block (box, tile): tile_rows by tile_rows elements of D less Y Z'. The next columns are on their way while these are multiplied. */
+TRIFOLD_DEVICE void leave_product(const Context& c) {
+    ProductChip& chip = *static_cast<ProductChip*>(shared_memory());
+    const int tiles = static_cast<int>(c.launch.tile);
+    const Front f = front_of_launch(c, group_x() / (tiles * tiles));
+    const int part = static_cast<int>(group_x() % (tiles * tiles)), top = part % tiles * tile_rows, left = part / tiles * tile_rows;
+    if (top >= f.r || left >= f.r || (symmetric && top < left)) return;
+    constexpr int leading = tile_rows + (sizeof(real) == 8 ? 4 : 8), each = depth_of_stage * tile_rows / shared_threads;
+    const int rows = smaller(tile_rows, f.r - top), columns = smaller(tile_rows, f.r - left), warp = warp_index();
+    const Parts parts = parts_of(c, f);
+    for (int k = thread_index(); k < rows; k += shared_threads) chip.rows[k] = places_kept(parts, f, top + k);
+    for (int k = thread_index(); k < columns; k += shared_threads) chip.columns[k] = places_kept(parts, f, left + k);
+    const real *y = y_of(c, f) + top, *z = z_of(c, f) + left;
+    const int row = thread_index() % tile_rows, first = thread_index() / tile_rows;
+    constexpr int apart = shared_threads / tile_rows;
+    real next_y[each], next_z[each];
+    const auto fetch = [&](int k) {
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            const int column = k + first + q * apart;
+            next_y[q] = row < rows && column < f.s ? y[row + trifold_int(column) * f.R] : real(0);
+            next_z[q] = row < columns && column < f.s ? z[row + trifold_int(column) * f.R] : real(0);
+        }
+    };
+    const auto put = [&](int buffer) {
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            chip.y[buffer][row + (first + q * apart) * leading] = next_y[q];
+            chip.z[buffer][row + (first + q * apart) * leading] = next_z[q];
+        }
+    };
+    WarpTile<2, 2> sum;
+    sum.clear();
+    const int warp_row = warp % 2 * 32, warp_column = warp / 2 * 32;
+    fetch(0);
+    put(0);
+    block_sync();
+    for (int k = 0, buffer = 0; k < f.s; k += depth_of_stage, buffer ^= 1) {
+        if (k + depth_of_stage < f.s) fetch(k + depth_of_stage);
+        sum.add(chip.y[buffer] + warp_row, leading, 32, chip.z[buffer] + warp_column, leading, depth_of_stage);
+        if (k + depth_of_stage < f.s) put(buffer ^ 1);
+        block_sync();
+    }
+    real* d = update_of(c, f);
+    sum.each([&](real& element, int i, int j) {
+        const int r = warp_row + i, k = warp_column + j;
+        if (r >= rows || k >= columns || (symmetric && top + r < left + k)) return;
+        d[top + r + trifold_int(left + k) * f.R] = gathered(parts, chip.rows[r], chip.columns[k]) - element;
+    });
+}

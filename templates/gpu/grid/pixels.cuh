@@ -1,0 +1,97 @@
+/* What runs over pixels and not over fronts: the ring of a fixed boundary, residuals, gradients; and what a member's fronts sum up to. */
+#include "gpu/grid/common.cuh"
+
+/* The ring of the solution: the data that it is, or of A' what the unknowns beside it leave of b. */
+TRIFOLD_DEVICE void finish_ring(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
+    if (is_inside(c, x, y)) return;
+    for (int column = 0; column < c.args.used_columns; ++column) {
+        real value = b_at(c, member, pixel_at(c, x, y))[column];
+        for (int k = 0; k < 9 && c.launch.transposed; ++k) {
+            const trifold_int from_x = x + k % 3 - 1, from_y = y + k / 3 - 1;
+            if (!is_inside(c, from_x, from_y)) continue;
+            value -= edge_of(c, member, from_x, from_y)[8 - k] * x_at(c, member, pixel_at(c, from_x, from_y))[column];
+        }
+        x_at(c, member, pixel_at(c, x, y))[column] = value;
+    }
+}
+
+/* What unknown (x, y) is multiplied with at its neighbour k, of A or A'. */
+TRIFOLD_DEVICE real coupling(const Context& c, trifold_int member, trifold_int x, trifold_int y, int k) {
+    const trifold_int to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
+    const bool inside = is_inside(c, to_x, to_y);
+    if (!inside && c.launch.transposed) return 0;
+    const bool other = inside && (symmetric ? k > 4 : c.launch.transposed != 0);
+    return other ? stencil_of(c, member, to_x, to_y)[8 - k] : stencil_of(c, member, x, y)[k];
+}
+
+TRIFOLD_DEVICE real* residual_at(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
+    return reals_at(c, c.launch.residual, (member * c.launch.pixels + pixel_at(c, x, y)) * c.args.used_columns);
+}
+/* b - A x of one pixel; zero on a ring. */
+TRIFOLD_DEVICE void take_residual(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
+    for (int column = 0; column < c.args.used_columns; ++column) {
+        double sum = 0;
+        if (is_inside(c, x, y)) {
+            sum = static_cast<double>(b_at(c, member, pixel_at(c, x, y))[column]);
+            for (int k = 0; k < 9; ++k) {
+                const trifold_int to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
+                if (c.launch.edge < 0 && !is_inside(c, to_x, to_y)) continue;
+                sum -= static_cast<double>(coupling(c, member, x, y, k)) * static_cast<double>(x_at(c, member, pixel_at(c, to_x, to_y))[column]);
+            }
+        }
+        residual_at(c, member, x, y)[column] = static_cast<real>(sum);
+    }
+}
+TRIFOLD_DEVICE void correct(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
+    for (int column = 0; column < c.args.used_columns; ++column)
+        x_at(c, member, pixel_at(c, x, y))[column] += residual_at(c, member, x, y)[column];
+}
+
+/* What E changes by for each entry of a pixel's stencil that is read. lam stands in b. */
+TRIFOLD_DEVICE void take_gradient(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
+    real* to = global_pointer(static_cast<real*>(c.args.gradient) + (member * c.launch.pixels + pixel_at(c, x, y)) * 9);
+    for (int k = 0; k < 9; ++k) {
+        const trifold_int to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
+        const bool inside = is_inside(c, to_x, to_y);
+        real value = c.args.first_column == 0 ? real(0) : to[k];
+        if (is_inside(c, x, y) && (inside || c.launch.edge >= 0) && !(symmetric && inside && k > 4)) {
+            const trifold_int here = pixel_at(c, x, y), there = pixel_at(c, to_x, to_y);
+            real sum = 0;
+            for (int column = 0; column < c.args.used_columns; ++column) {
+                sum += b_at(c, member, here)[column] * x_at(c, member, there)[column];
+                if (symmetric && inside && k < 4) sum += b_at(c, member, there)[column] * x_at(c, member, here)[column];
+            }
+            value -= sum;
+        }
+        to[k] = value;
+    }
+}
+
+/* A thread has a pixel of the caller's image. */
+template <int Threads>
+TRIFOLD_DEVICE void treat_pixel(const Context& c) {
+    const trifold_int pixel = group_x() * Threads + thread_index();
+    if (pixel >= c.launch.pixels) return;
+    const trifold_int x = pixel % c.launch.pitch - c.launch.origin % c.launch.pitch, y = pixel / c.launch.pitch - c.launch.origin / c.launch.pitch;
+    if (c.launch.work == trifold_grid_ring) finish_ring(c, group_y(), x, y);
+    if (c.launch.work == trifold_grid_residual) take_residual(c, group_y(), x, y);
+    if (c.launch.work == trifold_grid_correct) correct(c, group_y(), x, y);
+    if (c.launch.work == trifold_grid_gradient) take_gradient(c, group_y(), x, y);
+}
+
+/* ---- a member's outcome ---- */
+
+/* Thread block `member`: its last front knows of all others. */
+TRIFOLD_DEVICE void finish(const Context& c) {
+    if (thread_index() != 0) return;
+    const Front f = front_of_launch(c, 0);
+    trifold_grid_status* status = reinterpret_cast<trifold_grid_status*>(workspace_at(c, c.launch.status)) + group_y();
+    trifold_grid_status outcome = {};
+    outcome.record = *record_of(c, f);
+    outcome.level = -1;
+    if (outcome.record.problem != trifold_grid_sound) {
+        outcome.level = outcome.record.level;
+        outcome.place = outcome.record.place;
+    }
+    *status = outcome;
+}

@@ -1,0 +1,110 @@
+/* Products of a warp: sums += A B' for 16 RowSquares rows of A and 16 ColumnSquares of B, which stand column by column. */
+#include "gpu/grid/common.cuh"
+
+/* Columns of such arrays have this many elements: whole squares, and so much more that lanes meet in no bank. */
+TRIFOLD_DEVICE constexpr int leading_of(int rows) { return (rows + 15) / 16 * 16 + (sizeof(real) == 8 ? 4 : 8); }
+
+/* What a lane has of a square: pairs of rows in each strip, by columns. Without tensor instructions a square is one strip. */
+constexpr int strip_rows = use_tensor ? tensor_rows : 16, square_strips = 16 / strip_rows, lane_pairs = use_tensor ? tensor_vectors : 1;
+constexpr int lane_columns = use_tensor ? tensor_columns : 128 / warp_lanes;
+TRIFOLD_DEVICE int strip_row(int pair) { return use_tensor ? result_row(pair) : lane_index() % 8 * 2; }
+TRIFOLD_DEVICE int square_column(int k) { return use_tensor ? k * 8 + tensor_column() : k * (warp_lanes / 8) + lane_index() / 8; }
+
+template <int RowSquares, int ColumnSquares>
+struct WarpTile {
+    real at[ColumnSquares][RowSquares * square_strips][lane_columns][lane_pairs][2];
+
+    TRIFOLD_METHOD void clear() {
+#pragma unroll
+        for (int j = 0; j < ColumnSquares; ++j)
+#pragma unroll
+            for (int i = 0; i < RowSquares * square_strips; ++i)
+#pragma unroll
+                for (int k = 0; k < lane_columns * lane_pairs; ++k)
+#pragma unroll
+                    for (int v = 0; v < 2; ++v) at[j][i][k / lane_pairs][k % lane_pairs][v] = 0;
+    }
+
+    TRIFOLD_METHOD void minus(const WarpTile& other) {
+#pragma unroll
+        for (int j = 0; j < ColumnSquares; ++j)
+#pragma unroll
+            for (int i = 0; i < RowSquares * square_strips; ++i)
+#pragma unroll
+                for (int k = 0; k < lane_columns * lane_pairs; ++k)
+#pragma unroll
+                    for (int v = 0; v < 2; ++v) at[j][i][k / lane_pairs][k % lane_pairs][v] -= other.at[j][i][k / lane_pairs][k % lane_pairs][v];
+    }
+
+    /* Where an element stands in the tile. */
+    TRIFOLD_METHOD static int row_of(int strip, int pair) { return strip * strip_rows + strip_row(pair); }
+    TRIFOLD_METHOD static int column_of(int square, int k) { return square * 16 + square_column(k); }
+
+    template <int Quads>
+    TRIFOLD_METHOD void add_tensor(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth) {
+        a += tensor_row() + tensor_depth() * a_leading;
+        b += tensor_column() + tensor_depth() * b_leading;
+#pragma unroll 1
+        for (int k = 0; k < depth; k += 4 * Quads) {
+            real rows[RowSquares * square_strips][Quads];
+#pragma unroll
+            for (int q = 0; q < Quads; ++q) {
+                const bool inside = k + 4 * q + tensor_depth() < depth;
+#pragma unroll
+                for (int i = 0; i < RowSquares * square_strips; ++i) rows[i][q] = inside && i * tensor_rows + tensor_row() < a_rows ? a[i * tensor_rows + (k + 4 * q) * a_leading] : real(0);
+            }
+#pragma unroll
+            for (int j = 0; j < ColumnSquares; ++j) {
+                real columns[tensor_columns][Quads];
+#pragma unroll
+                for (int q = 0; q < Quads; ++q) {
+                    const bool inside = k + 4 * q + tensor_depth() < depth;
+#pragma unroll
+                    for (int t = 0; t < tensor_columns; ++t) columns[t][q] = inside ? b[j * 16 + t * 8 + (k + 4 * q) * b_leading] : real(0);
+                }
+#pragma unroll
+                for (int i = 0; i < RowSquares * square_strips; ++i) tensor_multiply<Quads>(at[j][i], columns, rows[i]);
+            }
+        }
+    }
+    TRIFOLD_METHOD void add_plain(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth) {
+#pragma unroll 2
+        for (int k = 0; k < depth; ++k) {
+#pragma unroll
+            for (int j = 0; j < ColumnSquares; ++j)
+#pragma unroll
+                for (int t = 0; t < lane_columns; ++t) {
+                    const real y = b[column_of(j, t) + k * b_leading];
+#pragma unroll
+                    for (int i = 0; i < RowSquares * square_strips; ++i)
+#pragma unroll
+                        for (int u = 0; u < lane_pairs; ++u)
+#pragma unroll
+                            for (int v = 0; v < 2; ++v)
+                                if (row_of(i, u) + v < a_rows) at[j][i][t][u][v] += a[row_of(i, u) + v + k * a_leading] * y;
+                }
+        }
+    }
+    /* All lanes of a warp come here together. Rows of A from a_rows on are not read, and count as zero. */
+    TRIFOLD_METHOD void add(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth) {
+        if constexpr (use_tensor)
+            add_tensor<4>(a, a_leading, a_rows, b, b_leading, depth);
+        else
+            add_plain(a, a_leading, a_rows, b, b_leading, depth);
+    }
+
+    /* use(element, row, column) for each that the lane has. */
+    template <class Use>
+    TRIFOLD_METHOD void each(const Use& use) {
+#pragma unroll
+        for (int j = 0; j < ColumnSquares; ++j)
+#pragma unroll
+            for (int t = 0; t < lane_columns; ++t)
+#pragma unroll
+                for (int i = 0; i < RowSquares * square_strips; ++i)
+#pragma unroll
+                    for (int u = 0; u < lane_pairs; ++u)
+#pragma unroll
+                        for (int v = 0; v < 2; ++v) use(at[j][i][t][u][v], row_of(i, u) + v, column_of(j, t));
+    }
+};

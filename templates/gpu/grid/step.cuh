@@ -1,0 +1,372 @@
+/* The pivot block W of a front that thread blocks share, panel after panel of its columns, a launch each: what panel `step` does to the columns
+ * behind it, and then the factorization of the next one, by the thread block that has its columns. So a panel waits for no other columns. */
+#include "gpu/grid/gather.cuh"
+#include "gpu/grid/pivots.cuh"
+#include "gpu/grid/products.cuh"
+
+/* Columns of W, from the two parts; what is known before the elimination. */
+template <int Threads>
+TRIFOLD_DEVICE void assemble(const Context& c) {
+    constexpr int warps = Threads / warp_lanes;
+    const int tiles = static_cast<int>(c.launch.tile), tile = static_cast<int>(group_x() % tiles);
+    const Front f = front_of_launch(c, group_x() / tiles);
+    const int left = tile * tile_width, right = smaller(left + tile_width, f.s);
+    const Parts parts = parts_of(c, f);
+    if (tile == 0 && thread_index() == 0) *record_of(c, f) = with_parts(c, f, new_record());
+    if (!symmetric)
+        for (int k = left + thread_index(); k < right; k += Threads) pivots_of(c, f)[k] = k;
+    real* w = w_of(c, f);
+    for (int k = left + warp_index(); k < right; k += warps) {
+        const Places column = places_eliminated(parts, f, k);
+        real most = 0;
+        for (int i = (symmetric ? k : 0) + lane_index(); i < f.s; i += warp_lanes) {
+            const real x = gathered(parts, places_eliminated(parts, f, i), column), size = x < 0 ? -x : x;
+            w[i + trifold_int(k) * f.S] = x;
+            if (size > most && (!symmetric || i == k)) most = size;
+        }
+        for (int apart = 1; apart < warp_lanes; apart *= 2) {
+            const real other = shuffle_xor(most, apart);
+            if (other > most) most = other;
+        }
+        if (lane_index() == 0) inverse_tile(c, f, tile, 0)[k - left] = most; /* until it is needed for the inverse */
+    }
+}
+
+/* Shared memory of a step. */
+template <int Columns, int Threads>
+struct StepChip {
+    static constexpr int warps = Threads / warp_lanes, square = Columns < 16 ? 16 : Columns;
+    real lower[tile_width * (tile_width + 1)]; /* L of the panel's tile on the diagonal, or what is inverted */
+    real upper[Columns * (square + 4)];        /* U, its row k from k (square + 4) on */
+    real rows[2][warps][Columns];              /* candidates for a pivot's row */
+    real pivots[Columns], inverses[tile_width];
+    unsigned keys[2][warps];
+    int places[2][warps];
+    int chosen[Columns], rank[Columns]; /* the row of each pivot; how many before it come from behind the panel's rows */
+    int to[2 * Columns], from[2 * Columns], old[2 * Columns];
+};
+
+/* Where a panel says which rows it moves: pairs of where to and where from, -1 for none. Two panels in turn. */
+TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, trifold_int turn) {
+    return pivots_of(c, f) + f.level->eliminated + turn % 2 * 4 * tile_width;
+}
+
+/* In `count` columns from `w` on. `width`: columns of the panel that says so. */
+template <int Columns, int Threads>
+TRIFOLD_DEVICE void move_rows(const Front& f, const int* moves, int width, real* w, int count) {
+    constexpr int each = (2 * Columns * Columns + Threads - 1) / Threads;
+    const int entries = 2 * width;
+    real values[each];
+#pragma unroll
+    for (int k = 0; k < each; ++k) {
+        const int index = thread_index() + k * Threads, column = index / entries, from = column < count ? moves[index % entries * 2 + 1] : -1;
+        values[k] = from >= 0 ? w[from + trifold_int(column) * f.S] : real(0);
+    }
+    block_sync();
+#pragma unroll
+    for (int k = 0; k < each; ++k) {
+        const int index = thread_index() + k * Threads, column = index / entries, to = column < count ? moves[index % entries * 2] : -1;
+        if (to >= 0) w[to + trifold_int(column) * f.S] = values[k];
+    }
+    block_sync();
+}
+
+/* Rows of U in `count` columns from `w` on, by shuffles, and into shared memory. Row `first` is the panel's. */
+template <int Columns, int Threads>
+TRIFOLD_DEVICE void solve_rows(const Front& f, StepChip<Columns, Threads>& chip, const real* panel, real* w, int first, int size, int count) {
+    const int lane = lane_index();
+    for (int k = thread_index(); k < size * size; k += Threads)
+        chip.lower[k % size + k / size * (tile_width + 1)] = panel[first + k % size + trifold_int(k / size) * f.S];
+    block_sync();
+    for (int column = warp_index(); column < count; column += Threads / warp_lanes) {
+        real x = lane < size ? w[first + lane + trifold_int(column) * f.S] : real(0);
+#pragma unroll 4
+        for (int i = 0; i < size; ++i) {
+            const real u = shuffle(x, i);
+            if (lane > i && lane < size) x -= chip.lower[lane + i * (tile_width + 1)] * u;
+        }
+        if (lane < size) {
+            w[first + lane + trifold_int(column) * f.S] = x;
+            chip.upper[lane * (chip.square + 4) + column] = x;
+        }
+    }
+}
+
+/* What the panel of `size` columns from `first` on does to `count` columns from `left` on, behind it. */
+template <int Columns, int Threads>
+TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int first, int size, int left, int count) {
+    constexpr int rows = 16;
+    real *w = w_of(c, f) + trifold_int(left) * f.S, *l = w_of(c, f) + trifold_int(first) * f.S;
+    if (symmetric) {
+        for (int k = thread_index(); k < size * count; k += Threads)
+            chip.upper[k / count * (chip.square + 4) + k % count] = l[left + k % count + trifold_int(k / count) * f.S];
+    } else {
+        solve_rows(f, chip, l, w, first, size, count);
+    }
+    block_sync();
+    constexpr int squares = StepChip<Columns, Threads>::square / 16, warps = Threads / warp_lanes;
+    const int begin = symmetric ? left : first + size, tasks = (f.s - begin + rows - 1) / rows * squares;
+#pragma unroll 1
+    for (int task = warp_index(); task < tasks; task += warps) {
+        const int top = begin + task / squares * rows, right = task % squares * 16;
+        const auto is_there = [&](int i, int j) { return top + i < f.s && right + j < count && (!symmetric || top + i >= left + right + j); };
+        real* at = w + top + trifold_int(right) * f.S;
+        WarpTile<1, 1> before, product;
+        before.each([&](real& element, int i, int j) { element = is_there(i, j) ? at[i + trifold_int(j) * f.S] : real(0); });
+        product.clear();
+        product.add(l + top, f.S, f.s - top, chip.upper + right, chip.square + 4, size);
+        product.minus(before);
+        product.each([&](real& element, int i, int j) {
+            if (is_there(i, j)) at[i + trifold_int(j) * f.S] = -element;
+        });
+    }
+    block_sync();
+}
+
+/* The tile on the diagonal inverted: L^-1, then U^-1. Lanes have rows, a warp a column. */
+template <int Columns, int Threads>
+TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int tile) {
+    const int first = tile * tile_width, size = smaller(tile_width, f.s - first), lane = lane_index();
+    const real* w = w_of(c, f) + first + trifold_int(first) * f.S;
+    for (int k = thread_index(); k < size * size; k += Threads)
+        if (!symmetric || k % size >= k / size) chip.lower[k % size + k / size * (tile_width + 1)] = w[k % size + trifold_int(k / size) * f.S];
+    block_sync();
+    if (thread_index() < size) chip.inverses[thread_index()] = reciprocal(chip.lower[thread_index() * (tile_width + 2)]);
+    block_sync();
+    /* A warp has columns of both inverses, and works on several at the same time. */
+    constexpr int warps = Threads / warp_lanes, together = (tile_width + warps - 1) / warps;
+    for (int upper = 0; upper < (symmetric ? 1 : 2); ++upper) {
+        real x[together];
+#pragma unroll
+        for (int q = 0; q < together; ++q) x[q] = lane == warp_index() + q * warps ? real(1) : real(0);
+#pragma unroll 4
+        for (int k = 0; k < size; ++k) {
+            const int i = upper ? size - 1 - k : k;
+            const real inverse = upper || symmetric ? chip.inverses[i] : real(1);
+            const real l = lane < size && (upper ? lane < i : lane > i) ? chip.lower[lane + i * (tile_width + 1)] : real(0);
+#pragma unroll
+            for (int q = 0; q < together; ++q) {
+                const real solved = shuffle(x[q], i) * inverse;
+                x[q] = lane == i ? solved : x[q] - l * solved;
+            }
+        }
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const int column = warp_index() + q * warps;
+            if (lane < tile_width && column < tile_width)
+                inverse_tile(c, f, tile, upper)[lane + column * tile_width] = lane < size && column < size ? x[q] : real(0);
+        }
+    }
+}
+
+/* The sign of the panel's exchanges: a cycle of n rows is n - 1 of them. */
+template <int Columns, int Threads>
+TRIFOLD_DEVICE int sign_of_moves(StepChip<Columns, Threads>& chip, int first, int count) {
+    unsigned long long seen = 0;
+    int sign = 1;
+    for (int start = 0; start < 2 * Columns; ++start) {
+        if (chip.to[start] < 0 || (seen >> start & 1) != 0) continue;
+        for (int k = start, length = 0; (seen >> k & 1) == 0; ++length) {
+            seen |= 1ULL << k;
+            if (length > 0) sign = -sign;
+            const int from = chip.from[k];
+            k = from < first + count ? from - first : Columns + chip.rank[k];
+        }
+    }
+    return sign;
+}
+
+/* Columns of a panel, one after another: a[q][0] is the one at work, and the others move up. So all take the same code, which the caches of
+ * instructions hold. L goes where the rows stand, U into shared memory. Width: columns that are left at the first of these. */
+template <int Width, int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Threads>& chip, real* w, int first, int begin, int end, real (&a)[Rows][Columns],
+                                   int (&place)[Rows]) {
+    constexpr int warps = Threads / warp_lanes;
+    const int lane = lane_index(), warp = warp_index(), mine = first + thread_index();
+    const auto best_of = [&](int k, const real(&candidates)[Rows], int& best) {
+        unsigned key = 0;
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) {
+            const unsigned candidate = place[q] >= 0                       ? 0u
+                                       : pivoting                          ? key_of_lane(size_key(candidates[q]), lane)
+                                       : mine + q * Threads == first + k ? key_of_lane(~lane_digits, lane)
+                                                                           : 0u;
+            if (candidate > key) key = candidate, best = q;
+        }
+        return warp_greatest(key);
+    };
+    real next[Rows];
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) next[q] = a[q][0];
+    int best = 0;
+    unsigned greatest_here = best_of(begin, next, best);
+#pragma unroll 1
+    for (int k = begin; k < end; ++k) {
+        real(&row)[Columns] = chip.rows[k % 2][warp];
+        if (greatest_here != 0 && lane == lane_of_key(greatest_here)) {
+#pragma unroll
+            for (int q = 0; q < Rows; ++q)
+                if (q == best) {
+                    chip.places[k % 2][warp] = mine + q * Threads;
+#pragma unroll
+                    for (int i = 0; i < Width; ++i) row[i] = a[q][i];
+                }
+        }
+        if (lane == 0) chip.keys[k % 2][warp] = greatest_here;
+        block_sync();
+        const unsigned of_warp = lane < warps ? chip.keys[k % 2][lane] : 0u;
+        const int winner = lane_of_key(warp_greatest(of_warp == 0 ? 0u : key_of_lane(of_warp & ~lane_digits, lane)));
+        const int pivot_row = chip.places[k % 2][winner];
+        const real* u = chip.rows[k % 2][winner];
+        const real pivot = u[0], root = symmetric ? root_of(pivot) : real(1), inverse = reciprocal(pivot);
+        if (thread_index() == 0) chip.chosen[k] = pivot_row, chip.pivots[k] = pivot;
+        if (warp == warps - 1 && lane < Width && k + lane < Columns) chip.upper[k * (chip.square + 4) + k + lane] = symmetric && lane == 0 ? root : u[lane];
+        /* The next column first, so that the search for its pivot is under way while the others are updated. */
+        real l[Rows];
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) {
+            if (mine + q * Threads == pivot_row) place[q] = k;
+            l[q] = a[q][0] * inverse;
+            next[q] = Width > 1 ? a[q][Width > 1 ? 1 : 0] - l[q] * u[Width > 1 ? 1 : 0] : real(0);
+        }
+        greatest_here = best_of(k + 1, next, best);
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) {
+            if (place[q] < 0) w[mine + q * Threads + trifold_int(k) * f.S] = symmetric ? l[q] * root : l[q];
+            a[q][0] = next[q];
+        }
+        /* A few columns at a time, so that registers suffice. */
+#pragma unroll
+        for (int part = 1; part + 1 < Width; part += 8 / Rows > 0 ? 8 / Rows : 1) {
+#pragma unroll
+            for (int q = 0; q < Rows; ++q)
+#pragma unroll
+                for (int i = part; i < part + (8 / Rows > 0 ? 8 / Rows : 1) && i + 1 < Width; ++i) a[q][i] = a[q][i + 1] - l[q] * u[i + 1];
+            warp_sync();
+        }
+    }
+}
+
+/* The panel of `count` columns from `first` on, from its own rows on. */
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int first, int count) {
+    const int lane = lane_index(), warp = warp_index();
+    real *w = w_of(c, f) + trifold_int(first) * f.S, a[Rows][Columns];
+    int place[Rows];
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) {
+        const int row = first + thread_index() + q * Threads;
+        place[q] = row < f.s ? -1 : Columns;
+#pragma unroll
+        for (int k = 0; k < Columns; ++k) {
+            const bool turned = symmetric && first + k > row;
+            a[q][k] = row < f.s && k < count ? (turned ? w[first + k + trifold_int(row - first) * f.S] : w[row + trifold_int(k) * f.S]) : real(0);
+        }
+    }
+    block_sync(); /* all is read before L goes there */
+    constexpr int quarter = Columns >= 16 ? Columns / 4 : Columns;
+    factor_columns<Columns>(f, chip, w, first, 0, smaller(quarter, count), a, place);
+    if constexpr (quarter < Columns) {
+        factor_columns<Columns - quarter>(f, chip, w, first, quarter, smaller(2 * quarter, count), a, place);
+        factor_columns<Columns - 2 * quarter>(f, chip, w, first, 2 * quarter, smaller(3 * quarter, count), a, place);
+        factor_columns<Columns - 3 * quarter>(f, chip, w, first, 3 * quarter, count, a, place);
+    }
+    block_sync();
+    for (int k = thread_index(); k < 2 * Columns; k += Threads) {
+        const bool moves = k < count && chip.chosen[k] != first + k;
+        chip.to[k] = moves ? first + k : -1;
+        chip.from[k] = moves ? chip.chosen[k] : -1;
+        if (k < Columns) {
+            int rank = 0;
+            for (int j = 0; j < smaller(k, count); ++j) rank += chip.chosen[j] >= first + count ? 1 : 0;
+            chip.rank[k] = rank;
+        }
+    }
+    block_sync();
+    /* Rows that move take their part of L with them. */
+    int to[Rows];
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) {
+        const int row = first + thread_index() + q * Threads;
+        to[q] = row;
+        if (row >= f.s) continue;
+        if (place[q] >= 0) to[q] = first + place[q];
+        if (place[q] < 0 && row < first + count) { /* one of the first rows that no pivot took: to where a pivot has come from */
+            int rank = row - first;
+            for (int j = 0; j < count; ++j) rank -= chip.chosen[j] < row ? 1 : 0;
+            for (int j = 0; j < count; ++j)
+                if (chip.chosen[j] >= first + count && chip.rank[j] == rank) to[q] = chip.chosen[j];
+            chip.to[Columns + rank] = to[q];
+            chip.from[Columns + rank] = row;
+        }
+        if (to[q] == row) continue;
+        const int entries = place[q] >= 0 ? place[q] : count;
+#pragma unroll
+        for (int k = 0; k < Columns; ++k)
+            if (k < entries) a[q][k] = w[row + trifold_int(k) * f.S];
+    }
+    block_sync();
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) {
+        const int row = first + thread_index() + q * Threads, entries = place[q] >= 0 ? place[q] : count;
+        if (row >= f.s || to[q] == row) continue;
+#pragma unroll
+        for (int k = 0; k < Columns; ++k)
+            if (k < entries) w[to[q] + trifold_int(k) * f.S] = a[q][k];
+    }
+    for (int e = thread_index(); e < count * count; e += Threads) {
+        const int row = e % count, k = e / count;
+        if (k == row || (k > row && !symmetric)) w[first + row + trifold_int(k) * f.S] = chip.upper[row * (chip.square + 4) + k];
+    }
+    block_sync();
+    if (pivoting) {
+        int* moves = moves_of(c, f, c.launch.turn);
+        int* order = pivots_of(c, f);
+        for (int k = thread_index(); k < 2 * Columns; k += Threads) {
+            moves[2 * k] = chip.to[k];
+            moves[2 * k + 1] = chip.from[k];
+            if (chip.to[k] >= 0) chip.old[k] = order[chip.from[k]];
+        }
+        block_sync();
+        for (int k = thread_index(); k < 2 * Columns; k += Threads)
+            if (chip.to[k] >= 0) order[chip.to[k]] = chip.old[k];
+    }
+    if (warp == 0) {
+        trifold_grid_record known = new_record();
+        const real* before = inverse_tile(c, f, first / tile_width, 0) + first % tile_width;
+        if (lane < count) note_pivot(c, f, known, first + lane, static_cast<double>(chip.pivots[lane]), static_cast<double>(before[lane]));
+        known = sum_of_records(known);
+        if (lane == 0) {
+            if (pivoting) known.sign *= sign_of_moves(chip, first, count);
+            known.level = c.launch.number, known.place = f.place;
+            trifold_grid_record all = *record_of(c, f);
+            add_record(all, known);
+            *record_of(c, f) = all;
+        }
+    }
+}
+
+/* Thread block (box, tile), and one more. Tiles before the panel have their rows moved, those behind it are updated, and the first of these becomes the
+ * next panel. The last thread block inverts a tile on the diagonal in whose rows nothing moves any more. */
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void step(const Context& c) {
+    StepChip<Columns, Threads>& chip = *static_cast<StepChip<Columns, Threads>*>(shared_memory());
+    const int tiles = static_cast<int>(c.launch.tile), tile = static_cast<int>(group_x() % tiles);
+    const Front f = front_of_launch(c, group_x() / tiles);
+    const int first = static_cast<int>(c.launch.step), before = static_cast<int>(c.launch.step_before), next = static_cast<int>(c.launch.step_next);
+    const bool begins = first < 0; /* there is no panel yet */
+    if (tile == tiles - 1 && !begins) {
+        if (first >= f.s && before < f.s)
+            invert_tile(c, f, chip, (f.s - 1) / tile_width);
+        else if (first > 0 && first < f.s && first % tile_width == 0)
+            invert_tile(c, f, chip, first / tile_width - 1);
+        return;
+    }
+    const int left = begins ? 0 : tile * Columns, count = smaller(Columns, f.s - left);
+    if (left >= f.s || first >= f.s) return;
+    real* w = w_of(c, f) + trifold_int(left) * f.S;
+    if (!begins && pivoting) move_rows<Columns, Threads>(f, moves_of(c, f, c.launch.turn + 1), next - first, w, left >= next ? count : smaller(count, first - left));
+    if (left < next) return;
+    if (!begins) update_columns(c, f, chip, first, smaller(next, f.s) - first, left, count);
+    if (left == next) factor_panel<Columns, Rows, Threads>(c, f, chip, left, count);
+}
