@@ -98,8 +98,12 @@ TEST_CASE("an image is a block-tridiagonal matrix of its rows: the other family 
         std::int64_t width, height;
         const char* name;
     };
-    for (const auto& [width, height, name] :
-         {Case{2, 2, "poisson"}, {7, 13, "poisson"}, {31, 17, "anisotropic"}, {12, 41, "jumps"}, {65, 64, "anisotropic"}})
+    for (const auto& [width, height, name] : {Case{2, 2, "poisson"},
+                                              {7, 13, "poisson"},
+                                              {31, 17, "anisotropic"},
+                                              {21, 34, "anisotropic"},
+                                              {12, 41, "jumps"},
+                                              {65, 64, "anisotropic"}})
         for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
             CAPTURE(width);
             CAPTURE(height);

@@ -135,7 +135,7 @@ TEST_CASE("explain --grid: levels, launches and memory") {
     CHECK(json.at("program").at("levels").size() == 10);
     CHECK(json.at("program").at("levels").back().at("eliminated") == 65);
     CHECK(run_trifold(scratch.path, "explain --grid 129x65 --block 4").status == 2);
-    CHECK(has(run_trifold(scratch.path, "explain --grid 129x65 --target cuda:sm_90").err, "CPUs only"));
+    CHECK(has(run_trifold(scratch.path, "explain --grid 129x65 --target cuda:sm_90").out, "boundary natural, target cuda:sm_90"));
 }
 
 TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
@@ -224,11 +224,15 @@ TEST_CASE("generate --grid: sources and kernels, which serve every size") {
     CHECK(second["cache"] == "hit");
     CHECK(scratch.read("second/program.json") != scratch.read("first/program.json"));
     CHECK(scratch.read("first/grid_symmetric_f32.c").find(scratch.path.string()) == std::string::npos);
-    for (const auto* wrong : {"--grid 129x65 --block 4", "--grid 129x65 --schedule sequential", "--grid 129x65 --operations factor",
-                              "--grid 129x65 --together", "--grid 1x65", "--grid 129", "--grid 9x9 --precision mixed",
-                              "--block 4 --horizon 8 --matrix symmetric", "--grid 9x9 --target cuda:sm_90"}) {
+    for (const auto* wrong :
+         {"--grid 129x65 --block 4", "--grid 129x65 --schedule sequential", "--grid 129x65 --operations factor", "--grid 129x65 --together",
+          "--grid 1x65", "--grid 129", "--grid 9x9 --precision mixed", "--block 4 --horizon 8 --matrix symmetric"}) {
         CAPTURE(wrong);
         CHECK(run_trifold(scratch.path, fmt::format("generate {} -o wrong", wrong)).status == 2);
     }
     CHECK(!scratch.has("wrong"));
+    REQUIRE(run_trifold(scratch.path, "generate --grid 129x65 --target cuda:sm_90 -o cuda").status == 0);
+    const auto units = nlohmann::json::parse(scratch.read("cuda/program.json"))["units"];
+    REQUIRE(!units.empty());
+    for (const auto& unit : units) CHECK(scratch.has("cuda/" + unit["id"].get<std::string>() + ".cu"));
 }
