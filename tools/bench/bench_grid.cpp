@@ -1,76 +1,74 @@
-/// Times images on this processor: numeric factorization and solution, ours and, where this was built with SuiteSparse, those of UMFPACK
-/// and CHOLMOD. Both are under the GPL, so they are part of this program alone. Their BLAS takes its threads from OPENBLAS_NUM_THREADS.
+/// Times images on this processor beside UMFPACK and CHOLMOD, where this was built with SuiteSparse: `trifold bench grid` with peers under
+/// the GPL, which are part of this program alone. Their BLAS takes its threads from OPENBLAS_NUM_THREADS.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <chrono>
-#include <trifold/grid.hpp>
 
+#include "tools/bench/grid.hpp"
 #include "tools/bench/suitesparse.hpp"
-#include "tools/problems/grid.hpp"
 
 namespace trifold::bench {
 namespace {
 
 struct GridBenchOptions {
     std::int64_t width = 513, height = 513;
-    std::string general = "grid-convection", symmetric = "grid-anisotropic";
     int workers = 2, repeats = 5;
+    GridRequest request{.device = Device::cpu()};
 };
 
-double least_seconds(int repeats, auto&& work) {
-    double least = 1e300;
-    for (int k = 0; k < repeats; ++k) {
-        const auto start = std::chrono::steady_clock::now();
-        work();
-        least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+/// Its analysis is not timed.
+class SuiteSparse : public Contender {
+  public:
+    SuiteSparse(Rival rival, const std::vector<double>& b) : rival_(std::move(rival)), b_(b) {}
+    std::vector<Step> steps() override {
+        return {{.operation = "factor", .call = rival_.factor},
+                {.operation = "solve", .call = [this] { x_ = rival_.solve(b_); }, .solves = true}};
     }
-    return least;
-}
+    std::vector<double> take_solution() override { return std::move(x_); }
 
-void print_row(std::string_view name, double factor, double solve, double residual) {
-    fmt::print("{:28} {:10.1f} {:10.1f} {:12.1e}\n", name, factor * 1e3, solve * 1e3, residual);
-}
+  private:
+    Rival rival_;
+    const std::vector<double>& b_;
+    std::vector<double> x_;
+};
 
-template <class Real>
-void time_ours(const formats::GridSystem& system, GridMatrix matrix, const GridBenchOptions& options) {
-    GridSpec spec{.width = system.width, .height = system.height};
-    spec.precision = sizeof(Real) == sizeof(float) ? Precision::f32 : Precision::f64;
-    spec.matrix = matrix;
-    const GridPlan plan(spec, Device::cpu(), {.workers = options.workers});
-    GridSolver solver(plan);
-    const std::vector<Real> stencil(system.stencil.begin(), system.stencil.end()), b(system.b.begin(), system.b.end());
-    std::vector<Real> x(b.size());
-    const auto factor = least_seconds(options.repeats, [&] { solver.factor(stencil); });
-    const auto solve = least_seconds(options.repeats, [&] { solver.solve(b, x); });
-    solver.check();
-    const std::vector<double> wide(x.begin(), x.end());
-    print_row(fmt::format("Trifold, {}, {}", to_string(matrix), to_string(spec.precision)), factor, solve,
-              formats::relative_residuals(system, spec, wide)[0]);
-}
-
-void time_theirs(const formats::GridSystem& system, GridMatrix matrix, const GridBenchOptions& options) {
-    const auto a = formats::to_sparse(system);
-    for (auto& rival : suitesparse_rivals(a, matrix == GridMatrix::symmetric)) {
-        std::vector<double> x;
-        const auto factor = least_seconds(options.repeats, rival.factor);
-        const auto solve = least_seconds(options.repeats, [&] { x = rival.solve(system.b); });
-        print_row(rival.name, factor, solve, formats::relative_residuals(system, {.matrix = matrix}, x)[0]);
+/// One for each place in the list of rivals, in double precision.
+std::vector<GridPeer> suitesparse_peers(GridMatrix matrix) {
+    std::vector<GridPeer> peers;
+    const auto names = suitesparse_names(matrix == GridMatrix::symmetric);
+    for (std::size_t k = 0; k < names.size(); ++k) {
+        GridPeer peer{.name = names[k]};
+        peer.fits = [matrix](const GridSpec& spec) { return spec.matrix == matrix && spec.precision == Precision::f64; };
+        peer.make = [k, matrix](const formats::GridSystem& system, const GridSpec&, const DeviceTools&) {
+            return std::make_unique<SuiteSparse>(suitesparse_rival(k, formats::to_sparse(system), matrix == GridMatrix::symmetric),
+                                                 system.b);
+        };
+        peers.push_back(std::move(peer));
     }
+    return peers;
 }
 
-int run(const GridBenchOptions& options) {
-    const auto make = [&](const std::string& name) { return problems::make_grid(name, options.width, options.height, 1, 1, 1); };
-    fmt::print("{}x{} pixels, {} threads, least of {} times\n{:28} {:>10} {:>10} {:>12}\n", options.width, options.height, options.workers,
-               options.repeats, "", "factor, ms", "solve, ms", "residual");
-    const auto general = make(options.general), symmetric = make(options.symmetric);
-    time_ours<double>(general, GridMatrix::general, options);
-    time_ours<float>(general, GridMatrix::general, options);
-    time_theirs(general, GridMatrix::general, options);
-    time_ours<double>(symmetric, GridMatrix::symmetric, options);
-    time_theirs(symmetric, GridMatrix::symmetric, options);
-    return 0;
+void print_result(const GridResult& result) {
+    fmt::print("{:18} {:10} {:4} {:13} {:10.1f} {:10.1f} {:12.1e}\n", result.solver, to_string(result.spec.matrix),
+               to_string(result.spec.precision), result.operation, result.seconds.median * 1e3, result.seconds.minimum * 1e3,
+               result.residual.value_or(0));
+}
+
+int run(GridBenchOptions options) {
+    auto& request = options.request;
+    request.tuning.workers = options.workers;
+    request.budget = {.seconds = 0, .least_runs = static_cast<std::size_t>(options.repeats)};
+    request.seed = 1;
+    for (const auto matrix : request.matrices)
+        for (auto& peer : suitesparse_peers(matrix)) request.peers.push_back(std::move(peer));
+    fmt::print("{}x{} pixels, {} threads, {} times\n{:47} {:>10} {:>10} {:>12}\n", options.width, options.height, options.workers,
+               options.repeats, "", "median, ms", "least, ms", "residual");
+    bool sound = true;
+    measure_grid({options.width, options.height}, request, {print_result, [&](const GridFailure& failure) {
+                                                                fmt::print(stderr, "bench_grid: {}: {}\n", failure.solver, failure.message);
+                                                                sound = false;
+                                                            }});
+    return sound ? 0 : 1;
 }
 
 }  // namespace
@@ -82,10 +80,10 @@ int main(int argc, char** argv) {
     bench::GridBenchOptions options;
     app.add_option("--width", options.width, "Pixels of a row")->capture_default_str();
     app.add_option("--height", options.height, "Rows")->capture_default_str();
-    app.add_option("--general", options.general, "The problem with a general matrix")->capture_default_str();
-    app.add_option("--symmetric", options.symmetric, "The problem with a positive definite one")->capture_default_str();
+    app.add_option("--general", options.request.general, "The problem with a general matrix")->capture_default_str();
+    app.add_option("--symmetric", options.request.symmetric, "The problem with a positive definite one")->capture_default_str();
     app.add_option("--workers", options.workers, "Threads of Trifold")->capture_default_str();
-    app.add_option("--repeats", options.repeats, "Times that each is measured")->capture_default_str();
+    app.add_option("--repeats", options.repeats, "Times that each is measured")->check(CLI::PositiveNumber)->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     try {
         return bench::run(options);

@@ -12,7 +12,8 @@
 namespace trifold::bench {
 
 #ifndef TRIFOLD_HAS_SUITESPARSE
-std::vector<Rival> suitesparse_rivals(const formats::SparseMatrix&, bool) { return {}; }
+std::vector<std::string> suitesparse_names(bool) { return {}; }
+Rival suitesparse_rival(std::size_t, const formats::SparseMatrix&, bool) { return {}; }
 #else
 namespace {
 
@@ -124,23 +125,21 @@ class Cholmod {
 };
 
 template <class Solver>
-Rival rival(std::string name, std::shared_ptr<Solver> solver) {
-    return {std::move(name), [solver] { solver->factor(); }, [solver](const std::vector<double>& b) { return solver->solve(b); }};
+Rival rival(std::shared_ptr<Solver> solver) {
+    return {[solver] { solver->factor(); }, [solver](const std::vector<double>& b) { return solver->solve(b); }};
 }
 
 }  // namespace
 
-std::vector<Rival> suitesparse_rivals(const formats::SparseMatrix& a, bool positive_definite) {
-    std::vector<Rival> rivals;
-    for (const bool metis : {false, true}) {
-        const std::string ordering = metis ? "METIS" : "AMD";
-        if (positive_definite)
-            rivals.push_back(rival("CHOLMOD, " + ordering, std::make_shared<Cholmod>(a, metis ? CHOLMOD_METIS : CHOLMOD_AMD)));
-        else
-            rivals.push_back(
-                rival("UMFPACK, " + ordering, std::make_shared<Umfpack>(a, metis ? UMFPACK_ORDERING_METIS : UMFPACK_ORDERING_AMD)));
-    }
-    return rivals;
+std::vector<std::string> suitesparse_names(bool positive_definite) {
+    const std::string name = positive_definite ? "CHOLMOD" : "UMFPACK";
+    return {name + ", AMD", name + ", METIS"};
+}
+
+Rival suitesparse_rival(std::size_t place, const formats::SparseMatrix& a, bool positive_definite) {
+    const bool metis = place == 1;
+    if (positive_definite) return rival(std::make_shared<Cholmod>(a, metis ? CHOLMOD_METIS : CHOLMOD_AMD));
+    return rival(std::make_shared<Umfpack>(a, metis ? UMFPACK_ORDERING_METIS : UMFPACK_ORDERING_AMD));
 }
 #endif
 

@@ -5,6 +5,7 @@
 
 #include "tools/bench/measure.hpp"
 #include "tools/formats/file.hpp"
+#include "tools/trifold/bench_options.hpp"
 #include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
@@ -13,18 +14,6 @@ namespace trifold::command {
 namespace {
 
 using namespace bench;
-
-struct BenchOptions {
-    std::vector<std::string> suites, sizes, schedules{"auto"}, variants{"auto"}, peers{"all"};
-    std::vector<double> rates{500};
-    std::string device = "auto", precision = "both", output;
-    std::int64_t rhs = 1;
-    int workers = 0;
-    double seconds = 0;
-    std::optional<double> tolerance;
-    std::optional<std::uint64_t> seed;
-    bool quick = false, samples = false;
-};
 
 std::vector<Size> sizes_of(const Suite& suite, const BenchOptions& options) {
     if (options.sizes.empty()) return options.quick ? quick(suite.sizes) : suite.sizes;
@@ -99,13 +88,7 @@ Json to_json(const Result& result, bool samples) {
               {"rung", result.rung},
               {"row", result.row},
               {"runs", seconds.sorted.size()},
-              {"seconds",
-               {{"median", seconds.median},
-                {"minimum", seconds.minimum},
-                {"spread", seconds.spread},
-                {"p99", seconds.p99},
-                {"p99.9", seconds.p999},
-                {"maximum", seconds.maximum}}},
+              {"seconds", seconds_json(seconds)},
               {"relative_residual", maybe(result.residual)},
               {"accurate", result.accurate},
               {"gigabytes_per_second", result.work ? Json(result.work->bytes / seconds.median * 1e-9) : Json(nullptr)},
@@ -203,6 +186,8 @@ class Report {
 };
 
 int run(const BenchOptions& options, bool json) {
+    if (std::ranges::find(options.suites, "grid") != options.suites.end()) return bench_images(options, json);
+    if (!options.matrix.empty()) throw SpecError("--matrix belongs to suite grid; leave it out");
     std::vector<const Suite*> chosen;
     for (const auto& name : options.suites) chosen.push_back(&find_suite(name));
     for (const auto rate : options.rates)
@@ -226,17 +211,27 @@ int run(const BenchOptions& options, bool json) {
 std::string list_of_suites() {
     std::vector<std::pair<std::string, std::string>> items;
     for (const auto& suite : suites()) items.emplace_back(suite.name, suite.purpose);
+    items.emplace_back("grid", "images: factor, solve and both; alone on a command line");
     return "Suites:\n" + list(items);
 }
 
 }  // namespace
+
+Json seconds_json(const Statistics& seconds) {
+    return {{"median", seconds.median}, {"minimum", seconds.minimum}, {"spread", seconds.spread},
+            {"p99", seconds.p99},       {"p99.9", seconds.p999},      {"maximum", seconds.maximum}};
+}
 
 Action add_bench(CLI::App& app, const bool& json) {
     const auto options = std::make_shared<BenchOptions>();
     app.add_option("suite", options->suites, "One suite or more")->required();
     app.add_option("--device", options->device, "auto, cpu, cuda or cuda:1")->capture_default_str();
     app.add_option("--precision", options->precision, "f32, f64, both, or mixed")->capture_default_str();
-    app.add_option("--size", options->sizes, "In place of the suite's: Nxn or Nxnxbatch, such as 512x32 or 32x12x1024");
+    app.add_option(
+        "--size", options->sizes,
+        "In place of the suite's: Nxn or Nxnxbatch, such as 512x32 or 32x12x1024; of images WIDTHxHEIGHT or WIDTHxHEIGHTxIMAGES");
+    app.add_option("--matrix", options->matrix, "In suite grid: general, symmetric or both")
+        ->check(CLI::IsMember({"general", "symmetric", "both"}));
     app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once")->capture_default_str();
     app.add_option("--schedule", options->schedules, "One or more, each is measured")->capture_default_str();
     app.add_option("--variant", options->variants, "Of the kernels, one or more; suite compile takes auto")->capture_default_str();

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
 #include <map>
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
@@ -16,14 +15,12 @@ using namespace trifold;
 
 namespace {
 
-std::shared_ptr<const Compiler> nvrtc() {
+bool has_nvrtc() {
     ToolReport report;
-    auto compiler = find_nvrtc(report);
-    if (compiler == nullptr || !compiler->usable()) {
-        MESSAGE("skipped: no NVRTC");
-        return nullptr;
-    }
-    return compiler;
+    const auto compiler = find_nvrtc(report);
+    if (compiler != nullptr && compiler->usable()) return true;
+    MESSAGE("skipped: no NVRTC");
+    return false;
 }
 
 /// Shared memory one thread block can have, by the programming guide.
@@ -34,18 +31,14 @@ std::int64_t shared_limit(const std::string& arch) {
     return 99 * 1024;
 }
 
-/// All units, side by side as a Plan has them compiled.
-std::vector<Compiled> compiled(const Program& program, const Compiler& compiler) {
-    std::vector<std::future<Compiled>> started;
-    for (const auto& unit : program.units)
-        started.push_back(std::async(std::launch::async, [&] { return compiler.compile(unit.source, unit.options); }));
+/// All units as a Plan has them compiled: side by side, each once for all tests that ask for it and for later runs.
+std::vector<Compiled> compiled(const Program& program) {
     std::vector<Compiled> result;
-    for (auto& future : started) result.push_back(future.get());
+    for (auto& binary : obtain_all(program)) result.push_back({std::move(binary.image), std::move(binary.log), {}});
     return result;
 }
 
-void check_compiles(const Compiler& compiler, const Spec& spec, const std::string& arch, const std::string& variant = "auto",
-                    std::string schedule = "twisted:3") {
+void check_compiles(const Spec& spec, const std::string& arch, const std::string& variant = "auto", std::string schedule = "twisted:3") {
     if (variant == "dataflow") schedule = "multi-stage";
     const auto choice = choose(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant});
     const auto program = generate(choice, Packing::together);  // compiled in less time than apart, and to the same: see below
@@ -54,7 +47,7 @@ void check_compiles(const Compiler& compiler, const Spec& spec, const std::strin
     CAPTURE(label);
     const bool is_tile = name == "tile-dataflow" && arch == "sm_90", is_front = name == "dataflow" && (spec.block <= 32 || arch == "sm_90");
     const bool spills_nothing = name == "fused" || (name == "team" && spec.block <= 16) || is_front || is_tile;
-    const auto all = compiled(program, compiler);
+    const auto all = compiled(program);
     for (std::size_t unit = 0; unit < all.size(); ++unit) {
         const auto& kernels = program.units[unit].kernels;
         const auto resources = resources_of(program.units[unit], all[unit]);
@@ -77,12 +70,11 @@ Spec spec_of(std::int64_t n, Precision precision, std::int64_t rhs) {
 
 /// Block sizes for one architecture, precisions and widths alternating.
 void check_sizes(const std::string& arch, const std::vector<std::int64_t>& sizes, std::size_t offset) {
-    const auto compiler = nvrtc();
-    if (!compiler) return;
+    if (!has_nvrtc()) return;
     const std::int64_t widths[] = {1, 3, 8};
     auto k = offset;
     for (const auto n : sizes) {
-        check_compiles(*compiler, spec_of(n, k % 2 == 0 ? Precision::f64 : Precision::f32, widths[k % 3]), arch);
+        check_compiles(spec_of(n, k % 2 == 0 ? Precision::f64 : Precision::f32, widths[k % 3]), arch);
         ++k;
     }
 }
@@ -90,15 +82,14 @@ void check_sizes(const std::string& arch, const std::vector<std::int64_t>& sizes
 }  // namespace
 
 TEST_CASE("a unit has its own kernels, and where all are in one unit that has all") {
-    const auto compiler = nvrtc();
-    if (!compiler) return;
+    if (!has_nvrtc()) return;
     const Spec spec{.block = 2, .horizon = 3};
     const Target target{Backend::cuda, "sm_90"};
     const auto program = generate(spec, target);
-    const auto all = compiled(program, *compiler);
+    const auto all = compiled(program);
     REQUIRE(all.size() > 2);
-    const auto joined = generate(spec, target, {}, Packing::together).units.front();
-    const auto whole = elf_functions(compiler->compile(joined.source, joined.options).bytes);
+    const auto joined = generate(spec, target, {}, Packing::together);
+    const auto whole = elf_functions(compiled(joined).front().bytes);
     for (const auto& owner : program.units)
         for (const auto& kernel : owner.kernels) {
             CAPTURE(kernel.name);
@@ -109,11 +100,10 @@ TEST_CASE("a unit has its own kernels, and where all are in one unit that has al
 }
 
 TEST_CASE("kernels are the same apart and together") {
-    const auto compiler = nvrtc();
-    if (!compiler) return;
+    if (!has_nvrtc()) return;
     const auto resources = [&](const Program& program) {
         std::map<std::string, KernelResources> result;
-        const auto all = compiled(program, *compiler);
+        const auto all = compiled(program);
         for (std::size_t unit = 0; unit < all.size(); ++unit)
             for (const auto& kernel : resources_of(program.units[unit], all[unit])) result[kernel.kernel] = kernel;
         return result;
@@ -143,7 +133,7 @@ TEST_CASE("kernels are the same apart and together") {
 }
 
 TEST_CASE("a unit that does not compile is an error of the Program, with its log") {
-    if (!nvrtc()) return;
+    if (!has_nvrtc()) return;
     auto program = generate({.block = 2, .horizon = 3}, {Backend::cuda, "sm_90"});
     program.units.at(1).source += "\n#error the second\n";
     try {
@@ -160,75 +150,67 @@ TEST_CASE("NVRTC compiles for sm_90") { check_sizes("sm_90", {4, 12, 32, 64, 96,
 TEST_CASE("NVRTC compiles for sm_120") { check_sizes("sm_120", {7, 31, 48, 64}, 0); }
 
 TEST_CASE("NVRTC compiles tiles without spills") {
-    const auto compiler = nvrtc();
-    if (!compiler) return;
+    if (!has_nvrtc()) return;
     int k = 0;
     for (const auto n : {33, 100, 127, 128, 130, 512})
         for (const auto precision : {Precision::f32, Precision::f64})
-            check_compiles(*compiler, spec_of(n, precision, k++ % 3 == 0 ? 8 : 1), "sm_90", "tile-dataflow", "multi-stage");
+            check_compiles(spec_of(n, precision, k++ % 3 == 0 ? 8 : 1), "sm_90", "tile-dataflow", "multi-stage");
 }
 TEST_CASE("NVRTC compiles the largest blocks and the smallest shared memory") {
-    const auto compiler = nvrtc();
-    if (!compiler) return;
-    check_compiles(*compiler, spec_of(1024, Precision::f64, 1), "sm_75");
-    check_compiles(*compiler, spec_of(100, Precision::f64, 1), "sm_90", "tiled");
-    check_compiles(*compiler, spec_of(48, Precision::f64, 1), "sm_75");
-    check_compiles(*compiler, spec_of(100, Precision::f64, 1), "sm_75", "tile-dataflow");
-    check_compiles(*compiler, spec_of(1024, Precision::f32, 100), "sm_86");
+    if (!has_nvrtc()) return;
+    check_compiles(spec_of(1024, Precision::f64, 1), "sm_75");
+    check_compiles(spec_of(100, Precision::f64, 1), "sm_90", "tiled");
+    check_compiles(spec_of(48, Precision::f64, 1), "sm_75");
+    check_compiles(spec_of(100, Precision::f64, 1), "sm_75", "tile-dataflow");
+    check_compiles(spec_of(1024, Precision::f32, 100), "sm_86");
 }
 
 TEST_CASE("NVRTC compiles fronts that flow") {
-    const auto compiler = nvrtc();
-    if (!compiler) return;
-    check_compiles(*compiler, spec_of(24, Precision::f64, 1), "sm_80", "dataflow");
-    check_compiles(*compiler, spec_of(32, Precision::f32, 1), "sm_80", "dataflow");
-    for (const std::int64_t n : {5, 12, 16, 24, 32}) check_compiles(*compiler, spec_of(n, Precision::f64, 1), "sm_90", "dataflow");
-    for (const std::int64_t n : {40, 56, 72, 88}) check_compiles(*compiler, spec_of(n, Precision::f64, 1), "sm_90", "dataflow");
-    for (const std::int64_t n : {40, 56, 80, 96}) check_compiles(*compiler, spec_of(n, Precision::f32, 1), "sm_90", "dataflow");
-    check_compiles(*compiler, spec_of(96, Precision::f64, 8), "sm_90", "dataflow");
-    check_compiles(*compiler, spec_of(96, Precision::f32, 3), "sm_80", "dataflow");
+    if (!has_nvrtc()) return;
+    check_compiles(spec_of(24, Precision::f64, 1), "sm_80", "dataflow");
+    check_compiles(spec_of(32, Precision::f32, 1), "sm_80", "dataflow");
+    for (const std::int64_t n : {5, 12, 16, 24, 32}) check_compiles(spec_of(n, Precision::f64, 1), "sm_90", "dataflow");
+    for (const std::int64_t n : {40, 56, 72, 88}) check_compiles(spec_of(n, Precision::f64, 1), "sm_90", "dataflow");
+    for (const std::int64_t n : {40, 56, 80, 96}) check_compiles(spec_of(n, Precision::f32, 1), "sm_90", "dataflow");
+    check_compiles(spec_of(96, Precision::f64, 8), "sm_90", "dataflow");
+    check_compiles(spec_of(96, Precision::f32, 3), "sm_80", "dataflow");
 }
 
 TEST_CASE("NVRTC compiles fronts of wide levels") {
-    const auto compiler = nvrtc();
-    if (!compiler) return;
+    if (!has_nvrtc()) return;
     for (const std::int64_t n : {8, 16, 24, 32, 64})
         for (const auto precision : {Precision::f64, Precision::f32})
-            check_compiles(*compiler, {.block = n, .horizon = 8192, .precision = precision, .operations = {Operation::factor}}, "sm_90",
-                           "dataflow");
-    check_compiles(*compiler, {.block = 32, .horizon = 2048, .precision = Precision::f32, .rhs = 8, .operations = {Operation::factor}},
-                   "sm_100", "dataflow");
+            check_compiles({.block = n, .horizon = 8192, .precision = precision, .operations = {Operation::factor}}, "sm_90", "dataflow");
+    check_compiles({.block = 32, .horizon = 2048, .precision = Precision::f32, .rhs = 8, .operations = {Operation::factor}}, "sm_100",
+                   "dataflow");
 }
 
 TEST_CASE("NVRTC compiles sweeps and wide levels whose registers are short") {
-    const auto compiler = nvrtc();
-    if (!compiler) return;
+    if (!has_nvrtc()) return;
     const Operations called{Operation::factor, Operation::solve};
     for (const std::int64_t n : {44, 56})
         for (const auto precision : {Precision::f64, Precision::f32})
-            check_compiles(*compiler, {.block = n, .horizon = 4096, .precision = precision, .operations = called}, "sm_90", "dataflow");
-    check_compiles(*compiler, {.block = 60, .horizon = 4096, .rhs = 8, .operations = called}, "sm_90", "dataflow");
-    check_compiles(*compiler, {.block = 16, .horizon = 2048, .operations = {Operation::factor}}, "sm_90", "dataflow");
-    check_compiles(*compiler, spec_of(24, Precision::f64, 8), "sm_90", "fused");
+            check_compiles({.block = n, .horizon = 4096, .precision = precision, .operations = called}, "sm_90", "dataflow");
+    check_compiles({.block = 60, .horizon = 4096, .rhs = 8, .operations = called}, "sm_90", "dataflow");
+    check_compiles({.block = 16, .horizon = 2048, .operations = {Operation::factor}}, "sm_90", "dataflow");
+    check_compiles(spec_of(24, Precision::f64, 8), "sm_90", "fused");
 }
 
 TEST_CASE("NVRTC compiles kernels of teams") {
-    const auto compiler = nvrtc();
-    if (!compiler) return;
+    if (!has_nvrtc()) return;
     for (const std::int64_t n : {1, 12, 16, 24})
         for (const auto precision : {Precision::f64, Precision::f32})
-            check_compiles(*compiler, {.block = n, .horizon = 20, .precision = precision, .rhs = n, .batch = 100},
-                           n == 1 ? "sm_75" : "sm_90", "team", "sequential");
+            check_compiles({.block = n, .horizon = 20, .precision = precision, .rhs = n, .batch = 100}, n == 1 ? "sm_75" : "sm_90", "team",
+                           "sequential");
 }
 
 TEST_CASE("NVRTC compiles teams that have chains") {
-    const auto compiler = nvrtc();
-    if (!compiler) return;
-    check_compiles(*compiler, {.block = 1, .horizon = 20}, "sm_80", "team");
-    check_compiles(*compiler, {.block = 4, .horizon = 20}, "sm_120", "team");
+    if (!has_nvrtc()) return;
+    check_compiles({.block = 1, .horizon = 20}, "sm_80", "team");
+    check_compiles({.block = 4, .horizon = 20}, "sm_120", "team");
     for (const std::int64_t n : {4, 8, 16})
         for (const auto precision : {Precision::f64, Precision::f32})
-            check_compiles(*compiler, {.block = n, .horizon = 20, .precision = precision}, "sm_90", "team", "recursive:2");
+            check_compiles({.block = n, .horizon = 20, .precision = precision}, "sm_90", "team", "recursive:2");
 }
 
 TEST_CASE("variants that do not fit or do not exist are refused") {

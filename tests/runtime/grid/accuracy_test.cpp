@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/runtime/grid/problems.hpp"
 
 using namespace trifold;
@@ -7,16 +9,32 @@ using namespace trifold::test;
 
 namespace {
 
-constexpr std::int64_t sizes[][2] = {{2, 2},  {2, 7},   {5, 2},   {3, 3},  {5, 5},   {6, 6},  {9, 5},
-                                     {7, 13}, {17, 17}, {31, 11}, {4, 37}, {41, 29}, {65, 65}};
+constexpr std::int64_t sizes[][2] = {{2, 2},   {2, 7},   {5, 2},  {3, 3},  {5, 5},   {6, 6},   {9, 5},   {7, 13},  {9, 9},  {17, 9},
+                                     {17, 17}, {31, 11}, {4, 37}, {2, 61}, {19, 23}, {33, 33}, {41, 29}, {61, 53}, {65, 65}};
 
-/// What the backward error may be: what is asked for, and for random and indefinite matrices what elimination with pivots of a front's own
-/// block alone can give: ten times that of tests of the method.
+/// The largest backward error that a plain program of the method left: nested dissection from patches of 5 by 5 pixels, each front an LU
+/// with partial pivoting of what it eliminates. Of 20 random matrices and right-hand sides each, of 10 at 65 by 65, with A and A', g++ -O2,
+/// by the measure below. It takes images of sides 2^k + 1 alone.
+struct Found {
+    std::int64_t width, height;
+    double helmholtz_f64, helmholtz_f32, random_f64, random_f32;
+};
+constexpr Found plain_method[] = {{5, 5, 1.2e-16, 7.2e-8, 1.5e-15, 7.0e-7},   {9, 5, 3.6e-16, 1.9e-7, 6.3e-15, 1.8e-6},
+                                  {9, 9, 5.7e-16, 2.8e-7, 5.0e-14, 4.2e-5},   {17, 9, 6.9e-16, 3.3e-7, 1.1e-13, 4.3e-5},
+                                  {17, 17, 6.2e-16, 2.6e-7, 5.0e-14, 1.0e-4}, {33, 33, 1.3e-15, 6.8e-7, 1.1e-13, 4.7e-5},
+                                  {65, 65, 5.9e-15, 3.2e-6, 1.3e-12, 3.1e-4}};
+
+/// What the backward error may be: what is asked for, and for random and indefinite matrices ten times that of the plain method. At other
+/// sizes a front's own block may be nearer to singular: 6 by 6 pixels have a wave of Helmholtz's length.
 template <class Real>
-double allowed(const std::string& name) {
-    const bool hard = name == "random" || name == "helmholtz";
-    if (sizeof(Real) == 8) return hard ? 1e-12 : 1e-14;
-    return hard ? 1e-4 : 1e-6;
+double allowed(const std::string& name, std::int64_t width, std::int64_t height) {
+    constexpr bool is_double = sizeof(Real) == sizeof(double);
+    const bool is_random = name == "random";
+    if (!is_random && name != "helmholtz") return is_double ? 1e-14 : 1e-6;
+    const auto* found = std::ranges::find_if(plain_method, [&](const Found& row) { return row.width == width && row.height == height; });
+    if (found == std::end(plain_method)) return is_double ? 1e-12 : is_random ? 1e-3 : 1e-4;
+    return 10 *
+           (is_double ? (is_random ? found->random_f64 : found->helmholtz_f64) : (is_random ? found->random_f32 : found->helmholtz_f32));
 }
 
 /// Solves with A and A' and compares residuals.
@@ -57,7 +75,7 @@ void check_solutions(const std::string& name, GridSpec spec, std::int64_t width,
             for (std::int64_t c = 0; c < spec.rhs; ++c) {
                 const auto pixels = width * height;
                 CHECK(backward_error(a, column(x, member * pixels, pixels, spec.rhs, c), column(b, member * pixels, pixels, spec.rhs, c)) <=
-                      allowed<Real>(name));
+                      allowed<Real>(name, width, height));
             }
         }
     }
@@ -69,7 +87,7 @@ TEST_CASE("images of all sizes and problems: A x = b and A' x = b to rounding") 
     for (const auto& [width, height] : sizes)
         for (const auto* name : {"poisson", "anisotropic", "convection", "helmholtz", "jumps", "dominant", "random"}) {
             check_solutions<double>(name, {}, width, height);
-            if (std::string(name) != "random") check_solutions<float>(name, {}, width, height);
+            check_solutions<float>(name, {}, width, height);
         }
 }
 

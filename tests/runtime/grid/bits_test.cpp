@@ -69,28 +69,6 @@ TEST_CASE("new data on a fixed boundary need no new factorization") {
     }
 }
 
-TEST_CASE("the same matrix as blocks of a row each, solved by the block tridiagonal family") {
-    constexpr std::int64_t width = 21, height = 34;
-    auto spec = spec_of(width, height);
-    spec.matrix = GridMatrix::symmetric;
-    const auto image = problem("anisotropic", width, height, 3);
-    const Eigen::MatrixXd a = matrix_of(image, spec);
-    const auto b = noise(image.pixels(), 1);
-    std::vector<double> d, e, x(b.size());
-    for (std::int64_t row = 0; row < height; ++row)
-        for (std::int64_t r = 0; r < width; ++r)
-            for (std::int64_t c = 0; c < width; ++c) {
-                d.push_back(a(row * width + r, row * width + c));
-                if (row + 1 < height) e.push_back(a((row + 1) * width + r, row * width + c));
-            }
-    Solver blocks{Plan({.block = width, .horizon = height}, Device::cpu())};
-    blocks.factor_solve(d, e, b, x);
-    blocks.check();
-    const auto y = solution(spec, 1, image.stencil, b);
-    const auto expected = column(x, 0, image.pixels(), 1, 0);
-    CHECK((column(y, 0, image.pixels(), 1, 0) - expected).norm() <= 1e-11 * expected.norm());
-}
-
 TEST_CASE("one large image") {
     auto spec = spec_of(513, 513);
     spec.operations = {GridOperation::factor_solve};

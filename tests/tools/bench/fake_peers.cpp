@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <Eigen/Sparse>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace {
@@ -81,13 +82,21 @@ struct Sparse {
     std::int64_t rows = 0;
     const int *starts = nullptr, *columns = nullptr;
     void* values = nullptr;
-    int type = 0;
+    int type = 0, kind = 0;
 };
-using Solver = Eigen::SimplicialLLT<Eigen::SparseMatrix<double>, Eigen::Lower>;
 struct Data {
     int phases = 0;  // that were done
-    std::vector<std::unique_ptr<Solver>> factors;
+    std::vector<std::function<Eigen::VectorXd(const Eigen::VectorXd&)>> factors;
 };
+constexpr int general = 0, full = 0, positive_definite = 3, lower = 1;
+
+/// What keeps the factors and solves with them.
+template <class Solver>
+std::function<Eigen::VectorXd(const Eigen::VectorXd&)> factored(const Eigen::SparseMatrix<double>& matrix) {
+    const auto solver = std::make_shared<Solver>();
+    solver->compute(matrix);
+    return [solver](const Eigen::VectorXd& b) -> Eigen::VectorXd { return solver->solve(b); };
+}
 
 double value(const Sparse& matrix, std::int64_t at) {
     return matrix.type == 1 ? static_cast<const double*>(matrix.values)[at]
@@ -101,13 +110,15 @@ void factor(const Sparse& a, std::int64_t member, Data& data) {
             entries.emplace_back(row, a.columns[k], value(a, member * a.starts[a.rows] + k));
     Eigen::SparseMatrix<double> matrix(a.rows, a.rows);
     matrix.setFromTriplets(entries.begin(), entries.end());
-    data.factors.push_back(std::make_unique<Solver>(matrix));
+    using SparseMatrix = Eigen::SparseMatrix<double>;
+    data.factors.push_back(a.kind == general ? factored<Eigen::SparseLU<SparseMatrix>>(matrix)
+                                             : factored<Eigen::SimplicialLLT<SparseMatrix, Eigen::Lower>>(matrix));
 }
 
 void solve(const Sparse& x, const Sparse& b, std::int64_t member, const Data& data) {
     Eigen::VectorXd right(b.rows);
     for (std::int64_t k = 0; k < b.rows; ++k) right[k] = value(b, member * b.rows + k);
-    const Eigen::VectorXd solution = data.factors[static_cast<std::size_t>(member)]->solve(right);
+    const Eigen::VectorXd solution = data.factors[static_cast<std::size_t>(member)](right);
     for (std::int64_t k = 0; k < x.rows; ++k) {
         if (x.type == 1)
             static_cast<double*>(x.values)[member * x.rows + k] = solution[k];
@@ -136,14 +147,14 @@ int cudssMatrixDestroy(void* matrix) { return delete static_cast<Sparse*>(matrix
 int cudssMatrixCreateCsr(void** matrix, std::int64_t rows, std::int64_t columns, std::int64_t entries, void* starts, void* ends,
                          void* indices, void* values, int offset_type, int index_type, int value_type, int kind, int view, int base) {
     const auto* first = static_cast<const int*>(starts);
-    if (rows != columns || first[0] != 0 || first[rows] != entries || ends != nullptr || offset_type != 10 || index_type != 10 ||
-        kind != 3 || view != 1 || base != 0)
+    if (rows != columns || first[0] != 0 || first[rows] != entries || ends != nullptr || offset_type != 10 || index_type != 10 || base != 0)
         return invalid;
-    return *matrix = new Sparse{rows, first, static_cast<const int*>(indices), values, value_type}, success;
+    if ((kind != general || view != full) && (kind != positive_definite || view != lower)) return invalid;
+    return *matrix = new Sparse{rows, first, static_cast<const int*>(indices), values, value_type, kind}, success;
 }
 int cudssMatrixCreateDn(void** matrix, std::int64_t rows, std::int64_t columns, std::int64_t leading, void* values, int type, int layout) {
     if (columns != 1 || leading != rows || layout != 0) return invalid;
-    return *matrix = new Sparse{rows, nullptr, nullptr, values, type}, success;
+    return *matrix = new Sparse{rows, nullptr, nullptr, values, type, general}, success;
 }
 int cudssExecute(void* given, int phase, void* config, void* raw, void* a, void* x, void* b) {
     auto& data = *static_cast<Data*>(raw);

@@ -10,6 +10,7 @@
 
 #include "tools/bench/peers/library.hpp"
 #include "tools/formats/residual.hpp"
+#include "tools/problems/grid.hpp"
 #include "tools/problems/problems.hpp"
 
 using namespace trifold;
@@ -72,6 +73,33 @@ TEST_CASE("peers: cuDSS gets the lower triangle, phases in order, and a batch as
     }
     CHECK(!cudss().fits({.block = 2, .horizon = 3, .rhs = 2}));
     CHECK(!cudss().fits({.block = 1024, .horizon = 2048}));  // more entries than 32 bits count
+}
+
+TEST_CASE("peers: cuDSS gets images, general ones as a whole and symmetric ones as the lower triangle") {
+    const FakePeers fakes;
+    const DeviceTools tools(Device::cpu());
+    const auto peer = cudss_of_images();
+    REQUIRE(peer.problem == "");
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            for (const auto& size : {ImageSize{2, 2}, {7, 4}, {5, 9, 3}}) {
+                CAPTURE(to_string(size));
+                GridSpec spec{.width = size.width, .height = size.height};
+                spec.matrix = matrix;
+                spec.precision = precision;
+                const auto* name = matrix == GridMatrix::general ? "grid-random" : "grid-anisotropic";
+                const auto system = problems::make_grid(name, size.width, size.height, 1, size.batch, 9);
+                const auto contender = peer.make(system, spec, tools);
+                for (const auto& step : contender->steps()) {
+                    step.call();
+                    if (!step.solves) continue;
+                    const auto residuals = formats::relative_residuals(system, spec, contender->take_solution());
+                    CHECK(std::ranges::max(residuals) < (precision == Precision::f64 ? 1e-15 : 1e-6));
+                }
+            }
+    CHECK(!peer.fits({.width = 9, .height = 9, .rhs = 2}));
+    CHECK(!peer.fits({.width = 16384, .height = 16384}));  // more entries than 32 bits count
+    CHECK(find_grid_peers(Device::cpu()).empty());
 }
 
 TEST_CASE("peers: LAPACK's band") {

@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "tests/tools/cli/command.hpp"
 #include "tools/problems/grid.hpp"
 
@@ -132,5 +135,104 @@ TEST_CASE("explain --grid: levels, launches and memory") {
     CHECK(json.at("program").at("levels").size() == 10);
     CHECK(json.at("program").at("levels").back().at("eliminated") == 65);
     CHECK(run_trifold(scratch.path, "explain --grid 129x65 --block 4").status == 2);
-    CHECK(has(run_trifold(scratch.path, "explain --grid 129x65 --target cuda:sm_90").err, "CPUs only"));
+    CHECK(has(run_trifold(scratch.path, "explain --grid 129x65 --target cuda:sm_90").out, "boundary natural, target cuda:sm_90"));
+}
+
+TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
+    const Scratch scratch;
+    const auto ran =
+        run_trifold(scratch.path, "bench grid --device cpu --workers 1 --size 23x17 9x12x3 --seconds 0.002 --json --samples -o out.json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto all = ran.json();
+    CHECK(nlohmann::json::parse(scratch.read("out.json")) == all);
+    CHECK(all["peers"].empty());
+    CHECK(all["failures"].empty());
+    REQUIRE(all["results"].size() == 2 * 2 * 2 * 3);
+    std::set<std::string> seen;
+    for (const auto& result : all["results"]) {
+        const auto text = [&](const char* key) { return result[key].get<std::string>(); };
+        seen.insert(fmt::format("{} {} {} {}", text("matrix"), text("precision"), text("operation"), result["batch"].get<int>()));
+        CHECK(result["suite"] == "grid");
+        CHECK(result["solver"] == "trifold");
+        CHECK(result["problem"] == (text("matrix") == "general" ? "grid-convection" : "grid-anisotropic"));
+        CHECK(result["accurate"] == true);
+        CHECK(result["relative_residual"].get<double>() <= (text("precision") == "f64" ? 1e-14 : 1e-6));
+        CHECK(result["relative_residual"].get<double>() > 0);
+        const auto samples = result["samples"].get<std::vector<double>>();
+        CHECK(samples.size() >= 5);
+        CHECK(std::ranges::is_sorted(samples));
+        CHECK(result["seconds"]["minimum"] == samples.front());
+        CHECK(result["gigaflops_per_second"].is_null() == (text("operation") != "factor"));
+    }
+    CHECK(seen.size() == all["results"].size());
+}
+
+TEST_CASE("bench grid: one matrix, new data each time, and the table") {
+    const Scratch scratch;
+    const auto first = run_trifold(
+        scratch.path, "bench grid --device cpu --size 9x8 --matrix symmetric --precision f32 --seconds 0.001 --rhs 2 --json --peers none");
+    REQUIRE(first.status == 0);
+    CHECK(first.json()["results"].size() == 3);
+    CHECK(first.json()["results"][0]["rhs"] == 2);
+    const auto second = run_trifold(scratch.path, "bench grid --device cpu --size 9x8 --seconds 0.001 --seed 7");
+    REQUIRE(second.status == 0);
+    CHECK(has(second.out, "9x8            f64  general   trifold  factor_solve"));
+    CHECK(run_trifold(scratch.path, "bench grid --device cpu --size 9x8 --seconds 0.001 --json").json()["seed"] != 7);
+    const auto strict = run_trifold(scratch.path, "bench grid --device cpu --size 33x8 --seconds 0.001 --tolerance 0");
+    CHECK(strict.status == 1);
+    CHECK(has(strict.err, "above the tolerance"));
+}
+
+TEST_CASE("bench grid: what is wrong is named") {
+    const Scratch scratch;
+    for (const auto& [arguments, reason] : {std::pair{"bench grid --size 9", "WIDTHxHEIGHTxIMAGES"},
+                                            {"bench grid --size 1x9", "1 pixel"},
+                                            {"bench grid horizon", "run it alone"},
+                                            {"bench grid --schedule sequential", "--schedule says nothing about images"},
+                                            {"bench grid --precision mixed", "no mixed precision"},
+                                            {"bench grid --peers umfpack", "bench_grid"},
+                                            {"bench grid --matrix square", "--matrix"},
+                                            {"bench horizon --matrix general", "belongs to suite grid"}}) {
+        CAPTURE(arguments);
+        const auto ran = run_trifold(scratch.path, fmt::format("{} --device cpu --seconds 0.001", arguments));
+        CAPTURE(ran.err);
+        CHECK(ran.status == 2);
+        CHECK(has(ran.err, reason));
+    }
+}
+
+TEST_CASE("generate --grid: sources and kernels, which serve every size") {
+    const Scratch scratch;
+    const auto generate = [&](const char* arguments) {
+        const auto ran = run_trifold(scratch.path, fmt::format("generate --target cpu:x86-64-v3 --json {}", arguments));
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        return ran.json();
+    };
+    const auto first = generate("--grid 129x65 --matrix symmetric --precision f32 --binaries -o first");
+    CHECK(first["matrix"] == "symmetric");
+    CHECK(first["files"]["source"] == std::vector<std::string>{"grid_symmetric_f32.c"});
+    CHECK(scratch.read("first/grid_symmetric_f32.so")
+              .starts_with("\x7f"
+                           "ELF"));
+    CHECK(scratch.has("first/grid_symmetric_f32.log"));
+    const auto program = nlohmann::json::parse(scratch.read("first/program.json"));
+    CHECK(program["width"] == 129);
+    const auto second = generate("--grid 40x30 --matrix symmetric --precision f32 --rhs 3 --batch 2 --boundary fixed --binaries -o second");
+    CHECK(scratch.read("second/grid_symmetric_f32.c") == scratch.read("first/grid_symmetric_f32.c"));
+    CHECK(second["cache"] == "hit");
+    CHECK(scratch.read("second/program.json") != scratch.read("first/program.json"));
+    CHECK(scratch.read("first/grid_symmetric_f32.c").find(scratch.path.string()) == std::string::npos);
+    for (const auto* wrong :
+         {"--grid 129x65 --block 4", "--grid 129x65 --schedule sequential", "--grid 129x65 --operations factor", "--grid 129x65 --together",
+          "--grid 1x65", "--grid 129", "--grid 9x9 --precision mixed", "--block 4 --horizon 8 --matrix symmetric"}) {
+        CAPTURE(wrong);
+        CHECK(run_trifold(scratch.path, fmt::format("generate {} -o wrong", wrong)).status == 2);
+    }
+    CHECK(!scratch.has("wrong"));
+    REQUIRE(run_trifold(scratch.path, "generate --grid 129x65 --target cuda:sm_90 -o cuda").status == 0);
+    const auto units = nlohmann::json::parse(scratch.read("cuda/program.json"))["units"];
+    REQUIRE(!units.empty());
+    for (const auto& unit : units) CHECK(scratch.has("cuda/" + unit["id"].get<std::string>() + ".cu"));
 }

@@ -11,8 +11,8 @@ namespace {
 
 // Values of cuDSS's and CUDA's own enumerations.
 enum DataType { real_f32 = 0, real_f64 = 1, int_32 = 10 };
-enum MatrixType { positive_definite = 3 };
-enum View { lower = 1 };
+enum MatrixType { general = 0, positive_definite = 3 };
+enum View { whole = 0, lower_triangle = 1 };
 enum IndexBase { from_zero = 0 };
 enum Layout { column_major = 0 };
 enum Config { uniform_batch_size = 18 };
@@ -22,38 +22,57 @@ enum Property { major_version = 0 };
 /// In the lower triangle of one member.
 std::int64_t entries(std::int64_t horizon, std::int64_t n) { return horizon * n * (n + 1) / 2 + (horizon - 1) * n * n; }
 
-/// The lower triangle of one member's pattern in compressed rows.
+/// Matrices of one pattern in compressed rows, and what is solved with them.
 struct Rows {
-    explicit Rows(const formats::System& system) {
-        const auto n = system.block;
-        columns.reserve(static_cast<std::size_t>(entries(system.horizon, n)));
-        starts.push_back(0);
-        for (std::int64_t i = 0; i < system.horizon; ++i) {
-            for (std::int64_t r = 0; r < n; ++r) {
-                for (auto column = i > 0 ? (i - 1) * n : 0; column <= i * n + r; ++column) columns.push_back(static_cast<int>(column));
-                starts.push_back(static_cast<int>(columns.size()));
-            }
-        }
-    }
-    std::vector<int> starts, columns;
+    MatrixType type = positive_definite;  ///< of a positive definite one the lower triangle is here
+    std::int64_t size = 0, batch = 1;
+    std::vector<int> starts{0}, columns;
+    std::vector<double> values;  ///< of all members
+    const std::vector<double>* b = nullptr;
 };
 
-/// The values of all members, in the order of Rows.
-std::vector<double> values_of(const formats::System& system) {
+Rows rows_of(const formats::System& system) {
     const auto n = system.block, horizon = system.horizon;
-    std::vector<double> values;
-    values.reserve(static_cast<std::size_t>(system.batch * entries(horizon, n)));
+    Rows rows{positive_definite, horizon * n, system.batch, {0}, {}, {}, &system.b};
+    rows.columns.reserve(static_cast<std::size_t>(entries(horizon, n)));
+    rows.values.reserve(static_cast<std::size_t>(system.batch * entries(horizon, n)));
+    for (std::int64_t i = 0; i < horizon; ++i) {
+        for (std::int64_t r = 0; r < n; ++r) {
+            for (auto column = i > 0 ? (i - 1) * n : 0; column <= i * n + r; ++column) rows.columns.push_back(static_cast<int>(column));
+            rows.starts.push_back(static_cast<int>(rows.columns.size()));
+        }
+    }
     for (std::int64_t member = 0; member < system.batch; ++member) {
         const auto* d = system.d.data() + member * horizon * n * n;
         const auto* e = system.e.data() + member * (horizon - 1) * n * n;
         for (std::int64_t i = 0; i < horizon; ++i) {
             for (std::int64_t r = 0; r < n; ++r) {
-                if (i > 0) values.insert(values.end(), e + ((i - 1) * n + r) * n, e + ((i - 1) * n + r + 1) * n);
-                values.insert(values.end(), d + (i * n + r) * n, d + (i * n + r) * n + r + 1);
+                if (i > 0) rows.values.insert(rows.values.end(), e + ((i - 1) * n + r) * n, e + ((i - 1) * n + r + 1) * n);
+                rows.values.insert(rows.values.end(), d + (i * n + r) * n, d + (i * n + r) * n + r + 1);
             }
         }
     }
-    return values;
+    return rows;
+}
+
+/// Zeros of a stencil have places too: images of a batch share the pattern.
+Rows rows_of(const formats::GridSystem& system, GridMatrix matrix) {
+    constexpr std::int64_t entries = 9, own = 4;
+    const auto pixels = system.width * system.height;
+    const bool is_lower = matrix == GridMatrix::symmetric;
+    Rows rows{is_lower ? positive_definite : general, pixels, system.batch, {0}, {}, {}, &system.b};
+    for (std::int64_t image = 0; image < system.batch; ++image) {
+        for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+            for (std::int64_t k = 0; k < (is_lower ? own + 1 : entries); ++k) {
+                const auto x = pixel % system.width + k % 3 - 1, y = pixel / system.width + k / 3 - 1;
+                if (x < 0 || y < 0 || x >= system.width || y >= system.height) continue;
+                rows.values.push_back(system.stencil[static_cast<std::size_t>((image * pixels + pixel) * entries + k)]);
+                if (image == 0) rows.columns.push_back(static_cast<int>(y * system.width + x));
+            }
+            if (image == 0) rows.starts.push_back(static_cast<int>(rows.columns.size()));
+        }
+    }
+    return rows;
 }
 
 std::shared_ptr<void> integers(const DeviceTools& tools, const std::vector<int>& values) {
@@ -76,30 +95,30 @@ Library open() {
 
 class Cudss : public Contender {
   public:
-    Cudss(const Library& library, const formats::System& system, Precision precision, const DeviceTools& tools)
+    Cudss(const Library& library, const Rows& rows, Precision precision, const DeviceTools& tools)
         : library_(library),
-          rows_(system),
-          starts_(integers(tools, rows_.starts)),
-          columns_(integers(tools, rows_.columns)),
-          values_(tools, values_of(system), precision),
-          b_(tools, system.b, precision),
-          x_(tools, system.b, precision) {
+          starts_(integers(tools, rows.starts)),
+          columns_(integers(tools, rows.columns)),
+          values_(tools, rows.values, precision),
+          b_(tools, *rows.b, precision),
+          x_(tools, *rows.b, precision) {
         x_.take();
-        const std::int64_t size = system.horizon * system.block;
         const auto type = static_cast<int>(precision == Precision::f64 ? real_f64 : real_f32);
         library_.call("cudssCreate", &handle_);
         library_.call("cudssSetStream", handle_, tools.stream());
         if (!switch_value("CUDSS_THREADING_LIB").empty())
             library_.call("cudssSetThreadingLayer", handle_, static_cast<const char*>(nullptr));
         library_.call("cudssConfigCreate", &config_);
-        if (auto batch = static_cast<int>(system.batch); batch > 1)
+        if (auto batch = static_cast<int>(rows.batch); batch > 1)
             library_.call("cudssConfigSet", config_, static_cast<int>(uniform_batch_size), static_cast<const void*>(&batch), sizeof batch);
         library_.call("cudssDataCreate", handle_, &data_);
-        library_.call("cudssMatrixCreateCsr", &a_matrix_, size, size, static_cast<std::int64_t>(rows_.columns.size()), starts_.get(),
-                      static_cast<void*>(nullptr), columns_.get(), values_.data(), static_cast<int>(int_32), static_cast<int>(int_32), type,
-                      static_cast<int>(positive_definite), static_cast<int>(lower), static_cast<int>(from_zero));
+        library_.call("cudssMatrixCreateCsr", &a_matrix_, rows.size, rows.size, static_cast<std::int64_t>(rows.columns.size()),
+                      starts_.get(), static_cast<void*>(nullptr), columns_.get(), values_.data(), static_cast<int>(int_32),
+                      static_cast<int>(int_32), type, static_cast<int>(rows.type),
+                      static_cast<int>(rows.type == general ? whole : lower_triangle), static_cast<int>(from_zero));
         for (auto [matrix, array] : {std::pair{&b_matrix_, &b_}, std::pair{&x_matrix_, &x_}})
-            library_.call("cudssMatrixCreateDn", matrix, size, std::int64_t{1}, size, array->data(), type, static_cast<int>(column_major));
+            library_.call("cudssMatrixCreateDn", matrix, rows.size, std::int64_t{1}, rows.size, array->data(), type,
+                          static_cast<int>(column_major));
     }
 
     ~Cudss() override {
@@ -123,25 +142,43 @@ class Cudss : public Contender {
     }
 
     Library library_;
-    Rows rows_;
     std::shared_ptr<void> starts_, columns_;
     Array values_, b_, x_;
     void *handle_ = nullptr, *config_ = nullptr, *data_ = nullptr, *a_matrix_ = nullptr, *b_matrix_ = nullptr, *x_matrix_ = nullptr;
 };
+
+/// Of the version whose calls these are. Throws Error.
+Library open_version_1() {
+    const auto library = open();
+    int version = 0;
+    library.call("cudssGetProperty", static_cast<int>(major_version), &version);
+    if (version != 1) throw Error(fmt::format("this is version {} of cuDSS; version 1 is needed", version));
+    return library;
+}
+
+constexpr std::int64_t most_entries = (std::int64_t{1} << 31) - 1;  // indices have 32 bits
 
 }  // namespace
 
 Peer cudss() {
     Peer peer{.name = "cudss"};
     try {
-        const auto library = open();
-        int version = 0;
-        library.call("cudssGetProperty", static_cast<int>(major_version), &version);
-        if (version != 1) throw Error(fmt::format("this is version {} of cuDSS; version 1 is needed", version));
-        // 32-bit indices.
-        peer.fits = [](const Spec& spec) { return spec.rhs == 1 && entries(spec.horizon, spec.block) < (std::int64_t{1} << 31); };
-        peer.make = [library](const formats::System& system, Precision precision, const DeviceTools& tools) {
-            return std::make_unique<Cudss>(library, system, precision, tools);
+        peer.fits = [](const Spec& spec) { return spec.rhs == 1 && entries(spec.horizon, spec.block) <= most_entries; };
+        peer.make = [library = open_version_1()](const formats::System& system, Precision precision, const DeviceTools& tools) {
+            return std::make_unique<Cudss>(library, rows_of(system), precision, tools);
+        };
+    } catch (const Error& error) {
+        peer.problem = error.what();
+    }
+    return peer;
+}
+
+GridPeer cudss_of_images() {
+    GridPeer peer{.name = "cudss"};
+    try {
+        peer.fits = [](const GridSpec& spec) { return spec.rhs == 1 && 9 * spec.width * spec.height <= most_entries; };
+        peer.make = [library = open_version_1()](const formats::GridSystem& system, const GridSpec& spec, const DeviceTools& tools) {
+            return std::make_unique<Cudss>(library, rows_of(system, spec.matrix), spec.precision, tools);
         };
     } catch (const Error& error) {
         peer.problem = error.what();

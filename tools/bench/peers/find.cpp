@@ -11,4 +11,9 @@ std::vector<Peer> find_peers(const Device& device, int workers) {
     return peers;
 }
 
+std::vector<GridPeer> find_grid_peers(const Device& device) {
+    if (device.backend() == Backend::cuda) return {cudss_of_images()};
+    return {};
+}
+
 }  // namespace trifold::bench

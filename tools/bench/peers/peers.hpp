@@ -1,10 +1,13 @@
 #pragma once
 #include "tools/bench/contender.hpp"
+#include "tools/bench/grid.hpp"
 
 namespace trifold::bench {
 
 /// NVIDIA's sparse direct solver, version 1: Cholesky of the lower triangle in rows; a batch as a uniform batch.
 Peer cudss();
+/// The same solver on images: of a general matrix an LU of the whole pattern.
+GridPeer cudss_of_images();
 /// Fronts in the order of a schedule, one batched call of cuSOLVER or cuBLAS an operation: `multi-stage` is cyclic reduction,
 /// `recursive:J` what BlockDSS composes, `sequential` the sweep, which takes part in batches only, as the others do not. Double precision.
 Peer cublas(const std::string& name, const std::string& schedule);
