@@ -296,6 +296,8 @@ def change(array, place, value):
         (make(5, 7).astype(int), rhs(5, 7), {}, "stencil is .* int64 .*; convert"),
         (make(5, 7).astype(complex), rhs(5, 7), {}, "convert it to float32 or float64"),
         (None, rhs(5, 7), {}, "stencil is None"),
+        (None, None, {}, "stencil is None"),
+        (1.0, 2.0, {}, r"stencil has shape \(\); give"),
         (make(5, 7), None, {}, "b is None"),
         (make(5, 7), rhs(5, 7), {"matrix": "spd"}, "matrix = 'spd' is not known; give 'general' or 'symmetric'"),
         (make(5, 7), rhs(5, 7), {"boundary": "open"}, "boundary = 'open' is not known"),
@@ -325,14 +327,6 @@ def test_bad_input_of_a_factor():
     ):
         with pytest.raises(trifold.SpecError, match=message):
             call()
-
-
-def test_wrong_device():
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("there is no CUDA device")
-    with pytest.raises(trifold.SpecError, match="b is on GPU 0 and the stencil on the CPU"):
-        grid.solve(make(5, 7), torch.zeros(5, 7, dtype=torch.float64, device="cuda"))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def solve(
     """
     if refine < 0:
         raise SpecError(f"refine = {refine} is out of range; give 0 or more steps")
-    columns = np.shape(b)[-1] if np.ndim(b) == np.ndim(stencil) else 1
+    columns = np.shape(b)[-1] if np.ndim(b) == np.ndim(stencil) > 0 else 1
     rhs = min(max(int(columns), 1), _MOST_AT_A_TIME)
     return grid_solve(stencil, b, out, matrix, pivoting, boundary, rhs, refine, workers, check)
 
