@@ -60,9 +60,9 @@ GridOptions grid_options_of(const trifold_grid_options* given_options) {
 /// Host arrays of the sizes that the GridSpec gives them; a null pointer is left for the GridSolver to report.
 class HostImages {
   public:
-    HostImages(trifold_grid_solver* solver, const trifold_grid_options* given_options)
-        : solver(given(solver, "the solver").solver), options(grid_options_of(given_options)) {
-        const auto& spec = this->solver.plan().spec();
+    HostImages(trifold_grid_solver* handle, const trifold_grid_options* given_options)
+        : solver(given(handle, "the solver").solver), options(grid_options_of(given_options)) {
+        const auto& spec = solver.plan().spec();
         const auto members = options.members > 0 ? std::min(options.members, spec.batch) : spec.batch;
         pixels_ = members * spec.width * spec.height;
         columns_ = options.columns > 0 ? options.columns : spec.rhs;
