@@ -5,7 +5,6 @@
 #include <list>
 #include <mutex>
 #include <new>
-#include <trifold/error.hpp>
 
 #include "runtime/python/binding/unlocked.hpp"
 
@@ -53,14 +52,13 @@ struct GridPools {
         return plans.front();
     }
 
-    /// One that waits, of this very plan: if there is one, one whose last work was on this stream.
+    /// One that waits, of this very plan, whose last work went to this stream: others may not exist any more, so they cannot be waited for.
     std::list<IdleSolver> take(const GridPlan& plan, Stream stream) {
         const std::scoped_lock lock(mutex);
         std::list<IdleSolver> taken;
-        auto best = idle.end();
-        for (auto one = idle.begin(); one != idle.end(); ++one)
-            if (&one->plan.program() == &plan.program() && (best == idle.end() || one->stream.handle == stream.handle)) best = one;
-        if (best != idle.end()) taken.splice(taken.begin(), idle, best);
+        const auto found = std::ranges::find_if(
+            idle, [&](const auto& one) { return &one.plan.program() == &plan.program() && one.stream.handle == stream.handle; });
+        if (found != idle.end()) taken.splice(taken.begin(), idle, found);
         return taken;
     }
 
@@ -106,16 +104,7 @@ GridPlan plan_for(const GridSpec& spec, const Device& device, const GridTuning& 
 GridLoan::GridLoan(const GridSpec& spec, const Device& device, const GridTuning& tuning, Stream stream)
     : forks_(forks()), plan_(plan_for(spec, device, tuning)), stream_(stream) {
     auto found = grid_pools().take(plan_, stream);
-    if (found.empty()) {
-        solver_ = std::make_unique<GridSolver>(plan_);
-        return;
-    }
-    solver_ = std::move(found.front().solver);
-    if (found.front().stream.handle == stream.handle) return;
-    try {
-        static_cast<void>(solver_->status());  // waits
-    } catch (const SpecError&) {               // it was never used
-    }
+    solver_ = found.empty() ? std::make_unique<GridSolver>(plan_) : std::move(found.front().solver);
 }
 
 GridLoan::~GridLoan() {

@@ -8,8 +8,8 @@ namespace trifold::python {
 /// small image takes to solve.
 class GridLoan {
   public:
-    /// Compiles at the first call for such images. Where the solver was used on another stream, that work has ended. Throws what GridPlan
-    /// throws. Needs no lock of Python.
+    /// Compiles at the first call for such images. Work of others with the solver, if there was any, was on the same stream. Throws what
+    /// GridPlan throws. Needs no lock of Python.
     GridLoan(const GridSpec& spec, const Device& device, const GridTuning& tuning, Stream stream);
     GridLoan(const GridLoan&) = delete;
     GridLoan& operator=(const GridLoan&) = delete;
