@@ -1,4 +1,4 @@
-/* The flat C interface: the calls of trifold/solver.hpp behind opaque handles and status codes.
+/* The flat C interface: the calls of trifold/solver.hpp and trifold/grid.hpp behind opaque handles and status codes.
  *
  * Every function that can fail returns a trifold_code and leaves a text for trifold_last_error(). No exception leaves this
  * interface. Handles are destroyed by their own function, which takes NULL. Structs are set to their defaults by their
@@ -21,6 +21,7 @@ typedef enum {
     TRIFOLD_NOT_POSITIVE_DEFINITE = 10,
     TRIFOLD_NOT_CONVERGED = 11, /* NotConverged: mixed precision */
     TRIFOLD_OUT_OF_RANGE = 12,  /* OutOfRange: a result holds infinities or NaN */
+    TRIFOLD_GRID_FAILED = 13,   /* GridFailed: an image cannot be solved */
     TRIFOLD_BAD_ARGUMENT = 20,  /* SpecError */
     TRIFOLD_NO_DEVICE = 30,     /* DeviceError: no device, driver, compiler library or device memory */
     TRIFOLD_COMPILE_FAILED = 31,
@@ -176,6 +177,130 @@ typedef struct {
 } trifold_refinement;
 /* The same for the last solution in mixed precision; otherwise TRIFOLD_BAD_ARGUMENT. */
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, int64_t capacity, int64_t* count);
+
+/* ---- images: trifold/grid.hpp says what the calls do ---- */
+
+/* Symmetric: positive definite too. Then only entries 0 to 4 of a stencil are read, and those that go to a fixed boundary. */
+typedef enum { TRIFOLD_GRID_GENERAL = 0, TRIFOLD_GRID_SYMMETRIC = 1 } trifold_grid_matrix;
+typedef enum { TRIFOLD_GRID_NO_PIVOTING = 0, TRIFOLD_GRID_PARTIAL = 1 } trifold_grid_pivoting;
+/* Fixed: pixels of the outer ring are data, whose rows of A are x = b. */
+typedef enum { TRIFOLD_GRID_NATURAL = 0, TRIFOLD_GRID_FIXED = 1 } trifold_grid_boundary;
+
+/* What will be called, as bits. */
+enum {
+    TRIFOLD_GRID_FACTOR = 1 << 0,
+    TRIFOLD_GRID_SOLVE = 1 << 1,
+    TRIFOLD_GRID_SOLVE_TRANSPOSED = 1 << 2,
+    TRIFOLD_GRID_FACTOR_SOLVE = 1 << 3,
+    TRIFOLD_GRID_GRADIENT = 1 << 4,
+    TRIFOLD_GRID_REFINE = 1 << 5, /* needs memory of its own */
+    TRIFOLD_GRID_ALL = (1 << 6) - 1
+};
+
+/* As trifold::GridSpec in trifold/grid_spec.hpp. Stencils are [batch][height][width][9], where entry 3 (dy + 1) + dx + 1 of pixel (x, y)
+ * is what its row of A has at (x + dx, y + dy), and zero beyond the image; B and X are [batch][height][width][rhs]. */
+typedef struct {
+    size_t size;
+    int64_t width, height, rhs, batch;
+    trifold_precision precision; /* not TRIFOLD_MIXED */
+    trifold_grid_matrix matrix;
+    trifold_grid_pivoting pivoting;
+    trifold_grid_boundary boundary;
+    uint64_t operations;
+} trifold_grid_spec;
+/* In f64, general, with partial pivoting, natural, one right-hand side and image, all operations. */
+void trifold_grid_spec_init(trifold_grid_spec* spec, int64_t width, int64_t height);
+
+/* As trifold::GridTuning. */
+typedef struct {
+    size_t size;
+    int workers;
+    int spin_microseconds;
+    int64_t leaf_cells;
+} trifold_grid_tuning;
+void trifold_grid_tuning_init(trifold_grid_tuning* tuning);
+
+/* Of one call; 0: the Spec's batch and rhs. */
+typedef struct {
+    size_t size;
+    int64_t members, columns;
+} trifold_grid_options;
+void trifold_grid_options_init(trifold_grid_options* options);
+
+typedef struct trifold_grid_plan trifold_grid_plan;
+typedef struct trifold_grid_solver trifold_grid_solver;
+
+/* As trifold_plan_create. */
+trifold_code trifold_grid_plan_create(const trifold_grid_spec* spec, const char* device, const trifold_grid_tuning* tuning,
+                                      trifold_grid_plan** plan);
+void trifold_grid_plan_destroy(trifold_grid_plan* plan);
+/* Of each solver. */
+int64_t trifold_grid_plan_workspace_bytes(const trifold_grid_plan* plan);
+
+/* One call in flight at a time. */
+trifold_code trifold_grid_solver_create(const trifold_grid_plan* plan, trifold_grid_solver** solver);
+void trifold_grid_solver_destroy(trifold_grid_solver* solver);
+/* CPU only: replaces the built-in threads. */
+trifold_code trifold_grid_solver_set_executor(trifold_grid_solver* solver, trifold_executor executor, void* user);
+
+/* For each precision: calls on device memory and a stream, which do not synchronize, and calls on host memory, which return when done, as
+ * above. x may be b in solutions; other results overlap nothing. refine: one step, with A' where transposed is not 0. gradients: of a
+ * number E from x = A^-1 b and dE/dx, dE/db and dE/dA on the stencils, summed over right-hand sides. */
+#define TRIFOLD_DECLARE(real, suffix)                                                                                                      \
+    trifold_code trifold_grid_factor_##suffix(trifold_grid_solver* solver, const real* stencil, void* stream,                              \
+                                              const trifold_grid_options* options);                                                        \
+    trifold_code trifold_grid_factor_solve_##suffix(trifold_grid_solver* solver, const real* stencil, const real* b, real* x,              \
+                                                    void* stream, const trifold_grid_options* options);                                    \
+    trifold_code trifold_grid_solve_##suffix(trifold_grid_solver* solver, const real* b, real* x, void* stream,                            \
+                                             const trifold_grid_options* options);                                                         \
+    trifold_code trifold_grid_solve_transposed_##suffix(trifold_grid_solver* solver, const real* b, real* x, void* stream,                 \
+                                                        const trifold_grid_options* options);                                              \
+    trifold_code trifold_grid_refine_##suffix(trifold_grid_solver* solver, const real* stencil, const real* b, real* x, int transposed,    \
+                                              void* stream, const trifold_grid_options* options);                                          \
+    trifold_code trifold_grid_gradients_##suffix(trifold_grid_solver* solver, const real* x, const real* by_x, real* by_b,                 \
+                                                 real* by_stencil, void* stream, const trifold_grid_options* options);                     \
+    trifold_code trifold_grid_factor_host_##suffix(trifold_grid_solver* solver, const real* stencil, const trifold_grid_options* options); \
+    trifold_code trifold_grid_factor_solve_host_##suffix(trifold_grid_solver* solver, const real* stencil, const real* b, real* x,         \
+                                                         const trifold_grid_options* options);                                             \
+    trifold_code trifold_grid_solve_host_##suffix(trifold_grid_solver* solver, const real* b, real* x,                                     \
+                                                  const trifold_grid_options* options);                                                    \
+    trifold_code trifold_grid_solve_transposed_host_##suffix(trifold_grid_solver* solver, const real* b, real* x,                          \
+                                                             const trifold_grid_options* options);                                         \
+    trifold_code trifold_grid_refine_host_##suffix(trifold_grid_solver* solver, const real* stencil, const real* b, real* x,               \
+                                                   int transposed, const trifold_grid_options* options);                                   \
+    trifold_code trifold_grid_gradients_host_##suffix(trifold_grid_solver* solver, const real* x, const real* by_x, real* by_b,            \
+                                                      real* by_stencil, const trifold_grid_options* options);
+TRIFOLD_DECLARE(float, f32)
+TRIFOLD_DECLARE(double, f64)
+#undef TRIFOLD_DECLARE
+
+/* Synchronizes; TRIFOLD_GRID_FAILED when an image failed, or is singular to the precision. trifold_last_error() names it and its pixels. */
+trifold_code trifold_grid_check(trifold_grid_solver* solver);
+
+typedef enum {
+    TRIFOLD_GRID_SOUND = 0,
+    TRIFOLD_GRID_BEYOND_IMAGE = 1,
+    TRIFOLD_GRID_NOT_FINITE = 2,
+    TRIFOLD_GRID_PIVOT = 3,
+    TRIFOLD_GRID_NEARLY_SINGULAR = 4
+} trifold_grid_problem;
+/* As trifold::GridOutcome. Pixels count in the caller's image, from 0, both ends included. */
+typedef struct {
+    trifold_grid_problem problem;
+    int64_t level;                                  /* of the failing front; -1: none failed */
+    int64_t front_x0, front_x1, front_y0, front_y1; /* the pixels that it eliminates */
+    int64_t pixel_x, pixel_y;                       /* where it failed */
+    double least_pivot, growth;
+} trifold_grid_outcome;
+/* det A = sign exp(log); log is NaN where the image failed. */
+typedef struct {
+    double log;
+    int sign;
+} trifold_grid_determinant;
+
+/* Synchronize and copy one entry an image that a factorization has covered. Capacity and count are those of trifold_outcomes. */
+trifold_code trifold_grid_outcomes(trifold_grid_solver* solver, trifold_grid_outcome* outcomes, int64_t capacity, int64_t* count);
+trifold_code trifold_grid_log_determinant(trifold_grid_solver* solver, trifold_grid_determinant* values, int64_t capacity, int64_t* count);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

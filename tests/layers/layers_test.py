@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which folder may include which, and that no two types have one name. Reads every #include of generator/, runtime/ and tools/, and names those that point upwards.
 
-The layers, from the bottom: generator/program, one family (generator/tridiagonal, generator/grid), generator/export; runtime/base, compile, device, solve or grid, python;
+The layers, from the bottom: generator/program, one family (generator/tridiagonal, generator/grid), generator/export; runtime/base, compile, device, solve or grid, c, python;
 tools. A layer may include those that it lists, and itself. What lies below a family knows none: it may not include a family's public headers
 either.
 """
@@ -24,6 +24,7 @@ ALLOWED = {
     "runtime/device": ["runtime/base", "runtime/compile"],
     "runtime/solve": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/tridiagonal"],
     "runtime/grid": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/grid"],
+    "runtime/c": [],
     "runtime/python": ["runtime/compile", "runtime/solve"],  # which say what compiles, and what is taken of what was measured
     "tools/formats": [],
     "tools/problems": ["tools/formats"],

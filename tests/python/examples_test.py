@@ -73,3 +73,30 @@ def test_mpc(tmp_path):
     moved = (u - gradient).clamp(-1, 1) - u
     assert moved.abs().max() < 1e-6
     assert (u.abs() == 1).any() and (u.abs() < 1).any()
+
+
+def test_denoise(tmp_path):
+    module = example("denoise")
+    before, after = module.main(["--output", str(tmp_path)])
+    assert after > before + 8  # decibels
+    assert 10_000 < (tmp_path / "denoise.png").stat().st_size < 200_000
+    # What the docstring says that the steps make smaller, they make smaller.
+    image = module.photograph()[300:340, 200:250]
+    noisy = image + 0.1 * np.random.default_rng(0).standard_normal(image.shape, dtype=np.float32)
+
+    def objective(u):
+        total = np.square(u - noisy).sum(dtype=np.float64) / 2
+        for _, dy, dx, distance in module.BEFORE:
+            here, there = module.pairs(*u.shape[:2], dy, dx)
+            total += 0.06 * np.sqrt(np.square(u[here] - u[there]).sum(-1)).sum(dtype=np.float64) / distance
+        return total
+
+    values = [objective(module.denoise(noisy, 0.06, steps)) for steps in range(5)]
+    assert all(later < earlier for earlier, later in zip(values, values[1:]))
+
+
+def test_conductivity(tmp_path):
+    module = example("conductivity", "torch", "trifold.torch")
+    errors = module.main(["--output", str(tmp_path), "--size", "33", "--iterations", "40"])
+    assert errors[-1] < errors[0] / 6
+    assert (tmp_path / "conductivity.png").stat().st_size > 10_000

@@ -145,6 +145,27 @@ nb::handle helper(const char* name) {
     return known.emplace_back(name, nb::module_::import_("trifold.arrays").attr(name)).second;
 }
 
+const char* library_name(Library library) { return library == Library::torch ? "torch" : library == Library::cupy ? "cupy" : "numpy"; }
+
+const char* element_name(Element element) {
+    constexpr const char* all[]{"float32", "float64", "int32", "uint8", "other"};
+    return all[static_cast<std::size_t>(element)];
+}
+
+std::string show(std::span<const std::int64_t> shape) {
+    return shape.size() == 1 ? fmt::format("({},)", shape[0]) : fmt::format("({})", fmt::join(shape, ", "));
+}
+
+nb::tuple tuple_of(std::span<const std::int64_t> shape) {
+    auto tuple = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+    for (std::size_t k = 0; k < shape.size(); ++k) PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(k), PyLong_FromLongLong(shape[k]));
+    return tuple;
+}
+
+nb::object make_array(Library library, Place place, std::span<const std::int64_t> shape, Element element) {
+    return helper("empty")(library_name(library), tuple_of(shape), element_name(element), place.ordinal);
+}
+
 std::string to_string(Place place) { return place.ordinal < 0 ? "the CPU" : fmt::format("GPU {}", place.ordinal); }
 
 Backend backend_of(Library library, Place place) {
@@ -216,7 +237,7 @@ void Array::read(nb::handle object, const char* name, bool written) {
 
 void Array::read_shape(nb::handle tuple) {
     dims_ = static_cast<std::size_t>(PyTuple_Size(tuple.ptr()));
-    if (dims_ > most_dims) fail(fmt::format("has {} axes; give at most 4", dims_));
+    if (dims_ > most_dims) fail(fmt::format("has {} axes; give at most {}", dims_, most_dims));
     for (std::size_t k = 0; k < dims_; ++k) shape_[k] = integer(PyTuple_GetItem(tuple.ptr(), static_cast<Py_ssize_t>(k)));
 }
 
@@ -228,7 +249,7 @@ void Array::read_numpy() {
         return read_shape(nb::object(object_.attr("shape")));
     }
     exported_ = true;
-    if (static_cast<std::size_t>(buffer_.ndim) > most_dims) fail(fmt::format("has {} axes; give at most 4", buffer_.ndim));
+    if (static_cast<std::size_t>(buffer_.ndim) > most_dims) fail(fmt::format("has {} axes; give at most {}", buffer_.ndim, most_dims));
     dims_ = static_cast<std::size_t>(buffer_.ndim);
     for (std::size_t k = 0; k < dims_; ++k) shape_[k] = buffer_.shape[k];
     element_ = element_of(buffer_);
@@ -241,7 +262,7 @@ void Array::read_exchanged(int (*ask)(void*, nb::dlpack::dltensor*)) {
     nb::dlpack::dltensor tensor;
     if (ask(object_.ptr(), &tensor) != 0) nb::raise_python_error();
     element_ = python::element_of(tensor.dtype);
-    if (static_cast<std::size_t>(tensor.ndim) > most_dims) fail(fmt::format("has {} axes; give at most 4", tensor.ndim));
+    if (static_cast<std::size_t>(tensor.ndim) > most_dims) fail(fmt::format("has {} axes; give at most {}", tensor.ndim, most_dims));
     dims_ = static_cast<std::size_t>(tensor.ndim);
     std::copy_n(tensor.shape, dims_, shape_.begin());
     place_ = {is_cpu(tensor.device) ? -1 : tensor.device.device_id};

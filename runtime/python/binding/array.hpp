@@ -32,7 +32,7 @@ Backend backend_of(Library library, Place place);
 /// What an array says of itself. Holds the array, and NumPy's memory in its place, until it is destroyed, which needs the GIL.
 class Array {
   public:
-    static constexpr std::size_t most_dims = 5;
+    static constexpr std::size_t most_dims = 8;
 
     Array() = default;
     /// Throws SpecError on what no array can be made of; `name` is how messages call it. `written`: it must be writable and is never
@@ -84,6 +84,14 @@ class Array {
 /// Whether a tensor is memory of the processor or of a GPU. Others, such as those that torch's transforms wrap, are only read through its
 /// dispatcher.
 bool has_memory(nb::handle tensor);
+
+const char* library_name(Library library);
+const char* element_name(Element element);
+/// "(3,)" or "(2, 3)", for messages.
+std::string show(std::span<const std::int64_t> shape);
+nb::tuple tuple_of(std::span<const std::int64_t> shape);
+/// A new array of that library; what it holds is undefined.
+nb::object make_array(Library library, Place place, std::span<const std::int64_t> shape, Element element);
 
 /// A function of the module trifold.arrays, found by the address of its name: give a literal.
 nb::handle helper(const char* name);

@@ -8,6 +8,7 @@
 
 #include "runtime/compile/environment.hpp"
 #include "runtime/python/binding/errors.hpp"
+#include "runtime/python/binding/grid.hpp"
 #include "runtime/python/binding/jax.hpp"
 #include "runtime/python/binding/memory.hpp"
 #include "runtime/python/binding/plan.hpp"
@@ -161,6 +162,41 @@ BoundSolver* solver_for(nb::handle d, nb::handle b, const Wishes& wishes) {
     return new BoundSolver(factors, value, 0, of_d.shape().size() == 4);
 }
 
+/// For trifold.solve: only what is needed of a GridPlan's memory.
+GridOperations operations_of_one_solution(int refine) {
+    GridOperations all{GridOperation::factor_solve, GridOperation::solve};
+    if (refine > 0) all.insert(GridOperation::refine);
+    return all;
+}
+
+void bind_grid(nb::module_& module) {
+    const auto none = nb::none();
+    nb::class_<BoundGrid>(module, "GridFactor")
+        .def(
+            "__init__",
+            [](BoundGrid* self, nb::handle stencil, const std::string& matrix, const std::string& pivoting, const std::string& boundary,
+               std::int64_t rhs,
+               int workers) { new (self) BoundGrid(stencil, {matrix, pivoting, boundary, rhs, workers}, all_grid_operations()); },
+            "stencil"_a.none(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "workers"_a, guarded)
+        .def("factor", &BoundGrid::factor, "check"_a.none(), guarded)
+        .def("solve", &BoundGrid::solve, "b"_a.none(), "out"_a.none(), "transposed"_a, guarded)
+        .def("refine", &BoundGrid::refine, "b"_a.none(), "x"_a.none(), "out"_a.none(), "transposed"_a, guarded)
+        .def("gradients", &BoundGrid::gradients, "x"_a.none(), "by_x"_a.none(), guarded)
+        .def("log_determinant", &BoundGrid::log_determinant, guarded)
+        .def("status", &BoundGrid::status, guarded)
+        .def("check", &BoundGrid::check, guarded)
+        .def_prop_ro("batch_shape", &BoundGrid::batch_shape);
+    module.def(
+        "grid_solve",
+        [](nb::handle stencil, nb::handle b, nb::handle out, const std::string& matrix, const std::string& pivoting,
+           const std::string& boundary, std::int64_t rhs, int refine, int workers, std::optional<bool> check) {
+            BoundGrid grid(stencil, {matrix, pivoting, boundary, rhs, workers}, operations_of_one_solution(refine));
+            return grid.factor_solve(b, out, refine, check);
+        },
+        "stencil"_a.none(), "b"_a.none(), "out"_a.none(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "refine"_a, "workers"_a,
+        "check"_a.none(), guarded);
+}
+
 nb::dict tools() {
     nb::dict result;
     const auto environment = [] {
@@ -207,6 +243,7 @@ NB_MODULE(_core, module) {
     bind_plan(module);
     bind_solver(module);
     bind_torch(module);
+    bind_grid(module);
     module.def(
         "solver_for",
         [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed) {

@@ -5,6 +5,8 @@
 #include <new>
 #include <trifold/error.hpp>
 
+#include "runtime/python/binding/grid.hpp"
+
 namespace nb = nanobind;
 
 namespace trifold::python {
@@ -36,6 +38,13 @@ void translate(const std::exception_ptr& thrown, void*) {
         nb::list failures;
         for (const auto& f : error.failures) failures.append(nb::make_tuple(f.member, f.iterations, f.backward_error));
         raise("NotConverged", error.what(), failures);
+    } catch (const GridFailed& error) {
+        nb::list failures;
+        for (const auto& f : error.failures) {
+            const auto outcome = grid_outcome(f.outcome);
+            failures.append(nb::make_tuple(f.member, outcome[0], outcome[1], outcome[2]));
+        }
+        raise("GridFailed", error.what(), failures);
     } catch (const SpecError& error) {
         raise("SpecError", error.what());
     } catch (const DeviceError& error) {

@@ -1,9 +1,11 @@
-// XLA's side of trifold.jax: one handler for all operations, which are functions of buffers without state, as a factor is a value.
+// XLA's side of trifold.jax: one handler for all operations on blocks, which are functions of buffers without state, as a factor is a
+// value; and one that solves images.
 #include "runtime/python/binding/jax.hpp"
 
 #include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 
+#include "runtime/python/binding/grid_pool.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 #include "runtime/solve/wisdom.hpp"
@@ -11,6 +13,7 @@
 #ifdef TRIFOLD_HAS_JAX
 #include <xla/ffi/api/ffi.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
@@ -195,6 +198,59 @@ XLA_FFI_DEFINE_HANDLER(
     ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"),
     {ffi::Traits::kCmdBufferCompatible});
 
+// Images: one call, which factors and solves.
+
+/// What its attribute `problem` holds, in this order. trifold/_jax_grid.py writes it.
+enum GridField : std::size_t { g_matrix, g_pivoting, g_boundary, g_workers, g_transposed, grid_fields };
+constexpr std::int64_t most_columns_of_grid = 32;  // right-hand sides that are solved at once
+
+/// For stencils (batch, H, W, 9) and right-hand sides (batch, H, W, m).
+GridSpec grid_spec_of(Problem problem, const Buffers& buffers) {
+    const auto shape = buffers.in(0).dimensions();
+    GridSpec spec{.width = shape[2], .height = shape[1]};
+    spec.precision = buffers.in(0).element_type() == ffi::DataType::F32 ? Precision::f32 : Precision::f64;
+    spec.matrix = problem[g_matrix] != 0 ? GridMatrix::symmetric : GridMatrix::general;
+    spec.pivoting = problem[g_pivoting] != 0 ? GridPivoting::none : GridPivoting::partial;
+    spec.boundary = problem[g_boundary] != 0 ? GridBoundary::fixed : GridBoundary::natural;
+    spec.batch = shape[0];
+    spec.rhs = std::min(buffers.columns(1), most_columns_of_grid);
+    if (problem[g_transposed] != 0)
+        spec.operations = {GridOperation::factor, GridOperation::solve_transposed};
+    else
+        spec.operations = {GridOperation::factor_solve, GridOperation::solve};
+    return spec;
+}
+
+template <class Real>
+void solve_grid(GridSolver& solver, bool transposed, const Buffers& buffers, Stream stream) {
+    const GridOptions options{.columns = buffers.columns(1)};
+    if (!transposed) return solver.factor_solve(buffers.read<Real>(0), buffers.read<Real>(1), buffers.write<Real>(0), stream, options);
+    solver.factor(buffers.read<Real>(0), stream);
+    solver.solve_transposed(buffers.read<Real>(1), buffers.write<Real>(0), stream, options);
+}
+
+void execute_grid(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
+    if (problem.size() != grid_fields) throw SpecError("problem is not what trifold.jax gives");
+    const auto spec = grid_spec_of(problem, buffers);
+    GridLoan loan(spec, device_at(ordinal), {.workers = static_cast<int>(problem[g_workers])}, stream);
+    if (spec.precision == Precision::f32)
+        solve_grid<float>(*loan, problem[g_transposed] != 0, buffers, stream);
+    else
+        solve_grid<double>(*loan, problem[g_transposed] != 0, buffers, stream);
+}
+
+ffi::Error execute_grid_cpu(ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
+    return guarded([&] { execute_grid(problem, {arguments, results}, on_cpu, {}); });
+}
+ffi::Error execute_grid_cuda(void* stream, std::int32_t ordinal, ffi::RemainingArgs arguments, ffi::RemainingRets results,
+                             Problem problem) {
+    return guarded([&] { execute_grid(problem, {arguments, results}, ordinal, {stream}); });
+}
+XLA_FFI_DEFINE_HANDLER(grid_cpu_execute, execute_grid_cpu, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
+XLA_FFI_DEFINE_HANDLER(
+    grid_cuda_execute, execute_grid_cuda,
+    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
+
 /// Does nothing: tests measure with it what a call costs without us.
 ffi::Error nothing(void*, std::int32_t, ffi::RemainingArgs, ffi::RemainingRets, Problem) { return ffi::Error::Success(); }
 XLA_FFI_DEFINE_HANDLER(
@@ -219,6 +275,8 @@ nb::dict jax_handlers() {
     add("cuda_initialize", cuda_initialize);
     add("cuda_execute", cuda_execute);
     add("cuda_nothing", cuda_nothing);
+    add("grid_cpu_execute", grid_cpu_execute);
+    add("grid_cuda_execute", grid_cuda_execute);
     return result;
 }
 #else

@@ -22,14 +22,14 @@ void find_nvrtc() {
     static_cast<void>(once);
 }
 
+}  // namespace
+
 Device device_at(Library library, Place place) {
     const auto backend = backend_of(library, place);
     if (backend == Backend::cpu) return cpu();
     find_nvrtc();
     return backend == Backend::hip ? Device::hip(place.ordinal) : Device::cuda(place.ordinal);
 }
-
-}  // namespace
 
 Device device_of(nb::handle device) {
     auto text = text_of(device);

@@ -12,30 +12,6 @@
 #include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
-namespace {
-
-const char* library_name(Library library) { return library == Library::torch ? "torch" : library == Library::cupy ? "cupy" : "numpy"; }
-const char* element_name(Element element) {
-    constexpr const char* all[]{"float32", "float64", "int32", "uint8", "other"};
-    return all[static_cast<std::size_t>(element)];
-}
-
-nb::tuple tuple_of(std::span<const std::int64_t> shape) {
-    auto tuple = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
-    for (std::size_t k = 0; k < shape.size(); ++k) PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(k), PyLong_FromLongLong(shape[k]));
-    return tuple;
-}
-
-nb::object make_array(Library library, Place place, std::span<const std::int64_t> shape, Element element) {
-    return helper("empty")(library_name(library), tuple_of(shape), element_name(element), place.ordinal);
-}
-
-std::string show(std::span<const std::int64_t> shape) {
-    return shape.size() == 1 ? fmt::format("({},)", shape[0]) : fmt::format("({})", fmt::join(shape, ", "));
-}
-
-}  // namespace
-
 /// The arrays of one call.
 struct BoundSolver::Inputs {
     Array d, e, b, x, shift, diagonal, active;

@@ -4,6 +4,10 @@
     f = trifold.factor(D, E)
     p = trifold.Plan(block=12, horizon=20, batch=256); s = p.solver()
 
+Images, which couple each pixel with its neighbours, are solved by trifold.grid:
+
+    x = trifold.grid.solve(stencil, b)
+
 docs/users/python.md in the repository has the whole story.
 """
 
@@ -11,7 +15,7 @@ from __future__ import annotations
 
 import atexit as _atexit
 
-from . import models
+from . import grid, models
 from ._core import Plan, Solver, finish_calls as _finish_calls, version as _version
 from .arrays import Refinement, Status
 from .errors import (
@@ -19,6 +23,7 @@ from .errors import (
     CompileError,
     DeviceError,
     Error,
+    GridFailed,
     LaunchError,
     NotConverged,
     NotPositiveDefinite,
@@ -35,6 +40,7 @@ __all__ = [
     "DeviceError",
     "Error",
     "Factor",
+    "GridFailed",
     "LaunchError",
     "NotConverged",
     "NotPositiveDefinite",
@@ -45,6 +51,7 @@ __all__ = [
     "SpecError",
     "Status",
     "factor",
+    "grid",
     "info",
     "models",
     "solve",

@@ -46,11 +46,22 @@ def register() -> None:
         on_cuda = {"initialize": handlers["cuda_initialize"], "execute": handlers["cuda_execute"]}
         ffi.register_ffi_target(f"trifold_{call}", on_cpu, platform="cpu")
         ffi.register_ffi_target(f"trifold_{call}", on_cuda, platform="CUDA")
+    ffi.register_ffi_target("trifold_grid_solve", handlers["grid_cpu_execute"], platform="cpu")
+    ffi.register_ffi_target("trifold_grid_solve", handlers["grid_cuda_execute"], platform="CUDA")
 
 
 def real() -> Any:
     """Of what is summed up over a member: float64, or float32 where JAX has no other."""
     return np.dtype(np.float64 if jax.config.jax_enable_x64 else np.float32)
+
+
+def read_array(array: Any, name: str) -> Any:
+    if array is None:
+        raise SpecError(f"{name} is None; give an array")
+    result = jnp.asarray(array)
+    if result.dtype not in (np.float32, np.float64):
+        raise SpecError(f"{name} is {result.dtype}; convert it to float32 or float64")
+    return result
 
 
 # Problems and the shapes of values.
@@ -77,7 +88,7 @@ def _value_shape(D: Any, rhs: int, inverse: bool) -> tuple[int, int, int]:
     return D.shape[0], rhs, -(-most // (parts * step)) * step
 
 
-def _like(aval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def abstract_like(aval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """An abstract array where ``aval`` is: over the same axes of a mesh."""
     spec = jax.sharding.PartitionSpec(*[None] * len(shape))
     sharding = jax.sharding.NamedSharding(aval.sharding.mesh, spec)
@@ -95,26 +106,26 @@ def _check_value(value: Any, D: Any, inverse: bool) -> None:
 
 
 def _factor_shapes(D: Any, E: Any, *, rhs: int, inverse: bool) -> list[Any]:
-    return [_like(D, _value_shape(D, rhs, inverse), np.uint8)]
+    return [abstract_like(D, _value_shape(D, rhs, inverse), np.uint8)]
 
 
 def _factor_solve_shapes(D: Any, E: Any, b: Any, *, inverse: bool) -> list[Any]:
-    return [_like(D, _value_shape(D, min(b.shape[3], _MOST_AT_A_TIME), inverse), np.uint8), _like(D, b.shape, b.dtype)]
+    return [abstract_like(D, _value_shape(D, min(b.shape[3], _MOST_AT_A_TIME), inverse), np.uint8), abstract_like(D, b.shape, b.dtype)]
 
 
 def _solve_shapes(value: Any, D: Any, E: Any, b: Any, *, inverse: bool) -> list[Any]:
-    return [_like(b, b.shape, b.dtype)]
+    return [abstract_like(b, b.shape, b.dtype)]
 
 
 def _log_determinant_shapes(value: Any, D: Any, E: Any, *, inverse: bool) -> list[Any]:
-    return [_like(D, D.shape[:1], real())]
+    return [abstract_like(D, D.shape[:1], real())]
 
 
 def _selected_inverse_shapes(value: Any, D: Any, E: Any, *, inverse: bool) -> list[Any]:
-    return [_like(D, D.shape, D.dtype), _like(D, E.shape, D.dtype)]
+    return [abstract_like(D, D.shape, D.dtype), abstract_like(D, E.shape, D.dtype)]
 
 
-def _primitive(name: str, shapes: Any) -> Any:
+def make_primitive(name: str, shapes: Any) -> Any:
     primitive = extend.Primitive(f"trifold_{name}")
     primitive.multiple_results = True
     primitive.def_abstract_eval(shapes)
@@ -131,11 +142,11 @@ def _compiled(primitive: Any, **parameters: Any) -> Any:
     return jax.jit(functools.partial(primitive.bind, **parameters))
 
 
-factor_p = _primitive("factor", _factor_shapes)
-factor_solve_p = _primitive("factor_solve", _factor_solve_shapes)
-solve_p = _primitive("solve", _solve_shapes)
-log_determinant_p = _primitive("log_determinant", _log_determinant_shapes)
-selected_inverse_p = _primitive("selected_inverse", _selected_inverse_shapes)
+factor_p = make_primitive("factor", _factor_shapes)
+factor_solve_p = make_primitive("factor_solve", _factor_solve_shapes)
+solve_p = make_primitive("solve", _solve_shapes)
+log_determinant_p = make_primitive("log_determinant", _log_determinant_shapes)
+selected_inverse_p = make_primitive("selected_inverse", _selected_inverse_shapes)
 
 
 # How XLA calls them. The value that a sweep works in is an argument and a result in one; what comes out is of no use to others.
@@ -301,12 +312,12 @@ def _batch(primitive: Any, arguments: Any, axes: Any, **parameters: Any) -> Any:
         return _batch_columns(primitive, arguments, axes[-1], size, **parameters)
     if primitive not in (factor_p, factor_solve_p) and axes[0] is None:
         raise SpecError("a factor without a batch cannot be differentiated along a batch of D or E; factor the batch")
-    flat = [_flatten(argument, axis, size) for argument, axis in zip(arguments, axes)]
+    flat = [flatten_batch(argument, axis, size) for argument, axis in zip(arguments, axes)]
     results = primitive.bind(*flat, **parameters)
     return [result.reshape(size, result.shape[0] // size, *result.shape[1:]) for result in results], [0] * len(results)
 
 
-def _flatten(argument: Any, axis: int | None, size: int) -> Any:
+def flatten_batch(argument: Any, axis: int | None, size: int) -> Any:
     if axis is None:
         argument = jnp.broadcast_to(argument, (size, *argument.shape))
     else:

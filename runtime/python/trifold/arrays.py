@@ -132,6 +132,10 @@ def full(library: str, shape: tuple[int, ...], dtype: str, ordinal: int, value: 
     return result
 
 
+def copy_into(out: Any, array: Any) -> None:
+    out[...] = array
+
+
 def mask(active: Any) -> Any:
     """0 or 1 for each member, from anything that says True or False of it."""
     if library_of(type(active)) == "torch":

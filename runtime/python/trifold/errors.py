@@ -7,6 +7,7 @@ __all__ = [
     "CompileError",
     "DeviceError",
     "Error",
+    "GridFailed",
     "LaunchError",
     "NotConverged",
     "NotPositiveDefinite",
@@ -77,6 +78,22 @@ class NotConverged(Error, ArithmeticError):
     def __init__(self, message: str, failures: list[tuple[int, int, float]]) -> None:
         super().__init__(message, failures)
         self.failures = failures
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class GridFailed(Error, ArithmeticError):
+    """Some images cannot be solved, or only to few digits; the others are solved.
+
+    ``failures`` lists (image, problem, x, y) for each, counted from 0, where problem is that of trifold.grid.Status. ``image``, ``problem``,
+    ``x`` and ``y`` are those of the first.
+    """
+
+    def __init__(self, message: str, failures: list[tuple[int, str, int, int]]) -> None:
+        super().__init__(message, failures)
+        self.failures = failures
+        self.image, self.problem, self.x, self.y = failures[0]
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -7,7 +7,7 @@ Derivatives of all orders, forward and backward, come from more solutions with t
 gradient of an entry below the diagonal is the sum of those of the two entries of A that it stands for, and above the diagonal it is 0.
 vmap makes one launch of its batch, however deep it is nested; where only b is mapped there is one factor, and more right-hand sides.
 A member that is not positive definite has results of NaN, for a compiled function cannot raise: look for them outside of it.
-docs/users/python.md in the repository says more.
+Images are solved by trifold.jax.grid. docs/users/python.md in the repository says more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from . import _jax_primitives as _p
+from . import _jax_grid as grid, _jax_primitives as _p
 from .errors import SpecError
 from .toolkit import load_nvrtc
 
@@ -25,7 +25,7 @@ _jax: Any = importlib.import_module("jax")
 _jnp: Any = importlib.import_module("jax.numpy")
 _np: Any = numpy
 
-__all__ = ["Factor", "Likelihood", "factor", "likelihood", "log_determinant", "quadratic", "selected_inverse", "solve"]
+__all__ = ["Factor", "Likelihood", "factor", "grid", "likelihood", "log_determinant", "quadratic", "selected_inverse", "solve"]
 
 load_nvrtc()
 _p.register()
@@ -151,7 +151,7 @@ class _System:
 
     def columns(self, b: Any) -> Any:
         """b as (batch, N, n, m)."""
-        b = _array(b, "b")
+        b = _p.read_array(b, "b")
         alone = self.D.shape[:3] if self.batched else self.D.shape[1:3]
         if b.shape[: len(alone)] != alone or b.ndim > len(alone) + 1 or 0 in b.shape:
             raise SpecError(f"b has shape {b.shape}; give {alone}, or {(*alone, 'm')} for m right-hand sides")
@@ -169,12 +169,12 @@ class _System:
 
 
 def _read(D: Any, E: Any) -> _System:
-    blocks = _array(D, "D")
+    blocks = _p.read_array(D, "D")
     shape = blocks.shape
     if len(shape) not in (3, 4) or shape[-1] != shape[-2] or 0 in shape:
         raise SpecError(f"D has shape {shape}; give (N, n, n), or (batch, N, n, n)")
     below = (*shape[:-3], shape[-3] - 1, *shape[-2:])
-    coupling = _jnp.zeros(below, blocks.dtype) if E is None and shape[-3] == 1 else _array(E, "E")
+    coupling = _jnp.zeros(below, blocks.dtype) if E is None and shape[-3] == 1 else _p.read_array(E, "E")
     if coupling.shape != below:
         raise SpecError(f"E has shape {coupling.shape}; give {below}, as D has {shape}")
     if coupling.dtype != blocks.dtype:
@@ -182,15 +182,6 @@ def _read(D: Any, E: Any) -> _System:
     if len(shape) == 4:
         return _System(blocks, coupling, True)
     return _System(blocks[None], coupling[None], False)
-
-
-def _array(array: Any, name: str) -> Any:
-    if array is None:
-        raise SpecError(f"{name} is None; give an array")
-    result = _jnp.asarray(array)
-    if result.dtype not in (_np.float32, _np.float64):
-        raise SpecError(f"{name} is {result.dtype}; convert it to float32 or float64")
-    return result
 
 
 def _drop_columns(result: Any, system: _System, b: Any) -> Any:

@@ -15,6 +15,8 @@ couplings, where C has the blocks of A^-1. All come from the factor that the for
 check, by default True on the CPU: raise NotPositiveDefinite or OutOfRange when a member fails. Without it, results of that member are NaN.
 Derivatives of any order exist, in reverse mode. Those of the selected inverse, and so the second ones of log det A, take two solutions for
 each column of A.
+
+Images are solved by trifold.torch.grid.
 """
 
 # The custom operators. A factor is a tensor of bytes, ([batch,] bytes, rhs of its Plan): saved for the backward pass, and never read
@@ -28,6 +30,7 @@ import functools
 import importlib
 from typing import Any, NamedTuple
 
+from . import _torch_grid as grid
 from ._core import (
     Plan,
     torch_factor,
@@ -39,7 +42,7 @@ from ._core import (
 )
 from .errors import SpecError
 
-__all__ = ["Factor", "Likelihood", "factor", "likelihood", "log_determinant", "quadratic", "solve"]
+__all__ = ["Factor", "Likelihood", "factor", "grid", "likelihood", "log_determinant", "quadratic", "solve"]
 
 torch: Any = importlib.import_module("torch")
 _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once

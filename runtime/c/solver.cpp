@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <functional>
-#include <new>
 #include <span>
 #include <string>
 #include <trifold/trifold.hpp>
 
+#include "runtime/c/calls.hpp"
+
 using namespace trifold;
+using namespace trifold::c;
 
 struct trifold_plan {
     Plan plan;
@@ -20,70 +22,6 @@ struct trifold_solver {
 };
 
 namespace {
-
-// Plain memory, so that reporting an error cannot fail.
-thread_local char last_error[4096] = "";
-
-void remember(const char* text) noexcept {
-    const auto length = std::min(std::char_traits<char>::length(text), sizeof last_error - 1);
-    std::char_traits<char>::copy(last_error, text, length);
-    last_error[length] = '\0';
-}
-
-trifold_code fail(trifold_code code, const char* text) noexcept {
-    remember(text);
-    return code;
-}
-
-/// Runs the body; exceptions become codes.
-template <class Body>
-trifold_code guarded(Body body) noexcept try {
-    body();
-    return TRIFOLD_OK;
-} catch (const NotPositiveDefinite& error) {
-    return fail(TRIFOLD_NOT_POSITIVE_DEFINITE, error.what());
-} catch (const OutOfRange& error) {
-    return fail(TRIFOLD_OUT_OF_RANGE, error.what());
-} catch (const NotConverged& error) {
-    return fail(TRIFOLD_NOT_CONVERGED, error.what());
-} catch (const SpecError& error) {
-    return fail(TRIFOLD_BAD_ARGUMENT, error.what());
-} catch (const DeviceError& error) {
-    return fail(TRIFOLD_NO_DEVICE, error.what());
-} catch (const CompileError& error) {
-    return fail(TRIFOLD_COMPILE_FAILED, error.what());
-} catch (const CacheError& error) {
-    return fail(TRIFOLD_CACHE_FAILED, error.what());
-} catch (const LaunchError& error) {
-    return fail(TRIFOLD_LAUNCH_FAILED, error.what());
-} catch (const std::bad_alloc&) {
-    return fail(TRIFOLD_OUT_OF_MEMORY, "out of host memory");
-} catch (const std::exception& error) {
-    return fail(TRIFOLD_INTERNAL_ERROR, error.what());
-} catch (...) {
-    return fail(TRIFOLD_INTERNAL_ERROR, "an unknown exception");
-}
-
-template <class T>
-T& given(T* pointer, const char* what) {
-    if (pointer == nullptr) throw SpecError(fmt::format("{} is a null pointer", what));
-    return *pointer;
-}
-
-/// Structs only grow, at their end: one of another size was not set by its _init function, or by that of a newer library.
-template <class T>
-const T& initialized(const T* value, const char* name) {
-    if (given(value, name).size != sizeof(T))
-        throw SpecError(
-            fmt::format("{} has size {}; call {}_init first (this library knows {} bytes)", name, value->size, name, sizeof(T)));
-    return *value;
-}
-
-template <class Enum>
-Enum choice(int value, int last, const char* what) {
-    if (value < 0 || value > last) throw SpecError(fmt::format("{} = {} is out of range; give 0 to {}", what, value, last));
-    return static_cast<Enum>(value);
-}
 
 /// Bit k of trifold_spec::operations is Operation k.
 Operations operations_of(std::uint64_t bits) {
@@ -168,22 +106,9 @@ class HostArrays {
     std::int64_t members_, columns_;
 };
 
-template <class From, class To, class Convert>
-void copy_out(const std::vector<From>& values, To* out, std::int64_t capacity, std::int64_t* count, Convert convert) {
-    const auto size = static_cast<std::int64_t>(values.size());
-    if (count != nullptr) *count = size;
-    if (out == nullptr && capacity == 0 && count != nullptr) return;
-    given(out, "the array for the results");
-    if (capacity < size) throw SpecError(fmt::format("{} results do not fit an array of {}", size, capacity));
-    std::transform(values.begin(), values.end(), out, convert);
-}
-
 }  // namespace
 
 extern "C" {
-
-const char* trifold_last_error(void) { return last_error; }
-int trifold_version(void) { return TRIFOLD_VERSION_NUMBER; }
 
 void trifold_spec_init(trifold_spec* spec, std::int64_t block, std::int64_t horizon) {
     if (spec == nullptr) return;
@@ -222,16 +147,7 @@ trifold_code trifold_solver_create(const trifold_plan* plan, void* workspace, st
 void trifold_solver_destroy(trifold_solver* solver) { delete solver; }
 
 trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executor executor, void* user) {
-    return guarded([&] {
-        given(executor, "the executor");
-        given(solver, "the solver")
-            .solver.set_executor([executor, user](std::int64_t tasks, const std::function<void(std::int64_t, int)>& run) {
-                const auto call = [](void* context, std::int64_t task, int worker) {
-                    (*static_cast<const std::function<void(std::int64_t, int)>*>(context))(task, worker);
-                };
-                executor(user, tasks, call, const_cast<std::function<void(std::int64_t, int)>*>(&run));
-            });
-    });
+    return guarded([&] { given(solver, "the solver").solver.set_executor(executor_of(executor, user)); });
 }
 
 #define TRIFOLD_DEFINE(real, suffix)                                                                                                      \

@@ -1,0 +1,69 @@
+#include "runtime/c/calls.hpp"
+
+#include <functional>
+#include <new>
+#include <string>
+#include <trifold/grid.hpp>
+#include <trifold/solver.hpp>
+
+namespace trifold::c {
+namespace {
+
+// Plain memory, so that reporting an error cannot fail.
+thread_local char last_error[4096] = "";
+
+trifold_code fail(trifold_code code, const char* text) noexcept {
+    const auto length = std::min(std::char_traits<char>::length(text), sizeof last_error - 1);
+    std::char_traits<char>::copy(last_error, text, length);
+    last_error[length] = '\0';
+    return code;
+}
+
+}  // namespace
+
+trifold_code code_of(const std::exception_ptr& thrown) noexcept try {
+    std::rethrow_exception(thrown);
+} catch (const NotPositiveDefinite& error) {
+    return fail(TRIFOLD_NOT_POSITIVE_DEFINITE, error.what());
+} catch (const OutOfRange& error) {
+    return fail(TRIFOLD_OUT_OF_RANGE, error.what());
+} catch (const NotConverged& error) {
+    return fail(TRIFOLD_NOT_CONVERGED, error.what());
+} catch (const GridFailed& error) {
+    return fail(TRIFOLD_GRID_FAILED, error.what());
+} catch (const SpecError& error) {
+    return fail(TRIFOLD_BAD_ARGUMENT, error.what());
+} catch (const DeviceError& error) {
+    return fail(TRIFOLD_NO_DEVICE, error.what());
+} catch (const CompileError& error) {
+    return fail(TRIFOLD_COMPILE_FAILED, error.what());
+} catch (const CacheError& error) {
+    return fail(TRIFOLD_CACHE_FAILED, error.what());
+} catch (const LaunchError& error) {
+    return fail(TRIFOLD_LAUNCH_FAILED, error.what());
+} catch (const std::bad_alloc&) {
+    return fail(TRIFOLD_OUT_OF_MEMORY, "out of host memory");
+} catch (const std::exception& error) {
+    return fail(TRIFOLD_INTERNAL_ERROR, error.what());
+} catch (...) {
+    return fail(TRIFOLD_INTERNAL_ERROR, "an unknown exception");
+}
+
+Executor executor_of(trifold_executor executor, void* user) {
+    given(executor, "the executor");
+    return [executor, user](std::int64_t tasks, const std::function<void(std::int64_t, int)>& run) {
+        const auto call = [](void* context, std::int64_t task, int worker) {
+            (*static_cast<const std::function<void(std::int64_t, int)>*>(context))(task, worker);
+        };
+        executor(user, tasks, call, const_cast<std::function<void(std::int64_t, int)>*>(&run));
+    };
+}
+
+}  // namespace trifold::c
+
+extern "C" {
+
+const char* trifold_last_error(void) { return trifold::c::last_error; }
+int trifold_version(void) { return TRIFOLD_VERSION_NUMBER; }
+
+}  // extern "C"

@@ -1,0 +1,134 @@
+"""Images in JAX: trifold.jax.grid, for jit, grad, jvp and vmap.
+
+    x = trifold.jax.grid.solve(stencil, b)
+
+Arrays and options are those of trifold.grid. Derivatives of all orders, forward and backward, are further solutions. Each of them factors A
+again, for a factor is not passed on between XLA's operations; so solve for all right-hand sides in one call. vmap makes one batch of
+stencils, and more right-hand sides where only b is mapped. An image that fails has results of NaN, for a compiled function cannot raise:
+look for them outside of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from typing import Any
+
+import numpy
+
+from . import _jax_primitives as _p
+from .errors import SpecError
+
+_np: Any = numpy
+_jax: Any = importlib.import_module("jax")
+_jnp: Any = importlib.import_module("jax.numpy")
+_ffi: Any = importlib.import_module("jax.ffi")
+_mlir: Any = importlib.import_module("jax.interpreters.mlir")
+_batching: Any = importlib.import_module("jax.interpreters.batching")
+
+__all__ = ["solve"]
+
+_MATRICES, _PIVOTINGS, _BOUNDARIES = ("general", "symmetric"), ("partial", "none"), ("natural", "fixed")
+
+
+def solve(
+    stencil: Any,
+    b: Any,
+    *,
+    matrix: str = "general",
+    pivoting: str = "partial",
+    boundary: str = "natural",
+    workers: int = 1,
+) -> Any:
+    """A^-1 b with the shape of b. stencil: (..., H, W, 9); b: (..., H, W) or (..., H, W, m). Raises SpecError on what does not fit."""
+    stencil, b = _p.read_array(stencil, "stencil"), _p.read_array(b, "b")
+    options = (
+        _index("matrix", matrix, _MATRICES),
+        _index("pivoting", pivoting, _PIVOTINGS),
+        _index("boundary", boundary, _BOUNDARIES),
+        workers,
+    )
+    _check(stencil, b, boundary)
+    *front, height, width, _ = stencil.shape
+    images = (math.prod(front), height, width)
+    x = _solved(stencil.reshape(*images, 9), b.reshape(*images, -1), options)
+    return x.reshape(b.shape)
+
+
+def _index(name: str, given: str, known: tuple[str, str]) -> int:
+    if given not in known:
+        raise SpecError(f"{name} = {given!r} is not known; give {known[0]!r} or {known[1]!r}")
+    return known.index(given)
+
+
+def _check(stencil: Any, b: Any, boundary: str) -> None:
+    if stencil.ndim < 3 or stencil.shape[-1] != 9 or 0 in stencil.shape:
+        raise SpecError(f"stencil has shape {stencil.shape}; give (H, W, 9), or (..., H, W, 9) for many images")
+    pixels = stencil.shape[:-1]
+    if b.shape[: len(pixels)] != pixels or b.ndim > len(pixels) + 1 or 0 in b.shape:
+        raise SpecError(f"b has shape {b.shape}; give {pixels}, or {(*pixels, 'm')} for m right-hand sides")
+    if b.dtype != stencil.dtype:
+        raise SpecError(f"b is {b.dtype} and the stencil {stencil.dtype}; give arrays of one type")
+    least = 3 if boundary == "fixed" else 2
+    if min(pixels[-2:]) < least:
+        raise SpecError(f"images of {pixels[-2]} by {pixels[-1]} pixels are too small; give {least} by {least} or more")
+
+
+@functools.partial(_jax.jit, static_argnums=2)
+def _solved(stencil: Any, b: Any, options: tuple[int, ...]) -> Any:
+    """x of (B, H, W, 9) and (B, H, W, m). Derivatives are those of A x, which JAX finds itself."""
+
+    def call(transposed: int) -> Any:
+        def solve(_: Any, right: Any) -> Any:
+            return _grid_solve_p.bind(*_p.same_axes(stencil, right), options=(*options, transposed))[0]
+
+        return solve
+
+    matvec = functools.partial(_times, stencil, symmetric=bool(options[0]), fixed=bool(options[2]))
+    return _jax.lax.custom_linear_solve(matvec, b, call(0), call(1))
+
+
+def _times(stencil: Any, x: Any, *, symmetric: bool, fixed: bool) -> Any:
+    """A x."""
+    height, width = stencil.shape[-3:-1]
+    unknown = _np.ones((height, width), bool)
+    if fixed:
+        unknown = _np.pad(unknown[1:-1, 1:-1], 1)
+    beside = _np.pad(unknown, 1)
+    around = _jnp.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)])
+    before = _jnp.pad(stencil, [(0, 0), (1, 1), (1, 1), (0, 0)])
+    result = _jnp.zeros_like(x)
+    for k in range(9):
+        rows, columns = slice(k // 3, k // 3 + height), slice(k % 3, k % 3 + width)
+        entry = stencil[..., k]
+        if symmetric and k > 4:
+            entry = _jnp.where(beside[rows, columns], before[:, rows, columns, 8 - k], entry)
+        result = result + entry[..., None] * around[:, rows, columns]
+    return _jnp.where(unknown[..., None], result, x)
+
+
+def _shapes(stencil: Any, b: Any, *, options: Any) -> list[Any]:
+    return [_p.abstract_like(b, b.shape, b.dtype)]
+
+
+def _lower(ctx: Any, *operands: Any, options: Any) -> Any:
+    return _ffi.ffi_lowering("trifold_grid_solve")(ctx, *operands, problem=_np.array(options, _np.int64))
+
+
+def _batch(arguments: Any, axes: Any, *, options: Any) -> Any:
+    stencil, b = arguments
+    if axes[0] is None:
+        b = _jnp.moveaxis(b, axes[1], -1)
+        (x,) = _grid_solve_p.bind(stencil, b.reshape(*b.shape[:3], -1), options=options)
+        return [x.reshape(b.shape)], [4]
+    size = stencil.shape[axes[0]]
+    flat = [_p.flatten_batch(argument, axis, size) for argument, axis in zip(arguments, axes)]
+    (x,) = _grid_solve_p.bind(*flat, options=options)
+    return [x.reshape(size, -1, *x.shape[1:])], [0]
+
+
+_grid_solve_p = _p.make_primitive("grid_solve", _shapes)
+for _platform in ("cpu", "cuda"):
+    _mlir.register_lowering(_grid_solve_p, _lower, platform=_platform)
+_batching.primitive_batchers[_grid_solve_p] = _batch

@@ -1,0 +1,149 @@
+"""Images: A x = b, where A couples each pixel with itself and its eight neighbours.
+
+    x = trifold.grid.solve(stencil, b)
+    f = trifold.grid.factor(stencil); f.solve(b), f.solve_transposed(b), f.log_determinant()
+
+stencil: (H, W, 9). Entry 3 (dy + 1) + dx + 1 of pixel (y, x) is what its row of A has at pixel (y + dy, x + dx); entries beyond the image
+are zero. b and x: (H, W), or (H, W, m) for m right-hand sides. All may have the same axes of images in front. float32 or float64, the same
+in all, on one device. Arrays are those of NumPy, torch, CuPy or JAX.
+
+docs/users/grid.md in the repository says more. trifold.torch.grid and trifold.jax.grid have solutions with gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+from ._core import GridFactor, grid_solve
+from .errors import GridFailed, SpecError
+
+__all__ = ["Determinant", "Factor", "GridFailed", "Status", "factor", "solve"]
+
+np: Any = numpy  # what its stubs say differs from version to version
+_MOST_AT_A_TIME = 32  # right-hand sides
+
+
+class Status(NamedTuple):
+    """How each image fared: arrays of NumPy with the axes of images, or one entry where there are none. Pixels count from 0."""
+
+    problem: Any  #: "none", "beyond_image", "not_finite", "pivot" or "nearly_singular"
+    x: Any  #: the pixel where it failed: its column,
+    y: Any  #: and its row
+    front: Any  #: the pixels that the failing front eliminates: first x, last x, first y, last y, as (..., 4)
+    level: Any  #: of that front, 0 for the smallest; -1: none failed
+    least_pivot: Any  #: the smallest, relative to its column before the elimination of its front
+    growth: Any  #: the largest pivot over the largest entry of A: where it is large, digits were lost
+
+
+class Determinant(NamedTuple):
+    """det A = sign exp(log), by image; log is NaN where the image failed. Of NumPy, or numbers where there are no axes of images."""
+
+    log: Any
+    sign: Any
+
+
+def solve(
+    stencil: Any,
+    b: Any,
+    out: Any = None,
+    *,
+    matrix: str = "general",
+    pivoting: str = "partial",
+    boundary: str = "natural",
+    refine: int = 0,
+    check: bool | None = None,
+    workers: int = 1,
+) -> Any:
+    """Solve A x = b. Returns x with the shape of b, in its library and on its device; or in out, which may be b.
+
+    stencil: (..., H, W, 9), b: (..., H, W) or (..., H, W, m), as the module says. Images have 2 by 2 pixels or more.
+
+    matrix: "general", or "symmetric" for a positive definite A, which takes half the time and memory; then only entries 0 to 4 of a
+    stencil are read, and those that go to a fixed boundary. pivoting: "partial" or "none". boundary: "natural", or "fixed": the outer ring
+    of pixels is data, whose rows of A are x = b. refine: steps of iterative refinement. workers: threads of the CPU, which change no bit.
+
+    check, by default True on the CPU: raise GridFailed when an image fails. Without it the x of an image that fails is NaN. On a GPU the
+    work is enqueued on the library's current stream, and only check=True waits for it.
+    Raises SpecError on arrays or options that do not fit, DeviceError when there is no device or compiler.
+    """
+    if refine < 0:
+        raise SpecError(f"refine = {refine} is out of range; give 0 or more steps")
+    columns = np.shape(b)[-1] if np.ndim(b) == np.ndim(stencil) > 0 else 1
+    rhs = min(max(int(columns), 1), _MOST_AT_A_TIME)
+    return grid_solve(stencil, b, out, matrix, pivoting, boundary, rhs, refine, workers, check)
+
+
+def factor(
+    stencil: Any,
+    *,
+    matrix: str = "general",
+    pivoting: str = "partial",
+    boundary: str = "natural",
+    rhs: int = 1,
+    check: bool | None = None,
+    workers: int = 1,
+) -> Factor:
+    """Factor A, to solve with it again and again. rhs: right-hand sides that are solved at once; more go in panels of that many.
+
+    The other arguments and errors are those of solve().
+    """
+    core = GridFactor(stencil, matrix, pivoting, boundary, rhs, workers)
+    core.factor(check)
+    return Factor(core)
+
+
+class Factor:
+    """A factored, as factor() leaves it.
+
+    b and x are (..., H, W) or (..., H, W, m), with the axes of the stencil's images in front. Results go into out, or into a new array of
+    b's library. Calls of several threads wait for one another; on a GPU they must be on one stream, or on streams that wait for one another.
+    All raise SpecError on arrays that do not fit. An image that failed solves to NaN.
+    """
+
+    def __init__(self, core: GridFactor) -> None:
+        self._core = core
+
+    @property
+    def status(self) -> Status:
+        """How each image fared. On a GPU this waits for the factorization."""
+        return Status(*(self._by_image(column) for column in zip(*self._core.status())))
+
+    def check(self) -> None:
+        """Waits, and raises GridFailed when an image failed: its text names the pixels and says what to do."""
+        self._core.check()
+
+    def solve(self, b: Any, out: Any = None) -> Any:
+        """A^-1 b. out may be b."""
+        return self._core.solve(b, out, False)
+
+    def solve_transposed(self, b: Any, out: Any = None) -> Any:
+        """A'^-1 b. out may be b."""
+        return self._core.solve(b, out, True)
+
+    def refine(self, b: Any, x: Any, out: Any = None, *, transposed: bool = False) -> Any:
+        """One step of iterative refinement: x + A^-1 (b - A x), or with A'. out may be x.
+
+        The stencil that was factored is read again, where it stands: it must not have changed.
+        """
+        return self._core.refine(b, x, out, transposed)
+
+    def gradients(self, x: Any, by_x: Any) -> tuple[Any, Any]:
+        """(dE/db, dE/dstencil) of a number E that depends on x = A^-1 b, from x and dE/dx. It takes one solution with A'.
+
+        They have the shapes of x and of the stencil. Those of right-hand sides are summed for the stencil. Of a symmetric A an entry that is
+        read stands for both its places, and the gradient of others is zero.
+        """
+        return self._core.gradients(x, by_x)
+
+    def log_determinant(self) -> Determinant:
+        """log |det A| and its sign, by image. On a GPU this waits for the factorization."""
+        log, sign = zip(*self._core.log_determinant())
+        return Determinant(self._by_image(log), self._by_image(sign))
+
+    def _by_image(self, values: tuple[Any, ...]) -> Any:
+        shape = tuple(self._core.batch_shape)
+        array = np.array(values)
+        array = array.reshape((*shape, *array.shape[1:]))
+        return array if array.ndim else array.item()
