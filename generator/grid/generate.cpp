@@ -28,7 +28,8 @@ nlohmann::json grid_identity(const GridSpec& spec, const Target& target, const G
             {"asked", operations},
             {"target", to_string(target)},
             {"workers", tuning.workers},
-            {"leaf_cells", tuning.leaf_cells}};
+            {"leaf_cells", tuning.leaf_cells},
+            {"panel_columns", tuning.panel_columns}};
 }
 
 nlohmann::json grid_level_json(const grid::Level& level) {
@@ -64,7 +65,7 @@ Program generate(const GridSpec& spec, const Target& target, const GridTuning& t
         program.units = {grid::cpu::unit_of(spec, target)};
         grid::cpu::add_launches(program, spec, target, levels, shape, layout);
     } else
-        grid::gpu::add_launches(program, spec, target, levels, layout);
+        grid::gpu::add_launches(program, spec, target, tuning, levels, layout);
     program.buffers = std::move(layout.buffers);
     program.workspace_bytes = checked_add(layout.bytes, checked_multiply(program.workers, program.scratch_bytes, "scratch"), "workspace");
     for (const auto& level : levels) about["levels"].push_back(grid_level_json(level));

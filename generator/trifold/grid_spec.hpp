@@ -55,6 +55,8 @@ struct GridTuning {
     int spin_microseconds = -1;  ///< how long idle threads stay awake after a call; -1: TRIFOLD_SPIN, or 1000
     std::int64_t leaf_cells =
         0;  ///< most cells of a leaf tile each way, at least 4, on a GPU 4; 0: what was measured to be best on the device
+    std::int64_t panel_columns =
+        0;  ///< GPU: most columns of a large pivot block that are factored at a time, 2 to 32, a power of two; 0: 32
     bool operator==(const GridTuning&) const = default;
 };
 

@@ -13,6 +13,7 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
 Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels);
 
 /// Units and launches of all operations.
-void add_launches(Program& program, const GridSpec& spec, const Target& target, const std::vector<Level>& levels, const Layout& layout);
+void add_launches(Program& program, const GridSpec& spec, const Target& target, const GridTuning& tuning, const std::vector<Level>& levels,
+                  const Layout& layout);
 
 }  // namespace trifold::grid::gpu

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <trifold/error.hpp>
 
@@ -24,8 +25,13 @@ struct Needs {
 /// Writes the launches of a Program, and collects the kernels that they need. Launches name a kernel by its number until units are made.
 class Launches {
   public:
-    Launches(const GridSpec& spec, const Target& target, const std::vector<Level>& levels, const Layout& layout)
-        : spec_(spec), target_(target), levels_(levels), layout_(layout), real_(element_bytes(spec.precision)) {}
+    Launches(const GridSpec& spec, const Target& target, const GridTuning& tuning, const std::vector<Level>& levels, const Layout& layout)
+        : spec_(spec),
+          target_(target),
+          most_columns_(tuning.panel_columns == 0 ? tile_width : tuning.panel_columns),
+          levels_(levels),
+          layout_(layout),
+          real_(element_bytes(spec.precision)) {}
 
     std::vector<Launch> factor() {
         list_.clear();
@@ -81,7 +87,7 @@ class Launches {
         const auto& l = levels_[level];
         const auto boxes = l.boxes(), tiles = quotient(l.eliminated, tile_width);
         add(Kernel::assemble, {wide_threads, 0}, at(level, tiles), boxes * tiles, "pivot blocks of level", level);
-        const auto panels = panels_of(l);
+        const auto panels = panels_of(l, most_columns_);
         for (std::size_t k = 0; k <= panels.size() + 1; ++k) {
             // Panel k - 1 is applied to what is behind it, and panel k factored. At last only inverses are missing.
             const auto& panel = panels[std::min(k, panels.size() - 1)];
@@ -158,6 +164,7 @@ class Launches {
 
     const GridSpec& spec_;
     const Target& target_;
+    std::int64_t most_columns_;
     const std::vector<Level>& levels_;
     const Layout& layout_;
     std::int64_t real_;
@@ -259,6 +266,9 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
     constexpr std::int64_t most_leaf = 4;  // so that a tile without neighbours has at most 25 pixels
     if (tuning.leaf_cells > most_leaf)
         throw SpecError(fmt::format("leaf_cells = {} is out of range on a GPU; give {}, or 0", tuning.leaf_cells, most_leaf));
+    const auto columns = tuning.panel_columns;
+    if (columns != 0 && (columns < 2 || columns > tile_width || !std::has_single_bit(static_cast<std::uint64_t>(columns))))
+        throw SpecError(fmt::format("panel_columns = {} is out of range; give a power of two from 2 to {}, or 0", columns, tile_width));
     if (spec.batch > most_images)
         throw SpecError(
             fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
@@ -282,8 +292,9 @@ Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Lev
     return shape;
 }
 
-void add_launches(Program& program, const GridSpec& spec, const Target& target, const std::vector<Level>& levels, const Layout& layout) {
-    Launches launches(spec, target, levels, layout);
+void add_launches(Program& program, const GridSpec& spec, const Target& target, const GridTuning& tuning, const std::vector<Level>& levels,
+                  const Layout& layout) {
+    Launches launches(spec, target, tuning, levels, layout);
     const auto needs = [&](GridOperation operation) { return spec.operations.contains(operation); };
     auto& operations = program.operations;
     if (needs(GridOperation::factor)) operations["factor"] = launches.factor();

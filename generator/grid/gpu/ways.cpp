@@ -33,13 +33,15 @@ const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level
     return nullptr;
 }
 
-std::vector<Panel> panels_of(const Level& level) {
+std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns) {
     constexpr std::int64_t most_rows = 16;
     std::vector<Panel> panels;
     if (level.eliminated > step_threads * most_rows) return panels;
     for (std::int64_t first = 0, rows = most_rows; first < level.eliminated; first += tile_width / rows) {
         // Wider ones begin at multiples of their width.
-        while (rows > 1 && level.eliminated - first <= step_threads * (rows / 2) && first % (2 * tile_width / rows) == 0) rows /= 2;
+        while (tile_width / rows < most_columns && level.eliminated - first <= step_threads * (rows / 2) &&
+               first % (2 * tile_width / rows) == 0)
+            rows /= 2;
         panels.push_back({first, tile_width / rows, rows});
     }
     return panels;

@@ -56,8 +56,8 @@ const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level
 struct Panel {
     std::int64_t first, columns, rows;
 };
-/// Of a shared front: the more rows are left, the narrower. None where they are too many.
-std::vector<Panel> panels_of(const Level& level);
+/// Of a shared front: the more rows are left, the narrower, and at most so wide. None where they are too many.
+std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns = tile_width);
 Kernel step_of(std::int64_t rows);
 
 /// Shared memory of a thread block of kernels for shared fronts.

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <trifold/grid.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
 

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <trifold/grid.hpp>
 #include <trifold/solver.hpp>
 
 #include "tests/runtime/grid/problems.hpp"

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <trifold/grid.hpp>
+
 #include "tests/runtime/grid/problems.hpp"
 
 using namespace trifold;

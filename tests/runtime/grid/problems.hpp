@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
-#include <trifold/grid.hpp>
+#include <trifold/grid_spec.hpp>
 #include <vector>
 
 /// Images whose matrices are solved in tests, and what is known of them.

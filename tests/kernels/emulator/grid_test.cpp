@@ -1,0 +1,136 @@
+// Kernels for images as host code, in both dialects, with every access watched.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <trifold/error.hpp>
+
+#include "tests/runtime/grid/problems.hpp"
+#include "tests/support/emulator/grid_unit.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+struct Case {
+    std::string problem;
+    std::int64_t width, height;
+    GridSpec spec{};
+    GridTuning tuning{};
+    Target target{Backend::cuda, "sm_90"};
+    Running running{};
+    double bound = 0;  ///< of the backward error; 0: that of well conditioned problems
+};
+
+template <class Real>
+double bound_of(const Case& test) {
+    return test.bound != 0 ? test.bound : sizeof(Real) == 8 ? 1e-14 : 1e-6;
+}
+
+/// Factor and solve, solve, A', refinement and gradients of all images against A itself; nothing may be found.
+template <class Real>
+void check(Case test) {
+    auto& spec = test.spec;
+    spec.width = test.width;
+    spec.height = test.height;
+    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+    const auto label = fmt::format("{} {}x{} {} {} {} {}", test.problem, spec.width, spec.height, to_string(spec.precision),
+                                   to_string(spec.matrix), to_string(spec.boundary), to_string(test.target));
+    CAPTURE(label);
+    EmulatedGrid grid(spec, test.target, test.tuning);
+    std::vector<double> stencil;
+    std::vector<Sparse> matrices;
+    for (std::int64_t k = 0; k < spec.batch; ++k) {
+        const auto image = problem(test.problem, spec.width, spec.height, static_cast<unsigned>(k + 1));
+        auto rounded_image = image;
+        for (auto& value : rounded_image.stencil) value = static_cast<double>(static_cast<Real>(value));
+        stencil.insert(stencil.end(), image.stencil.begin(), image.stencil.end());
+        matrices.push_back(matrix_of(rounded_image, spec));
+    }
+    const auto pixels = spec.width * spec.height;
+    const auto A = rounded<Real>(stencil);
+    const auto b = rounded<Real>(noise(spec.batch * pixels * spec.rhs, 7));
+    std::vector<Real> x(b.size()), again(b.size()), turned(b.size()), gradient(A.size());
+    trifold_grid_args args{};
+    args.stencil = A.data();
+    args.b = b.data();
+    args.x = x.data();
+    args.columns = args.used_columns = spec.rhs;
+    args.members = spec.batch;
+    grid.run("factor_solve", args, test.running);
+    args.x = again.data();
+    grid.run("factor", args, test.running);
+    grid.run("solve", args, test.running);
+    CHECK(again == x);
+    args.x = turned.data();
+    grid.run("solve_transposed", args, test.running);
+    args.gradient = gradient.data();
+    auto by = args;
+    by.b = turned.data();
+    by.x = x.data();
+    grid.run("gradient", by, test.running);
+    for (std::int64_t k = 0; k < spec.batch; ++k) {
+        CHECK(grid.status(k).record.problem == trifold_grid_sound);
+        const auto& a = matrices[static_cast<std::size_t>(k)];
+        const Sparse transposed = a.transpose();
+        for (std::int64_t c = 0; c < spec.rhs; ++c) {
+            const auto of = [&](const std::vector<Real>& values) { return column(values, k * pixels, pixels, spec.rhs, c); };
+            CHECK(backward_error(a, of(x), of(b)) <= bound_of<Real>(test));
+            CHECK(backward_error(transposed, of(turned), of(b)) <= bound_of<Real>(test));
+        }
+    }
+    if (spec.rhs == 1 && spec.matrix == GridMatrix::general && spec.boundary == GridBoundary::natural)
+        for (std::int64_t p = 0; p < pixels; ++p)
+            CHECK(gradient[static_cast<std::size_t>(9 * p + 4)] == -turned[static_cast<std::size_t>(p)] * x[static_cast<std::size_t>(p)]);
+    for (const auto& finding : grid.findings()) FAIL_CHECK(finding);
+}
+
+const std::vector<Target> dialects{{Backend::cuda, "sm_90"}, {Backend::hip, "gfx942"}, {Backend::hip, "gfx1100"}};
+
+}  // namespace
+
+TEST_CASE("emulated images: fronts on chip, of every kind of matrix, in all dialects") {
+    for (const auto& target : dialects) {
+        check<double>({"random", 13, 11, {}, {}, target, {Order::random, 3}, 1e-12});
+        check<float>({"dominant", 9, 17, {.matrix = GridMatrix::general, .rhs = 3, .batch = 2}, {}, target});
+        check<double>(
+            {"anisotropic", 17, 6, {.matrix = GridMatrix::symmetric, .boundary = GridBoundary::fixed}, {}, target, {Order::reverse, 1, 4}});
+    }
+    check<double>({"convection", 2, 2});
+    check<float>({"convection", 7, 2, {.pivoting = GridPivoting::none}});
+}
+
+TEST_CASE("emulated images: shared fronts, whose panels are as wide as can be, or narrower") {
+    for (const auto& target : dialects)
+        check<double>({"random", 37, 35, {.boundary = GridBoundary::fixed}, {}, target, {Order::random, 5, 3}, 1e-11});
+    check<float>({"jumps", 36, 35, {.matrix = GridMatrix::symmetric}});
+    check<double>({"anisotropic", 35, 37, {.matrix = GridMatrix::symmetric}, {.panel_columns = 16}});
+    for (const std::int64_t columns : {16, 8, 4, 2})
+        check<double>({"random", 34, 35, {}, {.panel_columns = columns}, dialects.front(), {}, 1e-11});
+}
+
+TEST_CASE("emulated images: panels and products of shared fronts") {
+    for (const auto& target : {dialects.front(), dialects[1]}) check<double>({"dominant", 67, 69, {}, {}, target, {Order::reverse}});
+    check<double>({"jumps", 69, 67, {.matrix = GridMatrix::symmetric}});
+}
+
+TEST_CASE("emulated images: what fails is named by its front, and solves to NaN") {
+    GridSpec spec = spec_of(21, 10);
+    EmulatedGrid grid(spec, dialects.front());
+    auto image = problem("convection", 21, 10, 1);
+    image.at(13, 4, 0, 0) = std::numeric_limits<double>::infinity();
+    const auto b = noise(image.pixels(), 2);
+    std::vector<double> x(b.size());
+    trifold_grid_args args{};
+    args.stencil = image.stencil.data();
+    args.b = b.data();
+    args.x = x.data();
+    args.columns = args.used_columns = args.members = 1;
+    grid.run("factor_solve", args);
+    CHECK(grid.status(0).record.problem == trifold_grid_no_number);
+    CHECK(grid.status(0).record.pixel == 4 * 21 + 13);
+    CHECK(grid.status(0).level == 0);
+    for (const auto value : x) CHECK(std::isnan(value));
+    CHECK(grid.findings().empty());
+}
