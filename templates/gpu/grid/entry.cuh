@@ -49,10 +49,10 @@ GRID_KERNEL(TRIFOLD_KERNEL_PRODUCT, shared_threads, 2, leave_product(c))
 GRID_KERNEL(TRIFOLD_KERNEL_FINISH, 64, 1, finish(c))
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD
-GRID_KERNEL(TRIFOLD_KERNEL_FORWARD, sweep_threads, 4, forward_small(c))
+GRID_KERNEL(TRIFOLD_KERNEL_FORWARD, sweep_threads, 3, forward_small(c))
 #endif
 #ifdef TRIFOLD_KERNEL_BACKWARD
-GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD, sweep_threads, 4, backward_small(c))
+GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD, sweep_threads, 3, backward_small(c))
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD_PIVOTS
 GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_PIVOTS, triangle_threads, 1, forward_pivots(c))

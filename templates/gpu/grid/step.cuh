@@ -114,7 +114,8 @@ TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Co
         const auto is_there = [&](int i, int j) { return top + i < f.s && right + j < count && (!symmetric || top + i >= left + right + j); };
         real* at = w + top + trifold_int(right) * f.S;
         WarpTile<1, 1> before, product;
-        before.each([&](real& element, int i, int j) { element = at[is_there(i, j) ? i + trifold_int(j) * f.S : trifold_int(0)]; });
+        /* Where there is nothing, the panel's first number, which nobody changes. */
+        before.each([&](real& element, int i, int j) { element = *(is_there(i, j) ? at + i + trifold_int(j) * f.S : l + first); });
         product.clear();
         product.add(l + top, f.S, f.s - top, chip.upper + right, chip.square + 4, size);
         product.minus(before);

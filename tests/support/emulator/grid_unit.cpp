@@ -25,7 +25,7 @@ EmulatedGrid::EmulatedGrid(const GridSpec& spec, const Target& target, const Gri
 
 void EmulatedGrid::run(const std::string& operation, trifold_grid_args args, const Running& running) {
     args.workspace = workspace_;
-    const auto real = element_bytes(spec_.precision), pixels = args.members * spec_.width * spec_.height;
+    const std::int64_t real = element_bytes(spec_.precision), pixels = args.members * spec_.width * spec_.height;
     detector_.begin_operation();
     for (const auto& buffer : program_.buffers)
         if (buffer.bytes > 0) detector_.add_region(buffer.name, workspace_ + buffer.offset, buffer.bytes, true);

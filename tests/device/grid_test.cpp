@@ -1,0 +1,127 @@
+// Images on a real GPU through the public interface, against A itself in double, and against the processor's answers.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <trifold/trifold.hpp>
+
+#include "tests/runtime/grid/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+/// TRIFOLD_TEST_DEVICE=cpu tries the tests themselves where there is no GPU.
+std::optional<Device> grid_device() {
+    const char* name = std::getenv("TRIFOLD_TEST_DEVICE");
+    try {
+        return Device::parse(name == nullptr ? "cuda" : name);
+    } catch (const DeviceError&) {
+        MESSAGE("skipped: no CUDA device");
+        return std::nullopt;
+    }
+}
+
+double difference(double a, double b) { return std::abs(a - b) / (1 + std::abs(b)); }
+
+/// All operations of one Spec. `bound`: of the backward error.
+template <class Real>
+void check_grid(const Device& device, GridSpec spec, const std::string& name, double bound) {
+    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+    const auto label = fmt::format("{} {}x{} {} {} {}", name, spec.width, spec.height, to_string(spec.precision), to_string(spec.matrix),
+                                   to_string(spec.boundary));
+    CAPTURE(label);
+    std::vector<double> stencil;
+    std::vector<Sparse> matrices;
+    for (std::int64_t k = 0; k < spec.batch; ++k) {
+        auto image = problem(name, spec.width, spec.height, static_cast<unsigned>(k + 1));
+        for (auto& value : image.stencil) value = static_cast<double>(static_cast<Real>(value));
+        stencil.insert(stencil.end(), image.stencil.begin(), image.stencil.end());
+        matrices.push_back(matrix_of(image, spec));
+    }
+    const auto A = rounded<Real>(stencil);
+    const auto pixels = spec.width * spec.height;
+    const auto b = rounded<Real>(noise(spec.batch * pixels * spec.rhs, 3));
+    std::vector<Real> x(b.size()), again(b.size()), turned(b.size()), by_b(b.size()), by_stencil(A.size());
+    GridSolver solver{GridPlan{spec, device}};
+    solver.factor_solve(A, b, x);
+    solver.factor(A);
+    solver.solve(b, again);
+    CHECK(again == x);
+    solver.solve_transposed(b, turned);
+    solver.gradients(x, turned, by_b, by_stencil);
+    auto refined = x;
+    solver.refine(A, b, refined);
+    solver.check();
+    for (std::int64_t k = 0; k < spec.batch; ++k)
+        for (std::int64_t c = 0; c < spec.rhs; ++c) {
+            const auto of = [&](const std::vector<Real>& values) { return column(values, k * pixels, pixels, spec.rhs, c); };
+            const auto& a = matrices[static_cast<std::size_t>(k)];
+            const Sparse transposed = a.transpose();
+            CHECK(backward_error(a, of(x), of(b)) <= bound);
+            CHECK(backward_error(transposed, of(turned), of(b)) <= bound);
+            CHECK(backward_error(transposed, of(by_b), of(turned)) <= bound);
+            CHECK(backward_error(a, of(refined), of(b)) <= bound);
+        }
+    GridSolver processor{GridPlan{spec, Device::cpu()}};
+    processor.factor(A);
+    const auto determinants = solver.log_determinant(), expected = processor.log_determinant();
+    for (std::size_t k = 0; k < determinants.size(); ++k) {
+        CHECK(determinants[k].sign == expected[k].sign);
+        CHECK(difference(determinants[k].log, expected[k].log) <= std::sqrt(bound));
+    }
+    std::vector<Real> other_b(by_b.size()), other_stencil(by_stencil.size());
+    processor.gradients(x, turned, other_b, other_stencil);
+    double most = 0, error = 0;
+    for (std::size_t k = 0; k < by_stencil.size(); ++k) {
+        most = std::max(most, std::abs(static_cast<double>(other_stencil[k])));
+        error = std::max(error, std::abs(static_cast<double>(by_stencil[k]) - static_cast<double>(other_stencil[k])));
+    }
+    CHECK(error <= std::sqrt(bound) * most);
+}
+
+}  // namespace
+
+TEST_CASE("images on a GPU: awkward sizes, all kinds of matrices, both precisions") {
+    const auto device = grid_device();
+    if (!device) return;
+    for (const auto& [width, height] : {std::pair{2, 2}, {5, 3}, {9, 9}, {7, 33}, {65, 31}, {129, 67}, {257, 255}}) {
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+            check_grid<double>(*device, {.width = width, .height = height, .matrix = matrix}, "anisotropic", 1e-14);
+            check_grid<float>(*device, {.width = width, .height = height, .matrix = matrix}, "jumps", 1e-6);
+        }
+        check_grid<double>(*device, {.width = width, .height = height, .pivoting = GridPivoting::none, .rhs = 3, .batch = 2}, "dominant",
+                           1e-14);
+        if (width > 2 && height > 2)
+            check_grid<double>(*device, {.width = width, .height = height, .boundary = GridBoundary::fixed, .rhs = 2}, "convection", 1e-14);
+        if (width < 200) check_grid<double>(*device, {.width = width, .height = height, .batch = 2}, "random", 1e-10);
+    }
+}
+
+TEST_CASE("images on a GPU: pivot blocks of more rows than threads") {
+    const auto device = grid_device();
+    if (!device) return;
+    for (const auto& [width, height] : {std::pair{513, 517}, {1031, 1030}}) {
+        check_grid<double>(*device, {.width = width, .height = height}, "dominant", 1e-14);
+        check_grid<double>(*device, {.width = width, .height = height, .matrix = GridMatrix::symmetric}, "anisotropic", 1e-14);
+    }
+}
+
+TEST_CASE("images on a GPU: what fails is named as on a processor") {
+    const auto device = grid_device();
+    if (!device) return;
+    auto image = problem("convection", 40, 30, 1);
+    image.at(21, 17, 0, 0) = std::nan("");
+    const auto b = noise(image.pixels(), 1);
+    std::vector<double> x(b.size());
+    GridSolver solver{GridPlan{{.width = 40, .height = 30}, *device}}, processor{GridPlan{{.width = 40, .height = 30}, Device::cpu()}};
+    solver.factor_solve(image.stencil, b, x);
+    processor.factor(image.stencil);
+    CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("pixel (21, 17)"), GridFailed);
+    CHECK(solver.status()[0].problem == processor.status()[0].problem);
+    CHECK(solver.status()[0].front == processor.status()[0].front);
+    for (const auto value : x) CHECK(std::isnan(value));
+}
