@@ -224,6 +224,20 @@ TRIFOLD_DEVICE T shuffle(T value, int lane) {
     return __shfl_sync(0xffffffffu, value, lane);
 }
 
+/* The greatest of all lanes' numbers. */
+TRIFOLD_DEVICE unsigned warp_greatest(unsigned number) {
+#if TRIFOLD_ARCH >= 80
+    return __reduce_max_sync(0xffffffffu, number);
+#else
+#pragma unroll
+    for (int apart = warp_lanes / 2; apart > 0; apart /= 2) {
+        const unsigned other = shuffle_xor(number, apart);
+        number = other > number ? other : number;
+    }
+    return number;
+#endif
+}
+
 /* Between thread blocks: adds one and returns what was there; a flag that publishes what was written before; its reader. */
 TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
     return static_cast<trifold_int>(atomicAdd(reinterpret_cast<unsigned long long*>(counter), 1ULL));
@@ -496,6 +510,17 @@ TRIFOLD_DEVICE double approximate_rsqrt(double d) {
 TRIFOLD_DEVICE float approximate_rsqrt(float d) {
     float y;
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
+    return y;
+}
+/* 1 / d for normal d, to 20 bits or so. */
+TRIFOLD_DEVICE double approximate_reciprocal(double d) {
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
+    return y;
+}
+TRIFOLD_DEVICE float approximate_reciprocal(float d) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
     return y;
 }
 TRIFOLD_DEVICE double not_a_number() { return __longlong_as_double(0x7ff8000000000000LL); }

@@ -74,6 +74,7 @@ std::vector<Unit> units() {
         GridSpec grid{.width = 9, .height = 9};
         grid.matrix = matrix;
         units.push_back(generate(grid, cpu).units.front());
+        for (auto& unit : generate(grid, sm_90).units) units.push_back(std::move(unit));
     }
     return units;
 }
