@@ -60,7 +60,7 @@ def solve(
 
     stencil: (..., H, W, 9), b: (..., H, W) or (..., H, W, m), as the module says. Images have 2 by 2 pixels or more.
 
-    matrix: "general", or "symmetric" for a positive definite A, which takes half the time and memory; then only entries 0 to 4 of a
+    matrix: "general", or "symmetric" for a positive definite A, which takes half the time and memory, not on a GPU yet; then only entries 0 to 4 of a
     stencil are read, and those that go to a fixed boundary. pivoting: "partial" or "none". boundary: "natural", or "fixed": the outer ring
     of pixels is data, whose rows of A are x = b. refine: steps of iterative refinement. workers: threads of the CPU, which change no bit.
 
