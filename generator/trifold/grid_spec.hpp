@@ -11,7 +11,7 @@
 namespace [[gnu::visibility("default")]] trifold {
 
 /// What may be said of A. `symmetric`: positive definite too. Then only entries 0 to 4 of a stencil are read: those to pixels before it,
-/// row by row, and its own.
+/// row by row, and its own; with a fixed boundary also those to the ring.
 enum class GridMatrix { general, symmetric };
 /// `partial`: rows may be exchanged within what a front eliminates. It costs little; without it a zero pivot is an error.
 enum class GridPivoting { none, partial };

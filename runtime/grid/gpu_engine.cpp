@@ -6,8 +6,8 @@
 #include <trifold/error.hpp>
 
 #include "runtime/base/switches.hpp"
+#include "runtime/device/gpu_calls.hpp"
 #include "runtime/device/gpu_graph.hpp"
-#include "runtime/device/gpu_memory.hpp"
 #include "runtime/device/gpu_module.hpp"
 #include "runtime/grid/engine.hpp"
 
@@ -36,7 +36,7 @@ struct GridResources {
     OwnStream stream;
     Memory workspace;
     std::map<std::string, Graph> graphs;
-    std::array<std::optional<Memory>, grid_roles> staging;
+    Staging<grid_roles> staging;
 };
 
 class GridGpuEngine final : public GridEngine {
@@ -45,21 +45,17 @@ class GridGpuEngine final : public GridEngine {
         : plan_(std::move(plan)),
           context_(static_cast<const Module*>(plan_->loaded.module.get())->context()),
           driver_(context_.driver()),
-          sees_host_memory_(driver_.reads_host_memory(context_.ordinal())),
-          as_graph_(!disabled("graph")) {
+          as_graph_(!disabled("graph")),
+          calls_(context_, "GridPlan", plan_->device.name()) {
         const Current current(context_);
         resources_.emplace(context_, *plan_);
         workspace_ = resources_->workspace.get();
-        last_ = known_ = resources_->stream.get();
+        calls_.begin_on(resources_->stream.get());
     }
     ~GridGpuEngine() override {
         try {
             const Current current(context_);
-            try {
-                driver_.synchronize_device();  // work in flight uses the workspace and the plan's code
-            } catch (const Error&) {
-                // A kernel has failed; what it used can be freed all the same.
-            }
+            calls_.wait_for_all();  // work in flight uses the workspace and the plan's code
             resources_.reset();
         } catch (const Error&) {
             // The driver has shut down and freed everything.
@@ -69,31 +65,22 @@ class GridGpuEngine final : public GridEngine {
     void run(const std::string& operation, const trifold_grid_args& args, Stream stream) override {
         const Current current(context_);
         auto* handle = stream.handle;
-        check_stream(handle);
+        calls_.check_stream(handle);
         const std::array operands{Operand{&args, sizeof args, args.members}};
         auto& graph = resources_->graphs.at(operation);
-        const bool capturing = driver_.is_capturing(handle);
-        captured_ = captured_ || capturing;
-        if (!capturing && as_graph_)
+        if (!calls_.captures(handle) && as_graph_)
             graph.launch(operands, handle);
         else
             graph.enqueue(operands, handle);
-        last_ = handle;
+        calls_.note(handle);
     }
     void check_pointer(const void* pointer, const std::string& what) override {
-        if (pointer == nullptr || sees_host_memory_) return;
         const Current current(context_);
-        if (!driver_.is_device_memory(pointer))
-            throw SpecError(fmt::format("{} is not memory that {} can read; give device memory, or use the span overloads", what,
-                                        plan_->device.name()));
+        calls_.check_pointer(pointer, what);
     }
     void read(void* host, std::int64_t offset, std::int64_t bytes) override {
         const Current current(context_);
-        // What was captured is replayed by the caller, on streams this does not know.
-        if (captured_)
-            driver_.synchronize_device();
-        else
-            driver_.synchronize_stream(last_);
+        calls_.synchronize();
         auto* stream = resources_->stream.get();
         driver_.copy_to_host(host, static_cast<const char*>(workspace_) + offset, static_cast<std::size_t>(bytes), stream);
         driver_.synchronize_stream(stream);
@@ -104,12 +91,7 @@ class GridGpuEngine final : public GridEngine {
     Stream host_stream() const override { return {resources_->stream.get()}; }
     void* device_array(GridRole role, void*, std::int64_t bytes) override {
         const Current current(context_);
-        auto& memory = resources_->staging.at(static_cast<std::size_t>(role));
-        if (!memory || memory->bytes() < bytes) {
-            memory.reset();
-            memory.emplace(context_, bytes, "the device's copy of an array", smaller_image);
-        }
-        return memory->get();
+        return resources_->staging.of(context_, static_cast<std::size_t>(role), bytes, "the device's copy of an array", smaller_image);
     }
     void upload(void* device, const void* host, std::int64_t bytes) override {
         const Current current(context_);
@@ -125,23 +107,11 @@ class GridGpuEngine final : public GridEngine {
     }
 
   private:
-    /// A stream seen for the first time must be one of this device.
-    void check_stream(void* stream) {
-        if (stream == known_) return;
-        const auto ordinal = driver_.device_of(stream);
-        if (ordinal != context_.ordinal())
-            throw SpecError(fmt::format("the stream belongs to {}, and the GridPlan was made for {} ({}:{})", driver_.device_name(ordinal),
-                                        plan_->device.name(), to_string(driver_.backend()), context_.ordinal()));
-        known_ = stream;
-    }
-
     std::shared_ptr<const GridPlan::State> plan_;
     const Context& context_;
     const Driver& driver_;
-    bool sees_host_memory_, as_graph_;
-    bool captured_ = false;  // a call was recorded into a graph of the caller's
-    void* last_ = nullptr;   // of the last call
-    void* known_ = nullptr;  // the last stream found to be of this device
+    bool as_graph_;
+    Calls calls_;
     std::optional<GridResources> resources_;
 };
 

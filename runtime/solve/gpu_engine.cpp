@@ -8,8 +8,8 @@
 
 #include "runtime/base/switches.hpp"
 #include "runtime/device/gpu.hpp"
+#include "runtime/device/gpu_calls.hpp"
 #include "runtime/device/gpu_graph.hpp"
-#include "runtime/device/gpu_memory.hpp"
 #include "runtime/device/gpu_module.hpp"
 #include "runtime/device/gpu_timer.hpp"
 #include "runtime/solve/engine.hpp"
@@ -23,7 +23,7 @@ struct Resources {
     OwnStream stream;
     std::optional<Memory> workspace;
     std::map<Operation, Graph> graphs;
-    std::array<std::optional<Memory>, array_count> staging;
+    Staging<array_count> staging;
 };
 
 constexpr std::string_view smaller_problem = "give a smaller horizon or batch";
@@ -55,19 +55,19 @@ class GpuEngine final : public Engine {
         : plan_(std::move(plan)),
           context_(static_cast<const Module*>(plan_->loaded.module.get())->context()),
           driver_(context_.driver()),
-          sees_host_memory_(driver_.reads_host_memory(context_.ordinal())),
-          as_graph_(!disabled("graph")) {
+          as_graph_(!disabled("graph")),
+          calls_(context_, "Plan", plan_->device.name()) {
         const Current current(context_);
-        if (workspace != nullptr) check_pointer(workspace, "the workspace");
+        if (workspace != nullptr) calls_.check_pointer(workspace, "the workspace");
         resources_.emplace(context_, *plan_, workspace, holds);
+        calls_.begin_on(resources_->stream.get());
         workspace_ = workspace == nullptr ? resources_->workspace->get() : workspace;
-        last_ = known_ = resources_->stream.get();
     }
 
     ~GpuEngine() override {
         try {
             const Current current(context_);
-            wait_for_all();  // work in flight uses the workspace and the Plan's code
+            calls_.wait_for_all();  // work in flight uses the workspace and the Plan's code
             resources_.reset();
         } catch (const Error&) {
             // The driver has shut down and freed everything.
@@ -75,17 +75,17 @@ class GpuEngine final : public Engine {
     }
 
     void adopt(void* workspace, Stream stream) override {
-        last_ = stream.handle;
+        calls_.note(stream.handle);
         if (workspace == workspace_) return;
         const Current current(context_);
-        check_pointer(workspace, "the workspace");
+        calls_.check_pointer(workspace, "the workspace");
         workspace_ = workspace;
     }
     void clear(bool whole, Stream stream) override {
         const Current current(context_);
-        check_stream(stream.handle);
+        calls_.check_stream(stream.handle);
         clear_workspace(driver_, plan_->program, workspace_, whole, stream.handle);
-        last_ = stream.handle;
+        calls_.note(stream.handle);
     }
     bool captures(Stream stream) const override {
         const Current current(context_);
@@ -94,24 +94,23 @@ class GpuEngine final : public Engine {
     void copy(void* to, std::int64_t offset, std::int64_t bytes, Stream stream) override {
         const Current current(context_);
         driver_.copy(to, static_cast<const char*>(workspace_) + offset, static_cast<std::size_t>(bytes), stream.handle);
-        last_ = stream.handle;
+        calls_.note(stream.handle);
     }
     void copy_from(const void* workspace, Stream stream) override {
         const Current current(context_);
-        check_stream(stream.handle);
+        calls_.check_stream(stream.handle);
         driver_.copy(workspace_, workspace, static_cast<std::size_t>(plan_->program.workspace_bytes), stream.handle);
-        last_ = stream.handle;
+        calls_.note(stream.handle);
     }
 
     bool run(Operation operation, const trifold_args& args, Stream stream, StreamTimer* timer) override {
         const Current current(context_);
         auto* handle = stream.handle;
         auto& graph = resources_->graphs.at(operation);
-        check_stream(handle);
+        calls_.check_stream(handle);
         check_pointers(args);
         const CallOperands operands(*plan_, args);
-        const bool capturing = driver_.is_capturing(handle);
-        captured_ = captured_ || capturing;
+        const bool capturing = calls_.captures(handle);
         if (capturing) timer = nullptr;
         if (timer != nullptr) timer->start(handle);
         if (!capturing && as_graph_)
@@ -119,7 +118,7 @@ class GpuEngine final : public Engine {
         else
             graph.enqueue(operands.list, handle);
         if (timer != nullptr) timer->stop(handle);
-        last_ = handle;
+        calls_.note(handle);
         return capturing;
     }
     std::unique_ptr<StreamTimer> make_timer() const override {
@@ -129,11 +128,7 @@ class GpuEngine final : public Engine {
 
     void synchronize() override {
         const Current current(context_);
-        // What was captured is replayed by the caller, on streams this does not know.
-        if (captured_)
-            driver_.synchronize_device();
-        else
-            driver_.synchronize_stream(last_);
+        calls_.synchronize();
     }
 
     void read(void* host, std::int64_t offset, std::int64_t bytes) override {
@@ -149,12 +144,8 @@ class GpuEngine final : public Engine {
 
     void* device_array(Array array, const void*, std::int64_t bytes) override {
         const Current current(context_);
-        auto& memory = resources_->staging[static_cast<std::size_t>(array)];
-        if (!memory || memory->bytes() < bytes) {
-            memory.reset();
-            memory.emplace(context_, bytes, fmt::format("the device's copy of {}", trifold::to_string(array)), smaller_problem);
-        }
-        return memory->get();
+        return resources_->staging.of(context_, static_cast<std::size_t>(array), bytes,
+                                      fmt::format("the device's copy of {}", trifold::to_string(array)), smaller_problem);
     }
     void upload(void* device, const void* host, std::int64_t bytes) override {
         const Current current(context_);
@@ -166,49 +157,25 @@ class GpuEngine final : public Engine {
     }
 
   private:
-    void wait_for_all() noexcept try { driver_.synchronize_device(); } catch (const Error&) {
-        // A kernel has failed; what it used can be freed all the same.
-    }
-
-    /// A stream seen for the first time must be one of this device.
-    void check_stream(void* stream) {
-        if (stream == known_) return;
-        const auto ordinal = driver_.device_of(stream);
-        if (ordinal != context_.ordinal())
-            throw SpecError(fmt::format("the stream belongs to {}, and the Plan was made for {} ({}:{})", driver_.device_name(ordinal),
-                                        plan_->device.name(), to_string(driver_.backend()), context_.ordinal()));
-        known_ = stream;
-    }
-
-    /// Host memory that the device cannot read would end the context with an illegal address.
-    void check_pointer(const void* pointer, std::string_view what) const {
-        if (pointer == nullptr || sees_host_memory_) return;
-        if (!driver_.is_device_memory(pointer))
-            throw SpecError(fmt::format("{} is not memory that {} can read; give device memory, or use the span overloads", what,
-                                        plan_->device.name()));
-    }
-
     void check_pointers(const trifold_args& args) {
         if (std::memcmp(&args, &checked_, sizeof args) == 0) return;
-        check_pointer(args.d, "D");
-        check_pointer(args.e, "E");
-        check_pointer(args.b, "B");
-        check_pointer(args.x, "X");
-        check_pointer(args.diagonal, "the added diagonal");
-        check_pointer(args.shift, "shift");
-        check_pointer(args.active, "active");
-        check_pointer(args.inverse_diagonal, "the inverse's diagonal");
-        check_pointer(args.inverse_coupling, "the inverse's coupling");
+        calls_.check_pointer(args.d, "D");
+        calls_.check_pointer(args.e, "E");
+        calls_.check_pointer(args.b, "B");
+        calls_.check_pointer(args.x, "X");
+        calls_.check_pointer(args.diagonal, "the added diagonal");
+        calls_.check_pointer(args.shift, "shift");
+        calls_.check_pointer(args.active, "active");
+        calls_.check_pointer(args.inverse_diagonal, "the inverse's diagonal");
+        calls_.check_pointer(args.inverse_coupling, "the inverse's coupling");
         checked_ = args;
     }
 
     std::shared_ptr<const Plan::State> plan_;
     const Context& context_;
     const Driver& driver_;
-    bool sees_host_memory_, as_graph_;
-    bool captured_ = false;   // a call was recorded into a graph of the caller's
-    void* last_ = nullptr;    // of the last call
-    void* known_ = nullptr;   // the last stream found to be of this device
+    bool as_graph_;
+    Calls calls_;
     trifold_args checked_{};  // pointers found to be readable
     std::optional<Resources> resources_;
 };

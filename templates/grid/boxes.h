@@ -42,15 +42,19 @@ TRIFOLD_SIZE trifold_int grid_kept(const grid_box* box) {
     return (box->bottom + box->top) * grid_row(box) + (box->left + box->right) * grid_column(box);
 }
 
-/* The number that a pixel has among those that a box keeps; -1 where it is none of them. */
-TRIFOLD_SIZE trifold_int grid_kept_place(const grid_box* box, trifold_int x, trifold_int y) {
+/* The number of a pixel among those that the box keeps, which it must be one of. */
+TRIFOLD_SIZE trifold_int grid_place(const grid_box* box, trifold_int x, trifold_int y) {
     const trifold_int width = grid_row(box), height = grid_column(box), rows = (box->bottom + box->top) * width;
-    if (x < box->x0 || x > box->x1 || y < box->y0 || y > box->y1) return -1;
     if (box->bottom && y == box->y0) return x - box->x0;
     if (box->top && y == box->y1) return box->bottom * width + x - box->x0;
     if (box->left && x == box->x0) return rows + y - box->y0 - box->bottom;
-    if (box->right && x == box->x1) return rows + box->left * height + y - box->y0 - box->bottom;
-    return -1;
+    return rows + box->left * height + y - box->y0 - box->bottom;
+}
+
+/* The number of a pixel among those that a part keeps; -1 where the part does not have it. What a merge has of its part lies on sides that the part
+ * keeps. */
+TRIFOLD_SIZE trifold_int grid_place_in_part(const grid_box* part, trifold_int x, trifold_int y) {
+    return x < part->x0 || x > part->x1 || y < part->y0 || y > part->y1 ? -1 : grid_place(part, x, y);
 }
 
 typedef struct {

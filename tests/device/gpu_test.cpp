@@ -8,6 +8,7 @@
 #include <optional>
 #include <trifold/trifold.hpp>
 
+#include "tests/device/device.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/cpu/units.hpp"
 #include "tools/bench/device_tools.hpp"
@@ -21,17 +22,6 @@ template <class Real>
 constexpr double tolerance = sizeof(Real) == 8 ? 1e-14 : 1e-6;
 template <class Real>
 constexpr Precision precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
-
-/// TRIFOLD_TEST_DEVICE=cpu tries the tests themselves where there is no GPU.
-std::optional<Device> device() {
-    const char* name = std::getenv("TRIFOLD_TEST_DEVICE");
-    try {
-        return Device::parse(name == nullptr ? "cuda" : name);
-    } catch (const DeviceError&) {
-        MESSAGE("skipped: no CUDA device");
-        return std::nullopt;
-    }
-}
 
 std::vector<System> random_systems(const Spec& spec, std::int64_t columns, unsigned seed) {
     std::vector<System> systems;

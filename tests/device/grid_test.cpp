@@ -7,23 +7,13 @@
 #include <optional>
 #include <trifold/trifold.hpp>
 
+#include "tests/device/device.hpp"
 #include "tests/runtime/grid/problems.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
 
 namespace {
-
-/// TRIFOLD_TEST_DEVICE=cpu tries the tests themselves where there is no GPU.
-std::optional<Device> grid_device() {
-    const char* name = std::getenv("TRIFOLD_TEST_DEVICE");
-    try {
-        return Device::parse(name == nullptr ? "cuda" : name);
-    } catch (const DeviceError&) {
-        MESSAGE("skipped: no CUDA device");
-        return std::nullopt;
-    }
-}
 
 double difference(double a, double b) { return std::abs(a - b) / (1 + std::abs(b)); }
 
@@ -86,35 +76,35 @@ void check_grid(const Device& device, GridSpec spec, const std::string& name, do
 }  // namespace
 
 TEST_CASE("images on a GPU: awkward sizes, both boundaries, both precisions") {
-    const auto device = grid_device();
-    if (!device) return;
+    const auto gpu = device();
+    if (!gpu) return;
     for (const auto& [width, height] : {std::pair{2, 2}, {5, 3}, {9, 9}, {7, 33}, {65, 31}, {129, 67}, {257, 255}}) {
-        check_grid<double>(*device, {.width = width, .height = height}, "anisotropic", 1e-14);
-        check_grid<float>(*device, {.width = width, .height = height}, "dominant", 1e-6);
-        check_grid<double>(*device, {.width = width, .height = height, .rhs = 3, .batch = 2}, "dominant", 1e-14);
+        check_grid<double>(*gpu, {.width = width, .height = height}, "anisotropic", 1e-14);
+        check_grid<float>(*gpu, {.width = width, .height = height}, "dominant", 1e-6);
+        check_grid<double>(*gpu, {.width = width, .height = height, .rhs = 3, .batch = 2}, "dominant", 1e-14);
         if (width > 2 && height > 2)
-            check_grid<double>(*device, {.width = width, .height = height, .boundary = GridBoundary::fixed, .rhs = 2}, "convection", 1e-14);
-        if (width < 200) check_grid<double>(*device, {.width = width, .height = height, .batch = 2}, "random", 1e-10);
+            check_grid<double>(*gpu, {.width = width, .height = height, .boundary = GridBoundary::fixed, .rhs = 2}, "convection", 1e-14);
+        if (width < 200) check_grid<double>(*gpu, {.width = width, .height = height, .batch = 2}, "random", 1e-10);
     }
 }
 
 TEST_CASE("images on a GPU: pivot blocks of more rows than threads") {
-    const auto device = grid_device();
-    if (!device) return;
+    const auto gpu = device();
+    if (!gpu) return;
     for (const auto& [width, height] : {std::pair{513, 517}, {1031, 1030}}) {
-        check_grid<double>(*device, {.width = width, .height = height}, "dominant", 1e-14);
-        check_grid<double>(*device, {.width = width, .height = height}, "anisotropic", 1e-14);
+        check_grid<double>(*gpu, {.width = width, .height = height}, "dominant", 1e-14);
+        check_grid<double>(*gpu, {.width = width, .height = height}, "anisotropic", 1e-14);
     }
 }
 
 TEST_CASE("images on a GPU: what fails is named as on a processor") {
-    const auto device = grid_device();
-    if (!device) return;
+    const auto gpu = device();
+    if (!gpu) return;
     auto image = problem("convection", 40, 30, 1);
     image.at(21, 17, 0, 0) = std::nan("");
     const auto b = noise(image.pixels(), 1);
     std::vector<double> x(b.size());
-    GridSolver solver{GridPlan{{.width = 40, .height = 30}, *device}}, processor{GridPlan{{.width = 40, .height = 30}, Device::cpu()}};
+    GridSolver solver{GridPlan{{.width = 40, .height = 30}, *gpu}}, processor{GridPlan{{.width = 40, .height = 30}, Device::cpu()}};
     solver.factor_solve(image.stencil, b, x);
     processor.factor(image.stencil);
     CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("pixel (21, 17)"), GridFailed);
@@ -124,10 +114,10 @@ TEST_CASE("images on a GPU: what fails is named as on a processor") {
 }
 
 TEST_CASE("images on a GPU: what has no kernels yet is refused, and says what to take") {
-    const auto device = grid_device();
-    if (!device || device->backend() == Backend::cpu) return;
-    CHECK_THROWS_WITH_AS(GridPlan({.width = 9, .height = 9, .matrix = GridMatrix::symmetric}, *device), doctest::Contains("take 'general'"),
+    const auto gpu = device();
+    if (!gpu || gpu->backend() == Backend::cpu) return;
+    CHECK_THROWS_WITH_AS(GridPlan({.width = 9, .height = 9, .matrix = GridMatrix::symmetric}, *gpu), doctest::Contains("take 'general'"),
                          SpecError);
-    CHECK_THROWS_WITH_AS(GridPlan({.width = 9, .height = 9, .pivoting = GridPivoting::none}, *device), doctest::Contains("take 'partial'"),
+    CHECK_THROWS_WITH_AS(GridPlan({.width = 9, .height = 9, .pivoting = GridPivoting::none}, *gpu), doctest::Contains("take 'partial'"),
                          SpecError);
 }

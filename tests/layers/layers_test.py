@@ -14,7 +14,7 @@ ALLOWED = {
     "generator/trifold": [],
     "generator/program": [],
     "generator/tridiagonal": ["generator/program", "templates/gpu/tridiagonal"],  # what both sides count
-    "generator/grid": ["generator/program", "templates/grid"],  # likewise
+    "generator/grid": ["generator/program", "templates/grid", "templates/gpu/grid"],  # likewise
     "generator/export": ["generator/program", "generator/tridiagonal"],
     "runtime/trifold": [],
     "runtime/base": [],

@@ -4,6 +4,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/grid/cpu/cpu.hpp"
+#include "generator/grid/emit.hpp"
 
 namespace trifold::grid::cpu {
 namespace {
@@ -104,13 +105,7 @@ class Writer {
     }
 
     void add(Kernel kernel, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what, std::size_t level) {
-        Launch launch;
-        launch.kernel = static_cast<std::size_t>(kernel);
-        launch.grid = {groups, 1};
-        launch.constants.assign(reinterpret_cast<const char*>(&constants), sizeof constants);
-        if (!list_.empty()) launch.after = {list_.size() - 1};
-        launch.what = fmt::format("{} {}", what, level);
-        list_.push_back(std::move(launch));
+        append(list_, static_cast<std::size_t>(kernel), constants, groups, fmt::format("{} {}", what, level));
     }
 
     const GridSpec& spec_;
@@ -120,17 +115,6 @@ class Writer {
     std::int64_t tile_;
     std::vector<Launch> list_;
 };
-
-/// One after another.
-std::vector<Launch> join(std::vector<Launch> first, const std::vector<Launch>& second) {
-    const auto count = first.size();
-    for (const auto& launch : second) {
-        first.push_back(launch);
-        for (auto& k : first.back().after) k += count;
-        if (first.back().after.empty() && count > 0) first.back().after = {count - 1};
-    }
-    return first;
-}
 
 }  // namespace
 

@@ -3,21 +3,11 @@
 #include <algorithm>
 
 #include "generator/grid/cpu/cpu.hpp"
+#include "generator/grid/emit.hpp"
 #include "generator/program/templates.hpp"
 
 namespace trifold::grid::cpu {
 namespace {
-
-std::string upper(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    return result;
-}
-
-std::string_view kind_of(const GridSpec& spec) {
-    if (spec.matrix == GridMatrix::symmetric) return "symmetric";
-    return spec.pivoting == GridPivoting::partial ? "general" : "unpivoted";
-}
 
 std::string constants_text(const GridSpec& spec, const Target& target) {
     const auto tile = tile_of(spec, target);
@@ -55,15 +45,11 @@ Tile tile_of(const GridSpec& spec, const Target& target) {
 
 Unit unit_of(const GridSpec& spec, const Target& target) {
     const auto name = fmt::format("grid_{}_{}", kind_of(spec), to_string(spec.precision));
-    auto text = fmt::format(
-        "/* Trifold: factor and solve A x = b, where A couples each pixel of an image with its eight neighbours ({}, {}); target {}.\n"
-        " * Generated; do not edit. It serves images of every size: launches say which. */\n",
-        kind_of(spec), to_string(spec.precision), to_string(target));
-    text += constants_text(spec, target);
+    auto text = title_of(spec, target) + constants_text(spec, target);
     Unit unit{target, name, {}, {}, {}};
     for (const auto kernel : kernel_names) {
         unit.kernels.push_back({fmt::format("grid_{}_{}_{}", kernel, kind_of(spec), to_string(spec.precision)), 1, 0});
-        text += fmt::format("#define TRIFOLD_KERNEL_{} {}\n", upper(kernel), unit.kernels.back().name);
+        text += define_kernel(kernel, unit.kernels.back().name);
     }
     unit.source = with_constants(text, paste({"cpu/grid/entry.c"}));
     // Products are vectors already: looking for more of them takes a third of the time to compile, and makes nothing faster.

@@ -5,6 +5,7 @@
 #include <map>
 #include <trifold/error.hpp>
 
+#include "generator/grid/emit.hpp"
 #include "generator/grid/gpu/gpu.hpp"
 #include "generator/grid/gpu/ways.hpp"
 #include "generator/program/device.hpp"
@@ -28,7 +29,7 @@ class Launches {
     Launches(const GridSpec& spec, const Target& target, const GridTuning& tuning, const std::vector<Level>& levels, const Layout& layout)
         : spec_(spec),
           target_(target),
-          most_columns_(tuning.panel_columns == 0 ? tile_width : tuning.panel_columns),
+          most_columns_(tuning.panel_columns == 0 ? std::int64_t{grid_tile_width} : tuning.panel_columns),
           levels_(levels),
           layout_(layout),
           real_(element_bytes(spec.precision)) {}
@@ -85,8 +86,8 @@ class Launches {
 
     void add_shared(std::size_t level) {
         const auto& l = levels_[level];
-        const auto boxes = l.boxes(), tiles = quotient(l.eliminated, tile_width);
-        add(Kernel::assemble, {wide_threads, 0}, at(level, tiles), boxes * tiles, "pivot blocks of level", level);
+        const auto boxes = l.boxes(), tiles = quotient(l.eliminated, grid_tile_width);
+        add(Kernel::assemble, {grid_wide_threads, 0}, at(level, tiles), boxes * tiles, "pivot blocks of level", level);
         const auto panels = panels_of(l, most_columns_);
         for (std::size_t k = 0; k <= panels.size() + 1; ++k) {
             // Panel k - 1 is applied to what is behind it, and panel k factored. At last only inverses are missing.
@@ -100,14 +101,15 @@ class Launches {
             launch.step_before = k < 2 ? -1 : first_of(k - 2);
             launch.step_next = first_of(k);
             launch.turn = static_cast<std::int64_t>(k);
-            add(step_of(panel.rows), {step_threads, step_bytes(spec_, target_, panel.rows)}, launch, boxes * shares,
-                fmt::format("panel {} of level", k), level);
+            add(step_of(panel.rows),
+                {grid_step_threads, grid_step_bytes(grid_tile_width / panel.rows, grid_step_threads / warp_lanes(target_), real_)}, launch,
+                boxes * shares, fmt::format("panel {} of level", k), level);
         }
         if (l.kept == 0) return;
-        const std::int64_t parts = quotient(l.kept, tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
+        const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
         const auto threads = 4 * std::int64_t{warp_lanes(target_)};
-        add(Kernel::panel, {2 * threads, panel_bytes(spec_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
-        add(Kernel::product, {threads, product_bytes(spec_)}, at(level, parts), boxes * parts * parts, "products of level", level);
+        add(Kernel::panel, {2 * threads, grid_panel_bytes(real_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
+        add(Kernel::product, {threads, grid_product_bytes(real_)}, at(level, parts), boxes * parts * parts, "products of level", level);
     }
 
     /// What the last front knows of all.
@@ -115,37 +117,37 @@ class Launches {
 
     /// Fronts of one thread block, or of one warp where they are small.
     void sweep(Kernel kernel, std::size_t level, bool transposed) {
-        const std::int64_t lanes = way_of(level)->kernel == Kernel::small ? std::int64_t{warp_lanes(target_)} : sweep_threads,
-                           teams = sweep_threads / lanes;
-        const auto bytes = teams * (2 * tile_width + layout_.levels[level].kept) * real_;
-        add(kernel, {sweep_threads, bytes}, at(level, lanes, transposed), quotient(levels_[level].boxes(), teams),
+        const std::int64_t lanes = way_of(level)->kernel == Kernel::small ? std::int64_t{warp_lanes(target_)}
+                                                                          : std::int64_t{grid_sweep_threads},
+                           teams = grid_sweep_threads / lanes;
+        const auto bytes = teams * (2 * grid_tile_width + layout_.levels[level].kept) * real_;
+        add(kernel, {grid_sweep_threads, bytes}, at(level, lanes, transposed), quotient(levels_[level].boxes(), teams),
             kernel == Kernel::forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
-        const auto parts = quotient(l.kept, tile_rows);
-        add(Kernel::forward_pivots, {triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(),
+        const auto parts = quotient(l.kept, grid_tile_rows);
+        add(Kernel::forward_pivots, {grid_triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(),
             "forward pivots of level", level);
         if (l.kept > 0)
-            add(Kernel::forward_kept, {wide_threads, pivot_sweep_bytes(level)}, at(level, parts, transposed), l.boxes() * parts,
+            add(Kernel::forward_kept, {grid_wide_threads, pivot_sweep_bytes(level)}, at(level, parts, transposed), l.boxes() * parts,
                 "forward level", level);
     }
     void backward(std::size_t level, bool transposed) {
-        constexpr std::int64_t columns_of_warp = 4, chunk = 1024;
         const auto& l = levels_[level];
-        const auto parts = quotient(l.eliminated, wide_threads / warp_lanes(target_) * columns_of_warp);
+        const auto parts = quotient(l.eliminated, grid_wide_threads / warp_lanes(target_) * grid_kept_columns);
         if (l.kept > 0)
-            add(Kernel::backward_kept, {wide_threads, chunk * real_}, at(level, parts, transposed), l.boxes() * parts, "backward level",
-                level);
-        add(Kernel::backward_pivots, {triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(),
+            add(Kernel::backward_kept, {grid_wide_threads, grid_kept_chunk * real_}, at(level, parts, transposed), l.boxes() * parts,
+                "backward level", level);
+        add(Kernel::backward_pivots, {grid_triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(),
             "backward pivots of level", level);
     }
-    std::int64_t pivot_sweep_bytes(std::size_t level) const { return (layout_.levels[level].eliminated + triangle_threads) * real_; }
+    std::int64_t pivot_sweep_bytes(std::size_t level) const { return (layout_.levels[level].eliminated + grid_triangle_threads) * real_; }
 
     void add_pixels(trifold_grid_work work, bool transposed, std::string_view what) {
         auto launch = at(0, 1, transposed);
         launch.work = work;
-        add(Kernel::pixels, {wide_threads, 0}, launch, quotient(spec_.width * spec_.height, wide_threads), what, 0);
+        add(Kernel::pixels, {grid_wide_threads, 0}, launch, quotient(spec_.width * spec_.height, grid_wide_threads), what, 0);
     }
 
     void add(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,
@@ -153,13 +155,7 @@ class Launches {
         auto& all = kernels_[kernel];
         all.threads = needs.threads;
         all.shared_bytes = std::max(all.shared_bytes, needs.shared_bytes);
-        Launch launch;
-        launch.kernel = static_cast<std::size_t>(kernel);
-        launch.grid = {groups, 1};
-        launch.constants.assign(reinterpret_cast<const char*>(&constants), sizeof constants);
-        if (!list_.empty()) launch.after = {list_.size() - 1};
-        launch.what = fmt::format("{} {}", what, level);
-        list_.push_back(std::move(launch));
+        append(list_, static_cast<std::size_t>(kernel), constants, groups, fmt::format("{} {}", what, level));
     }
 
     const GridSpec& spec_;
@@ -171,27 +167,6 @@ class Launches {
     std::vector<Launch> list_;
     std::map<Kernel, Needs> kernels_;
 };
-
-std::vector<Launch> one_after_another(std::vector<Launch> first, const std::vector<Launch>& second) {
-    const auto count = first.size();
-    for (const auto& launch : second) {
-        first.push_back(launch);
-        for (auto& k : first.back().after) k += count;
-        if (first.back().after.empty() && count > 0) first.back().after = {count - 1};
-    }
-    return first;
-}
-
-std::string_view kind_of_matrix(const GridSpec& spec) {
-    if (spec.matrix == GridMatrix::symmetric) return "symmetric";
-    return spec.pivoting == GridPivoting::partial ? "general" : "unpivoted";
-}
-
-std::string upper_case(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    return result;
-}
 
 bool uses_tensor(const GridSpec& spec, const Target& target) {
     return device_of(target).has("fast_tensor") && (target.backend == Backend::cuda || spec.precision == Precision::f64);
@@ -209,7 +184,6 @@ std::string constants_of(const GridSpec& spec, const Target& target) {
     define("SYMMETRIC", symmetric ? 1 : 0);
     define("PIVOTING", !symmetric && spec.pivoting == GridPivoting::partial ? 1 : 0);
     define("TENSOR", uses_tensor(spec, target) ? 1 : 0);
-    define("TILE", tile_width);
     define("SIZEOF_ARGS", sizeof(trifold_grid_args));
     define("SIZEOF_LAUNCH", sizeof(trifold_grid_launch));
     define("SIZEOF_RECORD", sizeof(trifold_grid_record));
@@ -227,19 +201,15 @@ std::size_t unit_number(Kernel kernel) { return kernel <= Kernel::large ? 0 : ke
 
 Unit unit_with(const GridSpec& spec, const Target& target, const std::map<Kernel, Needs>& kernels, std::size_t number) {
     constexpr std::array<std::string_view, 3> names{"fronts", "shared", "sweeps"};
-    const auto kind = kind_of_matrix(spec);
+    const auto kind = kind_of(spec);
     Unit unit{target, fmt::format("grid_{}_{}_{}", names.at(number), kind, to_string(spec.precision)), {}, options_of(target), {}};
-    auto text = fmt::format(
-        "/* Trifold: factor and solve A x = b, where A couples each pixel of an image with its eight neighbours ({}, {}); target {}.\n"
-        " * Generated; do not edit. It serves images of every size: launches say which. */\n",
-        kind, to_string(spec.precision), to_string(target));
-    text += constants_of(spec, target);
+    auto text = title_of(spec, target) + constants_of(spec, target);
     for (const auto& [kernel, needs] : kernels) {
         if (unit_number(kernel) != number) continue;
         const auto name = kernel_names.at(static_cast<std::size_t>(kernel));
         unit.kernels.push_back(
             {fmt::format("grid_{}_{}_{}", name, kind, to_string(spec.precision)), static_cast<int>(needs.threads), needs.shared_bytes});
-        text += fmt::format("#define TRIFOLD_KERNEL_{} {}\n", upper_case(name), unit.kernels.back().name);
+        text += define_kernel(name, unit.kernels.back().name);
     }
     unit.source = with_constants(text, paste({"gpu/grid/entry.cuh"}, target.backend == Backend::hip ? Platform::hip : Platform::cuda));
     return unit;
@@ -267,8 +237,9 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
     if (tuning.leaf_cells > most_leaf)
         throw SpecError(fmt::format("leaf_cells = {} is out of range on a GPU; give {}, or 0", tuning.leaf_cells, most_leaf));
     const auto columns = tuning.panel_columns;
-    if (columns != 0 && (columns < 2 || columns > tile_width || !std::has_single_bit(static_cast<std::uint64_t>(columns))))
-        throw SpecError(fmt::format("panel_columns = {} is out of range; give a power of two from 2 to {}, or 0", columns, tile_width));
+    if (columns != 0 && (columns < 2 || columns > grid_tile_width || !std::has_single_bit(static_cast<std::uint64_t>(columns))))
+        throw SpecError(
+            fmt::format("panel_columns = {} is out of range; give a power of two from 2 to {}, or 0", columns, grid_tile_width));
     if (spec.batch > most_images)
         throw SpecError(
             fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
@@ -276,7 +247,7 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
         if (panels_of(level).empty())
             throw SpecError(
                 fmt::format("a line of {} pixels is eliminated at once, and kernels for GPUs take at most {}; give a smaller image",
-                            level.eliminated, step_threads * 16));
+                            level.eliminated, grid_step_threads * 16));
 }
 
 Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels) {
@@ -286,8 +257,9 @@ Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Lev
         const auto size = round_up(levels[k].eliminated, shape.lanes);
         const bool shared = on_chip_of(spec, target, levels[k], k == 0) == nullptr;
         shape.stages.push_back({k, k, false});
-        shape.pivot_elements.push_back(shared ? size + 8 * tile_width : size);
-        shape.inverse_elements.push_back(shared ? quotient(levels[k].eliminated, tile_width) * tile_width * tile_width * triangles : size);
+        shape.pivot_elements.push_back(shared ? size + 8 * grid_tile_width : size);
+        shape.inverse_elements.push_back(
+            shared ? quotient(levels[k].eliminated, grid_tile_width) * grid_tile_width * grid_tile_width * triangles : size);
     }
     return shape;
 }
@@ -302,7 +274,7 @@ void add_launches(Program& program, const GridSpec& spec, const Target& target, 
     // Gradients and refinement of A' x = b are made of it too.
     if (needs(GridOperation::solve_transposed) || needs(GridOperation::gradient) || needs(GridOperation::refine))
         operations["solve_transposed"] = launches.solve(true);
-    if (needs(GridOperation::factor_solve)) operations["factor_solve"] = one_after_another(launches.factor(), launches.solve(false));
+    if (needs(GridOperation::factor_solve)) operations["factor_solve"] = join(launches.factor(), launches.solve(false));
     if (needs(GridOperation::gradient)) operations["gradient"] = launches.pixels(trifold_grid_gradient, false, "gradient");
     if (needs(GridOperation::refine)) {
         operations["residual"] = launches.pixels(trifold_grid_residual, false, "residual");

@@ -9,9 +9,7 @@
 /// How the fronts of a level are eliminated, and by which kernels.
 namespace trifold::grid::gpu {
 
-inline constexpr std::int64_t tile_width = 32;  ///< columns of W whose triangles are kept inverted
-inline constexpr std::int64_t tile_rows = 64;   ///< rows of a thread block of panels, rows and columns of one of products
-inline constexpr std::int64_t step_threads = 512, sweep_threads = 128, wide_threads = 256, triangle_threads = 512;
+#include "templates/gpu/grid/shared.h"
 
 enum class Kernel {
     small,
@@ -57,12 +55,7 @@ struct Panel {
     std::int64_t first, columns, rows;
 };
 /// Of a shared front: the more rows are left, the narrower, and at most so wide. None where they are too many.
-std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns = tile_width);
+std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns = grid_tile_width);
 Kernel step_of(std::int64_t rows);
-
-/// Shared memory of a thread block of kernels for shared fronts.
-std::int64_t step_bytes(const GridSpec& spec, const Target& target, std::int64_t rows);
-std::int64_t panel_bytes(const GridSpec& spec);
-std::int64_t product_bytes(const GridSpec& spec);
 
 }  // namespace trifold::grid::gpu

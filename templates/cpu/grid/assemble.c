@@ -9,15 +9,8 @@ typedef struct {
 
 enum { MOST_RUNS = 8 };
 
-/* The number of a pixel that the box keeps. */
-INLINE integer place_of(const front* f, integer x, integer y) {
-    const grid_box* b = &f->box;
-    const integer width = grid_row(b), height = grid_column(b), rows = (b->bottom + b->top) * width;
-    if (b->bottom && y == b->y0) return f->S + x - b->x0;
-    if (b->top && y == b->y1) return f->S + b->bottom * width + x - b->x0;
-    if (b->left && x == b->x0) return f->S + rows + y - b->y0 - b->bottom;
-    return f->S + rows + b->left * height + y - b->y0 - b->bottom;
-}
+/* Where a pixel is that the box keeps, as in `run`. */
+INLINE integer place_of(const front* f, integer x, integer y) { return f->S + grid_place(&f->box, x, y); }
 
 INLINE void add_run(run* runs, integer* count, integer* from, integer to, integer length) {
     runs[*count] = (run){*from, to, length};

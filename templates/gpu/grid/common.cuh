@@ -159,7 +159,7 @@ TRIFOLD_DEVICE trifold_grid_record with_parts(const Context& c, const Front& f, 
     add_record(all, *record_of(c, part_of(c, f, 1)));
     return all;
 }
-/* Lane l's record and those of lanes with other last bits, in a fixed order: the sum of all lanes. */
+/* What all lanes know together, for each of them. Pairs, pairs of pairs and so on: sums have the same order each time. */
 TRIFOLD_DEVICE trifold_grid_record sum_of_records(trifold_grid_record mine) {
     for (int apart = 1; apart < warp_lanes; apart *= 2) {
         trifold_grid_record other;

@@ -1,5 +1,6 @@
 /* What the kernels of grids are told. Shapes are no constants: launches say them. */
 #include "gpu/platform.cuh"
+#include "gpu/grid/shared.h"
 #include "grid_args.h"
 
 typedef TRIFOLD_REAL real;
@@ -8,7 +9,7 @@ constexpr bool symmetric = TRIFOLD_SYMMETRIC; /* positive definite, of which one
 constexpr bool pivoting = TRIFOLD_PIVOTING;   /* rows of an eliminated block are exchanged */
 constexpr bool use_tensor = TRIFOLD_TENSOR;   /* tensor instructions for products */
 constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
-constexpr int tile_width = TRIFOLD_TILE;      /* columns whose triangles are kept inverted, of fronts that several thread blocks share */
+constexpr int tile_width = grid_tile_width;
 
 static_assert(sizeof(trifold_grid_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_grid_launch) == TRIFOLD_SIZEOF_LAUNCH &&
                   sizeof(trifold_grid_record) == TRIFOLD_SIZEOF_RECORD && sizeof(trifold_grid_status) == TRIFOLD_SIZEOF_STATUS,

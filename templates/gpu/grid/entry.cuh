@@ -22,22 +22,22 @@ GRID_KERNEL(TRIFOLD_KERNEL_MIDDLE, 128, 4, (eliminate<128, 16>(c)))
 GRID_KERNEL(TRIFOLD_KERNEL_LARGE, 256, 1, (eliminate<256, 32>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_ASSEMBLE
-GRID_KERNEL(TRIFOLD_KERNEL_ASSEMBLE, 256, 2, (assemble<256>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_ASSEMBLE, wide_threads, 2, (assemble<wide_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_1
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_1, 512, 1, (step<32, 1, 512>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_1, grid_step_threads, 1, (step<32, 1, grid_step_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_2
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_2, 512, 1, (step<16, 2, 512>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_2, grid_step_threads, 1, (step<16, 2, grid_step_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_4
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_4, 512, 1, (step<8, 4, 512>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_4, grid_step_threads, 1, (step<8, 4, grid_step_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_8
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_8, 512, 1, (step<4, 8, 512>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_8, grid_step_threads, 1, (step<4, 8, grid_step_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_16
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_16, 512, 1, (step<2, 16, 512>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_16, grid_step_threads, 1, (step<2, 16, grid_step_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_PANEL
 GRID_KERNEL(TRIFOLD_KERNEL_PANEL, panel_threads, 1, solve_panel(c))
@@ -67,5 +67,5 @@ GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD_PIVOTS, triangle_threads, 1, backward_pivots
 GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD_KEPT, wide_threads, 2, backward_kept(c))
 #endif
 #ifdef TRIFOLD_KERNEL_PIXELS
-GRID_KERNEL(TRIFOLD_KERNEL_PIXELS, 256, 1, (treat_pixel<256>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_PIXELS, wide_threads, 1, (treat_pixel<wide_threads>(c)))
 #endif

@@ -5,7 +5,7 @@
 TRIFOLD_DEVICE int leaf_place(const Front& f, trifold_int x, trifold_int y) {
     const grid_box& b = f.box;
     if (x >= b.ex0 && x <= b.ex1 && y >= b.ey0 && y <= b.ey1) return static_cast<int>((y - b.ey0) * (b.ex1 - b.ex0 + 1) + x - b.ex0);
-    return f.s + static_cast<int>(grid_kept_place(&b, x, y));
+    return f.s + static_cast<int>(grid_place(&b, x, y));
 }
 /* Of two tiles that share a line, the one before it owns the couplings along it. */
 TRIFOLD_DEVICE bool owns(trifold_int first, trifold_int end, trifold_int a, trifold_int b) {

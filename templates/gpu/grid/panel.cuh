@@ -2,13 +2,14 @@
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/products.cuh"
 
-constexpr int tile_rows = 64, panel_threads = 8 * warp_lanes, shared_threads = 4 * warp_lanes;
+constexpr int tile_rows = grid_tile_rows, panel_threads = 8 * warp_lanes, shared_threads = 4 * warp_lanes;
 
 struct PanelChip {
     real x[tile_width * (tile_rows + 8)];  /* columns of what is solved already, then of what is to be solved */
     real m[tile_width * (tile_width + 8)]; /* a tile of the triangle; its row k from k (tile_width + 8) on */
     Places rows[tile_rows], columns[tile_width];
 };
+static_assert(sizeof(PanelChip) <= grid_panel_bytes(sizeof(real)), "the launch asks for enough shared memory");
 
 /* A tile of a triangle on its way, so that products can read it: element (k, column) is a row and a column of U, or of L'. */
 struct TileOnItsWay {
@@ -109,11 +110,12 @@ TRIFOLD_DEVICE void solve_panel(const Context& c) {
     }
 }
 
-constexpr int depth_of_stage = 16; /* columns of Y and Z' that are fetched at a time */
+constexpr int depth_of_stage = grid_stage_depth;
 struct ProductChip {
     real y[2][depth_of_stage * (tile_rows + 8)], z[2][depth_of_stage * (tile_rows + 8)];
     Places rows[tile_rows], columns[tile_rows];
 };
+static_assert(sizeof(ProductChip) <= grid_product_bytes(sizeof(real)), "the launch asks for enough shared memory");
 
 /* Thread block (box, tile): tile_rows by tile_rows elements of D less Y Z'. The next columns are on their way while these are multiplied. */
 TRIFOLD_DEVICE void leave_product(const Context& c) {

@@ -1,8 +1,8 @@
 /* Products of a warp: sums += A B' for 16 RowSquares rows of A and 16 ColumnSquares of B, which stand column by column. */
 #include "gpu/grid/common.cuh"
 
-/* Columns of such arrays have this many elements: whole squares, and so much more that lanes meet in no bank. */
-TRIFOLD_DEVICE constexpr int leading_of(int rows) { return (rows + 15) / 16 * 16 + (sizeof(real) == 8 ? 4 : 8); }
+/* Elements of a column of such an array. */
+TRIFOLD_DEVICE int leading_of(int rows) { return static_cast<int>(grid_leading(rows, sizeof(real))); }
 
 /* What a lane has of a square: pairs of rows in each strip, by columns. Without tensor instructions a square is one strip. */
 constexpr int strip_rows = use_tensor ? tensor_rows : 16, square_strips = 16 / strip_rows, lane_pairs = use_tensor ? tensor_vectors : 1;

@@ -323,9 +323,8 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
     }
 }
 
-/* What is known of the panel of `count` columns from `first` on, by the first warp, once they are factored. The sign is that of rows in two steps:
- * those of the pivots to the front, then those that they push away to where pivots have come from. */
-template <int Columns, int Threads>
+/* Adds the pivots of a factored panel to the front's record, by one warp: `count` columns from `first` on, of `width` that the launch names. The sign
+ * of the exchanges is that of two steps: rows of pivots go to the front, then those that they push away to where pivots have come from. */
 TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* moves, int first, int count, int width) {
     const int lane = lane_index(), end = first + count;
     const real *w = w_of(c, f), *before = inverse_tile(c, f, first / tile_width, 0) + first % tile_width;
@@ -360,6 +359,7 @@ TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* move
  * next panel. The last thread block notes what the panel's pivots were, and inverts a tile on the diagonal in whose rows nothing moves any more. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void step(const Context& c) {
+    static_assert(sizeof(StepChip<Columns, Threads>) <= grid_step_bytes(Columns, Threads / warp_lanes, sizeof(real)), "the launch asks for enough shared memory");
     StepChip<Columns, Threads>& chip = *static_cast<StepChip<Columns, Threads>*>(shared_memory());
     const int tiles = static_cast<int>(c.launch.tile), tile = static_cast<int>(group_x() % tiles);
     const Front f = front_of_launch(c, group_x() / tiles);
@@ -367,7 +367,7 @@ TRIFOLD_DEVICE void step(const Context& c) {
     const bool begins = first < 0; /* there is no panel yet */
     if (tile == tiles - 1 && !begins) {
         if (first < f.s && warp_index() == 0)
-            note_panel<Columns, Threads>(c, f, moves_of(c, f, c.launch.turn + 1), first, smaller(next, f.s) - first, next - first);
+            note_panel(c, f, moves_of(c, f, c.launch.turn + 1), first, smaller(next, f.s) - first, next - first);
         if (first >= f.s && before < f.s)
             invert_tile(c, f, chip, (f.s - 1) / tile_width);
         else if (first > 0 && first < f.s && first % tile_width == 0)

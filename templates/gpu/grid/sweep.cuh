@@ -28,7 +28,7 @@ TRIFOLD_DEVICE PartVectors vectors_of(const Context& c, const Front& f) {
     return parts;
 }
 TRIFOLD_DEVICE real left_at(const PartVectors& parts, grid_pixel pixel, int column) {
-    const trifold_int a = grid_kept_place(&parts.first.box, pixel.x, pixel.y), b = grid_kept_place(&parts.second.box, pixel.x, pixel.y);
+    const trifold_int a = grid_place_in_part(&parts.first.box, pixel.x, pixel.y), b = grid_place_in_part(&parts.second.box, pixel.x, pixel.y);
     const real first = parts.first_vector[trifold_int(column) * parts.first.R + (a >= 0 ? a : trifold_int(0))];
     const real second = parts.second_vector[trifold_int(column) * parts.second.R + (b >= 0 ? b : trifold_int(0))];
     return (a >= 0 ? first : real(0)) + (b >= 0 ? second : real(0));
@@ -41,7 +41,7 @@ TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) {
 
 /* ---- small fronts: teams of lanes, whole warps, have one each; all of a thread block take the same steps ---- */
 
-constexpr int sweep_threads = 128, small_width = 32;
+constexpr int sweep_threads = grid_sweep_threads, small_width = grid_tile_width;
 
 struct Team {
     int lane, lanes, number;
@@ -161,7 +161,7 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
 
 /* ---- fronts that thread blocks share ---- */
 
-constexpr int wide_threads = 256, triangle_threads = 512;
+constexpr int wide_threads = grid_wide_threads, triangle_threads = grid_triangle_threads;
 
 /* x <- T^-1 x, T a triangle of W, tile by tile from its first row on (`up`) or from its last. `upper`: which inverses; `turned`: of their transposes, and
  * of W's. `x` and `part`, for tile_width by triangle_threads / tile_width, in shared memory. */
@@ -252,7 +252,7 @@ TRIFOLD_DEVICE void forward_pivots(const Context& c) {
     }
 }
 
-constexpr int kept_rows = 64; /* of a thread block */
+constexpr int kept_rows = grid_tile_rows; /* of a thread block */
 TRIFOLD_DEVICE void forward_kept(const Context& c) {
     const int tiles = static_cast<int>(c.launch.tile), top = static_cast<int>(group_x() % tiles) * kept_rows;
     const Front f = front_of_launch(c, group_x() / tiles);
@@ -281,7 +281,7 @@ TRIFOLD_DEVICE void forward_kept(const Context& c) {
     }
 }
 
-constexpr int kept_columns = 4, kept_chunk = 1024; /* columns of a warp; kept pixels that are fetched at a time */
+constexpr int kept_columns = grid_kept_columns, kept_chunk = grid_kept_chunk;
 TRIFOLD_DEVICE void backward_kept(const Context& c) {
     constexpr int warps = wide_threads / warp_lanes;
     const int tiles = static_cast<int>(c.launch.tile), lane = lane_index();

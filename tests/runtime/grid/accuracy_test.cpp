@@ -25,8 +25,8 @@ constexpr Found plain_method[] = {{5, 5, 1.2e-16, 7.2e-8, 1.5e-15, 7.0e-7},   {9
                                   {17, 17, 6.2e-16, 2.6e-7, 5.0e-14, 1.0e-4}, {33, 33, 1.3e-15, 6.8e-7, 1.1e-13, 4.7e-5},
                                   {65, 65, 5.9e-15, 3.2e-6, 1.3e-12, 3.1e-4}};
 
-/// What the backward error may be: what is asked for, and for random and indefinite matrices ten times that of the plain method. At other
-/// sizes a front's own block may be nearer to singular: 6 by 6 pixels have a wave of Helmholtz's length.
+/// What the backward error may be: what is asked for, and for random and indefinite matrices ten times that of the plain method, at the
+/// sizes that it takes. For others there is nothing to compare with.
 template <class Real>
 double allowed(const std::string& name, std::int64_t width, std::int64_t height) {
     constexpr bool is_double = sizeof(Real) == sizeof(double);

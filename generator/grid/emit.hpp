@@ -1,0 +1,23 @@
+#pragma once
+#include <trifold/grid_args.h>
+
+#include <string>
+#include <string_view>
+#include <trifold/grid_spec.hpp>
+#include <vector>
+
+/// What all backends do when they write units and launches.
+namespace trifold::grid {
+
+/// What kernels of one kind are called: symmetric, general, unpivoted.
+std::string_view kind_of(const GridSpec& spec);
+/// What a unit begins with: what it is for.
+std::string title_of(const GridSpec& spec, const Target& target);
+/// The line that tells a unit the name of one of its kernels.
+std::string define_kernel(std::string_view kernel, std::string_view name);
+/// A launch of `groups` tasks or thread blocks for each image, after all that the list has.
+void append(std::vector<Launch>& list, std::size_t kernel, const trifold_grid_launch& constants, std::int64_t groups, std::string what);
+/// All of the second after all of the first.
+std::vector<Launch> join(std::vector<Launch> first, const std::vector<Launch>& second);
+
+}  // namespace trifold::grid
