@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <trifold/trifold.hpp>
 
 #include "tests/device/device.hpp"

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <optional>
 #include <trifold/trifold.hpp>
 
 #include "tests/device/device.hpp"
