@@ -11,17 +11,17 @@
 
 /* Both ends belong to a box and to what it eliminates. left, right, bottom, top: 1 where that side is kept. */
 typedef struct {
-    trifold_int x0, x1, y0, y1;
-    trifold_int left, right, bottom, top;
-    trifold_int ex0, ex1, ey0, ey1;
+    int x0, x1, y0, y1;
+    int left, right, bottom, top;
+    int ex0, ex1, ey0, ey1;
 } grid_box;
 
 /* How a box is made: of pixels, or of two boxes beside or above one another. */
 enum { grid_leaf, grid_beside, grid_above };
 
-TRIFOLD_SIZE trifold_int grid_line(trifold_int pixels, trifold_int halvings, trifold_int k) { return (k * (pixels - 1)) >> halvings; }
+TRIFOLD_SIZE int grid_line(trifold_int pixels, int halvings, trifold_int k) { return (int)((k * (pixels - 1)) >> halvings); }
 
-TRIFOLD_SIZE grid_box grid_box_at(trifold_int width, trifold_int height, trifold_int x_halvings, trifold_int y_halvings, trifold_int i, trifold_int j, int made) {
+TRIFOLD_SIZE grid_box grid_box_at(trifold_int width, trifold_int height, int x_halvings, int y_halvings, trifold_int i, trifold_int j, int made) {
     grid_box box = {grid_line(width, x_halvings, i), grid_line(width, x_halvings, i + 1), grid_line(height, y_halvings, j),
                     grid_line(height, y_halvings, j + 1), i > 0, i + 1 < 1LL << x_halvings, j > 0,
                     j + 1 < 1LL << y_halvings, 0, 0, 0, 0};
@@ -32,19 +32,19 @@ TRIFOLD_SIZE grid_box grid_box_at(trifold_int width, trifold_int height, trifold
     return box;
 }
 
-TRIFOLD_SIZE trifold_int grid_eliminated(const grid_box* box) { return (box->ex1 - box->ex0 + 1) * (box->ey1 - box->ey0 + 1); }
+TRIFOLD_SIZE int grid_eliminated(const grid_box* box) { return (box->ex1 - box->ex0 + 1) * (box->ey1 - box->ey0 + 1); }
 
 /* Pixels of a kept column: the corners belong to kept rows. And those of a row. */
-TRIFOLD_SIZE trifold_int grid_column(const grid_box* box) { return box->y1 - box->top - box->y0 - box->bottom + 1; }
-TRIFOLD_SIZE trifold_int grid_row(const grid_box* box) { return box->x1 - box->x0 + 1; }
+TRIFOLD_SIZE int grid_column(const grid_box* box) { return box->y1 - box->top - box->y0 - box->bottom + 1; }
+TRIFOLD_SIZE int grid_row(const grid_box* box) { return box->x1 - box->x0 + 1; }
 
-TRIFOLD_SIZE trifold_int grid_kept(const grid_box* box) {
+TRIFOLD_SIZE int grid_kept(const grid_box* box) {
     return (box->bottom + box->top) * grid_row(box) + (box->left + box->right) * grid_column(box);
 }
 
 /* The number of a pixel among those that the box keeps, which it must be one of. */
-TRIFOLD_SIZE trifold_int grid_place(const grid_box* box, trifold_int x, trifold_int y) {
-    const trifold_int width = grid_row(box), height = grid_column(box), rows = (box->bottom + box->top) * width;
+TRIFOLD_SIZE int grid_place(const grid_box* box, int x, int y) {
+    const int width = grid_row(box), height = grid_column(box), rows = (box->bottom + box->top) * width;
     if (box->bottom && y == box->y0) return x - box->x0;
     if (box->top && y == box->y1) return box->bottom * width + x - box->x0;
     if (box->left && x == box->x0) return rows + y - box->y0 - box->bottom;
@@ -53,17 +53,17 @@ TRIFOLD_SIZE trifold_int grid_place(const grid_box* box, trifold_int x, trifold_
 
 /* The number of a pixel among those that a part keeps; -1 where the part does not have it. What a merge has of its part lies on sides that the part
  * keeps. */
-TRIFOLD_SIZE trifold_int grid_place_in_part(const grid_box* part, trifold_int x, trifold_int y) {
+TRIFOLD_SIZE int grid_place_in_part(const grid_box* part, int x, int y) {
     return x < part->x0 || x > part->x1 || y < part->y0 || y > part->y1 ? -1 : grid_place(part, x, y);
 }
 
 typedef struct {
-    trifold_int x, y;
+    int x, y;
 } grid_pixel;
 
 /* Pixel k of those that a box keeps, and of those that it eliminates. */
-TRIFOLD_SIZE grid_pixel grid_kept_pixel(const grid_box* box, trifold_int k) {
-    const trifold_int width = grid_row(box), height = grid_column(box), rows = (box->bottom + box->top) * width;
+TRIFOLD_SIZE grid_pixel grid_kept_pixel(const grid_box* box, int k) {
+    const int width = grid_row(box), height = grid_column(box), rows = (box->bottom + box->top) * width;
     grid_pixel pixel = {0, 0};
     if (k < rows) {
         const int second = k >= width;
@@ -77,8 +77,8 @@ TRIFOLD_SIZE grid_pixel grid_kept_pixel(const grid_box* box, trifold_int k) {
     pixel.y = box->y0 + box->bottom + k - (second ? height : 0);
     return pixel;
 }
-TRIFOLD_SIZE grid_pixel grid_eliminated_pixel(const grid_box* box, trifold_int k) {
-    const trifold_int width = box->ex1 - box->ex0 + 1;
+TRIFOLD_SIZE grid_pixel grid_eliminated_pixel(const grid_box* box, int k) {
+    const int width = box->ex1 - box->ex0 + 1;
     grid_pixel pixel = {box->ex0 + k % width, box->ey0 + k / width};
     return pixel;
 }

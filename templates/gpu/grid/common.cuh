@@ -40,8 +40,8 @@ TRIFOLD_DEVICE Front front_at(const Context& c, int level, trifold_int member, t
     f.member = member, f.i = i, f.j = j;
     f.place = (j << l.x_halvings) + i;
     f.slot = (member << (l.x_halvings + l.y_halvings)) + f.place;
-    f.s = static_cast<int>(grid_eliminated(&f.box));
-    f.r = static_cast<int>(grid_kept(&f.box));
+    f.s = grid_eliminated(&f.box);
+    f.r = grid_kept(&f.box);
     f.S = whole(f.s);
     f.R = whole(f.r);
     return f;
@@ -87,10 +87,10 @@ TRIFOLD_DEVICE trifold_grid_record* record_of(const Context& c, const Front& f) 
 /* ---- pixels of the caller's arrays ---- */
 
 TRIFOLD_DEVICE trifold_int pixel_at(const Context& c, trifold_int x, trifold_int y) { return c.launch.origin + y * c.launch.pitch + x; }
-TRIFOLD_DEVICE bool is_inside(const Context& c, trifold_int x, trifold_int y) {
+TRIFOLD_DEVICE bool is_inside(const Context& c, int x, int y) {
     return x >= 0 && y >= 0 && x < c.launch.width && y < c.launch.height;
 }
-TRIFOLD_DEVICE bool is_beside_ring(const Context& c, trifold_int x, trifold_int y) {
+TRIFOLD_DEVICE bool is_beside_ring(const Context& c, int x, int y) {
     return c.launch.edge >= 0 && (x == 0 || y == 0 || x == c.launch.width - 1 || y == c.launch.height - 1);
 }
 TRIFOLD_DEVICE const real* stencil_of(const Context& c, trifold_int member, trifold_int x, trifold_int y) {

@@ -18,8 +18,7 @@ TRIFOLD_DEVICE Parts parts_of(const Context& c, const Front& f) {
     return parts;
 }
 TRIFOLD_DEVICE Places places_of(const Parts& parts, grid_pixel pixel) {
-    return {static_cast<int>(grid_place_in_part(&parts.first.box, pixel.x, pixel.y)),
-            static_cast<int>(grid_place_in_part(&parts.second.box, pixel.x, pixel.y))};
+    return {grid_place_in_part(&parts.first.box, pixel.x, pixel.y), grid_place_in_part(&parts.second.box, pixel.x, pixel.y)};
 }
 TRIFOLD_DEVICE Places places_eliminated(const Parts& parts, const Front& f, int k) { return places_of(parts, grid_eliminated_pixel(&f.box, k)); }
 TRIFOLD_DEVICE Places places_kept(const Parts& parts, const Front& f, int k) { return places_of(parts, grid_kept_pixel(&f.box, k)); }

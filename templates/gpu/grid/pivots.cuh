@@ -18,18 +18,31 @@ TRIFOLD_DEVICE unsigned size_key(float x) {
 TRIFOLD_DEVICE unsigned key_of_lane(unsigned key, int lane) { return key | static_cast<unsigned>(64 - lane); }
 TRIFOLD_DEVICE int lane_of_key(unsigned key) { return 64 - static_cast<int>(key & lane_digits); }
 
-/* 1 / d: an approximation, corrected twice; far from 1 by a division. */
-TRIFOLD_DEVICE real reciprocal(real d) {
-    const real size = d < 0 ? -d : d;
+/* A power of two that takes d near 1, where approximations hold; its square root is one too. */
+TRIFOLD_DEVICE real scale_of(real size) {
     constexpr real least = sizeof(real) == 8 ? real(0x1p-1000) : real(0x1p-120f), most = sizeof(real) == 8 ? real(0x1p1000) : real(0x1p120f);
-    if (!(size > least && size < most)) return real(1) / d;
-    real y = approximate_reciprocal(d);
-    y += y * (real(1) - d * y);
-    y += y * (real(1) - d * y);
-    return y;
+    constexpr real up = sizeof(real) == 8 ? real(0x1p200) : real(0x1p40f), down = sizeof(real) == 8 ? real(0x1p-200) : real(0x1p-40f);
+    return size < least ? up : size > most ? down : real(1);
 }
-/* The root that column k of L U is multiplied with, to become one of L L'. */
-TRIFOLD_DEVICE real root_of(real d) { return sizeof(real) == 8 ? real(sqrt(static_cast<double>(d))) : real(sqrtf(static_cast<float>(d))); }
+/* 1 / d: an approximation, corrected twice. Not by a division, nor the root below by sqrt: in the loops over columns, where few registers are free,
+ * their subroutines cost more than they compute, and the assembler of CUDA 13.0 made code of the root's that stopped with an illegal instruction. */
+TRIFOLD_DEVICE real reciprocal(real d) {
+    const real scale = scale_of(d < 0 ? -d : d), scaled = d * scale;
+    real y = approximate_reciprocal(scaled);
+    y += y * (real(1) - scaled * y);
+    y += y * (real(1) - scaled * y);
+    return y * scale;
+}
+/* The root of d: column k of L U is multiplied with it, to become one of L L'. Not a number unless d > 0. */
+TRIFOLD_DEVICE real root_of(real d) {
+    constexpr real up = sizeof(real) == 8 ? real(0x1p100) : real(0x1p20f), down = sizeof(real) == 8 ? real(0x1p-100) : real(0x1p-20f);
+    const real scale = scale_of(d), scaled = d * scale;
+    real y = approximate_rsqrt(scaled);
+    y += y * real(0.5) * (real(1) - scaled * y * y);
+    y += y * real(0.5) * (real(1) - scaled * y * y);
+    const real root = scaled * y, exact = root + real(0.5) * y * (scaled - root * root);
+    return exact * (scale == real(1) ? real(1) : scale > real(1) ? down : up);
+}
 
 /* W, in shared memory, by the first warp: at most Width columns, which has as many rows. order[k]: the row that becomes row k. The record is lane 0's. */
 template <int Width>

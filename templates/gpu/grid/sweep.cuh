@@ -8,7 +8,7 @@ TRIFOLD_DEVICE real right_hand_side(const Context& c, trifold_int member, grid_p
     if (c.launch.transposed || !is_beside_ring(c, at.x, at.y)) return value;
     const real* stencil = edge_of(c, member, at.x, at.y);
     for (int k = 0; k < 9; ++k) {
-        const trifold_int to_x = at.x + k % 3 - 1, to_y = at.y + k / 3 - 1;
+        const int to_x = at.x + k % 3 - 1, to_y = at.y + k / 3 - 1;
         if (!is_inside(c, to_x, to_y)) value -= stencil[k] * b_at(c, member, pixel_at(c, to_x, to_y))[column];
     }
     return value;
@@ -28,9 +28,9 @@ TRIFOLD_DEVICE PartVectors vectors_of(const Context& c, const Front& f) {
     return parts;
 }
 TRIFOLD_DEVICE real left_at(const PartVectors& parts, grid_pixel pixel, int column) {
-    const trifold_int a = grid_place_in_part(&parts.first.box, pixel.x, pixel.y), b = grid_place_in_part(&parts.second.box, pixel.x, pixel.y);
-    const real first = parts.first_vector[trifold_int(column) * parts.first.R + (a >= 0 ? a : trifold_int(0))];
-    const real second = parts.second_vector[trifold_int(column) * parts.second.R + (b >= 0 ? b : trifold_int(0))];
+    const int a = grid_place_in_part(&parts.first.box, pixel.x, pixel.y), b = grid_place_in_part(&parts.second.box, pixel.x, pixel.y);
+    const real first = parts.first_vector[trifold_int(column) * parts.first.R + (a >= 0 ? a : 0)];
+    const real second = parts.second_vector[trifold_int(column) * parts.second.R + (b >= 0 ? b : 0)];
     return (a >= 0 ? first : real(0)) + (b >= 0 ? second : real(0));
 }
 TRIFOLD_DEVICE real* solution_at(const Context& c, const Front& f, grid_pixel pixel) { return x_at(c, f.member, pixel_at(c, pixel.x, pixel.y)); }
