@@ -88,28 +88,39 @@ class Launches {
         const auto& l = levels_[level];
         const auto boxes = l.boxes(), tiles = quotient(l.eliminated, grid_tile_width);
         add(Kernel::assemble, {grid_wide_threads, 0}, at(level, tiles), boxes * tiles, "pivot blocks of level", level);
-        const auto panels = panels_of(l, most_columns_);
-        for (std::size_t k = 0; k <= panels.size() + 1; ++k) {
-            // Panel k - 1 is applied to what is behind it, and panel k factored. At last only inverses are missing.
-            const auto& panel = panels[std::min(k, panels.size() - 1)];
-            const auto first_of = [&](std::size_t index) {
-                return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns;
-            };
-            const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + 1;
-            auto launch = at(level, shares);
-            launch.step = k == 0 ? -1 : first_of(k - 1);
-            launch.step_before = k < 2 ? -1 : first_of(k - 2);
-            launch.step_next = first_of(k);
-            launch.turn = static_cast<std::int64_t>(k);
-            add(step_of(panel.rows),
-                {grid_step_threads, grid_step_bytes(grid_tile_width / panel.rows, grid_step_threads / warp_lanes(target_), real_)}, launch,
-                boxes * shares, fmt::format("panel {} of level", k), level);
-        }
+        add_steps(level);
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
         const auto threads = 4 * std::int64_t{warp_lanes(target_)};
         add(Kernel::panel, {2 * threads, grid_panel_bytes(real_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
         add(Kernel::product, {threads, grid_product_bytes(real_)}, at(level, parts), boxes * parts * parts, "products of level", level);
+    }
+
+    /// Panel k - 1 is applied to what is behind it, and panel k factored. A tile on the diagonal is inverted by the launch that applies its
+    /// panel, or, where it has several, by the next one: until then the last of them moves rows of those before it.
+    void add_steps(std::size_t level) {
+        const auto& l = levels_[level];
+        const auto panels = panels_of(l, most_columns_);
+        const auto first_of = [&](std::size_t index) {
+            return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns;
+        };
+        const auto tiles = quotient(l.eliminated, grid_tile_width);
+        std::int64_t inverted = 0;
+        for (std::size_t k = 0; k <= panels.size() || inverted < tiles; ++k) {
+            const auto& panel = panels[std::min(k, panels.size() - 1)];
+            const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + 1;
+            auto launch = at(level, shares);
+            launch.step = k == 0 ? -1 : first_of(k - 1);
+            launch.step_next = first_of(k);
+            launch.turn = static_cast<std::int64_t>(k);
+            launch.inverse = inverted;
+            const bool is_tile = launch.step_next - launch.step == grid_tile_width;
+            if (k > 0) inverted = launch.step >= l.eliminated ? tiles : (is_tile ? launch.step_next : launch.step) / grid_tile_width;
+            launch.inverse_end = inverted;
+            const auto threads = grid_step_threads(static_cast<int>(panel.rows));
+            add(step_of(panel.rows), {threads, grid_step_bytes(panel.columns, threads / warp_lanes(target_), real_)}, launch,
+                l.boxes() * shares, fmt::format("panel {} of level", k), level);
+        }
     }
 
     /// What the last front knows of all.
@@ -247,7 +258,7 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
         if (panels_of(level).empty())
             throw SpecError(
                 fmt::format("a line of {} pixels is eliminated at once, and kernels for GPUs take at most {}; give a smaller image",
-                            level.eliminated, grid_step_threads * 16));
+                            level.eliminated, grid_step_rows * 16));
 }
 
 Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels) {

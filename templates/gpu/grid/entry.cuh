@@ -25,19 +25,19 @@ GRID_KERNEL(TRIFOLD_KERNEL_LARGE, 256, 1, (eliminate<256, 32>(c)))
 GRID_KERNEL(TRIFOLD_KERNEL_ASSEMBLE, wide_threads, 2, (assemble<wide_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_1
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_1, grid_step_threads, 1, (step<32, 1, grid_step_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_1, grid_step_threads(1), 1, step_of<1>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_2
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_2, grid_step_threads, 1, (step<16, 2, grid_step_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_2, grid_step_threads(2), 1, step_of<2>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_4
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_4, grid_step_threads, 1, (step<8, 4, grid_step_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_4, grid_step_threads(4), 1, step_of<4>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_8
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_8, grid_step_threads, 1, (step<4, 8, grid_step_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_8, grid_step_threads(8), 1, step_of<8>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_16
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_16, grid_step_threads, 1, (step<2, 16, grid_step_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_16, grid_step_threads(16), 1, step_of<16>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_PANEL
 GRID_KERNEL(TRIFOLD_KERNEL_PANEL, panel_threads, 1, solve_panel(c))

@@ -5,7 +5,7 @@ enum {
     grid_tile_width = 32,       /* columns of W whose triangles are kept inverted */
     grid_tile_rows = 64,        /* rows of a thread block of panels; rows and columns of one of products */
     grid_stage_depth = 16,      /* columns of Y and Z' that a product fetches at a time */
-    grid_step_threads = 512,    /* of a thread block that factors columns of W */
+    grid_step_rows = 512,       /* that a thread block takes at most when it factors tile_width columns of W; of half as many columns twice as many */
     grid_wide_threads = 256,    /* that assembles W, and of sweeps by tiles */
     grid_sweep_threads = 128,   /* that sweeps over small fronts */
     grid_triangle_threads = 512, /* that solves with a triangle of W */
@@ -25,11 +25,13 @@ TRIFOLD_SIZE long long grid_chip_bytes(long long width, long long eliminated, lo
     return grid_round(warps * record + grid_round(reals * real, 8) + places + order, 16);
 }
 
+/* Threads of a thread block that factors columns of W, for `times` grid_step_rows. */
+TRIFOLD_SIZE int grid_step_threads(int times) { return times <= 2 ? 256 : 512; }
 /* StepChip: panels of at most `columns` columns. */
 TRIFOLD_SIZE long long grid_step_bytes(long long columns, long long warps, long long real) {
     const long long square = columns < 16 ? 16 : columns, tile = grid_tile_width;
-    const long long reals = tile * (tile + 1) + columns * (square + 4) + 2 * warps * columns + columns + tile;
-    return grid_round(grid_round(reals * real, 8) + 4 * (4 * warps + 8 * columns), 16);
+    const long long reals = tile * (tile + 1) + columns * (square + 4) + 2 * warps * columns + 2 * warps + tile;
+    return grid_round(grid_round(reals * real, 8) + 4 * (4 * warps + 3 * tile), 16);
 }
 
 /* PanelChip and ProductChip. */
