@@ -40,7 +40,7 @@ GRID_KERNEL(TRIFOLD_KERNEL_STEP_8, grid_step_threads(8), 1, step_of<8>(c))
 GRID_KERNEL(TRIFOLD_KERNEL_STEP_16, grid_step_threads(16), 1, step_of<16>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_PANEL
-GRID_KERNEL(TRIFOLD_KERNEL_PANEL, panel_threads, 1, solve_panel(c))
+GRID_KERNEL(TRIFOLD_KERNEL_PANEL, panel_threads, 2, solve_panel(c))
 #endif
 #ifdef TRIFOLD_KERNEL_PRODUCT
 GRID_KERNEL(TRIFOLD_KERNEL_PRODUCT, shared_threads, 2, leave_product(c))

@@ -161,9 +161,9 @@ TRIFOLD_DEVICE void leave_product(const Context& c) {
         block_sync();
     }
     real* d = update_of(c, f);
-    sum.each([&](real& element, int i, int j) {
-        element = gathered(parts, chip.rows[smaller(warp_row + i, rows - 1)], chip.columns[smaller(warp_column + j, columns - 1)]) - element;
-    });
+    const auto row_at = [&](int i) { return smaller(warp_row + i, rows - 1); };
+    const auto column_at = [&](int j) { return smaller(warp_column + j, columns - 1); };
+    sum.each([&](real& element, int i, int j) { element = gathered(parts, chip.rows[row_at(i)], chip.columns[column_at(j)]) - element; }, warp_sync);
     sum.each([&](real& element, int i, int j) {
         const int r = warp_row + i, k = warp_column + j;
         if (r < rows && k < columns && !(symmetric && top + r < left + k)) d[top + r + trifold_int(left + k) * f.R] = element;

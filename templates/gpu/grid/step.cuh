@@ -254,15 +254,10 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Threads>& c
             a[q][0] = next[q];
         }
         column += f.S;
-        /* A few columns at a time, so that registers suffice. */
 #pragma unroll
-        for (int part = 1; part + 1 < Width; part += 4) {
+        for (int q = 0; q < Rows; ++q)
 #pragma unroll
-            for (int q = 0; q < Rows; ++q)
-#pragma unroll
-                for (int i = part; i < part + 4 && i + 1 < Width; ++i) a[q][i] = a[q][i + 1] - l[q] * u[i + 1];
-            warp_sync();
-        }
+            for (int i = 1; i + 1 < Width; ++i) a[q][i] = a[q][i + 1] - l[q] * u[i + 1];
     }
 }
 
