@@ -31,31 +31,32 @@ TRIFOLD_DEVICE Chip<Width> chip_of(const Front& f) {
 
 /* W, Y and Z. Lanes have neighbours in memory, and several loads on their way. */
 template <int Threads, int Width>
-TRIFOLD_DEVICE void gather_small(const Parts& parts, const Front& f, const Chip<Width>& chip) {
-    constexpr int together = 4, warps = Threads / warp_lanes;
+TRIFOLD_DEVICE void gather_small(const Sources& sources, const Front& f, const Chip<Width>& chip) {
+    constexpr int together = 4, warps = Threads / warp_lanes, columns = warp_lanes / Width;
     const int lane = lane_index(), rows = f.s + f.r, groups = (f.s + together - 1) / together;
+    Places at[together];
+    real values[together];
 #pragma unroll 1
     for (int task = warp_index(); task < (rows + warp_lanes - 1) / warp_lanes * groups; task += warps) {
         const int i = task / groups * warp_lanes + lane, first = task % groups * together;
         const Places row = chip.places[smaller(i, rows - 1)];
-        real values[together];
 #pragma unroll
-        for (int q = 0; q < together; ++q) values[q] = gathered(parts, row, chip.places[smaller(first + q, f.s - 1)]);
+        for (int q = 0; q < together; ++q) at[q] = offsets_at(sources, row, chip.places[smaller(first + q, f.s - 1)]);
+        gather_elements(sources, at, values);
         const int step = i < f.s ? chip.w_leading : chip.leading;
-        real* at = (i < f.s ? chip.upper + i : chip.y + i - f.s) + first * step;
+        real* to = (i < f.s ? chip.upper + i : chip.y + i - f.s) + first * step;
 #pragma unroll
         for (int q = 0; q < together; ++q)
-            if (i < rows && first + q < f.s) at[q * step] = values[q];
+            if (i < rows && first + q < f.s) to[q * step] = values[q];
     }
     if (symmetric) return;
-    constexpr int columns = warp_lanes / Width;
     const int k = lane % Width;
     const Places row = chip.places[smaller(k, f.s - 1)];
 #pragma unroll 1
     for (int first = warp_index() * columns * together + lane / Width; first < f.r; first += warps * columns * together) {
-        real values[together];
 #pragma unroll
-        for (int q = 0; q < together; ++q) values[q] = gathered(parts, row, chip.places[f.s + smaller(first + q * columns, f.r - 1)]);
+        for (int q = 0; q < together; ++q) at[q] = offsets_at(sources, row, chip.places[f.s + smaller(first + q * columns, f.r - 1)]);
+        gather_elements(sources, at, values);
 #pragma unroll
         for (int q = 0; q < together; ++q)
             if (k < f.s && first + q * columns < f.r) chip.z[first + q * columns + k * chip.leading] = values[q];
@@ -111,13 +112,14 @@ struct PanelRow {
     bool scaled;
 };
 template <int Width, int Columns>
-TRIFOLD_DEVICE void solve_columns(int begin, int end, real (&a)[Columns], const PanelRow& row) {
+TRIFOLD_DEVICE void solve_columns(int begin, int end, real (&a)[Columns], PanelRow& row) {
 #pragma unroll 1
     for (int k = begin; k < end; ++k) {
         const real* from = row.triangle + k * (Columns + vector_width);
         const real x = row.scaled ? a[0] * row.inverses[k] : a[0];
         row.at[k * row.leading] = x;
-        row.to[k * row.to_leading] = x;
+        *row.to = x;
+        row.to += row.to_leading;
 #pragma unroll
         for (int i = 0; i < Width; i += vector_width) {
             real part[vector_width];
@@ -129,7 +131,7 @@ TRIFOLD_DEVICE void solve_columns(int begin, int end, real (&a)[Columns], const 
     }
 }
 template <int Columns>
-TRIFOLD_DEVICE void solve_quarters(int count, real (&a)[Columns], const PanelRow& row) {
+TRIFOLD_DEVICE void solve_quarters(int count, real (&a)[Columns], PanelRow& row) {
     constexpr int quarter = Columns < 16 ? Columns : Columns / 4;
     solve_columns<Columns>(0, smaller(quarter, count), a, row);
     if constexpr (quarter < Columns) {
@@ -146,7 +148,7 @@ TRIFOLD_DEVICE void solve_panels(const Context& c, const Front& f, const Chip<Wi
     for (int t = thread_index(); t < (symmetric ? f.r : 2 * f.r); t += Threads) {
         const bool is_y = symmetric || t < f.r;
         const int i = is_y ? t : t - f.r;
-        const PanelRow row = {(is_y ? chip.y : chip.z) + i, (is_y ? y_of(c, f) : z_of(c, f)) + i, symmetric || !is_y ? chip.lower : chip.upper, chip.inverses,
+        PanelRow row = {(is_y ? chip.y : chip.z) + i, kept_pointer((is_y ? y_of(c, f) : z_of(c, f)) + i), symmetric || !is_y ? chip.lower : chip.upper, chip.inverses,
                               chip.leading, f.R, is_y};
         real a[Width];
 #pragma unroll
@@ -155,26 +157,38 @@ TRIFOLD_DEVICE void solve_panels(const Context& c, const Front& f, const Chip<Wi
     }
 }
 
-/* D less Y Z'. */
+/* Pairs of rows, of which the second may stand behind the last one, where a column of D has room. */
+TRIFOLD_DEVICE void store_rows(double* to, const double (&pair)[2], int) { store_global(to, pair); }
+TRIFOLD_DEVICE void store_rows(float* to, const float (&pair)[2], int rows) {
+    to[0] = pair[0];
+    if (rows > 1) to[1] = pair[1];
+}
+
+/* D less Y Z', a square at a time. */
 template <int Threads, int Width>
-TRIFOLD_DEVICE void leave_update(const Context& c, const Front& f, const Chip<Width>& chip, const Parts& parts) {
-    constexpr int warps = Threads / warp_lanes;
+TRIFOLD_DEVICE void leave_update(const Context& c, const Front& f, const Chip<Width>& chip, const Sources& sources) {
+    constexpr int warps = Threads / warp_lanes, count = 256 / warp_lanes;
     const int squares = (f.r + 15) / 16;
     const Places* kept = chip.places + f.s;
-    real* d = update_of(c, f);
+    real* d = kept_pointer(update_of(c, f));
 #pragma unroll 1
     for (int square = warp_index(); square < squares * squares; square += warps) {
         const int top = square % squares * 16, left = square / squares * 16;
         if (symmetric && top < left) continue;
-        WarpTile<1, 1> before, tile;
-        before.each([&](real& element, int i, int j) {
-            element = gathered(parts, kept[smaller(top + i, f.r - 1)], kept[smaller(left + j, f.r - 1)]);
-        });
+        WarpTile<1, 1> tile;
+        Places at[count];
+        real before[count];
+        int q = 0;
+        tile.each([&](real&, int i, int j) { at[q++] = offsets_at(sources, kept[smaller(top + i, f.r - 1)], kept[smaller(left + j, f.r - 1)]); });
+        gather_elements(sources, at, before);
         tile.clear();
         tile.add(chip.y + top, chip.leading, 16, chip.z + left, chip.leading, f.s);
-        tile.minus(before);
-        tile.each([&](real& element, int i, int j) {
-            if (top + i < f.r && left + j < f.r && !(symmetric && top + i < left + j)) d[(left + j) * f.R + top + i] = -element;
+        q = 0;
+        tile.each_pair([&](real(&pair)[2], int i, int j) {
+            const real result[2] = {before[q] - pair[0], before[q + 1] - pair[1]};
+            q += 2;
+            const int row = top + i, column = left + j;
+            if (row < f.r && column < f.r && !(symmetric && row + 1 < column)) store_rows(d + column * f.R + row, result, f.r - row);
         });
     }
 }
@@ -184,19 +198,20 @@ TRIFOLD_DEVICE void eliminate(const Context& c) {
     const Front f = front_of_launch(c, group_x());
     const Chip<Width> chip = chip_of<Width>(f);
     const Parts parts = parts_of(c, f);
+    const Sources sources = sources_of(parts);
     for (int k = thread_index(); k < f.s + f.r; k += Threads)
-        chip.places[k] = k < f.s ? places_eliminated(parts, f, k) : places_kept(parts, f, k - f.s);
+        chip.places[k] = offsets_of(k < f.s ? places_eliminated(parts, f, k) : places_kept(parts, f, k - f.s));
     if (thread_index() == Threads - 1) {
         *chip.parts = *record_of(c, parts.first);
         add_record(*chip.parts, *record_of(c, parts.second));
     }
     block_sync();
-    gather_small<Threads>(parts, f, chip);
+    gather_small<Threads>(sources, f, chip);
     block_sync();
     if (warp_index() == 0) factor_small(c, f, chip);
     block_sync();
     solve_panels<Threads>(c, f, chip);
     store_w(c, f, chip.upper, Chip<Width>::w_leading, [&](int k, int i) { return chip.lower[k * Chip<Width>::w_leading + i - k]; }, Threads / warp_lanes);
     block_sync();
-    leave_update<Threads>(c, f, chip, parts);
+    leave_update<Threads>(c, f, chip, sources);
 }

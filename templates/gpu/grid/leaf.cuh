@@ -1,4 +1,5 @@
-/* A leaf tile, by one warp: a lane has the row of a pixel, of all that the tile has, so that D is what is left of the last rows. */
+/* A leaf tile, by one warp: a lane has the row of a pixel, of all that the tile has, so that D is what is left of the last rows. It keeps at most
+ * 16 pixels. */
 #include "gpu/grid/rows.cuh"
 
 constexpr int leaf_columns = static_cast<int>(grid_leaf_columns(sizeof(real)));
@@ -16,31 +17,36 @@ TRIFOLD_DEVICE LeafChip leaf_chip(const Front& f) {
     return chip;
 }
 
-/* Of two tiles that share a line, the one before it owns the couplings along it. */
-TRIFOLD_DEVICE bool owns(int first, int end, int a, int b) {
-    return a >= first && a <= end && b >= first && b <= end && (a != b || a > first || first == 0);
+/* A pixel among the three of a line that are neighbours: which exist in the image, and with which the tile owns the coupling. Of two tiles that share a
+ * line, the one before it owns the couplings along it. */
+struct Neighbours {
+    bool inside[3], owned[3];
+};
+TRIFOLD_DEVICE Neighbours neighbours_of(int at, int first, int end, int pixels) {
+    return {{at > 0, true, at + 1 < pixels}, {at > first, at > first || first == 0, at < end}};
 }
 
-/* What is wrong with the stencil of pixel (x, y), and what is known of its entries. */
+/* What is wrong with the stencil of a pixel, and what is known of its entries. */
 struct Check {
     int problem;
     double entry, row_sum;
 };
-TRIFOLD_DEVICE Check check_stencil(const Context& c, const real (&stencil)[9], int x, int y) {
-    const bool ring = is_beside_ring(c, x, y);
+TRIFOLD_DEVICE Check check_stencil(const real (&stencil)[9], const Neighbours& x, const Neighbours& y, bool ring) {
     Check check = {trifold_grid_sound, 0, 0};
     double sum = 0, sizes = 0;
-    bool number = true, beyond = false;
+    bool beyond = false;
 #pragma unroll
     for (int k = 0; k < 9; ++k) {
         const double value = static_cast<double>(stencil[k]), size = size_of(value);
-        number = number && size <= static_cast<double>(largest);
-        beyond = beyond || (!ring && value != 0 && !is_inside(c, x + k % 3 - 1, y + k / 3 - 1));
+        beyond = beyond || (value != 0 && !(x.inside[k % 3] && y.inside[k / 3]));
         sum += value;
         sizes += size;
         if (size > check.entry) check.entry = size;
     }
-    check.problem = !number ? trifold_grid_no_number : beyond ? trifold_grid_beyond : trifold_grid_sound;
+    bool number = true;
+    if (!(sizes <= static_cast<double>(largest)))
+        for (int k = 0; k < 9; ++k) number = number && size_of(static_cast<double>(stencil[k])) <= static_cast<double>(largest);
+    check.problem = !number ? trifold_grid_no_number : beyond && !ring ? trifold_grid_beyond : trifold_grid_sound;
     if (sizes > 0) check.row_sum = size_of(sum) / sizes;
     return check;
 }
@@ -48,33 +54,47 @@ TRIFOLD_DEVICE Check check_stencil(const Context& c, const real (&stencil)[9], i
 /* The lane's row, of couplings that the tile owns. The result is of a pixel that the tile owns. */
 TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& chip, int& number) {
     const grid_box& b = f.box;
-    const int lane = lane_index(), width = grid_row(&b);
+    const int lane = lane_index(), width = grid_row(&b), pitch = static_cast<int>(c.launch.pitch);
     const bool exists = lane < f.s + f.r;
     const grid_pixel at = lane < f.s || !exists ? grid_eliminated_pixel(&b, lane < f.s ? lane : 0) : grid_kept_pixel(&b, lane - f.s);
-    const real* stencil = stencil_of(c, f.member, at.x, at.y);
+    const Neighbours x = neighbours_of(at.x, b.x0, b.x1, static_cast<int>(c.launch.width)), y = neighbours_of(at.y, b.y0, b.y1, static_cast<int>(c.launch.height));
+    const real* stencil = kept_pointer(stencil_of(c, f.member, at.x, at.y));
     real values[9];
 #pragma unroll
     for (int k = 0; k < 9; ++k) {
-        const int x = at.x + k % 3 - 1, y = at.y + k / 3 - 1;
-        values[k] = *(symmetric && k > 4 && is_inside(c, x, y) ? stencil_of(c, f.member, x, y) + 8 - k : stencil + k);
+        const bool other = symmetric && k > 4 && x.inside[k % 3] && y.inside[k / 3];
+        values[k] = stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k];
     }
     number = (at.y - b.y0) * width + at.x - b.x0;
     real* row = chip.rows + lane * leaf_columns;
     if (exists) {
         const real nothing[vector_width] = {};
+#pragma unroll
         for (int i = 0; i < leaf_columns; i += vector_width) store_vector(row + i, nothing);
         chip.places[number] = lane;
     }
     warp_sync();
 #pragma unroll
-    for (int k = 0; k < 9 && exists; ++k) {
-        const int x = at.x + k % 3 - 1, y = at.y + k / 3 - 1;
-        if (owns(b.x0, b.x1, at.x, x) && owns(b.y0, b.y1, at.y, y)) row[chip.places[number + k % 3 - 1 + (k / 3 - 1) * width]] = values[k];
+    for (int k = 0; k < 9; ++k)
+        if (exists && x.owned[k % 3] && y.owned[k / 3]) row[chip.places[number + k % 3 - 1 + (k / 3 - 1) * width]] = values[k];
+    if (!exists || !x.owned[1] || !y.owned[1]) return {trifold_grid_sound, 0, 0};
+    const bool ring = is_beside_ring(c, at.x, at.y);
+#pragma unroll 1
+    for (int k = 0; k < 9 && ring; ++k) edge_of(c, f.member, at.x, at.y)[k] = stencil[k]; /* sweeps need it */
+    return check_stencil(values, x, y, ring);
+}
+
+/* Columns of W, Y and Z' to device memory: so many lanes have rows of one, and others of the next. */
+TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const LeafChip& chip) {
+    const int digits = f.s <= 16 ? 4 : 5, i = lane_index() & ((1 << digits) - 1), row = chip.order[smaller(i, f.s - 1)];
+    real *w = kept_pointer(w_of(c, f) + i), *y = w + f.S * f.S, *z = y + f.S * f.R;
+#pragma unroll 1
+    for (int k = lane_index() >> digits; k < f.s; k += warp_lanes >> digits) {
+        const real *u = chip.rows + k * leaf_columns, *l = chip.lower + k * leaf_columns;
+        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? l[row] : chip.rows[i * leaf_columns + k - i];
+        if (i < f.r) y[k * f.R] = l[f.s + i];
+        if (!symmetric && i < f.r) z[k * f.R] = u[f.s - k + i];
     }
-    if (!exists || !owns(b.x0, b.x1, at.x, at.x) || !owns(b.y0, b.y1, at.y, at.y)) return {trifold_grid_sound, 0, 0};
-    if (is_beside_ring(c, at.x, at.y)) /* sweeps need it */
-        for (int k = 0; k < 9; ++k) edge_of(c, f.member, at.x, at.y)[k] = stencil[k];
-    return check_stencil(c, values, at.x, at.y);
 }
 
 TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, trifold_grid_record& record, const Check& check, int number) {
@@ -105,23 +125,18 @@ TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
     }
     warp_sync();
     LaneRow mine = {lane < f.s, lane};
-    real *y = y_of(c, f) + lane - f.s, *z = z_of(c, f) + lane;
-    eliminate_columns<leaf_columns>(0, f.s, a, mine, chip.rows, leaf_columns, [&](int k, real l, const real* u) {
-        if (lane < f.s)
-            chip.lower[k * leaf_columns + lane] = l;
-        else if (lane < pixels)
-            y[k * f.R] = l;
-        if (!symmetric && lane < f.r) z[k * f.R] = u[f.s - k + lane];
+    eliminate_columns<leaf_columns>(0, f.s, a, mine, chip.rows, leaf_columns, [&](int k, real l, const real*) {
+        if (lane < pixels) chip.lower[k * leaf_columns + lane] = l;
     });
     if (lane < f.s) chip.order[mine.place] = lane;
     warp_sync();
+    store_columns(c, f, chip);
     if (lane >= f.s && lane < pixels) {
-        real* d = update_of(c, f) + lane - f.s;
+        real* d = kept_pointer(update_of(c, f) + lane - f.s);
 #pragma unroll
-        for (int j = 0; j < leaf_columns; ++j)
+        for (int j = 0; j < 16; ++j)
             if (j < f.r && (!symmetric || lane - f.s >= j)) d[j * f.R] = a[j];
     }
-    store_w(c, f, chip.rows, leaf_columns, [&](int k, int i) { return chip.lower[k * leaf_columns + chip.order[i]]; }, 1);
     if (lane < f.s) {
         inverses_of(c, f)[lane] = mine.inverse;
         if (!symmetric) pivots_of(c, f)[lane] = chip.order[lane];
