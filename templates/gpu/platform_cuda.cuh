@@ -53,6 +53,12 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
     __builtin_assume(__isGlobal(p));
     return p;
 }
+/* A pointer that is kept in registers: compilers compute addresses again at each use, even within loops, to have fewer of them. */
+template <class T>
+TRIFOLD_DEVICE T* kept_pointer(T* p) {
+    asm volatile("" : "+l"(p));
+    return global_pointer(p);
+}
 
 template <class T>
 TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {

@@ -50,6 +50,11 @@ template <class T>
 TRIFOLD_DEVICE T* global_pointer(T* p) {
     return (T*)(__attribute__((address_space(1))) T*)p;
 }
+/* What CUDA's compiler needs to be told. */
+template <class T>
+TRIFOLD_DEVICE T* kept_pointer(T* p) {
+    return global_pointer(p);
+}
 
 template <class T>
 TRIFOLD_DEVICE T shuffle(T value, int lane) {

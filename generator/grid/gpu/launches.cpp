@@ -39,8 +39,8 @@ class Launches {
         for (std::size_t level = 0; level < levels_.size(); ++level) {
             const auto* way = way_of(level);
             if (way != nullptr)
-                add(way->kernel, {way->threads, chip_bytes(spec_, target_, levels_[level], level == 0, *way)}, at(level),
-                    levels_[level].boxes(), "fronts of level", level);
+                add(way->kernel, {threads_of(target_, *way), chip_bytes(spec_, levels_[level], *way)}, at(level), levels_[level].boxes(),
+                    "fronts of level", level);
             else
                 add_shared(level);
         }
@@ -128,7 +128,7 @@ class Launches {
 
     /// Fronts of one thread block, or of one warp where they are small.
     void sweep(Kernel kernel, std::size_t level, bool transposed) {
-        const std::int64_t lanes = way_of(level)->kernel == Kernel::small ? std::int64_t{warp_lanes(target_)}
+        const std::int64_t lanes = way_of(level)->kernel <= Kernel::small ? std::int64_t{warp_lanes(target_)}
                                                                           : std::int64_t{grid_sweep_threads},
                            teams = grid_sweep_threads / lanes;
         const auto bytes = teams * (2 * grid_tile_width + layout_.levels[level].kept) * real_;
@@ -208,7 +208,7 @@ std::vector<std::string> options_of(const Target& target) {
 }
 
 /// Kernels that are compiled as one: fronts on chip, shared fronts, all the rest. Compilers work on the three at the same time.
-std::size_t unit_number(Kernel kernel) { return kernel <= Kernel::large ? 0 : kernel <= Kernel::product ? 1 : 2; }
+std::size_t unit_number(Kernel kernel) { return kernel <= Kernel::huge ? 0 : kernel <= Kernel::product ? 1 : 2; }
 
 Unit unit_with(const GridSpec& spec, const Target& target, const std::map<Kernel, Needs>& kernels, std::size_t number) {
     constexpr std::array<std::string_view, 3> names{"fronts", "shared", "sweeps"};

@@ -7,17 +7,22 @@
 #include "generator/program/device.hpp"
 
 namespace trifold::grid::gpu {
-std::int64_t chip_bytes(const GridSpec& spec, const Target& target, const Level& level, bool leaf, const OnChip& kernel) {
-    const auto warps = kernel.threads / warp_lanes(target), panels = spec.matrix == GridMatrix::symmetric ? 1L : 2L;
-    return grid_chip_bytes(kernel.width, level.eliminated, level.kept, leaf, panels, warps, sizeof(trifold_grid_record),
-                           element_bytes(spec.precision));
+std::int64_t threads_of(const Target& target, const OnChip& kernel) {
+    return kernel.threads != 0 ? kernel.threads : std::int64_t{warp_lanes(target)};
+}
+
+std::int64_t chip_bytes(const GridSpec& spec, const Level& level, const OnChip& kernel) {
+    const auto real = element_bytes(spec.precision);
+    if (kernel.kernel == Kernel::leaf) return grid_leaf_bytes(level.eliminated, real);
+    const auto panels = spec.matrix == GridMatrix::symmetric ? 1L : 2L;
+    return grid_chip_bytes(kernel.width, level.eliminated, level.kept, panels, sizeof(trifold_grid_record), real);
 }
 
 const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level& level, bool leaf) {
+    if (leaf) return &leaf_on_chip;
     const auto limit = device_of(target).count("facts.block_shared_bytes");
     for (const auto& kernel : on_chip)
-        if (level.eliminated <= kernel.width && level.kept <= kernel.kept && chip_bytes(spec, target, level, leaf, kernel) <= limit)
-            return &kernel;
+        if (level.eliminated <= kernel.width && level.kept <= kernel.kept && chip_bytes(spec, level, kernel) <= limit) return &kernel;
     return nullptr;
 }
 

@@ -12,9 +12,11 @@ namespace trifold::grid::gpu {
 #include "templates/gpu/grid/shared.h"
 
 enum class Kernel {
+    leaf,
     small,
     middle,
     large,
+    huge,
     assemble,
     step_1,
     step_2,
@@ -32,20 +34,22 @@ enum class Kernel {
     backward_kept,
     pixels
 };
-inline constexpr std::array<std::string_view, 19> kernel_names{
-    "small",   "middle", "large",   "assemble", "step_1",         "step_2",       "step_4",          "step_8",        "step_16", "panel",
-    "product", "finish", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
+inline constexpr std::array<std::string_view, 21> kernel_names{
+    "leaf",  "small",   "middle", "large",   "huge",     "assemble",       "step_1",       "step_2",          "step_4",        "step_8", "step_16",
+    "panel", "product", "finish", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
 
-/// A kernel that has whole fronts: threads of its thread block, and the most columns it eliminates and rows it keeps.
+/// A kernel that has whole fronts: threads of its thread block, 0 for one warp, and the most columns it eliminates and rows it keeps.
 struct OnChip {
     Kernel kernel;
     std::int64_t threads, width, kept;
 };
-inline constexpr std::array on_chip{OnChip{Kernel::small, 64, 16, 56}, OnChip{Kernel::middle, 128, 16, 128},
-                                    OnChip{Kernel::large, 256, 32, 1 << 20}};
+inline constexpr OnChip leaf_on_chip{Kernel::leaf, 0, grid_leaf_pixels, grid_leaf_pixels};
+inline constexpr std::array on_chip{OnChip{Kernel::small, 0, 8, 56}, OnChip{Kernel::middle, 128, 16, 128},
+                                    OnChip{Kernel::large, 256, 32, 136}, OnChip{Kernel::huge, 512, 32, 1 << 20}};
+std::int64_t threads_of(const Target& target, const OnChip& kernel);
 
 /// Shared memory of a thread block that has a whole front of the level.
-std::int64_t chip_bytes(const GridSpec& spec, const Target& target, const Level& level, bool leaf, const OnChip& kernel);
+std::int64_t chip_bytes(const GridSpec& spec, const Level& level, const OnChip& kernel);
 
 /// The first that fits; null: thread blocks share such fronts.
 const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level& level, bool leaf);

@@ -1,187 +1,217 @@
-/* A small front, by one thread block: W and its panels stay in shared memory, D goes through it tile by tile. */
+/* A small front that is a merge, by one thread block: W and its panels stay in shared memory, D goes through registers square by square. */
 #include "gpu/grid/gather.cuh"
-#include "gpu/grid/leaf.cuh"
-#include "gpu/grid/pivots.cuh"
 #include "gpu/grid/products.cuh"
+#include "gpu/grid/rows.cuh"
 
-/* Shared memory of a front. */
+/* Shared memory of a front. Rows of U and columns of L begin at their diagonals. */
 template <int Width>
 struct Chip {
-    real *w, *y, *z, *d; /* d: of a leaf tile alone, columns of R elements */
-    int w_leading, leading;
-    Places* places; /* of the parent's pixels: s eliminated ones, then r kept ones */
-    int* order;
+    static constexpr int w_leading = Width + vector_width;
+    real *upper, *lower, *y, *z; /* W comes to `upper`, column by column */
+    int leading;
     real* inverses;
-    trifold_grid_record* records;
+    trifold_grid_record* parts; /* what is known of all below */
+    Places* places;             /* of the parent's pixels: s eliminated ones, then r kept ones */
+    int* order;
 };
 template <int Width>
-TRIFOLD_DEVICE Chip<Width> chip_of(const Front& f, bool leaf, int warps) {
+TRIFOLD_DEVICE Chip<Width> chip_of(const Front& f) {
     Chip<Width> chip;
-    char* at = static_cast<char*>(shared_memory());
-    chip.records = reinterpret_cast<trifold_grid_record*>(at);
-    at += warps * sizeof(trifold_grid_record);
-    chip.w_leading = Width + 1;
     chip.leading = leading_of(f.r);
-    chip.w = reinterpret_cast<real*>(at);
-    chip.y = chip.w + Width * (Width + 1);
+    chip.upper = static_cast<real*>(shared_memory());
+    chip.lower = chip.upper + Width * chip.w_leading;
+    chip.y = chip.lower + Width * chip.w_leading;
     chip.z = symmetric ? chip.y : chip.y + f.s * chip.leading;
     chip.inverses = chip.z + f.s * chip.leading;
-    chip.d = chip.inverses + Width;
-    chip.places = reinterpret_cast<Places*>(chip.d + (leaf ? f.R * f.R : 0));
+    chip.parts = reinterpret_cast<trifold_grid_record*>(chip.inverses + Width);
+    chip.places = reinterpret_cast<Places*>(chip.parts + 1);
     chip.order = reinterpret_cast<int*>(chip.places + f.s + f.r);
     return chip;
 }
 
+/* W, Y and Z. Lanes have neighbours in memory, and several loads on their way. */
 template <int Threads, int Width>
-TRIFOLD_DEVICE void gather_small(const Parts& parts, const Front& f, const Chip<Width>& chip) {
-    for (int k = thread_index(); k < f.s + f.r; k += Threads)
-        chip.places[k] = k < f.s ? places_eliminated(parts, f, k) : places_kept(parts, f, k - f.s);
-    block_sync();
-    /* Columns of W and Y, then those of Z: lanes have neighbours in memory, and several loads on their way. */
-    constexpr int together = 4;
-    const int rows = f.s + f.r, count = f.s * rows;
-    for (int begin = thread_index(); begin < count; begin += together * Threads) {
-        real values[together];
+TRIFOLD_DEVICE void gather_small(const Sources& sources, const Front& f, const Chip<Width>& chip) {
+    constexpr int together = 4, warps = Threads / warp_lanes, columns = warp_lanes / Width;
+    const int lane = lane_index(), rows = f.s + f.r, groups = (f.s + together - 1) / together;
+    Places at[together];
+    real values[together];
+#pragma unroll 1
+    for (int task = warp_index(); task < (rows + warp_lanes - 1) / warp_lanes * groups; task += warps) {
+        const int i = task / groups * warp_lanes + lane, first = task % groups * together;
+        const Places row = chip.places[smaller(i, rows - 1)];
 #pragma unroll
-        for (int q = 0; q < together; ++q) {
-            const int index = begin + q * Threads, i = index % rows, k = index / rows;
-            values[q] = gathered(parts, chip.places[i], chip.places[smaller(k, f.s - 1)]);
-        }
+        for (int q = 0; q < together; ++q) at[q] = offsets_at(sources, row, chip.places[smaller(first + q, f.s - 1)]);
+        gather_elements(sources, at, values);
+        const int step = i < f.s ? chip.w_leading : chip.leading;
+        real* to = (i < f.s ? chip.upper + i : chip.y + i - f.s) + first * step;
 #pragma unroll
-        for (int q = 0; q < together; ++q) {
-            const int index = begin + q * Threads, i = index % rows, k = index / rows;
-            if (index < count) (i < f.s ? chip.w[i + k * chip.w_leading] : chip.y[i - f.s + k * chip.leading]) = values[q];
-        }
+        for (int q = 0; q < together; ++q)
+            if (i < rows && first + q < f.s) to[q * step] = values[q];
     }
     if (symmetric) return;
-    for (int begin = thread_index(); begin < f.s * f.r; begin += together * Threads) {
-        real values[together];
+    const int k = lane % Width;
+    const Places row = chip.places[smaller(k, f.s - 1)];
+#pragma unroll 1
+    for (int first = warp_index() * columns * together + lane / Width; first < f.r; first += warps * columns * together) {
 #pragma unroll
-        for (int q = 0; q < together; ++q) {
-            const int index = begin + q * Threads, k = index % f.s, i = index / f.s;
-            values[q] = gathered(parts, chip.places[k], chip.places[f.s + smaller(i, f.r - 1)]);
-        }
+        for (int q = 0; q < together; ++q) at[q] = offsets_at(sources, row, chip.places[f.s + smaller(first + q * columns, f.r - 1)]);
+        gather_elements(sources, at, values);
 #pragma unroll
-        for (int q = 0; q < together; ++q) {
-            const int index = begin + q * Threads, k = index % f.s, i = index / f.s;
-            if (index < f.s * f.r) chip.z[i + k * chip.leading] = values[q];
-        }
+        for (int q = 0; q < together; ++q)
+            if (k < f.s && first + q * columns < f.r) chip.z[first + q * columns + k * chip.leading] = values[q];
     }
 }
 
-template <int Threads, int Width>
-TRIFOLD_DEVICE void gather_leaf(const Context& c, const Front& f, const Chip<Width>& chip, trifold_grid_record& record) {
-    const int panel = f.s * chip.leading;
-    for (int k = thread_index(); k < Width * (Width + 1); k += Threads) chip.w[k] = 0;
-    for (int k = thread_index(); k < panel; k += Threads) chip.y[k] = 0;
-    for (int k = thread_index(); k < panel && !symmetric; k += Threads) chip.z[k] = 0;
-    for (int k = thread_index(); k < f.R * f.R; k += Threads) chip.d[k] = 0;
-    block_sync();
-    read_leaf<Threads>(c, f, record, [&](int row, int column, real value) {
-        if (column < f.s)
-            (row < f.s ? chip.w[row + column * chip.w_leading] : chip.y[row - f.s + column * chip.leading]) = value;
-        else if (row < f.s)
-            chip.z[column - f.s + row * chip.leading] = value;
-        else
-            chip.d[(column - f.s) * f.R + row - f.s] = value;
+/* W by the first warp. */
+template <int Width>
+TRIFOLD_DEVICE void factor_small(const Context& c, const Front& f, const Chip<Width>& chip) {
+    const int lane = lane_index();
+    constexpr int leading = Chip<Width>::w_leading;
+    const real before = largest_of_column(f, chip.upper, leading, 1);
+    real a[Width];
+#pragma unroll
+    for (int k = 0; k < Width; ++k) a[k] = lane < f.s && k < f.s ? chip.upper[lane + k * leading] : real(0);
+    warp_sync();
+    LaneRow mine = {lane < f.s, lane};
+    eliminate_quarters(f.s, a, mine, chip.upper, leading, [&](int k, real l, const real*) {
+        if (lane < f.s) chip.lower[k * leading + lane] = l;
     });
+    /* Rows of L to their places. */
+    constexpr int together = 4;
+#pragma unroll 1
+    for (int first = 0; first < f.s; first += together) {
+        real l[together];
+        warp_sync();
+#pragma unroll
+        for (int q = 0; q < together; ++q) l[q] = chip.lower[smaller(first + q, f.s - 1) * leading + smaller(lane, f.s - 1)];
+        warp_sync();
+#pragma unroll
+        for (int q = 0; q < together; ++q)
+            if (lane < f.s && first + q < f.s && mine.place >= first + q) chip.lower[(first + q) * leading + mine.place - first - q] = l[q];
+    }
+    if (lane < f.s) {
+        chip.order[mine.place] = lane;
+        chip.inverses[lane] = mine.inverse;
+        inverses_of(c, f)[lane] = mine.inverse;
+        if (!symmetric) pivots_of(c, f)[mine.place] = lane;
+    }
+    const trifold_grid_record record = record_of_pivots(c, f, lane < f.s ? chip.upper[lane * leading] : real(1), before, mine.odd);
+    if (lane == 0) {
+        trifold_grid_record all = placed(f, record, c.launch.number);
+        add_record(all, *chip.parts);
+        *record_of(c, f) = all;
+    }
 }
 
-/* A thread has rows of Y U^-1, or Y L^-T, and of (L^-1 P Z)'. */
+/* A row of a panel: a[0] takes the others along, which move up, and goes to shared and to device memory. */
+struct PanelRow {
+    real *at, *to;
+    const real *triangle, *inverses;
+    int leading, to_leading;
+    bool scaled;
+};
+template <int Width, int Columns>
+TRIFOLD_DEVICE void solve_columns(int begin, int end, real (&a)[Columns], PanelRow& row) {
+#pragma unroll 1
+    for (int k = begin; k < end; ++k) {
+        const real* from = row.triangle + k * (Columns + vector_width);
+        const real x = row.scaled ? a[0] * row.inverses[k] : a[0];
+        row.at[k * row.leading] = x;
+        *row.to = x;
+        row.to += row.to_leading;
+#pragma unroll
+        for (int i = 0; i < Width; i += vector_width) {
+            real part[vector_width];
+            load_vector(part, from + i);
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v)
+                if (i + v > 0) a[i + v - 1] = a[i + v] - x * part[v];
+        }
+    }
+}
+template <int Columns>
+TRIFOLD_DEVICE void solve_quarters(int count, real (&a)[Columns], PanelRow& row) {
+    constexpr int quarter = Columns < 16 ? Columns : Columns / 4;
+    solve_columns<Columns>(0, smaller(quarter, count), a, row);
+    if constexpr (quarter < Columns) {
+        solve_columns<Columns - quarter>(quarter, smaller(2 * quarter, count), a, row);
+        solve_columns<Columns - 2 * quarter>(2 * quarter, smaller(3 * quarter, count), a, row);
+        solve_columns<Columns - 3 * quarter>(3 * quarter, count, a, row);
+    }
+}
+
+/* A thread has a row of Y U^-1, or Y L^-T, or of (L^-1 P Z)'. */
 template <int Threads, int Width>
-TRIFOLD_DEVICE void solve_panels(const Front& f, const Chip<Width>& chip) {
-    const int s = f.s, leading = chip.w_leading;
+TRIFOLD_DEVICE void solve_panels(const Context& c, const Front& f, const Chip<Width>& chip) {
+#pragma unroll 1
     for (int t = thread_index(); t < (symmetric ? f.r : 2 * f.r); t += Threads) {
-        const bool is_y = t < f.r;
-        real* at = is_y ? chip.y + t : chip.z + (t - f.r);
-        const bool lower = symmetric || !is_y;
+        const bool is_y = symmetric || t < f.r;
+        const int i = is_y ? t : t - f.r;
+        PanelRow row = {(is_y ? chip.y : chip.z) + i, kept_pointer((is_y ? y_of(c, f) : z_of(c, f)) + i), symmetric || !is_y ? chip.lower : chip.upper, chip.inverses,
+                              chip.leading, f.R, is_y};
         real a[Width];
 #pragma unroll
-        for (int k = 0; k < Width; ++k) a[k] = k < s ? at[(!symmetric && !is_y ? chip.order[k] : k) * chip.leading] : real(0);
-        /* Column k of the result takes its multiple from those behind it. */
-        const int step = lower ? 1 : leading, next = lower ? leading : 1;
-#pragma unroll
-        for (int k = 0; k < Width; ++k) {
-            if (k >= s) break;
-            if (symmetric || is_y) a[k] *= chip.inverses[k];
-            const real* from = chip.w + k * next;
-#pragma unroll
-            for (int i = k + 1; i < Width; ++i) a[i] -= a[k] * (i < s ? from[i * step] : real(0));
-        }
-#pragma unroll
-        for (int k = 0; k < Width; ++k)
-            if (k < s) at[k * chip.leading] = a[k];
+        for (int k = 0; k < Width; ++k) a[k] = k < f.s ? row.at[(is_y ? k : chip.order[k]) * chip.leading] : real(0);
+        solve_quarters(f.s, a, row);
     }
 }
 
-template <int Threads, int Width>
-TRIFOLD_DEVICE void store_factor(const Context& c, const Front& f, const Chip<Width>& chip) {
-    constexpr int warps = Threads / warp_lanes;
-    real *w = w_of(c, f), *y = y_of(c, f), *z = z_of(c, f);
-    for (int k = warp_index(); k < f.s; k += warps) {
-        for (int i = lane_index(); i < f.s; i += warp_lanes) w[i + k * f.S] = chip.w[i + k * chip.w_leading];
-        for (int i = lane_index(); i < f.r; i += warp_lanes) y[i + k * f.R] = chip.y[i + k * chip.leading];
-        if (!symmetric)
-            for (int i = lane_index(); i < f.r; i += warp_lanes) z[i + k * f.R] = chip.z[i + k * chip.leading];
-    }
-    for (int k = thread_index(); k < f.s; k += Threads) {
-        inverses_of(c, f)[k] = chip.inverses[k];
-        if (!symmetric) pivots_of(c, f)[k] = pivoting ? chip.order[k] : k;
-    }
+/* Pairs of rows, of which the second may stand behind the last one, where a column of D has room. */
+TRIFOLD_DEVICE void store_rows(double* to, const double (&pair)[2], int) { store_global(to, pair); }
+TRIFOLD_DEVICE void store_rows(float* to, const float (&pair)[2], int rows) {
+    to[0] = pair[0];
+    if (rows > 1) to[1] = pair[1];
 }
 
-/* D less Y Z'. */
+/* D less Y Z', a square at a time. */
 template <int Threads, int Width>
-TRIFOLD_DEVICE void leave_update(const Context& c, const Front& f, const Chip<Width>& chip, const Parts* parts) {
-    constexpr int warps = Threads / warp_lanes;
+TRIFOLD_DEVICE void leave_update(const Context& c, const Front& f, const Chip<Width>& chip, const Sources& sources) {
+    constexpr int warps = Threads / warp_lanes, count = 256 / warp_lanes;
     const int squares = (f.r + 15) / 16;
     const Places* kept = chip.places + f.s;
-    real* d = update_of(c, f);
+    real* d = kept_pointer(update_of(c, f));
+#pragma unroll 1
     for (int square = warp_index(); square < squares * squares; square += warps) {
         const int top = square % squares * 16, left = square / squares * 16;
         if (symmetric && top < left) continue;
-        const auto is_kept = [&](int i, int j) { return top + i < f.r && left + j < f.r && !(symmetric && top + i < left + j); };
-        WarpTile<1, 1> before, tile;
-        if (parts == nullptr)
-            before.each([&](real& element, int i, int j) { element = is_kept(i, j) ? chip.d[(left + j) * f.R + top + i] : real(0); });
-        else
-            before.each([&](real& element, int i, int j) {
-                element = gathered(*parts, kept[smaller(top + i, f.r - 1)], kept[smaller(left + j, f.r - 1)]);
-            });
+        WarpTile<1, 1> tile;
+        Places at[count];
+        real before[count];
+        int q = 0;
+        tile.each([&](real&, int i, int j) { at[q++] = offsets_at(sources, kept[smaller(top + i, f.r - 1)], kept[smaller(left + j, f.r - 1)]); });
+        gather_elements(sources, at, before);
         tile.clear();
         tile.add(chip.y + top, chip.leading, 16, chip.z + left, chip.leading, f.s);
-        tile.minus(before);
-        tile.each([&](real& element, int i, int j) {
-            if (is_kept(i, j)) d[trifold_int(left + j) * f.R + top + i] = -element;
+        q = 0;
+        tile.each_pair([&](real(&pair)[2], int i, int j) {
+            const real result[2] = {before[q] - pair[0], before[q + 1] - pair[1]};
+            q += 2;
+            const int row = top + i, column = left + j;
+            if (row < f.r && column < f.r && !(symmetric && row + 1 < column)) store_rows(d + column * f.R + row, result, f.r - row);
         });
     }
 }
 
 template <int Threads, int Width>
 TRIFOLD_DEVICE void eliminate(const Context& c) {
-    constexpr int warps = Threads / warp_lanes;
     const Front f = front_of_launch(c, group_x());
-    const bool leaf = c.launch.leaves != 0;
-    const Chip<Width> chip = chip_of<Width>(f, leaf, warps);
-    trifold_grid_record record = new_record();
-    Parts parts;
-    if (leaf) {
-        gather_leaf<Threads>(c, f, chip, record);
-        record = sum_of_records(record);
-        if (lane_index() == 0) chip.records[warp_index()] = record;
-    } else {
-        parts = parts_of(c, f);
-        gather_small<Threads>(parts, f, chip);
+    const Chip<Width> chip = chip_of<Width>(f);
+    const Parts parts = parts_of(c, f);
+    const Sources sources = sources_of(parts);
+    for (int k = thread_index(); k < f.s + f.r; k += Threads)
+        chip.places[k] = offsets_of(k < f.s ? places_eliminated(parts, f, k) : places_kept(parts, f, k - f.s));
+    if (thread_index() == Threads - 1) {
+        *chip.parts = *record_of(c, parts.first);
+        add_record(*chip.parts, *record_of(c, parts.second));
     }
     block_sync();
-    if (warp_index() == 0) {
-        for (int k = 1; k < warps && leaf; ++k) add_record(record, chip.records[k]);
-        factor_small<Width>(c, f, chip.w, chip.w_leading, chip.order, chip.inverses, record);
-        if (thread_index() == 0) *record_of(c, f) = leaf ? placed(f, record, 0) : with_parts(c, f, record);
-    }
+    gather_small<Threads>(sources, f, chip);
     block_sync();
-    solve_panels<Threads>(f, chip);
+    if (warp_index() == 0) factor_small(c, f, chip);
     block_sync();
-    store_factor<Threads>(c, f, chip);
-    leave_update<Threads>(c, f, chip, leaf ? nullptr : &parts);
+    solve_panels<Threads>(c, f, chip);
+    store_w(c, f, chip.upper, Chip<Width>::w_leading, [&](int k, int i) { return chip.lower[k * Chip<Width>::w_leading + i - k]; }, Threads / warp_lanes);
+    block_sync();
+    leave_update<Threads>(c, f, chip, sources);
 }

@@ -1,5 +1,6 @@
 /* The kernels of a unit: those that the Program needs. A thread block is (box, or part of one; member). */
 #include "gpu/grid/eliminate.cuh"
+#include "gpu/grid/leaf.cuh"
 #include "gpu/grid/panel.cuh"
 #include "gpu/grid/pixels.cuh"
 #include "gpu/grid/step.cuh"
@@ -12,14 +13,20 @@
         body;                                                                                                                            \
     }
 
+#ifdef TRIFOLD_KERNEL_LEAF
+GRID_KERNEL(TRIFOLD_KERNEL_LEAF, warp_lanes, 16, eliminate_leaf(c))
+#endif
 #ifdef TRIFOLD_KERNEL_SMALL
-GRID_KERNEL(TRIFOLD_KERNEL_SMALL, 64, 8, (eliminate<64, 16>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_SMALL, warp_lanes, 20, (eliminate<warp_lanes, 8>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_MIDDLE
 GRID_KERNEL(TRIFOLD_KERNEL_MIDDLE, 128, 4, (eliminate<128, 16>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_LARGE
-GRID_KERNEL(TRIFOLD_KERNEL_LARGE, 256, 1, (eliminate<256, 32>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_LARGE, 256, 2, (eliminate<256, 32>(c)))
+#endif
+#ifdef TRIFOLD_KERNEL_HUGE
+GRID_KERNEL(TRIFOLD_KERNEL_HUGE, 512, 1, (eliminate<512, 32>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_ASSEMBLE
 GRID_KERNEL(TRIFOLD_KERNEL_ASSEMBLE, wide_threads, 2, (assemble<wide_threads>(c)))

@@ -33,3 +33,43 @@ TRIFOLD_DEVICE real entry_of(const real* update, int R, int row, int column) {
 TRIFOLD_DEVICE real gathered(const Parts& parts, Places row, Places column) {
     return entry_of(parts.first_update, parts.first.R, row.first, column.first) + entry_of(parts.second_update, parts.second.R, row.second, column.second);
 }
+
+/* ---- of a small front: elements of both parts, as offsets from the first part's update ---- */
+
+struct Sources {
+    const real* update;
+    int first_R, second_R, apart;
+};
+TRIFOLD_DEVICE Sources sources_of(const Parts& parts) {
+    return {kept_pointer(parts.first_update), parts.first.R, parts.second.R, static_cast<int>(parts.second_update - parts.first_update)};
+}
+/* Negative, whatever else is added. */
+constexpr int nowhere = -(1 << 29);
+TRIFOLD_DEVICE Places offsets_of(Places places) { return {places.first < 0 ? nowhere : places.first, places.second < 0 ? nowhere : places.second}; }
+
+/* Of a row and a column; of a symmetric part the lower half is stored. Both are negative where there is nothing. */
+TRIFOLD_DEVICE int offset_in_part(int row, int column, int R) {
+    const int upper = symmetric ? smaller(row, column) : column, lower = symmetric ? larger(row, column) : row;
+    return lower + (upper < 0 ? nowhere : upper * R);
+}
+TRIFOLD_DEVICE Places offsets_at(const Sources& sources, Places row, Places column) {
+    return {offset_in_part(row.first, column.first, sources.first_R), offset_in_part(row.second, column.second, sources.second_R) + sources.apart};
+}
+/* Few elements have both parts; where there is none, the first element is read and not used. All loads are on their way together. */
+template <int Count>
+TRIFOLD_DEVICE void gather_elements(const Sources& sources, const Places (&at)[Count], real (&values)[Count]) {
+    int both = -1;
+#pragma unroll
+    for (int q = 0; q < Count; ++q) {
+        const int any = larger(at[q].first, at[q].second);
+        const real value = sources.update[larger(any, 0)];
+        values[q] = any < 0 ? real(0) : value;
+        both = larger(both, smaller(at[q].first, at[q].second));
+    }
+    if (both < 0) return;
+#pragma unroll
+    for (int q = 0; q < Count; ++q) {
+        const int other = smaller(at[q].first, at[q].second);
+        if (other >= 0) values[q] += sources.update[other];
+    }
+}

@@ -1,62 +1,147 @@
-/* What a leaf tile starts from: the stencils. */
-#include "gpu/grid/common.cuh"
+/* A leaf tile, by one warp: a lane has the row of a pixel, of all that the tile has, so that D is what is left of the last rows. It keeps at most
+ * 16 pixels. */
+#include "gpu/grid/rows.cuh"
 
-/* The number of any pixel of a leaf tile: 0 .. s - 1 are eliminated, s .. s + r - 1 kept. */
-TRIFOLD_DEVICE int leaf_place(const Front& f, int x, int y) {
-    const grid_box& b = f.box;
-    if (x >= b.ex0 && x <= b.ex1 && y >= b.ey0 && y <= b.ey1) return (y - b.ey0) * (b.ex1 - b.ex0 + 1) + x - b.ex0;
-    return f.s + grid_place(&b, x, y);
-}
-/* Of two tiles that share a line, the one before it owns the couplings along it. */
-TRIFOLD_DEVICE bool owns(int first, int end, int a, int b) {
-    return a >= first && a <= end && b >= first && b <= end && (a != b || a > first || first == 0);
+constexpr int leaf_columns = static_cast<int>(grid_leaf_columns(sizeof(real)));
+
+struct LeafChip {
+    real *rows, *lower; /* rows of the tile, then of U, from their diagonals on; columns of L */
+    int *places, *order; /* of pixels, row by row; of pivots */
+};
+TRIFOLD_DEVICE LeafChip leaf_chip(const Front& f) {
+    LeafChip chip;
+    chip.rows = static_cast<real*>(shared_memory());
+    chip.lower = chip.rows + grid_leaf_pixels * leaf_columns;
+    chip.places = reinterpret_cast<int*>(chip.lower + f.s * leaf_columns);
+    chip.order = chip.places + grid_leaf_pixels;
+    return chip;
 }
 
-/* What is wrong with a pixel's stencil, what is known of its entries, and the copy that sweeps need beside a ring. */
-TRIFOLD_DEVICE void check_stencil(const Context& c, const Front& f, trifold_grid_record& record, int x, int y) {
-    const real* stencil = stencil_of(c, f.member, x, y);
-    const bool ring = is_beside_ring(c, x, y);
+/* A pixel among the three of a line that are neighbours: which exist in the image, and with which the tile owns the coupling. Of two tiles that share a
+ * line, the one before it owns the couplings along it. */
+struct Neighbours {
+    bool inside[3], owned[3];
+};
+TRIFOLD_DEVICE Neighbours neighbours_of(int at, int first, int end, int pixels) {
+    return {{at > 0, true, at + 1 < pixels}, {at > first, at > first || first == 0, at < end}};
+}
+
+/* What is wrong with the stencil of a pixel, and what is known of its entries. */
+struct Check {
+    int problem;
+    double entry, row_sum;
+};
+TRIFOLD_DEVICE Check check_stencil(const real (&stencil)[9], const Neighbours& x, const Neighbours& y, bool ring) {
+    Check check = {trifold_grid_sound, 0, 0};
     double sum = 0, sizes = 0;
-    int problem = trifold_grid_sound;
+    bool beyond = false;
 #pragma unroll
     for (int k = 0; k < 9; ++k) {
-        const int to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
-        const bool inside = is_inside(c, to_x, to_y);
-        const real value = symmetric && inside && k > 4 ? stencil_of(c, f.member, to_x, to_y)[8 - k] : stencil[k];
-        const double size = size_of(static_cast<double>(value));
-        if (!(size <= static_cast<double>(largest))) problem = trifold_grid_no_number;
-        if (!inside && !ring && value != 0 && problem == trifold_grid_sound) problem = trifold_grid_beyond;
-        sum += static_cast<double>(value);
+        const double value = static_cast<double>(stencil[k]), size = size_of(value);
+        beyond = beyond || (value != 0 && !(x.inside[k % 3] && y.inside[k / 3]));
+        sum += value;
         sizes += size;
-        if (size > record.entry) record.entry = size;
-        if (ring) edge_of(c, f.member, x, y)[k] = stencil[k];
+        if (size > check.entry) check.entry = size;
     }
-    if (size_of(sum) > record.row_sum * sizes) record.row_sum = size_of(sum) / sizes;
-    if (problem == trifold_grid_sound || record.problem != trifold_grid_sound) return;
-    record.problem = problem;
-    record.pixel = y * c.launch.width + x;
+    bool number = true;
+    if (!(sizes <= static_cast<double>(largest)))
+        for (int k = 0; k < 9; ++k) number = number && size_of(static_cast<double>(stencil[k])) <= static_cast<double>(largest);
+    check.problem = !number ? trifold_grid_no_number : beyond && !ring ? trifold_grid_beyond : trifold_grid_sound;
+    if (sizes > 0) check.row_sum = size_of(sum) / sizes;
+    return check;
 }
 
-/* put(row, column, value) for every coupling that the tile owns, each from one thread, by places as above. Of a symmetric tile row >= column. The
- * record is of the pixels that the thread has looked at, in rising order. */
-template <int Threads, class Put>
-TRIFOLD_DEVICE void read_leaf(const Context& c, const Front& f, trifold_grid_record& record, const Put& put) {
+/* The lane's row, of couplings that the tile owns. The result is of a pixel that the tile owns. */
+TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& chip, int& number) {
     const grid_box& b = f.box;
-    const int width = b.x1 - b.x0 + 1, pixels = width * (b.y1 - b.y0 + 1);
-    for (int p = thread_index(); p < pixels; p += Threads) {
-        const int x = b.x0 + p % width, y = b.y0 + p / width;
-        if (owns(b.x0, b.x1, x, x) && owns(b.y0, b.y1, y, y)) check_stencil(c, f, record, x, y);
-        const real* stencil = stencil_of(c, f.member, x, y);
-        const int row = leaf_place(f, x, y);
+    const int lane = lane_index(), width = grid_row(&b), pitch = static_cast<int>(c.launch.pitch);
+    const bool exists = lane < f.s + f.r;
+    const grid_pixel at = lane < f.s || !exists ? grid_eliminated_pixel(&b, lane < f.s ? lane : 0) : grid_kept_pixel(&b, lane - f.s);
+    const Neighbours x = neighbours_of(at.x, b.x0, b.x1, static_cast<int>(c.launch.width)), y = neighbours_of(at.y, b.y0, b.y1, static_cast<int>(c.launch.height));
+    const real* stencil = kept_pointer(stencil_of(c, f.member, at.x, at.y));
+    real values[9];
 #pragma unroll
-        for (int k = 0; k < (symmetric ? 5 : 9); ++k) {
-            const int to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
-            if (!is_inside(c, to_x, to_y) || !owns(b.x0, b.x1, x, to_x) || !owns(b.y0, b.y1, y, to_y)) continue;
-            const int column = leaf_place(f, to_x, to_y);
-            if (symmetric && row < column)
-                put(column, row, stencil[k]);
-            else
-                put(row, column, stencil[k]);
-        }
+    for (int k = 0; k < 9; ++k) {
+        const bool other = symmetric && k > 4 && x.inside[k % 3] && y.inside[k / 3];
+        values[k] = stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k];
     }
+    number = (at.y - b.y0) * width + at.x - b.x0;
+    real* row = chip.rows + lane * leaf_columns;
+    if (exists) {
+        const real nothing[vector_width] = {};
+#pragma unroll
+        for (int i = 0; i < leaf_columns; i += vector_width) store_vector(row + i, nothing);
+        chip.places[number] = lane;
+    }
+    warp_sync();
+#pragma unroll
+    for (int k = 0; k < 9; ++k)
+        if (exists && x.owned[k % 3] && y.owned[k / 3]) row[chip.places[number + k % 3 - 1 + (k / 3 - 1) * width]] = values[k];
+    if (!exists || !x.owned[1] || !y.owned[1]) return {trifold_grid_sound, 0, 0};
+    const bool ring = is_beside_ring(c, at.x, at.y);
+#pragma unroll 1
+    for (int k = 0; k < 9 && ring; ++k) edge_of(c, f.member, at.x, at.y)[k] = stencil[k]; /* sweeps need it */
+    return check_stencil(values, x, y, ring);
+}
+
+/* Columns of W, Y and Z' to device memory: so many lanes have rows of one, and others of the next. */
+TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const LeafChip& chip) {
+    const int digits = f.s <= 16 ? 4 : 5, i = lane_index() & ((1 << digits) - 1), row = chip.order[smaller(i, f.s - 1)];
+    real *w = kept_pointer(w_of(c, f) + i), *y = w + f.S * f.S, *z = y + f.S * f.R;
+#pragma unroll 1
+    for (int k = lane_index() >> digits; k < f.s; k += warp_lanes >> digits) {
+        const real *u = chip.rows + k * leaf_columns, *l = chip.lower + k * leaf_columns;
+        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? l[row] : chip.rows[i * leaf_columns + k - i];
+        if (i < f.r) y[k * f.R] = l[f.s + i];
+        if (!symmetric && i < f.r) z[k * f.R] = u[f.s - k + i];
+    }
+}
+
+TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, trifold_grid_record& record, const Check& check, int number) {
+    record.entry = warp_most(check.entry);
+    record.row_sum = warp_most(check.row_sum);
+    const unsigned first = warp_greatest(check.problem != trifold_grid_sound ? static_cast<unsigned>((64 - number) * 4 + check.problem) : 0u);
+    if (first == 0) return;
+    const int pixel = 64 - static_cast<int>(first / 4), width = grid_row(&f.box);
+    record.problem = static_cast<int>(first % 4);
+    record.pixel = (f.box.y0 + pixel / width) * c.launch.width + f.box.x0 + pixel % width;
+}
+
+TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
+    const Front f = front_of_launch(c, group_x());
+    const LeafChip chip = leaf_chip(f);
+    const int lane = lane_index(), pixels = f.s + f.r;
+    int number;
+    const Check check = read_row(c, f, chip, number);
+    warp_sync();
+    const real before = largest_of_column(f, chip.rows, 1, leaf_columns);
+    real a[leaf_columns];
+#pragma unroll
+    for (int i = 0; i < leaf_columns; i += vector_width) {
+        real part[vector_width];
+        load_vector(part, chip.rows + smaller(lane, pixels - 1) * leaf_columns + i);
+#pragma unroll
+        for (int v = 0; v < vector_width; ++v) a[i + v] = part[v];
+    }
+    warp_sync();
+    LaneRow mine = {lane < f.s, lane};
+    eliminate_columns<leaf_columns>(0, f.s, a, mine, chip.rows, leaf_columns, [&](int k, real l, const real*) {
+        if (lane < pixels) chip.lower[k * leaf_columns + lane] = l;
+    });
+    if (lane < f.s) chip.order[mine.place] = lane;
+    warp_sync();
+    store_columns(c, f, chip);
+    if (lane >= f.s && lane < pixels) {
+        real* d = kept_pointer(update_of(c, f) + lane - f.s);
+#pragma unroll
+        for (int j = 0; j < 16; ++j)
+            if (j < f.r && (!symmetric || lane - f.s >= j)) d[j * f.R] = a[j];
+    }
+    if (lane < f.s) {
+        inverses_of(c, f)[lane] = mine.inverse;
+        if (!symmetric) pivots_of(c, f)[lane] = chip.order[lane];
+    }
+    trifold_grid_record record = record_of_pivots(c, f, lane < f.s ? chip.rows[lane * leaf_columns] : real(1), before, mine.odd);
+    note_stencils(c, f, record, check, number);
+    if (lane == 0) *record_of(c, f) = placed(f, record, 0);
 }

@@ -114,4 +114,16 @@ struct WarpTile {
     TRIFOLD_METHOD void each(const Use& use) {
         each(use, [] {});
     }
+    /* use(pair, row, column): of that row and the next. */
+    template <class Use>
+    TRIFOLD_METHOD void each_pair(const Use& use) {
+#pragma unroll
+        for (int j = 0; j < ColumnSquares; ++j)
+#pragma unroll
+            for (int t = 0; t < lane_columns; ++t)
+#pragma unroll
+                for (int i = 0; i < RowSquares * square_strips; ++i)
+#pragma unroll
+                    for (int u = 0; u < lane_pairs; ++u) use(at[j][i][t][u], row_of(i, u), column_of(j, t));
+    }
 };

@@ -2,6 +2,7 @@
  * text too. The structures that are counted stand in eliminate.cuh, step.cuh and panel.cuh, which assert that they fit. */
 
 enum {
+    grid_leaf_pixels = 25,      /* of a leaf tile, at most */
     grid_tile_width = 32,       /* columns of W whose triangles are kept inverted */
     grid_tile_rows = 64,        /* rows of a thread block of panels; rows and columns of one of products */
     grid_stage_depth = 16,      /* columns of Y and Z' that a product fetches at a time */
@@ -18,11 +19,16 @@ TRIFOLD_SIZE long long grid_leading(long long rows, long long real) { return (ro
 
 TRIFOLD_SIZE long long grid_round(long long bytes, long long multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
+/* LeafChip: a leaf tile of at most grid_leaf_pixels pixels, of which it eliminates so many. Rows are whole vectors. */
+TRIFOLD_SIZE long long grid_leaf_columns(long long real) { return grid_round(grid_leaf_pixels, 16 / real); }
+TRIFOLD_SIZE long long grid_leaf_bytes(long long eliminated, long long real) {
+    return grid_round((grid_leaf_pixels + eliminated) * grid_leaf_columns(real) * real + 4 * (grid_leaf_pixels + eliminated), 16);
+}
+
 /* Chip: a whole front of at most `width` eliminated pixels; `panels`: Y, or Y and Z'; `record`: bytes of a trifold_grid_record. */
-TRIFOLD_SIZE long long grid_chip_bytes(long long width, long long eliminated, long long kept, bool leaf, long long panels, long long warps, long long record, long long real) {
-    const long long stored = grid_round(kept, 16 / real), places = 8 * (eliminated + kept), order = 4 * width;
-    const long long reals = width * (width + 1) + panels * eliminated * grid_leading(kept, real) + width + (leaf ? stored * stored : 0);
-    return grid_round(warps * record + grid_round(reals * real, 8) + places + order, 16);
+TRIFOLD_SIZE long long grid_chip_bytes(long long width, long long eliminated, long long kept, long long panels, long long record, long long real) {
+    const long long reals = 2 * width * (width + 16 / real) + panels * eliminated * grid_leading(kept, real) + width;
+    return grid_round(reals * real + record + 8 * (eliminated + kept) + 4 * width, 16);
 }
 
 /* Threads of a thread block that factors columns of W, for `times` grid_step_rows. */

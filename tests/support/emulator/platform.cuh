@@ -30,6 +30,10 @@ template <class T>
 TRIFOLD_DEVICE T* global_pointer(T* p) {
     return p;
 }
+template <class T>
+TRIFOLD_DEVICE T* kept_pointer(T* p) {
+    return p;
+}
 
 template <class T>
 TRIFOLD_MACHINE T shuffle(T value, int lane) {

@@ -1,0 +1,59 @@
+/* What a warp knows of the pivots of a front: few operations between lanes, since there are many fronts. */
+#include "gpu/grid/common.cuh"
+
+/* The greatest of all lanes' numbers, none of which is negative: by their bits, the first half and then the second. */
+TRIFOLD_DEVICE double warp_most(double x) {
+    unsigned long long bits;
+    copy_bits(bits, x);
+    const unsigned first = static_cast<unsigned>(bits >> 32), greatest = warp_greatest(first);
+    bits = static_cast<unsigned long long>(greatest) << 32 | warp_greatest(first == greatest ? static_cast<unsigned>(bits) : 0u);
+    copy_bits(x, bits);
+    return x;
+}
+/* The least of them. */
+TRIFOLD_DEVICE double warp_least(double x) {
+    unsigned long long bits;
+    copy_bits(bits, x);
+    const unsigned first = static_cast<unsigned>(~bits >> 32), greatest = warp_greatest(first);
+    bits = ~(static_cast<unsigned long long>(greatest) << 32 | warp_greatest(first == greatest ? static_cast<unsigned>(~bits) : 0u));
+    copy_bits(x, bits);
+    return x;
+}
+
+/* A number from 1 to 2, whose product with 2^exponent is `size`, a positive number. */
+TRIFOLD_DEVICE double digits_of(double size, int& exponent) {
+    const bool tiny = size < 0x1p-1000;
+    unsigned long long bits;
+    copy_bits(bits, tiny ? size * 0x1p200 : size);
+    exponent = static_cast<int>(bits >> 52) - 1023 - (tiny ? 200 : 0);
+    bits = (bits & 0xfffffffffffffULL) | 0x3ff0000000000000ULL;
+    copy_bits(size, bits);
+    return size;
+}
+
+/* Of a front whose pivot k lane k has, and the largest entry of its column before the elimination. `odd`: rows were exchanged an odd number of times. */
+TRIFOLD_DEVICE trifold_grid_record record_of_pivots(const Context& c, const Front& f, real pivot, real before, bool odd) {
+    const int lane = lane_index();
+    const bool exists = lane < f.s;
+    const real size = pivot < 0 ? -pivot : pivot;
+    const bool wrong = exists && (!(size > 0 && size <= largest) || (symmetric && pivot < 0));
+    trifold_grid_record record = new_record();
+    /* The determinant: a product of digits, and a sum of exponents and of signs. */
+    int power = 0;
+    double product = exists ? static_cast<double>(size) : 1.0;
+    if (exists && size > 0 && size <= largest) product = digits_of(product, power);
+    int sum = power * 64 + (exists && pivot < 0 ? 1 : 0);
+#pragma unroll
+    for (int apart = 1; apart < warp_lanes; apart *= 2) {
+        product *= shuffle_xor(product, apart);
+        sum += shuffle_xor(sum, apart);
+    }
+    record.log_determinant = natural_log(product) + static_cast<double>(sum >> 6) * 0.69314718055994530942;
+    record.sign = ((sum & 1) != 0) != odd ? -1 : 1;
+    const real ratio = exists ? size * reciprocal(before) : real(1);
+    record.least = warp_least(ratio < 1 ? static_cast<double>(ratio) : 1.0);
+    record.largest = warp_most(exists && size > 0 ? static_cast<double>(size) : 0.0);
+    const unsigned first = warp_greatest(wrong ? static_cast<unsigned>(64 - lane) : 0u);
+    if (first != 0) note_problem(c, f, record, trifold_grid_pivot, 64 - static_cast<int>(first));
+    return record;
+}

@@ -1,0 +1,89 @@
+/* Columns of a small front, eliminated by one warp: a lane has a row, in registers. Rows do not move until the end. */
+#include "gpu/grid/pivots.cuh"
+#include "gpu/grid/records.cuh"
+
+/* What a lane knows of its row, or of the column of its number. */
+struct LaneRow {
+    bool candidate;   /* for a pivot */
+    int place;        /* where exchanges of rows have taken it */
+    real inverse = 1; /* of pivot number `lane`, or of its root */
+    bool odd = false; /* rows were exchanged an odd number of times */
+};
+
+/* a[0] is the column at work, and the others move up, so all columns take the same code, which the caches of instructions hold. Row k of U, from its
+ * diagonal on, goes to row k of `upper`. leave(k, l, u) gets the lane's entry of L, and that row. Width: columns that are left at the first. */
+template <int Width, int Columns, class Leave>
+TRIFOLD_DEVICE void eliminate_columns(int begin, int end, real (&a)[Columns], LaneRow& mine, real* upper, int leading, const Leave& leave) {
+    const int lane = lane_index();
+#pragma unroll 1
+    for (int k = begin; k < end; ++k) {
+        const int row = pivoting ? lane_of_key(warp_greatest(mine.candidate ? key_of_lane(size_key(a[0]), lane) : 0u)) : k;
+        /* Lanes invert what they have while the pivot is searched. */
+        const real inverse = shuffle(reciprocal(a[0]), row), root = symmetric ? root_of(shuffle(a[0], row)) : real(1);
+        real* u = upper + k * leading;
+        if (lane == row) {
+            mine.candidate = false;
+#pragma unroll
+            for (int i = 0; i < Width; i += vector_width) {
+                real part[vector_width];
+#pragma unroll
+                for (int v = 0; v < vector_width; ++v) part[v] = a[i + v];
+                store_vector(u + i, part);
+            }
+        }
+        if (pivoting) {
+            const int from = shuffle(mine.place, row);
+            mine.odd = mine.odd != (from != k);
+            if (mine.place == k) mine.place = from;
+            if (lane == row) mine.place = k;
+        }
+        if (lane == k) mine.inverse = symmetric ? inverse * root : inverse;
+        warp_sync();
+        const real l = a[0] * inverse;
+        leave(k, symmetric ? l * root : l, u);
+#pragma unroll
+        for (int i = 0; i < Width; i += vector_width) {
+            real part[vector_width];
+            load_vector(part, u + i);
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v)
+                if (i + v > 0) a[i + v - 1] = a[i + v] - l * part[v];
+            if (i % 4 == 0) warp_sync(); /* a few columns at a time, so that registers suffice */
+        }
+    }
+}
+
+/* Fewer and fewer columns are left: each quarter has code of its own, where that pays. */
+template <int Columns, class Leave>
+TRIFOLD_DEVICE void eliminate_quarters(int count, real (&a)[Columns], LaneRow& mine, real* upper, int leading, const Leave& leave) {
+    constexpr int quarter = Columns < 16 ? Columns : Columns / 4;
+    eliminate_columns<Columns>(0, smaller(quarter, count), a, mine, upper, leading, leave);
+    if constexpr (quarter < Columns) {
+        eliminate_columns<Columns - quarter>(quarter, smaller(2 * quarter, count), a, mine, upper, leading, leave);
+        eliminate_columns<Columns - 2 * quarter>(2 * quarter, smaller(3 * quarter, count), a, mine, upper, leading, leave);
+        eliminate_columns<Columns - 3 * quarter>(3 * quarter, count, a, mine, upper, leading, leave);
+    }
+}
+
+/* Before the elimination: the largest entry of column `lane`, or its diagonal; a row of the matrix has elements `step` apart, a column `next`. */
+TRIFOLD_DEVICE real largest_of_column(const Front& f, const real* w, int step, int next) {
+    const int lane = lane_index();
+    real before = 0;
+    if (lane < f.s)
+#pragma unroll 4
+        for (int i = symmetric ? lane : 0; i < (symmetric ? lane + 1 : f.s); ++i) {
+            const real x = w[i * next + lane * step], size = x < 0 ? -x : x;
+            if (size > before) before = size;
+        }
+    return before;
+}
+
+/* W to device memory, by so many warps. lower(k, i): row i of column k of L. */
+template <class Lower>
+TRIFOLD_DEVICE void store_w(const Context& c, const Front& f, const real* upper, int leading, const Lower& lower, int warps) {
+    const int digits = f.s <= 8 ? 3 : f.s <= 16 ? 4 : 5, i = lane_index() & ((1 << digits) - 1), together = warp_lanes >> digits;
+    real* w = kept_pointer(w_of(c, f) + i);
+#pragma unroll 1
+    for (int k = warp_index() * together + (lane_index() >> digits); k < f.s; k += warps * together)
+        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? lower(k, i) : upper[i * leading + k - i];
+}
