@@ -51,9 +51,9 @@ class Launches {
     std::vector<Launch> solve(bool transposed) {
         list_.clear();
         for (std::size_t level = 0; level < levels_.size(); ++level)
-            way_of(level) != nullptr ? sweep(Kernel::forward, level, transposed) : forward(level, transposed);
+            way_of(level) != nullptr ? sweep(true, level, transposed) : forward(level, transposed);
         for (std::size_t level = levels_.size(); level-- > 0;)
-            way_of(level) != nullptr ? sweep(Kernel::backward, level, transposed) : backward(level, transposed);
+            way_of(level) != nullptr ? sweep(false, level, transposed) : backward(level, transposed);
         if (spec_.boundary == GridBoundary::fixed) add_pixels(trifold_grid_ring, transposed, "ring");
         return list_;
     }
@@ -127,22 +127,22 @@ class Launches {
     void add_outcome() { add(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
 
     /// Fronts of one thread block, or of one warp where they are small.
-    void sweep(Kernel kernel, std::size_t level, bool transposed) {
-        const std::int64_t lanes = way_of(level)->kernel <= Kernel::small ? std::int64_t{warp_lanes(target_)}
-                                                                          : std::int64_t{grid_sweep_threads},
-                           teams = grid_sweep_threads / lanes;
-        const auto bytes = teams * (2 * grid_tile_width + layout_.levels[level].kept) * real_;
-        add(kernel, {grid_sweep_threads, bytes}, at(level, lanes, transposed), quotient(levels_[level].boxes(), teams),
-            kernel == Kernel::forward ? "forward level" : "backward level", level);
+    void sweep(bool forward, std::size_t level, bool transposed) {
+        const bool small = way_of(level)->kernel <= Kernel::small;
+        const std::int64_t lanes = small ? warp_lanes(target_) : std::int64_t{grid_sweep_threads}, teams = grid_sweep_threads / lanes;
+        const auto& l = layout_.levels[level];
+        const auto bytes = teams * grid_team_reals(l.eliminated, l.kept, lanes / warp_lanes(target_), real_) * real_;
+        const auto kernel = forward ? (small ? Kernel::forward_small : Kernel::forward) : small ? Kernel::backward_small : Kernel::backward;
+        add(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
+            forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
-        const auto parts = quotient(l.kept, grid_tile_rows);
-        add(Kernel::forward_pivots, {grid_triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(),
-            "forward pivots of level", level);
+        const auto parts = quotient(l.kept, grid_kept_rows);
+        add_triangle(Kernel::forward_pivots, level, transposed, "forward pivots of level");
+        const auto bytes = (layout_.levels[level].eliminated + grid_wide_threads / warp_lanes(target_) * grid_kept_rows) * real_;
         if (l.kept > 0)
-            add(Kernel::forward_kept, {grid_wide_threads, pivot_sweep_bytes(level)}, at(level, parts, transposed), l.boxes() * parts,
-                "forward level", level);
+            add(Kernel::forward_kept, {grid_wide_threads, bytes}, at(level, parts, transposed), l.boxes() * parts, "forward level", level);
     }
     void backward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
@@ -150,10 +150,16 @@ class Launches {
         if (l.kept > 0)
             add(Kernel::backward_kept, {grid_wide_threads, grid_kept_chunk * real_}, at(level, parts, transposed), l.boxes() * parts,
                 "backward level", level);
-        add(Kernel::backward_pivots, {grid_triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(),
-            "backward pivots of level", level);
+        add_triangle(Kernel::backward_pivots, level, transposed, "backward pivots of level");
     }
-    std::int64_t pivot_sweep_bytes(std::size_t level) const { return (layout_.levels[level].eliminated + grid_triangle_threads) * real_; }
+    void add_triangle(Kernel kernel, std::size_t level, bool transposed, std::string_view what) {
+        const bool async = target_.backend == Backend::cuda && compute_capability(target_) >= 80;
+        auto launch = at(level, 1, transposed);
+        launch.step = 0;
+        launch.step_next = levels_[level].eliminated;
+        add(kernel, {grid_triangle_threads, grid_triangle_bytes(levels_[level].eliminated, async, real_)}, launch, levels_[level].boxes(),
+            what, level);
+    }
 
     void add_pixels(trifold_grid_work work, bool transposed, std::string_view what) {
         auto launch = at(0, 1, transposed);

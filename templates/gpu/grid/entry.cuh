@@ -4,7 +4,7 @@
 #include "gpu/grid/panel.cuh"
 #include "gpu/grid/pixels.cuh"
 #include "gpu/grid/step.cuh"
-#include "gpu/grid/sweep.cuh"
+#include "gpu/grid/sweep_shared.cuh"
 
 #define GRID_KERNEL(name, threads, blocks, body)                                                                                         \
     TRIFOLD_KERNEL(threads, blocks) void name(TRIFOLD_PARAMETER trifold_grid_args args, TRIFOLD_PARAMETER trifold_grid_launch launch) { \
@@ -55,11 +55,17 @@ GRID_KERNEL(TRIFOLD_KERNEL_PRODUCT, shared_threads, 2, leave_product(c))
 #ifdef TRIFOLD_KERNEL_FINISH
 GRID_KERNEL(TRIFOLD_KERNEL_FINISH, 64, 1, finish(c))
 #endif
+#ifdef TRIFOLD_KERNEL_FORWARD_SMALL
+GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_SMALL, sweep_threads, 5, (forward_small<warp_lanes>(c)))
+#endif
+#ifdef TRIFOLD_KERNEL_BACKWARD_SMALL
+GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD_SMALL, sweep_threads, 8, (backward_small<warp_lanes>(c)))
+#endif
 #ifdef TRIFOLD_KERNEL_FORWARD
-GRID_KERNEL(TRIFOLD_KERNEL_FORWARD, sweep_threads, 3, forward_small(c))
+GRID_KERNEL(TRIFOLD_KERNEL_FORWARD, sweep_threads, 5, (forward_small<sweep_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_BACKWARD
-GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD, sweep_threads, 3, backward_small(c))
+GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD, sweep_threads, 6, (backward_small<sweep_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD_PIVOTS
 GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_PIVOTS, triangle_threads, 1, forward_pivots(c))

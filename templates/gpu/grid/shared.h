@@ -9,8 +9,9 @@ enum {
     grid_step_rows = 512,       /* that a thread block takes at most when it factors tile_width columns of W; of half as many columns twice as many */
     grid_wide_threads = 256,    /* that assembles W, and of sweeps by tiles */
     grid_sweep_threads = 128,   /* that sweeps over small fronts */
-    grid_triangle_threads = 512, /* that solves with a triangle of W */
-    grid_kept_columns = 4,      /* of a warp, in a backward sweep */
+    grid_triangle_threads = 384, /* that solves with a triangle of W */
+    grid_kept_rows = 32,        /* of a thread block, in a forward sweep */
+    grid_kept_columns = 2,      /* of a warp, in a backward sweep */
     grid_kept_chunk = 1024      /* kept pixels that such a sweep fetches at a time */
 };
 
@@ -38,6 +39,20 @@ TRIFOLD_SIZE long long grid_step_bytes(long long columns, long long warps, long 
     const long long square = columns < 16 ? 16 : columns, tile = grid_tile_width;
     const long long reals = tile * (tile + 1) + columns * (square + 4) + 2 * warps * columns + 2 * warps + tile;
     return grid_round(grid_round(reals * real, 8) + 4 * (4 * warps + 3 * tile), 16);
+}
+
+/* From column to column in shared memory: an odd number of vectors. */
+TRIFOLD_SIZE long long grid_pitch(long long rows, long long real) { return (rows * real / 16 | 1) * 16 / real; }
+
+/* Team: a small front of a sweep. */
+TRIFOLD_SIZE long long grid_team_reals(long long eliminated, long long kept, long long warps, long long real) {
+    return eliminated * (grid_pitch(eliminated, real) + grid_pitch(kept, real)) + kept + (1 + warps) * grid_tile_width;
+}
+
+/* Triangle: `columns` of a front, and steps whose tiles are on their way. */
+TRIFOLD_SIZE int grid_chain_stages(bool async) { return async ? 4 : 2; }
+TRIFOLD_SIZE long long grid_triangle_bytes(long long columns, bool async, long long real) {
+    return (grid_round(columns, grid_tile_width) + grid_chain_stages(async) * 2 * grid_tile_width * grid_pitch(grid_tile_width, real)) * real;
 }
 
 /* PanelChip and ProductChip. */
