@@ -86,8 +86,9 @@ class Launches {
 
     void add_shared(std::size_t level) {
         const auto& l = levels_[level];
-        const auto boxes = l.boxes(), tiles = quotient(l.eliminated, grid_tile_width);
-        add(Kernel::assemble, {grid_wide_threads, 0}, at(level, tiles), boxes * tiles, "pivot blocks of level", level);
+        const auto boxes = l.boxes(), tiles = quotient(l.eliminated, grid_assembled_columns);
+        add(Kernel::assemble, {grid_wide_threads, 2 * sizeof(int) * grid_assembled_rows}, at(level, tiles), boxes * tiles,
+            "pivot blocks of level", level);
         add_steps(level);
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
@@ -108,7 +109,7 @@ class Launches {
         std::int64_t inverted = 0;
         for (std::size_t k = 0; k <= panels.size() || inverted < tiles; ++k) {
             const auto& panel = panels[std::min(k, panels.size() - 1)];
-            const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + 1;
+            const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + grid_step_groups(spec_.matrix == GridMatrix::symmetric);
             auto launch = at(level, shares);
             launch.step = k == 0 ? -1 : first_of(k - 1);
             launch.step_next = first_of(k);
@@ -276,7 +277,7 @@ Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Lev
         shape.stages.push_back({k, k, false});
         shape.pivot_elements.push_back(shared ? size + 8 * grid_tile_width : size);
         shape.inverse_elements.push_back(
-            shared ? quotient(levels[k].eliminated, grid_tile_width) * grid_tile_width * grid_tile_width * triangles : size);
+            shared ? quotient(levels[k].eliminated, grid_tile_width) * grid_tile_width * grid_tile_width * triangles + size : size);
     }
     return shape;
 }

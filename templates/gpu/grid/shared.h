@@ -8,6 +8,8 @@ enum {
     grid_stage_depth = 16,      /* columns of Y and Z' that a product fetches at a time */
     grid_step_rows = 512,       /* that a thread block takes at most when it factors tile_width columns of W; of half as many columns twice as many */
     grid_wide_threads = 256,    /* that assembles W, and of sweeps by tiles */
+    grid_assembled_rows = 256,  /* of W, whose places it finds at a time */
+    grid_assembled_columns = 8, /* of W, that it assembles */
     grid_sweep_threads = 128,   /* that sweeps over small fronts */
     grid_triangle_threads = 384, /* that solves with a triangle of W */
     grid_kept_rows = 32,        /* of a thread block, in a forward sweep */
@@ -34,6 +36,8 @@ TRIFOLD_SIZE long long grid_chip_bytes(long long width, long long eliminated, lo
 
 /* Threads of a thread block that factors columns of W, for `times` grid_step_rows. */
 TRIFOLD_SIZE int grid_step_threads(int times) { return times <= 2 ? 256 : 512; }
+/* Thread blocks beside those that have columns: one notes pivots, one inverts tiles of L, one of U. */
+TRIFOLD_SIZE int grid_step_groups(bool symmetric) { return symmetric ? 2 : 3; }
 /* StepChip: panels of at most `columns` columns. */
 TRIFOLD_SIZE long long grid_step_bytes(long long columns, long long warps, long long real) {
     const long long square = columns < 16 ? 16 : columns, tile = grid_tile_width;

@@ -4,31 +4,44 @@
 #include "gpu/grid/pivots.cuh"
 #include "gpu/grid/products.cuh"
 
-/* Columns of W, from the two parts; what is known before the elimination. */
+/* Columns of W, from the two parts, one a warp; what is known before the elimination. */
 template <int Threads>
 TRIFOLD_DEVICE void assemble(const Context& c) {
-    constexpr int warps = Threads / warp_lanes;
-    const int tiles = static_cast<int>(c.launch.tile), tile = static_cast<int>(group_x() % tiles);
-    const Front f = front_of_launch(c, group_x() / tiles);
-    const int left = tile * tile_width, right = smaller(left + tile_width, f.s);
+    constexpr int each = grid_assembled_rows / warp_lanes;
+    static_assert(grid_assembled_rows == Threads && grid_assembled_columns == Threads / warp_lanes * (warp_lanes / 32), "a thread has one place");
+    Places* rows = static_cast<Places*>(shared_memory());
+    const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles, lane = lane_index();
+    const Front f = front_of_launch(c, group_index() / tiles);
+    const int left = tile * grid_assembled_columns, right = smaller(left + grid_assembled_columns, f.s);
+    if (left >= f.s) return;
     const Parts parts = parts_of(c, f);
     if (tile == 0 && thread_index() == 0) *record_of(c, f) = with_parts(c, f, new_record());
-    if (!symmetric)
-        for (int k = left + thread_index(); k < right; k += Threads) pivots_of(c, f)[k] = k;
-    real* w = w_of(c, f);
-    for (int k = left + warp_index(); k < right; k += warps) {
-        const Places column = places_eliminated(parts, f, k);
+    if (!symmetric && left + thread_index() < right) pivots_of(c, f)[left + thread_index()] = left + thread_index();
+    for (int k = left + warp_index(); k < left + grid_assembled_columns; k += Threads / warp_lanes) {
+        const Places column = places_eliminated(parts, f, smaller(k, f.s - 1));
+        real* w = w_of(c, f) + trifold_int(k) * f.S;
         real most = 0;
-        for (int i = (symmetric ? k : 0) + lane_index(); i < f.s; i += warp_lanes) {
-            const real x = gathered(parts, places_eliminated(parts, f, i), column), size = x < 0 ? -x : x;
-            w[i + trifold_int(k) * f.S] = x;
-            if (size > most && (!symmetric || i == k)) most = size;
+        for (int top = symmetric ? left : 0; top < f.s; top += grid_assembled_rows) {
+            block_sync();
+            rows[thread_index()] = places_eliminated(parts, f, smaller(top + thread_index(), f.s - 1));
+            block_sync();
+            real values[each];
+#pragma unroll
+            for (int q = 0; q < each; ++q) values[q] = gathered(parts, rows[q * warp_lanes + lane], column);
+#pragma unroll
+            for (int q = 0; q < each; ++q) {
+                const int i = top + q * warp_lanes + lane;
+                const real size = values[q] < 0 ? -values[q] : values[q];
+                if (i >= f.s || k >= right || (symmetric && i < k)) continue;
+                w[i] = values[q];
+                if (size > most && (!symmetric || i == k)) most = size;
+            }
         }
         for (int apart = 1; apart < warp_lanes; apart *= 2) {
             const real other = shuffle_xor(most, apart);
             if (other > most) most = other;
         }
-        if (lane_index() == 0) inverse_tile(c, f, tile, 0)[k - left] = most; /* until it is needed for the inverse */
+        if (lane == 0 && k < right) largest_of(c, f)[k] = most;
     }
 }
 
@@ -138,9 +151,9 @@ TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Co
     block_sync();
 }
 
-/* The tile on the diagonal inverted: L^-1, then U^-1. Lanes have rows, a warp a column. */
+/* A tile on the diagonal inverted: L^-1, or U^-1 (`upper`). Lanes have rows, a warp columns, of which it works on several at the same time. */
 template <int Columns, int Threads>
-TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int tile) {
+TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int tile, bool upper) {
     const int first = tile * tile_width, size = smaller(tile_width, f.s - first), lane = lane_index();
     const real* w = w_of(c, f) + first + trifold_int(first) * f.S;
 #pragma unroll 1
@@ -149,30 +162,28 @@ TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Colum
     block_sync();
     if (thread_index() < size) chip.inverses[thread_index()] = reciprocal(chip.lower[thread_index() * (tile_width + 2)]);
     block_sync();
-    /* A warp has columns of both inverses, and works on several at the same time. */
     constexpr int warps = Threads / warp_lanes, together = (tile_width + warps - 1) / warps;
-    for (int upper = 0; upper < (symmetric ? 1 : 2); ++upper) {
-        real x[together];
+    real x[together];
 #pragma unroll
-        for (int q = 0; q < together; ++q) x[q] = lane == warp_index() + q * warps ? real(1) : real(0);
+    for (int q = 0; q < together; ++q) x[q] = lane == warp_index() + q * warps ? real(1) : real(0);
 #pragma unroll 4
-        for (int k = 0; k < size; ++k) {
-            const int i = upper ? size - 1 - k : k;
-            const real inverse = upper || symmetric ? chip.inverses[i] : real(1);
-            const real l = lane < size && (upper ? lane < i : lane > i) ? chip.lower[lane + i * (tile_width + 1)] : real(0);
-#pragma unroll
-            for (int q = 0; q < together; ++q) {
-                const real solved = shuffle(x[q], i) * inverse;
-                x[q] = lane == i ? solved : x[q] - l * solved;
-            }
-        }
+    for (int k = 0; k < size; ++k) {
+        const int i = upper ? size - 1 - k : k;
+        const real inverse = upper || symmetric ? chip.inverses[i] : real(1);
+        const real l = lane < size && (upper ? lane < i : lane > i) ? chip.lower[lane + i * (tile_width + 1)] : real(0);
 #pragma unroll
         for (int q = 0; q < together; ++q) {
-            const int column = warp_index() + q * warps;
-            if (lane < tile_width && column < tile_width)
-                inverse_tile(c, f, tile, upper)[lane + column * tile_width] = lane < size && column < size ? x[q] : real(0);
+            const real solved = shuffle(x[q], i) * inverse;
+            x[q] = lane == i ? solved : x[q] - l * solved;
         }
     }
+#pragma unroll
+    for (int q = 0; q < together; ++q) {
+        const int column = warp_index() + q * warps;
+        if (lane < tile_width && column < tile_width)
+            inverse_tile(c, f, tile, upper ? 1 : 0)[lane + column * tile_width] = lane < size && column < size ? x[q] : real(0);
+    }
+    block_sync();
 }
 
 /* Row number q of a thread: those of a warp stand together, so that warps behind the last row have nothing to do. */
@@ -357,7 +368,7 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
  * of the exchanges is that of two steps: rows of pivots go to the front, then those that they push away to where pivots have come from. */
 TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* moves, int first, int count, int width) {
     const int lane = lane_index(), end = first + count;
-    const real *w = w_of(c, f), *before = inverse_tile(c, f, first / tile_width, 0) + first % tile_width;
+    const real *w = w_of(c, f), *before = largest_of(c, f) + first;
     trifold_grid_record known = new_record();
     int from = first + lane, pushed = -1; /* lane k: the row of pivot k; where the k-th row that is pushed away goes */
     if (pivoting && lane < count && moves[2 * lane] >= 0) from = moves[2 * lane + 1];
@@ -385,20 +396,22 @@ TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* move
     }
 }
 
-/* Thread block (box, tile), and one more. Tiles before the panel have their rows moved, those behind it are updated, and the first of these becomes the
- * next panel. The last thread block notes what the panel's pivots were, and inverts the tiles on the diagonal in whose rows nothing moves any more. */
+/* Thread block (box, tile), and some more. Tiles before the panel have their rows moved, those behind it are updated, and the first of these becomes the
+ * next panel. After them one notes what the panel's pivots were, and others invert the tiles on the diagonal in whose rows nothing moves any more. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void step(const Context& c) {
     static_assert(sizeof(StepChip<Columns, Threads>) <= grid_step_bytes(Columns, Threads / warp_lanes, sizeof(real)), "the launch asks for enough shared memory");
     StepChip<Columns, Threads>& chip = *static_cast<StepChip<Columns, Threads>*>(shared_memory());
-    const int tiles = static_cast<int>(c.launch.tile), tile = static_cast<int>(group_x() % tiles);
-    const Front f = front_of_launch(c, group_x() / tiles);
+    const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles;
+    const Front f = front_of_launch(c, group_index() / tiles);
     const int first = static_cast<int>(c.launch.step), next = static_cast<int>(c.launch.step_next), end = smaller(next, f.s);
     const bool begins = first < 0; /* there is no panel yet */
     const int* moves = moves_of(c, f, c.launch.turn + 1);
-    if (tile == tiles - 1 && !begins) {
-        if (first < f.s && warp_index() == 0) note_panel(c, f, moves, first, end - first, next - first);
-        for (int k = static_cast<int>(c.launch.inverse); k < c.launch.inverse_end && k * tile_width < f.s; ++k) invert_tile(c, f, chip, k);
+    const int beside = tile - (tiles - grid_step_groups(symmetric)); /* 0: notes; 1, 2: inverts L's and U's tiles */
+    if (!begins && beside >= 0) {
+        if (beside == 0 && first < f.s && warp_index() == 0) note_panel(c, f, moves, first, end - first, next - first);
+        for (int k = static_cast<int>(c.launch.inverse); beside > 0 && k < c.launch.inverse_end && k * tile_width < f.s; ++k)
+            invert_tile(c, f, chip, k, beside == 2);
         return;
     }
     const int left = begins ? 0 : tile * Columns, count = smaller(Columns, f.s - left);
