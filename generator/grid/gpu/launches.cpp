@@ -18,6 +18,17 @@ constexpr std::int64_t most_images = 65535;  // of a grid's second dimension
 
 std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// Shared memory of a step's kernel, and whether it holds a panel too.
+std::int64_t step_bytes(const Target& target, std::int64_t real, std::int64_t times, bool on_chip) {
+    const auto warps = grid_step_threads(static_cast<int>(times)) / warp_lanes(target);
+    return grid_step_bytes(grid_tile_width / times, warps, real, on_chip ? times * grid_step_rows : 0);
+}
+bool panel_on_chip(const Target& target, std::int64_t real) {
+    std::int64_t most = 0;
+    for (const std::int64_t times : {1, 2, 4, 8, 16}) most = std::max(most, step_bytes(target, real, times, true));
+    return most <= device_of(target).count("facts.block_shared_bytes");
+}
+
 /// What a kernel of the Program needs.
 struct Needs {
     std::int64_t threads = 0, shared_bytes = 0;
@@ -119,7 +130,7 @@ class Launches {
             if (k > 0) inverted = launch.step >= l.eliminated ? tiles : (is_tile ? launch.step_next : launch.step) / grid_tile_width;
             launch.inverse_end = inverted;
             const auto threads = grid_step_threads(static_cast<int>(panel.rows));
-            add(step_of(panel.rows), {threads, grid_step_bytes(panel.columns, threads / warp_lanes(target_), real_)}, launch,
+            add(step_of(panel.rows), {threads, step_bytes(target_, real_, panel.rows, panel_on_chip(target_, real_))}, launch,
                 l.boxes() * shares, fmt::format("panel {} of level", k), level);
         }
     }
@@ -202,6 +213,7 @@ std::string constants_of(const GridSpec& spec, const Target& target) {
     define("SYMMETRIC", symmetric ? 1 : 0);
     define("PIVOTING", !symmetric && spec.pivoting == GridPivoting::partial ? 1 : 0);
     define("TENSOR", uses_tensor(spec, target) ? 1 : 0);
+    define("PANEL_ON_CHIP", panel_on_chip(target, element_bytes(spec.precision)) ? 1 : 0);
     define("SIZEOF_ARGS", sizeof(trifold_grid_args));
     define("SIZEOF_LAUNCH", sizeof(trifold_grid_launch));
     define("SIZEOF_RECORD", sizeof(trifold_grid_record));

@@ -8,6 +8,7 @@ typedef TRIFOLD_REAL real;
 constexpr bool symmetric = TRIFOLD_SYMMETRIC; /* positive definite, of which one half is read */
 constexpr bool pivoting = TRIFOLD_PIVOTING;   /* rows of an eliminated block are exchanged */
 constexpr bool use_tensor = TRIFOLD_TENSOR;   /* tensor instructions for products */
+constexpr bool panel_on_chip = TRIFOLD_PANEL_ON_CHIP; /* shared memory suffices for the columns of W that are factored at a time */
 constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
 constexpr int tile_width = grid_tile_width;
 #if defined(TRIFOLD_ARCH)

@@ -35,14 +35,15 @@ TRIFOLD_SIZE long long grid_chip_bytes(long long width, long long eliminated, lo
 }
 
 /* Threads of a thread block that factors columns of W, for `times` grid_step_rows. */
-TRIFOLD_SIZE int grid_step_threads(int times) { return times <= 2 ? 256 : 512; }
+TRIFOLD_SIZE int grid_step_threads(int times) { return times <= 8 ? 256 : 512; }
 /* Thread blocks beside those that have columns: one notes pivots, one inverts tiles of L, one of U. */
 TRIFOLD_SIZE int grid_step_groups(bool symmetric) { return symmetric ? 2 : 3; }
-/* StepChip: panels of at most `columns` columns. */
-TRIFOLD_SIZE long long grid_step_bytes(long long columns, long long warps, long long real) {
+/* StepChip: panels of at most `columns` columns, of which it holds `rows` rows. */
+TRIFOLD_SIZE long long grid_step_bytes(long long columns, long long warps, long long real, long long rows) {
     const long long square = columns < 16 ? 16 : columns, tile = grid_tile_width;
-    const long long reals = tile * (tile + 1) + columns * (square + 4) + 2 * warps * columns + 2 * warps + tile;
-    return grid_round(grid_round(reals * real, 8) + 4 * (4 * warps + 3 * tile), 16);
+    const long long candidates = 2 * warps * grid_round((columns + 1) * real + 8, 16), panel = rows > 0 ? columns * (rows + 2) : 1;
+    const long long reals = panel + tile * (tile + 1) + columns * (square + 4) + tile;
+    return grid_round(candidates + grid_round(reals * real, 8) + 4 * 3 * tile, 16);
 }
 
 /* From column to column in shared memory: an odd number of vectors. */

@@ -45,17 +45,25 @@ TRIFOLD_DEVICE void assemble(const Context& c) {
     }
 }
 
+/* A warp's best candidate for a pivot, and its row from the column at work on. */
+template <int Columns>
+struct alignas(16) Candidate {
+    real row[Columns];
+    real inverse; /* 1 / row[0] */
+    unsigned key;
+    int place; /* its row of W */
+};
+
 /* Shared memory of a step. */
-template <int Columns, int Threads>
+template <int Columns, int Rows, int Threads>
 struct StepChip {
     static constexpr int warps = Threads / warp_lanes, square = Columns < 16 ? 16 : Columns;
-    real lower[tile_width * (tile_width + 1)]; /* L of the panel's tile on the diagonal, or what is inverted */
-    real upper[Columns * (square + 4)];        /* U, its row k from k (square + 4) on */
-    real rows[2][warps][Columns];              /* candidates for a pivot's row */
-    real pivot_inverses[2][warps];             /* 1 / what these begin with */
+    static constexpr int upper_leading = square + 4, panel_leading = Rows * Threads + 2;
+    Candidate<Columns> candidates[2 * warps];            /* of two columns in turn */
+    real panel[panel_on_chip ? Columns * panel_leading : 1]; /* what a panel is factored from, where it has been updated before */
+    real lower[tile_width * (tile_width + 1)];           /* L of the panel's tile on the diagonal, or what is inverted */
+    real upper[Columns * upper_leading];                 /* U, its row k from k upper_leading on */
     real inverses[tile_width];
-    unsigned keys[2][warps];
-    int places[2][warps];
     int chosen[tile_width];  /* the row of each pivot; -1: none */
     int outside[tile_width]; /* of those from behind the panel's rows, one after another */
     int pushed[tile_width];  /* where each of the panel's rows goes */
@@ -68,8 +76,8 @@ TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, trifold_int turn)
 
 /* What a panel of `width` columns from `first` on, of which there are `size`, does to its rows in `count` columns from `w` on: those that its pivots have
  * taken change places with those that they push away; then they become rows of U, where these columns are `behind` it, here and in shared memory. */
-template <int Columns, int Threads>
-TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Threads>& chip, const real* panel, const int* moves, int first, int size, int width, real* w, int count, bool behind) {
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Rows, Threads>& chip, const real* panel, const int* moves, int first, int size, int width, real* w, int count, bool behind) {
     constexpr int together = 4, each = (tile_width * tile_width + Threads - 1) / Threads;
     const int lane = lane_index();
     int from = first + lane, pushed_to = -1, pushed_from = 0;
@@ -118,20 +126,21 @@ TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Threads>& chip,
 #pragma unroll
         for (int q = 0; q < together; ++q) {
             if (lane >= size || left + q >= count) continue;
-            if (behind) chip.upper[lane * (chip.square + 4) + left + q] = x[q];
+            if (behind) chip.upper[lane * chip.upper_leading + left + q] = x[q];
             if (behind || from != first + lane) w[first + lane + trifold_int(left + q) * f.S] = x[q];
         }
     }
 }
 
-/* What the panel of `size` columns from `first` on does to `count` columns from `left` on, behind it, once their rows of U are there. */
-template <int Columns, int Threads>
-TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int first, int size, int left, int count) {
+/* What the panel of `size` columns from `first` on does to `count` columns from `left` on, behind it, once their rows of U are there. What becomes the
+ * next panel (`stays`) is left in shared memory, if there is enough. */
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int size, int left, int count, bool stays) {
     constexpr int warps = Threads / warp_lanes, squares = Columns > 16 ? 2 : 1, rows = 16 * squares;
     real *w = w_of(c, f) + trifold_int(left) * f.S, *l = w_of(c, f) + trifold_int(first) * f.S;
     if (symmetric)
         for (int k = thread_index(); k < size * count; k += Threads)
-            chip.upper[k / count * (chip.square + 4) + k % count] = l[left + k % count + trifold_int(k / count) * f.S];
+            chip.upper[k / count * chip.upper_leading + k % count] = l[left + k % count + trifold_int(k / count) * f.S];
     block_sync();
     const int begin = symmetric ? left : first + size;
 #pragma unroll 1
@@ -142,18 +151,23 @@ TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Co
         /* Where there is nothing, the panel's first number, which nobody changes. */
         before.each([&](real& element, int i, int j) { element = *(is_there(i, j) ? at + i + trifold_int(j) * f.S : l + first); });
         product.clear();
-        product.add(l + top, f.S, f.s - top, chip.upper, chip.square + 4, size);
+        product.add(l + top, f.S, f.s - top, chip.upper, chip.upper_leading, size);
         product.minus(before);
-        product.each([&](real& element, int i, int j) {
-            if (is_there(i, j)) at[i + trifold_int(j) * f.S] = -element;
-        });
+        if (panel_on_chip && stays)
+            product.each([&](real& element, int i, int j) {
+                if (is_there(i, j)) chip.panel[top - left + i + j * chip.panel_leading] = -element;
+            });
+        else
+            product.each([&](real& element, int i, int j) {
+                if (is_there(i, j)) at[i + trifold_int(j) * f.S] = -element;
+            });
     }
     block_sync();
 }
 
 /* A tile on the diagonal inverted: L^-1, or U^-1 (`upper`). Lanes have rows, a warp columns, of which it works on several at the same time. */
-template <int Columns, int Threads>
-TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int tile, bool upper) {
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int tile, bool upper) {
     const int first = tile * tile_width, size = smaller(tile_width, f.s - first), lane = lane_index();
     const real* w = w_of(c, f) + first + trifold_int(first) * f.S;
 #pragma unroll 1
@@ -196,7 +210,7 @@ TRIFOLD_DEVICE int row_of_thread(int first, int q) {
  * instructions hold. L goes where the rows stand, U into shared memory. Width: columns that are left at the first of these. place[q]: the column whose
  * pivot the row is, or -1. Warps without rows wait. */
 template <int Width, int Columns, int Rows, int Threads>
-TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Threads>& chip, real* w, int first, int begin, int end, real (&a)[Rows][Columns],
+TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threads>& chip, real* w, int first, int begin, int end, real (&a)[Rows][Columns],
                                    int (&place)[Rows]) {
     constexpr int warps = Threads / warp_lanes;
     const int lane = lane_index(), warp = warp_index(), mine = row_of_thread<Rows>(first, 0), last = (f.s - 1 - first) / (warp_lanes * Rows);
@@ -225,30 +239,32 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Threads>& c
     for (int q = 0; q < Rows; ++q) next[q] = a[q][0];
     unsigned greatest_here = warp_greatest(best_of(begin, next));
     real inverse_here = reciprocal(best_value);
-    real* column = w + mine + trifold_int(begin) * f.S;
+    real *column = w + mine + trifold_int(begin) * f.S, *upper = chip.upper + begin * (chip.upper_leading + 1) + lane;
+    /* What each lane reads of all candidates; how many entries of U the warp keeps; which of two columns in turn. */
+    const int read_by = lane <= last ? lane : 0;
+    int kept = warp == last ? Columns - begin : 0, turn = begin % 2 * warps;
 #pragma unroll 1
     for (int k = begin; k < end; ++k) {
-        if (greatest_here != 0 && lane == lane_of_key(greatest_here)) {
-            real(&row)[Columns] = chip.rows[k % 2][warp];
-            chip.keys[k % 2][warp] = key_of_lane(greatest_here & ~lane_digits, warp);
-            chip.places[k % 2][warp] = mine + best * warp_lanes;
-            chip.pivot_inverses[k % 2][warp] = inverse_here;
+        Candidate<Columns>& own = chip.candidates[turn + warp];
+        if (lane == 0) own.key = greatest_here == 0 ? 0u : key_of_lane(greatest_here & ~lane_digits, warp);
+        if (lane == lane_of_key(greatest_here)) {
+            own.place = mine + best * warp_lanes;
+            own.inverse = inverse_here;
 #pragma unroll
             for (int q = 0; q < Rows; ++q)
                 if (q == best) {
 #pragma unroll
-                    for (int i = 0; i < Width; ++i) row[i] = a[q][i];
+                    for (int i = 0; i < Width; ++i) own.row[i] = a[q][i];
                 }
-        } else if (greatest_here == 0 && lane == 0)
-            chip.keys[k % 2][warp] = 0;
-        block_sync();
-        const int winner = lane_of_key(warp_greatest(lane <= last ? chip.keys[k % 2][smaller(lane, warps - 1)] : 0u)), pivot_row = chip.places[k % 2][winner];
-        const real* u = chip.rows[k % 2][winner];
-        const real inverse = chip.pivot_inverses[k % 2][winner], root = symmetric ? root_of(u[0]) : real(1);
-        if (warp == last) {
-            if (lane == 0) chip.chosen[k] = pivot_row;
-            if (lane < Width && k + lane < Columns) chip.upper[k * (chip.square + 4) + k + lane] = symmetric && lane == 0 ? root : u[lane];
         }
+        block_sync();
+        const Candidate<Columns>& pivot = chip.candidates[turn + lane_of_key(warp_greatest(chip.candidates[turn + read_by].key))];
+        const real *u = pivot.row, inverse = pivot.inverse, root = symmetric ? root_of(u[0]) : real(1);
+        const int pivot_row = pivot.place;
+        turn = warps - turn;
+        if (lane < kept) *upper = symmetric && lane == 0 ? root : u[lane];
+        upper += chip.upper_leading + 1;
+        --kept;
         /* The next column first, so that the search for its pivot is under way while the others are updated. */
         real l[Rows];
 #pragma unroll
@@ -274,8 +290,8 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Threads>& c
 
 /* Which rows a factored panel moves, by one warp: rows of pivots to the front; those of the first rows that no pivot took to where pivots have come from,
  * in their order. For the columns beside the panel, and for the panel itself. */
-template <int Columns, int Threads>
-TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int first, int count) {
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int count) {
     const int k = lane_index(), end = first + count, row = first + k, mine = k < Columns ? chip.chosen[k] : -1;
     int before = 0, below = 0; /* pivots before this one that come from outside; pivots from the panel's rows before this one */
     bool taken = k >= count;
@@ -307,9 +323,9 @@ TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Column
     if (comes) order[row] = old;
 }
 
-/* The panel of `count` columns from `first` on, from its own rows on. */
+/* The panel of `count` columns from `first` on, from its own rows on; in shared memory, or (`fresh`) as it was assembled. */
 template <int Columns, int Rows, int Threads>
-TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int first, int count) {
+TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int count, bool fresh) {
     real *w = w_of(c, f) + trifold_int(first) * f.S, a[Rows][Columns];
     int place[Rows];
 #pragma unroll
@@ -319,7 +335,8 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
 #pragma unroll
         for (int k = 0; k < Columns; ++k) {
             const bool turned = symmetric && first + k > row;
-            a[q][k] = row < f.s && k < count ? (turned ? w[first + k + trifold_int(row - first) * f.S] : w[row + trifold_int(k) * f.S]) : real(0);
+            const int i = turned ? k : row - first, j = turned ? row - first : k;
+            a[q][k] = row >= f.s || k >= count ? real(0) : panel_on_chip && !fresh ? chip.panel[i + j * chip.panel_leading] : w[first + i + trifold_int(j) * f.S];
         }
     }
     if (thread_index() < tile_width) chip.chosen[thread_index()] = -1;
@@ -331,6 +348,9 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
         factor_columns<Columns - 2 * quarter>(f, chip, w, first, 2 * quarter, smaller(3 * quarter, count), a, place);
         factor_columns<Columns - 3 * quarter>(f, chip, w, first, 3 * quarter, count, a, place);
     }
+#pragma unroll
+    for (int q = 0; q < Rows; ++q)
+        if (place[q] >= 0 && place[q] < count) chip.chosen[place[q]] = row_of_thread<Rows>(first, q);
     block_sync();
     if (pivoting) {
         if (warp_index() == 0) note_moves(c, f, chip, first, count);
@@ -360,7 +380,7 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
 #pragma unroll 1
     for (int e = thread_index(); e < count * count; e += Threads) {
         const int row = e % count, k = e / count;
-        if (k == row || (k > row && !symmetric)) w[first + row + trifold_int(k) * f.S] = chip.upper[row * (chip.square + 4) + k];
+        if (k == row || (k > row && !symmetric)) w[first + row + trifold_int(k) * f.S] = chip.upper[row * chip.upper_leading + k];
     }
 }
 
@@ -400,8 +420,8 @@ TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* move
  * next panel. After them one notes what the panel's pivots were, and others invert the tiles on the diagonal in whose rows nothing moves any more. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void step(const Context& c) {
-    static_assert(sizeof(StepChip<Columns, Threads>) <= grid_step_bytes(Columns, Threads / warp_lanes, sizeof(real)), "the launch asks for enough shared memory");
-    StepChip<Columns, Threads>& chip = *static_cast<StepChip<Columns, Threads>*>(shared_memory());
+    static_assert(sizeof(StepChip<Columns, Rows, Threads>) <= grid_step_bytes(Columns, Threads / warp_lanes, sizeof(real), panel_on_chip ? Rows * Threads : 0), "the launch asks for enough shared memory");
+    StepChip<Columns, Rows, Threads>& chip = *static_cast<StepChip<Columns, Rows, Threads>*>(shared_memory());
     const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles;
     const Front f = front_of_launch(c, group_index() / tiles);
     const int first = static_cast<int>(c.launch.step), next = static_cast<int>(c.launch.step_next), end = smaller(next, f.s);
@@ -421,8 +441,8 @@ TRIFOLD_DEVICE void step(const Context& c) {
         treat_rows(f, chip, w + trifold_int(first) * f.S, moves, first, end - first, next - first, w + trifold_int(left) * f.S,
                    left >= next ? count : smaller(count, first - left), left >= next);
     if (left < next) return;
-    if (!begins) update_columns(c, f, chip, first, end - first, left, count);
-    if (left == next) factor_panel<Columns, Rows, Threads>(c, f, chip, left, count);
+    if (!begins) update_columns(c, f, chip, first, end - first, left, count, left == next);
+    if (left == next) factor_panel(c, f, chip, left, count, begins);
 }
 /* For pivot blocks with so many times grid_step_rows rows that are left. */
 template <int Times>
