@@ -13,7 +13,7 @@ std::int64_t threads_of(const Target& target, const OnChip& kernel) {
 
 std::int64_t chip_bytes(const GridSpec& spec, const Level& level, const OnChip& kernel) {
     const auto real = element_bytes(spec.precision);
-    if (kernel.kernel == Kernel::leaf) return grid_leaf_bytes(level.eliminated, real);
+    if (kernel.kernel == Kernel::leaf) return grid_leaf_bytes(level.eliminated, sizeof(trifold_grid_record), real);
     const auto panels = spec.matrix == GridMatrix::symmetric ? 1L : 2L;
     return grid_chip_bytes(kernel.width, level.eliminated, level.kept, panels, sizeof(trifold_grid_record), real);
 }

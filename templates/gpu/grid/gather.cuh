@@ -41,7 +41,7 @@ struct Sources {
     int first_R, second_R, apart;
 };
 TRIFOLD_DEVICE Sources sources_of(const Parts& parts) {
-    return {kept_pointer(parts.first_update), parts.first.R, parts.second.R, static_cast<int>(parts.second_update - parts.first_update)};
+    return {parts.first_update, parts.first.R, parts.second.R, static_cast<int>(parts.second_update - parts.first_update)};
 }
 /* Negative, whatever else is added. */
 constexpr int nowhere = -(1 << 29);

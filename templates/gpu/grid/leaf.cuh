@@ -5,14 +5,16 @@
 constexpr int leaf_columns = static_cast<int>(grid_leaf_columns(sizeof(real)));
 
 struct LeafChip {
-    real *rows, *lower; /* rows of the tile, then of U, from their diagonals on; columns of L */
-    int *places, *order; /* of pixels, row by row; of pivots */
+    real *rows, *lower;            /* rows of the tile, then of U, from their diagonals on; columns of L */
+    trifold_grid_record* stencils; /* what is known of them */
+    int *places, *order;           /* of pixels, row by row; of pivots */
 };
 TRIFOLD_DEVICE LeafChip leaf_chip(const Front& f) {
     LeafChip chip;
     chip.rows = static_cast<real*>(shared_memory());
     chip.lower = chip.rows + grid_leaf_pixels * leaf_columns;
-    chip.places = reinterpret_cast<int*>(chip.lower + f.s * leaf_columns);
+    chip.stencils = reinterpret_cast<trifold_grid_record*>(chip.lower + f.s * leaf_columns);
+    chip.places = reinterpret_cast<int*>(chip.stencils + 1);
     chip.order = chip.places + grid_leaf_pixels;
     return chip;
 }
@@ -97,22 +99,33 @@ TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const LeafCh
     }
 }
 
-TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, trifold_grid_record& record, const Check& check, int number) {
+TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, const LeafChip& chip, const Check& check, int number) {
+    trifold_grid_record record = new_record();
     record.entry = warp_most(check.entry);
     record.row_sum = warp_most(check.row_sum);
     const unsigned first = warp_greatest(check.problem != trifold_grid_sound ? static_cast<unsigned>((64 - number) * 4 + check.problem) : 0u);
-    if (first == 0) return;
-    const int pixel = 64 - static_cast<int>(first / 4), width = grid_row(&f.box);
-    record.problem = static_cast<int>(first % 4);
-    record.pixel = (f.box.y0 + pixel / width) * c.launch.width + f.box.x0 + pixel % width;
+    if (first != 0) {
+        const int pixel = 64 - static_cast<int>(first / 4), width = grid_row(&f.box);
+        record.problem = static_cast<int>(first % 4);
+        record.pixel = (f.box.y0 + pixel / width) * c.launch.width + f.box.x0 + pixel % width;
+    }
+    if (lane_index() == 0) *chip.stencils = placed(f, record, 0);
+}
+
+/* Its sizes stay in registers. */
+TRIFOLD_DEVICE Front kept_front(Front f) {
+    f.box.x0 = kept_number(f.box.x0), f.box.x1 = kept_number(f.box.x1), f.box.y0 = kept_number(f.box.y0), f.box.y1 = kept_number(f.box.y1);
+    f.s = kept_number(f.s), f.r = kept_number(f.r), f.R = kept_number(f.R);
+    return f;
 }
 
 TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
-    const Front f = front_of_launch(c, group_x());
+    const Front f = kept_front(front_of_launch(c, group_x()));
     const LeafChip chip = leaf_chip(f);
     const int lane = lane_index(), pixels = f.s + f.r;
     int number;
     const Check check = read_row(c, f, chip, number);
+    note_stencils(c, f, chip, check, number);
     warp_sync();
     const real before = largest_of_column(f, chip.rows, 1, leaf_columns);
     real a[leaf_columns];
@@ -141,7 +154,9 @@ TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
         inverses_of(c, f)[lane] = mine.inverse;
         if (!symmetric) pivots_of(c, f)[lane] = chip.order[lane];
     }
-    trifold_grid_record record = record_of_pivots(c, f, lane < f.s ? chip.rows[lane * leaf_columns] : real(1), before, mine.odd);
-    note_stencils(c, f, record, check, number);
-    if (lane == 0) *record_of(c, f) = placed(f, record, 0);
+    const trifold_grid_record record = record_of_pivots(c, f, lane < f.s ? chip.rows[lane * leaf_columns] : real(1), before, mine.odd);
+    if (lane == 0) {
+        add_record(*chip.stencils, placed(f, record, 0));
+        *record_of(c, f) = *chip.stencils;
+    }
 }

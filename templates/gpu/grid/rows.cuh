@@ -77,13 +77,3 @@ TRIFOLD_DEVICE real largest_of_column(const Front& f, const real* w, int step, i
         }
     return before;
 }
-
-/* W to device memory, by so many warps. lower(k, i): row i of column k of L. */
-template <class Lower>
-TRIFOLD_DEVICE void store_w(const Context& c, const Front& f, const real* upper, int leading, const Lower& lower, int warps) {
-    const int digits = f.s <= 8 ? 3 : f.s <= 16 ? 4 : 5, i = lane_index() & ((1 << digits) - 1), together = warp_lanes >> digits;
-    real* w = kept_pointer(w_of(c, f) + i);
-#pragma unroll 1
-    for (int k = warp_index() * together + (lane_index() >> digits); k < f.s; k += warps * together)
-        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? lower(k, i) : upper[i * leading + k - i];
-}
