@@ -7,7 +7,7 @@
 struct Task {
     Front front; /* without a level */
     Sources sources;
-    real *w, *d, *inverses;
+    real *w, *y, *z, *d, *inverses;
     int* pivots;
     trifold_grid_record* record;
 };
@@ -119,7 +119,7 @@ TRIFOLD_DEVICE void factor_small(const Context& c) {
     if (lane == 0) {
         trifold_grid_record all = placed(f, record, c.launch.number);
         add_record(all, *chip.parts);
-        *task.record = all;
+        *global_pointer(task.record) = all;
     }
 }
 
@@ -160,29 +160,29 @@ TRIFOLD_DEVICE void solve_quarters(int count, real (&a)[Columns], PanelRow& row)
     }
 }
 
-/* A thread has a row of Y U^-1, or Y L^-T, or of (L^-1 P Z)'. */
-template <int Threads, int Width>
-TRIFOLD_DEVICE void solve_panels() {
+/* A thread has a row of Y U^-1, or Y L^-T, or of (L^-1 P Z)'; those that have none repeat the last one. */
+template <int Width>
+TRIFOLD_DEVICE void solve_row(int row, int rows) {
     const Task& task = task_of_block();
     const Front f = task.front;
     const Chip<Width> chip = chip_of<Width>(f);
-    real *y = task.w + f.S * f.S, *z = y + f.S * f.R;
-    const int rows = symmetric ? f.r : 2 * f.r;
-#pragma unroll 1
-    for (int first = warp_index() * warp_lanes; first < rows; first += Threads) {
-        const int t = smaller(first + lane_index(), rows - 1);
-        const bool is_y = symmetric || t < f.r;
-        const int i = is_y ? t : t - f.r;
-        PanelRow row = {(is_y ? chip.y : chip.z) + i, kept_pointer((is_y ? y : z) + i), symmetric || !is_y ? chip.lower : chip.upper, chip.inverses,
-                        chip.leading, f.R, is_y, first + lane_index() < rows};
-        real a[Width];
+    const bool is_y = symmetric || smaller(row, rows - 1) < f.r;
+    const int i = smaller(row, rows - 1) - (is_y ? 0 : f.r);
+    PanelRow solved = {(is_y ? chip.y : chip.z) + i, kept_pointer((is_y ? task.y : task.z) + i), symmetric || !is_y ? chip.lower : chip.upper, chip.inverses,
+                       chip.leading, f.R, is_y, row < rows};
+    real a[Width];
 #pragma unroll
-        for (int k = 0; k < Width; ++k) {
-            a[k] = k < f.s ? row.at[(is_y ? k : chip.order[k]) * chip.leading] : real(0);
-            if (k % 8 == 7) warp_sync();
-        }
-        solve_quarters(f.s, a, row);
+    for (int k = 0; k < Width; ++k) {
+        a[k] = k < f.s ? solved.at[(is_y ? k : chip.order[k]) * chip.leading] : real(0);
+        if (k % 8 == 7) warp_sync();
     }
+    solve_quarters(f.s, a, solved);
+}
+template <int Threads, int Width>
+TRIFOLD_DEVICE void solve_panels() {
+    const int rows = task_of_block().front.r * (symmetric ? 1 : 2);
+#pragma unroll 1
+    for (int first = warp_index() * warp_lanes; first < rows; first += Threads) solve_row<Width>(first + lane_index(), rows);
 }
 
 /* W to device memory. */
@@ -253,7 +253,7 @@ TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chi
     if (thread_index() != 0) return;
     Task& task = task_of_block();
     task.sources = sources_of(parts);
-    task.w = w_of(c, f), task.d = update_of(c, f), task.inverses = inverses_of(c, f);
+    task.w = w_of(c, f), task.y = y_of(c, f), task.z = z_of(c, f), task.d = update_of(c, f), task.inverses = inverses_of(c, f);
     task.pivots = pivots_of(c, f);
     task.record = record_of(c, f);
     f.level = nullptr;
