@@ -83,41 +83,42 @@ TRIFOLD_DEVICE void gather_small() {
 template <int Width>
 TRIFOLD_DEVICE void factor_small(const Context& c) {
     const Task& task = task_of_block();
-    const Front f = task.front;
-    const Chip<Width> chip = chip_of<Width>(f);
+    const Chip<Width> chip = chip_of<Width>(task.front);
+    const int s = task.front.s;
     const int lane = lane_index();
     constexpr int leading = Chip<Width>::w_leading;
-    const real before = largest_of_column(f, chip.upper, leading, 1);
+    if (lane < s) chip.inverses[lane] = largest_of_column(s, chip.upper, leading, 1); /* not to hold it in registers */
     real a[Width];
 #pragma unroll
-    for (int k = 0; k < Width; ++k) a[k] = lane < f.s && k < f.s ? chip.upper[lane + k * leading] : real(0);
+    for (int k = 0; k < Width; ++k) a[k] = lane < s && k < s ? chip.upper[lane + k * leading] : real(0);
     warp_sync();
-    LaneRow mine = {lane < f.s, lane};
-    eliminate_quarters(f.s, a, mine, chip.upper, leading, [&](int k, real l, const real*) {
-        if (lane < f.s) chip.lower[k * leading + lane] = l;
+    LaneRow mine = {lane < s, lane};
+    eliminate_quarters(s, a, mine, chip.upper, leading, [&](int k, real l, const real*) {
+        if (lane < s) chip.lower[k * leading + lane] = l;
     });
     /* Rows of L to their places. */
     constexpr int together = 4;
 #pragma unroll 1
-    for (int first = 0; first < f.s; first += together) {
+    for (int first = 0; first < s; first += together) {
         real l[together];
         warp_sync();
 #pragma unroll
-        for (int q = 0; q < together; ++q) l[q] = chip.lower[smaller(first + q, f.s - 1) * leading + smaller(lane, f.s - 1)];
+        for (int q = 0; q < together; ++q) l[q] = chip.lower[smaller(first + q, s - 1) * leading + smaller(lane, s - 1)];
         warp_sync();
 #pragma unroll
         for (int q = 0; q < together; ++q)
-            if (lane < f.s && first + q < f.s && mine.place >= first + q) chip.lower[(first + q) * leading + mine.place - first - q] = l[q];
+            if (lane < s && first + q < s && mine.place >= first + q) chip.lower[(first + q) * leading + mine.place - first - q] = l[q];
     }
-    if (lane < f.s) {
+    const real before = lane < s ? chip.inverses[lane] : real(1);
+    if (lane < s) {
         chip.order[mine.place] = lane;
         chip.inverses[lane] = mine.inverse;
         global_pointer(task.inverses)[lane] = mine.inverse;
         if (!symmetric) global_pointer(task.pivots)[mine.place] = lane;
     }
-    const trifold_grid_record record = record_of_pivots(c, f, lane < f.s ? chip.upper[lane * leading] : real(1), before, mine.odd);
+    const trifold_grid_record record = record_of_pivots(c, task.front, lane < s ? chip.upper[lane * leading] : real(1), before, mine.odd);
     if (lane == 0) {
-        trifold_grid_record all = placed(f, record, c.launch.number);
+        trifold_grid_record all = placed(task.front, record, c.launch.number);
         add_record(all, *chip.parts);
         *global_pointer(task.record) = all;
     }

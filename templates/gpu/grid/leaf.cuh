@@ -127,7 +127,7 @@ TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
     const Check check = read_row(c, f, chip, number);
     note_stencils(c, f, chip, check, number);
     warp_sync();
-    const real before = largest_of_column(f, chip.rows, 1, leaf_columns);
+    const real before = largest_of_column(f.s, chip.rows, 1, leaf_columns);
     real a[leaf_columns];
 #pragma unroll
     for (int i = 0; i < leaf_columns; i += vector_width) {

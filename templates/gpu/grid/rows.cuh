@@ -66,12 +66,12 @@ TRIFOLD_DEVICE void eliminate_quarters(int count, real (&a)[Columns], LaneRow& m
 }
 
 /* Before the elimination: the largest entry of column `lane`, or its diagonal; a row of the matrix has elements `step` apart, a column `next`. */
-TRIFOLD_DEVICE real largest_of_column(const Front& f, const real* w, int step, int next) {
+TRIFOLD_DEVICE real largest_of_column(int count, const real* w, int step, int next) {
     const int lane = lane_index();
     real before = 0;
-    if (lane < f.s)
+    if (lane < count)
 #pragma unroll 4
-        for (int i = symmetric ? lane : 0; i < (symmetric ? lane + 1 : f.s); ++i) {
+        for (int i = symmetric ? lane : 0; i < (symmetric ? lane + 1 : count); ++i) {
             const real x = w[i * next + lane * step], size = x < 0 ? -x : x;
             if (size > before) before = size;
         }
