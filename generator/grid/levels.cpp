@@ -21,21 +21,21 @@ int halvings(std::int64_t cells, std::int64_t most) {
 }
 
 /// Places along one side that differ in what boxes there have, each with how often it is there.
-std::vector<std::pair<std::int64_t, std::int64_t>> places(std::int64_t pixels, int halved) {
-    std::map<std::tuple<std::int64_t, bool, bool, std::int64_t>, std::pair<std::int64_t, std::int64_t>> found;
-    const auto count = std::int64_t{1} << halved;
-    for (std::int64_t k = 0; k < count; ++k) {
+std::vector<std::pair<int, std::int64_t>> places(int pixels, int halved) {
+    std::map<std::tuple<int, bool, bool, int>, std::pair<int, std::int64_t>> found;
+    const int count = 1 << halved;
+    for (int k = 0; k < count; ++k) {
         const auto first = grid_line(pixels, halved, k), end = grid_line(pixels, halved, k + 1);
         ++found.try_emplace({end - first, k > 0, k + 1 < count, grid_line(pixels, halved + 1, 2 * k + 1) - first}, k, 0)
               .first->second.second;
     }
-    std::vector<std::pair<std::int64_t, std::int64_t>> result;
+    std::vector<std::pair<int, std::int64_t>> result;
     for (const auto& [shape, place] : found) result.push_back(place);
     return result;
 }
 
 Level level_of(const GridSpec& spec, int x_halvings, int y_halvings, int made) {
-    const auto width = unknown_width(spec), height = unknown_height(spec);
+    const auto width = static_cast<int>(unknown_width(spec)), height = static_cast<int>(unknown_height(spec));
     Level level{.x_halvings = x_halvings, .y_halvings = y_halvings, .least_kept = std::int64_t{1} << 62};
     const bool symmetric = spec.matrix == GridMatrix::symmetric;
     for (const auto& [i, columns] : places(width, x_halvings))
@@ -81,7 +81,8 @@ std::vector<Level> levels_of(const GridSpec& spec, std::int64_t leaf_cells) {
 Rectangle eliminated_pixels(const GridSpec& spec, const std::vector<Level>& levels, std::size_t level, std::int64_t i, std::int64_t j) {
     const auto& l = levels.at(level);
     const int made = level == 0 ? grid_leaf : l.x_halvings < levels[level - 1].x_halvings ? grid_beside : grid_above;
-    const auto box = grid_box_at(unknown_width(spec), unknown_height(spec), l.x_halvings, l.y_halvings, i, j, made);
+    const auto width = static_cast<int>(unknown_width(spec)), height = static_cast<int>(unknown_height(spec));
+    const auto box = grid_box_at(width, height, l.x_halvings, l.y_halvings, static_cast<int>(i), static_cast<int>(j), made);
     return {box.ex0, box.ex1, box.ey0, box.ey1};
 }
 

@@ -19,12 +19,12 @@ typedef struct {
 /* How a box is made: of pixels, or of two boxes beside or above one another. */
 enum { grid_leaf, grid_beside, grid_above };
 
-TRIFOLD_SIZE int grid_line(trifold_int pixels, int halvings, trifold_int k) { return (int)((k * (pixels - 1)) >> halvings); }
+TRIFOLD_SIZE int grid_line(int pixels, int halvings, int k) { return (int)(((trifold_int)k * (pixels - 1)) >> halvings); }
 
-TRIFOLD_SIZE grid_box grid_box_at(trifold_int width, trifold_int height, int x_halvings, int y_halvings, trifold_int i, trifold_int j, int made) {
+TRIFOLD_SIZE grid_box grid_box_at(int width, int height, int x_halvings, int y_halvings, int i, int j, int made) {
     grid_box box = {grid_line(width, x_halvings, i), grid_line(width, x_halvings, i + 1), grid_line(height, y_halvings, j),
-                    grid_line(height, y_halvings, j + 1), i > 0, i + 1 < 1LL << x_halvings, j > 0,
-                    j + 1 < 1LL << y_halvings, 0, 0, 0, 0};
+                    grid_line(height, y_halvings, j + 1), i > 0, i + 1 < 1 << x_halvings, j > 0,
+                    j + 1 < 1 << y_halvings, 0, 0, 0, 0};
     box.ex0 = made == grid_beside ? grid_line(width, x_halvings + 1, 2 * i + 1) : box.x0 + box.left;
     box.ex1 = made == grid_beside ? box.ex0 : box.x1 - box.right;
     box.ey0 = made == grid_above ? grid_line(height, y_halvings + 1, 2 * j + 1) : box.y0 + box.bottom;

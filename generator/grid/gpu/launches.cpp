@@ -51,9 +51,9 @@ class Launches {
     std::vector<Launch> solve(bool transposed) {
         list_.clear();
         for (std::size_t level = 0; level < levels_.size(); ++level)
-            way_of(level) != nullptr ? sweep(Kernel::forward, level, transposed) : forward(level, transposed);
+            way_of(level) != nullptr ? sweep(true, level, transposed) : forward(level, transposed);
         for (std::size_t level = levels_.size(); level-- > 0;)
-            way_of(level) != nullptr ? sweep(Kernel::backward, level, transposed) : backward(level, transposed);
+            way_of(level) != nullptr ? sweep(false, level, transposed) : backward(level, transposed);
         if (spec_.boundary == GridBoundary::fixed) add_pixels(trifold_grid_ring, transposed, "ring");
         return list_;
     }
@@ -86,25 +86,10 @@ class Launches {
 
     void add_shared(std::size_t level) {
         const auto& l = levels_[level];
-        const auto boxes = l.boxes(), tiles = quotient(l.eliminated, grid_tile_width);
-        add(Kernel::assemble, {grid_wide_threads, 0}, at(level, tiles), boxes * tiles, "pivot blocks of level", level);
-        const auto panels = panels_of(l, most_columns_);
-        for (std::size_t k = 0; k <= panels.size() + 1; ++k) {
-            // Panel k - 1 is applied to what is behind it, and panel k factored. At last only inverses are missing.
-            const auto& panel = panels[std::min(k, panels.size() - 1)];
-            const auto first_of = [&](std::size_t index) {
-                return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns;
-            };
-            const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + 1;
-            auto launch = at(level, shares);
-            launch.step = k == 0 ? -1 : first_of(k - 1);
-            launch.step_before = k < 2 ? -1 : first_of(k - 2);
-            launch.step_next = first_of(k);
-            launch.turn = static_cast<std::int64_t>(k);
-            add(step_of(panel.rows),
-                {grid_step_threads, grid_step_bytes(grid_tile_width / panel.rows, grid_step_threads / warp_lanes(target_), real_)}, launch,
-                boxes * shares, fmt::format("panel {} of level", k), level);
-        }
+        const auto boxes = l.boxes(), tiles = quotient(l.eliminated, grid_assembled_columns);
+        add(Kernel::assemble, {grid_wide_threads, 2 * sizeof(int) * grid_assembled_rows}, at(level, tiles), boxes * tiles,
+            "pivot blocks of level", level);
+        add_steps(level);
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
         const auto threads = 4 * std::int64_t{warp_lanes(target_)};
@@ -112,26 +97,53 @@ class Launches {
         add(Kernel::product, {threads, grid_product_bytes(real_)}, at(level, parts), boxes * parts * parts, "products of level", level);
     }
 
+    /// Panel k - 1 is applied to what is behind it, and panel k factored. A tile on the diagonal is inverted by the launch that applies its
+    /// panel, or, where it has several, by the next one: until then the last of them moves rows of those before it.
+    void add_steps(std::size_t level) {
+        const auto& l = levels_[level];
+        const auto panels = panels_of(l, most_columns_);
+        const auto first_of = [&](std::size_t index) {
+            return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns;
+        };
+        const auto tiles = quotient(l.eliminated, grid_tile_width);
+        std::int64_t inverted = 0;
+        for (std::size_t k = 0; k <= panels.size() || inverted < tiles; ++k) {
+            const auto& panel = panels[std::min(k, panels.size() - 1)];
+            const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + grid_step_groups(spec_.matrix == GridMatrix::symmetric);
+            auto launch = at(level, shares);
+            launch.step = k == 0 ? -1 : first_of(k - 1);
+            launch.step_next = first_of(k);
+            launch.turn = static_cast<std::int64_t>(k);
+            launch.inverse = inverted;
+            const bool is_tile = launch.step_next - launch.step == grid_tile_width;
+            if (k > 0) inverted = launch.step >= l.eliminated ? tiles : (is_tile ? launch.step_next : launch.step) / grid_tile_width;
+            launch.inverse_end = inverted;
+            const auto threads = grid_step_threads(static_cast<int>(panel.rows));
+            add(step_of(panel.rows), {threads, grid_step_bytes(panel.columns, threads / warp_lanes(target_), real_)}, launch,
+                l.boxes() * shares, fmt::format("panel {} of level", k), level);
+        }
+    }
+
     /// What the last front knows of all.
     void add_outcome() { add(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
 
     /// Fronts of one thread block, or of one warp where they are small.
-    void sweep(Kernel kernel, std::size_t level, bool transposed) {
-        const std::int64_t lanes = way_of(level)->kernel <= Kernel::small ? std::int64_t{warp_lanes(target_)}
-                                                                          : std::int64_t{grid_sweep_threads},
-                           teams = grid_sweep_threads / lanes;
-        const auto bytes = teams * (2 * grid_tile_width + layout_.levels[level].kept) * real_;
-        add(kernel, {grid_sweep_threads, bytes}, at(level, lanes, transposed), quotient(levels_[level].boxes(), teams),
-            kernel == Kernel::forward ? "forward level" : "backward level", level);
+    void sweep(bool forward, std::size_t level, bool transposed) {
+        const bool small = way_of(level)->kernel <= Kernel::small;
+        const std::int64_t lanes = small ? warp_lanes(target_) : std::int64_t{grid_sweep_threads}, teams = grid_sweep_threads / lanes;
+        const auto& l = layout_.levels[level];
+        const auto bytes = teams * grid_team_reals(l.eliminated, l.kept, lanes / warp_lanes(target_), real_) * real_;
+        const auto kernel = forward ? (small ? Kernel::forward_small : Kernel::forward) : small ? Kernel::backward_small : Kernel::backward;
+        add(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
+            forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
-        const auto parts = quotient(l.kept, grid_tile_rows);
-        add(Kernel::forward_pivots, {grid_triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(),
-            "forward pivots of level", level);
+        const auto parts = quotient(l.kept, grid_kept_rows);
+        add_triangle(Kernel::forward_pivots, level, transposed, "forward pivots of level");
+        const auto bytes = (layout_.levels[level].eliminated + grid_wide_threads / warp_lanes(target_) * grid_kept_rows) * real_;
         if (l.kept > 0)
-            add(Kernel::forward_kept, {grid_wide_threads, pivot_sweep_bytes(level)}, at(level, parts, transposed), l.boxes() * parts,
-                "forward level", level);
+            add(Kernel::forward_kept, {grid_wide_threads, bytes}, at(level, parts, transposed), l.boxes() * parts, "forward level", level);
     }
     void backward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
@@ -139,10 +151,16 @@ class Launches {
         if (l.kept > 0)
             add(Kernel::backward_kept, {grid_wide_threads, grid_kept_chunk * real_}, at(level, parts, transposed), l.boxes() * parts,
                 "backward level", level);
-        add(Kernel::backward_pivots, {grid_triangle_threads, pivot_sweep_bytes(level)}, at(level, 1, transposed), l.boxes(),
-            "backward pivots of level", level);
+        add_triangle(Kernel::backward_pivots, level, transposed, "backward pivots of level");
     }
-    std::int64_t pivot_sweep_bytes(std::size_t level) const { return (layout_.levels[level].eliminated + grid_triangle_threads) * real_; }
+    void add_triangle(Kernel kernel, std::size_t level, bool transposed, std::string_view what) {
+        const bool async = target_.backend == Backend::cuda && compute_capability(target_) >= 80;
+        auto launch = at(level, 1, transposed);
+        launch.step = 0;
+        launch.step_next = levels_[level].eliminated;
+        add(kernel, {grid_triangle_threads, grid_triangle_bytes(levels_[level].eliminated, async, real_)}, launch, levels_[level].boxes(),
+            what, level);
+    }
 
     void add_pixels(trifold_grid_work work, bool transposed, std::string_view what) {
         auto launch = at(0, 1, transposed);
@@ -247,7 +265,7 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
         if (panels_of(level).empty())
             throw SpecError(
                 fmt::format("a line of {} pixels is eliminated at once, and kernels for GPUs take at most {}; give a smaller image",
-                            level.eliminated, grid_step_threads * 16));
+                            level.eliminated, grid_step_rows * 16));
 }
 
 Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels) {
@@ -259,7 +277,7 @@ Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Lev
         shape.stages.push_back({k, k, false});
         shape.pivot_elements.push_back(shared ? size + 8 * grid_tile_width : size);
         shape.inverse_elements.push_back(
-            shared ? quotient(levels[k].eliminated, grid_tile_width) * grid_tile_width * grid_tile_width * triangles : size);
+            shared ? quotient(levels[k].eliminated, grid_tile_width) * grid_tile_width * grid_tile_width * triangles + size : size);
     }
     return shape;
 }

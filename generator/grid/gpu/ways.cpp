@@ -29,10 +29,10 @@ const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level
 std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns) {
     constexpr std::int64_t most_rows = 16;
     std::vector<Panel> panels;
-    if (level.eliminated > grid_step_threads * most_rows) return panels;
+    if (level.eliminated > grid_step_rows * most_rows) return panels;
     for (std::int64_t first = 0, rows = most_rows; first < level.eliminated; first += grid_tile_width / rows) {
         // Wider ones begin at multiples of their width.
-        while (grid_tile_width / rows < most_columns && level.eliminated - first <= grid_step_threads * (rows / 2) &&
+        while (grid_tile_width / rows < most_columns && level.eliminated - first <= grid_step_rows * (rows / 2) &&
                first % (2 * grid_tile_width / rows) == 0)
             rows /= 2;
         panels.push_back({first, grid_tile_width / rows, rows});

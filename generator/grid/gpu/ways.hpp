@@ -26,6 +26,8 @@ enum class Kernel {
     panel,
     product,
     finish,
+    forward_small,
+    backward_small,
     forward,
     backward,
     forward_pivots,
@@ -34,9 +36,8 @@ enum class Kernel {
     backward_kept,
     pixels
 };
-inline constexpr std::array<std::string_view, 21> kernel_names{
-    "leaf",  "small",   "middle", "large",   "huge",     "assemble",       "step_1",       "step_2",          "step_4",        "step_8", "step_16",
-    "panel", "product", "finish", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
+inline constexpr std::array<std::string_view, 23> kernel_names{
+    "leaf", "small", "middle", "large", "huge", "assemble", "step_1", "step_2", "step_4", "step_8", "step_16", "panel", "product", "finish", "forward_small", "backward_small", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
 
 /// A kernel that has whole fronts: threads of its thread block, 0 for one warp, and the most columns it eliminates and rows it keeps.
 struct OnChip {

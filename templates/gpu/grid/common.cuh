@@ -14,8 +14,8 @@ struct Context {
 struct Front {
     grid_box box;
     const trifold_grid_level* level;
-    trifold_int member, i, j;
-    trifold_int place, slot; /* of its level: within the image, and in all */
+    int member, i, j, place; /* place: of its level, within the image */
+    trifold_int slot;        /* in all images */
     int s, r, S, R;
 };
 
@@ -23,6 +23,8 @@ constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real
 TRIFOLD_DEVICE int smaller(int a, int b) { return a < b ? a : b; }
 TRIFOLD_DEVICE int larger(int a, int b) { return a > b ? a : b; }
 TRIFOLD_DEVICE double size_of(double x) { return x < 0 ? -x : x; }
+/* Thread blocks of a launch are counted in 32 bits, which divisions are fast for. */
+TRIFOLD_DEVICE int group_index() { return static_cast<int>(group_x()); }
 TRIFOLD_DEVICE int warp_index() { return thread_index() / warp_lanes; }
 TRIFOLD_DEVICE int lane_index() { return thread_index() % warp_lanes; }
 TRIFOLD_DEVICE int whole(int count) { return (count + vector_width - 1) / vector_width * vector_width; }
@@ -32,14 +34,15 @@ TRIFOLD_DEVICE int made_of(const trifold_grid_launch& launch, int level) {
     return launch.level[level].x_halvings < launch.level[level - 1].x_halvings ? grid_beside : grid_above;
 }
 
-TRIFOLD_DEVICE Front front_at(const Context& c, int level, trifold_int member, trifold_int i, trifold_int j) {
+TRIFOLD_DEVICE Front front_at(const Context& c, int level, int member, int i, int j) {
     const trifold_grid_level& l = c.launch.level[level];
     Front f;
-    f.box = grid_box_at(c.launch.width, c.launch.height, l.x_halvings, l.y_halvings, i, j, made_of(c.launch, level));
+    const int x_halvings = static_cast<int>(l.x_halvings), y_halvings = static_cast<int>(l.y_halvings);
+    f.box = grid_box_at(static_cast<int>(c.launch.width), static_cast<int>(c.launch.height), x_halvings, y_halvings, i, j, made_of(c.launch, level));
     f.level = &l;
     f.member = member, f.i = i, f.j = j;
-    f.place = (j << l.x_halvings) + i;
-    f.slot = (member << (l.x_halvings + l.y_halvings)) + f.place;
+    f.place = (j << x_halvings) + i;
+    f.slot = (trifold_int(member) << (x_halvings + y_halvings)) + f.place;
     f.s = grid_eliminated(&f.box);
     f.r = grid_kept(&f.box);
     f.S = whole(f.s);
@@ -47,10 +50,10 @@ TRIFOLD_DEVICE Front front_at(const Context& c, int level, trifold_int member, t
     return f;
 }
 /* Box number `place` of the launch's last level, of the member that the thread block has. */
-TRIFOLD_DEVICE Front front_of_launch(const Context& c, trifold_int place) {
+TRIFOLD_DEVICE Front front_of_launch(const Context& c, int place) {
     const int level = static_cast<int>(c.launch.levels) - 1;
-    const trifold_int x = c.launch.level[level].x_halvings;
-    return front_at(c, level, group_y(), place & ((trifold_int(1) << x) - 1), place >> x);
+    const int x = static_cast<int>(c.launch.level[level].x_halvings);
+    return front_at(c, level, static_cast<int>(group_y()), place & ((1 << x) - 1), place >> x);
 }
 /* The part of a merge: the one behind where `second`. Its level stands before the merge's. */
 TRIFOLD_DEVICE Front part_of(const Context& c, const Front& f, int second) {
@@ -66,7 +69,7 @@ TRIFOLD_DEVICE real* w_of(const Context& c, const Front& f) { return reals_at(c,
 TRIFOLD_DEVICE real* y_of(const Context& c, const Front& f) { return w_of(c, f) + trifold_int(f.S) * f.S; }
 TRIFOLD_DEVICE real* z_of(const Context& c, const Front& f) { return symmetric ? y_of(c, f) : y_of(c, f) + trifold_int(f.R) * f.S; }
 TRIFOLD_DEVICE real* update_of(const Context& c, const Front& f) {
-    return reals_at(c, f.level->update, f.member * f.level->update_stride + f.place * f.level->kept * f.level->kept);
+    return reals_at(c, f.level->update, f.member * f.level->update_stride + trifold_int(f.place) * f.level->kept * f.level->kept);
 }
 TRIFOLD_DEVICE real* vector_of(const Context& c, const Front& f) {
     return reals_at(c, f.level->vector, f.member * f.level->vector_stride + f.place * f.level->kept * c.args.used_columns);
@@ -75,11 +78,13 @@ TRIFOLD_DEVICE real* vector_of(const Context& c, const Front& f) {
 TRIFOLD_DEVICE int* pivots_of(const Context& c, const Front& f) {
     return global_pointer(reinterpret_cast<int*>(workspace_at(c, f.level->pivots)) + f.slot * f.level->pivot_elements);
 }
-/* Of a small front: reciprocals of the diagonal. Of a shared one: the inverses of L's and U's tiles on the diagonal, in turn. */
+/* Of a small front: reciprocals of the diagonal. Of a shared one: the inverses of L's and U's tiles on the diagonal, in turn; then what largest_of finds. */
 TRIFOLD_DEVICE real* inverses_of(const Context& c, const Front& f) { return reals_at(c, f.level->inverses, f.slot * f.level->inverse_elements); }
 TRIFOLD_DEVICE real* inverse_tile(const Context& c, const Front& f, int tile, int upper) {
     return inverses_of(c, f) + (tile * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width);
 }
+/* Of a shared front: the largest entry of each column of W before the elimination; of a symmetric one the diagonal. */
+TRIFOLD_DEVICE real* largest_of(const Context& c, const Front& f) { return inverses_of(c, f) + f.level->inverse_elements - f.level->eliminated; }
 TRIFOLD_DEVICE trifold_grid_record* record_of(const Context& c, const Front& f) {
     return reinterpret_cast<trifold_grid_record*>(workspace_at(c, f.level->records)) + f.slot;
 }
@@ -88,7 +93,7 @@ TRIFOLD_DEVICE trifold_grid_record* record_of(const Context& c, const Front& f) 
 
 TRIFOLD_DEVICE trifold_int pixel_at(const Context& c, trifold_int x, trifold_int y) { return c.launch.origin + y * c.launch.pitch + x; }
 TRIFOLD_DEVICE bool is_inside(const Context& c, int x, int y) {
-    return x >= 0 && y >= 0 && x < c.launch.width && y < c.launch.height;
+    return x >= 0 && y >= 0 && x < static_cast<int>(c.launch.width) && y < static_cast<int>(c.launch.height);
 }
 TRIFOLD_DEVICE bool is_beside_ring(const Context& c, int x, int y) {
     return c.launch.edge >= 0 && (x == 0 || y == 0 || x == c.launch.width - 1 || y == c.launch.height - 1);

@@ -4,7 +4,7 @@
 #include "gpu/grid/panel.cuh"
 #include "gpu/grid/pixels.cuh"
 #include "gpu/grid/step.cuh"
-#include "gpu/grid/sweep.cuh"
+#include "gpu/grid/sweep_shared.cuh"
 
 #define GRID_KERNEL(name, threads, blocks, body)                                                                                         \
     TRIFOLD_KERNEL(threads, blocks) void name(TRIFOLD_PARAMETER trifold_grid_args args, TRIFOLD_PARAMETER trifold_grid_launch launch) { \
@@ -32,22 +32,22 @@ GRID_KERNEL(TRIFOLD_KERNEL_HUGE, 512, 1, (eliminate<512, 32>(c)))
 GRID_KERNEL(TRIFOLD_KERNEL_ASSEMBLE, wide_threads, 2, (assemble<wide_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_1
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_1, grid_step_threads, 1, (step<32, 1, grid_step_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_1, grid_step_threads(1), 1, step_of<1>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_2
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_2, grid_step_threads, 1, (step<16, 2, grid_step_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_2, grid_step_threads(2), 1, step_of<2>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_4
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_4, grid_step_threads, 1, (step<8, 4, grid_step_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_4, grid_step_threads(4), 1, step_of<4>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_8
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_8, grid_step_threads, 1, (step<4, 8, grid_step_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_8, grid_step_threads(8), 1, step_of<8>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_STEP_16
-GRID_KERNEL(TRIFOLD_KERNEL_STEP_16, grid_step_threads, 1, (step<2, 16, grid_step_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_16, grid_step_threads(16), 1, step_of<16>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_PANEL
-GRID_KERNEL(TRIFOLD_KERNEL_PANEL, panel_threads, 1, solve_panel(c))
+GRID_KERNEL(TRIFOLD_KERNEL_PANEL, panel_threads, 2, solve_panel(c))
 #endif
 #ifdef TRIFOLD_KERNEL_PRODUCT
 GRID_KERNEL(TRIFOLD_KERNEL_PRODUCT, shared_threads, 2, leave_product(c))
@@ -55,11 +55,17 @@ GRID_KERNEL(TRIFOLD_KERNEL_PRODUCT, shared_threads, 2, leave_product(c))
 #ifdef TRIFOLD_KERNEL_FINISH
 GRID_KERNEL(TRIFOLD_KERNEL_FINISH, 64, 1, finish(c))
 #endif
+#ifdef TRIFOLD_KERNEL_FORWARD_SMALL
+GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_SMALL, sweep_threads, 5, (forward_small<warp_lanes>(c)))
+#endif
+#ifdef TRIFOLD_KERNEL_BACKWARD_SMALL
+GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD_SMALL, sweep_threads, 8, (backward_small<warp_lanes>(c)))
+#endif
 #ifdef TRIFOLD_KERNEL_FORWARD
-GRID_KERNEL(TRIFOLD_KERNEL_FORWARD, sweep_threads, 3, forward_small(c))
+GRID_KERNEL(TRIFOLD_KERNEL_FORWARD, sweep_threads, 5, (forward_small<sweep_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_BACKWARD
-GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD, sweep_threads, 3, backward_small(c))
+GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD, sweep_threads, 6, (backward_small<sweep_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD_PIVOTS
 GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_PIVOTS, triangle_threads, 1, forward_pivots(c))

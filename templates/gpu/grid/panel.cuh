@@ -54,8 +54,8 @@ struct ColumnsOnTheirWay {
 TRIFOLD_DEVICE void solve_panel(const Context& c) {
     PanelChip& chip = *static_cast<PanelChip*>(shared_memory());
     const int tiles = static_cast<int>(c.launch.tile), kinds = symmetric ? 1 : 2;
-    const Front f = front_of_launch(c, group_x() / (tiles * kinds));
-    const int part = static_cast<int>(group_x() % (tiles * kinds)), top = part % tiles * tile_rows, warp_row = warp_index() % 4 * 16, warp_column = warp_index() / 4 * 16;
+    const Front f = front_of_launch(c, group_index() / (tiles * kinds));
+    const int part = group_index() % (tiles * kinds), top = part % tiles * tile_rows, warp_row = warp_index() % 4 * 16, warp_column = warp_index() / 4 * 16;
     const bool is_z = !symmetric && part >= tiles, lower = symmetric || is_z;
     if (top >= f.r) return;
     const int rows = smaller(tile_rows, f.r - top);
@@ -121,8 +121,8 @@ static_assert(sizeof(ProductChip) <= grid_product_bytes(sizeof(real)), "the laun
 TRIFOLD_DEVICE void leave_product(const Context& c) {
     ProductChip& chip = *static_cast<ProductChip*>(shared_memory());
     const int tiles = static_cast<int>(c.launch.tile);
-    const Front f = front_of_launch(c, group_x() / (tiles * tiles));
-    const int part = static_cast<int>(group_x() % (tiles * tiles)), top = part % tiles * tile_rows, left = part / tiles * tile_rows;
+    const Front f = front_of_launch(c, group_index() / (tiles * tiles));
+    const int part = group_index() % (tiles * tiles), top = part % tiles * tile_rows, left = part / tiles * tile_rows;
     if (top >= f.r || left >= f.r || (symmetric && top < left)) return;
     constexpr int leading = tile_rows + (sizeof(real) == 8 ? 4 : 8), each = depth_of_stage * tile_rows / shared_threads;
     const int rows = smaller(tile_rows, f.r - top), columns = smaller(tile_rows, f.r - left), warp = warp_index();
@@ -161,9 +161,9 @@ TRIFOLD_DEVICE void leave_product(const Context& c) {
         block_sync();
     }
     real* d = update_of(c, f);
-    sum.each([&](real& element, int i, int j) {
-        element = gathered(parts, chip.rows[smaller(warp_row + i, rows - 1)], chip.columns[smaller(warp_column + j, columns - 1)]) - element;
-    });
+    const auto row_at = [&](int i) { return smaller(warp_row + i, rows - 1); };
+    const auto column_at = [&](int j) { return smaller(warp_column + j, columns - 1); };
+    sum.each([&](real& element, int i, int j) { element = gathered(parts, chip.rows[row_at(i)], chip.columns[column_at(j)]) - element; }, warp_sync);
     sum.each([&](real& element, int i, int j) {
         const int r = warp_row + i, k = warp_column + j;
         if (r < rows && k < columns && !(symmetric && top + r < left + k)) d[top + r + trifold_int(left + k) * f.R] = element;

@@ -18,16 +18,17 @@ TRIFOLD_DEVICE unsigned size_key(float x) {
 TRIFOLD_DEVICE unsigned key_of_lane(unsigned key, int lane) { return key | static_cast<unsigned>(64 - lane); }
 TRIFOLD_DEVICE int lane_of_key(unsigned key) { return 64 - static_cast<int>(key & lane_digits); }
 
-/* A power of two that takes d near 1, where approximations hold; its square root is one too. */
-TRIFOLD_DEVICE real scale_of(real size) {
-    constexpr real least = sizeof(real) == 8 ? real(0x1p-1000) : real(0x1p-120f), most = sizeof(real) == 8 ? real(0x1p1000) : real(0x1p120f);
+/* A power of two that takes d near 1, where approximations hold; its square root is one too. By d's exponent, as a whole number. */
+TRIFOLD_DEVICE real scale_of(real d) {
+    constexpr unsigned one = sizeof(real) == 8 ? 1u << 21 : 1u << 24, least = sizeof(real) == 8 ? 23 * one : 7 * one, most = sizeof(real) == 8 ? 2023 * one : 247 * one;
     constexpr real up = sizeof(real) == 8 ? real(0x1p200) : real(0x1p40f), down = sizeof(real) == 8 ? real(0x1p-200) : real(0x1p-40f);
-    return size < least ? up : size > most ? down : real(1);
+    const unsigned key = size_key(d);
+    return key < least ? up : key > most ? down : real(1);
 }
 /* 1 / d: an approximation, corrected twice. Not by a division, nor the root below by sqrt: in the loops over columns, where few registers are free,
  * their subroutines cost more than they compute, and the assembler of CUDA 13.0 made code of the root's that stopped with an illegal instruction. */
 TRIFOLD_DEVICE real reciprocal(real d) {
-    const real scale = scale_of(d < 0 ? -d : d), scaled = d * scale;
+    const real scale = scale_of(d), scaled = d * scale;
     real y = approximate_reciprocal(scaled);
     y += y * (real(1) - scaled * y);
     y += y * (real(1) - scaled * y);

@@ -93,19 +93,26 @@ struct WarpTile {
             add_plain(a, a_leading, a_rows, b, b_leading, depth);
     }
 
-    /* use(element, row, column) for each that the lane has. */
-    template <class Use>
-    TRIFOLD_METHOD void each(const Use& use) {
+    /* use(element, row, column) for each that the lane has, and after those of each column `then()`: where these wait for memory, it keeps the
+     * compiler from asking for all at once, for which there are no registers. */
+    template <class Use, class Then>
+    TRIFOLD_METHOD void each(const Use& use, const Then& then) {
 #pragma unroll
         for (int j = 0; j < ColumnSquares; ++j)
 #pragma unroll
-            for (int t = 0; t < lane_columns; ++t)
+            for (int t = 0; t < lane_columns; ++t) {
 #pragma unroll
                 for (int i = 0; i < RowSquares * square_strips; ++i)
 #pragma unroll
                     for (int u = 0; u < lane_pairs; ++u)
 #pragma unroll
                         for (int v = 0; v < 2; ++v) use(at[j][i][t][u][v], row_of(i, u) + v, column_of(j, t));
+                then();
+            }
+    }
+    template <class Use>
+    TRIFOLD_METHOD void each(const Use& use) {
+        each(use, [] {});
     }
     /* use(pair, row, column): of that row and the next. */
     template <class Use>

@@ -7,11 +7,14 @@ enum {
     grid_tile_width = 32,       /* columns of W whose triangles are kept inverted */
     grid_tile_rows = 64,        /* rows of a thread block of panels; rows and columns of one of products */
     grid_stage_depth = 16,      /* columns of Y and Z' that a product fetches at a time */
-    grid_step_threads = 512,    /* of a thread block that factors columns of W */
+    grid_step_rows = 512,       /* that a thread block takes at most when it factors tile_width columns of W; of half as many columns twice as many */
     grid_wide_threads = 256,    /* that assembles W, and of sweeps by tiles */
+    grid_assembled_rows = 256,  /* of W, whose places it finds at a time */
+    grid_assembled_columns = 8, /* of W, that it assembles */
     grid_sweep_threads = 128,   /* that sweeps over small fronts */
-    grid_triangle_threads = 512, /* that solves with a triangle of W */
-    grid_kept_columns = 4,      /* of a warp, in a backward sweep */
+    grid_triangle_threads = 384, /* that solves with a triangle of W */
+    grid_kept_rows = 32,        /* of a thread block, in a forward sweep */
+    grid_kept_columns = 2,      /* of a warp, in a backward sweep */
     grid_kept_chunk = 1024      /* kept pixels that such a sweep fetches at a time */
 };
 
@@ -32,11 +35,29 @@ TRIFOLD_SIZE long long grid_chip_bytes(long long width, long long eliminated, lo
     return grid_round(reals * real + grid_task_bytes + record + 8 * (eliminated + kept) + 4 * width, 16);
 }
 
+/* Threads of a thread block that factors columns of W, for `times` grid_step_rows. */
+TRIFOLD_SIZE int grid_step_threads(int times) { return times <= 2 ? 256 : 512; }
+/* Thread blocks beside those that have columns: one notes pivots, one inverts tiles of L, one of U. */
+TRIFOLD_SIZE int grid_step_groups(bool symmetric) { return symmetric ? 2 : 3; }
 /* StepChip: panels of at most `columns` columns. */
 TRIFOLD_SIZE long long grid_step_bytes(long long columns, long long warps, long long real) {
     const long long square = columns < 16 ? 16 : columns, tile = grid_tile_width;
-    const long long reals = tile * (tile + 1) + columns * (square + 4) + 2 * warps * columns + columns + tile;
-    return grid_round(grid_round(reals * real, 8) + 4 * (4 * warps + 8 * columns), 16);
+    const long long reals = tile * (tile + 1) + columns * (square + 4) + 2 * warps * columns + 2 * warps + tile;
+    return grid_round(grid_round(reals * real, 8) + 4 * (4 * warps + 3 * tile), 16);
+}
+
+/* From column to column in shared memory: an odd number of vectors. */
+TRIFOLD_SIZE long long grid_pitch(long long rows, long long real) { return (rows * real / 16 | 1) * 16 / real; }
+
+/* Team: a small front of a sweep. */
+TRIFOLD_SIZE long long grid_team_reals(long long eliminated, long long kept, long long warps, long long real) {
+    return eliminated * (grid_pitch(eliminated, real) + grid_pitch(kept, real)) + kept + (1 + warps) * grid_tile_width;
+}
+
+/* Triangle: `columns` of a front, and steps whose tiles are on their way. */
+TRIFOLD_SIZE int grid_chain_stages(bool async) { return async ? 4 : 2; }
+TRIFOLD_SIZE long long grid_triangle_bytes(long long columns, bool async, long long real) {
+    return (grid_round(columns, grid_tile_width) + grid_chain_stages(async) * 2 * grid_tile_width * grid_pitch(grid_tile_width, real)) * real;
 }
 
 /* PanelChip and ProductChip. */

@@ -4,31 +4,44 @@
 #include "gpu/grid/pivots.cuh"
 #include "gpu/grid/products.cuh"
 
-/* Columns of W, from the two parts; what is known before the elimination. */
+/* Columns of W, from the two parts, one a warp; what is known before the elimination. */
 template <int Threads>
 TRIFOLD_DEVICE void assemble(const Context& c) {
-    constexpr int warps = Threads / warp_lanes;
-    const int tiles = static_cast<int>(c.launch.tile), tile = static_cast<int>(group_x() % tiles);
-    const Front f = front_of_launch(c, group_x() / tiles);
-    const int left = tile * tile_width, right = smaller(left + tile_width, f.s);
+    constexpr int each = grid_assembled_rows / warp_lanes;
+    static_assert(grid_assembled_rows == Threads && grid_assembled_columns == Threads / warp_lanes * (warp_lanes / 32), "a thread has one place");
+    Places* rows = static_cast<Places*>(shared_memory());
+    const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles, lane = lane_index();
+    const Front f = front_of_launch(c, group_index() / tiles);
+    const int left = tile * grid_assembled_columns, right = smaller(left + grid_assembled_columns, f.s);
+    if (left >= f.s) return;
     const Parts parts = parts_of(c, f);
     if (tile == 0 && thread_index() == 0) *record_of(c, f) = with_parts(c, f, new_record());
-    if (!symmetric)
-        for (int k = left + thread_index(); k < right; k += Threads) pivots_of(c, f)[k] = k;
-    real* w = w_of(c, f);
-    for (int k = left + warp_index(); k < right; k += warps) {
-        const Places column = places_eliminated(parts, f, k);
+    if (!symmetric && left + thread_index() < right) pivots_of(c, f)[left + thread_index()] = left + thread_index();
+    for (int k = left + warp_index(); k < left + grid_assembled_columns; k += Threads / warp_lanes) {
+        const Places column = places_eliminated(parts, f, smaller(k, f.s - 1));
+        real* w = w_of(c, f) + trifold_int(k) * f.S;
         real most = 0;
-        for (int i = (symmetric ? k : 0) + lane_index(); i < f.s; i += warp_lanes) {
-            const real x = gathered(parts, places_eliminated(parts, f, i), column), size = x < 0 ? -x : x;
-            w[i + trifold_int(k) * f.S] = x;
-            if (size > most && (!symmetric || i == k)) most = size;
+        for (int top = symmetric ? left : 0; top < f.s; top += grid_assembled_rows) {
+            block_sync();
+            rows[thread_index()] = places_eliminated(parts, f, smaller(top + thread_index(), f.s - 1));
+            block_sync();
+            real values[each];
+#pragma unroll
+            for (int q = 0; q < each; ++q) values[q] = gathered(parts, rows[q * warp_lanes + lane], column);
+#pragma unroll
+            for (int q = 0; q < each; ++q) {
+                const int i = top + q * warp_lanes + lane;
+                const real size = values[q] < 0 ? -values[q] : values[q];
+                if (i >= f.s || k >= right || (symmetric && i < k)) continue;
+                w[i] = values[q];
+                if (size > most && (!symmetric || i == k)) most = size;
+            }
         }
         for (int apart = 1; apart < warp_lanes; apart *= 2) {
             const real other = shuffle_xor(most, apart);
             if (other > most) most = other;
         }
-        if (lane_index() == 0) inverse_tile(c, f, tile, 0)[k - left] = most; /* until it is needed for the inverse */
+        if (lane == 0 && k < right) largest_of(c, f)[k] = most;
     }
 }
 
@@ -39,11 +52,13 @@ struct StepChip {
     real lower[tile_width * (tile_width + 1)]; /* L of the panel's tile on the diagonal, or what is inverted */
     real upper[Columns * (square + 4)];        /* U, its row k from k (square + 4) on */
     real rows[2][warps][Columns];              /* candidates for a pivot's row */
-    real pivots[Columns], inverses[tile_width];
+    real pivot_inverses[2][warps];             /* 1 / what these begin with */
+    real inverses[tile_width];
     unsigned keys[2][warps];
     int places[2][warps];
-    int chosen[Columns], rank[Columns]; /* the row of each pivot; how many before it come from behind the panel's rows */
-    int to[2 * Columns], from[2 * Columns], old[2 * Columns];
+    int chosen[tile_width];  /* the row of each pivot; -1: none */
+    int outside[tile_width]; /* of those from behind the panel's rows, one after another */
+    int pushed[tile_width];  /* where each of the panel's rows goes */
 };
 
 /* Where a panel says which rows it moves: pairs of where to and where from, -1 for none. Two panels in turn. */
@@ -51,73 +66,83 @@ TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, trifold_int turn)
     return pivots_of(c, f) + f.level->eliminated + turn % 2 * 4 * tile_width;
 }
 
-/* In `count` columns from `w` on. `width`: columns of the panel that says so. */
+/* What a panel of `width` columns from `first` on, of which there are `size`, does to its rows in `count` columns from `w` on: those that its pivots have
+ * taken change places with those that they push away; then they become rows of U, where these columns are `behind` it, here and in shared memory. */
 template <int Columns, int Threads>
-TRIFOLD_DEVICE void move_rows(const Front& f, const int* moves, int width, real* w, int count) {
-    constexpr int each = (2 * Columns * Columns + Threads - 1) / Threads;
-    const int entries = 2 * width;
-    real values[each];
-#pragma unroll
-    for (int k = 0; k < each; ++k) {
-        const int index = thread_index() + k * Threads, column = index / entries, from = column < count ? moves[index % entries * 2 + 1] : -1;
-        values[k] = from >= 0 ? w[from + trifold_int(column) * f.S] : real(0);
-    }
-    block_sync();
-#pragma unroll
-    for (int k = 0; k < each; ++k) {
-        const int index = thread_index() + k * Threads, column = index / entries, to = column < count ? moves[index % entries * 2] : -1;
-        if (to >= 0) w[to + trifold_int(column) * f.S] = values[k];
-    }
-    block_sync();
-}
-
-/* Rows of U in `count` columns from `w` on, by shuffles, and into shared memory. Row `first` is the panel's. */
-template <int Columns, int Threads>
-TRIFOLD_DEVICE void solve_rows(const Front& f, StepChip<Columns, Threads>& chip, const real* panel, real* w, int first, int size, int count) {
+TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Threads>& chip, const real* panel, const int* moves, int first, int size, int width, real* w, int count, bool behind) {
+    constexpr int together = 4, each = (tile_width * tile_width + Threads - 1) / Threads;
     const int lane = lane_index();
-#pragma unroll 1
-    for (int k = thread_index(); k < size * size; k += Threads)
-        chip.lower[k % size + k / size * (tile_width + 1)] = panel[first + k % size + trifold_int(k / size) * f.S];
-    block_sync();
-#pragma unroll 1
-    for (int column = warp_index(); column < count; column += Threads / warp_lanes) {
-        real x = lane < size ? w[first + lane + trifold_int(column) * f.S] : real(0);
-#pragma unroll 4
-        for (int i = 0; i < size; ++i) {
-            const real u = shuffle(x, i);
-            if (lane > i && lane < size) x -= chip.lower[lane + i * (tile_width + 1)] * u;
+    int from = first + lane, pushed_to = -1, pushed_from = 0;
+    if (pivoting && lane < width) {
+        if (moves[2 * lane] >= 0) from = moves[2 * lane + 1];
+        pushed_to = moves[2 * (width + lane)];
+        pushed_from = pushed_to >= 0 ? moves[2 * (width + lane) + 1] : 0;
+    }
+    if (behind) {
+        real tile[each];
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            const int index = thread_index() + q * Threads, row = index % tile_width, column = index / tile_width;
+            tile[q] = panel[first + (row < size ? row : 0) + trifold_int(column < size ? column : 0) * f.S];
         }
-        if (lane < size) {
-            w[first + lane + trifold_int(column) * f.S] = x;
-            chip.upper[lane * (chip.square + 4) + column] = x;
+#pragma unroll
+        for (int q = 0; q < each; ++q) {
+            const int index = thread_index() + q * Threads, row = index % tile_width, column = index / tile_width;
+            if (column < tile_width) chip.lower[row + column * (tile_width + 1)] = tile[q];
+        }
+        block_sync();
+    }
+#pragma unroll 1
+    for (int left = warp_index() * together; left < count; left += Threads / warp_lanes * together) {
+        real x[together], pushed[together];
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const real* column = w + trifold_int(smaller(left + q, count - 1)) * f.S;
+            x[q] = column[lane < size ? from : first];
+            pushed[q] = column[pushed_from];
+        }
+        warp_sync();
+        if (pushed_to >= 0) {
+#pragma unroll
+            for (int q = 0; q < together; ++q)
+                if (left + q < count) w[pushed_to + trifold_int(left + q) * f.S] = pushed[q];
+        }
+        if (behind) {
+#pragma unroll 4
+            for (int i = 0; i < size; ++i) {
+                const real l = lane > i && lane < size ? chip.lower[lane + i * (tile_width + 1)] : real(0);
+#pragma unroll
+                for (int q = 0; q < together; ++q) x[q] -= l * shuffle(x[q], i);
+            }
+        }
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            if (lane >= size || left + q >= count) continue;
+            if (behind) chip.upper[lane * (chip.square + 4) + left + q] = x[q];
+            if (behind || from != first + lane) w[first + lane + trifold_int(left + q) * f.S] = x[q];
         }
     }
 }
 
-/* What the panel of `size` columns from `first` on does to `count` columns from `left` on, behind it. */
+/* What the panel of `size` columns from `first` on does to `count` columns from `left` on, behind it, once their rows of U are there. */
 template <int Columns, int Threads>
 TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int first, int size, int left, int count) {
-    constexpr int rows = 16;
+    constexpr int warps = Threads / warp_lanes, squares = Columns > 16 ? 2 : 1, rows = 16 * squares;
     real *w = w_of(c, f) + trifold_int(left) * f.S, *l = w_of(c, f) + trifold_int(first) * f.S;
-    if (symmetric) {
+    if (symmetric)
         for (int k = thread_index(); k < size * count; k += Threads)
             chip.upper[k / count * (chip.square + 4) + k % count] = l[left + k % count + trifold_int(k / count) * f.S];
-    } else {
-        solve_rows(f, chip, l, w, first, size, count);
-    }
     block_sync();
-    constexpr int squares = StepChip<Columns, Threads>::square / 16, warps = Threads / warp_lanes;
-    const int begin = symmetric ? left : first + size, tasks = (f.s - begin + rows - 1) / rows * squares;
+    const int begin = symmetric ? left : first + size;
 #pragma unroll 1
-    for (int task = warp_index(); task < tasks; task += warps) {
-        const int top = begin + task / squares * rows, right = task % squares * 16;
-        const auto is_there = [&](int i, int j) { return top + i < f.s && right + j < count && (!symmetric || top + i >= left + right + j); };
-        real* at = w + top + trifold_int(right) * f.S;
-        WarpTile<1, 1> before, product;
+    for (int top = begin + warp_index() * rows; top < f.s; top += warps * rows) {
+        const auto is_there = [&](int i, int j) { return top + i < f.s && j < count && (!symmetric || top + i >= left + j); };
+        real* at = w + top;
+        WarpTile<squares, squares> before, product;
         /* Where there is nothing, the panel's first number, which nobody changes. */
         before.each([&](real& element, int i, int j) { element = *(is_there(i, j) ? at + i + trifold_int(j) * f.S : l + first); });
         product.clear();
-        product.add(l + top, f.S, f.s - top, chip.upper + right, chip.square + 4, size);
+        product.add(l + top, f.S, f.s - top, chip.upper, chip.square + 4, size);
         product.minus(before);
         product.each([&](real& element, int i, int j) {
             if (is_there(i, j)) at[i + trifold_int(j) * f.S] = -element;
@@ -126,9 +151,9 @@ TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Co
     block_sync();
 }
 
-/* The tile on the diagonal inverted: L^-1, then U^-1. Lanes have rows, a warp a column. */
+/* A tile on the diagonal inverted: L^-1, or U^-1 (`upper`). Lanes have rows, a warp columns, of which it works on several at the same time. */
 template <int Columns, int Threads>
-TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int tile) {
+TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int tile, bool upper) {
     const int first = tile * tile_width, size = smaller(tile_width, f.s - first), lane = lane_index();
     const real* w = w_of(c, f) + first + trifold_int(first) * f.S;
 #pragma unroll 1
@@ -137,101 +162,149 @@ TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Colum
     block_sync();
     if (thread_index() < size) chip.inverses[thread_index()] = reciprocal(chip.lower[thread_index() * (tile_width + 2)]);
     block_sync();
-    /* A warp has columns of both inverses, and works on several at the same time. */
     constexpr int warps = Threads / warp_lanes, together = (tile_width + warps - 1) / warps;
-    for (int upper = 0; upper < (symmetric ? 1 : 2); ++upper) {
-        real x[together];
+    real x[together];
 #pragma unroll
-        for (int q = 0; q < together; ++q) x[q] = lane == warp_index() + q * warps ? real(1) : real(0);
+    for (int q = 0; q < together; ++q) x[q] = lane == warp_index() + q * warps ? real(1) : real(0);
 #pragma unroll 4
-        for (int k = 0; k < size; ++k) {
-            const int i = upper ? size - 1 - k : k;
-            const real inverse = upper || symmetric ? chip.inverses[i] : real(1);
-            const real l = lane < size && (upper ? lane < i : lane > i) ? chip.lower[lane + i * (tile_width + 1)] : real(0);
-#pragma unroll
-            for (int q = 0; q < together; ++q) {
-                const real solved = shuffle(x[q], i) * inverse;
-                x[q] = lane == i ? solved : x[q] - l * solved;
-            }
-        }
+    for (int k = 0; k < size; ++k) {
+        const int i = upper ? size - 1 - k : k;
+        const real inverse = upper || symmetric ? chip.inverses[i] : real(1);
+        const real l = lane < size && (upper ? lane < i : lane > i) ? chip.lower[lane + i * (tile_width + 1)] : real(0);
 #pragma unroll
         for (int q = 0; q < together; ++q) {
-            const int column = warp_index() + q * warps;
-            if (lane < tile_width && column < tile_width)
-                inverse_tile(c, f, tile, upper)[lane + column * tile_width] = lane < size && column < size ? x[q] : real(0);
+            const real solved = shuffle(x[q], i) * inverse;
+            x[q] = lane == i ? solved : x[q] - l * solved;
         }
     }
+#pragma unroll
+    for (int q = 0; q < together; ++q) {
+        const int column = warp_index() + q * warps;
+        if (lane < tile_width && column < tile_width)
+            inverse_tile(c, f, tile, upper ? 1 : 0)[lane + column * tile_width] = lane < size && column < size ? x[q] : real(0);
+    }
+    block_sync();
+}
+
+/* Row number q of a thread: those of a warp stand together, so that warps behind the last row have nothing to do. */
+template <int Rows>
+TRIFOLD_DEVICE int row_of_thread(int first, int q) {
+    return first + (warp_index() * Rows + q) * warp_lanes + lane_index();
 }
 
 /* Columns of a panel, one after another: a[q][0] is the one at work, and the others move up. So all take the same code, which the caches of
- * instructions hold. L goes where the rows stand, U into shared memory. Width: columns that are left at the first of these. */
+ * instructions hold. L goes where the rows stand, U into shared memory. Width: columns that are left at the first of these. place[q]: the column whose
+ * pivot the row is, or -1. Warps without rows wait. */
 template <int Width, int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Threads>& chip, real* w, int first, int begin, int end, real (&a)[Rows][Columns],
                                    int (&place)[Rows]) {
     constexpr int warps = Threads / warp_lanes;
-    const int lane = lane_index(), warp = warp_index(), mine = first + thread_index();
-    const auto best_of = [&](int k, const real(&candidates)[Rows], int& best) {
+    const int lane = lane_index(), warp = warp_index(), mine = row_of_thread<Rows>(first, 0), last = (f.s - 1 - first) / (warp_lanes * Rows);
+    if (warp > last) {
+#pragma unroll 1
+        for (int k = begin; k < end; ++k) block_sync();
+        return;
+    }
+    /* The best candidate of the lane, and the best key of the warp. */
+    int best = 0;
+    real best_value = 0;
+    const auto best_of = [&](int k, const real(&candidates)[Rows]) {
         unsigned key = 0;
 #pragma unroll
         for (int q = 0; q < Rows; ++q) {
             const unsigned candidate = place[q] >= 0                       ? 0u
                                        : pivoting                          ? key_of_lane(size_key(candidates[q]), lane)
-                                       : mine + q * Threads == first + k ? key_of_lane(~lane_digits, lane)
+                                       : mine + q * warp_lanes == first + k ? key_of_lane(~lane_digits, lane)
                                                                            : 0u;
-            if (candidate > key) key = candidate, best = q;
+            if (q == 0 || candidate > key) key = candidate, best = q, best_value = candidates[q];
         }
-        return warp_greatest(key);
+        return key;
     };
     real next[Rows];
 #pragma unroll
     for (int q = 0; q < Rows; ++q) next[q] = a[q][0];
-    int best = 0;
-    unsigned greatest_here = best_of(begin, next, best);
+    unsigned greatest_here = warp_greatest(best_of(begin, next));
+    real inverse_here = reciprocal(best_value);
+    real* column = w + mine + trifold_int(begin) * f.S;
 #pragma unroll 1
     for (int k = begin; k < end; ++k) {
-        real(&row)[Columns] = chip.rows[k % 2][warp];
         if (greatest_here != 0 && lane == lane_of_key(greatest_here)) {
+            real(&row)[Columns] = chip.rows[k % 2][warp];
+            chip.keys[k % 2][warp] = key_of_lane(greatest_here & ~lane_digits, warp);
+            chip.places[k % 2][warp] = mine + best * warp_lanes;
+            chip.pivot_inverses[k % 2][warp] = inverse_here;
 #pragma unroll
             for (int q = 0; q < Rows; ++q)
                 if (q == best) {
-                    chip.places[k % 2][warp] = mine + q * Threads;
 #pragma unroll
                     for (int i = 0; i < Width; ++i) row[i] = a[q][i];
                 }
-        }
-        if (lane == 0) chip.keys[k % 2][warp] = greatest_here;
+        } else if (greatest_here == 0 && lane == 0)
+            chip.keys[k % 2][warp] = 0;
         block_sync();
-        const unsigned of_warp = lane < warps ? chip.keys[k % 2][lane] : 0u;
-        const int winner = lane_of_key(warp_greatest(of_warp == 0 ? 0u : key_of_lane(of_warp & ~lane_digits, lane)));
-        const int pivot_row = chip.places[k % 2][winner];
+        const int winner = lane_of_key(warp_greatest(lane <= last ? chip.keys[k % 2][smaller(lane, warps - 1)] : 0u)), pivot_row = chip.places[k % 2][winner];
         const real* u = chip.rows[k % 2][winner];
-        const real pivot = u[0], root = symmetric ? root_of(pivot) : real(1), inverse = reciprocal(pivot);
-        if (thread_index() == 0) chip.chosen[k] = pivot_row, chip.pivots[k] = pivot;
-        if (warp == warps - 1 && lane < Width && k + lane < Columns) chip.upper[k * (chip.square + 4) + k + lane] = symmetric && lane == 0 ? root : u[lane];
+        const real inverse = chip.pivot_inverses[k % 2][winner], root = symmetric ? root_of(u[0]) : real(1);
+        if (warp == last) {
+            if (lane == 0) chip.chosen[k] = pivot_row;
+            if (lane < Width && k + lane < Columns) chip.upper[k * (chip.square + 4) + k + lane] = symmetric && lane == 0 ? root : u[lane];
+        }
         /* The next column first, so that the search for its pivot is under way while the others are updated. */
         real l[Rows];
 #pragma unroll
         for (int q = 0; q < Rows; ++q) {
-            if (mine + q * Threads == pivot_row) place[q] = k;
+            if (mine + q * warp_lanes == pivot_row) place[q] = k;
             l[q] = a[q][0] * inverse;
             next[q] = Width > 1 ? a[q][Width > 1 ? 1 : 0] - l[q] * u[Width > 1 ? 1 : 0] : real(0);
         }
-        greatest_here = best_of(k + 1, next, best);
+        greatest_here = warp_greatest(best_of(k + 1, next));
+        inverse_here = reciprocal(best_value);
 #pragma unroll
         for (int q = 0; q < Rows; ++q) {
-            if (place[q] < 0) w[mine + q * Threads + trifold_int(k) * f.S] = symmetric ? l[q] * root : l[q];
+            if (place[q] < 0) column[q * warp_lanes] = symmetric ? l[q] * root : l[q];
             a[q][0] = next[q];
         }
-        /* A few columns at a time, so that registers suffice. */
+        column += f.S;
 #pragma unroll
-        for (int part = 1; part + 1 < Width; part += 4) {
+        for (int q = 0; q < Rows; ++q)
 #pragma unroll
-            for (int q = 0; q < Rows; ++q)
-#pragma unroll
-                for (int i = part; i < part + 4 && i + 1 < Width; ++i) a[q][i] = a[q][i + 1] - l[q] * u[i + 1];
-            warp_sync();
-        }
+            for (int i = 1; i + 1 < Width; ++i) a[q][i] = a[q][i + 1] - l[q] * u[i + 1];
     }
+}
+
+/* Which rows a factored panel moves, by one warp: rows of pivots to the front; those of the first rows that no pivot took to where pivots have come from,
+ * in their order. For the columns beside the panel, and for the panel itself. */
+template <int Columns, int Threads>
+TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Columns, Threads>& chip, int first, int count) {
+    const int k = lane_index(), end = first + count, row = first + k, mine = k < Columns ? chip.chosen[k] : -1;
+    int before = 0, below = 0; /* pivots before this one that come from outside; pivots from the panel's rows before this one */
+    bool taken = k >= count;
+#pragma unroll
+    for (int j = 0; j < Columns; ++j) {
+        const int other = chip.chosen[j];
+        before += other >= end && j < k ? 1 : 0;
+        below += other >= 0 && other < row ? 1 : 0;
+        taken = taken || other == row;
+    }
+    if (mine >= end) chip.outside[before] = mine;
+    warp_sync();
+    const int number = k - below, to = taken ? -1 : chip.outside[number];
+    if (k < Columns) chip.pushed[k] = to;
+    int *moves = moves_of(c, f, c.launch.turn), *order = pivots_of(c, f);
+    const bool comes = k < count && mine != row;
+    const int old = comes ? order[mine] : 0, old_pushed = taken ? 0 : order[row];
+    if (k < Columns) {
+        moves[2 * k] = comes ? row : -1;
+        moves[2 * k + 1] = comes ? mine : -1;
+        moves[2 * (Columns + k)] = -1;
+    }
+    warp_sync();
+    if (!taken) {
+        moves[2 * (Columns + number)] = to;
+        moves[2 * (Columns + number) + 1] = row;
+        order[to] = old_pushed;
+    }
+    if (comes) order[row] = old;
 }
 
 /* The panel of `count` columns from `first` on, from its own rows on. */
@@ -241,7 +314,7 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
     int place[Rows];
 #pragma unroll
     for (int q = 0; q < Rows; ++q) {
-        const int row = first + thread_index() + q * Threads;
+        const int row = row_of_thread<Rows>(first, q);
         place[q] = row < f.s ? -1 : Columns;
 #pragma unroll
         for (int k = 0; k < Columns; ++k) {
@@ -249,6 +322,7 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
             a[q][k] = row < f.s && k < count ? (turned ? w[first + k + trifold_int(row - first) * f.S] : w[row + trifold_int(k) * f.S]) : real(0);
         }
     }
+    if (thread_index() < tile_width) chip.chosen[thread_index()] = -1;
     block_sync(); /* all is read before L goes there */
     constexpr int quarter = Columns >= 16 ? Columns / 4 : Columns;
     factor_columns<Columns>(f, chip, w, first, 0, smaller(quarter, count), a, place);
@@ -258,68 +332,35 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
         factor_columns<Columns - 3 * quarter>(f, chip, w, first, 3 * quarter, count, a, place);
     }
     block_sync();
-    for (int k = thread_index(); k < 2 * Columns; k += Threads) {
-        const bool moves = k < count && chip.chosen[k] != first + k;
-        chip.to[k] = moves ? first + k : -1;
-        chip.from[k] = moves ? chip.chosen[k] : -1;
-        if (k < Columns) {
-            int rank = 0;
-#pragma unroll 1
-            for (int j = 0; j < smaller(k, count); ++j) rank += chip.chosen[j] >= first + count ? 1 : 0;
-            chip.rank[k] = rank;
+    if (pivoting) {
+        if (warp_index() == 0) note_moves(c, f, chip, first, count);
+        block_sync();
+        /* Rows that move take their part of L with them. */
+        int to[Rows];
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) {
+            const int row = row_of_thread<Rows>(first, q);
+            to[q] = row < f.s && place[q] >= 0 ? first + place[q] : row < first + count ? chip.pushed[row - first] : row;
+            if (row >= f.s || to[q] == row) continue;
+            const int entries = place[q] >= 0 ? place[q] : count;
+#pragma unroll
+            for (int k = 0; k < Columns; ++k)
+                if (k < entries) a[q][k] = w[row + trifold_int(k) * f.S];
         }
-    }
-    block_sync();
-    /* Rows that move take their part of L with them. */
-    int to[Rows];
+        block_sync();
 #pragma unroll
-    for (int q = 0; q < Rows; ++q) {
-        const int row = first + thread_index() + q * Threads;
-        to[q] = row;
-        if (row >= f.s) continue;
-        if (place[q] >= 0) to[q] = first + place[q];
-        if (place[q] < 0 && row < first + count) { /* one of the first rows that no pivot took: to where a pivot has come from */
-            int rank = row - first;
-#pragma unroll 1
-            for (int j = 0; j < count; ++j) rank -= chip.chosen[j] < row ? 1 : 0;
-#pragma unroll 1
-            for (int j = 0; j < count; ++j)
-                if (chip.chosen[j] >= first + count && chip.rank[j] == rank) to[q] = chip.chosen[j];
-            chip.to[Columns + rank] = to[q];
-            chip.from[Columns + rank] = row;
+        for (int q = 0; q < Rows; ++q) {
+            const int row = row_of_thread<Rows>(first, q), entries = place[q] >= 0 ? place[q] : count;
+            if (row >= f.s || to[q] == row) continue;
+#pragma unroll
+            for (int k = 0; k < Columns; ++k)
+                if (k < entries) w[to[q] + trifold_int(k) * f.S] = a[q][k];
         }
-        if (to[q] == row) continue;
-        const int entries = place[q] >= 0 ? place[q] : count;
-#pragma unroll
-        for (int k = 0; k < Columns; ++k)
-            if (k < entries) a[q][k] = w[row + trifold_int(k) * f.S];
-    }
-    block_sync();
-#pragma unroll
-    for (int q = 0; q < Rows; ++q) {
-        const int row = first + thread_index() + q * Threads, entries = place[q] >= 0 ? place[q] : count;
-        if (row >= f.s || to[q] == row) continue;
-#pragma unroll
-        for (int k = 0; k < Columns; ++k)
-            if (k < entries) w[to[q] + trifold_int(k) * f.S] = a[q][k];
     }
 #pragma unroll 1
     for (int e = thread_index(); e < count * count; e += Threads) {
         const int row = e % count, k = e / count;
         if (k == row || (k > row && !symmetric)) w[first + row + trifold_int(k) * f.S] = chip.upper[row * (chip.square + 4) + k];
-    }
-    block_sync();
-    if (pivoting) {
-        int* moves = moves_of(c, f, c.launch.turn);
-        int* order = pivots_of(c, f);
-        for (int k = thread_index(); k < 2 * Columns; k += Threads) {
-            moves[2 * k] = chip.to[k];
-            moves[2 * k + 1] = chip.from[k];
-            if (chip.to[k] >= 0) chip.old[k] = order[chip.from[k]];
-        }
-        block_sync();
-        for (int k = thread_index(); k < 2 * Columns; k += Threads)
-            if (chip.to[k] >= 0) order[chip.to[k]] = chip.old[k];
     }
 }
 
@@ -327,7 +368,7 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
  * of the exchanges is that of two steps: rows of pivots go to the front, then those that they push away to where pivots have come from. */
 TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* moves, int first, int count, int width) {
     const int lane = lane_index(), end = first + count;
-    const real *w = w_of(c, f), *before = inverse_tile(c, f, first / tile_width, 0) + first % tile_width;
+    const real *w = w_of(c, f), *before = largest_of(c, f) + first;
     trifold_grid_record known = new_record();
     int from = first + lane, pushed = -1; /* lane k: the row of pivot k; where the k-th row that is pushed away goes */
     if (pivoting && lane < count && moves[2 * lane] >= 0) from = moves[2 * lane + 1];
@@ -355,30 +396,37 @@ TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* move
     }
 }
 
-/* Thread block (box, tile), and one more. Tiles before the panel have their rows moved, those behind it are updated, and the first of these becomes the
- * next panel. The last thread block notes what the panel's pivots were, and inverts a tile on the diagonal in whose rows nothing moves any more. */
+/* Thread block (box, tile), and some more. Tiles before the panel have their rows moved, those behind it are updated, and the first of these becomes the
+ * next panel. After them one notes what the panel's pivots were, and others invert the tiles on the diagonal in whose rows nothing moves any more. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void step(const Context& c) {
     static_assert(sizeof(StepChip<Columns, Threads>) <= grid_step_bytes(Columns, Threads / warp_lanes, sizeof(real)), "the launch asks for enough shared memory");
     StepChip<Columns, Threads>& chip = *static_cast<StepChip<Columns, Threads>*>(shared_memory());
-    const int tiles = static_cast<int>(c.launch.tile), tile = static_cast<int>(group_x() % tiles);
-    const Front f = front_of_launch(c, group_x() / tiles);
-    const int first = static_cast<int>(c.launch.step), before = static_cast<int>(c.launch.step_before), next = static_cast<int>(c.launch.step_next);
+    const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles;
+    const Front f = front_of_launch(c, group_index() / tiles);
+    const int first = static_cast<int>(c.launch.step), next = static_cast<int>(c.launch.step_next), end = smaller(next, f.s);
     const bool begins = first < 0; /* there is no panel yet */
-    if (tile == tiles - 1 && !begins) {
-        if (first < f.s && warp_index() == 0)
-            note_panel(c, f, moves_of(c, f, c.launch.turn + 1), first, smaller(next, f.s) - first, next - first);
-        if (first >= f.s && before < f.s)
-            invert_tile(c, f, chip, (f.s - 1) / tile_width);
-        else if (first > 0 && first < f.s && first % tile_width == 0)
-            invert_tile(c, f, chip, first / tile_width - 1);
+    const int* moves = moves_of(c, f, c.launch.turn + 1);
+    const int beside = tile - (tiles - grid_step_groups(symmetric)); /* 0: notes; 1, 2: inverts L's and U's tiles */
+    if (!begins && beside >= 0) {
+        if (beside == 0 && first < f.s && warp_index() == 0) note_panel(c, f, moves, first, end - first, next - first);
+        for (int k = static_cast<int>(c.launch.inverse); beside > 0 && k < c.launch.inverse_end && k * tile_width < f.s; ++k)
+            invert_tile(c, f, chip, k, beside == 2);
         return;
     }
     const int left = begins ? 0 : tile * Columns, count = smaller(Columns, f.s - left);
-    if (left >= f.s || first >= f.s) return;
-    real* w = w_of(c, f) + trifold_int(left) * f.S;
-    if (!begins && pivoting) move_rows<Columns, Threads>(f, moves_of(c, f, c.launch.turn + 1), next - first, w, left >= next ? count : smaller(count, first - left));
+    if (first >= f.s || left >= f.s) return;
+    real* w = w_of(c, f);
+    if (!begins && !symmetric && (pivoting || left >= next))
+        treat_rows(f, chip, w + trifold_int(first) * f.S, moves, first, end - first, next - first, w + trifold_int(left) * f.S,
+                   left >= next ? count : smaller(count, first - left), left >= next);
     if (left < next) return;
-    if (!begins) update_columns(c, f, chip, first, smaller(next, f.s) - first, left, count);
+    if (!begins) update_columns(c, f, chip, first, end - first, left, count);
     if (left == next) factor_panel<Columns, Rows, Threads>(c, f, chip, left, count);
+}
+/* For pivot blocks with so many times grid_step_rows rows that are left. */
+template <int Times>
+TRIFOLD_DEVICE void step_of(const Context& c) {
+    constexpr int threads = grid_step_threads(Times);
+    step<tile_width / Times, Times * grid_step_rows / threads, threads>(c);
 }

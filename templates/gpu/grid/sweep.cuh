@@ -7,6 +7,7 @@ TRIFOLD_DEVICE real right_hand_side(const Context& c, trifold_int member, grid_p
     real value = b_at(c, member, pixel_at(c, at.x, at.y))[column];
     if (c.launch.transposed || !is_beside_ring(c, at.x, at.y)) return value;
     const real* stencil = edge_of(c, member, at.x, at.y);
+#pragma unroll 1
     for (int k = 0; k < 9; ++k) {
         const int to_x = at.x + k % 3 - 1, to_y = at.y + k / 3 - 1;
         if (!is_inside(c, to_x, to_y)) value -= stencil[k] * b_at(c, member, pixel_at(c, to_x, to_y))[column];
@@ -39,295 +40,172 @@ TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) {
     return f.r == 0 && status->record.problem != trifold_grid_sound;
 }
 
-/* ---- small fronts: teams of lanes, whole warps, have one each; all of a thread block take the same steps ---- */
+/* Columns on their way to shared memory, where they stand grid_pitch apart: an odd number of vectors, so that lanes meet in no bank along rows or columns. */
+TRIFOLD_DEVICE void fetch_columns(real* to, int pitch, const real* from, trifold_int stride, int rows, int columns, int lane, int lanes) {
+    const int vectors = rows / vector_width;
+    if (vectors == 0) return;
+    const int across = lanes / vectors, along = lanes - across * vectors;
+    int column = lane / vectors, vector = lane - column * vectors;
+#pragma unroll 1
+    for (; column < columns; column += across) {
+        copy_async(to + column * pitch + vector * vector_width, from + column * stride + vector * vector_width);
+        vector += along;
+        if (vector >= vectors) vector -= vectors, ++column;
+    }
+}
+TRIFOLD_DEVICE int pitch_of(int rows) { return static_cast<int>(grid_pitch(rows, sizeof(real))); }
+/* The least power of two that is no less. */
+TRIFOLD_DEVICE int power_over(int count) {
+    int power = 1;
+    while (power < count) power *= 2;
+    return power;
+}
+
+/* ---- small fronts: each has a team of lanes, a warp or the thread block ---- */
 
 constexpr int sweep_threads = grid_sweep_threads, small_width = grid_tile_width;
 
+template <int lanes>
 struct Team {
-    int lane, lanes, number;
-    real *w, *kept; /* shared memory of the team: two columns of what is eliminated, one of what is kept */
+    static constexpr int warps = lanes / warp_lanes;
+    int lane;
+    bool exists; /* else it takes the same steps with the last front, and stores nothing */
+    Front f;
+    real *w, *panel, *kept, *x, *sums; /* shared memory: W, Y or Z', vectors of what is kept and eliminated, sums of warps */
+    int w_pitch, panel_pitch;
+
+    TRIFOLD_METHOD void sync() const {
+        if (lanes > warp_lanes)
+            block_sync();
+        else
+            warp_sync();
+    }
+    TRIFOLD_METHOD bool leads() const { return lane < warp_lanes; } /* the warp that solves with the triangle */
 };
-TRIFOLD_DEVICE Team team_of(const Context& c) {
-    Team team;
-    team.lanes = static_cast<int>(c.launch.tile);
-    team.number = thread_index() / team.lanes;
-    team.lane = thread_index() % team.lanes;
-    const int apart = 2 * small_width + static_cast<int>(c.launch.level[c.launch.levels - 1].kept);
-    team.w = static_cast<real*>(shared_memory()) + team.number * apart;
-    team.kept = team.w + 2 * small_width;
-    return team;
-}
-/* The team's front, or the last one where there are no more; `exists` tells. */
-TRIFOLD_DEVICE Front front_of_team(const Context& c, const Team& team, bool& exists) {
+/* With W and the panel on their way. */
+template <int lanes>
+TRIFOLD_DEVICE Team<lanes> team_of(const Context& c, bool z) {
+    Team<lanes> team;
     const trifold_grid_level& level = c.launch.level[c.launch.levels - 1];
     const trifold_int boxes = trifold_int(1) << (level.x_halvings + level.y_halvings);
-    const trifold_int place = group_x() * (sweep_threads / team.lanes) + team.number;
-    exists = place < boxes;
-    return front_of_launch(c, exists ? place : boxes - 1);
+    const int number = thread_index() / lanes, eliminated = static_cast<int>(level.eliminated), kept = static_cast<int>(level.kept);
+    const trifold_int place = group_x() * (sweep_threads / lanes) + number;
+    team.lane = thread_index() % lanes;
+    team.exists = place < boxes;
+    team.f = front_of_launch(c, team.exists ? place : boxes - 1);
+    const Front& f = team.f;
+    team.w = static_cast<real*>(shared_memory()) + number * static_cast<int>(grid_team_reals(eliminated, kept, team.warps, sizeof(real)));
+    team.w_pitch = pitch_of(f.S);
+    team.panel_pitch = pitch_of(f.R);
+    team.panel = team.w + eliminated * pitch_of(eliminated);
+    team.kept = team.panel + eliminated * pitch_of(kept);
+    team.x = team.kept + kept;
+    team.sums = team.x + small_width;
+    fetch_columns(team.panel, team.panel_pitch, z ? z_of(c, f) : y_of(c, f), f.R, f.R, f.s, team.lane, lanes);
+    fetch_columns(team.w, team.w_pitch, w_of(c, f), f.S, f.S, f.s, team.lane, lanes);
+    end_copies();
+    return team;
 }
 
+/* The lane's entry of T^-1 x, T a lower (`up`) or upper triangle of W, or with `turned` of W'; `scaled`: its diagonal is not 1. */
+template <bool up, int lanes>
+TRIFOLD_DEVICE real solve_small(const Team<lanes>& team, real x, real inverse, bool turned, bool scaled) {
+    const int lane = lane_index(), s = team.f.s, mine = lane < s ? lane : 0;
+    const real* line = team.w + (turned ? mine * team.w_pitch : mine);
+    const int apart = turned ? 1 : team.w_pitch;
+#pragma unroll 4
+    for (int k = 0; k < s; ++k) {
+        const int i = up ? k : s - 1 - k;
+        const real entry = line[i * apart];
+        if (scaled && lane == i) x *= inverse;
+        const real solved = shuffle(x, i);
+        if (up ? lane > i : lane < i) x -= entry * solved;
+    }
+    return x;
+}
+
+template <int lanes>
 TRIFOLD_DEVICE void forward_small(const Context& c) {
-    const Team team = team_of(c);
-    bool exists;
-    const Front f = front_of_team(c, team, exists);
     const bool merges = c.launch.leaves == 0, turned = c.launch.transposed && !symmetric;
-    const int lane = lane_index(), k = team.lane;
+    const Team<lanes> team = team_of<lanes>(c, turned);
+    const Front& f = team.f;
+    const int k = team.lane;
+    const bool mine = k < f.s; /* of the leading warp alone, since s is at most 32 */
     PartVectors parts;
     if (merges) parts = vectors_of(c, f);
-    const real *w = w_of(c, f), *panel = turned ? z_of(c, f) : y_of(c, f);
-    const bool first_warp = team.lane < warp_lanes;
-    const real inverse = first_warp && k < f.s ? inverses_of(c, f)[k] : real(1);
-    const int from = first_warp && k < f.s && !turned && !symmetric ? pivots_of(c, f)[k] : k;
+    const real inverse = mine ? inverses_of(c, f)[k] : real(1);
+    const grid_pixel from = grid_eliminated_pixel(&f.box, mine && !turned && !symmetric ? pivots_of(c, f)[k] : k);
+    real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
+    /* Several lanes of a warp share a row where these are few. */
+    const int rows = lanes == warp_lanes && f.r < lanes ? power_over(f.r) : lanes, group = k / rows, groups = lanes / rows;
     for (int column = 0; column < c.args.used_columns; ++column) {
-        if (first_warp) {
-            real x = 0;
-            if (k < f.s) {
-                const grid_pixel pixel = grid_eliminated_pixel(&f.box, from);
-                x = right_hand_side(c, f.member, pixel, column);
-                if (merges) x += left_at(parts, pixel, column);
-            }
-            for (int i = 0; i < small_width; ++i) {
-                if (i >= f.s) break;
-                if (lane == i && (turned || symmetric)) x *= inverse;
-                const real solved = shuffle(x, i);
-                if (lane > i && lane < f.s) x -= (turned ? w[i + lane * f.S] : w[lane + i * f.S]) * solved;
-            }
-            if (k < f.s) team.w[k] = x;
+        real x = 0;
+        if (mine && team.exists) x = right_hand_side(c, f.member, from, column);
+        if (merges && mine) x += left_at(parts, from, column);
+        for (int i = k; i < f.r; i += lanes) team.kept[i] = merges ? left_at(parts, grid_kept_pixel(&f.box, i), column) : real(0);
+        wait_copies<0>();
+        team.sync();
+        if (team.leads()) {
+            x = solve_small<true>(team, x, inverse, turned, turned || symmetric);
+            if (mine) team.x[k] = x;
+            /* The front's own right-hand sides have been read; those of others stand elsewhere. */
+            if (mine && team.exists) to[column] = x;
         }
-        block_sync();
-        /* The front's own right-hand sides have been read; those of others stand elsewhere. */
-        if (exists && first_warp && k < f.s) solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column] = team.w[k];
-        real* d = vector_of(c, f) + trifold_int(column) * f.R;
-        for (int i = team.lane; i < f.r && exists; i += team.lanes) {
-            real sum = merges ? left_at(parts, grid_kept_pixel(&f.box, i), column) : real(0);
+        team.sync();
+        real* const d = vector_of(c, f) + trifold_int(column) * f.R;
+#pragma unroll 1
+        for (int first = 0; first < f.r; first += rows) {
+            const int i = first + k % rows, row = i < f.r ? i : 0;
+            real sum = 0;
 #pragma unroll 4
-            for (int j = 0; j < f.s; ++j) sum -= panel[i + j * f.R] * team.w[j];
-            d[i] = sum;
+            for (int j = group; j < f.s; j += groups) sum += team.panel[row + j * team.panel_pitch] * team.x[j];
+            for (int apart = rows; apart < warp_lanes; apart *= 2) sum += shuffle_xor(sum, apart);
+            if (i < f.r && group == 0 && team.exists) d[i] = team.kept[i] - sum;
         }
-        block_sync();
+        team.sync();
     }
 }
 
+template <int lanes>
 TRIFOLD_DEVICE void backward_small(const Context& c) {
-    const Team team = team_of(c);
-    bool exists;
-    const Front f = front_of_team(c, team, exists);
-    const bool turned = c.launch.transposed && !symmetric, failed = has_failed(c, f);
-    const int lane = lane_index(), warps = team.lanes / warp_lanes;
-    const real *w = w_of(c, f), *panel = turned ? y_of(c, f) : z_of(c, f);
-    const bool first_warp = team.lane < warp_lanes;
-    const real inverse = first_warp && lane < f.s ? inverses_of(c, f)[lane] : real(1);
-    for (int column = 0; column < c.args.used_columns; ++column) {
-        for (int i = team.lane; i < f.r; i += team.lanes) team.kept[i] = solution_at(c, f, grid_kept_pixel(&f.box, i))[column];
-        block_sync();
-        for (int k = team.lane; k < f.s; k += team.lanes)
-            team.w[k] = failed ? static_cast<real>(not_a_number()) : solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column];
-        /* Four columns at a time, so that their loads are on their way together. */
-        constexpr int together = 4;
-        for (int k = team.lane / warp_lanes * together; k < f.s; k += warps * together) {
-            real sum[together] = {};
-            for (int i = lane; i < f.r; i += warp_lanes) {
-                const real value = team.kept[i];
-#pragma unroll
-                for (int q = 0; q < together; ++q)
-                    if (k + q < f.s) sum[q] += panel[i + (k + q) * f.R] * value;
-            }
-            for (int apart = warp_lanes / 2; apart > 0; apart /= 2) {
-#pragma unroll
-                for (int q = 0; q < together; ++q) sum[q] += shuffle_xor(sum[q], apart);
-            }
-#pragma unroll
-            for (int q = 0; q < together; ++q)
-                if (lane == q && k + q < f.s) team.w[small_width + q + k] = sum[q];
-        }
-        block_sync();
-        if (first_warp) {
-            real x = lane < f.s ? team.w[lane] - team.w[small_width + lane] : real(0);
-            for (int k = 0; k < small_width; ++k) {
-                const int i = f.s - 1 - k;
-                if (i < 0) break;
-                if (lane == i && !turned) x *= inverse;
-                const real solved = shuffle(x, i);
-                if (lane < i) x -= (turned || symmetric ? w[i + lane * f.S] : w[lane + i * f.S]) * solved;
-            }
-            if (exists && lane < f.s) {
-                const int to = turned ? pivots_of(c, f)[lane] : lane;
-                solution_at(c, f, grid_eliminated_pixel(&f.box, to))[column] = x;
-            }
-        }
-        block_sync();
-    }
-}
-
-/* ---- fronts that thread blocks share ---- */
-
-constexpr int wide_threads = grid_wide_threads, triangle_threads = grid_triangle_threads;
-
-/* x <- T^-1 x, T a triangle of W, tile by tile from its first row on (`up`) or from its last. `upper`: which inverses; `turned`: of their transposes, and
- * of W's. `x` and `part`, for tile_width by triangle_threads / tile_width, in shared memory. */
-template <bool turned>
-TRIFOLD_DEVICE void solve_triangle(const Context& c, const Front& f, real* x, real* part, bool up, int upper) {
-    const real* w = w_of(c, f);
-    const int tiles = (f.s + tile_width - 1) / tile_width, i = thread_index() % tile_width, group = thread_index() / tile_width;
-    constexpr int groups = triangle_threads / tile_width, each = tile_width / groups;
-    real inverses[each];
-    const auto fetch_inverse = [&](int tile) {
-        const real* inverse = inverse_tile(c, f, tile, upper);
-        const int size = smaller(tile_width, f.s - tile * tile_width);
-#pragma unroll
-        for (int q = 0; q < each; ++q) {
-            const int j = group * each + q;
-            inverses[q] = j < size ? (turned ? inverse[j + i * tile_width] : inverse[i + j * tile_width]) : real(0);
-        }
-    };
-    fetch_inverse(up ? 0 : tiles - 1);
-    for (int t = 0; t < tiles; ++t) {
-        const int tile = up ? t : tiles - 1 - t, first = tile * tile_width, size = smaller(tile_width, f.s - first);
-        const int from = up ? first + size : 0, end = up ? f.s : first, mine = from + thread_index();
-        const trifold_int apart = turned ? 1 : f.S;
-        const auto row_at = [&](int row) { return turned ? w + first + trifold_int(row) * f.S : w + row + trifold_int(first) * f.S; };
-        /* Half of what comes after the tile is on its way before the tile is solved; registers hold no more. */
-        constexpr int half = tile_width / 2;
-        real ahead[half], sum = 0;
-#pragma unroll
-        for (int j = 0; j < half; ++j) ahead[j] = mine < end && j < size ? row_at(mine)[j * apart] : real(0);
-#pragma unroll
-        for (int q = 0; q < each; ++q) {
-            const int j = group * each + q;
-            if (j < size) sum += inverses[q] * x[first + j];
-        }
-        if (t + 1 < tiles) fetch_inverse(up ? tile + 1 : tile - 1);
-        part[i + group * tile_width] = sum;
-        block_sync();
-        if (thread_index() < size) {
-            real all = 0;
-#pragma unroll
-            for (int q = 0; q < groups; ++q) all += part[thread_index() + q * tile_width];
-            x[first + thread_index()] = all;
-        }
-        block_sync();
-        if (mine < end) {
-            real less = 0, behind[half];
-#pragma unroll
-            for (int j = 0; j < half; ++j) behind[j] = half + j < size ? row_at(mine)[(half + j) * apart] : real(0);
-#pragma unroll
-            for (int j = 0; j < half; ++j)
-                if (j < size) less += ahead[j] * x[first + j];
-#pragma unroll
-            for (int j = 0; j < half; ++j)
-                if (half + j < size) less += behind[j] * x[first + half + j];
-            x[mine] -= less;
-        }
-#pragma unroll 1
-        for (int row = mine + triangle_threads; row < end; row += triangle_threads) {
-            const real* at = row_at(row);
-            real less = 0;
-#pragma unroll 4
-            for (int j = 0; j < size; ++j) less += at[j * apart] * x[first + j];
-            x[row] -= less;
-        }
-        block_sync();
-    }
-}
-
-TRIFOLD_DEVICE void forward_pivots(const Context& c) {
-    const Front f = front_of_launch(c, group_x());
-    real *x = static_cast<real*>(shared_memory()), *part = x + f.level->eliminated;
-    const PartVectors parts = vectors_of(c, f);
     const bool turned = c.launch.transposed && !symmetric;
+    const Team<lanes> team = team_of<lanes>(c, !turned);
+    const Front& f = team.f;
+    const int k = team.lane;
+    const bool mine = k < f.s, failed = has_failed(c, f);
+    const real inverse = mine ? inverses_of(c, f)[k] : real(1);
+    const real* const from = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
+    real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, mine && turned ? pivots_of(c, f)[k] : k));
+    /* Each lane has a column, and some of its rows. */
+    const int columns = power_over(f.s), group = k / columns, groups = lanes / columns, own = k % columns < f.s ? k % columns : 0;
     for (int column = 0; column < c.args.used_columns; ++column) {
-#pragma unroll 1
-        for (int k = thread_index(); k < f.s; k += triangle_threads) {
-            const grid_pixel pixel = grid_eliminated_pixel(&f.box, turned || symmetric ? k : pivots_of(c, f)[k]);
-            x[k] = right_hand_side(c, f.member, pixel, column) + left_at(parts, pixel, column);
-        }
-        block_sync();
-        if (turned)
-            solve_triangle<true>(c, f, x, part, true, 1);
-        else
-            solve_triangle<false>(c, f, x, part, true, 0);
-#pragma unroll 1
-        for (int k = thread_index(); k < f.s; k += triangle_threads) solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column] = x[k];
-        block_sync();
-    }
-}
-
-constexpr int kept_rows = grid_tile_rows; /* of a thread block */
-TRIFOLD_DEVICE void forward_kept(const Context& c) {
-    const int tiles = static_cast<int>(c.launch.tile), top = static_cast<int>(group_x() % tiles) * kept_rows;
-    const Front f = front_of_launch(c, group_x() / tiles);
-    if (top >= f.r) return;
-    real *x = static_cast<real*>(shared_memory()), *part = x + f.level->eliminated;
-    const PartVectors parts = vectors_of(c, f);
-    const real* panel = c.launch.transposed && !symmetric ? z_of(c, f) : y_of(c, f);
-    constexpr int groups = wide_threads / kept_rows;
-    const int i = thread_index() % kept_rows, group = thread_index() / kept_rows;
-    for (int column = 0; column < c.args.used_columns; ++column) {
-        for (int k = thread_index(); k < f.s; k += wide_threads) x[k] = solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column];
-        block_sync();
+        real x = 0;
+        if (mine && team.exists) x = failed ? static_cast<real>(not_a_number()) : from[column];
+        for (int i = k; i < f.R; i += lanes) team.kept[i] = i < f.r && team.exists ? solution_at(c, f, grid_kept_pixel(&f.box, i))[column] : real(0);
+        wait_copies<0>();
+        team.sync();
         real sum = 0;
-        if (top + i < f.r) {
-#pragma unroll 8
-            for (int k = group; k < f.s; k += groups) sum += panel[top + i + trifold_int(k) * f.R] * x[k];
-        }
-        part[i + group * kept_rows] = sum;
-        block_sync();
-        if (thread_index() < kept_rows && top + i < f.r) {
-            real value = left_at(parts, grid_kept_pixel(&f.box, top + i), column);
-            for (int q = 0; q < groups; ++q) value -= part[i + q * kept_rows];
-            vector_of(c, f)[trifold_int(column) * f.R + top + i] = value;
-        }
-        block_sync();
-    }
-}
-
-constexpr int kept_columns = grid_kept_columns, kept_chunk = grid_kept_chunk;
-TRIFOLD_DEVICE void backward_kept(const Context& c) {
-    constexpr int warps = wide_threads / warp_lanes;
-    const int tiles = static_cast<int>(c.launch.tile), lane = lane_index();
-    const Front f = front_of_launch(c, group_x() / tiles);
-    const int first = static_cast<int>(group_x() % tiles) * warps * kept_columns;
-    if (first >= f.s) return;
-    const int left = first + warp_index() * kept_columns;
-    real* kept = static_cast<real*>(shared_memory());
-    const real* panel = c.launch.transposed && !symmetric ? y_of(c, f) : z_of(c, f);
-    for (int column = 0; column < c.args.used_columns; ++column) {
-        real sum[kept_columns] = {};
-        for (int chunk = 0; chunk < f.r; chunk += kept_chunk) {
-            const int count = smaller(kept_chunk, f.r - chunk);
-            for (int i = thread_index(); i < count; i += wide_threads) kept[i] = solution_at(c, f, grid_kept_pixel(&f.box, chunk + i))[column];
-            block_sync();
 #pragma unroll 2
-            for (int i = lane; i < count; i += warp_lanes) {
-                const real value = kept[i];
+        for (int i = group * vector_width; i < f.r; i += groups * vector_width) {
+            real entry[vector_width], value[vector_width];
+            load_vector(entry, team.panel + own * team.panel_pitch + i);
+            load_vector(value, team.kept + i);
 #pragma unroll
-                for (int q = 0; q < kept_columns; ++q)
-                    if (left + q < f.s) sum[q] += panel[chunk + i + trifold_int(left + q) * f.R] * value;
-            }
-            block_sync();
+            for (int e = 0; e < vector_width; ++e)
+                if (i + e < f.r) sum += entry[e] * value[e];
         }
-#pragma unroll
-        for (int q = 0; q < kept_columns; ++q) {
-            for (int apart = warp_lanes / 2; apart > 0; apart /= 2) sum[q] += shuffle_xor(sum[q], apart);
-            if (lane == 0 && left + q < f.s) solution_at(c, f, grid_eliminated_pixel(&f.box, left + q))[column] -= sum[q];
+        for (int apart = columns; apart < warp_lanes; apart *= 2) sum += shuffle_xor(sum, apart);
+        if (team.warps > 1) {
+            if (lane_index() < f.s) team.sums[warp_index() * small_width + lane_index()] = sum;
+            team.sync();
+            sum = 0;
+            if (mine)
+                for (int q = 0; q < team.warps; ++q) sum += team.sums[q * small_width + k];
         }
-    }
-}
-
-TRIFOLD_DEVICE void backward_pivots(const Context& c) {
-    const Front f = front_of_launch(c, group_x());
-    real *x = static_cast<real*>(shared_memory()), *part = x + f.level->eliminated;
-    const bool turned = c.launch.transposed && !symmetric, failed = has_failed(c, f);
-    for (int column = 0; column < c.args.used_columns; ++column) {
-        for (int k = thread_index(); k < f.s; k += triangle_threads)
-            x[k] = failed ? static_cast<real>(not_a_number()) : solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column];
-        block_sync();
-        if (turned || symmetric)
-            solve_triangle<true>(c, f, x, part, false, 0);
-        else
-            solve_triangle<false>(c, f, x, part, false, 1);
-        for (int k = thread_index(); k < f.s; k += triangle_threads)
-            solution_at(c, f, grid_eliminated_pixel(&f.box, turned ? pivots_of(c, f)[k] : k))[column] = x[k];
-        block_sync();
+        if (team.leads()) {
+            x = solve_small<false>(team, x - sum, inverse, turned || symmetric, !turned);
+            if (mine && team.exists) to[column] = x;
+        }
+        team.sync();
     }
 }

@@ -1,0 +1,371 @@
+/* Sweeps over fronts that thread blocks share. One thread block solves with a triangle of W, or with so many of its columns as a launch says; many
+ * multiply by Y and Z', or by what W has beside such columns. */
+#include "gpu/grid/sweep.cuh"
+
+constexpr int wide_threads = grid_wide_threads, triangle_threads = grid_triangle_threads;
+
+/* ---- triangles ---- */
+
+/* The diagonal tiles are inverted. Tiles are counted in the order in which they are solved. In step q
+ *   - one warp solves tile q: it takes from it what tile q - 1 gives, and multiplies by the inverse;
+ *   - others take from all later tiles what tile q - 1 gives;
+ *   - two warps fetch what the first one needs in later steps. */
+constexpr int tile_pitch = static_cast<int>(grid_pitch(tile_width, sizeof(real))), tile_reals = tile_width * tile_pitch;
+constexpr int chain_stages = grid_chain_stages(fetches_async), first_streaming = 3, streaming = triangle_threads / warp_lanes - first_streaming;
+
+/* T, lower (`up`) or upper, a triangle of W, or with `turned` of W'. */
+template <bool turned, bool up>
+struct Triangle {
+    const real *w, *inverses;
+    int S, s;            /* of W */
+    int first, end;      /* columns of this launch */
+    int tiles, upper;    /* upper: of inverses */
+    real *x, *stages;    /* shared memory: from column `first` on; inverses and tiles beside them */
+
+    TRIFOLD_METHOD int place(int q) const { return first + (up ? q : tiles - 1 - q) * tile_width; } /* the first column of tile q */
+    TRIFOLD_METHOD int size(int q) const { return smaller(tile_width, end - place(q)); }
+    TRIFOLD_METHOD real* x_of(int q) const { return x + (place(q) - first); }
+    TRIFOLD_METHOD real* stage(int q) const { return stages + q % chain_stages * (2 * tile_reals); }
+    /* Where W has what takes tile `column` to tile `row`. */
+    TRIFOLD_METHOD const real* block(int row, int column) const {
+        return turned ? w + place(column) + place(row) * S : w + place(row) + place(column) * S;
+    }
+    /* Warp 1 fetches inverses, warp 2 the tiles beside them. */
+    TRIFOLD_METHOD void fetch(int q) const {
+        if (q < tiles && warp_index() == 1)
+            fetch_columns(stage(q), tile_pitch, inverses + (place(q) / tile_width * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width), tile_width,
+                          tile_width, size(q), lane_index(), warp_lanes);
+        if (q < tiles && q > 0 && warp_index() == 2) {
+            const int rows = turned ? q - 1 : q, columns = turned ? q : q - 1;
+            fetch_columns(stage(q) + tile_reals, tile_pitch, block(q, q - 1), S, whole(size(rows)), size(columns), lane_index(), warp_lanes);
+        }
+        end_copies();
+    }
+};
+
+/* The product of the lane's line of a tile in shared memory and the first `size` entries of x. Where a wave has more lanes than a tile rows, lanes
+ * share rows. */
+template <bool turned>
+TRIFOLD_DEVICE real line_times(const real* tile, const real* x, int size) {
+    constexpr int width = tile_width * tile_width / warp_lanes, along = turned ? 1 : tile_pitch, across = turned ? tile_pitch : 1;
+    const int from = lane_index() / tile_width * width;
+    const real* const line = tile + lane_index() % tile_width * across;
+    real sum[4] = {};
+    if (size == tile_width) {
+#pragma unroll
+        for (int j = 0; j < width; j += vector_width) {
+            real entry[vector_width], value[vector_width];
+            load_vector(value, x + from + j);
+            if (turned) load_vector(entry, line + from + j);
+#pragma unroll
+            for (int e = 0; e < vector_width; ++e) sum[(j + e) % 4] += (turned ? entry[e] : line[(from + j + e) * along]) * value[e];
+        }
+    } else {
+#pragma unroll 1
+        for (int j = from; j < smaller(from + width, size); ++j) sum[0] += line[j * along] * x[j];
+    }
+    real all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    for (int apart = tile_width; apart < warp_lanes; apart *= 2) all += shuffle_xor(all, apart);
+    return all;
+}
+template <bool turned, bool up>
+TRIFOLD_DEVICE void solve_tile(const Triangle<turned, up>& t, int q) {
+    real* const x = t.x_of(q);
+    const int row = lane_index();
+    const bool mine = row < t.size(q);
+    if (q > 0) {
+        const real less = line_times<turned>(t.stage(q) + tile_reals, t.x_of(q - 1), t.size(q - 1));
+        if (mine) x[row] -= less;
+        warp_sync();
+    }
+    const real solved = line_times<turned>(t.stage(q), x, t.size(q));
+    warp_sync();
+    if (mine) x[row] = solved;
+}
+
+/* A tile of W in a warp's registers, on its way long before it is needed: warps take in turn all tiles that steps need. Vectors lie along columns of W.
+ * Lanes that share one row (`turned`) or the same rows add up what they have. */
+template <bool turned, bool up>
+struct Streamed {
+    static constexpr int vectors = tile_width / vector_width, apart = turned ? 4 : vectors, lines = warp_lanes / apart;
+    static constexpr int deep = turned ? vectors / apart : 1, count = tile_width / lines; /* vectors of a line; lines of a lane */
+    real entry[count][deep][vector_width];
+    int q, u; /* what tile q - 1 gives tile u */
+
+    TRIFOLD_METHOD void settle(const Triangle<turned, up>& t) {
+        while (q < t.tiles && u >= t.tiles) u += q + 2 - t.tiles, ++q;
+    }
+    TRIFOLD_METHOD void load(const Triangle<turned, up>& t) {
+        if (q >= t.tiles) return;
+        const int rows = whole(t.size(turned ? q - 1 : u)), columns = t.size(turned ? u : q - 1);
+        const int along = lane_index() % apart * vector_width, across = lane_index() / apart;
+        const real* const from = t.block(u, q - 1) + along;
+#pragma unroll
+        for (int k = 0; k < count; ++k) {
+            const int column = turned ? k * lines + across : across * count + k;
+#pragma unroll
+            for (int d = 0; d < deep; ++d) {
+                const int row = along + d * apart * vector_width;
+                if (column < columns && row < rows)
+                    load_vector(entry[k][d], from + d * apart * vector_width + column * t.S);
+                else
+                    for (int e = 0; e < vector_width; ++e) entry[k][d][e] = 0;
+            }
+        }
+    }
+    /* What the warp has in step `step`, the first of which is -1. */
+    TRIFOLD_METHOD void treat(const Triangle<turned, up>& t, int step) {
+        while (q == step) {
+            if (step >= 0) {
+                apply(t);
+                u += streaming;
+            } else {
+                q = 1, u = 2 + warp_index() - first_streaming;
+            }
+            settle(t);
+            load(t);
+        }
+    }
+    TRIFOLD_METHOD void apply(const Triangle<turned, up>& t) const {
+        if constexpr (turned)
+            apply_lines(t);
+        else
+            apply_columns(t);
+    }
+    TRIFOLD_METHOD void apply_columns(const Triangle<turned, up>& t) const {
+        const int along = lane_index() % apart * vector_width, across = lane_index() / apart * count, size = t.size(q - 1);
+        real sum[vector_width] = {};
+#pragma unroll
+        for (int k = 0; k < count; ++k) {
+            const real value = across + k < size ? t.x_of(q - 1)[across + k] : real(0);
+#pragma unroll
+            for (int e = 0; e < vector_width; ++e) sum[e] += entry[k][0][e] * value;
+        }
+#pragma unroll
+        for (int e = 0; e < vector_width; ++e) {
+            for (int lanes = apart; lanes < warp_lanes; lanes *= 2) sum[e] += shuffle_xor(sum[e], lanes);
+            if (across == 0) t.x_of(u)[along + e] -= sum[e];
+        }
+    }
+    TRIFOLD_METHOD void apply_lines(const Triangle<turned, up>& t) const {
+        const int along = lane_index() % apart * vector_width, across = lane_index() / apart, size = t.size(q - 1);
+        real sum[count] = {};
+#pragma unroll
+        for (int d = 0; d < deep; ++d) {
+            real value[vector_width];
+            load_vector(value, t.x_of(q - 1) + along + d * apart * vector_width);
+#pragma unroll
+            for (int e = 0; e < vector_width; ++e)
+                if (along + d * apart * vector_width + e < size)
+                    for (int k = 0; k < count; ++k) sum[k] += entry[k][d][e] * value[e];
+        }
+#pragma unroll
+        for (int k = 0; k < count; ++k) {
+            for (int lanes = 1; lanes < apart; lanes *= 2) sum[k] += shuffle_xor(sum[k], lanes);
+            if (along == 0) t.x_of(u)[k * lines + across] -= sum[k];
+        }
+    }
+};
+
+template <bool turned, bool up>
+TRIFOLD_DEVICE Triangle<turned, up> triangle_of(const Context& c, const Front& f, int upper) {
+    Triangle<turned, up> t;
+    t.w = w_of(c, f), t.inverses = inverses_of(c, f);
+    t.S = f.S, t.s = f.s, t.upper = upper;
+    t.first = static_cast<int>(c.launch.step), t.end = smaller(static_cast<int>(c.launch.step_next), f.s);
+    t.tiles = larger(t.end - t.first + tile_width - 1, 0) / tile_width;
+    t.stages = static_cast<real*>(shared_memory());
+    t.x = t.stages + chain_stages * (2 * tile_reals);
+    return t;
+}
+/* x <- T^-1 x, once `gather` has brought x. What the first steps need is on its way before that. Each kind of warp has a loop of its own, so that the
+ * others' registers are free. */
+template <bool turned, bool up, class Gather>
+TRIFOLD_DEVICE void solve_triangle(const Triangle<turned, up>& t, const Gather& gather) {
+    const int warp = warp_index();
+    const bool fetches = warp > 0 && warp < first_streaming;
+    Streamed<turned, up> tile;
+    tile.q = -1;
+    if (fetches) {
+#pragma unroll 1
+        for (int q = 0; q < chain_stages - 1; ++q) t.fetch(q);
+    }
+    if (warp >= first_streaming) tile.treat(t, -1);
+    gather();
+    if (fetches) wait_copies<chain_stages - 2>();
+    block_sync();
+    if (warp == 0) {
+#pragma unroll 1
+        for (int q = 0; q < t.tiles; ++q) {
+            solve_tile(t, q);
+            block_sync();
+        }
+    } else if (fetches) {
+#pragma unroll 1
+        for (int q = 0; q < t.tiles; ++q) {
+            t.fetch(q + chain_stages - 1);
+            wait_copies<chain_stages - 2>();
+            block_sync();
+        }
+    } else {
+#pragma unroll 1
+        for (int q = 0; q < t.tiles; ++q) {
+            tile.treat(t, q);
+            block_sync();
+        }
+    }
+}
+
+template <bool turned>
+TRIFOLD_DEVICE void forward_triangle(const Context& c, const Front& f) {
+    const Triangle<turned, true> t = triangle_of<turned, true>(c, f, turned ? 1 : 0);
+    for (int column = 0; column < c.args.used_columns; ++column) {
+        solve_triangle(t, [&] {
+            const PartVectors parts = vectors_of(c, f);
+#pragma unroll 1
+            for (int k = thread_index(); k < t.end; k += triangle_threads) {
+                const grid_pixel pixel = grid_eliminated_pixel(&f.box, turned || symmetric ? k : pivots_of(c, f)[k]);
+                t.x[k] = right_hand_side(c, f.member, pixel, column) + left_at(parts, pixel, column);
+            }
+        });
+#pragma unroll 1
+        for (int k = thread_index(); k < t.end; k += triangle_threads) solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column] = t.x[k];
+        block_sync();
+    }
+}
+TRIFOLD_DEVICE void forward_pivots(const Context& c) {
+    const Front f = front_of_launch(c, group_x());
+    if (c.launch.transposed && !symmetric)
+        forward_triangle<true>(c, f);
+    else
+        forward_triangle<false>(c, f);
+}
+
+template <bool turned>
+TRIFOLD_DEVICE void backward_triangle(const Context& c, const Front& f) {
+    const Triangle<turned, false> t = triangle_of<turned, false>(c, f, turned ? 0 : 1);
+    const bool failed = has_failed(c, f);
+    for (int column = 0; column < c.args.used_columns; ++column) {
+        solve_triangle(t, [&] {
+#pragma unroll 1
+            for (int k = thread_index(); k < t.end; k += triangle_threads)
+                t.x[k] = failed ? static_cast<real>(not_a_number()) : solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column];
+        });
+#pragma unroll 1
+        for (int k = thread_index(); k < t.end; k += triangle_threads)
+            solution_at(c, f, grid_eliminated_pixel(&f.box, turned && !symmetric ? pivots_of(c, f)[k] : k))[column] = t.x[k];
+        block_sync();
+    }
+}
+TRIFOLD_DEVICE void backward_pivots(const Context& c) {
+    const Front f = front_of_launch(c, group_x());
+    if (c.launch.transposed || symmetric)
+        backward_triangle<true>(c, f);
+    else
+        backward_triangle<false>(c, f);
+}
+
+/* ---- products with panels ---- */
+
+/* Some rows of d <- d - Y w. A thread has vectors of many columns on their way, each replaced as soon as it is used. */
+constexpr int kept_rows = grid_kept_rows, row_vectors = kept_rows / vector_width, row_groups = wide_threads / row_vectors, rows_ahead = 8;
+TRIFOLD_DEVICE void forward_kept(const Context& c) {
+    constexpr int warps = wide_threads / warp_lanes;
+    const int tiles = static_cast<int>(c.launch.tile), top = static_cast<int>(group_x() % tiles) * kept_rows;
+    const Front f = front_of_launch(c, group_x() / tiles);
+    if (top >= f.r) return;
+    real *x = static_cast<real*>(shared_memory()), *part = x + f.level->eliminated;
+    const PartVectors parts = vectors_of(c, f);
+    const int vector = thread_index() % row_vectors, group = thread_index() / row_vectors, row = top + vector * vector_width, mine = top + thread_index();
+    const bool inside = row < f.R, writes = thread_index() < kept_rows && mine < f.r;
+    const real* const panel = (c.launch.transposed && !symmetric ? z_of(c, f) : y_of(c, f)) + (inside ? row : 0);
+    const grid_pixel pixel = grid_kept_pixel(&f.box, writes ? mine : 0);
+    real ahead[rows_ahead][vector_width];
+    const auto fetch = [&](int q, int k) {
+        if (k < f.s) load_vector(ahead[q], panel + trifold_int(k) * f.R);
+    };
+    for (int column = 0; column < c.args.used_columns; ++column) {
+#pragma unroll
+        for (int q = 0; q < rows_ahead; ++q) fetch(q, group + q * row_groups);
+        for (int k = thread_index(); k < f.s; k += wide_threads) x[k] = solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column];
+        const real left = writes ? left_at(parts, pixel, column) : real(0);
+        block_sync();
+        real sum[vector_width] = {};
+#pragma unroll 1
+        for (int first = group; first < f.s; first += rows_ahead * row_groups) {
+#pragma unroll
+            for (int q = 0; q < rows_ahead; ++q) {
+                const int k = first + q * row_groups;
+                if (k >= f.s) break;
+#pragma unroll
+                for (int e = 0; e < vector_width; ++e) sum[e] += ahead[q][e] * x[k];
+                fetch(q, k + rows_ahead * row_groups);
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < vector_width; ++e) {
+            for (int apart = row_vectors; apart < warp_lanes; apart *= 2) sum[e] += shuffle_xor(sum[e], apart);
+            if (lane_index() < row_vectors) part[warp_index() * kept_rows + lane_index() * vector_width + e] = sum[e];
+        }
+        block_sync();
+        if (writes) {
+            real all = 0;
+#pragma unroll
+            for (int q = 0; q < warps; ++q) all += part[q * kept_rows + thread_index()];
+            vector_of(c, f)[trifold_int(column) * f.R + mine] = left - all;
+        }
+        block_sync();
+    }
+}
+
+/* Some columns of w <- w - Z x: a warp has few of them. */
+constexpr int kept_columns = grid_kept_columns, kept_chunk = grid_kept_chunk, columns_ahead = 4, column_step = warp_lanes * vector_width;
+static_assert(kept_chunk % (columns_ahead * column_step) == 0, "chunks begin with the first of the vectors that are on their way");
+TRIFOLD_DEVICE void backward_kept(const Context& c) {
+    constexpr int warps = wide_threads / warp_lanes;
+    const int tiles = static_cast<int>(c.launch.tile), lane = lane_index();
+    const Front f = front_of_launch(c, group_x() / tiles);
+    const int first = static_cast<int>(group_x() % tiles) * warps * kept_columns;
+    if (first >= f.s) return;
+    const int left = first + warp_index() * kept_columns;
+    real* const kept = static_cast<real*>(shared_memory());
+    const real* const panel = c.launch.transposed && !symmetric ? y_of(c, f) : z_of(c, f);
+    real ahead[columns_ahead][kept_columns][vector_width];
+    const auto fetch = [&](int n, int row) {
+#pragma unroll
+        for (int q = 0; q < kept_columns; ++q)
+            if (row < f.r && left + q < f.s) load_vector(ahead[n][q], panel + row + trifold_int(left + q) * f.R);
+    };
+    for (int column = 0; column < c.args.used_columns; ++column) {
+        real sum[kept_columns] = {};
+#pragma unroll
+        for (int n = 0; n < columns_ahead; ++n) fetch(n, lane * vector_width + n * column_step);
+        for (int chunk = 0; chunk < f.r; chunk += kept_chunk) {
+            const int count = smaller(kept_chunk, f.r - chunk);
+            for (int i = thread_index(); i < count; i += wide_threads) kept[i] = solution_at(c, f, grid_kept_pixel(&f.box, chunk + i))[column];
+            block_sync();
+#pragma unroll 1
+            for (int i = lane * vector_width; i < count; i += columns_ahead * column_step) {
+#pragma unroll
+                for (int n = 0; n < columns_ahead; ++n) {
+                    const int at = i + n * column_step;
+                    if (at >= count) break;
+                    real value[vector_width];
+                    load_vector(value, kept + at);
+#pragma unroll
+                    for (int q = 0; q < kept_columns; ++q)
+#pragma unroll
+                        for (int e = 0; e < vector_width; ++e)
+                            if (at + e < count && left + q < f.s) sum[q] += ahead[n][q][e] * value[e];
+                    fetch(n, chunk + at + columns_ahead * column_step);
+                }
+            }
+            block_sync();
+        }
+#pragma unroll
+        for (int q = 0; q < kept_columns; ++q) {
+            for (int apart = warp_lanes / 2; apart > 0; apart /= 2) sum[q] += shuffle_xor(sum[q], apart);
+            if (lane == 0 && left + q < f.s) solution_at(c, f, grid_eliminated_pixel(&f.box, left + q))[column] -= sum[q];
+        }
+    }
+}
