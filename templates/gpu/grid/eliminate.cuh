@@ -230,7 +230,10 @@ TRIFOLD_DEVICE void leave_update() {
         tile.each([&](real&, int i, int j) { at[q++] = offsets_at(sources, kept[smaller(top + i, f.r - 1)], kept[smaller(left + j, f.r - 1)]); });
         gather_elements(sources, at, before);
         tile.clear();
-        tile.add(chip.y + top, chip.leading, 16, chip.z + left, chip.leading, f.s);
+        if constexpr (use_tensor && Width <= 8)
+            tile.template add_tensor<2>(chip.y + top, chip.leading, 16, chip.z + left, chip.leading, f.s);
+        else
+            tile.add(chip.y + top, chip.leading, 16, chip.z + left, chip.leading, f.s);
         q = 0;
         tile.each_pair([&](real(&pair)[2], int i, int j) {
             const real result[2] = {before[q] - pair[0], before[q + 1] - pair[1]};
@@ -244,7 +247,8 @@ TRIFOLD_DEVICE void leave_update() {
 /* Also places in the parts, and what is known of all below. */
 template <int Threads, int Width>
 TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chip) {
-    const Parts parts = parts_of(c, f);
+    Parts parts = parts_of(c, f);
+    parts.first = kept_front(parts.first), parts.second = kept_front(parts.second);
     for (int k = thread_index(); k < f.s + f.r; k += Threads)
         chip.places[k] = offsets_of(k < f.s ? places_eliminated(parts, f, k) : places_kept(parts, f, k - f.s));
     if (thread_index() == Threads - 1) {
@@ -254,7 +258,8 @@ TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chi
     if (thread_index() != 0) return;
     Task& task = task_of_block();
     task.sources = sources_of(parts);
-    task.w = w_of(c, f), task.y = y_of(c, f), task.z = z_of(c, f), task.d = update_of(c, f), task.inverses = inverses_of(c, f);
+    task.w = kept_pointer(w_of(c, f)), task.y = task.w + f.S * f.S, task.z = task.y + f.S * f.R;
+    task.d = update_of(c, f), task.inverses = inverses_of(c, f);
     task.pivots = pivots_of(c, f);
     task.record = record_of(c, f);
     f.level = nullptr;
@@ -263,7 +268,7 @@ TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chi
 
 template <int Threads, int Width>
 TRIFOLD_DEVICE void eliminate(const Context& c) {
-    const Front f = front_of_launch(c, group_x());
+    const Front f = kept_front(front_of_launch(c, group_index()));
     begin_task<Threads>(c, f, chip_of<Width>(f));
     block_sync();
     gather_small<Threads, Width>();

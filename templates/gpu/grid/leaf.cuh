@@ -112,15 +112,8 @@ TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, const LeafCh
     if (lane_index() == 0) *chip.stencils = placed(f, record, 0);
 }
 
-/* Its sizes stay in registers. */
-TRIFOLD_DEVICE Front kept_front(Front f) {
-    f.box.x0 = kept_number(f.box.x0), f.box.x1 = kept_number(f.box.x1), f.box.y0 = kept_number(f.box.y0), f.box.y1 = kept_number(f.box.y1);
-    f.s = kept_number(f.s), f.r = kept_number(f.r), f.R = kept_number(f.R);
-    return f;
-}
-
 TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
-    const Front f = kept_front(front_of_launch(c, group_x()));
+    const Front f = kept_front(front_of_launch(c, group_index()));
     const LeafChip chip = leaf_chip(f);
     const int lane = lane_index(), pixels = f.s + f.r;
     int number;

@@ -2,6 +2,15 @@
 #include "gpu/grid/pivots.cuh"
 #include "gpu/grid/records.cuh"
 
+/* A front whose box and sizes stay in registers. */
+TRIFOLD_DEVICE Front kept_front(Front f) {
+    grid_box& b = f.box;
+    b.x0 = kept_number(b.x0), b.x1 = kept_number(b.x1), b.y0 = kept_number(b.y0), b.y1 = kept_number(b.y1);
+    b.left = kept_number(b.left), b.right = kept_number(b.right), b.bottom = kept_number(b.bottom), b.top = kept_number(b.top);
+    f.s = kept_number(f.s), f.r = kept_number(f.r), f.R = kept_number(f.R);
+    return f;
+}
+
 /* What a lane knows of its row, or of the column of its number. */
 struct LaneRow {
     bool candidate;   /* for a pivot */
