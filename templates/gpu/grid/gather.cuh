@@ -76,6 +76,10 @@ TRIFOLD_DEVICE int offset_in_part(int row, int column, int R) {
 TRIFOLD_DEVICE Places offsets_at(const Sources& sources, Places row, Places column) {
     return {offset_in_part(row.first, column.first, sources.first_R), offset_in_part(row.second, column.second, sources.second_R) + sources.apart};
 }
+/* What is added to places of rows, where the matrix is not symmetric. */
+TRIFOLD_DEVICE Places column_offsets(const Sources& sources, Places column) {
+    return {column.first < 0 ? nowhere : column.first * sources.first_R, column.second < 0 ? nowhere : column.second * sources.second_R + sources.apart};
+}
 /* Few elements have both parts; where there is none, the first element is read and not used. All loads are on their way together. */
 template <int Count>
 TRIFOLD_DEVICE void gather_elements(const Sources& sources, const Places (&at)[Count], real (&values)[Count]) {

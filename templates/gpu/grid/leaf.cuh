@@ -86,19 +86,6 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
     return check_stencil(values, x, y, ring);
 }
 
-/* Columns of W, Y and Z' to device memory: so many lanes have rows of one, and others of the next. */
-TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const LeafChip& chip) {
-    const int digits = f.s <= 16 ? 4 : 5, i = lane_index() & ((1 << digits) - 1), row = chip.order[smaller(i, f.s - 1)];
-    real *w = kept_pointer(w_of(c, f) + i), *y = w + f.S * f.S, *z = y + f.S * f.R;
-#pragma unroll 1
-    for (int k = lane_index() >> digits; k < f.s; k += warp_lanes >> digits) {
-        const real *u = chip.rows + k * leaf_columns, *l = chip.lower + k * leaf_columns;
-        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? l[row] : chip.rows[i * leaf_columns + k - i];
-        if (i < f.r) y[k * f.R] = l[f.s + i];
-        if (!symmetric && i < f.r) z[k * f.R] = u[f.s - k + i];
-    }
-}
-
 TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, const LeafChip& chip, const Check& check, int number) {
     trifold_grid_record record = new_record();
     record.entry = warp_most(check.entry);
@@ -130,24 +117,7 @@ TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
         for (int v = 0; v < vector_width; ++v) a[i + v] = part[v];
     }
     warp_sync();
-    LaneRow mine = {lane < f.s, lane};
-    eliminate_columns<leaf_columns>(0, f.s, a, mine, chip.rows, leaf_columns, [&](int k, real l, const real*) {
-        if (lane < pixels) chip.lower[k * leaf_columns + lane] = l;
-    });
-    if (lane < f.s) chip.order[mine.place] = lane;
-    warp_sync();
-    store_columns(c, f, chip);
-    if (lane >= f.s && lane < pixels) {
-        real* d = kept_pointer(update_of(c, f) + lane - f.s);
-#pragma unroll
-        for (int j = 0; j < 16; ++j)
-            if (j < f.r && (!symmetric || lane - f.s >= j)) d[j * f.R] = a[j];
-    }
-    if (lane < f.s) {
-        inverses_of(c, f)[lane] = mine.inverse;
-        if (!symmetric) pivots_of(c, f)[lane] = chip.order[lane];
-    }
-    const trifold_grid_record record = record_of_pivots(c, f, lane < f.s ? chip.rows[lane * leaf_columns] : real(1), before, mine.odd);
+    const trifold_grid_record record = eliminate_rows<leaf_columns, 16>(c, f, {chip.rows, chip.lower, chip.order}, a, before);
     if (lane == 0) {
         add_record(*chip.stencils, placed(f, record, 0));
         *record_of(c, f) = *chip.stencils;

@@ -86,3 +86,49 @@ TRIFOLD_DEVICE real largest_of_column(int count, const real* w, int step, int ne
         }
     return before;
 }
+
+/* ---- a front of which each lane has a whole row ---- */
+
+template <int Columns>
+struct RowChip {
+    real *rows, *lower; /* rows of U and Z, from their diagonals on; columns of L and Y */
+    int* order;         /* of pivots */
+};
+
+/* Columns of W, Y and Z' to device memory: so many lanes have rows of one, and others of the next. */
+template <int Columns>
+TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const RowChip<Columns>& chip) {
+    const int digits = f.s <= 16 && f.r <= 16 ? 4 : 5, i = lane_index() & ((1 << digits) - 1), row = chip.order[smaller(i, f.s - 1)];
+    real *w = kept_pointer(w_of(c, f) + i), *y = w + f.S * f.S, *z = y + f.S * f.R;
+#pragma unroll 1
+    for (int k = lane_index() >> digits; k < f.s; k += warp_lanes >> digits) {
+        const real *u = chip.rows + k * Columns, *l = chip.lower + k * Columns;
+        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? l[row] : chip.rows[i * Columns + k - i];
+        if (i < f.r) y[k * f.R] = l[f.s + i];
+        if (!symmetric && i < f.r) z[k * f.R] = u[f.s - k + i];
+    }
+}
+
+/* The whole elimination: of the last rows D is left. */
+template <int Columns, int MostKept>
+TRIFOLD_DEVICE trifold_grid_record eliminate_rows(const Context& c, const Front& f, const RowChip<Columns>& chip, real (&a)[Columns], real before) {
+    const int lane = lane_index(), pixels = f.s + f.r;
+    LaneRow mine = {lane < f.s, lane};
+    eliminate_columns<Columns>(0, f.s, a, mine, chip.rows, Columns, [&](int k, real l, const real*) {
+        if (lane < pixels) chip.lower[k * Columns + lane] = l;
+    });
+    if (lane < f.s) chip.order[mine.place] = lane;
+    warp_sync();
+    store_columns(c, f, chip);
+    if (lane >= f.s && lane < pixels) {
+        real* d = kept_pointer(update_of(c, f) + lane - f.s);
+#pragma unroll
+        for (int j = 0; j < MostKept; ++j)
+            if (j < f.r && (!symmetric || lane - f.s >= j)) d[j * f.R] = a[j];
+    }
+    if (lane < f.s) {
+        inverses_of(c, f)[lane] = mine.inverse;
+        if (!symmetric) pivots_of(c, f)[lane] = chip.order[lane];
+    }
+    return record_of_pivots(c, f, lane < f.s ? chip.rows[lane * Columns] : real(1), before, mine.odd);
+}
