@@ -53,11 +53,15 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
     __builtin_assume(__isGlobal(p));
     return p;
 }
-/* A pointer that is kept in registers: compilers compute addresses again at each use, even within loops, to have fewer of them. */
+/* What is kept in registers: compilers compute addresses again at each use, even within loops, to have fewer of them. */
 template <class T>
 TRIFOLD_DEVICE T* kept_pointer(T* p) {
     asm volatile("" : "+l"(p));
     return global_pointer(p);
+}
+TRIFOLD_DEVICE int kept_number(int x) {
+    asm volatile("" : "+r"(x));
+    return x;
 }
 
 template <class T>

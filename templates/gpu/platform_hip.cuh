@@ -55,6 +55,7 @@ template <class T>
 TRIFOLD_DEVICE T* kept_pointer(T* p) {
     return global_pointer(p);
 }
+TRIFOLD_DEVICE int kept_number(int x) { return x; }
 
 template <class T>
 TRIFOLD_DEVICE T shuffle(T value, int lane) {

@@ -13,13 +13,15 @@ std::int64_t threads_of(const Target& target, const OnChip& kernel) {
 
 std::int64_t chip_bytes(const GridSpec& spec, const Level& level, const OnChip& kernel) {
     const auto real = element_bytes(spec.precision);
-    if (kernel.kernel == Kernel::leaf) return grid_leaf_bytes(level.eliminated, real);
+    if (kernel.kernel == Kernel::leaf) return grid_leaf_bytes(level.eliminated, sizeof(trifold_grid_record), real);
+    if (kernel.kernel == Kernel::tiny) return grid_tiny_bytes(sizeof(trifold_grid_record), real);
     const auto panels = spec.matrix == GridMatrix::symmetric ? 1L : 2L;
     return grid_chip_bytes(kernel.width, level.eliminated, level.kept, panels, sizeof(trifold_grid_record), real);
 }
 
 const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level& level, bool leaf) {
     if (leaf) return &leaf_on_chip;
+    if (level.eliminated <= grid_tiny_width && level.eliminated + level.kept <= grid_tiny_pixels) return &tiny_on_chip;
     const auto limit = device_of(target).count("facts.block_shared_bytes");
     for (const auto& kernel : on_chip)
         if (level.eliminated <= kernel.width && level.kept <= kernel.kept && chip_bytes(spec, level, kernel) <= limit) return &kernel;

@@ -13,6 +13,7 @@ namespace trifold::grid::gpu {
 
 enum class Kernel {
     leaf,
+    tiny,
     small,
     middle,
     large,
@@ -36,8 +37,8 @@ enum class Kernel {
     backward_kept,
     pixels
 };
-inline constexpr std::array<std::string_view, 23> kernel_names{
-    "leaf", "small", "middle", "large", "huge", "assemble", "step_1", "step_2", "step_4", "step_8", "step_16", "panel", "product", "finish", "forward_small", "backward_small", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
+inline constexpr std::array<std::string_view, 24> kernel_names{
+    "leaf", "tiny", "small", "middle", "large", "huge", "assemble", "step_1", "step_2", "step_4", "step_8", "step_16", "panel", "product", "finish", "forward_small", "backward_small", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
 
 /// A kernel that has whole fronts: threads of its thread block, 0 for one warp, and the most columns it eliminates and rows it keeps.
 struct OnChip {
@@ -45,6 +46,7 @@ struct OnChip {
     std::int64_t threads, width, kept;
 };
 inline constexpr OnChip leaf_on_chip{Kernel::leaf, 0, grid_leaf_pixels, grid_leaf_pixels};
+inline constexpr OnChip tiny_on_chip{Kernel::tiny, 0, grid_tiny_width, grid_tiny_pixels};
 inline constexpr std::array on_chip{OnChip{Kernel::small, 0, 8, 56}, OnChip{Kernel::middle, 128, 16, 128},
                                     OnChip{Kernel::large, 256, 32, 136}, OnChip{Kernel::huge, 512, 32, 1 << 20}};
 std::int64_t threads_of(const Target& target, const OnChip& kernel);

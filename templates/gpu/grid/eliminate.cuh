@@ -3,6 +3,17 @@
 #include "gpu/grid/products.cuh"
 #include "gpu/grid/rows.cuh"
 
+/* What all threads know. It stands in shared memory, since compilers that have it in registers compute it again and again, to have fewer of them. */
+struct Task {
+    Front front; /* without a level */
+    Sources sources;
+    real *w, *y, *z, *d, *inverses;
+    int* pivots;
+    trifold_grid_record* record;
+};
+static_assert(sizeof(Task) <= grid_task_bytes, "the launch asks for enough shared memory");
+TRIFOLD_DEVICE Task& task_of_block() { return *static_cast<Task*>(shared_memory()); }
+
 /* Shared memory of a front. Rows of U and columns of L begin at their diagonals. */
 template <int Width>
 struct Chip {
@@ -18,7 +29,7 @@ template <int Width>
 TRIFOLD_DEVICE Chip<Width> chip_of(const Front& f) {
     Chip<Width> chip;
     chip.leading = leading_of(f.r);
-    chip.upper = static_cast<real*>(shared_memory());
+    chip.upper = reinterpret_cast<real*>(static_cast<char*>(shared_memory()) + grid_task_bytes);
     chip.lower = chip.upper + Width * chip.w_leading;
     chip.y = chip.lower + Width * chip.w_leading;
     chip.z = symmetric ? chip.y : chip.y + f.s * chip.leading;
@@ -31,7 +42,12 @@ TRIFOLD_DEVICE Chip<Width> chip_of(const Front& f) {
 
 /* W, Y and Z. Lanes have neighbours in memory, and several loads on their way. */
 template <int Threads, int Width>
-TRIFOLD_DEVICE void gather_small(const Sources& sources, const Front& f, const Chip<Width>& chip) {
+TRIFOLD_DEVICE void gather_small() {
+    const Task& task = task_of_block();
+    const Front f = task.front;
+    const Chip<Width> chip = chip_of<Width>(f);
+    Sources sources = task.sources;
+    sources.update = global_pointer(sources.update);
     constexpr int together = 4, warps = Threads / warp_lanes, columns = warp_lanes / Width;
     const int lane = lane_index(), rows = f.s + f.r, groups = (f.s + together - 1) / together;
     Places at[together];
@@ -65,42 +81,46 @@ TRIFOLD_DEVICE void gather_small(const Sources& sources, const Front& f, const C
 
 /* W by the first warp. */
 template <int Width>
-TRIFOLD_DEVICE void factor_small(const Context& c, const Front& f, const Chip<Width>& chip) {
+TRIFOLD_DEVICE void factor_small(const Context& c) {
+    const Task& task = task_of_block();
+    const Chip<Width> chip = chip_of<Width>(task.front);
+    const int s = task.front.s;
     const int lane = lane_index();
     constexpr int leading = Chip<Width>::w_leading;
-    const real before = largest_of_column(f, chip.upper, leading, 1);
+    if (lane < s) chip.inverses[lane] = largest_of_column(s, chip.upper, leading, 1); /* not to hold it in registers */
     real a[Width];
 #pragma unroll
-    for (int k = 0; k < Width; ++k) a[k] = lane < f.s && k < f.s ? chip.upper[lane + k * leading] : real(0);
+    for (int k = 0; k < Width; ++k) a[k] = lane < s && k < s ? chip.upper[lane + k * leading] : real(0);
     warp_sync();
-    LaneRow mine = {lane < f.s, lane};
-    eliminate_quarters(f.s, a, mine, chip.upper, leading, [&](int k, real l, const real*) {
-        if (lane < f.s) chip.lower[k * leading + lane] = l;
+    LaneRow mine = {lane < s, lane};
+    eliminate_quarters(s, a, mine, chip.upper, leading, [&](int k, real l, const real*) {
+        if (lane < s) chip.lower[k * leading + lane] = l;
     });
     /* Rows of L to their places. */
     constexpr int together = 4;
 #pragma unroll 1
-    for (int first = 0; first < f.s; first += together) {
+    for (int first = 0; first < s; first += together) {
         real l[together];
         warp_sync();
 #pragma unroll
-        for (int q = 0; q < together; ++q) l[q] = chip.lower[smaller(first + q, f.s - 1) * leading + smaller(lane, f.s - 1)];
+        for (int q = 0; q < together; ++q) l[q] = chip.lower[smaller(first + q, s - 1) * leading + smaller(lane, s - 1)];
         warp_sync();
 #pragma unroll
         for (int q = 0; q < together; ++q)
-            if (lane < f.s && first + q < f.s && mine.place >= first + q) chip.lower[(first + q) * leading + mine.place - first - q] = l[q];
+            if (lane < s && first + q < s && mine.place >= first + q) chip.lower[(first + q) * leading + mine.place - first - q] = l[q];
     }
-    if (lane < f.s) {
+    const real before = lane < s ? chip.inverses[lane] : real(1);
+    if (lane < s) {
         chip.order[mine.place] = lane;
         chip.inverses[lane] = mine.inverse;
-        inverses_of(c, f)[lane] = mine.inverse;
-        if (!symmetric) pivots_of(c, f)[mine.place] = lane;
+        global_pointer(task.inverses)[lane] = mine.inverse;
+        if (!symmetric) global_pointer(task.pivots)[mine.place] = lane;
     }
-    const trifold_grid_record record = record_of_pivots(c, f, lane < f.s ? chip.upper[lane * leading] : real(1), before, mine.odd);
+    const trifold_grid_record record = record_of_pivots(c, task.front, lane < s ? chip.upper[lane * leading] : real(1), before, mine.odd);
     if (lane == 0) {
-        trifold_grid_record all = placed(f, record, c.launch.number);
+        trifold_grid_record all = placed(task.front, record, c.launch.number);
         add_record(all, *chip.parts);
-        *record_of(c, f) = all;
+        *global_pointer(task.record) = all;
     }
 }
 
@@ -109,7 +129,7 @@ struct PanelRow {
     real *at, *to;
     const real *triangle, *inverses;
     int leading, to_leading;
-    bool scaled;
+    bool scaled, exists;
 };
 template <int Width, int Columns>
 TRIFOLD_DEVICE void solve_columns(int begin, int end, real (&a)[Columns], PanelRow& row) {
@@ -117,8 +137,7 @@ TRIFOLD_DEVICE void solve_columns(int begin, int end, real (&a)[Columns], PanelR
     for (int k = begin; k < end; ++k) {
         const real* from = row.triangle + k * (Columns + vector_width);
         const real x = row.scaled ? a[0] * row.inverses[k] : a[0];
-        row.at[k * row.leading] = x;
-        *row.to = x;
+        if (row.exists) row.at[k * row.leading] = x, *row.to = x;
         row.to += row.to_leading;
 #pragma unroll
         for (int i = 0; i < Width; i += vector_width) {
@@ -127,6 +146,7 @@ TRIFOLD_DEVICE void solve_columns(int begin, int end, real (&a)[Columns], PanelR
 #pragma unroll
             for (int v = 0; v < vector_width; ++v)
                 if (i + v > 0) a[i + v - 1] = a[i + v] - x * part[v];
+            if (i % 8 == 0) warp_sync(); /* a few columns at a time, so that registers suffice */
         }
     }
 }
@@ -141,20 +161,43 @@ TRIFOLD_DEVICE void solve_quarters(int count, real (&a)[Columns], PanelRow& row)
     }
 }
 
-/* A thread has a row of Y U^-1, or Y L^-T, or of (L^-1 P Z)'. */
-template <int Threads, int Width>
-TRIFOLD_DEVICE void solve_panels(const Context& c, const Front& f, const Chip<Width>& chip) {
-#pragma unroll 1
-    for (int t = thread_index(); t < (symmetric ? f.r : 2 * f.r); t += Threads) {
-        const bool is_y = symmetric || t < f.r;
-        const int i = is_y ? t : t - f.r;
-        PanelRow row = {(is_y ? chip.y : chip.z) + i, kept_pointer((is_y ? y_of(c, f) : z_of(c, f)) + i), symmetric || !is_y ? chip.lower : chip.upper, chip.inverses,
-                              chip.leading, f.R, is_y};
-        real a[Width];
+/* A thread has a row of Y U^-1, or Y L^-T, or of (L^-1 P Z)'; those that have none repeat the last one. */
+template <int Width>
+TRIFOLD_DEVICE void solve_row(int row, int rows) {
+    const Task& task = task_of_block();
+    const Front f = task.front;
+    const Chip<Width> chip = chip_of<Width>(f);
+    const bool is_y = symmetric || smaller(row, rows - 1) < f.r;
+    const int i = smaller(row, rows - 1) - (is_y ? 0 : f.r);
+    PanelRow solved = {(is_y ? chip.y : chip.z) + i, kept_pointer((is_y ? task.y : task.z) + i), symmetric || !is_y ? chip.lower : chip.upper, chip.inverses,
+                       chip.leading, f.R, is_y, row < rows};
+    real a[Width];
 #pragma unroll
-        for (int k = 0; k < Width; ++k) a[k] = k < f.s ? row.at[(is_y ? k : chip.order[k]) * chip.leading] : real(0);
-        solve_quarters(f.s, a, row);
+    for (int k = 0; k < Width; ++k) {
+        a[k] = k < f.s ? solved.at[(is_y ? k : chip.order[k]) * chip.leading] : real(0);
+        if (k % 8 == 7) warp_sync();
     }
+    solve_quarters(f.s, a, solved);
+}
+template <int Threads, int Width>
+TRIFOLD_DEVICE void solve_panels() {
+    const int rows = task_of_block().front.r * (symmetric ? 1 : 2);
+#pragma unroll 1
+    for (int first = warp_index() * warp_lanes; first < rows; first += Threads) solve_row<Width>(first + lane_index(), rows);
+}
+
+/* W to device memory. */
+template <int Threads, int Width>
+TRIFOLD_DEVICE void store_w() {
+    const Task& task = task_of_block();
+    const Front f = task.front;
+    const Chip<Width> chip = chip_of<Width>(f);
+    constexpr int leading = Chip<Width>::w_leading, together = warp_lanes / Width, step = Threads / warp_lanes * together;
+    const int i = lane_index() % Width;
+    real* w = global_pointer(task.w) + i;
+#pragma unroll 1
+    for (int k = warp_index() * together + lane_index() / Width; k < f.s; k += step)
+        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? chip.lower[k * leading + i - k] : chip.upper[i * leading + k - i];
 }
 
 /* Pairs of rows, of which the second may stand behind the last one, where a column of D has room. */
@@ -166,11 +209,16 @@ TRIFOLD_DEVICE void store_rows(float* to, const float (&pair)[2], int rows) {
 
 /* D less Y Z', a square at a time. */
 template <int Threads, int Width>
-TRIFOLD_DEVICE void leave_update(const Context& c, const Front& f, const Chip<Width>& chip, const Sources& sources) {
+TRIFOLD_DEVICE void leave_update() {
+    const Task& task = task_of_block();
+    const Front f = task.front;
+    const Chip<Width> chip = chip_of<Width>(f);
+    Sources sources = task.sources;
+    sources.update = global_pointer(sources.update);
     constexpr int warps = Threads / warp_lanes, count = 256 / warp_lanes;
     const int squares = (f.r + 15) / 16;
     const Places* kept = chip.places + f.s;
-    real* d = kept_pointer(update_of(c, f));
+    real* d = global_pointer(task.d);
 #pragma unroll 1
     for (int square = warp_index(); square < squares * squares; square += warps) {
         const int top = square % squares * 16, left = square / squares * 16;
@@ -182,7 +230,10 @@ TRIFOLD_DEVICE void leave_update(const Context& c, const Front& f, const Chip<Wi
         tile.each([&](real&, int i, int j) { at[q++] = offsets_at(sources, kept[smaller(top + i, f.r - 1)], kept[smaller(left + j, f.r - 1)]); });
         gather_elements(sources, at, before);
         tile.clear();
-        tile.add(chip.y + top, chip.leading, 16, chip.z + left, chip.leading, f.s);
+        if constexpr (use_tensor && Width <= 8)
+            tile.template add_tensor<2>(chip.y + top, chip.leading, 16, chip.z + left, chip.leading, f.s);
+        else
+            tile.add(chip.y + top, chip.leading, 16, chip.z + left, chip.leading, f.s);
         q = 0;
         tile.each_pair([&](real(&pair)[2], int i, int j) {
             const real result[2] = {before[q] - pair[0], before[q + 1] - pair[1]};
@@ -193,25 +244,39 @@ TRIFOLD_DEVICE void leave_update(const Context& c, const Front& f, const Chip<Wi
     }
 }
 
+/* Also places in the parts, and what is known of all below. */
 template <int Threads, int Width>
-TRIFOLD_DEVICE void eliminate(const Context& c) {
-    const Front f = front_of_launch(c, group_x());
-    const Chip<Width> chip = chip_of<Width>(f);
-    const Parts parts = parts_of(c, f);
-    const Sources sources = sources_of(parts);
+TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chip) {
+    Parts parts = parts_of(c, f);
+    parts.first = kept_front(parts.first), parts.second = kept_front(parts.second);
     for (int k = thread_index(); k < f.s + f.r; k += Threads)
         chip.places[k] = offsets_of(k < f.s ? places_eliminated(parts, f, k) : places_kept(parts, f, k - f.s));
     if (thread_index() == Threads - 1) {
         *chip.parts = *record_of(c, parts.first);
         add_record(*chip.parts, *record_of(c, parts.second));
     }
+    if (thread_index() != 0) return;
+    Task& task = task_of_block();
+    task.sources = sources_of(parts);
+    task.w = kept_pointer(w_of(c, f)), task.y = task.w + f.S * f.S, task.z = task.y + f.S * f.R;
+    task.d = update_of(c, f), task.inverses = inverses_of(c, f);
+    task.pivots = pivots_of(c, f);
+    task.record = record_of(c, f);
+    f.level = nullptr;
+    task.front = f;
+}
+
+template <int Threads, int Width>
+TRIFOLD_DEVICE void eliminate(const Context& c) {
+    const Front f = kept_front(front_of_launch(c, group_index()));
+    begin_task<Threads>(c, f, chip_of<Width>(f));
     block_sync();
-    gather_small<Threads>(sources, f, chip);
+    gather_small<Threads, Width>();
     block_sync();
-    if (warp_index() == 0) factor_small(c, f, chip);
+    if (warp_index() == 0) factor_small<Width>(c);
     block_sync();
-    solve_panels<Threads>(c, f, chip);
-    store_w(c, f, chip.upper, Chip<Width>::w_leading, [&](int k, int i) { return chip.lower[k * Chip<Width>::w_leading + i - k]; }, Threads / warp_lanes);
+    solve_panels<Threads, Width>();
+    store_w<Threads, Width>();
     block_sync();
-    leave_update<Threads>(c, f, chip, sources);
+    leave_update<Threads, Width>();
 }

@@ -5,6 +5,7 @@
 #include "gpu/grid/pixels.cuh"
 #include "gpu/grid/step.cuh"
 #include "gpu/grid/sweep_shared.cuh"
+#include "gpu/grid/tiny.cuh"
 
 #define GRID_KERNEL(name, threads, blocks, body)                                                                                         \
     TRIFOLD_KERNEL(threads, blocks) void name(TRIFOLD_PARAMETER trifold_grid_args args, TRIFOLD_PARAMETER trifold_grid_launch launch) { \
@@ -15,6 +16,9 @@
 
 #ifdef TRIFOLD_KERNEL_LEAF
 GRID_KERNEL(TRIFOLD_KERNEL_LEAF, warp_lanes, 16, eliminate_leaf(c))
+#endif
+#ifdef TRIFOLD_KERNEL_TINY
+GRID_KERNEL(TRIFOLD_KERNEL_TINY, warp_lanes, 16, eliminate_tiny(c))
 #endif
 #ifdef TRIFOLD_KERNEL_SMALL
 GRID_KERNEL(TRIFOLD_KERNEL_SMALL, warp_lanes, 20, (eliminate<warp_lanes, 8>(c)))

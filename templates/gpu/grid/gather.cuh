@@ -17,11 +17,32 @@ TRIFOLD_DEVICE Parts parts_of(const Context& c, const Front& f) {
     parts.second_update = update_of(c, parts.second);
     return parts;
 }
-TRIFOLD_DEVICE Places places_of(const Parts& parts, grid_pixel pixel) {
-    return {grid_place_in_part(&parts.first.box, pixel.x, pixel.y), grid_place_in_part(&parts.second.box, pixel.x, pixel.y)};
+/* As grid_place_in_part(), without branches, since neighbouring lanes have pixels of different sides. */
+TRIFOLD_DEVICE int place_in_part(const grid_box& part, int x, int y) {
+    const bool below = part.bottom != 0 && y == part.y0, above = part.top != 0 && y == part.y1, before = part.left != 0 && x == part.x0;
+    const int width = grid_row(&part), height = grid_column(&part);
+    const int in_row = x - part.x0 + (below ? 0 : part.bottom * width);
+    const int in_column = y - part.y0 - part.bottom + (part.bottom + part.top) * width + (before ? 0 : part.left * height);
+    const bool inside = x >= part.x0 && x <= part.x1 && y >= part.y0 && y <= part.y1;
+    return inside ? (below || above ? in_row : in_column) : -1;
 }
-TRIFOLD_DEVICE Places places_eliminated(const Parts& parts, const Front& f, int k) { return places_of(parts, grid_eliminated_pixel(&f.box, k)); }
-TRIFOLD_DEVICE Places places_kept(const Parts& parts, const Front& f, int k) { return places_of(parts, grid_kept_pixel(&f.box, k)); }
+TRIFOLD_DEVICE Places places_of(const Parts& parts, grid_pixel pixel) {
+    return {place_in_part(parts.first.box, pixel.x, pixel.y), place_in_part(parts.second.box, pixel.x, pixel.y)};
+}
+/* What a merge eliminates is a line. */
+TRIFOLD_DEVICE Places places_eliminated(const Parts& parts, const Front& f, int k) {
+    const bool column = f.box.ex0 == f.box.ex1;
+    return places_of(parts, {f.box.ex0 + (column ? 0 : k), f.box.ey0 + (column ? k : 0)});
+}
+/* As grid_kept_pixel(). */
+TRIFOLD_DEVICE Places places_kept(const Parts& parts, const Front& f, int k) {
+    const grid_box& b = f.box;
+    const int width = grid_row(&b), height = grid_column(&b), rows = (b.bottom + b.top) * width, in_column = k - rows;
+    const bool in_row = k < rows, above = k >= width || !b.bottom, after = in_column >= height || !b.left;
+    const int x = in_row ? b.x0 + k - (k >= width ? width : 0) : after ? b.x1 : b.x0;
+    const int y = in_row ? (above ? b.y1 : b.y0) : b.y0 + b.bottom + in_column - (in_column >= height ? height : 0);
+    return places_of(parts, {x, y});
+}
 
 /* Where there is nothing, the first element is read and not used: a load under a condition would wait for those before it. */
 TRIFOLD_DEVICE real entry_of(const real* update, int R, int row, int column) {
@@ -41,7 +62,7 @@ struct Sources {
     int first_R, second_R, apart;
 };
 TRIFOLD_DEVICE Sources sources_of(const Parts& parts) {
-    return {kept_pointer(parts.first_update), parts.first.R, parts.second.R, static_cast<int>(parts.second_update - parts.first_update)};
+    return {parts.first_update, parts.first.R, parts.second.R, static_cast<int>(parts.second_update - parts.first_update)};
 }
 /* Negative, whatever else is added. */
 constexpr int nowhere = -(1 << 29);
@@ -54,6 +75,10 @@ TRIFOLD_DEVICE int offset_in_part(int row, int column, int R) {
 }
 TRIFOLD_DEVICE Places offsets_at(const Sources& sources, Places row, Places column) {
     return {offset_in_part(row.first, column.first, sources.first_R), offset_in_part(row.second, column.second, sources.second_R) + sources.apart};
+}
+/* What is added to places of rows, where the matrix is not symmetric. */
+TRIFOLD_DEVICE Places column_offsets(const Sources& sources, Places column) {
+    return {column.first < 0 ? nowhere : column.first * sources.first_R, column.second < 0 ? nowhere : column.second * sources.second_R + sources.apart};
 }
 /* Few elements have both parts; where there is none, the first element is read and not used. All loads are on their way together. */
 template <int Count>

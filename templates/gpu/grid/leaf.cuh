@@ -5,14 +5,16 @@
 constexpr int leaf_columns = static_cast<int>(grid_leaf_columns(sizeof(real)));
 
 struct LeafChip {
-    real *rows, *lower; /* rows of the tile, then of U, from their diagonals on; columns of L */
-    int *places, *order; /* of pixels, row by row; of pivots */
+    real *rows, *lower;            /* rows of the tile, then of U, from their diagonals on; columns of L */
+    trifold_grid_record* stencils; /* what is known of them */
+    int *places, *order;           /* of pixels, row by row; of pivots */
 };
 TRIFOLD_DEVICE LeafChip leaf_chip(const Front& f) {
     LeafChip chip;
     chip.rows = static_cast<real*>(shared_memory());
     chip.lower = chip.rows + grid_leaf_pixels * leaf_columns;
-    chip.places = reinterpret_cast<int*>(chip.lower + f.s * leaf_columns);
+    chip.stencils = reinterpret_cast<trifold_grid_record*>(chip.lower + f.s * leaf_columns);
+    chip.places = reinterpret_cast<int*>(chip.stencils + 1);
     chip.order = chip.places + grid_leaf_pixels;
     return chip;
 }
@@ -84,37 +86,28 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
     return check_stencil(values, x, y, ring);
 }
 
-/* Columns of W, Y and Z' to device memory: so many lanes have rows of one, and others of the next. */
-TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const LeafChip& chip) {
-    const int digits = f.s <= 16 ? 4 : 5, i = lane_index() & ((1 << digits) - 1), row = chip.order[smaller(i, f.s - 1)];
-    real *w = kept_pointer(w_of(c, f) + i), *y = w + f.S * f.S, *z = y + f.S * f.R;
-#pragma unroll 1
-    for (int k = lane_index() >> digits; k < f.s; k += warp_lanes >> digits) {
-        const real *u = chip.rows + k * leaf_columns, *l = chip.lower + k * leaf_columns;
-        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? l[row] : chip.rows[i * leaf_columns + k - i];
-        if (i < f.r) y[k * f.R] = l[f.s + i];
-        if (!symmetric && i < f.r) z[k * f.R] = u[f.s - k + i];
-    }
-}
-
-TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, trifold_grid_record& record, const Check& check, int number) {
+TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, const LeafChip& chip, const Check& check, int number) {
+    trifold_grid_record record = new_record();
     record.entry = warp_most(check.entry);
     record.row_sum = warp_most(check.row_sum);
     const unsigned first = warp_greatest(check.problem != trifold_grid_sound ? static_cast<unsigned>((64 - number) * 4 + check.problem) : 0u);
-    if (first == 0) return;
-    const int pixel = 64 - static_cast<int>(first / 4), width = grid_row(&f.box);
-    record.problem = static_cast<int>(first % 4);
-    record.pixel = (f.box.y0 + pixel / width) * c.launch.width + f.box.x0 + pixel % width;
+    if (first != 0) {
+        const int pixel = 64 - static_cast<int>(first / 4), width = grid_row(&f.box);
+        record.problem = static_cast<int>(first % 4);
+        record.pixel = (f.box.y0 + pixel / width) * c.launch.width + f.box.x0 + pixel % width;
+    }
+    if (lane_index() == 0) *chip.stencils = placed(f, record, 0);
 }
 
 TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
-    const Front f = front_of_launch(c, group_x());
+    const Front f = kept_front(front_of_launch(c, group_index()));
     const LeafChip chip = leaf_chip(f);
     const int lane = lane_index(), pixels = f.s + f.r;
     int number;
     const Check check = read_row(c, f, chip, number);
+    note_stencils(c, f, chip, check, number);
     warp_sync();
-    const real before = largest_of_column(f, chip.rows, 1, leaf_columns);
+    const real before = largest_of_column(f.s, chip.rows, 1, leaf_columns);
     real a[leaf_columns];
 #pragma unroll
     for (int i = 0; i < leaf_columns; i += vector_width) {
@@ -124,24 +117,9 @@ TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
         for (int v = 0; v < vector_width; ++v) a[i + v] = part[v];
     }
     warp_sync();
-    LaneRow mine = {lane < f.s, lane};
-    eliminate_columns<leaf_columns>(0, f.s, a, mine, chip.rows, leaf_columns, [&](int k, real l, const real*) {
-        if (lane < pixels) chip.lower[k * leaf_columns + lane] = l;
-    });
-    if (lane < f.s) chip.order[mine.place] = lane;
-    warp_sync();
-    store_columns(c, f, chip);
-    if (lane >= f.s && lane < pixels) {
-        real* d = kept_pointer(update_of(c, f) + lane - f.s);
-#pragma unroll
-        for (int j = 0; j < 16; ++j)
-            if (j < f.r && (!symmetric || lane - f.s >= j)) d[j * f.R] = a[j];
+    const trifold_grid_record record = eliminate_rows<leaf_columns, 16>(c, f, {chip.rows, chip.lower, chip.order}, a, before);
+    if (lane == 0) {
+        add_record(*chip.stencils, placed(f, record, 0));
+        *record_of(c, f) = *chip.stencils;
     }
-    if (lane < f.s) {
-        inverses_of(c, f)[lane] = mine.inverse;
-        if (!symmetric) pivots_of(c, f)[lane] = chip.order[lane];
-    }
-    trifold_grid_record record = record_of_pivots(c, f, lane < f.s ? chip.rows[lane * leaf_columns] : real(1), before, mine.odd);
-    note_stencils(c, f, record, check, number);
-    if (lane == 0) *record_of(c, f) = placed(f, record, 0);
 }

@@ -2,6 +2,15 @@
 #include "gpu/grid/pivots.cuh"
 #include "gpu/grid/records.cuh"
 
+/* A front whose box and sizes stay in registers. */
+TRIFOLD_DEVICE Front kept_front(Front f) {
+    grid_box& b = f.box;
+    b.x0 = kept_number(b.x0), b.x1 = kept_number(b.x1), b.y0 = kept_number(b.y0), b.y1 = kept_number(b.y1);
+    b.left = kept_number(b.left), b.right = kept_number(b.right), b.bottom = kept_number(b.bottom), b.top = kept_number(b.top);
+    f.s = kept_number(f.s), f.r = kept_number(f.r), f.R = kept_number(f.R);
+    return f;
+}
+
 /* What a lane knows of its row, or of the column of its number. */
 struct LaneRow {
     bool candidate;   /* for a pivot */
@@ -66,24 +75,60 @@ TRIFOLD_DEVICE void eliminate_quarters(int count, real (&a)[Columns], LaneRow& m
 }
 
 /* Before the elimination: the largest entry of column `lane`, or its diagonal; a row of the matrix has elements `step` apart, a column `next`. */
-TRIFOLD_DEVICE real largest_of_column(const Front& f, const real* w, int step, int next) {
+TRIFOLD_DEVICE real largest_of_column(int count, const real* w, int step, int next) {
     const int lane = lane_index();
     real before = 0;
-    if (lane < f.s)
+    if (lane < count)
 #pragma unroll 4
-        for (int i = symmetric ? lane : 0; i < (symmetric ? lane + 1 : f.s); ++i) {
+        for (int i = symmetric ? lane : 0; i < (symmetric ? lane + 1 : count); ++i) {
             const real x = w[i * next + lane * step], size = x < 0 ? -x : x;
             if (size > before) before = size;
         }
     return before;
 }
 
-/* W to device memory, by so many warps. lower(k, i): row i of column k of L. */
-template <class Lower>
-TRIFOLD_DEVICE void store_w(const Context& c, const Front& f, const real* upper, int leading, const Lower& lower, int warps) {
-    const int digits = f.s <= 8 ? 3 : f.s <= 16 ? 4 : 5, i = lane_index() & ((1 << digits) - 1), together = warp_lanes >> digits;
-    real* w = kept_pointer(w_of(c, f) + i);
+/* ---- a front of which each lane has a whole row ---- */
+
+template <int Columns>
+struct RowChip {
+    real *rows, *lower; /* rows of U and Z, from their diagonals on; columns of L and Y */
+    int* order;         /* of pivots */
+};
+
+/* Columns of W, Y and Z' to device memory: so many lanes have rows of one, and others of the next. */
+template <int Columns>
+TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const RowChip<Columns>& chip) {
+    const int digits = f.s <= 16 && f.r <= 16 ? 4 : 5, i = lane_index() & ((1 << digits) - 1), row = chip.order[smaller(i, f.s - 1)];
+    real *w = kept_pointer(w_of(c, f) + i), *y = w + f.S * f.S, *z = y + f.S * f.R;
 #pragma unroll 1
-    for (int k = warp_index() * together + (lane_index() >> digits); k < f.s; k += warps * together)
-        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? lower(k, i) : upper[i * leading + k - i];
+    for (int k = lane_index() >> digits; k < f.s; k += warp_lanes >> digits) {
+        const real *u = chip.rows + k * Columns, *l = chip.lower + k * Columns;
+        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? l[row] : chip.rows[i * Columns + k - i];
+        if (i < f.r) y[k * f.R] = l[f.s + i];
+        if (!symmetric && i < f.r) z[k * f.R] = u[f.s - k + i];
+    }
+}
+
+/* The whole elimination: of the last rows D is left. */
+template <int Columns, int MostKept>
+TRIFOLD_DEVICE trifold_grid_record eliminate_rows(const Context& c, const Front& f, const RowChip<Columns>& chip, real (&a)[Columns], real before) {
+    const int lane = lane_index(), pixels = f.s + f.r;
+    LaneRow mine = {lane < f.s, lane};
+    eliminate_columns<Columns>(0, f.s, a, mine, chip.rows, Columns, [&](int k, real l, const real*) {
+        if (lane < pixels) chip.lower[k * Columns + lane] = l;
+    });
+    if (lane < f.s) chip.order[mine.place] = lane;
+    warp_sync();
+    store_columns(c, f, chip);
+    if (lane >= f.s && lane < pixels) {
+        real* d = kept_pointer(update_of(c, f) + lane - f.s);
+#pragma unroll
+        for (int j = 0; j < MostKept; ++j)
+            if (j < f.r && (!symmetric || lane - f.s >= j)) d[j * f.R] = a[j];
+    }
+    if (lane < f.s) {
+        inverses_of(c, f)[lane] = mine.inverse;
+        if (!symmetric) pivots_of(c, f)[lane] = chip.order[lane];
+    }
+    return record_of_pivots(c, f, lane < f.s ? chip.rows[lane * Columns] : real(1), before, mine.odd);
 }

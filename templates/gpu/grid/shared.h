@@ -3,6 +3,9 @@
 
 enum {
     grid_leaf_pixels = 25,      /* of a leaf tile, at most */
+    grid_tiny_width = 8,        /* pixels that a tiny merge eliminates */
+    grid_tiny_pixels = 28,      /* and has in all, at most */
+    grid_task_bytes = 192,      /* of what a thread block knows of its front */
     grid_tile_width = 32,       /* columns of W whose triangles are kept inverted */
     grid_tile_rows = 64,        /* rows of a thread block of panels; rows and columns of one of products */
     grid_stage_depth = 16,      /* columns of Y and Z' that a product fetches at a time */
@@ -22,16 +25,21 @@ TRIFOLD_SIZE long long grid_leading(long long rows, long long real) { return (ro
 
 TRIFOLD_SIZE long long grid_round(long long bytes, long long multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
-/* LeafChip: a leaf tile of at most grid_leaf_pixels pixels, of which it eliminates so many. Rows are whole vectors. */
+/* LeafChip: a leaf tile of at most grid_leaf_pixels pixels, of which it eliminates so many. Rows are whole vectors; `record` as below. */
 TRIFOLD_SIZE long long grid_leaf_columns(long long real) { return grid_round(grid_leaf_pixels, 16 / real); }
-TRIFOLD_SIZE long long grid_leaf_bytes(long long eliminated, long long real) {
-    return grid_round((grid_leaf_pixels + eliminated) * grid_leaf_columns(real) * real + 4 * (grid_leaf_pixels + eliminated), 16);
+TRIFOLD_SIZE long long grid_leaf_bytes(long long eliminated, long long record, long long real) {
+    return grid_round((grid_leaf_pixels + eliminated) * grid_leaf_columns(real) * real + record + 4 * (grid_leaf_pixels + eliminated), 16);
+}
+
+/* TinyChip. */
+TRIFOLD_SIZE long long grid_tiny_bytes(long long record, long long real) {
+    return grid_round(2 * grid_tiny_width * grid_tiny_pixels * real + record + 8 * grid_tiny_pixels + 4 * grid_tiny_width, 16);
 }
 
 /* Chip: a whole front of at most `width` eliminated pixels; `panels`: Y, or Y and Z'; `record`: bytes of a trifold_grid_record. */
 TRIFOLD_SIZE long long grid_chip_bytes(long long width, long long eliminated, long long kept, long long panels, long long record, long long real) {
     const long long reals = 2 * width * (width + 16 / real) + panels * eliminated * grid_leading(kept, real) + width;
-    return grid_round(reals * real + record + 8 * (eliminated + kept) + 4 * width, 16);
+    return grid_round(reals * real + grid_task_bytes + record + 8 * (eliminated + kept) + 4 * width, 16);
 }
 
 /* Threads of a thread block that factors columns of W, for `times` grid_step_rows. */

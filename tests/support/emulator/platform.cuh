@@ -34,6 +34,7 @@ template <class T>
 TRIFOLD_DEVICE T* kept_pointer(T* p) {
     return p;
 }
+TRIFOLD_DEVICE int kept_number(int x) { return x; }
 
 template <class T>
 TRIFOLD_MACHINE T shuffle(T value, int lane) {
