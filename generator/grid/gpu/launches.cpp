@@ -122,7 +122,7 @@ class Launches {
         const auto& l = layout_.levels[level];
         const auto bytes = teams * grid_team_reals(l.eliminated, l.kept, lanes / warp_lanes(target_), real_) * real_;
         const auto kernel = forward ? (small ? Kernel::forward_small : Kernel::forward) : small ? Kernel::backward_small : Kernel::backward;
-        add(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
+        add_early(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
             forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
@@ -131,13 +131,13 @@ class Launches {
         add_triangle(Kernel::forward_pivots, level, transposed, "forward pivots of level");
         const auto bytes = (layout_.levels[level].eliminated + grid_wide_threads / warp_lanes(target_) * grid_kept_rows) * real_;
         if (l.kept > 0)
-            add(Kernel::forward_kept, {grid_wide_threads, bytes}, at(level, parts, transposed), l.boxes() * parts, "forward level", level);
+            add_early(Kernel::forward_kept, {grid_wide_threads, bytes}, at(level, parts, transposed), l.boxes() * parts, "forward level", level);
     }
     void backward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
         const auto parts = quotient(l.eliminated, grid_wide_threads / warp_lanes(target_) * grid_kept_columns);
         if (l.kept > 0)
-            add(Kernel::backward_kept, {grid_wide_threads, grid_kept_chunk * real_}, at(level, parts, transposed), l.boxes() * parts,
+            add_early(Kernel::backward_kept, {grid_wide_threads, grid_kept_chunk * real_}, at(level, parts, transposed), l.boxes() * parts,
                 "backward level", level);
         add_triangle(Kernel::backward_pivots, level, transposed, "backward pivots of level");
     }
@@ -146,7 +146,7 @@ class Launches {
         auto launch = at(level, 1, transposed);
         launch.step = 0;
         launch.step_next = levels_[level].eliminated;
-        add(kernel, {grid_triangle_threads, grid_triangle_bytes(levels_[level].eliminated, async, real_)}, launch, levels_[level].boxes(),
+        add_early(kernel, {grid_triangle_threads, grid_triangle_bytes(levels_[level].eliminated, async, real_)}, launch, levels_[level].boxes(),
             what, level);
     }
 
@@ -154,6 +154,14 @@ class Launches {
         auto launch = at(0, 1, transposed);
         launch.work = work;
         add(Kernel::pixels, {grid_wide_threads, 0}, launch, quotient(spec_.width * spec_.height, grid_wide_threads), what, 0);
+    }
+
+    /// A launch of a sweep: what it reads of the factors is on its way while the one before it is at work.
+    void add_early(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,
+                   std::size_t level) {
+        const bool first = list_.empty();
+        add(kernel, needs, constants, groups, what, level);
+        list_.back().early = !first && device_of(target_).has("early_launches");
     }
 
     void add(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,

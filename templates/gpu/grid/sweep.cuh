@@ -82,9 +82,10 @@ struct Team {
     }
     TRIFOLD_METHOD bool leads() const { return lane < warp_lanes; } /* the warp that solves with the triangle */
 };
-/* With W and the panel on their way. */
+/* With W and the panel on their way, while the launch before is at work. */
 template <int lanes>
 TRIFOLD_DEVICE Team<lanes> team_of(const Context& c, bool z) {
+    start_dependents();
     Team<lanes> team;
     const trifold_grid_level& level = c.launch.level[c.launch.levels - 1];
     const trifold_int boxes = trifold_int(1) << (level.x_halvings + level.y_halvings);
@@ -138,6 +139,7 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
     real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
     /* Several lanes of a warp share a row where these are few. */
     const int rows = lanes == warp_lanes && f.r < lanes ? power_over(f.r) : lanes, group = k / rows, groups = lanes / rows;
+    wait_for_launches();
     for (int column = 0; column < c.args.used_columns; ++column) {
         real x = 0;
         if (mine && team.exists) x = right_hand_side(c, f.member, from, column);
@@ -178,6 +180,7 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
     real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, mine && turned ? pivots_of(c, f)[k] : k));
     /* Each lane has a column, and some of its rows. */
     const int columns = power_over(f.s), group = k / columns, groups = lanes / columns, own = k % columns < f.s ? k % columns : 0;
+    wait_for_launches();
     for (int column = 0; column < c.args.used_columns; ++column) {
         real x = 0;
         if (mine && team.exists) x = failed ? static_cast<real>(not_a_number()) : from[column];

@@ -191,6 +191,7 @@ TRIFOLD_DEVICE void solve_triangle(const Triangle<turned, up>& t, const Gather& 
         for (int q = 0; q < chain_stages - 1; ++q) t.fetch(q);
     }
     if (warp >= first_streaming) tile.treat(t, -1);
+    wait_for_launches();
     gather();
     if (fetches) wait_copies<chain_stages - 2>();
     block_sync();
@@ -234,6 +235,7 @@ TRIFOLD_DEVICE void forward_triangle(const Context& c, const Front& f) {
     }
 }
 TRIFOLD_DEVICE void forward_pivots(const Context& c) {
+    start_dependents();
     const Front f = front_of_launch(c, group_x());
     if (c.launch.transposed && !symmetric)
         forward_triangle<true>(c, f);
@@ -258,6 +260,7 @@ TRIFOLD_DEVICE void backward_triangle(const Context& c, const Front& f) {
     }
 }
 TRIFOLD_DEVICE void backward_pivots(const Context& c) {
+    start_dependents();
     const Front f = front_of_launch(c, group_x());
     if (c.launch.transposed || symmetric)
         backward_triangle<true>(c, f);
@@ -270,10 +273,11 @@ TRIFOLD_DEVICE void backward_pivots(const Context& c) {
 /* Some rows of d <- d - Y w. A thread has vectors of many columns on their way, each replaced as soon as it is used. */
 constexpr int kept_rows = grid_kept_rows, row_vectors = kept_rows / vector_width, row_groups = wide_threads / row_vectors, rows_ahead = 8;
 TRIFOLD_DEVICE void forward_kept(const Context& c) {
+    start_dependents();
     constexpr int warps = wide_threads / warp_lanes;
     const int tiles = static_cast<int>(c.launch.tile), top = static_cast<int>(group_x() % tiles) * kept_rows;
     const Front f = front_of_launch(c, group_x() / tiles);
-    if (top >= f.r) return;
+    if (top >= f.r) return wait_for_launches();
     real *x = static_cast<real*>(shared_memory()), *part = x + f.level->eliminated;
     const PartVectors parts = vectors_of(c, f);
     const int vector = thread_index() % row_vectors, group = thread_index() / row_vectors, row = top + vector * vector_width, mine = top + thread_index();
@@ -287,6 +291,7 @@ TRIFOLD_DEVICE void forward_kept(const Context& c) {
     for (int column = 0; column < c.args.used_columns; ++column) {
 #pragma unroll
         for (int q = 0; q < rows_ahead; ++q) fetch(q, group + q * row_groups);
+        wait_for_launches();
         for (int k = thread_index(); k < f.s; k += wide_threads) x[k] = solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column];
         const real left = writes ? left_at(parts, pixel, column) : real(0);
         block_sync();
@@ -322,11 +327,12 @@ TRIFOLD_DEVICE void forward_kept(const Context& c) {
 constexpr int kept_columns = grid_kept_columns, kept_chunk = grid_kept_chunk, columns_ahead = 4, column_step = warp_lanes * vector_width;
 static_assert(kept_chunk % (columns_ahead * column_step) == 0, "chunks begin with the first of the vectors that are on their way");
 TRIFOLD_DEVICE void backward_kept(const Context& c) {
+    start_dependents();
     constexpr int warps = wide_threads / warp_lanes;
     const int tiles = static_cast<int>(c.launch.tile), lane = lane_index();
     const Front f = front_of_launch(c, group_x() / tiles);
     const int first = static_cast<int>(group_x() % tiles) * warps * kept_columns;
-    if (first >= f.s) return;
+    if (first >= f.s) return wait_for_launches();
     const int left = first + warp_index() * kept_columns;
     real* const kept = static_cast<real*>(shared_memory());
     const real* const panel = c.launch.transposed && !symmetric ? y_of(c, f) : z_of(c, f);
@@ -340,6 +346,7 @@ TRIFOLD_DEVICE void backward_kept(const Context& c) {
         real sum[kept_columns] = {};
 #pragma unroll
         for (int n = 0; n < columns_ahead; ++n) fetch(n, lane * vector_width + n * column_step);
+        wait_for_launches();
         for (int chunk = 0; chunk < f.r; chunk += kept_chunk) {
             const int count = smaller(kept_chunk, f.r - chunk);
             for (int i = thread_index(); i < count; i += wide_threads) kept[i] = solution_at(c, f, grid_kept_pixel(&f.box, chunk + i))[column];
