@@ -115,12 +115,12 @@ class Launches {
     /// What the last front knows of all.
     void add_outcome() { add(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
 
-    /// Fronts of one thread block, or of one warp where they are small.
+    /// Fronts of one thread block, or of some lanes where they are small.
     void sweep(bool forward, std::size_t level, bool transposed) {
         const bool small = way_of(level)->kernel == Kernel::small;
-        const std::int64_t lanes = small ? warp_lanes(target_) : std::int64_t{grid_sweep_threads}, teams = grid_sweep_threads / lanes;
+        const std::int64_t lanes = small ? grid_team_lanes : grid_sweep_threads, teams = grid_sweep_threads / lanes;
         const auto& l = layout_.levels[level];
-        const auto bytes = teams * grid_team_reals(l.eliminated, l.kept, lanes / warp_lanes(target_), real_) * real_;
+        const auto bytes = teams * grid_team_reals(l.eliminated, l.kept, std::max<std::int64_t>(lanes / warp_lanes(target_), 1), real_) * real_;
         const auto kernel = forward ? (small ? Kernel::forward_small : Kernel::forward) : small ? Kernel::backward_small : Kernel::backward;
         add_early(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
             forward ? "forward level" : "backward level", level);

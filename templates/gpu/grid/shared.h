@@ -8,6 +8,7 @@ enum {
     grid_step_threads = 512,    /* of a thread block that factors columns of W */
     grid_wide_threads = 256,    /* that assembles W, and of sweeps by tiles */
     grid_sweep_threads = 128,   /* that sweeps over small fronts */
+    grid_team_lanes = 16,       /* of those with the smallest, at most as many columns */
     grid_triangle_threads = 384, /* that solves with a triangle of W */
     grid_kept_rows = 32,        /* of a thread block, in a forward sweep */
     grid_kept_columns = 2,      /* of a warp, in a backward sweep */

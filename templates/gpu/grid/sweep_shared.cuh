@@ -13,6 +13,16 @@ constexpr int wide_threads = grid_wide_threads, triangle_threads = grid_triangle
 constexpr int tile_pitch = static_cast<int>(grid_pitch(tile_width, sizeof(real))), tile_reals = tile_width * tile_pitch;
 constexpr int chain_stages = grid_chain_stages(fetches_async), first_streaming = 3, streaming = triangle_threads / warp_lanes - first_streaming;
 
+/* A warp fetches a tile, or a part of one. */
+TRIFOLD_DEVICE void fetch_tile(real* to, const real* from, int stride, int rows, int columns) {
+    constexpr int vectors = tile_width / vector_width, across = warp_lanes / vectors;
+    const int row = lane_index() % vectors * vector_width, first = lane_index() / vectors;
+    if (row >= rows) return;
+    to += first * tile_pitch + row, from += first * stride + row;
+#pragma unroll 4
+    for (int column = first; column < columns; column += across, to += across * tile_pitch, from += across * stride) copy_async(to, from);
+}
+
 /* T, lower (`up`) or upper, a triangle of W, or with `turned` of W'. */
 template <bool turned, bool up>
 struct Triangle {
@@ -33,11 +43,10 @@ struct Triangle {
     /* Warp 1 fetches inverses, warp 2 the tiles beside them. */
     TRIFOLD_METHOD void fetch(int q) const {
         if (q < tiles && warp_index() == 1)
-            fetch_columns(stage(q), tile_pitch, inverses + (place(q) / tile_width * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width), tile_width,
-                          tile_width, size(q), lane_index(), warp_lanes);
+            fetch_tile(stage(q), inverses + (place(q) / tile_width * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width), tile_width, tile_width, size(q));
         if (q < tiles && q > 0 && warp_index() == 2) {
             const int rows = turned ? q - 1 : q, columns = turned ? q : q - 1;
-            fetch_columns(stage(q) + tile_reals, tile_pitch, block(q, q - 1), S, whole(size(rows)), size(columns), lane_index(), warp_lanes);
+            fetch_tile(stage(q) + tile_reals, block(q, q - 1), S, whole(size(rows)), size(columns));
         }
         end_copies();
     }
