@@ -141,6 +141,13 @@ TRIFOLD_DEVICE void start_dependents() {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
+/* Until the launches that this one began before have ended. Who begins early calls it before all that needs them, so that when it has ended
+ * they have too. */
+TRIFOLD_DEVICE void wait_for_launches() {
+#if TRIFOLD_ARCH >= 90
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 /* What a thread does between two looks at a flag or word. */
 TRIFOLD_DEVICE void spin() {}
 

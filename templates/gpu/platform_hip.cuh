@@ -122,6 +122,7 @@ TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
 }
 /* Launches that may begin as soon as all thread blocks of this one have come here: there are none. */
 TRIFOLD_DEVICE void start_dependents() {}
+TRIFOLD_DEVICE void wait_for_launches() {}
 /* What a thread does between two looks at a flag or word: lets others have the pipeline. */
 TRIFOLD_DEVICE void spin() { __builtin_amdgcn_s_sleep(1); }
 

@@ -138,45 +138,84 @@ class Launches {
     /// What the last front knows of all.
     void add_outcome() { add(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
 
-    /// Fronts of one thread block, or of one warp where they are small.
+    /// Fronts of one thread block, or of some lanes where they are small.
     void sweep(bool forward, std::size_t level, bool transposed) {
         const bool small = way_of(level)->kernel <= Kernel::small;
-        const std::int64_t lanes = small ? warp_lanes(target_) : std::int64_t{grid_sweep_threads}, teams = grid_sweep_threads / lanes;
+        const std::int64_t lanes = small ? grid_team_lanes : grid_sweep_threads, teams = grid_sweep_threads / lanes;
         const auto& l = layout_.levels[level];
-        const auto bytes = teams * grid_team_reals(l.eliminated, l.kept, lanes / warp_lanes(target_), real_) * real_;
+        const auto bytes = teams * grid_team_reals(l.eliminated, l.kept, std::max<std::int64_t>(lanes / warp_lanes(target_), 1), real_) * real_;
         const auto kernel = forward ? (small ? Kernel::forward_small : Kernel::forward) : small ? Kernel::backward_small : Kernel::backward;
-        add(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
+        add_early(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
             forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
-        const auto parts = quotient(l.kept, grid_kept_rows);
-        add_triangle(Kernel::forward_pivots, level, transposed, "forward pivots of level");
-        const auto bytes = (layout_.levels[level].eliminated + grid_wide_threads / warp_lanes(target_) * grid_kept_rows) * real_;
-        if (l.kept > 0)
-            add(Kernel::forward_kept, {grid_wide_threads, bytes}, at(level, parts, transposed), l.boxes() * parts, "forward level", level);
+        for (const auto& [first, end] : parts_of(l)) {
+            add_triangle(Kernel::forward_pivots, level, {first, end}, transposed);
+            if (end < l.eliminated) add_beside(level, {first, end}, l.eliminated - end, 1, transposed, is_general() && transposed);
+        }
+        if (l.kept > 0) add_rows(at(level, 1, transposed), l.kept, "forward level", level);
     }
     void backward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
-        const auto parts = quotient(l.eliminated, grid_wide_threads / warp_lanes(target_) * grid_kept_columns);
-        if (l.kept > 0)
-            add(Kernel::backward_kept, {grid_wide_threads, grid_kept_chunk * real_}, at(level, parts, transposed), l.boxes() * parts,
-                "backward level", level);
-        add_triangle(Kernel::backward_pivots, level, transposed, "backward pivots of level");
+        if (l.kept > 0) add_columns(at(level, 1, transposed), l.eliminated, "backward level", level);
+        auto parts = parts_of(l);
+        std::ranges::reverse(parts);
+        for (const auto& [first, end] : parts) {
+            add_triangle(Kernel::backward_pivots, level, {first, end}, transposed);
+            if (first > 0) add_beside(level, {first, end}, first, 2, transposed, !is_general() || transposed);
+        }
     }
-    void add_triangle(Kernel kernel, std::size_t level, bool transposed, std::string_view what) {
+    bool is_general() const { return spec_.matrix != GridMatrix::symmetric; }
+
+    /// Columns of W, from the first to before the second.
+    using Columns = std::pair<std::int64_t, std::int64_t>;
+    /// Those that one thread block solves with at a time.
+    static std::vector<Columns> parts_of(const Level& l) {
+        const auto tiles = quotient(l.eliminated, grid_tile_width), count = quotient(tiles, grid_triangle_tiles);
+        std::vector<Columns> parts;
+        for (std::int64_t k = 0; k < count; ++k)
+            parts.emplace_back(tiles * k / count * grid_tile_width, std::min(tiles * (k + 1) / count * grid_tile_width, l.eliminated));
+        return parts;
+    }
+    void add_triangle(Kernel kernel, std::size_t level, Columns columns, bool transposed) {
         const bool async = target_.backend == Backend::cuda && compute_capability(target_) >= 80;
         auto launch = at(level, 1, transposed);
-        launch.step = 0;
-        launch.step_next = levels_[level].eliminated;
-        add(kernel, {grid_triangle_threads, grid_triangle_bytes(levels_[level].eliminated, async, real_)}, launch, levels_[level].boxes(),
-            what, level);
+        std::tie(launch.step, launch.step_next) = columns;
+        const auto bytes = grid_triangle_bytes(columns.second - columns.first, levels_[level].eliminated, async, real_);
+        add_early(kernel, {grid_triangle_threads, bytes}, launch, levels_[level].boxes(),
+                  kernel == Kernel::forward_pivots ? "forward pivots of level" : "backward pivots of level", level);
+    }
+    /// What such columns give the `rows` rows behind them (turn 1) or before them (turn 2).
+    void add_beside(std::size_t level, Columns columns, std::int64_t rows, std::int64_t turn, bool transposed, bool turned) {
+        auto launch = at(level, 1, transposed);
+        std::tie(launch.step, launch.step_next) = columns;
+        launch.turn = turn;
+        turned ? add_columns(launch, rows, "beside pivots of level", level) : add_rows(launch, rows, "beside pivots of level", level);
+    }
+    void add_rows(trifold_grid_launch launch, std::int64_t rows, std::string_view what, std::size_t level) {
+        launch.tile = quotient(rows, grid_kept_rows);
+        const auto bytes = (layout_.levels[level].eliminated + grid_wide_threads / warp_lanes(target_) * grid_kept_rows) * real_;
+        add_early(Kernel::forward_kept, {grid_wide_threads, bytes}, launch, levels_[level].boxes() * launch.tile, what, level);
+    }
+    void add_columns(trifold_grid_launch launch, std::int64_t columns, std::string_view what, std::size_t level) {
+        launch.tile = quotient(columns, grid_wide_threads / warp_lanes(target_) * grid_kept_columns);
+        add_early(Kernel::backward_kept, {grid_wide_threads, grid_kept_chunk * real_}, launch, levels_[level].boxes() * launch.tile, what,
+                  level);
     }
 
     void add_pixels(trifold_grid_work work, bool transposed, std::string_view what) {
         auto launch = at(0, 1, transposed);
         launch.work = work;
         add(Kernel::pixels, {grid_wide_threads, 0}, launch, quotient(spec_.width * spec_.height, grid_wide_threads), what, 0);
+    }
+
+    /// A launch of a sweep: what it reads of the factors is on its way while the one before it is at work.
+    void add_early(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,
+                   std::size_t level) {
+        const bool first = list_.empty();
+        add(kernel, needs, constants, groups, what, level);
+        list_.back().early = !first && device_of(target_).has("early_launches");
     }
 
     void add(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,

@@ -60,10 +60,10 @@ GRID_KERNEL(TRIFOLD_KERNEL_PRODUCT, shared_threads, 2, leave_product(c))
 GRID_KERNEL(TRIFOLD_KERNEL_FINISH, 64, 1, finish(c))
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD_SMALL
-GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_SMALL, sweep_threads, 5, (forward_small<warp_lanes>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_SMALL, sweep_threads, 5, (forward_small<team_lanes>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_BACKWARD_SMALL
-GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD_SMALL, sweep_threads, 8, (backward_small<warp_lanes>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD_SMALL, sweep_threads, 8, (backward_small<team_lanes>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD
 GRID_KERNEL(TRIFOLD_KERNEL_FORWARD, sweep_threads, 5, (forward_small<sweep_threads>(c)))

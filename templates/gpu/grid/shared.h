@@ -14,6 +14,8 @@ enum {
     grid_assembled_rows = 256,  /* of W, whose places it finds at a time */
     grid_assembled_columns = 8, /* of W, that it assembles */
     grid_sweep_threads = 128,   /* that sweeps over small fronts */
+    grid_team_lanes = 16,       /* of those with the smallest, at most as many columns */
+    grid_triangle_tiles = 20,   /* of a triangle of W that one thread block solves with, at most */
     grid_triangle_threads = 384, /* that solves with a triangle of W */
     grid_kept_rows = 32,        /* of a thread block, in a forward sweep */
     grid_kept_columns = 2,      /* of a warp, in a backward sweep */
@@ -62,10 +64,11 @@ TRIFOLD_SIZE long long grid_team_reals(long long eliminated, long long kept, lon
     return eliminated * (grid_pitch(eliminated, real) + grid_pitch(kept, real)) + kept + (1 + warps) * grid_tile_width;
 }
 
-/* Triangle: `columns` of a front, and steps whose tiles are on their way. */
+/* Triangle: `columns` of the `eliminated` of a front, and steps whose tiles are on their way. */
 TRIFOLD_SIZE int grid_chain_stages(bool async) { return async ? 4 : 2; }
-TRIFOLD_SIZE long long grid_triangle_bytes(long long columns, bool async, long long real) {
-    return (grid_round(columns, grid_tile_width) + grid_chain_stages(async) * 2 * grid_tile_width * grid_pitch(grid_tile_width, real)) * real;
+TRIFOLD_SIZE long long grid_triangle_bytes(long long columns, long long eliminated, bool async, long long real) {
+    const long long reals = grid_round(columns, grid_tile_width) + grid_chain_stages(async) * 2 * grid_tile_width * grid_pitch(grid_tile_width, real);
+    return (reals > eliminated ? reals : eliminated) * real;
 }
 
 /* PanelChip and ProductChip. */

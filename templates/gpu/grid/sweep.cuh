@@ -61,14 +61,14 @@ TRIFOLD_DEVICE int power_over(int count) {
     return power;
 }
 
-/* ---- small fronts: each has a team of lanes, a warp or the thread block ---- */
+/* ---- small fronts: each has a team of lanes, a part of a warp or the thread block ---- */
 
-constexpr int sweep_threads = grid_sweep_threads, small_width = grid_tile_width;
+constexpr int sweep_threads = grid_sweep_threads, team_lanes = grid_team_lanes, small_width = grid_tile_width;
 
 template <int lanes>
 struct Team {
-    static constexpr int warps = lanes / warp_lanes;
-    int lane;
+    static constexpr int warps = lanes > warp_lanes ? lanes / warp_lanes : 1, together = lanes / warps; /* lanes of a warp */
+    int lane, most; /* most: pixels that a front of the level eliminates */
     bool exists; /* else it takes the same steps with the last front, and stores nothing */
     Front f;
     real *w, *panel, *kept, *x, *sums; /* shared memory: W, Y or Z', vectors of what is kept and eliminated, sums of warps */
@@ -82,15 +82,17 @@ struct Team {
     }
     TRIFOLD_METHOD bool leads() const { return lane < warp_lanes; } /* the warp that solves with the triangle */
 };
-/* With W and the panel on their way. */
+/* With W and the panel on their way, while the launch before is at work. */
 template <int lanes>
 TRIFOLD_DEVICE Team<lanes> team_of(const Context& c, bool z) {
+    start_dependents();
     Team<lanes> team;
     const trifold_grid_level& level = c.launch.level[c.launch.levels - 1];
     const trifold_int boxes = trifold_int(1) << (level.x_halvings + level.y_halvings);
     const int number = thread_index() / lanes, eliminated = static_cast<int>(level.eliminated), kept = static_cast<int>(level.kept);
     const trifold_int place = group_x() * (sweep_threads / lanes) + number;
     team.lane = thread_index() % lanes;
+    team.most = eliminated;
     team.exists = place < boxes;
     team.f = front_of_launch(c, team.exists ? place : boxes - 1);
     const Front& f = team.f;
@@ -110,15 +112,15 @@ TRIFOLD_DEVICE Team<lanes> team_of(const Context& c, bool z) {
 /* The lane's entry of T^-1 x, T a lower (`up`) or upper triangle of W, or with `turned` of W'; `scaled`: its diagonal is not 1. */
 template <bool up, int lanes>
 TRIFOLD_DEVICE real solve_small(const Team<lanes>& team, real x, real inverse, bool turned, bool scaled) {
-    const int lane = lane_index(), s = team.f.s, mine = lane < s ? lane : 0;
+    const int lane = team.lane % team.together, others = lane_index() - lane, s = team.f.s, mine = lane < s ? lane : 0;
     const real* line = team.w + (turned ? mine * team.w_pitch : mine);
     const int apart = turned ? 1 : team.w_pitch;
-#pragma unroll 4
-    for (int k = 0; k < s; ++k) {
-        const int i = up ? k : s - 1 - k;
-        const real entry = line[i * apart];
+#pragma unroll 2
+    for (int k = 0; k < team.most; ++k) {
+        const int i = up ? k : s - 1 - k, at = larger(i, 0); /* other teams may have more steps */
+        const real entry = line[at * apart];
         if (scaled && lane == i) x *= inverse;
-        const real solved = shuffle(x, i);
+        const real solved = shuffle(x, others + at);
         if (up ? lane > i : lane < i) x -= entry * solved;
     }
     return x;
@@ -136,13 +138,13 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
     const real inverse = mine ? inverses_of(c, f)[k] : real(1);
     const grid_pixel from = grid_eliminated_pixel(&f.box, mine && !turned && !symmetric ? pivots_of(c, f)[k] : k);
     real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
-    /* Several lanes of a warp share a row where these are few. */
-    const int rows = lanes == warp_lanes && f.r < lanes ? power_over(f.r) : lanes, group = k / rows, groups = lanes / rows;
+    wait_for_launches();
     for (int column = 0; column < c.args.used_columns; ++column) {
         real x = 0;
         if (mine && team.exists) x = right_hand_side(c, f.member, from, column);
         if (merges && mine) x += left_at(parts, from, column);
-        for (int i = k; i < f.r; i += lanes) team.kept[i] = merges ? left_at(parts, grid_kept_pixel(&f.box, i), column) : real(0);
+#pragma unroll 1
+        for (int i = k; i < f.r && merges; i += lanes) team.kept[i] = left_at(parts, grid_kept_pixel(&f.box, i), column);
         wait_copies<0>();
         team.sync();
         if (team.leads()) {
@@ -154,13 +156,11 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
         team.sync();
         real* const d = vector_of(c, f) + trifold_int(column) * f.R;
 #pragma unroll 1
-        for (int first = 0; first < f.r; first += rows) {
-            const int i = first + k % rows, row = i < f.r ? i : 0;
-            real sum = 0;
+        for (int i = k; i < f.r; i += lanes) {
+            real sum = merges ? team.kept[i] : real(0);
 #pragma unroll 4
-            for (int j = group; j < f.s; j += groups) sum += team.panel[row + j * team.panel_pitch] * team.x[j];
-            for (int apart = rows; apart < warp_lanes; apart *= 2) sum += shuffle_xor(sum, apart);
-            if (i < f.r && group == 0 && team.exists) d[i] = team.kept[i] - sum;
+            for (int j = 0; j < f.s; ++j) sum -= team.panel[i + j * team.panel_pitch] * team.x[j];
+            if (team.exists) d[i] = sum;
         }
         team.sync();
     }
@@ -177,10 +177,12 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
     const real* const from = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
     real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, mine && turned ? pivots_of(c, f)[k] : k));
     /* Each lane has a column, and some of its rows. */
-    const int columns = power_over(f.s), group = k / columns, groups = lanes / columns, own = k % columns < f.s ? k % columns : 0;
+    const int columns = power_over(team.most), group = k / columns, groups = lanes / columns, own = k % columns < f.s ? k % columns : 0;
+    wait_for_launches();
     for (int column = 0; column < c.args.used_columns; ++column) {
         real x = 0;
         if (mine && team.exists) x = failed ? static_cast<real>(not_a_number()) : from[column];
+#pragma unroll 2
         for (int i = k; i < f.R; i += lanes) team.kept[i] = i < f.r && team.exists ? solution_at(c, f, grid_kept_pixel(&f.box, i))[column] : real(0);
         wait_copies<0>();
         team.sync();
@@ -194,7 +196,7 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
             for (int e = 0; e < vector_width; ++e)
                 if (i + e < f.r) sum += entry[e] * value[e];
         }
-        for (int apart = columns; apart < warp_lanes; apart *= 2) sum += shuffle_xor(sum, apart);
+        for (int apart = columns; apart < team.together; apart *= 2) sum += shuffle_xor(sum, apart);
         if (team.warps > 1) {
             if (lane_index() < f.s) team.sums[warp_index() * small_width + lane_index()] = sum;
             team.sync();

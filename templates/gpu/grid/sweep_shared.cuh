@@ -13,14 +13,24 @@ constexpr int wide_threads = grid_wide_threads, triangle_threads = grid_triangle
 constexpr int tile_pitch = static_cast<int>(grid_pitch(tile_width, sizeof(real))), tile_reals = tile_width * tile_pitch;
 constexpr int chain_stages = grid_chain_stages(fetches_async), first_streaming = 3, streaming = triangle_threads / warp_lanes - first_streaming;
 
+/* A warp fetches a tile, or a part of one. */
+TRIFOLD_DEVICE void fetch_tile(real* to, const real* from, int stride, int rows, int columns) {
+    constexpr int vectors = tile_width / vector_width, across = warp_lanes / vectors;
+    const int row = lane_index() % vectors * vector_width, first = lane_index() / vectors;
+    if (row >= rows) return;
+    to += first * tile_pitch + row, from += first * stride + row;
+#pragma unroll 4
+    for (int column = first; column < columns; column += across, to += across * tile_pitch, from += across * stride) copy_async(to, from);
+}
+
 /* T, lower (`up`) or upper, a triangle of W, or with `turned` of W'. */
 template <bool turned, bool up>
 struct Triangle {
     const real *w, *inverses;
-    int S, s;            /* of W */
-    int first, end;      /* columns of this launch */
-    int tiles, upper;    /* upper: of inverses */
-    real *x, *stages;    /* shared memory: from column `first` on; inverses and tiles beside them */
+    int S;             /* of W */
+    int first, end;    /* columns of this launch */
+    int tiles, upper;  /* upper: of inverses */
+    real *x, *stages;  /* shared memory: from column `first` on; inverses and tiles beside them */
 
     TRIFOLD_METHOD int place(int q) const { return first + (up ? q : tiles - 1 - q) * tile_width; } /* the first column of tile q */
     TRIFOLD_METHOD int size(int q) const { return smaller(tile_width, end - place(q)); }
@@ -33,11 +43,10 @@ struct Triangle {
     /* Warp 1 fetches inverses, warp 2 the tiles beside them. */
     TRIFOLD_METHOD void fetch(int q) const {
         if (q < tiles && warp_index() == 1)
-            fetch_columns(stage(q), tile_pitch, inverses + (place(q) / tile_width * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width), tile_width,
-                          tile_width, size(q), lane_index(), warp_lanes);
+            fetch_tile(stage(q), inverses + (place(q) / tile_width * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width), tile_width, tile_width, size(q));
         if (q < tiles && q > 0 && warp_index() == 2) {
             const int rows = turned ? q - 1 : q, columns = turned ? q : q - 1;
-            fetch_columns(stage(q) + tile_reals, tile_pitch, block(q, q - 1), S, whole(size(rows)), size(columns), lane_index(), warp_lanes);
+            fetch_tile(stage(q) + tile_reals, block(q, q - 1), S, whole(size(rows)), size(columns));
         }
         end_copies();
     }
@@ -113,15 +122,16 @@ struct Streamed {
             }
         }
     }
-    /* What the warp has in step `step`, the first of which is -1. */
+    TRIFOLD_METHOD void start(const Triangle<turned, up>& t) {
+        q = 1, u = 2 + warp_index() - first_streaming;
+        settle(t);
+        load(t);
+    }
+    /* What the warp has in a step. */
     TRIFOLD_METHOD void treat(const Triangle<turned, up>& t, int step) {
         while (q == step) {
-            if (step >= 0) {
-                apply(t);
-                u += streaming;
-            } else {
-                q = 1, u = 2 + warp_index() - first_streaming;
-            }
+            apply(t);
+            u += streaming;
             settle(t);
             load(t);
         }
@@ -171,27 +181,42 @@ template <bool turned, bool up>
 TRIFOLD_DEVICE Triangle<turned, up> triangle_of(const Context& c, const Front& f, int upper) {
     Triangle<turned, up> t;
     t.w = w_of(c, f), t.inverses = inverses_of(c, f);
-    t.S = f.S, t.s = f.s, t.upper = upper;
+    t.S = f.S, t.upper = upper;
     t.first = static_cast<int>(c.launch.step), t.end = smaller(static_cast<int>(c.launch.step_next), f.s);
     t.tiles = larger(t.end - t.first + tile_width - 1, 0) / tile_width;
-    t.stages = static_cast<real*>(shared_memory());
-    t.x = t.stages + chain_stages * (2 * tile_reals);
+    t.x = static_cast<real*>(shared_memory());
+    t.stages = t.x + static_cast<int>(grid_round(c.launch.step_next - c.launch.step, tile_width));
     return t;
 }
-/* x <- T^-1 x, once `gather` has brought x. What the first steps need is on its way before that. Each kind of warp has a loop of its own, so that the
- * others' registers are free. */
+/* Says of all that the triangle reads that it is needed soon. */
+template <bool turned, bool up>
+TRIFOLD_DEVICE void announce(const Triangle<turned, up>& t) {
+    constexpr int line = 128 / static_cast<int>(sizeof(real));
+    const bool lower = turned != up;
+#pragma unroll 1
+    for (int column = t.first + warp_index() - first_streaming; column < t.end; column += streaming) {
+        const int from = lower ? column : t.first, end = lower ? t.end : column;
+#pragma unroll 1
+        for (int row = from + lane_index() * line; row < end; row += warp_lanes * line) prefetch(t.w + row + trifold_int(column) * t.S);
+    }
+}
+/* x <- T^-1 x, once `gather` has brought x. What the first steps need is on its way before that, or after it with `late`. Each kind of warp has a loop
+ * of its own, so that the others' registers are free. */
 template <bool turned, bool up, class Gather>
-TRIFOLD_DEVICE void solve_triangle(const Triangle<turned, up>& t, const Gather& gather) {
+TRIFOLD_DEVICE void solve_triangle(const Triangle<turned, up>& t, bool late, const Gather& gather) {
     const int warp = warp_index();
     const bool fetches = warp > 0 && warp < first_streaming;
-    Streamed<turned, up> tile;
-    tile.q = -1;
-    if (fetches) {
 #pragma unroll 1
-        for (int q = 0; q < chain_stages - 1; ++q) t.fetch(q);
+    for (int turn = 0; turn < 2; ++turn) {
+        if (fetches && late == (turn == 1)) {
+#pragma unroll 1
+            for (int q = 0; q < chain_stages - 1; ++q) t.fetch(q);
+        }
+        if (turn == 1) break;
+        if (warp >= first_streaming) announce(t);
+        wait_for_launches();
+        gather();
     }
-    if (warp >= first_streaming) tile.treat(t, -1);
-    gather();
     if (fetches) wait_copies<chain_stages - 2>();
     block_sync();
     if (warp == 0) {
@@ -208,6 +233,8 @@ TRIFOLD_DEVICE void solve_triangle(const Triangle<turned, up>& t, const Gather& 
             block_sync();
         }
     } else {
+        Streamed<turned, up> tile;
+        tile.start(t);
 #pragma unroll 1
         for (int q = 0; q < t.tiles; ++q) {
             tile.treat(t, q);
@@ -219,21 +246,30 @@ TRIFOLD_DEVICE void solve_triangle(const Triangle<turned, up>& t, const Gather& 
 template <bool turned>
 TRIFOLD_DEVICE void forward_triangle(const Context& c, const Front& f) {
     const Triangle<turned, true> t = triangle_of<turned, true>(c, f, turned ? 1 : 0);
+    const bool begins = t.first == 0, parted = t.end < f.s;
     for (int column = 0; column < c.args.used_columns; ++column) {
-        solve_triangle(t, [&] {
+        const auto at = [&](int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)) + column; };
+        solve_triangle(t, begins && parted, [&] {
             const PartVectors parts = vectors_of(c, f);
+            /* At first all of x, even where this launch solves for some: the solution's array may be that of right-hand sides. */
 #pragma unroll 1
-            for (int k = thread_index(); k < t.end; k += triangle_threads) {
-                const grid_pixel pixel = grid_eliminated_pixel(&f.box, turned || symmetric ? k : pivots_of(c, f)[k]);
-                t.x[k] = right_hand_side(c, f.member, pixel, column) + left_at(parts, pixel, column);
+            for (int k = t.first + thread_index(); k < (begins ? f.s : t.end); k += triangle_threads) {
+                const grid_pixel pixel = grid_eliminated_pixel(&f.box, begins && !turned && !symmetric ? pivots_of(c, f)[k] : k);
+                t.x[k - t.first] = begins ? right_hand_side(c, f.member, pixel, column) + left_at(parts, pixel, column) : *at(k);
             }
+            if (!begins || !parted) return;
+            block_sync();
+#pragma unroll 1
+            for (int k = t.end + thread_index(); k < f.s; k += triangle_threads) *at(k) = t.x[k];
+            block_sync();
         });
 #pragma unroll 1
-        for (int k = thread_index(); k < t.end; k += triangle_threads) solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column] = t.x[k];
+        for (int k = t.first + thread_index(); k < t.end; k += triangle_threads) *at(k) = t.x[k - t.first];
         block_sync();
     }
 }
 TRIFOLD_DEVICE void forward_pivots(const Context& c) {
+    start_dependents();
     const Front f = front_of_launch(c, group_x());
     if (c.launch.transposed && !symmetric)
         forward_triangle<true>(c, f);
@@ -244,20 +280,27 @@ TRIFOLD_DEVICE void forward_pivots(const Context& c) {
 template <bool turned>
 TRIFOLD_DEVICE void backward_triangle(const Context& c, const Front& f) {
     const Triangle<turned, false> t = triangle_of<turned, false>(c, f, turned ? 0 : 1);
-    const bool failed = has_failed(c, f);
+    /* At last all of x changes places. */
+    const bool failed = has_failed(c, f), moves = turned && !symmetric && t.first == 0;
     for (int column = 0; column < c.args.used_columns; ++column) {
-        solve_triangle(t, [&] {
+        const auto at = [&](int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)) + column; };
+        solve_triangle(t, false, [&] {
 #pragma unroll 1
-            for (int k = thread_index(); k < t.end; k += triangle_threads)
-                t.x[k] = failed ? static_cast<real>(not_a_number()) : solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column];
+            for (int k = t.first + thread_index(); k < t.end; k += triangle_threads)
+                t.x[k - t.first] = failed ? static_cast<real>(not_a_number()) : *at(k);
         });
+        if (moves && t.end < f.s) {
 #pragma unroll 1
-        for (int k = thread_index(); k < t.end; k += triangle_threads)
-            solution_at(c, f, grid_eliminated_pixel(&f.box, turned && !symmetric ? pivots_of(c, f)[k] : k))[column] = t.x[k];
+            for (int k = t.end + thread_index(); k < f.s; k += triangle_threads) t.x[k] = *at(k);
+            block_sync();
+        }
+#pragma unroll 1
+        for (int k = t.first + thread_index(); k < (moves ? f.s : t.end); k += triangle_threads) *at(moves ? pivots_of(c, f)[k] : k) = t.x[k - t.first];
         block_sync();
     }
 }
 TRIFOLD_DEVICE void backward_pivots(const Context& c) {
+    start_dependents();
     const Front f = front_of_launch(c, group_x());
     if (c.launch.transposed || symmetric)
         backward_triangle<true>(c, f);
@@ -267,36 +310,57 @@ TRIFOLD_DEVICE void backward_pivots(const Context& c) {
 
 /* ---- products with panels ---- */
 
+/* What a launch multiplies by: a panel, and then `turn` is 0; or columns `step` to `step_next` of W, or with `turned` of W'. Of that it takes rows `from` to
+ * `end`: those behind the columns, or with turn 2 those before them. */
+struct Factor {
+    const real* entries; /* of row 0 */
+    int stride, first, count, from, end;
+};
+TRIFOLD_DEVICE Factor factor_of(const Context& c, const Front& f, const real* panel, int rows, int columns, bool turned) {
+    if (c.launch.turn == 0) return {panel, f.R, 0, columns, 0, rows};
+    const int first = static_cast<int>(c.launch.step), end = smaller(static_cast<int>(c.launch.step_next), f.s);
+    const bool behind = c.launch.turn == 1;
+    return {w_of(c, f) + trifold_int(first) * (turned ? 1 : f.S), f.S, first, end - first, behind ? end : 0, behind ? f.s : smaller(first, f.s)};
+}
+TRIFOLD_DEVICE real* eliminated_at(const Context& c, const Front& f, int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)); }
+
 /* Some rows of d <- d - Y w. A thread has vectors of many columns on their way, each replaced as soon as it is used. */
 constexpr int kept_rows = grid_kept_rows, row_vectors = kept_rows / vector_width, row_groups = wide_threads / row_vectors, rows_ahead = 8;
 TRIFOLD_DEVICE void forward_kept(const Context& c) {
+    start_dependents();
     constexpr int warps = wide_threads / warp_lanes;
-    const int tiles = static_cast<int>(c.launch.tile), top = static_cast<int>(group_x() % tiles) * kept_rows;
+    const int tiles = static_cast<int>(c.launch.tile);
     const Front f = front_of_launch(c, group_x() / tiles);
-    if (top >= f.r) return;
+    const Factor factor = factor_of(c, f, c.launch.transposed && !symmetric ? z_of(c, f) : y_of(c, f), f.r, f.s, false);
+    const int top = factor.from + static_cast<int>(group_x() % tiles) * kept_rows;
+    if (top >= factor.end) return wait_for_launches();
     real *x = static_cast<real*>(shared_memory()), *part = x + f.level->eliminated;
     const PartVectors parts = vectors_of(c, f);
     const int vector = thread_index() % row_vectors, group = thread_index() / row_vectors, row = top + vector * vector_width, mine = top + thread_index();
-    const bool inside = row < f.R, writes = thread_index() < kept_rows && mine < f.r;
-    const real* const panel = (c.launch.transposed && !symmetric ? z_of(c, f) : y_of(c, f)) + (inside ? row : 0);
+    const bool keeps = c.launch.turn == 0, writes = thread_index() < kept_rows && mine < factor.end;
+    const real* const entries = factor.entries + (row < factor.stride ? row : 0);
     const grid_pixel pixel = grid_kept_pixel(&f.box, writes ? mine : 0);
     real ahead[rows_ahead][vector_width];
     const auto fetch = [&](int q, int k) {
-        if (k < f.s) load_vector(ahead[q], panel + trifold_int(k) * f.R);
+        if (k < factor.count) load_vector(ahead[q], entries + trifold_int(k) * factor.stride);
     };
     for (int column = 0; column < c.args.used_columns; ++column) {
 #pragma unroll
         for (int q = 0; q < rows_ahead; ++q) fetch(q, group + q * row_groups);
-        for (int k = thread_index(); k < f.s; k += wide_threads) x[k] = solution_at(c, f, grid_eliminated_pixel(&f.box, k))[column];
-        const real left = writes ? left_at(parts, pixel, column) : real(0);
+        wait_for_launches();
+#pragma unroll 1
+        for (int k = thread_index(); k < factor.count; k += wide_threads) x[k] = eliminated_at(c, f, factor.first + k)[column];
+        real left = 0;
+        real* const to = keeps ? vector_of(c, f) + trifold_int(column) * f.R + mine : eliminated_at(c, f, writes ? mine : 0) + column;
+        if (writes) left = keeps ? left_at(parts, pixel, column) : *to;
         block_sync();
         real sum[vector_width] = {};
 #pragma unroll 1
-        for (int first = group; first < f.s; first += rows_ahead * row_groups) {
+        for (int first = group; first < factor.count; first += rows_ahead * row_groups) {
 #pragma unroll
             for (int q = 0; q < rows_ahead; ++q) {
                 const int k = first + q * row_groups;
-                if (k >= f.s) break;
+                if (k >= factor.count) break;
 #pragma unroll
                 for (int e = 0; e < vector_width; ++e) sum[e] += ahead[q][e] * x[k];
                 fetch(q, k + rows_ahead * row_groups);
@@ -312,37 +376,42 @@ TRIFOLD_DEVICE void forward_kept(const Context& c) {
             real all = 0;
 #pragma unroll
             for (int q = 0; q < warps; ++q) all += part[q * kept_rows + thread_index()];
-            vector_of(c, f)[trifold_int(column) * f.R + mine] = left - all;
+            *to = left - all;
         }
         block_sync();
     }
 }
 
-/* Some columns of w <- w - Z x: a warp has few of them. */
+/* Some columns of w <- w - Z x: a warp has few of them. Rows of a factor are here what stands in columns of memory. */
 constexpr int kept_columns = grid_kept_columns, kept_chunk = grid_kept_chunk, columns_ahead = 4, column_step = warp_lanes * vector_width;
 static_assert(kept_chunk % (columns_ahead * column_step) == 0, "chunks begin with the first of the vectors that are on their way");
 TRIFOLD_DEVICE void backward_kept(const Context& c) {
+    start_dependents();
     constexpr int warps = wide_threads / warp_lanes;
     const int tiles = static_cast<int>(c.launch.tile), lane = lane_index();
     const Front f = front_of_launch(c, group_x() / tiles);
-    const int first = static_cast<int>(group_x() % tiles) * warps * kept_columns;
-    if (first >= f.s) return;
+    const Factor factor = factor_of(c, f, c.launch.transposed && !symmetric ? y_of(c, f) : z_of(c, f), f.s, f.r, true);
+    const int first = factor.from + static_cast<int>(group_x() % tiles) * warps * kept_columns;
+    if (first >= factor.end) return wait_for_launches();
     const int left = first + warp_index() * kept_columns;
+    const bool keeps = c.launch.turn == 0;
     real* const kept = static_cast<real*>(shared_memory());
-    const real* const panel = c.launch.transposed && !symmetric ? y_of(c, f) : z_of(c, f);
     real ahead[columns_ahead][kept_columns][vector_width];
     const auto fetch = [&](int n, int row) {
 #pragma unroll
         for (int q = 0; q < kept_columns; ++q)
-            if (row < f.r && left + q < f.s) load_vector(ahead[n][q], panel + row + trifold_int(left + q) * f.R);
+            if (row < factor.count && left + q < factor.end) load_vector(ahead[n][q], factor.entries + row + trifold_int(left + q) * factor.stride);
     };
     for (int column = 0; column < c.args.used_columns; ++column) {
         real sum[kept_columns] = {};
 #pragma unroll
         for (int n = 0; n < columns_ahead; ++n) fetch(n, lane * vector_width + n * column_step);
-        for (int chunk = 0; chunk < f.r; chunk += kept_chunk) {
-            const int count = smaller(kept_chunk, f.r - chunk);
-            for (int i = thread_index(); i < count; i += wide_threads) kept[i] = solution_at(c, f, grid_kept_pixel(&f.box, chunk + i))[column];
+        wait_for_launches();
+        for (int chunk = 0; chunk < factor.count; chunk += kept_chunk) {
+            const int count = smaller(kept_chunk, factor.count - chunk);
+#pragma unroll 1
+            for (int i = thread_index(); i < count; i += wide_threads)
+                kept[i] = solution_at(c, f, keeps ? grid_kept_pixel(&f.box, chunk + i) : grid_eliminated_pixel(&f.box, factor.first + i + chunk))[column];
             block_sync();
 #pragma unroll 1
             for (int i = lane * vector_width; i < count; i += columns_ahead * column_step) {
@@ -356,7 +425,7 @@ TRIFOLD_DEVICE void backward_kept(const Context& c) {
                     for (int q = 0; q < kept_columns; ++q)
 #pragma unroll
                         for (int e = 0; e < vector_width; ++e)
-                            if (at + e < count && left + q < f.s) sum[q] += ahead[n][q][e] * value[e];
+                            if (at + e < count && left + q < factor.end) sum[q] += ahead[n][q][e] * value[e];
                     fetch(n, chunk + at + columns_ahead * column_step);
                 }
             }
@@ -365,7 +434,7 @@ TRIFOLD_DEVICE void backward_kept(const Context& c) {
 #pragma unroll
         for (int q = 0; q < kept_columns; ++q) {
             for (int apart = warp_lanes / 2; apart > 0; apart /= 2) sum[q] += shuffle_xor(sum[q], apart);
-            if (lane == 0 && left + q < f.s) solution_at(c, f, grid_eliminated_pixel(&f.box, left + q))[column] -= sum[q];
+            if (lane == 0 && left + q < factor.end) eliminated_at(c, f, left + q)[column] -= sum[q];
         }
     }
 }

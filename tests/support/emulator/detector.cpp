@@ -27,6 +27,7 @@ void Detector::begin_operation() {
     ignored_.clear();
     last_region_ = nullptr;
     before_.clear();
+    awaited_.clear();
     launch_of_.clear();
     blocks_.clear();
     flags_.clear();
@@ -42,9 +43,10 @@ void Detector::add_region(std::string name, const void* begin, std::int64_t byte
     regions_.insert(std::upper_bound(regions_.begin(), regions_.end(), region->begin, after), std::move(region));
 }
 
-void Detector::begin_launch(std::size_t launch, std::set<std::uint32_t> before) {
+void Detector::begin_launch(std::size_t launch, std::set<std::uint32_t> before, std::set<std::uint32_t> awaited) {
     launch_ = static_cast<std::uint32_t>(launch);
     before_[launch_] = std::move(before);
+    awaited_[launch_] = std::move(awaited);
 }
 
 std::uint32_t Detector::begin_block(int threads, int lanes, const void* shared, std::int64_t shared_bytes) {
@@ -56,6 +58,7 @@ std::uint32_t Detector::begin_block(int threads, int lanes, const void* shared, 
     const auto waves = static_cast<std::size_t>((threads + lanes - 1) / lanes);
     block->wave_floor.resize(waves), block->wave_known.resize(waves);
     block->thread_known.resize(static_cast<std::size_t>(threads));
+    block->has_waited.resize(static_cast<std::size_t>(threads));
     blocks_.push_back(std::move(block));
     launch_of_.push_back(launch_);
     return static_cast<std::uint32_t>(blocks_.size() - 1);
@@ -127,8 +130,9 @@ bool Detector::knows(const Block& block, std::uint32_t number, std::uint32_t thr
     if (other.block == number) {
         if (other.time <= block.floor || other.thread == thread) return true;
         if (std::uint32_t{other.thread} >> block.shift == wave && other.time <= block.wave_floor[wave]) return true;
-    } else if (before_.at(launch_of_[number]).contains(launch_of_[other.block])) {
-        return true;
+    } else {
+        const auto launch = launch_of_[number], earlier = launch_of_[other.block];
+        if (before_.at(launch).contains(earlier) || (block.has_waited[thread] && awaited_.at(launch).contains(earlier))) return true;
     }
     for (const auto* clock : {&block.known, &block.wave_known[wave], &block.thread_known[thread]})
         if (!clock->empty() && clock->at(other.block, other.thread) >= other.time) return true;

@@ -6,6 +6,22 @@
 #include "tests/support/emulator/unit.hpp"
 
 namespace trifold::test {
+namespace {
+
+/// The launches that have ended when a launch does not begin early, and when one that does has waited for them.
+std::vector<std::set<std::uint32_t>> all_that_end(const std::vector<Launch>& launches) {
+    auto late = launches;
+    for (auto& launch : late) launch.early = false;
+    return all_before(late);
+}
+
+/// The launch that the first blocks of this one may stand beside, of a chain of early ones.
+std::size_t begin_of(const std::vector<Launch>& launches, std::size_t k) {
+    while (launches[k].early) k = launches[k].after.at(0);
+    return k;
+}
+
+}  // namespace
 
 EmulatedGrid::EmulatedGrid(const GridSpec& spec, const Target& target, const GridTuning& tuning)
     : spec_(spec),
@@ -40,11 +56,11 @@ void EmulatedGrid::run(const std::string& operation, trifold_grid_args args, con
     for (const auto& library : libraries_) ignore_image(library.get(), detector_);
     detector_.ignore(&emulator_, sizeof emulator_);
     const auto& launches = program_.operations.at(operation);
-    const auto before = all_before(launches);
+    const auto ended = all_that_end(launches);
     for (const auto k : choose_order(launches, running)) {
         const auto& launch = launches[k];
         const auto& kernel = kernel_of(program_, launch);
-        detector_.begin_launch(k, before[k]);
+        detector_.begin_launch(k, ended[begin_of(launches, k)], ended[k]);
         const auto& target = program_.units[launch.unit].target;
         const Grid grid{launch.grid.groups, args.members, kernel.threads, warp_lanes(target), kernel.shared_bytes};
         trifold_grid_launch constants;

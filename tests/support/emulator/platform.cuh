@@ -94,6 +94,7 @@ TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
     __builtin_memcpy(&to, &from, sizeof(To));
 }
 TRIFOLD_MACHINE void start_dependents() {}
+TRIFOLD_MACHINE void wait_for_launches() { emulator->wait_for_launches(); }
 TRIFOLD_MACHINE void spin() { emulator->spin(TRIFOLD_HERE); }
 
 /* Inlined, so that the kernel's line is known. */

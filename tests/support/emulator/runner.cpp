@@ -76,6 +76,7 @@ class Machine {
     void store_release(void* flag, const void* value, int bytes, const void* here);
     void load_relaxed(const void* word, void* to, int bytes, const void* here);
     void store_relaxed(void* word, const void* value, int bytes, const void* here);
+    void wait_for_launches();
     void copy(const Copy& copy);
     void end_copies() { thread().copies.emplace_back(); }
     void wait_copies(int pending);
@@ -163,6 +164,10 @@ void Machine::main() {
         if (!group.empty()) stop(fmt::format("a copy is never waited for: {}", source_line(group.front().here)));
     pause(Wait::ended, nullptr);
     std::abort();
+}
+
+void Machine::wait_for_launches() {
+    if (detector_ != nullptr) detector_->wait_for_launches(block_->number, static_cast<std::uint32_t>(current_));
 }
 
 /// All threads of a barrier must agree on how many they are; the last to arrive lets the others go.
@@ -434,6 +439,7 @@ void run_grid(Emulator& emulator, const std::function<void()>& kernel, const Gri
         machine->store_relaxed(word, value, bytes, here);
     };
     emulator.spin = [](const void* here) { machine->pause(Wait::spin, here); };
+    emulator.wait_for_launches = [] { machine->wait_for_launches(); };
     emulator.copy = [](void* to, const void* from, int bytes, const void* here) { machine->copy({to, from, bytes, here}); };
     emulator.end_copies = [] { machine->end_copies(); };
     emulator.wait_copies = [](int pending) { machine->wait_copies(pending); };
