@@ -14,6 +14,7 @@
 namespace trifold::grid::gpu {
 namespace {
 
+constexpr std::int64_t least_wide_tiles = 512;
 constexpr std::int64_t most_images = 65535;  // of a grid's second dimension
 
 std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -105,8 +106,22 @@ class Launches {
         const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
         const auto threads = 4 * std::int64_t{warp_lanes(target_)};
         add(Kernel::panel, {2 * threads, grid_panel_bytes(real_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
-        add(Kernel::product, {threads, grid_product_bytes(real_)}, at(level, parts), boxes * parts * parts, "products of level", level);
+        add_product(level);
     }
+
+    /// Tiles twice as wide read half as much. They pay where each multiprocessor has some of them; they need shared memory that not all have.
+    void add_product(std::size_t level) {
+        const auto& l = levels_[level];
+        const bool async = fetches_async();
+        const std::int64_t wide_side = 2 * grid_tile_rows, wide_tiles = l.boxes() * quotient(l.kept, wide_side) * quotient(l.kept, wide_side);
+        const bool is_wide = async && l.eliminated >= wide_side && wide_tiles >= least_wide_tiles &&
+                             grid_product_bytes(wide_side, async, real_) <= device_of(target_).count("facts.block_shared_bytes");
+        const auto side = is_wide ? wide_side : std::int64_t{grid_tile_rows}, parts = quotient(l.kept, side);
+        add(is_wide ? Kernel::wide_product : Kernel::product,
+            {(is_wide ? 8 : 4) * std::int64_t{warp_lanes(target_)}, grid_product_bytes(side, async, real_)}, at(level, parts),
+            l.boxes() * parts * parts, "products of level", level);
+    }
+    bool fetches_async() const { return target_.backend == Backend::cuda && compute_capability(target_) >= 80; }
 
     /// Panel k - 1 is applied to what is behind it, and panel k factored. A tile on the diagonal is inverted by the launch that applies its
     /// panel, or, where it has several, by the next one: until then the last of them moves rows of those before it.
@@ -179,7 +194,7 @@ class Launches {
         return parts;
     }
     void add_triangle(Kernel kernel, std::size_t level, Columns columns, bool transposed) {
-        const bool async = target_.backend == Backend::cuda && compute_capability(target_) >= 80;
+        const bool async = fetches_async();
         auto launch = at(level, 1, transposed);
         std::tie(launch.step, launch.step_next) = columns;
         const auto bytes = grid_triangle_bytes(columns.second - columns.first, levels_[level].eliminated, async, real_);
@@ -266,7 +281,7 @@ std::vector<std::string> options_of(const Target& target) {
 }
 
 /// Kernels that are compiled as one: fronts on chip, shared fronts, all the rest. Compilers work on the three at the same time.
-std::size_t unit_number(Kernel kernel) { return kernel <= Kernel::huge ? 0 : kernel <= Kernel::product ? 1 : 2; }
+std::size_t unit_number(Kernel kernel) { return kernel <= Kernel::huge ? 0 : kernel <= Kernel::wide_product ? 1 : 2; }
 
 Unit unit_with(const GridSpec& spec, const Target& target, const std::map<Kernel, Needs>& kernels, std::size_t number) {
     constexpr std::array<std::string_view, 3> names{"fronts", "shared", "sweeps"};

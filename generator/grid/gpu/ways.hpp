@@ -26,6 +26,7 @@ enum class Kernel {
     step_16,
     panel,
     product,
+    wide_product,
     finish,
     forward_small,
     backward_small,
@@ -37,8 +38,8 @@ enum class Kernel {
     backward_kept,
     pixels
 };
-inline constexpr std::array<std::string_view, 24> kernel_names{
-    "leaf", "tiny", "small", "middle", "large", "huge", "assemble", "step_1", "step_2", "step_4", "step_8", "step_16", "panel", "product", "finish", "forward_small", "backward_small", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
+inline constexpr std::array<std::string_view, 25> kernel_names{
+    "leaf", "tiny", "small", "middle", "large", "huge", "assemble", "step_1", "step_2", "step_4", "step_8", "step_16", "panel", "product", "wide_product", "finish", "forward_small", "backward_small", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
 
 /// A kernel that has whole fronts: threads of its thread block, 0 for one warp, and the most columns it eliminates and rows it keeps.
 struct OnChip {

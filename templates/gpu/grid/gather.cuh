@@ -55,6 +55,26 @@ TRIFOLD_DEVICE real gathered(const Parts& parts, Places row, Places column) {
     return entry_of(parts.first_update, parts.first.R, row.first, column.first) + entry_of(parts.second_update, parts.second.R, row.second, column.second);
 }
 
+/* What a thread block keeps of the parts in shared memory, so that it has registers for other things; and an entry on its way to shared memory.
+ * Few have both parts, and these are there at once. */
+struct Updates {
+    const real *first, *second;
+    int first_R, second_R;
+};
+TRIFOLD_DEVICE Updates updates_of(const Parts& parts) { return {parts.first_update, parts.second_update, parts.first.R, parts.second.R}; }
+TRIFOLD_DEVICE void gather_async(real* to, const Updates& updates, Places row, Places column) {
+    const bool in_first = (row.first | column.first) >= 0, in_second = (row.second | column.second) >= 0;
+    const int i = in_first ? row.first : row.second, j = in_first ? column.first : column.second, R = in_first ? updates.first_R : updates.second_R;
+    const int upper = symmetric ? smaller(i, j) : j, lower = symmetric ? larger(i, j) : i;
+    const real* from = global_pointer(in_first ? updates.first : updates.second) + lower + trifold_int(upper) * R;
+    if (in_first && in_second)
+        *to = *from + entry_of(global_pointer(updates.second), updates.second_R, row.second, column.second);
+    else if (in_first || in_second)
+        copy_element_async(to, from);
+    else
+        *to = 0;
+}
+
 /* ---- of a small front: elements of both parts, as offsets from the first part's update ---- */
 
 struct Sources {

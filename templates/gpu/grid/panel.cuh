@@ -1,8 +1,8 @@
-/* What is left of a front that thread blocks share, once its pivot block W is factored: the panels Y and Z', and D. */
+/* What is left of a front that thread blocks share, once its pivot block W is factored: the panels Y and Z'. */
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/products.cuh"
 
-constexpr int tile_rows = grid_tile_rows, panel_threads = 8 * warp_lanes, shared_threads = 4 * warp_lanes;
+constexpr int tile_rows = grid_tile_rows, panel_threads = 8 * warp_lanes;
 
 struct PanelChip {
     real x[tile_width * (tile_rows + 8)];  /* columns of what is solved already, then of what is to be solved */
@@ -108,64 +108,4 @@ TRIFOLD_DEVICE void solve_panel(const Context& c) {
             if (row < rows && column < width) to[row + trifold_int(left + column) * f.R] = element;
         });
     }
-}
-
-constexpr int depth_of_stage = grid_stage_depth;
-struct ProductChip {
-    real y[2][depth_of_stage * (tile_rows + 8)], z[2][depth_of_stage * (tile_rows + 8)];
-    Places rows[tile_rows], columns[tile_rows];
-};
-static_assert(sizeof(ProductChip) <= grid_product_bytes(sizeof(real)), "the launch asks for enough shared memory");
-
-/* Thread block (box, tile): tile_rows by tile_rows elements of D less Y Z'. The next columns are on their way while these are multiplied. */
-TRIFOLD_DEVICE void leave_product(const Context& c) {
-    ProductChip& chip = *static_cast<ProductChip*>(shared_memory());
-    const int tiles = static_cast<int>(c.launch.tile);
-    const Front f = front_of_launch(c, group_index() / (tiles * tiles));
-    const int part = group_index() % (tiles * tiles), top = part % tiles * tile_rows, left = part / tiles * tile_rows;
-    if (top >= f.r || left >= f.r || (symmetric && top < left)) return;
-    constexpr int leading = tile_rows + (sizeof(real) == 8 ? 4 : 8), each = depth_of_stage * tile_rows / shared_threads;
-    const int rows = smaller(tile_rows, f.r - top), columns = smaller(tile_rows, f.r - left), warp = warp_index();
-    const Parts parts = parts_of(c, f);
-    for (int k = thread_index(); k < rows; k += shared_threads) chip.rows[k] = places_kept(parts, f, top + k);
-    for (int k = thread_index(); k < columns; k += shared_threads) chip.columns[k] = places_kept(parts, f, left + k);
-    const real *y = y_of(c, f) + top, *z = z_of(c, f) + left;
-    const int row = thread_index() % tile_rows, first = thread_index() / tile_rows;
-    constexpr int apart = shared_threads / tile_rows;
-    real next_y[each], next_z[each];
-    const auto fetch = [&](int k) {
-#pragma unroll
-        for (int q = 0; q < each; ++q) {
-            const int column = k + first + q * apart;
-            next_y[q] = row < rows && column < f.s ? y[row + trifold_int(column) * f.R] : real(0);
-            next_z[q] = row < columns && column < f.s ? z[row + trifold_int(column) * f.R] : real(0);
-        }
-    };
-    const auto put = [&](int buffer) {
-#pragma unroll
-        for (int q = 0; q < each; ++q) {
-            chip.y[buffer][row + (first + q * apart) * leading] = next_y[q];
-            chip.z[buffer][row + (first + q * apart) * leading] = next_z[q];
-        }
-    };
-    WarpTile<2, 2> sum;
-    sum.clear();
-    const int warp_row = warp % 2 * 32, warp_column = warp / 2 * 32;
-    fetch(0);
-    put(0);
-    block_sync();
-    for (int k = 0, buffer = 0; k < f.s; k += depth_of_stage, buffer ^= 1) {
-        if (k + depth_of_stage < f.s) fetch(k + depth_of_stage);
-        sum.add(chip.y[buffer] + warp_row, leading, 32, chip.z[buffer] + warp_column, leading, depth_of_stage);
-        if (k + depth_of_stage < f.s) put(buffer ^ 1);
-        block_sync();
-    }
-    real* d = update_of(c, f);
-    const auto row_at = [&](int i) { return smaller(warp_row + i, rows - 1); };
-    const auto column_at = [&](int j) { return smaller(warp_column + j, columns - 1); };
-    sum.each([&](real& element, int i, int j) { element = gathered(parts, chip.rows[row_at(i)], chip.columns[column_at(j)]) - element; }, warp_sync);
-    sum.each([&](real& element, int i, int j) {
-        const int r = warp_row + i, k = warp_column + j;
-        if (r < rows && k < columns && !(symmetric && top + r < left + k)) d[top + r + trifold_int(left + k) * f.R] = element;
-    });
 }

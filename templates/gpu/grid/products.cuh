@@ -10,6 +10,10 @@ constexpr int lane_columns = use_tensor ? tensor_columns : 128 / warp_lanes;
 TRIFOLD_DEVICE int strip_row(int pair) { return use_tensor ? result_row(pair) : lane_index() % 8 * 2; }
 TRIFOLD_DEVICE int square_column(int k) { return use_tensor ? k * 8 + tensor_column() : k * (warp_lanes / 8) + lane_index() / 8; }
 
+/* Stores such a pair; where it is a whole vector, its place must be aligned. */
+TRIFOLD_DEVICE void store_pair_of(double* to, const double (&pair)[2]) { store_global(to, pair); }
+TRIFOLD_DEVICE void store_pair_of(float* to, const float (&pair)[2]) { to[0] = pair[0], to[1] = pair[1]; }
+
 template <int RowSquares, int ColumnSquares>
 struct WarpTile {
     real at[ColumnSquares][RowSquares * square_strips][lane_columns][lane_pairs][2];

@@ -71,8 +71,12 @@ TRIFOLD_SIZE long long grid_triangle_bytes(long long columns, long long eliminat
     return (reals > eliminated ? reals : eliminated) * real;
 }
 
-/* PanelChip and ProductChip. */
+/* PanelChip. */
 TRIFOLD_SIZE long long grid_panel_bytes(long long real) {
     return grid_tile_width * (grid_tile_rows + grid_tile_width + 16) * real + 8 * (grid_tile_rows + grid_tile_width);
 }
-TRIFOLD_SIZE long long grid_product_bytes(long long real) { return 4 * grid_stage_depth * (grid_tile_rows + 8) * real + 16 * grid_tile_rows; }
+/* ProductTile: stages whose columns of Y and Z' are on their way; places, Updates, a pointer. */
+TRIFOLD_SIZE int grid_product_stages(bool async) { return async ? 4 : 2; }
+TRIFOLD_SIZE long long grid_product_bytes(long long side, bool async, long long real) {
+    return grid_product_stages(async) * 2 * grid_stage_depth * grid_leading(side, real) * real + 16 * side + 32;
+}
