@@ -16,16 +16,16 @@
     }
 
 #ifdef TRIFOLD_KERNEL_LEAF
-GRID_KERNEL(TRIFOLD_KERNEL_LEAF, warp_lanes, 16, eliminate_leaf(c))
+GRID_KERNEL(TRIFOLD_KERNEL_LEAF, warp_lanes, 20, eliminate_leaf(c))
 #endif
 #ifdef TRIFOLD_KERNEL_TINY
-GRID_KERNEL(TRIFOLD_KERNEL_TINY, warp_lanes, 16, eliminate_tiny(c))
+GRID_KERNEL(TRIFOLD_KERNEL_TINY, warp_lanes, (symmetric ? 16 : 20), eliminate_tiny(c))
 #endif
 #ifdef TRIFOLD_KERNEL_SMALL
-GRID_KERNEL(TRIFOLD_KERNEL_SMALL, warp_lanes, 20, (eliminate<warp_lanes, 8>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_SMALL, warp_lanes, 24, (eliminate<warp_lanes, 8>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_MIDDLE
-GRID_KERNEL(TRIFOLD_KERNEL_MIDDLE, 128, 4, (eliminate<128, 16>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_MIDDLE, 128, 5, (eliminate<128, 16>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_LARGE
 GRID_KERNEL(TRIFOLD_KERNEL_LARGE, 256, 2, (eliminate<256, 32>(c)))

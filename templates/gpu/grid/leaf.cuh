@@ -39,7 +39,7 @@ TRIFOLD_DEVICE Check check_stencil(const real (&stencil)[9], const Neighbours& x
     bool beyond = false;
 #pragma unroll
     for (int k = 0; k < 9; ++k) {
-        const double value = static_cast<double>(stencil[k]), size = size_of(value);
+        const double value = static_cast<double>(stencil[k]), size = absolute(value);
         beyond = beyond || (value != 0 && !(x.inside[k % 3] && y.inside[k / 3]));
         sum += value;
         sizes += size;
@@ -47,9 +47,9 @@ TRIFOLD_DEVICE Check check_stencil(const real (&stencil)[9], const Neighbours& x
     }
     bool number = true;
     if (!(sizes <= static_cast<double>(largest)))
-        for (int k = 0; k < 9; ++k) number = number && size_of(static_cast<double>(stencil[k])) <= static_cast<double>(largest);
+        for (int k = 0; k < 9; ++k) number = number && absolute(static_cast<double>(stencil[k])) <= static_cast<double>(largest);
     check.problem = !number ? trifold_grid_no_number : beyond && !ring ? trifold_grid_beyond : trifold_grid_sound;
-    if (sizes > 0) check.row_sum = size_of(sum) / sizes;
+    if (sizes > 0) check.row_sum = absolute(sum) / sizes;
     return check;
 }
 
@@ -68,7 +68,7 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
         values[k] = stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k];
     }
     number = (at.y - b.y0) * width + at.x - b.x0;
-    real* row = chip.rows + lane * leaf_columns;
+    real* row = chip.rows + kept_number(lane * leaf_columns);
     if (exists) {
         const real nothing[vector_width] = {};
 #pragma unroll

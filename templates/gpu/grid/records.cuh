@@ -1,6 +1,22 @@
 /* What a warp knows of the pivots of a front: few operations between lanes, since there are many fronts. */
 #include "gpu/grid/common.cuh"
 
+/* Without its sign, by its bits: one instruction. */
+TRIFOLD_DEVICE double absolute(double x) {
+    unsigned long long bits;
+    copy_bits(bits, x);
+    bits &= 0x7fffffffffffffffULL;
+    copy_bits(x, bits);
+    return x;
+}
+TRIFOLD_DEVICE float absolute(float x) {
+    unsigned bits;
+    copy_bits(bits, x);
+    bits &= 0x7fffffffu;
+    copy_bits(x, bits);
+    return x;
+}
+
 /* The greatest of all lanes' numbers, none of which is negative: by their bits, the first half and then the second. */
 TRIFOLD_DEVICE double warp_most(double x) {
     unsigned long long bits;
@@ -35,7 +51,7 @@ TRIFOLD_DEVICE double digits_of(double size, int& exponent) {
 TRIFOLD_DEVICE trifold_grid_record record_of_pivots(const Context& c, const Front& f, real pivot, real before, bool odd) {
     const int lane = lane_index();
     const bool exists = lane < f.s;
-    const real size = pivot < 0 ? -pivot : pivot;
+    const real size = absolute(pivot);
     const bool wrong = exists && (!(size > 0 && size <= largest) || (symmetric && pivot < 0));
     trifold_grid_record record = new_record();
     /* The determinant: a product of digits, and a sum of exponents and of signs. */

@@ -81,7 +81,7 @@ TRIFOLD_DEVICE real largest_of_column(int count, const real* w, int step, int ne
     if (lane < count)
 #pragma unroll 4
         for (int i = symmetric ? lane : 0; i < (symmetric ? lane + 1 : count); ++i) {
-            const real x = w[i * next + lane * step], size = x < 0 ? -x : x;
+            const real size = absolute(w[i * next + lane * step]);
             if (size > before) before = size;
         }
     return before;

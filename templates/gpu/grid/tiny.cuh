@@ -19,25 +19,30 @@ TRIFOLD_DEVICE TinyChip tiny_chip() {
     return chip;
 }
 
-/* The lane's row; all loads are on their way together. */
-TRIFOLD_DEVICE void gather_row(const Sources& sources, const TinyChip& chip, Places row, int pixels, real (&a)[tiny_columns]) {
-    int both = -1;
+TRIFOLD_DEVICE Places element_at(const Sources& sources, const TinyChip& chip, Places row, int k) {
+    const Places column = chip.columns[k];
+    return symmetric ? offsets_at(sources, row, column) : Places{row.first + column.first, row.second + column.second};
+}
+/* The lane's row; all loads are on their way together. Bit k of `both`: the pixel of column k belongs to both parts, as few do. */
+TRIFOLD_DEVICE void gather_row(const Sources& sources, const TinyChip& chip, Places row, int pixels, unsigned both, real (&a)[tiny_columns]) {
 #pragma unroll
     for (int k = 0; k < tiny_columns; ++k) {
         a[k] = 0;
-        if (k >= pixels) continue;
-        const Places at = symmetric ? offsets_at(sources, row, chip.columns[k]) : Places{row.first + chip.columns[k].first, row.second + chip.columns[k].second};
-        const int any = larger(at.first, at.second);
-        if (any >= 0) a[k] = sources.update[any];
-        both = larger(both, smaller(at.first, at.second));
+        const Places at = element_at(sources, chip, row, smaller(k, pixels - 1));
+        if (k < pixels && larger(at.first, at.second) >= 0) a[k] = sources.update[larger(at.first, at.second)];
     }
-    if (both < 0) return;
 #pragma unroll
     for (int k = 0; k < tiny_columns; ++k) {
-        if (k >= pixels) continue;
-        const Places at = symmetric ? offsets_at(sources, row, chip.columns[k]) : Places{row.first + chip.columns[k].first, row.second + chip.columns[k].second};
+        if ((both >> k & 1) == 0) continue;
+        const Places at = element_at(sources, chip, row, k);
         if (smaller(at.first, at.second) >= 0) a[k] += sources.update[smaller(at.first, at.second)];
     }
+}
+TRIFOLD_DEVICE unsigned bits_of_lanes(bool bit) {
+    unsigned bits = bit ? 1u << lane_index() % 32 : 0u;
+#pragma unroll
+    for (int apart = 1; apart < warp_lanes; apart *= 2) bits |= shuffle_xor(bits, apart);
+    return bits;
 }
 
 TRIFOLD_DEVICE void eliminate_tiny(const Context& c) {
@@ -56,7 +61,7 @@ TRIFOLD_DEVICE void eliminate_tiny(const Context& c) {
     if (lane < pixels) chip.columns[lane] = symmetric ? row : column_offsets(sources, row);
     warp_sync();
     real a[tiny_columns];
-    gather_row(sources, chip, row, pixels, a);
+    gather_row(sources, chip, row, pixels, bits_of_lanes(lane < pixels && smaller(row.first, row.second) >= 0), a);
     /* The largest entries of columns, by way of shared memory. */
 #pragma unroll
     for (int k = 0; k < tiny_width; ++k)
