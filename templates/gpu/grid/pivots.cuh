@@ -26,18 +26,14 @@ TRIFOLD_DEVICE real scale_of(real d) {
     constexpr real up = sizeof(real) == 8 ? real(0x1p200) : real(0x1p40f), down = sizeof(real) == 8 ? real(0x1p-200) : real(0x1p-40f);
     return is_usual(d) ? real(1) : size_key(d) < 2 * key_of_two ? up : down;
 }
-TRIFOLD_DEVICE real usual_reciprocal(real d) {
-    real y = approximate_reciprocal(d);
-    y += y * (real(1) - d * y);
-    y += y * (real(1) - d * y);
-    return y;
-}
 /* 1 / d: an approximation, corrected twice. Neither a division here nor sqrt below: both are subroutines, which cost more than they compute in the loops over
- * columns, where few registers are free. */
+ * columns, where few registers are free. Nor a branch for unusual numbers: compilers make both its sides wait for one another. */
 TRIFOLD_DEVICE real reciprocal(real d) {
-    if (is_usual(d)) return usual_reciprocal(d);
-    const real scale = scale_of(d);
-    return usual_reciprocal(d * scale) * scale;
+    const real scale = scale_of(d), scaled = d * scale;
+    real y = approximate_reciprocal(scaled);
+    y += y * (real(1) - scaled * y);
+    y += y * (real(1) - scaled * y);
+    return y * scale;
 }
 /* The root of d: column k of L U is multiplied with it, to become one of L L'. Not a number unless d > 0. */
 TRIFOLD_DEVICE real root_of(real d) {

@@ -209,8 +209,8 @@ TRIFOLD_DEVICE int row_of_thread(int first, int q) {
 /* Columns of a panel, one after another: a[q][0] is the one at work, and the others move up. So all take the same code, which the caches of
  * instructions hold. L goes where the rows stand, U into shared memory. Width: columns that are left at the first of these. place[q]: the column whose
  * pivot the row is, or -1. Warps without rows wait. */
-template <int Width, int Columns, int Rows, int Threads>
-TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threads>& chip, real* w, int first, int begin, int end, real (&a)[Rows][Columns],
+template <int Width, int Columns, int Rows, int Most, int Threads>
+TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Most, Threads>& chip, real* w, int first, int begin, int end, real (&a)[Rows][Columns],
                                    int (&place)[Rows]) {
     constexpr int warps = Threads / warp_lanes;
     const int lane = lane_index(), warp = warp_index(), mine = row_of_thread<Rows>(first, 0), last = (f.s - 1 - first) / (warp_lanes * Rows);
@@ -324,8 +324,8 @@ TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Column
 }
 
 /* The panel of `count` columns from `first` on, from its own rows on; in shared memory, or (`fresh`) as it was assembled. */
-template <int Columns, int Rows, int Threads>
-TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int count, bool fresh) {
+template <int Rows, int Columns, int Most, int Threads>
+TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Most, Threads>& chip, int first, int count, bool fresh) {
     real *w = w_of(c, f) + trifold_int(first) * f.S, a[Rows][Columns];
     int place[Rows];
 #pragma unroll
@@ -442,7 +442,11 @@ TRIFOLD_DEVICE void step(const Context& c) {
                    left >= next ? count : smaller(count, first - left), left >= next);
     if (left < next) return;
     if (!begins) update_columns(c, f, chip, first, end - first, left, count, left == next);
-    if (left == next) factor_panel(c, f, chip, left, count, begins);
+    if (left != next) return;
+    if (Rows == 2 && f.s - left <= Threads)
+        factor_panel<1>(c, f, chip, left, count, begins);
+    else
+        factor_panel<Rows>(c, f, chip, left, count, begins);
 }
 /* For pivot blocks with so many times grid_step_rows rows that are left. */
 template <int Times>
