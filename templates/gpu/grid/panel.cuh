@@ -61,18 +61,24 @@ struct Panel {
         if (is_z && k < f.s) pivot = pivoting ? pivots[k] : k;
     }
     TRIFOLD_METHOD Places places_at(int k) const { return {eliminated.first + k, eliminated.second + k}; }
-    /* Neighbours in memory are kept pixels in Y, and eliminated ones in Z. */
-    TRIFOLD_METHOD void gather(real* columns, int left) {
-        const Updates updates = chip.updates;
+    /* Neighbours in memory are kept pixels in Y, and eliminated ones in Z. True: some entries have both parts, and come by `Both`. */
+    template <bool Both>
+    TRIFOLD_METHOD bool gather(real* columns, int left) const {
+        const Updates updates = kept_updates(chip.updates);
         const int width = width_at(left), fastest = is_z ? tile_width : tile_rows, i = thread_index() % fastest, first = thread_index() / fastest;
+        const int count = i >= (is_z ? width : rows) ? 0 : is_z ? rows : width;
         const Places mine = is_z ? places_at(pivot) : chip.rows[smaller(i, rows - 1)];
-        if (i < (is_z ? width : rows))
-#pragma unroll 2
-            for (int j = first; j < (is_z ? rows : width); j += panel_threads / fastest) {
-                const Places other = is_z ? chip.rows[j] : places_at(left + j);
-                gather_async(columns + (is_z ? j + i * columns_leading : i + j * columns_leading), updates, mine, other);
-            }
-        find_pivot(left + tile_width);
+        int any = -1;
+#pragma unroll(Both ? 1 : 4)
+        for (int j = first; j < count; j += panel_threads / fastest) {
+            real* const to_it = columns + (is_z ? j + i * columns_leading : i + j * columns_leading);
+            const Places other = is_z ? chip.rows[j] : places_at(left + j);
+            if (Both)
+                gather_both(to_it, updates, mine, other);
+            else
+                any = larger(any, gather_async(to_it, updates, mine, other));
+        }
+        return any >= 0;
     }
     TRIFOLD_METHOD void fetch(PanelStage& stage, PanelStep at) {
         const int width = width_at(at.left);
@@ -82,9 +88,10 @@ struct Panel {
                            : lower      ? w + at.left + trifold_int(at.behind) * f.S
                                         : w + at.behind + trifold_int(at.left) * f.S;
         fetch_whole<tile_width>(stage.triangle, triangle_leading, from, S, lower ? width : depth, lower ? depth : width);
-        if (at.is_last())
-            gather(stage.columns, at.left);
-        else if (!keeps_last || at.behind + tile_width < at.left)
+        if (at.is_last()) {
+            if (gather<false>(stage.columns, at.left)) gather<true>(stage.columns, at.left);
+            find_pivot(at.left + tile_width);
+        } else if (!keeps_last || at.behind + tile_width < at.left)
             fetch_whole<tile_rows>(stage.columns, columns_leading, to + trifold_int(at.behind) * f.R, f.R, rows, tile_width);
     }
     /* sum += columns by a tile of a triangle. */
