@@ -105,7 +105,7 @@ class Launches {
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
         const auto threads = 4 * std::int64_t{warp_lanes(target_)};
-        add(Kernel::panel, {2 * threads, grid_panel_bytes(real_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
+        add(Kernel::panel, {2 * threads, grid_panel_bytes(fetches_async(), real_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
         add_product(level);
     }
 
@@ -114,7 +114,7 @@ class Launches {
         const auto& l = levels_[level];
         const bool async = fetches_async();
         const std::int64_t wide_side = 2 * grid_tile_rows, wide_tiles = l.boxes() * quotient(l.kept, wide_side) * quotient(l.kept, wide_side);
-        const bool is_wide = async && l.eliminated >= wide_side && wide_tiles >= least_wide_tiles &&
+        const bool is_wide = async && l.eliminated >= 3 * grid_tile_rows && wide_tiles >= least_wide_tiles &&
                              grid_product_bytes(wide_side, async, real_) <= device_of(target_).count("facts.block_shared_bytes");
         const auto side = is_wide ? wide_side : std::int64_t{grid_tile_rows}, parts = quotient(l.kept, side);
         add(is_wide ? Kernel::wide_product : Kernel::product,

@@ -55,24 +55,28 @@ TRIFOLD_DEVICE real gathered(const Parts& parts, Places row, Places column) {
     return entry_of(parts.first_update, parts.first.R, row.first, column.first) + entry_of(parts.second_update, parts.second.R, row.second, column.second);
 }
 
-/* What a thread block keeps of the parts in shared memory, so that it has registers for other things; and an entry on its way to shared memory.
- * Few have both parts, and these are there at once. */
+/* What a thread block keeps of the parts in shared memory, so that it has registers for other things. */
 struct Updates {
     const real *first, *second;
     int first_R, second_R;
 };
 TRIFOLD_DEVICE Updates updates_of(const Parts& parts) { return {parts.first_update, parts.second_update, parts.first.R, parts.second.R}; }
-TRIFOLD_DEVICE void gather_async(real* to, const Updates& updates, Places row, Places column) {
-    const bool in_first = (row.first | column.first) >= 0, in_second = (row.second | column.second) >= 0;
+TRIFOLD_DEVICE Updates kept_updates(const Updates& u) { return {kept_pointer(u.first), kept_pointer(u.second), u.first_R, u.second_R}; }
+/* An entry on its way to shared memory. Not negative: both parts have it, which few entries are, and gather_both must store it. */
+TRIFOLD_DEVICE int gather_async(real* to, const Updates& updates, Places row, Places column) {
+    const int first = row.first | column.first, second = row.second | column.second; /* negative: the part does not have it */
+    const bool in_first = first >= 0;
     const int i = in_first ? row.first : row.second, j = in_first ? column.first : column.second, R = in_first ? updates.first_R : updates.second_R;
     const int upper = symmetric ? smaller(i, j) : j, lower = symmetric ? larger(i, j) : i;
-    const real* from = global_pointer(in_first ? updates.first : updates.second) + lower + trifold_int(upper) * R;
-    if (in_first && in_second)
-        *to = *from + entry_of(global_pointer(updates.second), updates.second_R, row.second, column.second);
-    else if (in_first || in_second)
-        copy_element_async(to, from);
-    else
-        *to = 0;
+    const real* from = (in_first ? updates.first : updates.second) + (lower + upper * R);
+    if ((first ^ second) < 0) copy_element_async(to, global_pointer(from));
+    if ((first & second) < 0) *to = 0;
+    return first | second;
+}
+TRIFOLD_DEVICE void gather_both(real* to, const Updates& updates, Places row, Places column) {
+    if ((row.first | column.first | row.second | column.second) < 0) return;
+    *to = entry_of(global_pointer(updates.first), updates.first_R, row.first, column.first) +
+          entry_of(global_pointer(updates.second), updates.second_R, row.second, column.second);
 }
 
 /* ---- of a small front: elements of both parts, as offsets from the first part's update ---- */

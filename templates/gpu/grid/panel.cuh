@@ -1,111 +1,163 @@
-/* What is left of a front that thread blocks share, once its pivot block W is factored: the panels Y and Z'. */
+/* The panels Y and Z' of a front that thread blocks share, once its pivot block W is factored. */
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/products.cuh"
 
-constexpr int tile_rows = grid_tile_rows, panel_threads = 8 * warp_lanes;
+/* Columns are solved tile_width at a time, from left to right. Each such tile takes a step for each tile behind it, whose columns are multiplied by
+ * what is above the diagonal of U, or of L'; then one for itself, which multiplies by the inverse of the tile on the diagonal. What steps need goes
+ * through a ring of stages: 64 rows of tile_width columns, and a tile of a triangle. */
+constexpr int tile_rows = grid_tile_rows, panel_threads = 8 * warp_lanes, panel_stages = grid_panel_stages(fetches_async);
+constexpr int columns_leading = static_cast<int>(grid_leading(tile_rows, sizeof(real)));
+constexpr int triangle_leading = static_cast<int>(grid_leading(tile_width, sizeof(real)));
+constexpr bool keeps_last = panel_stages > 1; /* the columns solved last, which cannot be fetched ahead */
 
+struct PanelStage {
+    real columns[tile_width * columns_leading], triangle[tile_width * triangle_leading];
+};
 struct PanelChip {
-    real x[tile_width * (tile_rows + 8)];  /* columns of what is solved already, then of what is to be solved */
-    real m[tile_width * (tile_width + 8)]; /* a tile of the triangle; its row k from k (tile_width + 8) on */
-    Places rows[tile_rows], columns[tile_width];
+    PanelStage stages[panel_stages];
+    real last[keeps_last ? tile_width * columns_leading : vector_width];
+    Places rows[tile_rows];
+    Updates updates;
 };
-static_assert(sizeof(PanelChip) <= grid_panel_bytes(sizeof(real)), "the launch asks for enough shared memory");
+static_assert(sizeof(PanelChip) <= grid_panel_bytes(fetches_async, sizeof(real)), "the launch asks for enough shared memory");
 
-/* A tile of a triangle on its way, so that products can read it: element (k, column) is a row and a column of U, or of L'. */
-struct TileOnItsWay {
-    static constexpr int each = tile_width * tile_width / panel_threads, apart = panel_threads / tile_width;
-    real values[each];
-    bool turned;
-    TRIFOLD_METHOD void fetch(const real* from, trifold_int leading, bool is_turned, int depth, int width) {
-        const int i = thread_index() % tile_width, first = thread_index() / tile_width; /* neighbours in memory differ in i */
-        turned = is_turned;
-#pragma unroll
-        for (int q = 0; q < each; ++q) {
-            const int j = first + q * apart, row = turned ? j : i, column = turned ? i : j;
-            values[q] = row < depth && column < width ? from[i + j * leading] : real(0);
-        }
-    }
-    TRIFOLD_METHOD void put(PanelChip& chip) const {
-        const int i = thread_index() % tile_width, first = thread_index() / tile_width;
-#pragma unroll
-        for (int q = 0; q < each; ++q) {
-            const int j = first + q * apart, row = turned ? j : i, column = turned ? i : j;
-            chip.m[row * (tile_width + 8) + column] = values[q];
-        }
-    }
-};
-/* Columns of the panel that are solved, on their way. */
-struct ColumnsOnTheirWay {
-    static constexpr int each = tile_rows * tile_width / panel_threads, apart = panel_threads / tile_rows;
-    real values[each];
-    TRIFOLD_METHOD void fetch(const real* from, trifold_int leading, int rows) {
-        const int i = thread_index() % tile_rows, first = thread_index() / tile_rows;
-#pragma unroll
-        for (int q = 0; q < each; ++q) values[q] = i < rows ? from[i + (first + q * apart) * leading] : real(0);
-    }
-    TRIFOLD_METHOD void put(PanelChip& chip) const {
-        const int i = thread_index() % tile_rows, first = thread_index() / tile_rows;
-#pragma unroll
-        for (int q = 0; q < each; ++q) chip.x[i + (first + q * apart) * (tile_rows + 8)] = values[q];
+struct PanelStep {
+    int left, behind;
+    TRIFOLD_METHOD bool is_last() const { return behind == left; } /* of its tile */
+    TRIFOLD_METHOD void advance() {
+        const bool was_last = is_last();
+        left += was_last ? tile_width : 0;
+        behind = was_last ? 0 : behind + tile_width;
     }
 };
 
-/* Thread block (box, rows): tile_rows rows of Y U^-1, or Y L^-T, or of (L^-1 P Z)'. Columns come from the parts, tile_width at a time. */
+/* Whole columns on their way, `height` rows each by vectors, of which the first `rows` count. */
+template <int height>
+TRIFOLD_DEVICE void fetch_whole(real* to, int leading, const real* from, int from_leading, int rows, int columns) {
+    constexpr int vectors = height / vector_width, apart = panel_threads / vectors;
+    const int row = thread_index() % vectors * vector_width, first = thread_index() / vectors;
+#pragma unroll
+    for (int q = 0; q < tile_width / apart; ++q) {
+        const int j = first + q * apart;
+        if (row < rows && j < columns) copy_async(to + row + j * leading, from + row + j * from_leading);
+    }
+}
+
+/* tile_rows rows of Y U^-1, or Y L^-T, or of (L^-1 P Z)'. */
+struct Panel {
+    PanelChip& chip;
+    const Front& f;
+    const real *w, *inverses; /* the latter of the triangle that it solves with */
+    const int* pivots;
+    real* to;
+    int rows;
+    bool is_z, lower;
+    Places eliminated; /* of the first pixel; the others follow it in either part, since they lie on one line */
+    int pivot;         /* of Z': which pixel the thread gathers next */
+
+    TRIFOLD_METHOD int width_at(int left) const { return smaller(tile_width, f.s - left); }
+    TRIFOLD_METHOD void find_pivot(int left) {
+        const int k = left + thread_index() % tile_width;
+        if (is_z && k < f.s) pivot = pivoting ? pivots[k] : k;
+    }
+    TRIFOLD_METHOD Places places_at(int k) const { return {eliminated.first + k, eliminated.second + k}; }
+    /* Neighbours in memory are kept pixels in Y, and eliminated ones in Z. True: some entries have both parts, and come by `Both`. */
+    template <bool Both>
+    TRIFOLD_METHOD bool gather(real* columns, int left) const {
+        const Updates updates = kept_updates(chip.updates);
+        const int width = width_at(left), fastest = is_z ? tile_width : tile_rows, i = thread_index() % fastest, first = thread_index() / fastest;
+        const int count = i >= (is_z ? width : rows) ? 0 : is_z ? rows : width;
+        const Places mine = is_z ? places_at(pivot) : chip.rows[smaller(i, rows - 1)];
+        int any = -1;
+#pragma unroll(Both ? 1 : 4)
+        for (int j = first; j < count; j += panel_threads / fastest) {
+            real* const to_it = columns + (is_z ? j + i * columns_leading : i + j * columns_leading);
+            const Places other = is_z ? chip.rows[j] : places_at(left + j);
+            if (Both)
+                gather_both(to_it, updates, mine, other);
+            else
+                any = larger(any, gather_async(to_it, updates, mine, other));
+        }
+        return any >= 0;
+    }
+    TRIFOLD_METHOD void fetch(PanelStage& stage, PanelStep at) {
+        const int width = width_at(at.left);
+        if (width <= 0) return;
+        const int depth = at.is_last() ? width : tile_width, S = at.is_last() ? tile_width : f.S;
+        const real* from = at.is_last() ? inverses + at.left * (tile_width * (symmetric ? 1 : 2))
+                           : lower      ? w + at.left + trifold_int(at.behind) * f.S
+                                        : w + at.behind + trifold_int(at.left) * f.S;
+        fetch_whole<tile_width>(stage.triangle, triangle_leading, from, S, lower ? width : depth, lower ? depth : width);
+        if (at.is_last()) {
+            if (gather<false>(stage.columns, at.left)) gather<true>(stage.columns, at.left);
+            find_pivot(at.left + tile_width);
+        } else if (!keeps_last || at.behind + tile_width < at.left)
+            fetch_whole<tile_rows>(stage.columns, columns_leading, to + trifold_int(at.behind) * f.R, f.R, rows, tile_width);
+    }
+    /* sum += columns by a tile of a triangle. */
+    TRIFOLD_METHOD void add(WarpTile<1, 1>& sum, const real* columns, const real* triangle, int depth) const {
+        const int row = warp_index() % 4 * 16, column = warp_index() / 4 * 16;
+        if (lower)
+            sum.add(columns + row, columns_leading, 16, triangle + column, triangle_leading, depth);
+        else
+            sum.add(columns + row, columns_leading, 16, triangle + column * triangle_leading, 1, depth, triangle_leading);
+    }
+    /* What was gathered, less `sum`, by the inverse. */
+    TRIFOLD_METHOD void solve(WarpTile<1, 1>& sum, PanelStage& stage, int left) const {
+        const int warp_row = warp_index() % 4 * 16, warp_column = warp_index() / 4 * 16, width = width_at(left);
+        sum.each([&](real& element, int i, int j) { stage.columns[warp_row + i + (warp_column + j) * columns_leading] -= element; });
+        sum.clear();
+        block_sync();
+        add(sum, stage.columns, stage.triangle, width);
+        sum.each_pair([&](real(&pair)[2], int i, int j) {
+            const int row = warp_row + i, column = warp_column + j;
+            /* Of an odd row at the end the next is padding. */
+            if (row < rows && column < width) store_pair_of(to + row + trifold_int(left + column) * f.R, pair);
+            if (keeps_last) chip.last[row + column * columns_leading] = pair[0], chip.last[row + 1 + column * columns_leading] = pair[1];
+        });
+        sum.clear();
+    }
+};
+
+/* Thread block (box, rows). */
 TRIFOLD_DEVICE void solve_panel(const Context& c) {
     PanelChip& chip = *static_cast<PanelChip*>(shared_memory());
+    constexpr int ahead = panel_stages - 1;
     const int tiles = static_cast<int>(c.launch.tile), kinds = symmetric ? 1 : 2;
     const Front f = front_of_launch(c, group_index() / (tiles * kinds));
-    const int part = group_index() % (tiles * kinds), top = part % tiles * tile_rows, warp_row = warp_index() % 4 * 16, warp_column = warp_index() / 4 * 16;
-    const bool is_z = !symmetric && part >= tiles, lower = symmetric || is_z;
+    const int part = group_index() % (tiles * kinds), top = part % tiles * tile_rows;
+    const bool is_z = !symmetric && part >= tiles;
     if (top >= f.r) return;
-    const int rows = smaller(tile_rows, f.r - top);
     const Parts parts = parts_of(c, f);
-    const real* w = w_of(c, f);
-    real* to = (is_z ? z_of(c, f) : y_of(c, f)) + top;
-    for (int k = thread_index(); k < rows; k += panel_threads) chip.rows[k] = places_kept(parts, f, top + k);
-    constexpr int x_leading = tile_rows + 8, m_leading = tile_width + 8;
-    for (int left = 0; left < f.s; left += tile_width) {
-        const int width = smaller(tile_width, f.s - left);
+    Panel panel{chip, f, w_of(c, f), inverse_tile(c, f, 0, symmetric || is_z ? 0 : 1), pivots_of(c, f), (is_z ? z_of(c, f) : y_of(c, f)) + top,
+                smaller(tile_rows, f.r - top), is_z, symmetric || is_z, places_eliminated(parts, f, 0), 0};
+    panel.find_pivot(0);
+    if (thread_index() < panel.rows) chip.rows[thread_index()] = places_kept(parts, f, top + thread_index());
+    if (thread_index() == 0) chip.updates = updates_of(parts);
+    block_sync();
+    PanelStep next = {0, 0};
+#pragma unroll 1
+    for (int t = 0; t < ahead; ++t) {
+        panel.fetch(chip.stages[t], next);
+        end_copies();
+        next.advance();
+    }
+    WarpTile<1, 1> sum;
+    sum.clear();
+    int t = 0;
+#pragma unroll 1
+    for (PanelStep at = {0, 0}; at.left < f.s; at.advance()) {
+        if constexpr (ahead > 0) wait_copies<ahead - 1>();
         block_sync();
-        for (int k = thread_index(); k < width; k += panel_threads)
-            chip.columns[k] = places_eliminated(parts, f, is_z && pivoting ? pivots_of(c, f)[left + k] : left + k);
-        WarpTile<1, 1> sum;
-        sum.clear();
-        ColumnsOnTheirWay solved_columns;
-        TileOnItsWay triangle;
-        /* U(behind .., left ..), or L(left .., behind ..)'; at last the inverse of the tile on the diagonal. */
-        const auto fetch = [&](int behind) {
-            if (behind < left) {
-                solved_columns.fetch(to + trifold_int(behind) * f.R, f.R, rows);
-                triangle.fetch(lower ? w + left + trifold_int(behind) * f.S : w + behind + trifold_int(left) * f.S, f.S, lower, tile_width, width);
-            } else
-                triangle.fetch(inverse_tile(c, f, left / tile_width, lower ? 0 : 1), tile_width, lower, width, width);
-        };
-        fetch(0);
-        for (int behind = 0; behind < left; behind += tile_width) {
-            block_sync();
-            solved_columns.put(chip);
-            triangle.put(chip);
-            block_sync();
-            fetch(behind + tile_width);
-            sum.add(chip.x + warp_row, x_leading, 16, chip.m + warp_column, m_leading, tile_width);
-        }
-        block_sync();
-        sum.each([&](real& element, int i, int j) {
-            const int row = warp_row + i, column = warp_column + j;
-            const Places kept = chip.rows[smaller(row, rows - 1)], eliminated = chip.columns[smaller(column, width - 1)];
-            const real before = gathered(parts, is_z ? eliminated : kept, is_z ? kept : eliminated);
-            element = row < rows && column < width ? before - element : real(0);
-        });
-        sum.each([&](real& element, int i, int j) { chip.x[warp_row + i + (warp_column + j) * x_leading] = element; });
-        triangle.put(chip);
-        block_sync();
-        WarpTile<1, 1> solved;
-        solved.clear();
-        solved.add(chip.x + warp_row, x_leading, 16, chip.m + warp_column, m_leading, width);
-        solved.each([&](real& element, int i, int j) {
-            const int row = warp_row + i, column = warp_column + j;
-            if (row < rows && column < width) to[row + trifold_int(left + column) * f.R] = element;
-        });
+        panel.fetch(chip.stages[t + ahead < panel_stages ? t + ahead : t - 1], next);
+        end_copies();
+        next.advance();
+        if (ahead == 0) block_sync();
+        PanelStage& stage = chip.stages[t];
+        if (at.is_last())
+            panel.solve(sum, stage, at.left);
+        else
+            panel.add(sum, keeps_last && at.behind + tile_width == at.left ? chip.last : stage.columns, stage.triangle, tile_width);
+        t = t + 1 < panel_stages ? t + 1 : 0;
     }
 }

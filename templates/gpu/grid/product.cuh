@@ -55,11 +55,16 @@ struct ProductTile {
     TRIFOLD_METHOD void fetch_gathered(real* to, int first) const {
         const int thread = thread_afresh(), row = thread % side;
         if (row >= rows) return;
-        const Updates updates = chip.updates;
+        const Updates updates = kept_updates(chip.updates);
         const Places at = chip.places[row];
+        int any = -1;
 #pragma unroll 4
         for (int j = thread / side; j < width; j += threads / side)
-            if (first + j < columns) gather_async(to + row + j * leading, updates, at, chip.places[side + first + j]);
+            if (first + j < columns) any = larger(any, gather_async(to + row + j * leading, updates, at, chip.places[side + first + j]));
+        if (any < 0) return;
+#pragma unroll 1
+        for (int j = thread / side; j < smaller(width, columns - first); j += threads / side)
+            gather_both(to + row + j * leading, updates, at, chip.places[side + first + j]);
     }
 };
 

@@ -45,9 +45,9 @@ struct WarpTile {
     TRIFOLD_METHOD static int column_of(int square, int k) { return square * 16 + square_column(k); }
 
     template <int Quads>
-    TRIFOLD_METHOD void add_tensor(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth) {
+    TRIFOLD_METHOD void add_tensor(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth, int b_apart) {
         a += tensor_row() + tensor_depth() * a_leading;
-        b += tensor_column() + tensor_depth() * b_leading;
+        b += tensor_column() * b_apart + tensor_depth() * b_leading;
 #pragma unroll 1
         for (int k = 0; k < depth; k += 4 * Quads) {
             real rows[RowSquares * square_strips][Quads];
@@ -64,21 +64,21 @@ struct WarpTile {
                 for (int q = 0; q < Quads; ++q) {
                     const bool inside = k + 4 * q + tensor_depth() < depth;
 #pragma unroll
-                    for (int t = 0; t < tensor_columns; ++t) columns[t][q] = inside ? b[j * 16 + t * 8 + (k + 4 * q) * b_leading] : real(0);
+                    for (int t = 0; t < tensor_columns; ++t) columns[t][q] = inside ? b[(j * 16 + t * 8) * b_apart + (k + 4 * q) * b_leading] : real(0);
                 }
 #pragma unroll
                 for (int i = 0; i < RowSquares * square_strips; ++i) tensor_multiply<Quads>(at[j][i], columns, rows[i]);
             }
         }
     }
-    TRIFOLD_METHOD void add_plain(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth) {
+    TRIFOLD_METHOD void add_plain(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth, int b_apart) {
 #pragma unroll 2
         for (int k = 0; k < depth; ++k) {
 #pragma unroll
             for (int j = 0; j < ColumnSquares; ++j)
 #pragma unroll
                 for (int t = 0; t < lane_columns; ++t) {
-                    const real y = b[column_of(j, t) + k * b_leading];
+                    const real y = b[column_of(j, t) * b_apart + k * b_leading];
 #pragma unroll
                     for (int i = 0; i < RowSquares * square_strips; ++i)
 #pragma unroll
@@ -89,12 +89,12 @@ struct WarpTile {
                 }
         }
     }
-    /* All lanes of a warp come here together. Rows of A from a_rows on are not read, and count as zero. */
-    TRIFOLD_METHOD void add(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth) {
+    /* All lanes of a warp come here together. Rows of A from a_rows on are not read, and count as zero. Rows of B stand b_apart apart. */
+    TRIFOLD_METHOD void add(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth, int b_apart = 1) {
         if constexpr (use_tensor)
-            add_tensor<4>(a, a_leading, a_rows, b, b_leading, depth);
+            add_tensor<4>(a, a_leading, a_rows, b, b_leading, depth, b_apart);
         else
-            add_plain(a, a_leading, a_rows, b, b_leading, depth);
+            add_plain(a, a_leading, a_rows, b, b_leading, depth, b_apart);
     }
 
     /* use(element, row, column) for each that the lane has, and after those of each column `then()`: where these wait for memory, it keeps the

@@ -71,9 +71,11 @@ TRIFOLD_SIZE long long grid_triangle_bytes(long long columns, long long eliminat
     return (reals > eliminated ? reals : eliminated) * real;
 }
 
-/* PanelChip. */
-TRIFOLD_SIZE long long grid_panel_bytes(long long real) {
-    return grid_tile_width * (grid_tile_rows + grid_tile_width + 16) * real + 8 * (grid_tile_rows + grid_tile_width);
+/* PanelChip: stages whose columns and tiles of a triangle are on their way; where there are several, also the columns solved last. */
+TRIFOLD_SIZE int grid_panel_stages(bool async) { return async ? 3 : 1; }
+TRIFOLD_SIZE long long grid_panel_bytes(bool async, long long real) {
+    const long long columns = grid_tile_width * grid_leading(grid_tile_rows, real), triangle = grid_tile_width * grid_leading(grid_tile_width, real);
+    return (grid_panel_stages(async) * (columns + triangle) + (async ? columns : 0)) * real + 8 * grid_tile_rows + 48;
 }
 /* ProductTile: stages whose columns of Y and Z' are on their way; places, Updates, a pointer. */
 TRIFOLD_SIZE int grid_product_stages(bool async) { return async ? 4 : 2; }
