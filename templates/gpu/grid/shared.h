@@ -10,7 +10,7 @@ enum {
     grid_sweep_threads = 128,   /* that sweeps over small fronts */
     grid_team_lanes = 16,       /* of those with the smallest, at most as many columns */
     grid_triangle_tiles = 20,   /* of a triangle of W that one thread block solves with, at most */
-    grid_triangle_threads = 384, /* that solves with a triangle of W */
+    grid_triangle_threads = 256, /* that solves with a triangle of W */
     grid_kept_rows = 32,        /* of a thread block, in a forward sweep */
     grid_kept_columns = 2,      /* of a warp, in a backward sweep */
     grid_kept_chunk = 1024      /* kept pixels that such a sweep fetches at a time */
