@@ -120,10 +120,11 @@ class Launches {
         const bool small = way_of(level)->kernel == Kernel::small;
         const std::int64_t lanes = small ? grid_team_lanes : grid_sweep_threads, teams = grid_sweep_threads / lanes;
         const auto& l = layout_.levels[level];
-        const auto bytes = teams * grid_team_reals(l.eliminated, l.kept, std::max<std::int64_t>(lanes / warp_lanes(target_), 1), real_) * real_;
+        const auto bytes =
+            teams * grid_team_reals(l.eliminated, l.kept, std::max<std::int64_t>(lanes / warp_lanes(target_), 1), real_) * real_;
         const auto kernel = forward ? (small ? Kernel::forward_small : Kernel::forward) : small ? Kernel::backward_small : Kernel::backward;
         add_early(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
-            forward ? "forward level" : "backward level", level);
+                  forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];

@@ -35,8 +35,8 @@ enum class Kernel {
     pixels
 };
 inline constexpr std::array<std::string_view, 21> kernel_names{
-    "small",   "middle",         "large",        "assemble",        "step_1",        "step_2",  "step_4",
-    "step_8",  "step_16",        "panel",        "product",         "finish",        "forward_small", "backward_small",
+    "small",   "middle",   "large",          "assemble",     "step_1",          "step_2",        "step_4",
+    "step_8",  "step_16",  "panel",          "product",      "finish",          "forward_small", "backward_small",
     "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
 
 /// A kernel that has whole fronts: threads of its thread block, and the most columns it eliminates and rows it keeps.
