@@ -51,7 +51,7 @@ class Launches {
         for (std::size_t level = 0; level < levels_.size(); ++level) {
             const auto* way = way_of(level);
             if (way != nullptr)
-                add(way->kernel, {threads_of(target_, *way), chip_bytes(spec_, levels_[level], *way)}, at(level), levels_[level].boxes(),
+                add_early(way->kernel, {threads_of(target_, *way), chip_bytes(spec_, levels_[level], *way)}, at(level), levels_[level].boxes(),
                     "fronts of level", level);
             else
                 add_shared(level);
@@ -99,13 +99,13 @@ class Launches {
     void add_shared(std::size_t level) {
         const auto& l = levels_[level];
         const auto boxes = l.boxes(), tiles = quotient(l.eliminated, grid_assembled_columns);
-        add(Kernel::assemble, {grid_wide_threads, 2 * sizeof(int) * grid_assembled_rows}, at(level, tiles), boxes * tiles,
+        add_early(Kernel::assemble, {grid_wide_threads, 2 * sizeof(int) * grid_assembled_rows}, at(level, tiles), boxes * tiles,
             "pivot blocks of level", level);
         add_steps(level);
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
         const auto threads = 4 * std::int64_t{warp_lanes(target_)};
-        add(Kernel::panel, {2 * threads, grid_panel_bytes(fetches_async(), real_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
+        add_early(Kernel::panel, {2 * threads, grid_panel_bytes(fetches_async(), real_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
         add_product(level);
     }
 
@@ -117,7 +117,7 @@ class Launches {
         const bool is_wide = async && l.eliminated >= 3 * grid_tile_rows && wide_tiles >= least_wide_tiles &&
                              grid_product_bytes(wide_side, async, real_) <= device_of(target_).count("facts.block_shared_bytes");
         const auto side = is_wide ? wide_side : std::int64_t{grid_tile_rows}, parts = quotient(l.kept, side);
-        add(is_wide ? Kernel::wide_product : Kernel::product,
+        add_early(is_wide ? Kernel::wide_product : Kernel::product,
             {(is_wide ? 8 : 4) * std::int64_t{warp_lanes(target_)}, grid_product_bytes(side, async, real_)}, at(level, parts),
             l.boxes() * parts * parts, "products of level", level);
     }
@@ -145,23 +145,24 @@ class Launches {
             if (k > 0) inverted = launch.step >= l.eliminated ? tiles : (is_tile ? launch.step_next : launch.step) / grid_tile_width;
             launch.inverse_end = inverted;
             const auto threads = grid_step_threads(static_cast<int>(panel.rows));
-            add(step_of(panel.rows), {threads, step_bytes(target_, real_, panel.rows, panel_on_chip(target_, real_))}, launch,
+            add_early(step_of(panel.rows), {threads, step_bytes(target_, real_, panel.rows, panel_on_chip(target_, real_))}, launch,
                 l.boxes() * shares, fmt::format("panel {} of level", k), level);
         }
     }
 
     /// What the last front knows of all.
-    void add_outcome() { add(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
+    void add_outcome() { add_early(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
 
     /// Fronts of one thread block, or of some lanes where they are small.
     void sweep(bool forward, std::size_t level, bool transposed) {
         const bool small = way_of(level)->kernel <= Kernel::small;
         const std::int64_t lanes = small ? grid_team_lanes : grid_sweep_threads, teams = grid_sweep_threads / lanes;
         const auto& l = layout_.levels[level];
-        const auto bytes = teams * grid_team_reals(l.eliminated, l.kept, std::max<std::int64_t>(lanes / warp_lanes(target_), 1), real_) * real_;
+        const auto bytes =
+            teams * grid_team_reals(l.eliminated, l.kept, std::max<std::int64_t>(lanes / warp_lanes(target_), 1), real_) * real_;
         const auto kernel = forward ? (small ? Kernel::forward_small : Kernel::forward) : small ? Kernel::backward_small : Kernel::backward;
         add_early(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
-            forward ? "forward level" : "backward level", level);
+                  forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];

@@ -251,6 +251,7 @@ TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chi
     parts.first = kept_front(parts.first), parts.second = kept_front(parts.second);
     for (int k = thread_index(); k < f.s + f.r; k += Threads)
         chip.places[k] = offsets_of(k < f.s ? places_eliminated(parts, f, k) : places_kept(parts, f, k - f.s));
+    wait_for_launches();
     if (thread_index() == Threads - 1) {
         *chip.parts = *record_of(c, parts.first);
         add_record(*chip.parts, *record_of(c, parts.second));
@@ -268,6 +269,7 @@ TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chi
 
 template <int Threads, int Width>
 TRIFOLD_DEVICE void eliminate(const Context& c) {
+    start_dependents();
     const Front f = kept_front(front_of_launch(c, group_index()));
     begin_task<Threads>(c, f, chip_of<Width>(f));
     block_sync();

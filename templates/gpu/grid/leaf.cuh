@@ -100,6 +100,7 @@ TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, const LeafCh
 }
 
 TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
+    start_dependents();
     const Front f = kept_front(front_of_launch(c, group_index()));
     const LeafChip chip = leaf_chip(f);
     const int lane = lane_index(), pixels = f.s + f.r;

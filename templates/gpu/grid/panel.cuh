@@ -121,16 +121,18 @@ struct Panel {
 
 /* Thread block (box, rows). */
 TRIFOLD_DEVICE void solve_panel(const Context& c) {
+    start_dependents();
     PanelChip& chip = *static_cast<PanelChip*>(shared_memory());
     constexpr int ahead = panel_stages - 1;
     const int tiles = static_cast<int>(c.launch.tile), kinds = symmetric ? 1 : 2;
     const Front f = front_of_launch(c, group_index() / (tiles * kinds));
     const int part = group_index() % (tiles * kinds), top = part % tiles * tile_rows;
     const bool is_z = !symmetric && part >= tiles;
-    if (top >= f.r) return;
+    if (top >= f.r) return wait_for_launches();
     const Parts parts = parts_of(c, f);
     Panel panel{chip, f, w_of(c, f), inverse_tile(c, f, 0, symmetric || is_z ? 0 : 1), pivots_of(c, f), (is_z ? z_of(c, f) : y_of(c, f)) + top,
                 smaller(tile_rows, f.r - top), is_z, symmetric || is_z, places_eliminated(parts, f, 0), 0};
+    wait_for_launches();
     panel.find_pivot(0);
     if (thread_index() < panel.rows) chip.rows[thread_index()] = places_kept(parts, f, top + thread_index());
     if (thread_index() == 0) chip.updates = updates_of(parts);

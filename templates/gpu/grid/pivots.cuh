@@ -18,13 +18,12 @@ TRIFOLD_DEVICE unsigned size_key(float x) {
 TRIFOLD_DEVICE unsigned key_of_lane(unsigned key, int lane) { return key | static_cast<unsigned>(64 - lane); }
 TRIFOLD_DEVICE int lane_of_key(unsigned key) { return 64 - static_cast<int>(key & lane_digits); }
 
-/* Whether approximations of 1 / d and its root hold: d is no subnormal number, nor 1 / d. By d's exponent. */
-constexpr unsigned key_of_two = sizeof(real) == 8 ? 1u << 21 : 1u << 24, most_exponent = sizeof(real) == 8 ? 2045 : 253;
-TRIFOLD_DEVICE bool is_usual(real d) { return size_key(d) - 2 * key_of_two < (most_exponent - 2) * key_of_two; }
-/* A power of two that takes other ones near 1; its square root is one too. */
+/* A power of two that takes d near 1, where approximations hold; its square root is one too. By d's exponent, as a whole number. */
 TRIFOLD_DEVICE real scale_of(real d) {
+    constexpr unsigned one = sizeof(real) == 8 ? 1u << 21 : 1u << 24, least = sizeof(real) == 8 ? 23 * one : 7 * one, most = sizeof(real) == 8 ? 2023 * one : 247 * one;
     constexpr real up = sizeof(real) == 8 ? real(0x1p200) : real(0x1p40f), down = sizeof(real) == 8 ? real(0x1p-200) : real(0x1p-40f);
-    return is_usual(d) ? real(1) : size_key(d) < 2 * key_of_two ? up : down;
+    const unsigned key = size_key(d);
+    return key < least ? up : key > most ? down : real(1);
 }
 /* 1 / d: an approximation, corrected twice. Neither a division here nor sqrt below: both are subroutines, which cost more than they compute in the loops over
  * columns, where few registers are free. Nor a branch for unusual numbers: compilers make both its sides wait for one another. */

@@ -83,6 +83,7 @@ TRIFOLD_DEVICE void treat_pixel(const Context& c) {
 
 /* Thread block `member`: its last front knows of all others. */
 TRIFOLD_DEVICE void finish(const Context& c) {
+    wait_for_launches();
     if (thread_index() != 0) return;
     const Front f = front_of_launch(c, 0);
     trifold_grid_status* status = reinterpret_cast<trifold_grid_status*>(workspace_at(c, c.launch.status)) + group_y();

@@ -71,15 +71,17 @@ struct ProductTile {
 /* Thread block (box, tile). */
 template <int side, int RowSquares, int ColumnSquares>
 TRIFOLD_DEVICE void leave_product(const Context& c) {
+    start_dependents();
     using Tile = ProductTile<side, RowSquares, ColumnSquares>;
     constexpr int ahead = product_stages - 1;
     const int tiles = static_cast<int>(c.launch.tile);
     const Front f = front_of_launch(c, group_index() / (tiles * tiles));
     const int part = group_index() % (tiles * tiles), top = part % tiles * side, left = part / tiles * side;
-    if (top >= f.r || left >= f.r || (symmetric && top < left)) return;
+    if (top >= f.r || left >= f.r || (symmetric && top < left)) return wait_for_launches();
     const Tile tile{*static_cast<typename Tile::Chip*>(shared_memory()), smaller(side, f.r - top), smaller(side, f.r - left)};
     const real *y = y_of(c, f) + top, *z = z_of(c, f) + left;
     const int steps = (f.s + stage_depth - 1) / stage_depth, last = larger(steps, ahead); /* from stage `last` on there is D */
+    wait_for_launches();
 #pragma unroll 1
     for (int t = 0; t < ahead; ++t) {
         if (t < steps) tile.fetch(t, y, z, f);

@@ -45,7 +45,7 @@ struct WarpTile {
     TRIFOLD_METHOD static int column_of(int square, int k) { return square * 16 + square_column(k); }
 
     template <int Quads>
-    TRIFOLD_METHOD void add_tensor(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth, int b_apart) {
+    TRIFOLD_METHOD void add_tensor(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth, int b_apart = 1) {
         a += tensor_row() + tensor_depth() * a_leading;
         b += tensor_column() * b_apart + tensor_depth() * b_leading;
 #pragma unroll 1
@@ -71,7 +71,7 @@ struct WarpTile {
             }
         }
     }
-    TRIFOLD_METHOD void add_plain(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth, int b_apart) {
+    TRIFOLD_METHOD void add_plain(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth, int b_apart = 1) {
 #pragma unroll 2
         for (int k = 0; k < depth; ++k) {
 #pragma unroll

@@ -16,7 +16,7 @@ enum {
     grid_sweep_threads = 128,   /* that sweeps over small fronts */
     grid_team_lanes = 16,       /* of those with the smallest, at most as many columns */
     grid_triangle_tiles = 20,   /* of a triangle of W that one thread block solves with, at most */
-    grid_triangle_threads = 384, /* that solves with a triangle of W */
+    grid_triangle_threads = 256, /* that solves with a triangle of W */
     grid_kept_rows = 32,        /* of a thread block, in a forward sweep */
     grid_kept_columns = 2,      /* of a warp, in a backward sweep */
     grid_kept_chunk = 1024      /* kept pixels that such a sweep fetches at a time */
@@ -50,10 +50,9 @@ TRIFOLD_SIZE int grid_step_threads(int times) { return times <= 8 ? 256 : 512; }
 TRIFOLD_SIZE int grid_step_groups(bool symmetric) { return symmetric ? 2 : 3; }
 /* StepChip: panels of at most `columns` columns, of which it holds `rows` rows. */
 TRIFOLD_SIZE long long grid_step_bytes(long long columns, long long warps, long long real, long long rows) {
-    const long long square = columns < 16 ? 16 : columns, tile = grid_tile_width;
-    const long long candidates = 2 * warps * grid_round((columns + 1) * real + 8, 16), panel = rows > 0 ? columns * (rows + 2) : 1;
-    const long long reals = panel + tile * (tile + 1) + columns * (square + 4) + tile;
-    return grid_round(candidates + grid_round(reals * real, 8) + 4 * 3 * tile, 16);
+    const long long square = columns < 16 ? 16 : columns, tile = grid_tile_width, panel = rows > 0 ? columns * (rows + 2) : 1;
+    const long long reals = 2 * warps * (columns + 1) + panel + tile * (tile + 16 / real) + columns * (square + 4) + tile;
+    return grid_round(grid_round(reals * real, 8) + 4 * (4 * warps + 3 * tile), 16);
 }
 
 /* From column to column in shared memory: an odd number of vectors. */

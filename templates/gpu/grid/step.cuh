@@ -9,12 +9,14 @@ template <int Threads>
 TRIFOLD_DEVICE void assemble(const Context& c) {
     constexpr int each = grid_assembled_rows / warp_lanes;
     static_assert(grid_assembled_rows == Threads && grid_assembled_columns == Threads / warp_lanes * (warp_lanes / 32), "a thread has one place");
+    start_dependents();
     Places* rows = static_cast<Places*>(shared_memory());
     const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles, lane = lane_index();
     const Front f = front_of_launch(c, group_index() / tiles);
     const int left = tile * grid_assembled_columns, right = smaller(left + grid_assembled_columns, f.s);
-    if (left >= f.s) return;
     const Parts parts = parts_of(c, f);
+    wait_for_launches();
+    if (left >= f.s) return;
     if (tile == 0 && thread_index() == 0) *record_of(c, f) = with_parts(c, f, new_record());
     if (!symmetric && left + thread_index() < right) pivots_of(c, f)[left + thread_index()] = left + thread_index();
     for (int k = left + warp_index(); k < left + grid_assembled_columns; k += Threads / warp_lanes) {
@@ -45,25 +47,19 @@ TRIFOLD_DEVICE void assemble(const Context& c) {
     }
 }
 
-/* A warp's best candidate for a pivot, and its row from the column at work on. */
-template <int Columns>
-struct alignas(16) Candidate {
-    real row[Columns];
-    real inverse; /* 1 / row[0] */
-    unsigned key;
-    int place; /* its row of W */
-};
-
 /* Shared memory of a step. */
 template <int Columns, int Rows, int Threads>
 struct StepChip {
     static constexpr int warps = Threads / warp_lanes, square = Columns < 16 ? 16 : Columns;
-    static constexpr int upper_leading = square + 4, panel_leading = Rows * Threads + 2;
-    Candidate<Columns> candidates[2 * warps];            /* of two columns in turn */
+    static constexpr int lower_leading = tile_width + vector_width, upper_leading = square + 4, panel_leading = Rows * Threads + 2;
+    alignas(16) real lower[tile_width * lower_leading];                  /* L of the panel's tile on the diagonal, or what is inverted */
+    real rows[2][warps][Columns];                            /* candidates for a pivot's row, of two columns in turn */
+    real pivot_inverses[2][warps];                           /* 1 / what these begin with */
     real panel[panel_on_chip ? Columns * panel_leading : 1]; /* what a panel is factored from, where it has been updated before */
-    real lower[tile_width * (tile_width + 1)];           /* L of the panel's tile on the diagonal, or what is inverted */
-    real upper[Columns * upper_leading];                 /* U, its row k from k upper_leading on */
+    real upper[Columns * upper_leading];                     /* U, its row k from k upper_leading on */
     real inverses[tile_width];
+    unsigned keys[2][warps];
+    int places[2][warps];
     int chosen[tile_width];  /* the row of each pivot; -1: none */
     int outside[tile_width]; /* of those from behind the panel's rows, one after another */
     int pushed[tile_width];  /* where each of the panel's rows goes */
@@ -72,6 +68,30 @@ struct StepChip {
 /* Where a panel says which rows it moves: pairs of where to and where from, -1 for none. Two panels in turn. */
 TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, trifold_int turn) {
     return pivots_of(c, f) + f.level->eliminated + turn % 2 * 4 * tile_width;
+}
+
+/* Rows of U from those of the panel that come to stand there, by one warp: a lane has a column. */
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void solve_rows(StepChip<Columns, Rows, Threads>& chip, int size, int count) {
+    const int column = smaller(lane_index(), count - 1);
+    real u[Columns];
+#pragma unroll
+    for (int i = 0; i < Columns; ++i) u[i] = i < size ? chip.upper[i * chip.upper_leading + column] : real(0);
+#pragma unroll
+    for (int i = 0; i < Columns; ++i) {
+#pragma unroll
+        for (int top = (i + 1) / vector_width * vector_width; top < Columns; top += vector_width) {
+            real l[vector_width];
+            load_vector(l, chip.lower + i * chip.lower_leading + top);
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v)
+                if (top + v > i && top + v < Columns) u[top + v] -= l[v] * u[i];
+        }
+        if (i % 4 == 3) warp_sync(); /* so that compilers do not ask for all of L at once, for which there are no registers */
+    }
+#pragma unroll
+    for (int i = 0; i < Columns; ++i)
+        if (i < size && lane_index() < count) chip.upper[i * chip.upper_leading + column] = u[i];
 }
 
 /* What a panel of `width` columns from `first` on, of which there are `size`, does to its rows in `count` columns from `w` on: those that its pivots have
@@ -96,7 +116,7 @@ TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Rows, Threads>&
 #pragma unroll
         for (int q = 0; q < each; ++q) {
             const int index = thread_index() + q * Threads, row = index % tile_width, column = index / tile_width;
-            if (column < tile_width) chip.lower[row + column * (tile_width + 1)] = tile[q];
+            if (column < tile_width) chip.lower[row + column * chip.lower_leading] = tile[q];
         }
         block_sync();
     }
@@ -115,20 +135,23 @@ TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Rows, Threads>&
             for (int q = 0; q < together; ++q)
                 if (left + q < count) w[pushed_to + trifold_int(left + q) * f.S] = pushed[q];
         }
-        if (behind) {
-#pragma unroll 4
-            for (int i = 0; i < size; ++i) {
-                const real l = lane > i && lane < size ? chip.lower[lane + i * (tile_width + 1)] : real(0);
-#pragma unroll
-                for (int q = 0; q < together; ++q) x[q] -= l * shuffle(x[q], i);
-            }
-        }
 #pragma unroll
         for (int q = 0; q < together; ++q) {
             if (lane >= size || left + q >= count) continue;
-            if (behind) chip.upper[lane * chip.upper_leading + left + q] = x[q];
-            if (behind || from != first + lane) w[first + lane + trifold_int(left + q) * f.S] = x[q];
+            if (behind)
+                chip.upper[lane * chip.upper_leading + left + q] = x[q];
+            else if (from != first + lane)
+                w[first + lane + trifold_int(left + q) * f.S] = x[q];
         }
+    }
+    if (!behind) return;
+    block_sync();
+    if (warp_index() == 0) solve_rows(chip, size, count);
+    block_sync();
+#pragma unroll 1
+    for (int e = thread_index(); e < tile_width * count; e += Threads) {
+        const int row = e % tile_width, column = e / tile_width;
+        if (row < size) w[first + row + trifold_int(column) * f.S] = chip.upper[row * chip.upper_leading + column];
     }
 }
 
@@ -172,9 +195,9 @@ TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Colum
     const real* w = w_of(c, f) + first + trifold_int(first) * f.S;
 #pragma unroll 1
     for (int k = thread_index(); k < size * size; k += Threads)
-        if (!symmetric || k % size >= k / size) chip.lower[k % size + k / size * (tile_width + 1)] = w[k % size + trifold_int(k / size) * f.S];
+        if (!symmetric || k % size >= k / size) chip.lower[k % size + k / size * chip.lower_leading] = w[k % size + trifold_int(k / size) * f.S];
     block_sync();
-    if (thread_index() < size) chip.inverses[thread_index()] = reciprocal(chip.lower[thread_index() * (tile_width + 2)]);
+    if (thread_index() < size) chip.inverses[thread_index()] = reciprocal(chip.lower[thread_index() * (chip.lower_leading + 1)]);
     block_sync();
     constexpr int warps = Threads / warp_lanes, together = (tile_width + warps - 1) / warps;
     real x[together];
@@ -184,7 +207,7 @@ TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Colum
     for (int k = 0; k < size; ++k) {
         const int i = upper ? size - 1 - k : k;
         const real inverse = upper || symmetric ? chip.inverses[i] : real(1);
-        const real l = lane < size && (upper ? lane < i : lane > i) ? chip.lower[lane + i * (tile_width + 1)] : real(0);
+        const real l = lane < size && (upper ? lane < i : lane > i) ? chip.lower[lane + i * chip.lower_leading] : real(0);
 #pragma unroll
         for (int q = 0; q < together; ++q) {
             const real solved = shuffle(x[q], i) * inverse;
@@ -209,8 +232,8 @@ TRIFOLD_DEVICE int row_of_thread(int first, int q) {
 /* Columns of a panel, one after another: a[q][0] is the one at work, and the others move up. So all take the same code, which the caches of
  * instructions hold. L goes where the rows stand, U into shared memory. Width: columns that are left at the first of these. place[q]: the column whose
  * pivot the row is, or -1. Warps without rows wait. */
-template <int Width, int Columns, int Rows, int Most, int Threads>
-TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Most, Threads>& chip, real* w, int first, int begin, int end, real (&a)[Rows][Columns],
+template <int Width, int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threads>& chip, real* w, int first, int begin, int end, real (&a)[Rows][Columns],
                                    int (&place)[Rows]) {
     constexpr int warps = Threads / warp_lanes;
     const int lane = lane_index(), warp = warp_index(), mine = row_of_thread<Rows>(first, 0), last = (f.s - 1 - first) / (warp_lanes * Rows);
@@ -239,32 +262,30 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Most, Threa
     for (int q = 0; q < Rows; ++q) next[q] = a[q][0];
     unsigned greatest_here = warp_greatest(best_of(begin, next));
     real inverse_here = reciprocal(best_value);
-    real *column = w + mine + trifold_int(begin) * f.S, *upper = chip.upper + begin * (chip.upper_leading + 1) + lane;
-    /* What each lane reads of all candidates; how many entries of U the warp keeps; which of two columns in turn. */
-    const int read_by = lane <= last ? lane : 0;
-    int kept = warp == last ? Columns - begin : 0, turn = begin % 2 * warps;
+    real* column = w + mine + trifold_int(begin) * f.S;
 #pragma unroll 1
     for (int k = begin; k < end; ++k) {
-        Candidate<Columns>& own = chip.candidates[turn + warp];
-        if (lane == 0) own.key = greatest_here == 0 ? 0u : key_of_lane(greatest_here & ~lane_digits, warp);
-        if (lane == lane_of_key(greatest_here)) {
-            own.place = mine + best * warp_lanes;
-            own.inverse = inverse_here;
+        if (greatest_here != 0 && lane == lane_of_key(greatest_here)) {
+            real(&row)[Columns] = chip.rows[k % 2][warp];
+            chip.keys[k % 2][warp] = key_of_lane(greatest_here & ~lane_digits, warp);
+            chip.places[k % 2][warp] = mine + best * warp_lanes;
+            chip.pivot_inverses[k % 2][warp] = inverse_here;
 #pragma unroll
             for (int q = 0; q < Rows; ++q)
                 if (q == best) {
 #pragma unroll
-                    for (int i = 0; i < Width; ++i) own.row[i] = a[q][i];
+                    for (int i = 0; i < Width; ++i) row[i] = a[q][i];
                 }
-        }
+        } else if (greatest_here == 0 && lane == 0)
+            chip.keys[k % 2][warp] = 0;
         block_sync();
-        const Candidate<Columns>& pivot = chip.candidates[turn + lane_of_key(warp_greatest(chip.candidates[turn + read_by].key))];
-        const real *u = pivot.row, inverse = pivot.inverse, root = symmetric ? root_of(u[0]) : real(1);
-        const int pivot_row = pivot.place;
-        turn = warps - turn;
-        if (lane < kept) *upper = symmetric && lane == 0 ? root : u[lane];
-        upper += chip.upper_leading + 1;
-        --kept;
+        const int winner = lane_of_key(warp_greatest(lane <= last ? chip.keys[k % 2][smaller(lane, warps - 1)] : 0u)), pivot_row = chip.places[k % 2][winner];
+        const real* u = chip.rows[k % 2][winner];
+        const real inverse = chip.pivot_inverses[k % 2][winner], root = symmetric ? root_of(u[0]) : real(1);
+        if (warp == last) {
+            if (lane == 0) chip.chosen[k] = pivot_row;
+            if (lane < Width && k + lane < Columns) chip.upper[k * chip.upper_leading + k + lane] = symmetric && lane == 0 ? root : u[lane];
+        }
         /* The next column first, so that the search for its pivot is under way while the others are updated. */
         real l[Rows];
 #pragma unroll
@@ -324,8 +345,8 @@ TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Column
 }
 
 /* The panel of `count` columns from `first` on, from its own rows on; in shared memory, or (`fresh`) as it was assembled. */
-template <int Rows, int Columns, int Most, int Threads>
-TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Most, Threads>& chip, int first, int count, bool fresh) {
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int count, bool fresh) {
     real *w = w_of(c, f) + trifold_int(first) * f.S, a[Rows][Columns];
     int place[Rows];
 #pragma unroll
@@ -348,9 +369,6 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
         factor_columns<Columns - 2 * quarter>(f, chip, w, first, 2 * quarter, smaller(3 * quarter, count), a, place);
         factor_columns<Columns - 3 * quarter>(f, chip, w, first, 3 * quarter, count, a, place);
     }
-#pragma unroll
-    for (int q = 0; q < Rows; ++q)
-        if (place[q] >= 0 && place[q] < count) chip.chosen[place[q]] = row_of_thread<Rows>(first, q);
     block_sync();
     if (pivoting) {
         if (warp_index() == 0) note_moves(c, f, chip, first, count);
@@ -421,6 +439,7 @@ TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* move
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void step(const Context& c) {
     static_assert(sizeof(StepChip<Columns, Rows, Threads>) <= grid_step_bytes(Columns, Threads / warp_lanes, sizeof(real), panel_on_chip ? Rows * Threads : 0), "the launch asks for enough shared memory");
+    start_dependents();
     StepChip<Columns, Rows, Threads>& chip = *static_cast<StepChip<Columns, Rows, Threads>*>(shared_memory());
     const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles;
     const Front f = front_of_launch(c, group_index() / tiles);
@@ -428,6 +447,7 @@ TRIFOLD_DEVICE void step(const Context& c) {
     const bool begins = first < 0; /* there is no panel yet */
     const int* moves = moves_of(c, f, c.launch.turn + 1);
     const int beside = tile - (tiles - grid_step_groups(symmetric)); /* 0: notes; 1, 2: inverts L's and U's tiles */
+    wait_for_launches();
     if (!begins && beside >= 0) {
         if (beside == 0 && first < f.s && warp_index() == 0) note_panel(c, f, moves, first, end - first, next - first);
         for (int k = static_cast<int>(c.launch.inverse); beside > 0 && k < c.launch.inverse_end && k * tile_width < f.s; ++k)
@@ -442,11 +462,7 @@ TRIFOLD_DEVICE void step(const Context& c) {
                    left >= next ? count : smaller(count, first - left), left >= next);
     if (left < next) return;
     if (!begins) update_columns(c, f, chip, first, end - first, left, count, left == next);
-    if (left != next) return;
-    if (Rows == 2 && f.s - left <= Threads)
-        factor_panel<1>(c, f, chip, left, count, begins);
-    else
-        factor_panel<Rows>(c, f, chip, left, count, begins);
+    if (left == next) factor_panel(c, f, chip, left, count, begins);
 }
 /* For pivot blocks with so many times grid_step_rows rows that are left. */
 template <int Times>

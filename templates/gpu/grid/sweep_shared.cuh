@@ -108,17 +108,15 @@ struct Streamed {
         if (q >= t.tiles) return;
         const int rows = whole(t.size(turned ? q - 1 : u)), columns = t.size(turned ? u : q - 1);
         const int along = lane_index() % apart * vector_width, across = lane_index() / apart;
-        const real* const from = t.block(u, q - 1) + along;
+        const real* const from = t.block(u, q - 1);
+        /* Beyond the triangle something else is read, and not used. */
 #pragma unroll
         for (int k = 0; k < count; ++k) {
             const int column = turned ? k * lines + across : across * count + k;
 #pragma unroll
             for (int d = 0; d < deep; ++d) {
                 const int row = along + d * apart * vector_width;
-                if (column < columns && row < rows)
-                    load_vector(entry[k][d], from + d * apart * vector_width + column * t.S);
-                else
-                    for (int e = 0; e < vector_width; ++e) entry[k][d][e] = 0;
+                load_vector(entry[k][d], from + (row < rows ? row : 0) + smaller(column, columns - 1) * t.S);
             }
         }
     }
@@ -146,10 +144,14 @@ struct Streamed {
         const int along = lane_index() % apart * vector_width, across = lane_index() / apart * count, size = t.size(q - 1);
         real sum[vector_width] = {};
 #pragma unroll
-        for (int k = 0; k < count; ++k) {
-            const real value = across + k < size ? t.x_of(q - 1)[across + k] : real(0);
+        for (int k = 0; k < count; k += vector_width) {
+            real value[vector_width];
+            load_vector(value, t.x_of(q - 1) + across + k);
 #pragma unroll
-            for (int e = 0; e < vector_width; ++e) sum[e] += entry[k][0][e] * value;
+            for (int j = 0; j < vector_width; ++j)
+#pragma unroll
+                for (int e = 0; e < vector_width; ++e)
+                    if (across + k + j < size) sum[e] += entry[k + j][0][e] * value[j];
         }
 #pragma unroll
         for (int e = 0; e < vector_width; ++e) {
@@ -167,6 +169,7 @@ struct Streamed {
 #pragma unroll
             for (int e = 0; e < vector_width; ++e)
                 if (along + d * apart * vector_width + e < size)
+#pragma unroll
                     for (int k = 0; k < count; ++k) sum[k] += entry[k][d][e] * value[e];
         }
 #pragma unroll
@@ -206,17 +209,15 @@ template <bool turned, bool up, class Gather>
 TRIFOLD_DEVICE void solve_triangle(const Triangle<turned, up>& t, bool late, const Gather& gather) {
     const int warp = warp_index();
     const bool fetches = warp > 0 && warp < first_streaming;
+    const auto begin = [&] {
 #pragma unroll 1
-    for (int turn = 0; turn < 2; ++turn) {
-        if (fetches && late == (turn == 1)) {
-#pragma unroll 1
-            for (int q = 0; q < chain_stages - 1; ++q) t.fetch(q);
-        }
-        if (turn == 1) break;
-        if (warp >= first_streaming) announce(t);
-        wait_for_launches();
-        gather();
-    }
+        for (int q = 0; q < chain_stages - 1; ++q) t.fetch(q);
+    };
+    if (fetches && !late) begin();
+    if (warp >= first_streaming) announce(t);
+    wait_for_launches();
+    gather();
+    if (fetches && late) begin();
     if (fetches) wait_copies<chain_stages - 2>();
     block_sync();
     if (warp == 0) {
@@ -244,68 +245,69 @@ TRIFOLD_DEVICE void solve_triangle(const Triangle<turned, up>& t, bool late, con
 }
 
 template <bool turned>
-TRIFOLD_DEVICE void forward_triangle(const Context& c, const Front& f) {
+TRIFOLD_DEVICE void forward_triangle(const Context& c, int column) {
+    const Front f = front_of_launch(c, group_x());
     const Triangle<turned, true> t = triangle_of<turned, true>(c, f, turned ? 1 : 0);
     const bool begins = t.first == 0, parted = t.end < f.s;
-    for (int column = 0; column < c.args.used_columns; ++column) {
-        const auto at = [&](int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)) + column; };
-        solve_triangle(t, begins && parted, [&] {
-            const PartVectors parts = vectors_of(c, f);
-            /* At first all of x, even where this launch solves for some: the solution's array may be that of right-hand sides. */
+    const auto at = [&](int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)) + column; };
+    solve_triangle(t, begins && parted, [&] {
+        const PartVectors parts = vectors_of(c, f);
+        /* At first all of x, even where this launch solves for some: the solution's array may be that of right-hand sides. */
 #pragma unroll 1
-            for (int k = t.first + thread_index(); k < (begins ? f.s : t.end); k += triangle_threads) {
-                const grid_pixel pixel = grid_eliminated_pixel(&f.box, begins && !turned && !symmetric ? pivots_of(c, f)[k] : k);
-                t.x[k - t.first] = begins ? right_hand_side(c, f.member, pixel, column) + left_at(parts, pixel, column) : *at(k);
-            }
-            if (!begins || !parted) return;
-            block_sync();
-#pragma unroll 1
-            for (int k = t.end + thread_index(); k < f.s; k += triangle_threads) *at(k) = t.x[k];
-            block_sync();
-        });
-#pragma unroll 1
-        for (int k = t.first + thread_index(); k < t.end; k += triangle_threads) *at(k) = t.x[k - t.first];
+        for (int k = t.first + thread_index(); k < (begins ? f.s : t.end); k += triangle_threads) {
+            const grid_pixel pixel = grid_eliminated_pixel(&f.box, begins && !turned && !symmetric ? pivots_of(c, f)[k] : k);
+            t.x[k - t.first] = begins ? right_hand_side(c, f.member, pixel, column) + left_at(parts, pixel, column) : *at(k);
+        }
+        if (!begins || !parted) return;
         block_sync();
-    }
+#pragma unroll 1
+        for (int k = t.end + thread_index(); k < f.s; k += triangle_threads) *at(k) = t.x[k];
+        block_sync();
+    });
+#pragma unroll 1
+    for (int k = t.first + thread_index(); k < t.end; k += triangle_threads) *at(k) = t.x[k - t.first];
+    block_sync();
 }
 TRIFOLD_DEVICE void forward_pivots(const Context& c) {
     start_dependents();
-    const Front f = front_of_launch(c, group_x());
-    if (c.launch.transposed && !symmetric)
-        forward_triangle<true>(c, f);
-    else
-        forward_triangle<false>(c, f);
+#pragma unroll 1
+    for (int column = 0; column < c.args.used_columns; ++column) {
+        if (c.launch.transposed && !symmetric)
+            forward_triangle<true>(c, column);
+        else
+            forward_triangle<false>(c, column);
+    }
 }
 
 template <bool turned>
-TRIFOLD_DEVICE void backward_triangle(const Context& c, const Front& f) {
+TRIFOLD_DEVICE void backward_triangle(const Context& c, int column) {
+    const Front f = front_of_launch(c, group_x());
     const Triangle<turned, false> t = triangle_of<turned, false>(c, f, turned ? 0 : 1);
     /* At last all of x changes places. */
     const bool failed = has_failed(c, f), moves = turned && !symmetric && t.first == 0;
-    for (int column = 0; column < c.args.used_columns; ++column) {
-        const auto at = [&](int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)) + column; };
-        solve_triangle(t, false, [&] {
+    const auto at = [&](int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)) + column; };
+    solve_triangle(t, false, [&] {
 #pragma unroll 1
-            for (int k = t.first + thread_index(); k < t.end; k += triangle_threads)
-                t.x[k - t.first] = failed ? static_cast<real>(not_a_number()) : *at(k);
-        });
-        if (moves && t.end < f.s) {
+        for (int k = t.first + thread_index(); k < t.end; k += triangle_threads) t.x[k - t.first] = failed ? static_cast<real>(not_a_number()) : *at(k);
+    });
+    if (moves && t.end < f.s) {
 #pragma unroll 1
-            for (int k = t.end + thread_index(); k < f.s; k += triangle_threads) t.x[k] = *at(k);
-            block_sync();
-        }
-#pragma unroll 1
-        for (int k = t.first + thread_index(); k < (moves ? f.s : t.end); k += triangle_threads) *at(moves ? pivots_of(c, f)[k] : k) = t.x[k - t.first];
+        for (int k = t.end + thread_index(); k < f.s; k += triangle_threads) t.x[k] = *at(k);
         block_sync();
     }
+#pragma unroll 1
+    for (int k = t.first + thread_index(); k < (moves ? f.s : t.end); k += triangle_threads) *at(moves ? pivots_of(c, f)[k] : k) = t.x[k - t.first];
+    block_sync();
 }
 TRIFOLD_DEVICE void backward_pivots(const Context& c) {
     start_dependents();
-    const Front f = front_of_launch(c, group_x());
-    if (c.launch.transposed || symmetric)
-        backward_triangle<true>(c, f);
-    else
-        backward_triangle<false>(c, f);
+#pragma unroll 1
+    for (int column = 0; column < c.args.used_columns; ++column) {
+        if (c.launch.transposed || symmetric)
+            backward_triangle<true>(c, column);
+        else
+            backward_triangle<false>(c, column);
+    }
 }
 
 /* ---- products with panels ---- */

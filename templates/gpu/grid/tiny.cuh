@@ -46,6 +46,7 @@ TRIFOLD_DEVICE unsigned bits_of_lanes(bool bit) {
 }
 
 TRIFOLD_DEVICE void eliminate_tiny(const Context& c) {
+    start_dependents();
     const Front f = kept_front(front_of_launch(c, group_index()));
     Parts parts = parts_of(c, f);
     parts.first = kept_front(parts.first), parts.second = kept_front(parts.second);
@@ -54,6 +55,7 @@ TRIFOLD_DEVICE void eliminate_tiny(const Context& c) {
     Sources sources = sources_of(parts);
     sources.update = kept_pointer(sources.update);
     const Places row = offsets_of(mine < f.s ? places_eliminated(parts, f, mine) : places_kept(parts, f, mine - f.s));
+    wait_for_launches();
     if (lane == warp_lanes - 1) {
         *chip.parts = *record_of(c, parts.first);
         add_record(*chip.parts, *record_of(c, parts.second));

@@ -115,6 +115,12 @@ TEST_CASE("emulated images: panels and products of shared fronts") {
     check<double>({"jumps", 37, 67, {.matrix = GridMatrix::symmetric}});
 }
 
+TEST_CASE("emulated images: sweeps over triangles of several tiles") {
+    check<double>({"dominant", 101, 131, {.rhs = 2}});
+    check<float>({"anisotropic", 101, 131, {.matrix = GridMatrix::symmetric}, {}, dialects[1]});
+    check<double>({"anisotropic", 131, 99, {.matrix = GridMatrix::symmetric}});
+}
+
 TEST_CASE("emulated images: what fails is named by its front, and solves to NaN") {
     GridSpec spec = spec_of(21, 10);
     EmulatedGrid grid(spec, dialects.front());
