@@ -51,8 +51,8 @@ TRIFOLD_SIZE int grid_step_groups(bool symmetric) { return symmetric ? 2 : 3; }
 /* StepChip: panels of at most `columns` columns, of which it holds `rows` rows. */
 TRIFOLD_SIZE long long grid_step_bytes(long long columns, long long warps, long long real, long long rows) {
     const long long square = columns < 16 ? 16 : columns, tile = grid_tile_width, panel = rows > 0 ? columns * (rows + 2) : 1;
-    const long long reals = 2 * warps * (columns + 1) + panel + tile * (tile + 16 / real) + columns * (square + 4) + tile;
-    return grid_round(grid_round(reals * real, 8) + 4 * (4 * warps + 3 * tile), 16);
+    const long long reals = 2 * warps * (columns + 1) + panel + tile * (tile + 1) + columns * (square + 4) + tile;
+    return grid_round(grid_round(reals * real, 8) + 4 * (4 * warps + 2 * tile + 6 * columns), 16);
 }
 
 /* From column to column in shared memory: an odd number of vectors. */

@@ -51,8 +51,8 @@ TRIFOLD_DEVICE void assemble(const Context& c) {
 template <int Columns, int Rows, int Threads>
 struct StepChip {
     static constexpr int warps = Threads / warp_lanes, square = Columns < 16 ? 16 : Columns;
-    static constexpr int lower_leading = tile_width + vector_width, upper_leading = square + 4, panel_leading = Rows * Threads + 2;
-    alignas(16) real lower[tile_width * lower_leading];                  /* L of the panel's tile on the diagonal, or what is inverted */
+    static constexpr int lower_leading = tile_width + 1, upper_leading = square + 4, panel_leading = Rows * Threads + 2;
+    real lower[tile_width * lower_leading];                  /* L of the panel's tile on the diagonal, or what is inverted */
     real rows[2][warps][Columns];                            /* candidates for a pivot's row, of two columns in turn */
     real pivot_inverses[2][warps];                           /* 1 / what these begin with */
     real panel[panel_on_chip ? Columns * panel_leading : 1]; /* what a panel is factored from, where it has been updated before */
@@ -62,36 +62,13 @@ struct StepChip {
     int places[2][warps];
     int chosen[tile_width];  /* the row of each pivot; -1: none */
     int outside[tile_width]; /* of those from behind the panel's rows, one after another */
-    int pushed[tile_width];  /* where each of the panel's rows goes */
+    /* Rows that move: from where, to where, and with how many entries of L. Those of pivots, then those of the panel's rows that go elsewhere. */
+    int from[2 * Columns], to[2 * Columns], entries[2 * Columns];
 };
 
 /* Where a panel says which rows it moves: pairs of where to and where from, -1 for none. Two panels in turn. */
 TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, trifold_int turn) {
     return pivots_of(c, f) + f.level->eliminated + turn % 2 * 4 * tile_width;
-}
-
-/* Rows of U from those of the panel that come to stand there, by one warp: a lane has a column. */
-template <int Columns, int Rows, int Threads>
-TRIFOLD_DEVICE void solve_rows(StepChip<Columns, Rows, Threads>& chip, int size, int count) {
-    const int column = smaller(lane_index(), count - 1);
-    real u[Columns];
-#pragma unroll
-    for (int i = 0; i < Columns; ++i) u[i] = i < size ? chip.upper[i * chip.upper_leading + column] : real(0);
-#pragma unroll
-    for (int i = 0; i < Columns; ++i) {
-#pragma unroll
-        for (int top = (i + 1) / vector_width * vector_width; top < Columns; top += vector_width) {
-            real l[vector_width];
-            load_vector(l, chip.lower + i * chip.lower_leading + top);
-#pragma unroll
-            for (int v = 0; v < vector_width; ++v)
-                if (top + v > i && top + v < Columns) u[top + v] -= l[v] * u[i];
-        }
-        if (i % 4 == 3) warp_sync(); /* so that compilers do not ask for all of L at once, for which there are no registers */
-    }
-#pragma unroll
-    for (int i = 0; i < Columns; ++i)
-        if (i < size && lane_index() < count) chip.upper[i * chip.upper_leading + column] = u[i];
 }
 
 /* What a panel of `width` columns from `first` on, of which there are `size`, does to its rows in `count` columns from `w` on: those that its pivots have
@@ -135,23 +112,20 @@ TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Rows, Threads>&
             for (int q = 0; q < together; ++q)
                 if (left + q < count) w[pushed_to + trifold_int(left + q) * f.S] = pushed[q];
         }
+        if (behind) {
+#pragma unroll 4
+            for (int i = 0; i < size; ++i) {
+                const real l = lane > i && lane < size ? chip.lower[lane + i * chip.lower_leading] : real(0);
+#pragma unroll
+                for (int q = 0; q < together; ++q) x[q] -= l * shuffle(x[q], i);
+            }
+        }
 #pragma unroll
         for (int q = 0; q < together; ++q) {
             if (lane >= size || left + q >= count) continue;
-            if (behind)
-                chip.upper[lane * chip.upper_leading + left + q] = x[q];
-            else if (from != first + lane)
-                w[first + lane + trifold_int(left + q) * f.S] = x[q];
+            if (behind) chip.upper[lane * chip.upper_leading + left + q] = x[q];
+            if (behind || from != first + lane) w[first + lane + trifold_int(left + q) * f.S] = x[q];
         }
-    }
-    if (!behind) return;
-    block_sync();
-    if (warp_index() == 0) solve_rows(chip, size, count);
-    block_sync();
-#pragma unroll 1
-    for (int e = thread_index(); e < tile_width * count; e += Threads) {
-        const int row = e % tile_width, column = e / tile_width;
-        if (row < size) w[first + row + trifold_int(column) * f.S] = chip.upper[row * chip.upper_leading + column];
     }
 }
 
@@ -326,7 +300,6 @@ TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Column
     if (mine >= end) chip.outside[before] = mine;
     warp_sync();
     const int number = k - below, to = taken ? -1 : chip.outside[number];
-    if (k < Columns) chip.pushed[k] = to;
     int *moves = moves_of(c, f, c.launch.turn), *order = pivots_of(c, f);
     const bool comes = k < count && mine != row;
     const int old = comes ? order[mine] : 0, old_pushed = taken ? 0 : order[row];
@@ -334,6 +307,8 @@ TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Column
         moves[2 * k] = comes ? row : -1;
         moves[2 * k + 1] = comes ? mine : -1;
         moves[2 * (Columns + k)] = -1;
+        chip.from[k] = mine, chip.to[k] = row, chip.entries[k] = comes ? k : 0;
+        chip.from[Columns + k] = row, chip.to[Columns + k] = to, chip.entries[Columns + k] = taken ? 0 : count;
     }
     warp_sync();
     if (!taken) {
@@ -344,20 +319,65 @@ TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Column
     if (comes) order[row] = old;
 }
 
+/* Rows of the panel that move take their part of L with them. */
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void move_rows(const StepChip<Columns, Rows, Threads>& chip, real* w, int S, int count) {
+    constexpr int each = (2 * Columns * Columns + Threads - 1) / Threads;
+    real values[each];
+#pragma unroll
+    for (int q = 0; q < each; ++q) {
+        const int index = thread_index() + q * Threads, k = index / (2 * Columns), move = index % (2 * Columns);
+        values[q] = k < chip.entries[move] ? w[chip.from[move] + trifold_int(k) * S] : real(0);
+    }
+    block_sync();
+#pragma unroll
+    for (int q = 0; q < each; ++q) {
+        const int index = thread_index() + q * Threads, k = index / (2 * Columns), move = index % (2 * Columns);
+        if (k < chip.entries[move]) w[chip.to[move] + trifold_int(k) * S] = values[q];
+    }
+}
+
+/* A panel in shared memory, where an update has not left it there; of a symmetric one both halves of its first rows. */
+template <int Columns, int Rows, int Threads>
+TRIFOLD_DEVICE void gather_panel(const Front& f, StepChip<Columns, Rows, Threads>& chip, const real* w, int first, int count, bool fresh) {
+    if (fresh) {
+#pragma unroll 1
+        for (int i = thread_index(); i < f.s - first; i += Threads) {
+#pragma unroll 8
+            for (int k = 0; k < count; ++k) copy_element_async(chip.panel + i + k * chip.panel_leading, w + first + i + trifold_int(k) * f.S);
+        }
+        end_copies();
+        wait_copies<0>();
+        block_sync();
+    }
+    if (!symmetric) return;
+#pragma unroll 1
+    for (int e = thread_index(); e < count * count; e += Threads) {
+        const int row = e % count, k = e / count;
+        if (k > row) chip.panel[row + k * chip.panel_leading] = chip.panel[k + row * chip.panel_leading];
+    }
+    block_sync();
+}
+
 /* The panel of `count` columns from `first` on, from its own rows on; in shared memory, or (`fresh`) as it was assembled. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int count, bool fresh) {
     real *w = w_of(c, f) + trifold_int(first) * f.S, a[Rows][Columns];
     int place[Rows];
+    if (panel_on_chip) gather_panel(f, chip, w, first, count, fresh);
 #pragma unroll
     for (int q = 0; q < Rows; ++q) {
         const int row = row_of_thread<Rows>(first, q);
         place[q] = row < f.s ? -1 : Columns;
 #pragma unroll
         for (int k = 0; k < Columns; ++k) {
+            if (panel_on_chip) {
+                a[q][k] = chip.panel[row - first + k * chip.panel_leading]; /* where there is nothing, anything */
+                continue;
+            }
             const bool turned = symmetric && first + k > row;
             const int i = turned ? k : row - first, j = turned ? row - first : k;
-            a[q][k] = row >= f.s || k >= count ? real(0) : panel_on_chip && !fresh ? chip.panel[i + j * chip.panel_leading] : w[first + i + trifold_int(j) * f.S];
+            a[q][k] = row >= f.s || k >= count ? real(0) : w[first + i + trifold_int(j) * f.S];
         }
     }
     if (thread_index() < tile_width) chip.chosen[thread_index()] = -1;
@@ -373,27 +393,7 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
     if (pivoting) {
         if (warp_index() == 0) note_moves(c, f, chip, first, count);
         block_sync();
-        /* Rows that move take their part of L with them. */
-        int to[Rows];
-#pragma unroll
-        for (int q = 0; q < Rows; ++q) {
-            const int row = row_of_thread<Rows>(first, q);
-            to[q] = row < f.s && place[q] >= 0 ? first + place[q] : row < first + count ? chip.pushed[row - first] : row;
-            if (row >= f.s || to[q] == row) continue;
-            const int entries = place[q] >= 0 ? place[q] : count;
-#pragma unroll
-            for (int k = 0; k < Columns; ++k)
-                if (k < entries) a[q][k] = w[row + trifold_int(k) * f.S];
-        }
-        block_sync();
-#pragma unroll
-        for (int q = 0; q < Rows; ++q) {
-            const int row = row_of_thread<Rows>(first, q), entries = place[q] >= 0 ? place[q] : count;
-            if (row >= f.s || to[q] == row) continue;
-#pragma unroll
-            for (int k = 0; k < Columns; ++k)
-                if (k < entries) w[to[q] + trifold_int(k) * f.S] = a[q][k];
-        }
+        move_rows(chip, w, f.S, count);
     }
 #pragma unroll 1
     for (int e = thread_index(); e < count * count; e += Threads) {
