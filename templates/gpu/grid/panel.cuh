@@ -37,7 +37,7 @@ TRIFOLD_DEVICE void fetch_whole(real* to, int leading, const real* from, int fro
     constexpr int vectors = height / vector_width, apart = panel_threads / vectors;
     const int row = thread_index() % vectors * vector_width, first = thread_index() / vectors;
 #pragma unroll
-    for (int q = 0; q < tile_width / apart; ++q) {
+    for (int q = 0; q < (tile_width + apart - 1) / apart; ++q) {
         const int j = first + q * apart;
         if (row < rows && j < columns) copy_async(to + row + j * leading, from + row + j * from_leading);
     }
