@@ -50,11 +50,11 @@ typedef struct {
     trifold_int spare_scratch; /* ... and what is free behind both */
     trifold_int tile; /* CPU: rows or columns of a task, of fronts that are shared. GPU: thread blocks that share a box, or lanes of one */
     trifold_int step; /* GPU: the first column of the panel that a launch applies to others; before the first one -1 */
-    trifold_int step_next; /* ... of the one that it factors */
+    trifold_int step_next;            /* ... of the one that it factors */
     trifold_int inverse, inverse_end; /* tiles on the diagonal that it inverts */
-    trifold_int turn; /* of the launches of a pivot block */
-    trifold_int work;        /* a trifold_grid_work, of kernels that treat pixels */
-    trifold_int number;      /* of the last level, counted from the leaf tiles */
+    trifold_int turn;                 /* of the launches of a pivot block */
+    trifold_int work;                 /* a trifold_grid_work, of kernels that treat pixels */
+    trifold_int number;               /* of the last level, counted from the leaf tiles */
     trifold_int levels;
     trifold_grid_level level[trifold_grid_levels];
 } trifold_grid_launch;

@@ -109,11 +109,12 @@ class Launches {
         add_product(level);
     }
 
-    /// Tiles twice as wide read half as much. They pay where each multiprocessor has some of them; they need shared memory that not all have.
+    /// Tiles twice as wide read half as much. They pay where each multiprocessor has some of them, and need more shared memory.
     void add_product(std::size_t level) {
         const auto& l = levels_[level];
         const bool async = fetches_async();
-        const std::int64_t wide_side = 2 * grid_tile_rows, wide_tiles = l.boxes() * quotient(l.kept, wide_side) * quotient(l.kept, wide_side);
+        const std::int64_t wide_side = 2 * grid_tile_rows,
+                           wide_tiles = l.boxes() * quotient(l.kept, wide_side) * quotient(l.kept, wide_side);
         const bool is_wide = async && l.eliminated >= wide_side && wide_tiles >= least_wide_tiles &&
                              grid_product_bytes(wide_side, async, real_) <= device_of(target_).count("facts.block_shared_bytes");
         const auto side = is_wide ? wide_side : std::int64_t{grid_tile_rows}, parts = quotient(l.kept, side);
@@ -135,7 +136,8 @@ class Launches {
         std::int64_t inverted = 0;
         for (std::size_t k = 0; k <= panels.size() || inverted < tiles; ++k) {
             const auto& panel = panels[std::min(k, panels.size() - 1)];
-            const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + grid_step_groups(spec_.matrix == GridMatrix::symmetric);
+            const auto shares =
+                k == 0 ? 1 : quotient(l.eliminated, panel.columns) + grid_step_groups(spec_.matrix == GridMatrix::symmetric);
             auto launch = at(level, shares);
             launch.step = k == 0 ? -1 : first_of(k - 1);
             launch.step_next = first_of(k);
@@ -158,10 +160,11 @@ class Launches {
         const bool small = way_of(level)->kernel <= Kernel::small;
         const std::int64_t lanes = small ? grid_team_lanes : grid_sweep_threads, teams = grid_sweep_threads / lanes;
         const auto& l = layout_.levels[level];
-        const auto bytes = teams * grid_team_reals(l.eliminated, l.kept, std::max<std::int64_t>(lanes / warp_lanes(target_), 1), real_) * real_;
+        const auto bytes =
+            teams * grid_team_reals(l.eliminated, l.kept, std::max<std::int64_t>(lanes / warp_lanes(target_), 1), real_) * real_;
         const auto kernel = forward ? (small ? Kernel::forward_small : Kernel::forward) : small ? Kernel::backward_small : Kernel::backward;
         add_early(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
-            forward ? "forward level" : "backward level", level);
+                  forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
