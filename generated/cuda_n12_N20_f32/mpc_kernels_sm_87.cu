@@ -213,6 +213,16 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
     __builtin_assume(__isGlobal(p));
     return p;
 }
+/* What is kept in registers: compilers compute addresses again at each use, even within loops, to have fewer of them. */
+template <class T>
+TRIFOLD_DEVICE T* kept_pointer(T* p) {
+    asm volatile("" : "+l"(p));
+    return global_pointer(p);
+}
+TRIFOLD_DEVICE int kept_number(int x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
 
 template <class T>
 TRIFOLD_DEVICE T shuffle_xor(T value, int mask) {
@@ -289,6 +299,13 @@ TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
 TRIFOLD_DEVICE void start_dependents() {
 #if TRIFOLD_ARCH >= 90
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/* Until the launches that this one began before have ended. Who begins early calls it before all that needs them, so that when it has ended
+ * they have too. */
+TRIFOLD_DEVICE void wait_for_launches() {
+#if TRIFOLD_ARCH >= 90
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 /* What a thread does between two looks at a flag or word. */

@@ -38,23 +38,23 @@ typedef struct {
 
 /* What the constants of every launch begin with. `level` are those that it treats; of merges the level below stands first. */
 typedef struct {
-    trifold_int width, height; /* pixels that are unknowns */
-    trifold_int origin;        /* the first of them in the caller's image */
-    trifold_int pitch, pixels; /* of the caller's image: from row to row, and in all */
-    trifold_int edge;          /* fixed boundary: where the workspace keeps the stencils beside the ring; else -1 */
-    trifold_int status;        /* a trifold_grid_status a member */
-    trifold_int residual;      /* where the workspace keeps b - A x: [batch][H][W] by the columns of this call */
-    trifold_int transposed;    /* 1: of A' */
-    trifold_int leaves;        /* the first level is that of the leaf tiles */
-    trifold_int odd_scratch;   /* where the second of two generations of D begins in a worker's scratch, in elements */
-    trifold_int spare_scratch; /* ... and what is free behind both */
-    trifold_int tile; /* CPU: rows or columns of a task, of fronts that are shared. GPU: thread blocks that share a box, or lanes of one */
-    trifold_int step; /* GPU: the first column of the panel that a launch applies to others; before the first one -1 */
-    trifold_int step_next; /* ... of the one that it factors */
+    trifold_int width, height;        /* pixels that are unknowns */
+    trifold_int origin;               /* the first of them in the caller's image */
+    trifold_int pitch, pixels;        /* of the caller's image: from row to row, and in all */
+    trifold_int edge;                 /* fixed boundary: where the workspace keeps the stencils beside the ring; else -1 */
+    trifold_int status;               /* a trifold_grid_status a member */
+    trifold_int residual;             /* where the workspace keeps b - A x: [batch][H][W] by the columns of this call */
+    trifold_int transposed;           /* 1: of A' */
+    trifold_int leaves;               /* the first level is that of the leaf tiles */
+    trifold_int odd_scratch;          /* where the second of two generations of D begins in a worker's scratch, in elements */
+    trifold_int spare_scratch;        /* ... and what is free behind both */
+    trifold_int tile;                 /* of fronts that are shared. CPU: rows or columns of a task; GPU: thread blocks of a box */
+    trifold_int step;                 /* GPU: the first column of the panel that a launch applies; before the first one -1. Or of a sweep */
+    trifold_int step_next;            /* ... of the one that it factors; or behind those of a sweep */
     trifold_int inverse, inverse_end; /* tiles on the diagonal that it inverts */
-    trifold_int turn; /* of the launches of a pivot block */
-    trifold_int work;        /* a trifold_grid_work, of kernels that treat pixels */
-    trifold_int number;      /* of the last level, counted from the leaf tiles */
+    trifold_int turn;                 /* of the launches of a pivot block; of a sweep, which rows of W it multiplies by */
+    trifold_int work;                 /* a trifold_grid_work, of kernels that treat pixels */
+    trifold_int number;               /* of the last level, counted from the leaf tiles */
     trifold_int levels;
     trifold_grid_level level[trifold_grid_levels];
 } trifold_grid_launch;

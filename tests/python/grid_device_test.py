@@ -8,7 +8,7 @@ from grids import dense, make, rhs, solution
 from trifold import grid
 
 pytestmark = pytest.mark.skipif(not trifold.info()["devices"]["cuda"]["devices"], reason="no CUDA device")
-CASES = [(dtype, matrix, boundary) for dtype in (np.float64, np.float32) for matrix in ("general",) for boundary in ("natural", "fixed")]
+CASES = [(dtype, matrix, boundary) for dtype in (np.float64, np.float32) for matrix in ("general", "symmetric") for boundary in ("natural", "fixed")]
 
 
 @pytest.fixture

@@ -19,6 +19,9 @@ constexpr std::int64_t most_images = 65535;  // of a grid's second dimension
 
 std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// Whether threads go on while what they fetch is on its way to shared memory.
+bool fetches_async(const Target& target) { return target.backend == Backend::cuda && compute_capability(target) >= 80; }
+
 /// Shared memory of a step's kernel, and whether it holds a panel too.
 std::int64_t step_bytes(const Target& target, std::int64_t real, std::int64_t times, bool on_chip) {
     const auto warps = grid_step_threads(static_cast<int>(times)) / warp_lanes(target);
@@ -105,15 +108,16 @@ class Launches {
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
         const auto threads = 4 * std::int64_t{warp_lanes(target_)};
-        add_early(Kernel::panel, {2 * threads, grid_panel_bytes(fetches_async(), real_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
+        add_early(Kernel::panel, {2 * threads, grid_panel_bytes(fetches_async(target_), real_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
         add_product(level);
     }
 
-    /// Tiles twice as wide read half as much. They pay where each multiprocessor has some of them; they need shared memory that not all have.
+    /// Tiles twice as wide read half as much. They pay where each multiprocessor has some of them, and need more shared memory.
     void add_product(std::size_t level) {
         const auto& l = levels_[level];
-        const bool async = fetches_async();
-        const std::int64_t wide_side = 2 * grid_tile_rows, wide_tiles = l.boxes() * quotient(l.kept, wide_side) * quotient(l.kept, wide_side);
+        const bool async = fetches_async(target_);
+        const std::int64_t wide_side = 2 * grid_tile_rows,
+                           wide_tiles = l.boxes() * quotient(l.kept, wide_side) * quotient(l.kept, wide_side);
         const bool is_wide = async && l.eliminated >= 3 * grid_tile_rows && wide_tiles >= least_wide_tiles &&
                              grid_product_bytes(wide_side, async, real_) <= device_of(target_).count("facts.block_shared_bytes");
         const auto side = is_wide ? wide_side : std::int64_t{grid_tile_rows}, parts = quotient(l.kept, side);
@@ -121,7 +125,6 @@ class Launches {
             {(is_wide ? 8 : 4) * std::int64_t{warp_lanes(target_)}, grid_product_bytes(side, async, real_)}, at(level, parts),
             l.boxes() * parts * parts, "products of level", level);
     }
-    bool fetches_async() const { return target_.backend == Backend::cuda && compute_capability(target_) >= 80; }
 
     /// Panel k - 1 is applied to what is behind it, and panel k factored. A tile on the diagonal is inverted by the launch that applies its
     /// panel, or, where it has several, by the next one: until then the last of them moves rows of those before it.
@@ -135,7 +138,8 @@ class Launches {
         std::int64_t inverted = 0;
         for (std::size_t k = 0; k <= panels.size() || inverted < tiles; ++k) {
             const auto& panel = panels[std::min(k, panels.size() - 1)];
-            const auto shares = k == 0 ? 1 : quotient(l.eliminated, panel.columns) + grid_step_groups(spec_.matrix == GridMatrix::symmetric);
+            const auto shares =
+                k == 0 ? 1 : quotient(l.eliminated, panel.columns) + grid_step_groups(spec_.matrix == GridMatrix::symmetric);
             auto launch = at(level, shares);
             launch.step = k == 0 ? -1 : first_of(k - 1);
             launch.step_next = first_of(k);
@@ -195,7 +199,7 @@ class Launches {
         return parts;
     }
     void add_triangle(Kernel kernel, std::size_t level, Columns columns, bool transposed) {
-        const bool async = fetches_async();
+        const bool async = fetches_async(target_);
         auto launch = at(level, 1, transposed);
         std::tie(launch.step, launch.step_next) = columns;
         const auto bytes = grid_triangle_bytes(columns.second - columns.first, levels_[level].eliminated, async, real_);
@@ -268,7 +272,8 @@ std::string constants_of(const GridSpec& spec, const Target& target) {
     define("SYMMETRIC", symmetric ? 1 : 0);
     define("PIVOTING", !symmetric && spec.pivoting == GridPivoting::partial ? 1 : 0);
     define("TENSOR", uses_tensor(spec, target) ? 1 : 0);
-    define("PANEL_ON_CHIP", panel_on_chip(target, element_bytes(spec.precision)) ? 1 : 0);
+    define("PANEL_STAYS", panel_on_chip(target, element_bytes(spec.precision)) ? 1 : 0);
+    define("FETCHES_ASYNC", fetches_async(target) ? 1 : 0);
     define("SIZEOF_ARGS", sizeof(trifold_grid_args));
     define("SIZEOF_LAUNCH", sizeof(trifold_grid_launch));
     define("SIZEOF_RECORD", sizeof(trifold_grid_record));

@@ -39,7 +39,10 @@ enum class Kernel {
     pixels
 };
 inline constexpr std::array<std::string_view, 25> kernel_names{
-    "leaf", "tiny", "small", "middle", "large", "huge", "assemble", "step_1", "step_2", "step_4", "step_8", "step_16", "panel", "product", "wide_product", "finish", "forward_small", "backward_small", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
+    "leaf",          "tiny",           "small",   "middle",   "large",          "huge",         "assemble",        "step_1",
+    "step_2",        "step_4",         "step_8",  "step_16",  "panel",          "product",      "wide_product",    "finish",
+    "forward_small", "backward_small", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept",
+    "pixels"};
 
 /// A kernel that has whole fronts: threads of its thread block, 0 for one warp, and the most columns it eliminates and rows it keeps.
 struct OnChip {

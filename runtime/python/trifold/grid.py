@@ -60,9 +60,9 @@ def solve(
 
     stencil: (..., H, W, 9), b: (..., H, W) or (..., H, W, m), as the module says. Images have 2 by 2 pixels or more.
 
-    matrix: "general", or "symmetric" for a positive definite A, which takes half the time and memory, not on a GPU yet; then only entries 0 to 4 of a
-    stencil are read, and those that go to a fixed boundary. pivoting: "partial" or "none". boundary: "natural", or "fixed": the outer ring
-    of pixels is data, whose rows of A are x = b. refine: steps of iterative refinement. workers: threads of the CPU, which change no bit.
+    matrix: "general", or "symmetric" for a positive definite A, which takes half the time and memory; then only entries 0 to 4 of a stencil are
+    read, and those that go to a fixed boundary. pivoting: "partial" or "none". boundary: "natural", or "fixed": the outer ring of pixels is
+    data, whose rows of A are x = b. refine: steps of iterative refinement. workers: threads of the CPU, which change no bit.
 
     check, by default True on the CPU: raise GridFailed when an image fails. Without it the x of an image that fails is NaN. On a GPU the
     work is enqueued on the library's current stream, and only check=True waits for it.

@@ -5,17 +5,13 @@
 
 typedef TRIFOLD_REAL real;
 
-constexpr bool symmetric = TRIFOLD_SYMMETRIC; /* positive definite, of which one half is read */
-constexpr bool pivoting = TRIFOLD_PIVOTING;   /* rows of an eliminated block are exchanged */
-constexpr bool use_tensor = TRIFOLD_TENSOR;   /* tensor instructions for products */
-constexpr bool panel_on_chip = TRIFOLD_PANEL_ON_CHIP; /* shared memory suffices for the columns of W that are factored at a time */
+constexpr bool symmetric = TRIFOLD_SYMMETRIC;         /* positive definite, of which one half is read */
+constexpr bool pivoting = TRIFOLD_PIVOTING;           /* rows of an eliminated block are exchanged */
+constexpr bool use_tensor = TRIFOLD_TENSOR;           /* tensor instructions for products */
+constexpr bool panel_on_chip = TRIFOLD_PANEL_STAYS;   /* shared memory suffices for the columns of W that are factored at a time */
+constexpr bool fetches_async = TRIFOLD_FETCHES_ASYNC; /* to shared memory, of which there is more */
 constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
 constexpr int tile_width = grid_tile_width;
-#if defined(TRIFOLD_ARCH)
-constexpr bool fetches_async = TRIFOLD_ARCH >= 80; /* to shared memory, of which there is more */
-#else
-constexpr bool fetches_async = false;
-#endif
 
 static_assert(sizeof(trifold_grid_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_grid_launch) == TRIFOLD_SIZEOF_LAUNCH &&
                   sizeof(trifold_grid_record) == TRIFOLD_SIZEOF_RECORD && sizeof(trifold_grid_status) == TRIFOLD_SIZEOF_STATUS,

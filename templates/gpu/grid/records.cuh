@@ -1,5 +1,5 @@
 /* What a warp knows of the pivots of a front: few operations between lanes, since there are many fronts. */
-#include "gpu/grid/common.cuh"
+#include "gpu/grid/pivots.cuh"
 
 /* Without its sign, by its bits: one instruction. */
 TRIFOLD_DEVICE double absolute(double x) {

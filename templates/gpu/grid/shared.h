@@ -1,5 +1,5 @@
 /* What host and kernels both need to know: sizes of thread blocks and tiles, and the shared memory of each kernel. The generator includes this
- * text too. The structures that are counted stand in eliminate.cuh, step.cuh and panel.cuh, which assert that they fit. */
+ * text too. The structures that are counted stand in the templates that use them. */
 
 enum {
     grid_leaf_pixels = 25,      /* of a leaf tile, at most */

@@ -106,6 +106,7 @@ TEST_CASE("emulated images: shared fronts, whose panels are as wide as can be, o
         check<double>({"random", 37, 35, {.boundary = GridBoundary::fixed}, {}, target, {Order::random, 5, 3}, 1e-11});
     check<float>({"jumps", 36, 35, {.matrix = GridMatrix::symmetric}});
     check<double>({"anisotropic", 35, 37, {.matrix = GridMatrix::symmetric}, {.panel_columns = 16}});
+    check<double>({"dominant", 35, 37, {.pivoting = GridPivoting::none}});
     for (const std::int64_t columns : {16, 8, 4, 2})
         check<double>({"random", 34, 35, {}, {.panel_columns = columns}, dialects.front(), {}, 1e-11});
 }

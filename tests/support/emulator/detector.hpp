@@ -22,8 +22,7 @@ class Detector {
     void add_region(std::string name, const void* begin, std::int64_t bytes, bool writable);
     void ignore(const void* begin, std::int64_t bytes) { ignored_.push_back({static_cast<const char*>(begin), bytes}); }
 
-    /// `before`: the launches of the operation that have ended whenever this one starts; `awaited`: ... when a thread has waited for
-    /// launches.
+    /// `before`: the launches of the operation that have ended whenever this one starts; `awaited`: ... when a thread has waited for them.
     void begin_launch(std::size_t launch, std::set<std::uint32_t> before, std::set<std::uint32_t> awaited = {});
     void wait_for_launches(std::uint32_t block, std::uint32_t thread) { blocks_[block]->has_waited[thread] = true; }
     std::uint32_t begin_block(int threads, int lanes, const void* shared, std::int64_t shared_bytes);

@@ -16,7 +16,7 @@ struct Emulator {
     void (*load_relaxed)(const void* word, void* to, int bytes, const void* here); /* atomic, and orders nothing */
     void (*store_relaxed)(void* word, const void* value, int bytes, const void* here);
     void (*spin)(const void* here);
-    void (*wait_for_launches)(); /* what they did is known */
+    void (*wait_for_launches)();                                           /* what they did is known */
     void (*copy)(void* to, const void* from, int bytes, const void* here); /* lands at the wait for its group */
     void (*end_copies)();
     void (*wait_copies)(int pending);
