@@ -133,7 +133,7 @@ TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Rows, Threads>&
  * next panel (`stays`) is left in shared memory, if there is enough. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int size, int left, int count, bool stays) {
-    constexpr int warps = Threads / warp_lanes, squares = Columns > 16 ? 2 : 1, rows = 16 * squares;
+    constexpr int warps = Threads / warp_lanes, row_squares = Columns > 16 ? 2 : 4, column_squares = Columns > 16 ? 2 : 1, rows = 16 * row_squares;
     real *w = w_of(c, f) + trifold_int(left) * f.S, *l = w_of(c, f) + trifold_int(first) * f.S;
     if (symmetric)
         for (int k = thread_index(); k < size * count; k += Threads)
@@ -144,7 +144,7 @@ TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Co
     for (int top = begin + warp_index() * rows; top < f.s; top += warps * rows) {
         const auto is_there = [&](int i, int j) { return top + i < f.s && j < count && (!symmetric || top + i >= left + j); };
         real* at = w + top;
-        WarpTile<squares, squares> before, product;
+        WarpTile<row_squares, column_squares> before, product;
         /* Where there is nothing, the panel's first number, which nobody changes. */
         before.each([&](real& element, int i, int j) { element = *(is_there(i, j) ? at + i + trifold_int(j) * f.S : l + first); });
         product.clear();
