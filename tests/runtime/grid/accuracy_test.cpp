@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 #include <trifold/grid.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
@@ -26,14 +27,18 @@ constexpr Found plain_method[] = {{5, 5, 1.2e-16, 7.2e-8, 1.5e-15, 7.0e-7},   {9
                                   {65, 65, 5.9e-15, 3.2e-6, 1.3e-12, 3.1e-4}};
 
 /// What the backward error may be: what is asked for, and for random and indefinite matrices ten times that of the plain method, at the
-/// sizes that it takes. For others there is nothing to compare with.
+/// sizes that it takes. At others a small constant times rounding times the growth of the factors (Higham, Accuracy and Stability of
+/// Numerical Algorithms, chapter 9). Rows are exchanged within a front alone, so L and what a front passes on can grow like one over the
+/// least pivot. The error was at most 1.2 times rounding over least_pivot here, with kernels for x86-64 to AVX-512, and at most 1.9 times
+/// with 40 matrices and right-hand sides each. This bound grows with what lost exchanges would do; the plain method's does not.
 template <class Real>
-double allowed(const std::string& name, std::int64_t width, std::int64_t height) {
+double allowed(const std::string& name, std::int64_t width, std::int64_t height, const GridOutcome& outcome) {
     constexpr bool is_double = sizeof(Real) == sizeof(double);
+    constexpr double well_conditioned = is_double ? 1e-14 : 1e-6, rounding = std::numeric_limits<Real>::epsilon() / 2;
     const bool is_random = name == "random";
-    if (!is_random && name != "helmholtz") return is_double ? 1e-14 : 1e-6;
+    if (!is_random && name != "helmholtz") return well_conditioned;
     const auto* found = std::ranges::find_if(plain_method, [&](const Found& row) { return row.width == width && row.height == height; });
-    if (found == std::end(plain_method)) return is_double ? 1e-12 : is_random ? 1e-3 : 1e-4;
+    if (found == std::end(plain_method)) return std::max(well_conditioned, 3 * rounding / outcome.least_pivot);
     return 10 *
            (is_double ? (is_random ? found->random_f64 : found->helmholtz_f64) : (is_random ? found->random_f32 : found->helmholtz_f32));
 }
@@ -71,12 +76,13 @@ void check_solutions(const std::string& name, GridSpec spec, std::int64_t width,
             for (std::size_t k = 0; k < rounded_image.stencil.size(); ++k)
                 rounded_image.stencil[k] =
                     static_cast<double>(stencils[static_cast<std::size_t>(member) * rounded_image.stencil.size() + k]);
+            const auto outcome = solver.status()[static_cast<std::size_t>(member)];
             Sparse a = matrix_of(rounded_image, spec);
             if (transposed) a = Sparse(a.transpose());
             for (std::int64_t c = 0; c < spec.rhs; ++c) {
                 const auto pixels = width * height;
                 CHECK(backward_error(a, column(x, member * pixels, pixels, spec.rhs, c), column(b, member * pixels, pixels, spec.rhs, c)) <=
-                      allowed<Real>(name, width, height));
+                      allowed<Real>(name, width, height, outcome));
             }
         }
     }
