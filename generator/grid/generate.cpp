@@ -29,7 +29,8 @@ nlohmann::json grid_identity(const GridSpec& spec, const Target& target, const G
             {"target", to_string(target)},
             {"workers", tuning.workers},
             {"leaf_cells", tuning.leaf_cells},
-            {"panel_columns", tuning.panel_columns}};
+            {"panel_columns", tuning.panel_columns},
+            {"product_side", tuning.product_side}};
 }
 
 nlohmann::json grid_level_json(const grid::Level& level) {

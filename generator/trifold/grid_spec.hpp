@@ -57,6 +57,7 @@ struct GridTuning {
         0;  ///< most cells of a leaf tile each way, at least 4, on a GPU 4; 0: what was measured to be best on the device
     std::int64_t panel_columns =
         0;  ///< GPU: most columns of a large pivot block that are factored at a time, 2 to 32, a power of two; 0: 32
+    std::int64_t product_side = 0;  ///< GPU: rows and columns of a large front's update that a thread block computes, 64 or 128; 0: by size
     bool operator==(const GridTuning&) const = default;
 };
 

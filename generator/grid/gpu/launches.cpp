@@ -14,7 +14,6 @@
 namespace trifold::grid::gpu {
 namespace {
 
-constexpr std::int64_t least_wide_tiles = 512;
 constexpr std::int64_t most_images = 65535;  // of a grid's second dimension
 
 std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -44,6 +43,7 @@ class Launches {
     Launches(const GridSpec& spec, const Target& target, const GridTuning& tuning, const std::vector<Level>& levels, const Layout& layout)
         : spec_(spec),
           target_(target),
+          product_side_(tuning.product_side),
           most_columns_(tuning.panel_columns == 0 ? std::int64_t{grid_tile_width} : tuning.panel_columns),
           levels_(levels),
           layout_(layout),
@@ -54,8 +54,8 @@ class Launches {
         for (std::size_t level = 0; level < levels_.size(); ++level) {
             const auto* way = way_of(level);
             if (way != nullptr)
-                add_early(way->kernel, {threads_of(target_, *way), chip_bytes(spec_, levels_[level], *way)}, at(level), levels_[level].boxes(),
-                    "fronts of level", level);
+                add_early(way->kernel, {threads_of(target_, *way), chip_bytes(spec_, levels_[level], *way)}, at(level),
+                          levels_[level].boxes(), "fronts of level", level);
             else
                 add_shared(level);
         }
@@ -103,12 +103,13 @@ class Launches {
         const auto& l = levels_[level];
         const auto boxes = l.boxes(), tiles = quotient(l.eliminated, grid_assembled_columns);
         add_early(Kernel::assemble, {grid_wide_threads, 2 * sizeof(int) * grid_assembled_rows}, at(level, tiles), boxes * tiles,
-            "pivot blocks of level", level);
+                  "pivot blocks of level", level);
         add_steps(level);
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
         const auto threads = 4 * std::int64_t{warp_lanes(target_)};
-        add_early(Kernel::panel, {2 * threads, grid_panel_bytes(fetches_async(target_), real_)}, at(level, parts), boxes * parts * kinds, "panels of level", level);
+        add_early(Kernel::panel, {2 * threads, grid_panel_bytes(fetches_async(target_), real_)}, at(level, parts), boxes * parts * kinds,
+                  "panels of level", level);
         add_product(level);
     }
 
@@ -116,14 +117,14 @@ class Launches {
     void add_product(std::size_t level) {
         const auto& l = levels_[level];
         const bool async = fetches_async(target_);
-        const std::int64_t wide_side = 2 * grid_tile_rows,
-                           wide_tiles = l.boxes() * quotient(l.kept, wide_side) * quotient(l.kept, wide_side);
-        const bool is_wide = async && l.eliminated >= 3 * grid_tile_rows && wide_tiles >= least_wide_tiles &&
-                             grid_product_bytes(wide_side, async, real_) <= device_of(target_).count("facts.block_shared_bytes");
+        const std::int64_t wide_side = 2 * grid_tile_rows, tiles = l.boxes() * quotient(l.kept, wide_side) * quotient(l.kept, wide_side);
+        const bool fits = async && grid_product_bytes(wide_side, async, real_) <= device_of(target_).count("facts.block_shared_bytes");
+        const bool pays = l.eliminated >= 3 * grid_tile_rows && tiles >= device_of(target_).count("models.grid.wide_tiles");
+        const bool is_wide = fits && (product_side_ == 0 ? pays : product_side_ == wide_side);
         const auto side = is_wide ? wide_side : std::int64_t{grid_tile_rows}, parts = quotient(l.kept, side);
         add_early(is_wide ? Kernel::wide_product : Kernel::product,
-            {(is_wide ? 8 : 4) * std::int64_t{warp_lanes(target_)}, grid_product_bytes(side, async, real_)}, at(level, parts),
-            l.boxes() * parts * parts, "products of level", level);
+                  {(is_wide ? 8 : 4) * std::int64_t{warp_lanes(target_)}, grid_product_bytes(side, async, real_)}, at(level, parts),
+                  l.boxes() * parts * parts, "products of level", level);
     }
 
     /// Panel k - 1 is applied to what is behind it, and panel k factored. A tile on the diagonal is inverted by the launch that applies its
@@ -150,7 +151,7 @@ class Launches {
             launch.inverse_end = inverted;
             const auto threads = grid_step_threads(static_cast<int>(panel.rows));
             add_early(step_of(panel.rows), {threads, step_bytes(target_, real_, panel.rows, panel_on_chip(target_, real_))}, launch,
-                l.boxes() * shares, fmt::format("panel {} of level", k), level);
+                      l.boxes() * shares, fmt::format("panel {} of level", k), level);
         }
     }
 
@@ -248,7 +249,7 @@ class Launches {
 
     const GridSpec& spec_;
     const Target& target_;
-    std::int64_t most_columns_;
+    std::int64_t product_side_, most_columns_;
     const std::vector<Level>& levels_;
     const Layout& layout_;
     std::int64_t real_;
@@ -330,14 +331,23 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
     if (columns != 0 && (columns < 2 || columns > grid_tile_width || !std::has_single_bit(static_cast<std::uint64_t>(columns))))
         throw SpecError(
             fmt::format("panel_columns = {} is out of range; give a power of two from 2 to {}, or 0", columns, grid_tile_width));
+    if (tuning.product_side != 0 && tuning.product_side != grid_tile_rows && tuning.product_side != 2 * grid_tile_rows)
+        throw SpecError(fmt::format("product_side = {} is out of range; give {}, {} or 0", tuning.product_side, int{grid_tile_rows},
+                                    2 * grid_tile_rows));
     if (spec.batch > most_images)
         throw SpecError(
             fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
-    for (const auto& level : levels_of(spec, most_leaf))
+    for (const auto& level : levels_of(spec, most_leaf)) {
+        // Merges on chip count the elements between what two boxes leave in 29 bits.
+        if (level.eliminated <= grid_tile_width && (level.kept * level.kept) << (level.x_halvings + 1) >= std::int64_t{1} << 29)
+            throw SpecError(
+                fmt::format("an image of {} by {} pixels is too wide for kernels of GPUs; give one of at most 500000 pixels a row",
+                            spec.width, spec.height));
         if (panels_of(level).empty())
             throw SpecError(
                 fmt::format("a line of {} pixels is eliminated at once, and kernels for GPUs take at most {}; give a smaller image",
                             level.eliminated, grid_step_rows * 16));
+    }
 }
 
 Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels) {

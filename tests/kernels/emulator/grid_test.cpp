@@ -116,6 +116,11 @@ TEST_CASE("emulated images: panels and products of shared fronts") {
     check<double>({"jumps", 37, 67, {.matrix = GridMatrix::symmetric}});
 }
 
+TEST_CASE("emulated images: products in wide tiles") {
+    check<double>({"dominant", 67, 71, {}, {.product_side = 128}});
+    check<float>({"jumps", 71, 67, {.matrix = GridMatrix::symmetric}, {.product_side = 128}});
+}
+
 TEST_CASE("emulated images: sweeps over triangles of several tiles") {
     check<double>({"dominant", 101, 131, {.rhs = 2}});
     check<float>({"jumps", 101, 131, {.matrix = GridMatrix::symmetric}, {}, dialects[1]});

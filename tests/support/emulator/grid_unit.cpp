@@ -66,8 +66,7 @@ void EmulatedGrid::run(const std::string& operation, trifold_grid_args args, con
         trifold_grid_launch constants;
         std::memcpy(&constants, launch.constants.data(), sizeof constants);
         const auto entry = entries_[launch.unit][launch.kernel];
-        run_grid(
-            emulator_, [&] { entry(args, constants); }, grid, running, &detector_);
+        run_grid(emulator_, [&] { entry(args, constants); }, grid, running, &detector_);
     }
 }
 
