@@ -30,7 +30,8 @@ nlohmann::json grid_identity(const GridSpec& spec, const Target& target, const G
             {"workers", tuning.workers},
             {"leaf_cells", tuning.leaf_cells},
             {"panel_columns", tuning.panel_columns},
-            {"product_side", tuning.product_side}};
+            {"product_side", tuning.product_side},
+            {"step_rows", tuning.step_rows}};
 }
 
 nlohmann::json grid_level_json(const grid::Level& level) {

@@ -160,6 +160,7 @@ TEST_CASE("what cannot be generated says why") {
     CHECK_THROWS_WITH_AS(generate(none, avx2), doctest::Contains("none of the operations factors"), SpecError);
     const Target h200{Backend::cuda, "sm_90"};
     CHECK_THROWS_WITH_AS(generate(image(9, 9), h200, {.product_side = 96}), doctest::Contains("give 64, 128 or 0"), SpecError);
+    CHECK_THROWS_WITH_AS(generate(image(9, 9), h200, {.step_rows = 256}), doctest::Contains("give 128, 512 or 0"), SpecError);
     CHECK_THROWS_WITH_AS(generate(image(9, 9), h200, {.panel_columns = 24}), doctest::Contains("give a power of two"), SpecError);
     CHECK_THROWS_WITH_AS(generate(image(1 << 20, 200), h200), doctest::Contains("at most 500000 pixels a row"), SpecError);
     CHECK_THROWS_WITH_AS(generate(image(8195, 8195), h200), doctest::Contains("a line of 8195 pixels"), SpecError);

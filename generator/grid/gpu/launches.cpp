@@ -22,13 +22,13 @@ std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 bool fetches_async(const Target& target) { return target.backend == Backend::cuda && compute_capability(target) >= 80; }
 
 /// Shared memory of a step's kernel, and whether it holds a panel too.
-std::int64_t step_bytes(const Target& target, std::int64_t real, std::int64_t times, bool on_chip) {
-    const auto warps = grid_step_threads(static_cast<int>(times)) / warp_lanes(target);
-    return grid_step_bytes(grid_tile_width / times, warps, real, on_chip ? times * grid_step_rows : 0);
+std::int64_t step_bytes(const Target& target, std::int64_t real, int times, bool on_chip) {
+    return grid_step_bytes(grid_step_columns(times), grid_step_threads(times) / warp_lanes(target), real,
+                           on_chip ? grid_most_rows(times) : 0);
 }
 bool panel_on_chip(const Target& target, std::int64_t real) {
     std::int64_t most = 0;
-    for (const std::int64_t times : {1, 2, 4, 8, 16}) most = std::max(most, step_bytes(target, real, times, true));
+    for (const int times : {0, 1, 2, 4, 8, 16}) most = std::max(most, step_bytes(target, real, times, true));
     return most <= device_of(target).count("facts.block_shared_bytes");
 }
 
@@ -44,6 +44,7 @@ class Launches {
         : spec_(spec),
           target_(target),
           product_side_(tuning.product_side),
+          step_rows_(tuning.step_rows),
           most_columns_(tuning.panel_columns == 0 ? std::int64_t{grid_tile_width} : tuning.panel_columns),
           levels_(levels),
           layout_(layout),
@@ -131,16 +132,17 @@ class Launches {
     /// panel, or, where it has several, by the next one: until then the last of them moves rows of those before it.
     void add_steps(std::size_t level) {
         const auto& l = levels_[level];
-        const auto panels = panels_of(l, most_columns_);
+        const bool many = l.boxes() * spec_.batch >= device_of(target_).count("models.grid.few_rows");
+        const auto panels = panels_of(l, most_columns_, step_rows_ == 0 ? many : step_rows_ == grid_few_rows);
         const auto first_of = [&](std::size_t index) {
-            return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns;
+            return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns();
         };
         const auto tiles = quotient(l.eliminated, grid_tile_width);
         std::int64_t inverted = 0;
         for (std::size_t k = 0; k <= panels.size() || inverted < tiles; ++k) {
             const auto& panel = panels[std::min(k, panels.size() - 1)];
             const auto shares =
-                k == 0 ? 1 : quotient(l.eliminated, panel.columns) + grid_step_groups(spec_.matrix == GridMatrix::symmetric);
+                k == 0 ? 1 : quotient(l.eliminated, panel.columns()) + grid_step_groups(spec_.matrix == GridMatrix::symmetric);
             auto launch = at(level, shares);
             launch.step = k == 0 ? -1 : first_of(k - 1);
             launch.step_next = first_of(k);
@@ -149,9 +151,8 @@ class Launches {
             const bool is_tile = launch.step_next - launch.step == grid_tile_width;
             if (k > 0) inverted = launch.step >= l.eliminated ? tiles : (is_tile ? launch.step_next : launch.step) / grid_tile_width;
             launch.inverse_end = inverted;
-            const auto threads = grid_step_threads(static_cast<int>(panel.rows));
-            add_early(step_of(panel.rows), {threads, step_bytes(target_, real_, panel.rows, panel_on_chip(target_, real_))}, launch,
-                      l.boxes() * shares, fmt::format("panel {} of level", k), level);
+            const Needs needs{grid_step_threads(panel.times), step_bytes(target_, real_, panel.times, panel_on_chip(target_, real_))};
+            add_early(step_of(panel.times), needs, launch, l.boxes() * shares, fmt::format("panel {} of level", k), level);
         }
     }
 
@@ -249,7 +250,7 @@ class Launches {
 
     const GridSpec& spec_;
     const Target& target_;
-    std::int64_t product_side_, most_columns_;
+    std::int64_t product_side_, step_rows_, most_columns_;
     const std::vector<Level>& levels_;
     const Layout& layout_;
     std::int64_t real_;
@@ -334,6 +335,9 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
     if (tuning.product_side != 0 && tuning.product_side != grid_tile_rows && tuning.product_side != 2 * grid_tile_rows)
         throw SpecError(fmt::format("product_side = {} is out of range; give {}, {} or 0", tuning.product_side, int{grid_tile_rows},
                                     2 * grid_tile_rows));
+    if (tuning.step_rows != 0 && tuning.step_rows != grid_few_rows && tuning.step_rows != grid_step_rows)
+        throw SpecError(
+            fmt::format("step_rows = {} is out of range; give {}, {} or 0", tuning.step_rows, int{grid_few_rows}, int{grid_step_rows}));
     if (spec.batch > most_images)
         throw SpecError(
             fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
@@ -346,7 +350,7 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
         if (panels_of(level).empty())
             throw SpecError(
                 fmt::format("a line of {} pixels is eliminated at once, and kernels for GPUs take at most {}; give a smaller image",
-                            level.eliminated, grid_step_rows * 16));
+                            level.eliminated, grid_most_rows(16)));
     }
 }
 

@@ -28,26 +28,30 @@ const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level
     return nullptr;
 }
 
-std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns) {
-    constexpr std::int64_t most_rows = 16;
+std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns, bool few) {
+    constexpr int most_times = 16;
     std::vector<Panel> panels;
-    if (level.eliminated > grid_step_rows * most_rows) return panels;
-    for (std::int64_t first = 0, rows = most_rows; first < level.eliminated; first += grid_tile_width / rows) {
+    if (level.eliminated > grid_most_rows(most_times)) return panels;
+    int times = most_times;
+    for (std::int64_t first = 0; first < level.eliminated; first += grid_step_columns(times)) {
+        const auto left = level.eliminated - first;
         // Wider ones begin at multiples of their width.
-        while (grid_tile_width / rows < most_columns && level.eliminated - first <= grid_step_rows * (rows / 2) &&
-               first % (2 * grid_tile_width / rows) == 0)
-            rows /= 2;
-        panels.push_back({first, grid_tile_width / rows, rows});
+        while (times > 1 && grid_step_columns(times) < most_columns && left <= grid_most_rows(times / 2) &&
+               first % grid_step_columns(times / 2) == 0)
+            times /= 2;
+        if (few && times == 1 && left <= grid_few_rows) times = 0;
+        panels.push_back({first, times});
     }
     return panels;
 }
 
-Kernel step_of(std::int64_t rows) {
-    return rows == 1   ? Kernel::step_1
-           : rows == 2 ? Kernel::step_2
-           : rows == 4 ? Kernel::step_4
-           : rows == 8 ? Kernel::step_8
-                       : Kernel::step_16;
+Kernel step_of(int times) {
+    return times == 0   ? Kernel::step_few
+           : times == 1 ? Kernel::step_1
+           : times == 2 ? Kernel::step_2
+           : times == 4 ? Kernel::step_4
+           : times == 8 ? Kernel::step_8
+                        : Kernel::step_16;
 }
 
 }  // namespace trifold::grid::gpu

@@ -19,6 +19,7 @@ enum class Kernel {
     large,
     huge,
     assemble,
+    step_few,
     step_1,
     step_2,
     step_4,
@@ -38,11 +39,11 @@ enum class Kernel {
     backward_kept,
     pixels
 };
-inline constexpr std::array<std::string_view, 25> kernel_names{
-    "leaf",          "tiny",           "small",   "middle",   "large",          "huge",         "assemble",        "step_1",
-    "step_2",        "step_4",         "step_8",  "step_16",  "panel",          "product",      "wide_product",    "finish",
-    "forward_small", "backward_small", "forward", "backward", "forward_pivots", "forward_kept", "backward_pivots", "backward_kept",
-    "pixels"};
+inline constexpr std::array<std::string_view, 26> kernel_names{
+    "leaf",           "tiny",         "small",           "middle",        "large",          "huge",    "assemble",
+    "step_few",       "step_1",       "step_2",          "step_4",        "step_8",         "step_16", "panel",
+    "product",        "wide_product", "finish",          "forward_small", "backward_small", "forward", "backward",
+    "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
 
 /// A kernel that has whole fronts: threads of its thread block, 0 for one warp, and the most columns it eliminates and rows it keeps.
 struct OnChip {
@@ -61,12 +62,15 @@ std::int64_t chip_bytes(const GridSpec& spec, const Level& level, const OnChip& 
 /// The first that fits; null: thread blocks share such fronts.
 const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level& level, bool leaf);
 
-/// Columns of a pivot block that are factored at a time, by threads with so many rows each.
+/// Columns of a pivot block that are factored at a time, by a thread block that takes so many times grid_step_rows rows; 0: grid_few_rows.
 struct Panel {
-    std::int64_t first, columns, rows;
+    std::int64_t first;
+    int times;
+    std::int64_t columns() const { return grid_step_columns(times); }
 };
-/// Of a shared front: the more rows are left, the narrower, and at most so wide. None where they are too many.
-std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns = grid_tile_width);
-Kernel step_of(std::int64_t rows);
+/// Of a shared front: the more rows are left, the narrower, and at most so wide. `few`: by small thread blocks once few are left. None
+/// where they are too many.
+std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns = grid_tile_width, bool few = false);
+Kernel step_of(int times);
 
 }  // namespace trifold::grid::gpu

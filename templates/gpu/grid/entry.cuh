@@ -36,6 +36,9 @@ GRID_KERNEL(TRIFOLD_KERNEL_HUGE, 512, 1, (eliminate<512, 32>(c)))
 #ifdef TRIFOLD_KERNEL_ASSEMBLE
 GRID_KERNEL(TRIFOLD_KERNEL_ASSEMBLE, wide_threads, 2, (assemble<wide_threads>(c)))
 #endif
+#ifdef TRIFOLD_KERNEL_STEP_FEW
+GRID_KERNEL(TRIFOLD_KERNEL_STEP_FEW, grid_step_threads(0), 3, step_of<0>(c))
+#endif
 #ifdef TRIFOLD_KERNEL_STEP_1
 GRID_KERNEL(TRIFOLD_KERNEL_STEP_1, grid_step_threads(1), 1, step_of<1>(c))
 #endif

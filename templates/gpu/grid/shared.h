@@ -9,6 +9,7 @@ enum {
     grid_tile_width = 32,       /* columns of W whose triangles are kept inverted */
     grid_tile_rows = 64,        /* rows of a thread block of panels; rows and columns of one of products */
     grid_stage_depth = 16,      /* columns of Y and Z' that a product fetches at a time */
+    grid_few_rows = 128,        /* of W that are left, from which on thread blocks may be smaller */
     grid_step_rows = 512,       /* that a thread block takes at most when it factors tile_width columns of W; of half as many columns twice as many */
     grid_wide_threads = 256,    /* that assembles W, and of sweeps by tiles */
     grid_assembled_rows = 256,  /* of W, whose places it finds at a time */
@@ -44,8 +45,11 @@ TRIFOLD_SIZE long long grid_chip_bytes(long long width, long long eliminated, lo
     return grid_round(reals * real + grid_task_bytes + record + 8 * (eliminated + kept) + 4 * width, 16);
 }
 
-/* Threads of a thread block that factors columns of W, for `times` grid_step_rows. */
-TRIFOLD_SIZE int grid_step_threads(int times) { return times <= 8 ? 256 : 512; }
+/* Of a thread block that factors columns of W, for `times` grid_step_rows: threads, rows, columns. 0: for grid_few_rows, with so few threads and so
+ * little shared memory that a multiprocessor holds several. */
+TRIFOLD_SIZE int grid_step_threads(int times) { return times == 0 ? grid_few_rows : times <= 8 ? 256 : 512; }
+TRIFOLD_SIZE int grid_most_rows(int times) { return times == 0 ? grid_few_rows : times * grid_step_rows; }
+TRIFOLD_SIZE int grid_step_columns(int times) { return times == 0 ? grid_tile_width : grid_tile_width / times; }
 /* Thread blocks beside those that have columns: one notes pivots, one inverts tiles of L, one of U. */
 TRIFOLD_SIZE int grid_step_groups(bool symmetric) { return symmetric ? 2 : 3; }
 /* StepChip: panels of at most `columns` columns, of which it holds `rows` rows. */

@@ -133,7 +133,7 @@ TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Rows, Threads>&
  * next panel (`stays`) is left in shared memory, if there is enough. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int size, int left, int count, bool stays) {
-    constexpr int warps = Threads / warp_lanes, row_squares = Columns > 16 ? 2 : 4, column_squares = Columns > 16 ? 2 : 1, rows = 16 * row_squares;
+    constexpr int warps = Threads / warp_lanes, row_squares = Columns <= 16 ? 4 : Threads > grid_few_rows ? 2 : 1, column_squares = Columns > 16 ? 2 : 1, rows = 16 * row_squares;
     real *w = w_of(c, f) + trifold_int(left) * f.S, *l = w_of(c, f) + trifold_int(first) * f.S;
     if (symmetric)
         for (int k = thread_index(); k < size * count; k += Threads)
@@ -464,9 +464,9 @@ TRIFOLD_DEVICE void step(const Context& c) {
     if (!begins) update_columns(c, f, chip, first, end - first, left, count, left == next);
     if (left == next) factor_panel(c, f, chip, left, count, begins);
 }
-/* For pivot blocks with so many times grid_step_rows rows that are left. */
+/* For pivot blocks with so many times grid_step_rows rows that are left, or grid_few_rows. */
 template <int Times>
 TRIFOLD_DEVICE void step_of(const Context& c) {
     constexpr int threads = grid_step_threads(Times);
-    step<tile_width / Times, Times * grid_step_rows / threads, threads>(c);
+    step<grid_step_columns(Times), grid_most_rows(Times) / threads, threads>(c);
 }

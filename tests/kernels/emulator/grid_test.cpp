@@ -116,6 +116,11 @@ TEST_CASE("emulated images: panels and products of shared fronts") {
     check<double>({"jumps", 37, 67, {.matrix = GridMatrix::symmetric}});
 }
 
+TEST_CASE("emulated images: pivot blocks by small thread blocks") {
+    for (const auto& target : {dialects.front(), dialects[1]}) check<double>({"random", 37, 35, {}, {.step_rows = 128}, target, {}, 1e-11});
+    check<float>({"jumps", 36, 37, {.matrix = GridMatrix::symmetric}, {.step_rows = 128}});
+}
+
 TEST_CASE("emulated images: products in wide tiles") {
     check<double>({"dominant", 67, 71, {}, {.product_side = 128}});
     check<float>({"jumps", 71, 67, {.matrix = GridMatrix::symmetric}, {.product_side = 128}});
