@@ -164,4 +164,6 @@ TEST_CASE("what cannot be generated says why") {
     CHECK_THROWS_WITH_AS(generate(image(9, 9), h200, {.panel_columns = 24}), doctest::Contains("give a power of two"), SpecError);
     CHECK_THROWS_WITH_AS(generate(image(1 << 20, 200), h200), doctest::Contains("at most 500000 pixels a row"), SpecError);
     CHECK_THROWS_WITH_AS(generate(image(8195, 8195), h200), doctest::Contains("a line of 8195 pixels"), SpecError);
+    CHECK_NOTHROW(generate(image(8191, 8191), h200));
+    CHECK_THROWS_WITH_AS(generate(image(8191, 8191), {Backend::hip, "gfx942"}), doctest::Contains("bytes of shared memory"), SpecError);
 }

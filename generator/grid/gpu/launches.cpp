@@ -299,6 +299,11 @@ Unit unit_with(const GridSpec& spec, const Target& target, const std::map<Kernel
     for (const auto& [kernel, needs] : kernels) {
         if (unit_number(kernel) != number) continue;
         const auto name = kernel_names.at(static_cast<std::size_t>(kernel));
+        const auto limit = device_of(target).count("facts.block_shared_bytes");
+        if (needs.shared_bytes > limit)
+            throw SpecError(fmt::format(
+                "kernel {} of an image of {} by {} pixels needs {} bytes of shared memory, and {} has {}; give a smaller image{}", name,
+                spec.width, spec.height, needs.shared_bytes, to_string(target), limit, spec.precision == Precision::f64 ? ", or f32" : ""));
         unit.kernels.push_back(
             {fmt::format("grid_{}_{}_{}", name, kind, to_string(spec.precision)), static_cast<int>(needs.threads), needs.shared_bytes});
         text += define_kernel(name, unit.kernels.back().name);
