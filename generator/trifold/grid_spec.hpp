@@ -59,7 +59,7 @@ struct GridTuning {
         0;  ///< GPU: most columns of a large pivot block that are factored at a time, 2 to 32, a power of two; 0: 32
     std::int64_t product_side = 0;  ///< GPU: rows and columns of a large front's update that a thread block computes, 64 or 128; 0: by size
     std::int64_t step_rows =
-        0;  ///< GPU: the least rows of a pivot block that thread blocks are made for, 128 or 512; 0: by how many there are
+        0;  ///< GPU: rows of a pivot block that its smallest thread blocks take, 128 or 512; 0: 128 where a level has many boxes
     bool operator==(const GridTuning&) const = default;
 };
 

@@ -132,7 +132,7 @@ class Launches {
     /// panel, or, where it has several, by the next one: until then the last of them moves rows of those before it.
     void add_steps(std::size_t level) {
         const auto& l = levels_[level];
-        const bool many = l.boxes() * spec_.batch >= device_of(target_).count("models.grid.few_rows");
+        const bool many = l.boxes() * spec_.batch >= device_of(target_).count("models.grid.many_boxes");
         const auto panels = panels_of(l, most_columns_, step_rows_ == 0 ? many : step_rows_ == grid_few_rows);
         const auto first_of = [&](std::size_t index) {
             return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns();
@@ -232,7 +232,7 @@ class Launches {
         add(Kernel::pixels, {grid_wide_threads, 0}, launch, quotient(spec_.width * spec_.height, grid_wide_threads), what, 0);
     }
 
-    /// A launch of a sweep: what it reads of the factors is on its way while the one before it is at work.
+    /// A launch that waits by itself for the one before it: until then it computes where its data stand, and a sweep fetches factors.
     void add_early(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,
                    std::size_t level) {
         const bool first = list_.empty();

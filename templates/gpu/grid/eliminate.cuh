@@ -1,6 +1,6 @@
 /* A small front that is a merge, by one thread block: W and its panels stay in shared memory, D goes through registers square by square. */
 #include "gpu/grid/gather.cuh"
-#include "gpu/grid/products.cuh"
+#include "gpu/grid/warp_tile.cuh"
 #include "gpu/grid/rows.cuh"
 
 /* What all threads know. It stands in shared memory, since compilers that have it in registers compute it again and again, to have fewer of them. */

@@ -1,6 +1,6 @@
 /* The panels Y and Z' of a front that thread blocks share, once its pivot block W is factored. */
 #include "gpu/grid/gather.cuh"
-#include "gpu/grid/products.cuh"
+#include "gpu/grid/warp_tile.cuh"
 
 /* Columns are solved tile_width at a time, from left to right. Each such tile takes a step for each tile behind it, whose columns are multiplied by
  * what is above the diagonal of U, or of L'; then one for itself, which multiplies by the inverse of the tile on the diagonal. What steps need goes

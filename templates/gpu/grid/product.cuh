@@ -1,6 +1,6 @@
 /* D of a front that thread blocks share: what its parts left, less Y Z'. */
 #include "gpu/grid/gather.cuh"
-#include "gpu/grid/products.cuh"
+#include "gpu/grid/warp_tile.cuh"
 
 /* Columns of Y and of Z', stage_depth of each, on their way through a ring of stages. At last D's columns as the parts have them, twice as many. */
 constexpr int product_stages = grid_product_stages(fetches_async), stage_depth = grid_stage_depth;

@@ -2,7 +2,7 @@
  * behind it, and then the factorization of the next one, by the thread block that has its columns. So a panel waits for no other columns. */
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/pivots.cuh"
-#include "gpu/grid/products.cuh"
+#include "gpu/grid/warp_tile.cuh"
 
 /* Columns of W, from the two parts, one a warp; what is known before the elimination. */
 template <int Threads>

@@ -97,28 +97,7 @@ struct WarpTile {
             add_plain(a, a_leading, a_rows, b, b_leading, depth, b_apart);
     }
 
-    /* use(element, row, column) for each that the lane has, and after those of each column `then()`: where these wait for memory, it keeps the
-     * compiler from asking for all at once, for which there are no registers. */
-    template <class Use, class Then>
-    TRIFOLD_METHOD void each(const Use& use, const Then& then) {
-#pragma unroll
-        for (int j = 0; j < ColumnSquares; ++j)
-#pragma unroll
-            for (int t = 0; t < lane_columns; ++t) {
-#pragma unroll
-                for (int i = 0; i < RowSquares * square_strips; ++i)
-#pragma unroll
-                    for (int u = 0; u < lane_pairs; ++u)
-#pragma unroll
-                        for (int v = 0; v < 2; ++v) use(at[j][i][t][u][v], row_of(i, u) + v, column_of(j, t));
-                then();
-            }
-    }
-    template <class Use>
-    TRIFOLD_METHOD void each(const Use& use) {
-        each(use, [] {});
-    }
-    /* use(pair, row, column): of that row and the next. */
+    /* use(pair, row, column) for each that the lane has: of that row and the next. */
     template <class Use>
     TRIFOLD_METHOD void each_pair(const Use& use) {
 #pragma unroll
@@ -129,5 +108,13 @@ struct WarpTile {
                 for (int i = 0; i < RowSquares * square_strips; ++i)
 #pragma unroll
                     for (int u = 0; u < lane_pairs; ++u) use(at[j][i][t][u], row_of(i, u), column_of(j, t));
+    }
+    /* use(element, row, column) */
+    template <class Use>
+    TRIFOLD_METHOD void each(const Use& use) {
+        each_pair([&](real(&pair)[2], int i, int j) {
+            use(pair[0], i, j);
+            use(pair[1], i + 1, j);
+        });
     }
 };
