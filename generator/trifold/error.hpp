@@ -40,35 +40,52 @@ class LaunchError : public Error {
     using Error::Error;
 };
 
+/// Systems that were computed, but that the caller must not take for solved: the base of all errors that `check` throws.
+class Unsolvable : public Error {
+    using Error::Error;
+};
+
 /// Solver::check found members whose matrix is not positive definite; the others are solved.
-class NotPositiveDefinite : public Error {
+class NotPositiveDefinite : public Unsolvable {
   public:
     struct Failure {
         std::int64_t member, block, row;  ///< from 0, original order
     };
-    NotPositiveDefinite(const std::string& message, std::vector<Failure> all) : Error(message), failures(std::move(all)) {}
+    NotPositiveDefinite(const std::string& message, std::vector<Failure> all) : Unsolvable(message), failures(std::move(all)) {}
+    std::vector<Failure> failures;
+};
+
+/// Solver::check found members whose matrix is singular to the precision: rounding decides their pivots, and so their solution. The others
+/// are solved.
+class NearlySingular : public Unsolvable {
+  public:
+    struct Failure {
+        std::int64_t member;
+        double least_pivot;  ///< the least pivot of the factorization, each over the diagonal entry that it began with
+    };
+    NearlySingular(const std::string& message, std::vector<Failure> all) : Unsolvable(message), failures(std::move(all)) {}
     std::vector<Failure> failures;
 };
 
 /// Solver::check found members of which X or the selected inverse has left the range of the precision; the others are solved.
-class OutOfRange : public Error {
+class OutOfRange : public Unsolvable {
   public:
     struct Failure {
         std::int64_t member;
         bool solution, inverse;  ///< which of them holds infinities or NaN
     };
-    OutOfRange(const std::string& message, std::vector<Failure> all) : Error(message), failures(std::move(all)) {}
+    OutOfRange(const std::string& message, std::vector<Failure> all) : Unsolvable(message), failures(std::move(all)) {}
     std::vector<Failure> failures;
 };
 
 /// Solver::check found members whose solutions mixed precision could not refine to the accuracy of f64; the others are solved.
-class NotConverged : public Error {
+class NotConverged : public Unsolvable {
   public:
     struct Failure {
         std::int64_t member, iterations;
         double backward_error;  ///< of the best solution; NaN when there was none
     };
-    NotConverged(const std::string& message, std::vector<Failure> all) : Error(message), failures(std::move(all)) {}
+    NotConverged(const std::string& message, std::vector<Failure> all) : Unsolvable(message), failures(std::move(all)) {}
     std::vector<Failure> failures;
 };
 

@@ -25,6 +25,8 @@ trifold_code code_of(const std::exception_ptr& thrown) noexcept try {
     std::rethrow_exception(thrown);
 } catch (const NotPositiveDefinite& error) {
     return fail(TRIFOLD_NOT_POSITIVE_DEFINITE, error.what());
+} catch (const NearlySingular& error) {
+    return fail(TRIFOLD_NEARLY_SINGULAR, error.what());
 } catch (const OutOfRange& error) {
     return fail(TRIFOLD_OUT_OF_RANGE, error.what());
 } catch (const NotConverged& error) {

@@ -65,13 +65,13 @@ struct GridDeterminant {
 };
 
 /// GridSolver::check found images that could not be factored, or whose matrix is singular to the precision.
-class GridFailed : public Error {
+class GridFailed : public Unsolvable {
   public:
     struct Failure {
         std::int64_t member;
         GridOutcome outcome;
     };
-    GridFailed(const std::string& message, std::vector<Failure> all) : Error(message), failures(std::move(all)) {}
+    GridFailed(const std::string& message, std::vector<Failure> all) : Unsolvable(message), failures(std::move(all)) {}
     std::vector<Failure> failures;
 };
 

@@ -19,11 +19,12 @@ extern "C" {
 typedef enum {
     TRIFOLD_OK = 0,
     TRIFOLD_NOT_POSITIVE_DEFINITE = 10,
-    TRIFOLD_NOT_CONVERGED = 11, /* NotConverged: mixed precision */
-    TRIFOLD_OUT_OF_RANGE = 12,  /* OutOfRange: a result holds infinities or NaN */
-    TRIFOLD_GRID_FAILED = 13,   /* GridFailed: an image cannot be solved */
-    TRIFOLD_BAD_ARGUMENT = 20,  /* SpecError */
-    TRIFOLD_NO_DEVICE = 30,     /* DeviceError: no device, driver, compiler library or device memory */
+    TRIFOLD_NOT_CONVERGED = 11,   /* NotConverged: mixed precision */
+    TRIFOLD_OUT_OF_RANGE = 12,    /* OutOfRange: a result holds infinities or NaN */
+    TRIFOLD_GRID_FAILED = 13,     /* GridFailed: an image cannot be solved */
+    TRIFOLD_NEARLY_SINGULAR = 14, /* NearlySingular: rounding decides the solution */
+    TRIFOLD_BAD_ARGUMENT = 20,    /* SpecError */
+    TRIFOLD_NO_DEVICE = 30,       /* DeviceError: no device, driver, compiler library or device memory */
     TRIFOLD_COMPILE_FAILED = 31,
     TRIFOLD_CACHE_FAILED = 32,
     TRIFOLD_LAUNCH_FAILED = 33,

@@ -58,11 +58,7 @@ int run(const Verb& verb) {
     try {
         check_switches();
         return verb.action();
-    } catch (const NotPositiveDefinite& error) {
-        return fail(verb, unsolved, error.what());
-    } catch (const OutOfRange& error) {
-        return fail(verb, unsolved, error.what());
-    } catch (const NotConverged& error) {
+    } catch (const Unsolvable& error) {
         return fail(verb, unsolved, error.what());
     } catch (const formats::InputError& error) {
         return fail(verb, bad_input, error.what());

@@ -30,6 +30,10 @@ void translate(const std::exception_ptr& thrown, void*) {
         nb::list failures;
         for (const auto& f : error.failures) failures.append(nb::make_tuple(f.member, f.block, f.row));
         raise("NotPositiveDefinite", error.what(), failures);
+    } catch (const NearlySingular& error) {
+        nb::list failures;
+        for (const auto& f : error.failures) failures.append(nb::make_tuple(f.member, f.least_pivot));
+        raise("NearlySingular", error.what(), failures);
     } catch (const OutOfRange& error) {
         nb::list failures;
         for (const auto& f : error.failures) failures.append(nb::make_tuple(f.member, f.solution, f.inverse));

@@ -9,10 +9,12 @@ __all__ = [
     "Error",
     "GridFailed",
     "LaunchError",
+    "NearlySingular",
     "NotConverged",
     "NotPositiveDefinite",
     "OutOfRange",
     "SpecError",
+    "Unsolvable",
 ]
 
 
@@ -40,7 +42,11 @@ class LaunchError(Error, RuntimeError):
     """A launch or a copy failed on the device."""
 
 
-class NotPositiveDefinite(Error, ArithmeticError):
+class Unsolvable(Error, ArithmeticError):
+    """Some systems were computed, but must not be taken for solved: the base of what ``check`` raises."""
+
+
+class NotPositiveDefinite(Unsolvable):
     """Some matrices are not positive definite; the others are solved.
 
     ``failures`` lists (member, block, row) for each, counted from 0. ``member``, ``block`` and ``row`` are those of the first.
@@ -55,7 +61,21 @@ class NotPositiveDefinite(Error, ArithmeticError):
         return str(self.args[0])
 
 
-class OutOfRange(Error, ArithmeticError):
+class NearlySingular(Unsolvable):
+    """Some matrices are singular to the precision, so that rounding decides their solutions; the others are solved.
+
+    ``failures`` lists (member, least_pivot) for each: its least pivot, over the diagonal entry that it began with.
+    """
+
+    def __init__(self, message: str, failures: list[tuple[int, float]]) -> None:
+        super().__init__(message, failures)
+        self.failures = failures
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class OutOfRange(Unsolvable):
     """Results of some members hold infinities or NaN; the others are solved. b may hold them too.
 
     ``failures`` lists (member, solution, inverse) for each: which of its results do.
@@ -69,7 +89,7 @@ class OutOfRange(Error, ArithmeticError):
         return str(self.args[0])
 
 
-class NotConverged(Error, ArithmeticError):
+class NotConverged(Unsolvable):
     """Mixed precision could not refine the solutions of some members; the others are solved.
 
     ``failures`` lists (member, iterations, backward_error) for each.
@@ -83,7 +103,7 @@ class NotConverged(Error, ArithmeticError):
         return str(self.args[0])
 
 
-class GridFailed(Error, ArithmeticError):
+class GridFailed(Unsolvable):
     """Some images cannot be solved, or only to few digits; the others are solved.
 
     ``failures`` lists (image, problem, x, y) for each, counted from 0, where problem is that of trifold.grid.Status. ``image``, ``problem``,
