@@ -25,10 +25,12 @@ from .errors import (
     Error,
     GridFailed,
     LaunchError,
+    NearlySingular,
     NotConverged,
     NotPositiveDefinite,
     OutOfRange,
     SpecError,
+    Unsolvable,
 )
 from .factor import Factor, factor, solve
 from .info import info
@@ -42,6 +44,7 @@ __all__ = [
     "Factor",
     "GridFailed",
     "LaunchError",
+    "NearlySingular",
     "NotConverged",
     "NotPositiveDefinite",
     "OutOfRange",
@@ -50,6 +53,7 @@ __all__ = [
     "Solver",
     "SpecError",
     "Status",
+    "Unsolvable",
     "factor",
     "grid",
     "info",
