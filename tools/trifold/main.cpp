@@ -86,10 +86,12 @@ std::string nearest(const std::string& word, const std::vector<std::string>& nam
     return best != names.end() && distance(*best) <= (word.size() + 2) / 3 ? *best : "";
 }
 
+/// Those of the verbs above too, where they may stand after this one.
 std::vector<std::string> options_of(const CLI::App& app) {
     std::vector<std::string> names;
-    for (const auto* option : app.get_options())
-        for (const auto& name : option->get_lnames()) names.push_back(name);
+    for (const auto* at = &app; at != nullptr; at = at->get_fallthrough() ? at->get_parent() : nullptr)
+        for (const auto* option : at->get_options())
+            for (const auto& name : option->get_lnames()) names.push_back(name);
     return names;
 }
 
@@ -121,13 +123,20 @@ std::string complaint_of_verb(const CLI::App& app, const std::string& word) {
                                     : fmt::format("did you mean {}?", near));
 }
 
+/// The verb to which a word that nobody knows was given: some verbs hand on what they do not know to those above.
+const CLI::App& reader_of(const CLI::App& app) {
+    const auto verbs = app.get_subcommands();
+    return verbs.empty() || !verbs.back()->get_fallthrough() ? app : reader_of(*verbs.back());
+}
+
 /// Which option or verb nobody knows, and the one that is nearest; "" where all are known.
 std::string complaint_of_word(const CLI::App& app) {
     for (const auto* verb : app.get_subcommands())
         if (auto complaint = complaint_of_word(*verb); !complaint.empty()) return complaint;
+    const auto& reader = reader_of(app);
     for (const auto& word : app.remaining()) {
-        if (word.size() > 1 && word.starts_with('-') && word != "--") return complaint_of_option(app, word);
-        if (app.get_subcommands().empty() && !verbs_of(app).empty()) return complaint_of_verb(app, word);
+        if (word.size() > 1 && word.starts_with('-') && word != "--") return complaint_of_option(reader, word);
+        if (reader.get_subcommands().empty() && !verbs_of(reader).empty()) return complaint_of_verb(reader, word);
     }
     return "";
 }

@@ -93,7 +93,7 @@ TEST_CASE("bad input: unknown options and verbs are named, with the nearest that
              {"slove --block 3 A.mtx b.mtx", "'slove' was not expected; did you mean solve?\n"},
              {"conquer", "'conquer' was not expected; give a verb of trifold: solve, generate, "},
              {"cache lst", "'lst' was not expected; did you mean list?\n"},
-             {"tune shwo", "'shwo' was not expected; did you mean show?\n"},
+             {"cache --jsn list", "trifold cache list has no option '--jsn'; did you mean --json?\n"},
          }) {
         check(files, arguments, 2, message);
         const auto json = run_trifold(files.path, fmt::format("{} --json", arguments)).json();
