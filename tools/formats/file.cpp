@@ -121,9 +121,7 @@ std::string_view foreign_kind(std::string_view bytes) {
         {"\xFE\xFF"sv, "it is text in UTF-16; save it as ASCII or UTF-8 (iconv -f UTF-16 -t UTF-8)"},
         {"\x1F\x8B"sv, "it is compressed by gzip; unpack it first (gunzip)"},
         {"BZh"sv, "it is compressed by bzip2; unpack it first (bunzip2)"},
-        {"\xFD"
-         "7zXZ"sv,
-         "it is compressed by xz; unpack it first (unxz)"},
+        {"\xFD\x37zXZ"sv, "it is compressed by xz; unpack it first (unxz)"},
         {"\x28\xB5\x2F\xFD"sv, "it is compressed by zstd; unpack it first (unzstd)"},
         {"PK\x03\x04"sv, "it is a zip archive, as .npz files are; give the files in it (unzip)"},
     };
