@@ -118,7 +118,7 @@ std::string describe(const std::vector<NotConverged::Failure>& failures, std::si
 
 double nearly_singular_bound(Precision precision) {
     const auto epsilon = precision == Precision::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-    return trifold_nearly_singular * static_cast<double>(epsilon);
+    return static_cast<double>(trifold_nearly_singular) * epsilon;
 }
 
 Solver::Solver(const Plan& plan) : impl_(std::make_unique<Impl>(plan, nullptr, 0)) {}

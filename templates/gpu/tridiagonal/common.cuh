@@ -101,7 +101,7 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
 /* The outcome of a member's factorization from those of its blocks: the first failure, the pivots raised, the largest diagonal entry over its
  * pivot, and the sum of the pivots' logarithms. By one thread. */
 TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction, double log_sum) {
-    constexpr double least_sound = trifold_nearly_singular * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
+    constexpr double least_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
     trifold_status status{-1, 0, floors, reduction > 1 ? 1 / reduction : 1, 0};
     if (failure != sound) {
         status.block = failure / block_size % horizon, status.row = failure % block_size;
