@@ -12,7 +12,7 @@ struct GridSolveOptions {
     std::vector<std::string> files;
     ImageOptions image;
     std::string output, device, precision;
-    int workers = 0;  ///< 0: those of the machine
+    int workers = 0;  ///< 0: one for each processor that may be used
     int refine = 0;   ///< steps
     std::optional<double> tolerance;
 };
