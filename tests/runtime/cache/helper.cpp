@@ -4,6 +4,7 @@
 //   cache_helper nobody DIRECTORY   as user nobody (when started by root), with DIRECTORY read-only
 //   cache_helper descriptors NUMBER the whole path with ever more file descriptors, until it works; prints how often it failed. Every
 //                                   failure must be an Error that names the limit
+//   cache_helper again NUMBER       the same, once the compiler has been opened and has compiled something else
 //   cache_helper find NUMBER        looks for the entry, and publishes another, with ever more file descriptors
 //   cache_helper errors NUMBER      looks for the entry while files of it cannot be opened; prints which of them hid it
 //   cache_helper memory NUMBER      looks for the entry with little memory
@@ -174,6 +175,7 @@ int main(int count, char** arguments) try {
     if (verb == "full") return publish_to_full_disk(std::stoi(arguments[2]));
     if (verb == "nobody") return as_nobody(arguments[2]);
     if (verb == "descriptors") return obtain_with_few_descriptors(std::stoi(arguments[2]));
+    if (verb == "again") return obtain_and_run(std::stoi(arguments[2]) + 1) + obtain_with_few_descriptors(std::stoi(arguments[2]));
     if (verb == "find") return find_with_few_descriptors(std::stoi(arguments[2]));
     if (verb == "errors") return find_with_errors(std::stoi(arguments[2]));
     if (verb == "memory") return find_with_little_memory(std::stoi(arguments[2]));

@@ -189,6 +189,10 @@ TEST_CASE_FIXTURE(Fixture, "without file descriptors: an error that names the li
         CHECK(output.starts_with("failures "));
         CHECK(std::stoi("0" + output.substr(9)) >= 2);
         Cache(root).clear();
+        const auto again = run({"again", "1"});
+        CAPTURE(again);
+        CHECK(again.find("\nfailures ") != std::string::npos);
+        Cache(root).clear();
     }
 }
 
