@@ -39,8 +39,9 @@ fs::path make_private(const fs::path& parent) {
 /// Where private directories are made, whichever takes files.
 std::vector<fs::path> temporary_places() {
     std::vector<fs::path> result{"/tmp", "/dev/shm"};
-    if (const fs::path asked = switch_value("TMPDIR"); !asked.empty() && std::ranges::find(result, asked) == result.end())
-        result.insert(result.begin(), asked);
+    const fs::path asked = switch_value("TMPDIR");
+    std::erase(result, asked);
+    if (!asked.empty()) result.insert(result.begin(), asked);
     return result;
 }
 

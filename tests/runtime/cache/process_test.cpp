@@ -171,6 +171,11 @@ TEST_CASE_FIXTURE(Fixture, "a compiler and what it has started end with a proces
 TEST_CASE_FIXTURE(Fixture, "only old private directories are abandoned") {
     const WithEnvironment here{{"TMPDIR", directory.path().c_str()}};
     const PrivateDirectory mine;
+    CHECK(mine.path().parent_path() == directory.path());
+    if (::access("/dev/shm", W_OK) == 0) {
+        const WithEnvironment there{{"TMPDIR", "/dev/shm"}};
+        CHECK(PrivateDirectory().path().parent_path() == "/dev/shm");
+    }
     const auto old = directory.path() / "trifold-aB3xyz", young = directory.path() / "trifold-young1",
                other = directory.path() / "trifold-other";
     for (const auto& path : {old, young, other}) fs::create_directory(path);
