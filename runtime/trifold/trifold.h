@@ -24,7 +24,7 @@ typedef enum {
     TRIFOLD_GRID_FAILED = 13,     /* GridFailed: an image cannot be solved */
     TRIFOLD_NEARLY_SINGULAR = 14, /* NearlySingular: rounding decides the solution */
     TRIFOLD_BAD_ARGUMENT = 20,    /* SpecError */
-    TRIFOLD_NO_DEVICE = 30,       /* DeviceError: no device, driver, compiler library or device memory */
+    TRIFOLD_NO_DEVICE = 30,       /* DeviceError: no device, driver, compiler library or device memory; a limit of the system */
     TRIFOLD_COMPILE_FAILED = 31,
     TRIFOLD_CACHE_FAILED = 32,
     TRIFOLD_LAUNCH_FAILED = 33,

@@ -250,7 +250,7 @@ Action add_solve(CLI::App& app, const bool& json) {
     auto* variant =
         app.add_option("--variant", options->tuning.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
             ->capture_default_str();
-    app.add_option("--workers", options->tuning.workers, "CPU threads; those of the machine when it is not given")
+    app.add_option("--workers", options->tuning.workers, "CPU threads; one for each processor that may be used when it is not given")
         ->check(number_of_workers());
     app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
         ->check(non_negative_number());

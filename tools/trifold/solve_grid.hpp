@@ -14,7 +14,7 @@ struct GridSolveOptions {
     ImageOptions image;
     Output output;
     std::string device, precision;
-    int workers = 0;  ///< 0: those of the machine
+    int workers = 0;  ///< 0: one for each processor that may be used
     int refine = 0;   ///< steps
     std::optional<double> tolerance;
 };

@@ -7,6 +7,7 @@ struct FinishShared {
     trifold_int failure[finish_threads];
     trifold_int floors[finish_threads];
 };
+static_assert(sizeof(FinishShared) == 32 * finish_threads, "host and device disagree");
 
 /* When a front's verdict is there: here always, since all launches before this one have ended. */
 struct FrontsHaveEnded {
