@@ -19,6 +19,7 @@ import numpy
 
 from . import _jax_grid as grid, _jax_primitives as _p
 from .errors import SpecError
+from .options import whole
 from .toolkit import load_nvrtc
 
 _jax: Any = importlib.import_module("jax")
@@ -52,7 +53,7 @@ def solve(D: Any, E: Any, b: Any) -> Any:
 
 def factor(D: Any, E: Any, *, rhs: int = 1) -> Factor:
     """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included."""
-    system = _read(D, E)
+    system, rhs = _read(D, E), whole(rhs, "rhs")
     return Factor(_factor(system.D, system.E, rhs), system.D, system.E, system.batched)
 
 
