@@ -315,6 +315,9 @@ nb::object BoundSolver::refinement() {
     nb::list rows;
     std::vector<Refinement> all;
     run(members, false, false, false, [&](Solver& solver, auto, Stream) { all = solver.refinement(); });
+    if (all.empty())
+        throw SpecError(own_ ? "refinement needs a solution; call solve or factor_solve first"
+                             : "a value keeps no refinement; ask a Solver that has memory of its own, as plan.solver() gives");
     for (const auto& r : all) rows.append(nb::make_tuple(r.iterations, r.converged, r.backward_error));
     return helper("refinement")(rows, members.batched);
 }

@@ -42,8 +42,6 @@ def status(rows: list[tuple[Any, ...]], batched: bool) -> Status:
 
 
 def refinement(rows: list[tuple[Any, ...]], batched: bool) -> Refinement:
-    if not rows:
-        raise SpecError("refinement needs a solution; call solve or factor_solve first")
     return Refinement(*_columns(rows, batched))
 
 

@@ -205,16 +205,16 @@ class _Model:
     def __init__(self, F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any, complete: bool) -> None:
         ys, complete = nan_where_masked(ys), bool(truth(complete, "complete"))
         self.space = space = namespace_of([F, H, Q, R, P0, ys, m0, c, d])
-        ys, H = space.array(ys, "ys"), space.array(H, "H")
+        ys, H, R = space.array(ys, "ys"), space.array(H, "H"), space.array(R, "R")
         ys = ys[:, None] if ys.ndim == 1 else ys
         if ys.ndim not in (2, 3) or ys.shape[-1] < 1:
             raise SpecError(f"ys has shape {_text(ys)}; give (N, m), (batch, N, m), or (N,) for one value a time")
         horizon, m = int(ys.shape[-2]), int(ys.shape[-1])
         with space.exact():
             self.prior = _Prior(space, F, Q, P0, m0, c, horizon)
-            _same_values(ys, H)
+            _same_values(ys, H, R)
             H = _finite(space, _fit(H, "H", (m, self.prior.n), horizon), "H")
-            R = _covariance(space, _fit(space.array(R, "R"), "R", (m, m), horizon), "R")
+            R = _covariance(space, _fit(R, "R", (m, m), horizon), "R")
             d = _finite(space, _fit(space.array(d, "d"), "d", (m,), horizon), "d") if d is not None else None
             xp = space.xp
             _require(space, ~xp.isinf(ys), "ys has infinities; give NaN for missing values")
@@ -397,16 +397,16 @@ def _fit(array: Any, name: str, core: tuple[int, ...], times: int | None) -> Any
     return array
 
 
-def _same_values(ys: Any, H: Any) -> None:
-    """Whether ys has as many values a time as H has rows."""
+def _same_values(ys: Any, H: Any, R: Any) -> None:
+    """Whether ys has as many values a time as H and R have rows. Where only one of these differs, _fit() names it."""
     horizon, m = ys.shape[-2:]
-    if H.ndim < 2 or H.shape[-2] == m:
+    rows = H.shape[-2] if H.ndim > 1 else m
+    if rows == m or R.ndim < 2 or R.shape[-2] != rows:
         return
-    rows = H.shape[-2]
     wanted = "(N,) or (N, 1)" if rows == 1 else f"(N, {rows})"
     raise SpecError(
-        f"ys has shape {_text(ys)}: {m} values at each of {horizon} times; and H has shape {_text(H)}: {rows} at each. "
-        f"Give ys as {wanted}, or an H of {m} rows"
+        f"ys has shape {_text(ys)}, so at each of {horizon} times {m}, and H and R are for {rows} a time; give ys as {wanted}, "
+        f"or H and R of {m} rows"
     )
 
 
