@@ -32,7 +32,8 @@ class Factors {
     /// A Solver that is about to factor into `value`. Enqueues what fresh memory needs: the next call must be a factorization on that
     /// stream. `masked`: that call has an active mask, and members that it leaves out shall solve to NaN.
     Borrowed fresh(void* value, Stream stream = {}, bool masked = false);
-    /// A Solver that goes on from a value into which `members` (0: the Spec's batch) have been factored. Throws SpecError on more than that.
+    /// A Solver that goes on from a value into which `members` (0: the Spec's batch) have been factored. Throws SpecError on more than
+    /// that.
     Borrowed filled(void* value, Stream stream = {}, std::int64_t members = 0);
     /// The same for a copy of `value` at another place, `copy`: enqueues that copy first. `value` need not be aligned, and must not
     /// overlap the copy.

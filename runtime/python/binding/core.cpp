@@ -219,8 +219,8 @@ BoundSolver* solver_for(nb::handle d, nb::handle b, const Wishes& wishes) {
     if (!b.is_none()) of_b.read(b, "b");
     const auto factors = factors_for(of_d, b.is_none() ? nullptr : &of_b, wishes);
     const bool batched = of_d.shape().size() == 4;
-    const auto value = of_d.place().ordinal < 0 ? allocate_bytes(factors->bytes())
-                                                : aligned_bytes(of_d.library(), of_d.place(), factors->bytes());
+    const auto value =
+        of_d.place().ordinal < 0 ? allocate_bytes(factors->bytes()) : aligned_bytes(of_d.library(), of_d.place(), factors->bytes());
     return new BoundSolver(factors, value, {batched ? of_d.shape()[0] : 1, batched});
 }
 

@@ -115,8 +115,8 @@ struct Buffers {
 
 void expect(const ffi::AnyBuffer& buffer, ffi::DataType type, std::int64_t elements, const char* name) {
     if (buffer.element_type() == type && static_cast<std::int64_t>(buffer.element_count()) == elements) return;
-    throw SpecError(fmt::format("{} has {} elements, and the problem's has {}, or they are of another type", name, buffer.element_count(),
-                                elements));
+    throw SpecError(
+        fmt::format("{} has {} elements, and the problem's has {}, or they are of another type", name, buffer.element_count(), elements));
 }
 
 void expect_value(const ffi::AnyBuffer& buffer, const Factors& factors) {

@@ -59,8 +59,8 @@ BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Mem
         if (value_.element() != Element::u8 || size < factors_->bytes())
             throw SpecError(fmt::format("value is {}; give ({},) uint8", value_.describe(), factors_->bytes()));
         if (reinterpret_cast<std::uintptr_t>(value_.data()) % workspace_base_alignment != 0)
-            throw SpecError(fmt::format("value is not aligned to {} bytes; give plan.copy_value(value), a copy that is",
-                                        workspace_base_alignment));
+            throw SpecError(
+                fmt::format("value is not aligned to {} bytes; give plan.copy_value(value), a copy that is", workspace_base_alignment));
         return;
     }
     const Unlocked unlocked;

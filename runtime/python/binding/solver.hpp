@@ -72,7 +72,7 @@ class BoundSolver {
     std::shared_ptr<Factors> factors_;
     Array value_;
     std::unique_ptr<Solver> own_;
-    int forks_;  // when it was made: a fork takes a Solver's threads from it
+    int forks_;                         // when it was made: a fork takes a Solver's threads from it
     Members members_;                   // of the last factorization. A call goes by its copy, for other threads may factor meanwhile
     Library library_ = Library::numpy;  // of the last call's arrays
     Place place_;                       // of the Plan
