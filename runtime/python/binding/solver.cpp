@@ -185,7 +185,7 @@ nb::object BoundSolver::finish(const Inputs& in) const {
 bool BoundSolver::checks(std::optional<bool> asked) const { return asked.value_or(place_.ordinal < 0); }
 
 template <class Body>
-void BoundSolver::run(const Members& members, bool factors, bool masked, bool checked, Body body) {
+void BoundSolver::run(Members members, bool factors, bool masked, bool checked, Body body) {
     const auto stream = current_stream(library_, place_);
     if (forks_ != forks() && place_.ordinal >= 0)
         throw DeviceError("this process was forked, and a GPU cannot be used on both sides of a fork; start processes by 'spawn'");

@@ -65,7 +65,7 @@ class BoundSolver {
     nb::object finish(const Inputs& in) const;
     bool checks(std::optional<bool> asked) const;
     template <class Body>
-    void run(const Members& members, bool factors, bool masked, bool checked, Body body);
+    void run(Members members, bool factors, bool masked, bool checked, Body body);
     template <class Body>
     void run_factor(const Inputs& in, std::optional<bool> check, Body body);
 

@@ -48,7 +48,7 @@ def solve(
         _index("matrix", matrix, _MATRICES),
         _index("pivoting", pivoting, _PIVOTINGS),
         _index("boundary", boundary, _BOUNDARIES),
-        whole(workers, "workers"),
+        whole(workers, "workers", 1),
     )
     _check(stencil, b, boundary)
     *front, height, width, _ = stencil.shape

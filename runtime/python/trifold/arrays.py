@@ -106,7 +106,7 @@ def has_mask(array: Any) -> bool:
         return any(map(has_mask, array))
     if isinstance(array, np.ma.MaskedArray):
         return bool(np.ma.getmaskarray(array).any())
-    return hasattr(type(array), "get_mask")  # torch's, whose mask is False where an entry is missing
+    return hasattr(array, "get_mask")  # torch's, whose mask is False where an entry is missing
 
 
 def nan_where_masked(array: Any) -> Any:

@@ -53,7 +53,7 @@ def solve(D: Any, E: Any, b: Any) -> Any:
 
 def factor(D: Any, E: Any, *, rhs: int = 1) -> Factor:
     """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included."""
-    system, rhs = _read(D, E), whole(rhs, "rhs")
+    system, rhs = _read(D, E), whole(rhs, "rhs", 1)
     return Factor(_factor(system.D, system.E, rhs), system.D, system.E, system.batched)
 
 

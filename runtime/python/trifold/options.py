@@ -10,22 +10,25 @@ from .errors import SpecError
 _MOST = 2**31 - 1
 
 
-def whole(value: Any, name: str, least: int = 1) -> int:
-    """A whole number of at least that."""
+def whole(value: Any, name: str, least: int | None = None) -> int:
+    """A whole number, of at least that where it is given; else whoever takes it says what is out of range."""
+    advice = "give one" if least is None else f"give {least} or more"
     try:
         number = operator.index(value)
-    except (TypeError, ValueError):
-        raise SpecError(f"{name} = {value!r} is no whole number; give {least} or more") from None
-    if not least <= number <= _MOST:
-        raise SpecError(f"{name} = {number} is out of range; give {least} or more")
+    except (TypeError, ValueError, RuntimeError):
+        raise SpecError(f"{name} = {value!r} is no whole number; {advice}") from None
+    if not (-_MOST if least is None else least) <= number <= _MOST:
+        raise SpecError(f"{name} = {number} is out of range; {advice}")
     return number
 
 
 def real(value: Any, name: str) -> float:
     try:
-        return float(value if not isinstance(value, str) else None)
+        if not isinstance(value, str):
+            return float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):
-        raise SpecError(f"{name} = {value!r} is no number; give one") from None
+        pass
+    raise SpecError(f"{name} = {value!r} is no number; give one")
 
 
 def word(value: Any, name: str) -> str:

@@ -115,7 +115,7 @@ def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None) -> Fa
     columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite.
     """
     coupling = _expect(D, E, D)
-    if not isinstance(columns, int):
+    if not hasattr(columns, "__index__"):
         raise SpecError(f"columns = {columns!r} is no whole number; give 1 or more")
     return Factor(D, coupling, _factor(D, coupling, columns, _checks(D, check)))
 
