@@ -1,6 +1,7 @@
 """Guard zones around every output: whatever a call is told of members, batch axes and columns, nothing beside its results is written."""
 
 import itertools
+import threading
 
 import grids
 import numpy as np
@@ -157,6 +158,29 @@ def test_a_call_that_is_refused_changes_no_members(guards):
         with pytest.raises(trifold.SpecError):
             solver.factor(D, E[:-1])
         assert solver.log_determinant().shape == (2,)
+
+
+def test_a_call_goes_by_the_members_that_it_began_with(guards):
+    """Another thread factors more members while a result for fewer is made."""
+    batch = 64
+    D, E = make(3, 4, batch)
+    plan = trifold.Plan(block=3, horizon=4, batch=batch, operations="all")
+    solver = plan.solver(plan.copy_value(np.zeros(plan.value_bytes, np.uint8)))
+    solver.factor(D, E)
+
+    def work():
+        for k in range(400):
+            some = slice(1 if k % 2 else batch)
+            solver.factor(D[some], E[some], check=False)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while thread.is_alive():
+        assert solver.log_determinant().shape[0] in (1, batch)
+        assert solver.selected_inverse(check=False)[0].shape[0] in (1, batch)
+        guards.check()
+        guards.blocks.clear()
+    thread.join()
 
 
 def test_factors(guards):
