@@ -90,6 +90,8 @@ def readable(array: Any, name: str) -> Any:
         raise SpecError(f"{name} is None; give an array")
     if has_mask(array):
         raise SpecError(f"{name} has masked entries, and here each entry counts; fill them in, or give the array without its mask")
+    if isinstance(array, np.ma.MaskedArray):
+        return np.asarray(array)
     if not hasattr(array, "__dlpack__") or any(hasattr(array, f"__array{end}__") for end in ("", "_interface", "_struct")):
         return array
     if hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) not in _PROCESSOR:
