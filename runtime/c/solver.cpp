@@ -87,11 +87,11 @@ SweepOptions sweep_options(const trifold_options* given_options) {
 template <class Real>
 class HostArrays {
   public:
-    HostArrays(trifold_solver* solver, const trifold_options* options)
-        : spec_(given(solver, "the solver").solver.plan().choice().spec),
-          members_(options != nullptr && options->members > 0 ? std::min(options->members, spec_.batch) : spec_.batch),
-          columns_(options != nullptr && options->columns > 0 ? options->columns : spec_.rhs) {
-        if (options != nullptr) initialized(options, "trifold_options");
+    HostArrays(trifold_solver* solver, const trifold_options* given_options)
+        : spec_(given(solver, "the solver").solver.plan().choice().spec) {
+        const auto options = sweep_options(given_options);
+        members_ = options.members > 0 ? std::min(options.members, spec_.batch) : spec_.batch;
+        columns_ = options.columns > 0 ? options.columns : spec_.rhs;
     }
     std::span<const Real> d(const Real* p) const { return span(p, diagonal_extent(spec_, members_)); }
     std::span<const Real> e(const Real* p) const { return span(p, coupling_extent(spec_, members_)); }
@@ -109,7 +109,7 @@ class HostArrays {
         return {p, static_cast<std::size_t>(size)};
     }
     const Spec& spec_;
-    std::int64_t members_, columns_;
+    std::int64_t members_ = 0, columns_ = 0;
 };
 
 }  // namespace

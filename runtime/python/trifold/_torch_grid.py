@@ -16,6 +16,7 @@ from typing import Any
 
 from ._core import GridFactor
 from .errors import SpecError
+from .options import truth, whole, word
 
 __all__ = ["Factor", "factor", "solve"]
 
@@ -76,8 +77,9 @@ class Factor:
 
 @torch.compiler.disable
 def _factored(stencil: Any, matrix: str, pivoting: str, boundary: str, rhs: int, check: bool | None, workers: int) -> GridFactor:
-    core = GridFactor(stencil.detach(), matrix, pivoting, boundary, rhs, workers)
-    core.factor(check)
+    options = (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"), whole(rhs, "rhs"), whole(workers, "workers"))
+    core = GridFactor(stencil.detach(), *options)
+    core.factor(truth(check, "check"))
     return core
 
 
