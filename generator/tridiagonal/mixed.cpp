@@ -47,7 +47,7 @@ void add_buffers(Design& inner, const MixedShape& shape) {
     plan.add("narrow_e", couplings, area, sizeof(float));
     plan.add("narrow_x", blocks, rhs, sizeof(float));
     plan.add("solution", blocks, rhs, sizeof(double));
-    plan.add("error", parts, spec.rhs, sizeof(double));
+    plan.add("errors", parts, 3 * spec.rhs, sizeof(double));
     inner.buffers = std::move(plan.buffers);
     inner.workspace_bytes = checked_add(plan.bytes, scratch, "workspace");
 }

@@ -106,14 +106,14 @@ KERNEL_PART void subtract_a_times_x(const trifold_args* args, integer member, in
     for (integer r = 0; r < n && block > 0; ++r) subtract_dot(to, r, e - AREA_OF_BLOCK + r * n, x - next);
 }
 
-/* b - A x in one column of a block, to single precision, and its backward error. The first round's x is zero. */
+/* b - A x in one column of a block, to single precision, and its errors. The first round's x is zero. */
 KERNEL_PART void take_residual(const trifold_args* args, integer member, integer block, integer column, integer round) {
     const trifold_strides* s = &args->b_strides;
     const double* b = (const double*)args->b + member * s->member + block * s->stage + column * s->column;
     double* x = doubles_at(args, OFFSET_SOLUTION, column_index(member, block, column));
     float* narrow = floats_at(args, OFFSET_NARROW_X, column_index(member, block, column));
     const double* d = doubles_at(args, OFFSET_WIDE_D, front_index(member, block) * AREA_OF_BLOCK);
-    double* error = doubles_at(args, OFFSET_ERROR, front_index(member, block) * MOST_COLUMNS + column);
+    double* errors = doubles_at(args, OFFSET_ERRORS, (front_index(member, block) * MOST_COLUMNS + column) * ERRORS);
     residual left;
     for (integer r = 0; r < n; ++r) {
         left.y[r] = b[r * s->row];
@@ -121,9 +121,9 @@ KERNEL_PART void take_residual(const trifold_args* args, integer member, integer
         if (round == 0) x[r] = 0;
     }
     if (round > 0) subtract_a_times_x(args, member, block, column, &left);
-    *error = 0;
+    for (int k = 0; k < ERRORS; ++k) errors[k] = 0;
     for (integer r = 0; r < n; ++r) {
-        raise(error, backward_error(left.y[r], left.size[r], d[r * (n + 1)]));
+        add_row(errors, left.y[r], left.size[r], d[r * (n + 1)], b[r * s->row]);
         narrow[r] = narrowed(left.y[r]);
     }
 }
@@ -132,9 +132,13 @@ KERNEL_PART void take_residual(const trifold_args* args, integer member, integer
 
 KERNEL_PART void judge_member(const trifold_args* args, integer member, integer round) {
     double worst = 0;
-    for (integer block = 0; block < HORIZON; ++block)
-        for (integer column = 0; column < columns_of(args); ++column)
-            raise(&worst, *doubles_at(args, OFFSET_ERROR, front_index(member, block) * MOST_COLUMNS + column));
+    for (integer column = 0; column < columns_of(args); ++column) {
+        double largest[ERRORS] = {0};
+        for (integer block = 0; block < HORIZON; ++block)
+            for (int k = 0; k < ERRORS; ++k)
+                raise(&largest[k], doubles_at(args, OFFSET_ERRORS, (front_index(member, block) * MOST_COLUMNS + column) * ERRORS)[k]);
+        raise(&worst, backward_error(largest));
+    }
     const trifold_status* status = (const trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
     trifold_refined* result = (trifold_refined*)workspace_at(args, OFFSET_REFINED) + member;
     *running_of(args, member) = judge(result, progress_of(args, member), worst, round, args->first_column, status->block < 0);

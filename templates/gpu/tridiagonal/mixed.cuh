@@ -13,7 +13,7 @@ constexpr trifold_int parts = horizon * row_parts, area = static_cast<trifold_in
 static_assert(sizeof(real) == 4, "the kernels factor in single precision");
 
 struct MixedShared {
-    double largest[mixed_threads];
+    double largest[ERRORS][mixed_threads];
 };
 
 struct Row {
@@ -121,10 +121,10 @@ TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& a
     }
 }
 
-/* b - A x in one column, to single precision, and its backward error. The first round's x is zero. */
+/* b - A x in one column, to single precision, and its errors. The first round's x is zero. */
 TRIFOLD_DEVICE void take_residual(const trifold_args& args, trifold_int member, const Row& at, int column, trifold_int round) {
     MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
-    double error = 0;
+    double errors[ERRORS] = {};
     if (at.exists) {
         const trifold_int index = column_index(member, at.block, column) + at.row;
         const double b = global_pointer(static_cast<const double*>(args.b))[rhs_at(args.b_strides, member, at.block, at.row, column)];
@@ -135,10 +135,13 @@ TRIFOLD_DEVICE void take_residual(const trifold_args& args, trifold_int member, 
             subtract_a_times_x(residual, args, member, at, column);
         buffer<float>(args, MixedOffset::narrow_x)[index] = static_cast<float>(residual.value);
         const double entry = buffer<double>(args, MixedOffset::wide_d)[block_index(member, at.block) * area + at.row * (block_size + 1)];
-        error = backward_error(residual.value, residual.size, entry);
+        add_row(errors, residual.value, residual.size, entry, b);
     }
-    const double largest = largest_of_rows(shared.largest, error, at);
-    if (at.exists && at.row == at.first) buffer<double>(args, MixedOffset::error)[(member * parts + at.part) * most_columns + column] = largest;
+    for (int k = 0; k < ERRORS; ++k) {
+        const double largest = largest_of_rows(shared.largest[k], errors[k], at);
+        if (at.exists && at.row == at.first)
+            buffer<double>(args, MixedOffset::errors)[((member * parts + at.part) * most_columns + column) * ERRORS + k] = largest;
+    }
     block_sync();
 }
 
@@ -146,11 +149,18 @@ TRIFOLD_DEVICE void take_residual(const trifold_args& args, trifold_int member, 
 
 TRIFOLD_DEVICE void judge_member(const trifold_args& args, trifold_int member, trifold_int round) {
     MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
-    const double* errors = buffer<double>(args, MixedOffset::error) + member * parts * most_columns;
     double worst = 0;
-    for (trifold_int part = thread_index(); part < parts; part += mixed_threads)
-        for (int column = 0; column < args.columns; ++column) raise(&worst, errors[part * most_columns + column]);
-    worst = largest_of(shared.largest, worst, 0, mixed_threads);
+    for (int column = 0; column < args.columns; ++column) {
+        const double* errors = buffer<double>(args, MixedOffset::errors) + (member * parts * most_columns + column) * ERRORS;
+        double largest[ERRORS] = {};
+        for (int k = 0; k < ERRORS; ++k) {
+            for (trifold_int part = thread_index(); part < parts; part += mixed_threads)
+                raise(&largest[k], errors[part * most_columns * ERRORS + k]);
+            largest[k] = largest_of(shared.largest[k], largest[k], 0, mixed_threads);
+        }
+        block_sync();
+        raise(&worst, backward_error(largest));
+    }
     if (thread_index() != 0) return;
     const bool factored = buffer<trifold_status>(args, Offset::status)[member].block < 0;
     running_of(args, member) = judge(buffer<trifold_refined>(args, MixedOffset::refined) + member, &progress_of(args, member), worst, round,
