@@ -112,6 +112,14 @@ class HostArrays {
     std::int64_t members_ = 0, columns_ = 0;
 };
 
+template <class Real>
+void reciprocal_condition(trifold_solver* solver, const Real* d, const Real* e, const trifold_options* options, double* values,
+                          std::int64_t capacity, std::int64_t* count) {
+    const HostArrays<Real> arrays(solver, options);
+    copy_out(solver->solver.reciprocal_condition<Real>(arrays.d(d), arrays.e(e), factor_options<Real>(options)), values, capacity, count,
+             std::identity{});
+}
+
 }  // namespace
 
 extern "C" {
@@ -252,6 +260,14 @@ trifold_code trifold_log_determinant(trifold_solver* solver, double* values, std
 }
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
     return guarded([&] { copy_out(given(solver, "the solver").solver.quadratic(), values, capacity, count, std::identity{}); });
+}
+trifold_code trifold_reciprocal_condition_host_f32(trifold_solver* s, const float* d, const float* e, const trifold_options* o,
+                                                   double* values, std::int64_t capacity, std::int64_t* count) {
+    return guarded([&] { reciprocal_condition(s, d, e, o, values, capacity, count); });
+}
+trifold_code trifold_reciprocal_condition_host_f64(trifold_solver* s, const double* d, const double* e, const trifold_options* o,
+                                                   double* values, std::int64_t capacity, std::int64_t* count) {
+    return guarded([&] { reciprocal_condition(s, d, e, o, values, capacity, count); });
 }
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, std::int64_t capacity, std::int64_t* count) {
     return guarded([&] {

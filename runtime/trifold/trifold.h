@@ -175,6 +175,12 @@ trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes,
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 
+/* As Solver::reciprocal_condition, from the host's D and E that were factored: one entry for each member of the options, or the spec. */
+trifold_code trifold_reciprocal_condition_host_f32(trifold_solver* solver, const float* d, const float* e, const trifold_options* options,
+                                                   double* values, int64_t capacity, int64_t* count);
+trifold_code trifold_reciprocal_condition_host_f64(trifold_solver* solver, const double* d, const double* e, const trifold_options* options,
+                                                   double* values, int64_t capacity, int64_t* count);
+
 typedef struct {
     int64_t iterations; /* corrections of the first solution; -1: never solved */
     int64_t converged;  /* 1, or 0: X is NaN */
