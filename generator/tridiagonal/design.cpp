@@ -8,6 +8,7 @@
 #include <cstring>
 #include <trifold/error.hpp>
 
+#include "generator/tridiagonal/assumptions.hpp"
 #include "generator/tridiagonal/backend.hpp"
 #include "generator/tridiagonal/identity.hpp"
 #include "generator/tridiagonal/mixed.hpp"
@@ -52,6 +53,7 @@ std::string what(const Design& design, const Step& step) {
 std::string bytes_of(const trifold_level& level) { return {reinterpret_cast<const char*>(&level), sizeof level}; }
 
 Launch launch_of(const Design& design, const Program& program, const Step& step) {
+    require_sound(design, step);
     const auto& kernel = design.kernels[step.kernel];
     Launch launch;
     for (std::size_t unit = 0; unit < program.units.size(); ++unit) {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+
+#include "generator/program/require.hpp"
 
 namespace trifold {
 namespace {
@@ -76,6 +79,8 @@ trifold_level kernel_level(const Schedule& schedule, std::size_t index) {
     }
     for (std::size_t k = 1; k < index; ++k) result.coupling += schedule.levels[k].size - 1;
     result.next_coupling = result.coupling + (index == 0 ? 0 : level.size - 1);
+    require(level.runs.size() <= std::size(result.run), "level {} has {} runs, and kernels know {}", index, level.runs.size(),
+            std::size(result.run));
     result.chains = level.chains();
     result.runs = static_cast<trifold_int>(level.runs.size());
     for (std::size_t k = 0; k < level.runs.size(); ++k) {

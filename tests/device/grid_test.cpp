@@ -71,31 +71,42 @@ void check_grid(const Device& device, GridSpec spec, const std::string& name, do
     CHECK(error <= std::sqrt(bound) * most);
 }
 
-}  // namespace
-
-TEST_CASE("images on a GPU: awkward sizes, all kinds of matrices, both boundaries, both precisions") {
+/// All kinds of matrices, both boundaries, both precisions.
+void check_size(std::int64_t width, std::int64_t height) {
     const auto gpu = device();
     if (!gpu) return;
-    for (const auto& [width, height] : {std::pair{2, 2}, {5, 3}, {9, 9}, {7, 33}, {65, 31}, {129, 67}, {257, 255}}) {
-        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
-            check_grid<double>(*gpu, {.width = width, .height = height, .matrix = matrix}, "anisotropic", 1e-14);
-            check_grid<float>(*gpu, {.width = width, .height = height, .matrix = matrix}, "anisotropic", 1e-6);
-        }
-        check_grid<float>(*gpu, {.width = width, .height = height}, "dominant", 1e-6);
-        for (const auto pivoting : {GridPivoting::partial, GridPivoting::none})
-            check_grid<double>(*gpu, {.width = width, .height = height, .pivoting = pivoting, .rhs = 3, .batch = 2}, "dominant", 1e-14);
-        check_grid<float>(*gpu, {.width = width, .height = height, .pivoting = GridPivoting::none}, "dominant", 1e-6);
-        check_grid<double>(*gpu, {.width = width, .height = height, .matrix = GridMatrix::symmetric, .rhs = 3, .batch = 2}, "anisotropic",
-                           1e-14);
-        if (width > 2 && height > 2) {
-            check_grid<double>(*gpu, {.width = width, .height = height, .boundary = GridBoundary::fixed, .rhs = 2}, "convection", 1e-14);
-            check_grid<double>(
-                *gpu, {.width = width, .height = height, .matrix = GridMatrix::symmetric, .boundary = GridBoundary::fixed, .rhs = 2},
-                "anisotropic", 1e-14);
-        }
-        if (width < 200) check_grid<double>(*gpu, {.width = width, .height = height, .batch = 2}, "random", 1e-10);
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+        check_grid<double>(*gpu, {.width = width, .height = height, .matrix = matrix}, "anisotropic", 1e-14);
+        check_grid<float>(*gpu, {.width = width, .height = height, .matrix = matrix}, "anisotropic", 1e-6);
     }
+    check_grid<float>(*gpu, {.width = width, .height = height}, "dominant", 1e-6);
+    for (const auto pivoting : {GridPivoting::partial, GridPivoting::none})
+        check_grid<double>(*gpu, {.width = width, .height = height, .pivoting = pivoting, .rhs = 3, .batch = 2}, "dominant", 1e-14);
+    check_grid<float>(*gpu, {.width = width, .height = height, .pivoting = GridPivoting::none}, "dominant", 1e-6);
+    check_grid<double>(*gpu, {.width = width, .height = height, .matrix = GridMatrix::symmetric, .rhs = 3, .batch = 2}, "anisotropic",
+                       1e-14);
+    if (width > 2 && height > 2) {
+        check_grid<double>(*gpu, {.width = width, .height = height, .boundary = GridBoundary::fixed, .rhs = 2}, "convection", 1e-14);
+        check_grid<double>(*gpu,
+                           {.width = width, .height = height, .matrix = GridMatrix::symmetric, .boundary = GridBoundary::fixed, .rhs = 2},
+                           "anisotropic", 1e-14);
+    }
+    if (width < 200) check_grid<double>(*gpu, {.width = width, .height = height, .batch = 2}, "random", 1e-10);
 }
+
+}  // namespace
+
+TEST_CASE("images on a GPU: awkward sizes, 2 x 2 to 9 x 9") {
+    for (const auto& [width, height] : {std::pair{2, 2}, {5, 3}, {9, 9}}) check_size(width, height);
+}
+// Of these, leaf tiles eliminate more pixels than a team of a sweep has lanes.
+TEST_CASE("images on a GPU: awkward sizes, 5 x 12 and 7 x 7") {
+    for (const auto& [width, height] : {std::pair{5, 12}, {7, 7}}) check_size(width, height);
+}
+TEST_CASE("images on a GPU: awkward sizes, 7 x 33") { check_size(7, 33); }
+TEST_CASE("images on a GPU: awkward sizes, 65 x 31") { check_size(65, 31); }
+TEST_CASE("images on a GPU: awkward sizes, 129 x 67") { check_size(129, 67); }
+TEST_CASE("images on a GPU: awkward sizes, 257 x 255") { check_size(257, 255); }
 
 TEST_CASE("images on a GPU: pivot blocks of more rows than threads") {
     const auto gpu = device();

@@ -16,7 +16,10 @@ from host_time import empty_operator, per_call
 from problems import blocks_of_inverse, dense, make, rhs, solution
 from trifold import _core
 
-pytestmark = pytest.mark.skipif(not trifold.info()["devices"]["cuda"]["devices"], reason="no CUDA device")
+pytestmark = [
+    pytest.mark.skipif(not trifold.info()["devices"]["cuda"]["devices"], reason="no CUDA device"),
+    pytest.mark.usefixtures("time_limit"),
+]
 MOST_US = 5.0  # that a Solver's call may cost the host over the C++ interface
 MOST_JAX_US = 3.0  # that trifold.jax may cost over a call of XLA's that does nothing
 MOST_COLD_SECONDS = 1.7  # that trifold.jax may add to the first call of a value and its gradient

@@ -5,6 +5,7 @@
 
 #include "generator/grid/cpu/cpu.hpp"
 #include "generator/grid/emit.hpp"
+#include "generator/program/require.hpp"
 
 namespace trifold::grid::cpu {
 namespace {
@@ -69,6 +70,8 @@ class Writer {
         launch.leaves = first == 0 && last == 0 ? 1 : 0;
         launch.tile = tile_;
         launch.number = static_cast<std::int64_t>(last);
+        require(first <= last && last - first < trifold_grid_levels, "a launch has levels {} to {}, and kernels know {}", first, last,
+                int{trifold_grid_levels});
         for (auto k = first; k <= last; ++k) launch.level[launch.levels++] = layout_.levels[k];
         return launch;
     }

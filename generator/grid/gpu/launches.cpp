@@ -6,20 +6,17 @@
 #include <trifold/error.hpp>
 
 #include "generator/grid/emit.hpp"
+#include "generator/grid/gpu/assumptions.hpp"
 #include "generator/grid/gpu/gpu.hpp"
 #include "generator/grid/gpu/ways.hpp"
 #include "generator/program/device.hpp"
+#include "generator/program/require.hpp"
 #include "generator/program/templates.hpp"
 
 namespace trifold::grid::gpu {
 namespace {
 
 constexpr std::int64_t most_images = 65535;  // of a grid's second dimension
-
-std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// Whether threads go on while what they fetch is on its way to shared memory.
-bool fetches_async(const Target& target) { return target.backend == Backend::cuda && compute_capability(target) >= 80; }
 
 /// Shared memory of a step's kernel, and whether it holds a panel too.
 std::int64_t step_bytes(const Target& target, std::int64_t real, int times, bool on_chip) {
@@ -31,11 +28,6 @@ bool panel_on_chip(const Target& target, std::int64_t real) {
     for (const int times : {0, 1, 2, 4, 8, 16}) most = std::max(most, step_bytes(target, real, times, true));
     return most <= device_of(target).count("facts.block_shared_bytes");
 }
-
-/// What a kernel of the Program needs.
-struct Needs {
-    std::int64_t threads = 0, shared_bytes = 0;
-};
 
 /// Writes the launches of a Program, and collects the kernels that they need. Launches name a kernel by its number until units are made.
 class Launches {
@@ -154,14 +146,15 @@ class Launches {
             const Needs needs{grid_step_threads(panel.times), step_bytes(target_, real_, panel.times, panel_on_chip(target_, real_))};
             add_early(step_of(panel.times), needs, launch, l.boxes() * shares, fmt::format("panel {} of level", k), level);
         }
+        require(inverted == tiles && first_of(panels.size()) >= l.eliminated, "panels of level {} leave out some columns", level);
     }
 
     /// What the last front knows of all.
     void add_outcome() { add_early(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
 
-    /// Fronts of one thread block, or of some lanes where they are small.
+    /// A front has a thread block, or some of its lanes where it is small: one for each pixel that it eliminates, at least.
     void sweep(bool forward, std::size_t level, bool transposed) {
-        const bool small = way_of(level)->kernel <= Kernel::small;
+        const bool small = way_of(level)->kernel <= Kernel::small && layout_.levels[level].eliminated <= grid_team_lanes;
         const std::int64_t lanes = small ? grid_team_lanes : grid_sweep_threads, teams = grid_sweep_threads / lanes;
         const auto& l = layout_.levels[level];
         const auto bytes =
@@ -242,6 +235,7 @@ class Launches {
 
     void add(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,
              std::size_t level) {
+        require_sound(spec_, target_, {kernel, needs, constants, groups, levels_[level]});
         auto& all = kernels_[kernel];
         all.threads = needs.threads;
         all.shared_bytes = std::max(all.shared_bytes, needs.shared_bytes);

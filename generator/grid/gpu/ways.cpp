@@ -7,6 +7,9 @@
 #include "generator/program/device.hpp"
 
 namespace trifold::grid::gpu {
+
+bool fetches_async(const Target& target) { return target.backend == Backend::cuda && compute_capability(target) >= 80; }
+
 std::int64_t threads_of(const Target& target, const OnChip& kernel) {
     return kernel.threads != 0 ? kernel.threads : std::int64_t{warp_lanes(target)};
 }

@@ -11,6 +11,9 @@ namespace trifold::grid::gpu {
 
 #include "templates/gpu/grid/shared.h"
 
+/// Rounded up.
+constexpr std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 enum class Kernel {
     leaf,
     tiny,
@@ -54,6 +57,9 @@ inline constexpr OnChip leaf_on_chip{Kernel::leaf, 0, grid_leaf_pixels, grid_lea
 inline constexpr OnChip tiny_on_chip{Kernel::tiny, 0, grid_tiny_width, grid_tiny_pixels};
 inline constexpr std::array on_chip{OnChip{Kernel::small, 0, 8, 56}, OnChip{Kernel::middle, 128, 16, 128},
                                     OnChip{Kernel::large, 256, 32, 136}, OnChip{Kernel::huge, 512, 32, 1 << 20}};
+/// Whether threads go on while what they fetch is on its way to shared memory.
+bool fetches_async(const Target& target);
+
 std::int64_t threads_of(const Target& target, const OnChip& kernel);
 
 /// Shared memory of a thread block that has a whole front of the level.

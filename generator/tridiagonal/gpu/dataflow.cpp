@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "generator/program/require.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
 #include "generator/tridiagonal/launches.hpp"
 
@@ -170,9 +171,20 @@ void lower_wide(Lowered& lowered, const Problem& problem, const DataflowSizes& s
         if (const auto factor = std::ranges::find(phases, Phase::factor); factor != phases.end()) phases.insert(factor, Phase::factor_wide);
 }
 
+/// Warps meet at barriers of their own, of which there are 16. Each launch has the fronts that it claims by number, and so at least one.
+void require_fronts(const Problem& problem, const DataflowSizes& sizes) {
+    const auto tiles = sizes.padded / sizes.tile, barriers = sizes.message_fronts > 0 ? 6 + 2 * tiles : 4 + tiles;
+    require(barriers <= 16 && sizes.padded % sizes.tile == 0, "{} tiles of {} rows meet at {} barriers", tiles, sizes.padded, barriers);
+    require(sizes.padded <= largest_with_messages || sizes.message_fronts == 0, "messages have {} rows", sizes.padded);
+    require(sizes.wide_levels == 0 || (sizes.padded <= largest_wide && problem.spec.horizon >> sizes.wide_levels > 0),
+            "{} wide levels of {} blocks of {} rows leave no front", sizes.wide_levels, problem.spec.horizon, sizes.padded);
+    require(!sizes.rides || !sizes.in_registers || sizes.padded <= warp_lanes(problem.target), "{} rows ride on a warp", sizes.padded);
+}
+
 Lowered lower(const Problem& problem) {
     const auto& spec = problem.spec;
     const auto sizes = sizes_of(problem);
+    require_fronts(problem, sizes);
     auto result = lower_common(problem, sizes, members_per_group(spec));
     result.phases = phases_of(problem, sizes, dataflow_variant.abilities, spec.rhs <= sizes.riders && sizes.rides);
     for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})

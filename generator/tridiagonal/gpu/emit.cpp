@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "generator/program/require.hpp"
 #include "generator/program/templates.hpp"
 #include "generator/tridiagonal/backend.hpp"
 #include "generator/tridiagonal/gpu/sizes.hpp"
@@ -36,6 +37,9 @@ std::string emit(const Design& design, std::span<const PhaseKernel> kernels) {
 
 MixedShape mixed_shape(const Spec& spec) {
     const Parts parts(spec.block);
+    require(parts.together >= 1 && parts.together * parts.rows <= parts.threads && parts.count * parts.rows >= spec.block,
+            "{} threads have {} parts of {} rows, and a block of {} has {}", parts.threads, parts.together, parts.rows, spec.block,
+            parts.count);
     return {parts.count, parts.together, members_per_group(spec), static_cast<int>(parts.threads), parts.shared};
 }
 

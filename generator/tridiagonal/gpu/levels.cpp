@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "generator/program/require.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
 
 namespace trifold::gpu::levels_shared {
@@ -29,6 +30,8 @@ void plan_level_sweeps(LevelSizes& sizes, const Spec& spec) {
     while (!sizes.stage_factor && sizes.columns > 1 && bytes(sizes.columns) > 64 * kib) sizes.columns /= 2;
     sizes.sweep_shared = bytes(sizes.columns);
     sizes.sweep_threads = sizes.threads;
+    require(sizes.padded % sizes.tile == 0 && sizes.padded % sizes.parts == 0 && sizes.columns >= 1,
+            "a sweep over {} rows has tiles of {}, {} parts and {} columns", sizes.padded, sizes.tile, sizes.parts, sizes.columns);
 }
 
 Lowered lower_levels(const Variant& variant, const Problem& problem, const LevelSizes& sizes) {

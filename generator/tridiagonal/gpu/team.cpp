@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "generator/program/require.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
 #include "generator/tridiagonal/launches.hpp"
 
@@ -64,8 +65,19 @@ Quantities quantities(const Problem&) { return {}; }
 /// Chains of a member that a thread block has side by side.
 std::int64_t chains_together(const TeamSizes& sizes) { return sizes.threads / sizes.team / sizes.members_together; }
 
+/// A team has a lane for each row, and a thread block whole teams: so many chains of so many members.
+void require_teams(const Problem& problem, const TeamSizes& sizes) {
+    const auto lanes = warp_lanes(problem.target);
+    require(sizes.padded <= sizes.team && lanes % sizes.team == 0 && sizes.threads % lanes == 0,
+            "teams of {} lanes have blocks of {} rows in thread blocks of {} threads", sizes.team, sizes.padded, sizes.threads);
+    const auto chains = chains_together(sizes), members = members_per_group(problem.spec, sizes.members_together);
+    require(chains >= 1 && chains * sizes.members_together * sizes.team == sizes.threads && members % sizes.members_together == 0,
+            "{} threads have {} chains of {} of {} members side by side", sizes.threads, chains, sizes.members_together, members);
+}
+
 Lowered lower(const Problem& problem) {
     const auto sizes = sizes_of(problem);
+    require_teams(problem, sizes);
     auto result = lower_common(problem, sizes, members_per_group(problem.spec, sizes.members_together));
     result.phases = phases_of(problem, sizes, team_variant.abilities, problem.spec.rhs <= sizes.riders);
     for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})

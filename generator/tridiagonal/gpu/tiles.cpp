@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <trifold/error.hpp>
 
+#include "generator/program/require.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
 #include "generator/tridiagonal/launches.hpp"
 
@@ -112,9 +113,10 @@ TileSizes sizes_with(const Problem& problem, std::int64_t edge) {
     return sizes;
 }
 
+/// In single precision large tiles alone: in a sweep, a thread would have less than a vector of a small tile.
 TileSizes sizes_of(const Problem& problem) {
     const auto sizes = sizes_with(problem, large_tile);
-    return fits(sizes, problem.target) ? sizes : sizes_with(problem, small_tile);
+    return problem.spec.precision != Precision::f64 || fits(sizes, problem.target) ? sizes : sizes_with(problem, small_tile);
 }
 
 std::string refuses(const Problem& problem) {
@@ -172,9 +174,21 @@ std::int64_t half_panels(const Problem& problem) {
     return has_fill(problem.schedule) ? 3 : 2;
 }
 
+/// A thread finds a source of a tile, and there are two a level. In sweeps a thread has one result, and whole vectors of some columns.
+void require_tiles(const Problem& problem, const TileSizes& sizes) {
+    const auto edge = sizes.tile, levels = static_cast<std::int64_t>(problem.schedule.levels.size()), vector = 16 / sizes.real;
+    require(2 * levels <= sizes.threads, "{} levels have more sources than {} threads find", levels, sizes.threads);
+    require(sizes.padded % edge == 0 && sizes.columns >= 1 && sizes.columns * edge <= sizes.sweep_threads,
+            "{} threads sweep over {} columns of tiles of {}", sizes.sweep_threads, sizes.columns, edge);
+    const auto row_groups = edge / vector, columns = edge * row_groups / sizes.sweep_threads;
+    require(row_groups <= warp_lanes(problem.target) && columns >= 1 && columns % vector == 0,
+            "{} threads have {} columns each of tiles of {}", sizes.sweep_threads, columns, edge);
+}
+
 Lowered lower(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto sizes = sizes_of(problem);
+    require_tiles(problem, sizes);
     auto result = lower_common(problem, sizes, members_per_group(spec));
     result.phases = phases_of(problem, sizes, tiles_variant.abilities);
     for (const auto phase : {Phase::factor, Phase::forward, Phase::backward}) {

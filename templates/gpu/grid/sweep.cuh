@@ -64,7 +64,9 @@ TRIFOLD_DEVICE int power_over(int count) {
 /* ---- small fronts: each has a team of lanes, a part of a warp or the thread block ---- */
 
 constexpr int sweep_threads = grid_sweep_threads, team_lanes = grid_team_lanes, small_width = grid_tile_width;
+static_assert(warp_lanes % team_lanes == 0 && sweep_threads % warp_lanes == 0 && small_width <= warp_lanes, "teams are parts of a warp, or whole warps");
 
+/* A lane for each pixel that a front eliminates: launches choose the kernel by that. */
 template <int lanes>
 struct Team {
     static constexpr int warps = lanes > warp_lanes ? lanes / warp_lanes : 1, together = lanes / warps; /* lanes of a warp */
@@ -176,7 +178,7 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
     const real inverse = mine ? inverses_of(c, f)[k] : real(1);
     const real* const from = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
     real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, mine && turned ? pivots_of(c, f)[k] : k));
-    /* Each lane has a column, and some of its rows. */
+    /* Each lane has a column, and some of its rows. There are at least as many lanes as columns. */
     const int columns = power_over(team.most), group = k / columns, groups = lanes / columns, own = k % columns < f.s ? k % columns : 0;
     wait_for_launches();
     for (int column = 0; column < c.args.used_columns; ++column) {

@@ -12,6 +12,7 @@ constexpr int wide_threads = grid_wide_threads, triangle_threads = grid_triangle
  *   - two warps fetch what the first one needs in later steps. */
 constexpr int tile_pitch = static_cast<int>(grid_pitch(tile_width, sizeof(real))), tile_reals = tile_width * tile_pitch;
 constexpr int chain_stages = grid_chain_stages(fetches_async), first_streaming = 3, streaming = triangle_threads / warp_lanes - first_streaming;
+static_assert(streaming > 0, "some warp takes later tiles");
 
 /* A warp fetches a tile, or a part of one. */
 TRIFOLD_DEVICE void fetch_tile(real* to, const real* from, int stride, int rows, int columns) {

@@ -233,6 +233,22 @@ TEST_CASE("a flag that never comes is named, not waited for") {
         {.x = 2, .threads = 32}, "block (0, 0): threads 0 to 0 spin on a flag, kernel:4");
 }
 
+TEST_CASE("a loop without end is named with its place, whether threads meet in it or not") {
+    const std::string begin = "const int step = planted ? 0 : 32;\nfor (int k = t; k < 64; k += step) ";
+    for (const auto dialect : {Backend::cuda, Backend::hip})
+        for (const auto* body : {"{}", "shared[k] = k;", "warp_sync();", "{ if (load_acquire(&flags[100]) < 0) return; spin(); }"}) {
+            CAPTURE(body);
+            SmallKernel kernel(begin + body, 32, dialect);
+            for (const auto order : {trifold::test::Order::forward, trifold::test::Order::random}) {
+                const auto sound = kernel.run(false, {.threads = 32}, {order, 3});
+                CHECK_MESSAGE(sound.sound(), sound.all());
+                const auto faulty = kernel.run(true, {.threads = 32}, {.order = order, .most_steps = 5000});
+                CHECK_MESSAGE((faulty.says("a loop without end: block (0, 0) thread") || faulty.says("spin on a flag")), faulty.all());
+                CHECK_MESSAGE(faulty.says("kernel:2"), faulty.all());
+            }
+        }
+}
+
 TEST_CASE("a missing wait for a copy is seen") {
     const std::string body =
         "memory[t] = t;\nblock_sync();\n"

@@ -102,6 +102,22 @@ TEST_CASE("emulated images: fronts on chip, of every kind of matrix, in all dial
     check<float>({"convection", 7, 2, {.pivoting = GridPivoting::none}});
 }
 
+TEST_CASE("emulated images: awkward sizes, all kinds of matrices, both boundaries, several right-hand sides") {
+    const auto partial = GridPivoting::partial, none = GridPivoting::none;
+    for (const auto& [width, height] : {std::pair{2, 2}, {5, 3}, {9, 9}, {7, 33}, {33, 6}})
+        for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed}) {
+            if (boundary == GridBoundary::fixed && (width == 2 || height == 2)) continue;
+            check<double>({"convection", width, height, {.pivoting = partial, .boundary = boundary, .rhs = 2}});
+            check<float>({"dominant", width, height, {.pivoting = none, .boundary = boundary, .rhs = 3, .batch = 2}});
+            check<double>({"anisotropic", width, height, {.matrix = GridMatrix::symmetric, .boundary = boundary, .rhs = 2}});
+        }
+    // Leaf tiles that eliminate more pixels than a team has lanes: 20 where they have one neighbour, 25 where they have none.
+    for (const auto& target : dialects) {
+        check<float>({"dominant", 5, 12, {.pivoting = GridPivoting::none, .rhs = 3, .batch = 2}, {}, target, {Order::random, 3, 2}});
+        check<double>({"dominant", 7, 7, {.boundary = GridBoundary::fixed, .rhs = 5}, {}, target, {Order::reverse}});
+    }
+}
+
 TEST_CASE("emulated images: shared fronts, whose panels are as wide as can be, or narrower") {
     for (const auto& target : dialects)
         check<double>({"random", 37, 35, {.boundary = GridBoundary::fixed}, {}, target, {Order::random, 5, 3}, 1e-11});

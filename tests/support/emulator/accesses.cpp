@@ -1,4 +1,5 @@
-// What a unit compiled with -fsanitize=thread calls at every access; linked into the unit in place of the sanitizer's runtime.
+// What a unit compiled with -fsanitize=thread calls at every access, and with -fsanitize-coverage=trace-pc at every step; linked into the
+// unit in place of the runtime of the sanitizers.
 #include "tests/support/emulator/emulator.h"
 
 extern "C" __attribute__((visibility("default"))) Emulator* emulator;
@@ -47,3 +48,6 @@ HOOK __tsan_vptr_read(const void* at) { note(at, 8, 0, __builtin_return_address(
 HOOK __tsan_func_entry(const void*) {}
 HOOK __tsan_func_exit(const void*) {}
 HOOK __tsan_init() {}
+HOOK __sanitizer_cov_trace_pc() {
+    if (--emulator->steps < 0) emulator->endless(__builtin_return_address(0));
+}

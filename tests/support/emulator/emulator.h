@@ -7,6 +7,7 @@ struct Emulator {
     int thread; /* the one that runs; its block's place in the grid and shared memory */
     long long group[2];
     void* shared;
+    long long steps; /* that the thread may still take: ways between blocks of its code, in watched units */
     void (*barrier)(int kind, const void* here);                            /* 0: thread block, 1: wave, 2: cluster */
     void (*named)(int id, int threads, int waits, const void* here);        /* without `waits` the thread only arrives */
     const void* (*exchange)(const void* send, int bytes, const void* here); /* what each lane of the wave sent, one after another */
@@ -21,6 +22,7 @@ struct Emulator {
     void (*end_copies)();
     void (*wait_copies)(int pending);
     void (*access)(const void* at, long bytes, int writes, const void* here); /* in watched units; null: nobody looks */
+    void (*endless)(const void* here);                                        /* no steps are left */
     void (*fail)(const char* what, const void* here);
 };
 

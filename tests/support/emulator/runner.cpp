@@ -41,6 +41,7 @@ struct Thread {
     const void* flag = nullptr;  // the last one it looked at, and what it saw
     unsigned long long seen = 0;
     std::vector<std::vector<Copy>> copies = {{}};  // in groups; the last is open
+    std::int64_t steps = 0;                        // that are left
 };
 
 struct NamedBarrier {
@@ -81,6 +82,7 @@ class Machine {
     void end_copies() { thread().copies.emplace_back(); }
     void wait_copies(int pending);
     void access(const void* at, std::int64_t bytes, Kind kind, const void* here);
+    void endless(const void* here);
     void stop(std::string problem);
 
   private:
@@ -156,6 +158,11 @@ void Machine::stop(std::string problem) {
     problem_ = std::move(problem);
     pause(Wait::ended, nullptr);
     std::abort();
+}
+
+void Machine::endless(const void* here) {
+    stop(fmt::format("a loop without end: block ({}, {}) thread {} has taken {} steps, {}", block_->x, block_->y, current_,
+                     running_.most_steps, source_line(here)));
 }
 
 void Machine::main() {
@@ -288,6 +295,7 @@ void Machine::start_block() {
     const auto waves = static_cast<std::size_t>((grid_.threads + grid_.lanes - 1) / grid_.lanes);
     block->ready.resize(waves), block->gathered.resize(waves);
     for (int t = 0; t < grid_.threads; ++t) {
+        block->threads[static_cast<std::size_t>(t)].steps = running_.most_steps;
         block->threads[static_cast<std::size_t>(t)].fiber.start(block->stacks.get() + static_cast<std::size_t>(t) * stack_bytes,
                                                                 [] { machine->main(); });
         ++block->ready[static_cast<std::size_t>(wave_of(t))];
@@ -314,11 +322,14 @@ void Machine::step_wave(Block& block, int wave) {
     if (running_.order == Order::random) std::ranges::shuffle(lanes, random_);
     block_ = &block;
     for (const int t : lanes) {
+        auto& thread = block.threads[static_cast<std::size_t>(t)];
         current_ = t;
         emulator_.thread = t;
+        emulator_.steps = thread.steps;
         emulator_.group[0] = block.x, emulator_.group[1] = block.y;
         emulator_.shared = block.shared.get();
-        scheduler_.switch_to(block.threads[static_cast<std::size_t>(t)].fiber);
+        scheduler_.switch_to(thread.fiber);
+        thread.steps = emulator_.steps;
         if (!problem_.empty()) throw std::runtime_error(problem_);
     }
     meet(block, wave);
@@ -446,6 +457,7 @@ void run_grid(Emulator& emulator, const std::function<void()>& kernel, const Gri
     emulator.access = [](const void* at, long bytes, int writes, const void* here) {
         machine->access(at, bytes, writes != 0 ? Kind::write : Kind::read, here);
     };
+    emulator.endless = [](const void* here) { machine->endless(here); };
     emulator.fail = [](const char* what, const void* here) { machine->stop(fmt::format("{}: {}", what, source_line(here))); };
     if (detector == nullptr) emulator.access = nullptr;
     instance.run();

@@ -16,6 +16,7 @@ struct Running {
     Order order = Order::forward;
     unsigned seed = 1;
     int alive = 1;
+    std::int64_t most_steps = 20'000'000;  ///< of a thread in one launch of a watched unit: the tests' own need at most a quarter
 };
 
 struct Grid {
@@ -27,7 +28,7 @@ struct Grid {
 
 /// Runs a kernel: every thread a fiber that runs until it must wait for others. Shared memory starts as NaN, asynchronous
 /// copies land when they are waited for. `detector`, if any, is told of every access and barrier. Throws std::runtime_error
-/// where the kernel cannot go on: threads wait for what never comes, or one did what no device allows.
+/// where the kernel cannot go on: threads wait for what never comes, one did what no device allows, or takes steps without end.
 void run_grid(Emulator& emulator, const std::function<void()>& kernel, const Grid& grid, const Running& running = {},
               Detector* detector = nullptr);
 

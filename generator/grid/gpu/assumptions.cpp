@@ -1,0 +1,232 @@
+#include "generator/grid/gpu/assumptions.hpp"
+
+#include <algorithm>
+
+#include "generator/program/device.hpp"
+#include "generator/program/require.hpp"
+
+namespace trifold::grid::gpu {
+namespace {
+
+/// Kernels that have whole fronts; null: others.
+const OnChip* chip_kernel(Kernel kernel) {
+    const auto found = std::ranges::find(on_chip, kernel, &OnChip::kernel);
+    if (found != on_chip.end()) return &*found;
+    return kernel == Kernel::leaf ? &leaf_on_chip : kernel == Kernel::tiny ? &tiny_on_chip : nullptr;
+}
+
+/// What grid_step_rows are taken times, as in step_of.
+int times_of(Kernel kernel) {
+    for (const int times : {0, 1, 2, 4, 8})
+        if (step_of(times) == kernel) return times;
+    return 16;
+}
+
+/// The assumptions about one launch, which are named as the templates name them.
+class Assumptions {
+  public:
+    Assumptions(const GridSpec& spec, const Target& target, const Made& made)
+        : spec_(spec),
+          target_(target),
+          made_(made),
+          launch_(made.constants),
+          level_(made.level),
+          lanes_(warp_lanes(target)),
+          real_(element_bytes(spec.precision)),
+          async_(fetches_async(target)) {}
+
+    void check() const {
+        all();
+        switch (made_.kernel) {
+            case Kernel::leaf:
+            case Kernel::tiny:
+            case Kernel::small:
+            case Kernel::middle:
+            case Kernel::large:
+            case Kernel::huge:
+                return chip(*chip_kernel(made_.kernel));
+            case Kernel::assemble:
+                return assemble();
+            case Kernel::step_few:
+            case Kernel::step_1:
+            case Kernel::step_2:
+            case Kernel::step_4:
+            case Kernel::step_8:
+            case Kernel::step_16:
+                return step(times_of(made_.kernel));
+            case Kernel::panel:
+                return panel();
+            case Kernel::product:
+                return product(grid_tile_rows, 4);
+            case Kernel::wide_product:
+                return product(2 * grid_tile_rows, 8);
+            case Kernel::finish:
+                return finish();
+            case Kernel::forward_small:
+            case Kernel::backward_small:
+                return teams(grid_team_lanes);
+            case Kernel::forward:
+            case Kernel::backward:
+                return teams(grid_sweep_threads);
+            case Kernel::forward_pivots:
+            case Kernel::backward_pivots:
+                return triangle();
+            case Kernel::forward_kept:
+                return rows();
+            case Kernel::backward_kept:
+                return columns();
+            case Kernel::pixels:
+                return pixels();
+        }
+    }
+
+  private:
+    template <class... Values>
+    void holds(bool truth, fmt::format_string<Values...> what, Values&&... values) const {
+        if (truth) return;
+        require(false, "the launch of kernel {} for level {} of an image of {} by {} pixels on {}: {}",
+                kernel_names.at(static_cast<std::size_t>(made_.kernel)), launch_.number, spec_.width, spec_.height, to_string(target_),
+                fmt::format(what, std::forward<Values>(values)...));
+    }
+    void at_most(std::int64_t value, std::int64_t most, std::string_view what) const {
+        holds(value <= most, "{} are {}, and it takes at most {}", what, value, most);
+    }
+    /// Exactly so many thread blocks: others have no box.
+    void groups(std::int64_t expected) const { holds(made_.groups == expected, "thread blocks are {}, not {}", made_.groups, expected); }
+    void threads(std::int64_t expected) const {
+        holds(made_.needs.threads == expected, "threads are {}, not {}", made_.needs.threads, expected);
+    }
+    void shared(std::int64_t least) const {
+        holds(made_.needs.shared_bytes >= least, "it has {} bytes of shared memory and uses {}", made_.needs.shared_bytes, least);
+    }
+    /// `parts` of `each` cover `all`.
+    void covers(std::int64_t parts, std::int64_t each, std::int64_t all, std::string_view what) const {
+        holds(parts >= 1 && parts * each >= all, "{} parts of {} do not cover {} {}", parts, each, all, what);
+    }
+
+    void all() const {
+        holds(made_.groups >= 1 && made_.groups <= 0x7fffffff, "{} thread blocks are not counted in 31 bits", made_.groups);
+        holds(launch_.levels >= 1 && launch_.levels <= trifold_grid_levels, "{} levels", launch_.levels);
+        if (made_.kernel == Kernel::pixels) return;
+        const auto& last = launch_.level[launch_.levels - 1];
+        holds(last.x_halvings == level_.x_halvings && last.y_halvings == level_.y_halvings, "it has the boxes of another level");
+        holds(last.eliminated >= level_.eliminated && last.kept >= level_.kept, "its boxes have more pixels than there is room for");
+        holds(launch_.levels == (launch_.leaves != 0 ? 1 : 2), "a merge needs the level below it");
+    }
+
+    /// A lane has a row of a leaf tile or of a tiny merge, and of what larger ones eliminate.
+    void chip(const OnChip& kernel) const {
+        at_most(level_.eliminated, kernel.width, "eliminated pixels");
+        at_most(level_.kept, kernel.kept, "kept pixels");
+        at_most(level_.eliminated, lanes_, "eliminated pixels");
+        holds(level_.eliminated >= 1, "it eliminates nothing");
+        if (kernel.kernel == Kernel::leaf) whole_rows(grid_leaf_pixels), at_most(level_.kept, 16, "kept pixels");
+        if (kernel.kernel == Kernel::tiny) whole_rows(grid_tiny_pixels);
+        holds((kernel.kernel == Kernel::leaf) == (launch_.leaves != 0), "leaf tiles have a kernel of their own");
+        threads(threads_of(target_, kernel));
+        shared(chip_bytes(spec_, level_, kernel));
+        groups(level_.boxes());
+    }
+    void whole_rows(std::int64_t most) const {
+        for (const auto& [s, r] : level_.shapes) at_most(s + r, std::min(most, lanes_), "pixels of a box");
+    }
+
+    void assemble() const {
+        threads(grid_wide_threads);
+        shared(static_cast<std::int64_t>(2 * sizeof(int) * grid_assembled_rows));
+        covers(launch_.tile, grid_assembled_columns, level_.eliminated, "columns");
+        groups(level_.boxes() * launch_.tile);
+    }
+
+    void step(int times) const {
+        const std::int64_t columns = grid_step_columns(times), next = launch_.step_next, s = level_.eliminated;
+        const bool begins = launch_.step < 0, symmetric = spec_.matrix == GridMatrix::symmetric;
+        const auto width = begins ? 0 : next - launch_.step;  // of the panel that it applies
+        threads(grid_step_threads(times));
+        shared(grid_step_bytes(columns, grid_step_threads(times) / lanes_, real_, 0));
+        at_most(s - next, grid_most_rows(times), "rows that are left");
+        at_most(width, columns, "columns of the panel before");
+        at_most(columns, lanes_, "columns");
+        holds(begins ? next == 0 : width > 0 || launch_.step >= s, "panels do not follow one another");
+        holds(next >= s || next % columns == 0, "column {} does not begin a thread block's {}", next, columns);
+        covers(launch_.tile - (begins ? 0 : grid_step_groups(symmetric)), columns, begins ? 1 : s, "columns");
+        groups(level_.boxes() * launch_.tile);
+        const auto fixed = launch_.step >= s ? s : width == grid_tile_width ? next : std::max<std::int64_t>(launch_.step, 0);
+        holds(launch_.inverse <= launch_.inverse_end && launch_.inverse_end <= quotient(fixed, grid_tile_width),
+              "it inverts tiles {} to {}, in which rows still move", launch_.inverse, launch_.inverse_end);
+    }
+
+    void panel() const {
+        threads(8 * lanes_);
+        shared(grid_panel_bytes(async_, real_));
+        covers(launch_.tile, grid_tile_rows, level_.kept, "rows");
+        groups(level_.boxes() * launch_.tile * (spec_.matrix == GridMatrix::symmetric ? 1 : 2));
+    }
+    void product(std::int64_t side, std::int64_t warps) const {
+        threads(warps * lanes_);
+        shared(grid_product_bytes(side, async_, real_));
+        covers(launch_.tile, side, level_.kept, "rows");
+        groups(level_.boxes() * launch_.tile * launch_.tile);
+    }
+    void finish() const {
+        holds(level_.boxes() == 1 && level_.kept == 0, "it gathers what the last front knows");
+        threads(64);
+        groups(1);
+    }
+
+    /// A front has a team of lanes: one solves for each pixel, and all multiply with whole columns of Z.
+    void teams(std::int64_t lanes) const {
+        const auto room = grid_sweep_threads / lanes;
+        at_most(launch_.level[launch_.levels - 1].eliminated, std::min({lanes, lanes_, std::int64_t{grid_tile_width}}),
+                "pixels that a team eliminates");
+        threads(grid_sweep_threads);
+        shared(room * grid_team_reals(level_.eliminated, level_.kept, std::max<std::int64_t>(lanes / lanes_, 1), real_) * real_);
+        covers(made_.groups, room, level_.boxes(), "boxes");
+    }
+
+    void triangle() const {
+        const auto first = launch_.step, end = launch_.step_next;
+        threads(grid_triangle_threads);
+        holds(grid_triangle_threads / lanes_ > 3, "no warp is left to take later tiles");
+        holds(first >= 0 && first < end && first % grid_tile_width == 0, "columns {} to {} are no tiles", first, end);
+        holds(end == level_.eliminated || end % grid_tile_width == 0, "columns {} to {} are no whole tiles", first, end);
+        shared(grid_triangle_bytes(end - first, level_.eliminated, async_, real_));
+        groups(level_.boxes());
+    }
+    /// Rows or columns that a product takes: of a panel, or behind (1) or before (2) some columns of W.
+    std::int64_t taken(std::int64_t of_panel) const {
+        if (launch_.turn == 0) return of_panel;
+        return launch_.turn == 1 ? level_.eliminated - launch_.step_next : launch_.step;
+    }
+    void rows() const {
+        threads(grid_wide_threads);
+        shared((launch_.level[launch_.levels - 1].eliminated + grid_wide_threads / lanes_ * grid_kept_rows) * real_);
+        covers(launch_.tile, grid_kept_rows, taken(level_.kept), "rows");
+        groups(level_.boxes() * launch_.tile);
+    }
+    void columns() const {
+        threads(grid_wide_threads);
+        shared(grid_kept_chunk * real_);
+        covers(launch_.tile, grid_wide_threads / lanes_ * grid_kept_columns, taken(level_.eliminated), "columns");
+        groups(level_.boxes() * launch_.tile);
+    }
+
+    void pixels() const {
+        threads(grid_wide_threads);
+        covers(made_.groups, grid_wide_threads, launch_.pixels, "pixels");
+    }
+
+    const GridSpec& spec_;
+    const Target& target_;
+    const Made& made_;
+    const trifold_grid_launch& launch_;
+    const Level& level_;
+    std::int64_t lanes_, real_;
+    bool async_;
+};
+
+}  // namespace
+
+void require_sound(const GridSpec& spec, const Target& target, const Made& made) { Assumptions(spec, target, made).check(); }
+
+}  // namespace trifold::grid::gpu
