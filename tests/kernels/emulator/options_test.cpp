@@ -7,6 +7,7 @@
 
 #include "generator/tridiagonal/design.hpp"
 #include "tests/kernels/emulator/fixture.hpp"
+#include "tests/support/cpu/walks.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -303,4 +304,35 @@ TEST_CASE("emulated: x may be b") {
     args.b = args.x;
     test.unit.run(Operation::factor_solve, args);
     CHECK(test.solves(0));
+}
+
+namespace {
+
+template <class Real>
+void check_walks_of(Spec spec, const std::string& schedule, const std::string& variant, const std::string& target = "cuda:sm_90") {
+    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+    CAPTURE(variant);
+    CAPTURE(target);
+    CaseOf<Real> test(spec, schedule, variant, 1, target);
+    check_walks(spec, [&](const std::vector<System>& systems, bool accept) {
+        test.user = arrays<Real>(spec, systems);
+        auto args = test.args();
+        args.accept_nearly_singular = accept;
+        test.unit.run(Operation::factor_solve, args);
+        const auto* first = test.workspace.template buffer<trifold_status>(test.unit.program(), "status");
+        return std::vector<trifold_status>(first, first + spec.batch);
+    });
+    for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
+}
+
+}  // namespace
+
+TEST_CASE("emulated: random walks without an anchor are nearly singular or not positive definite, and with a weak one sound") {
+    check_walks_of<double>({.block = 3, .horizon = 50, .batch = 12}, "twisted:2", "team");
+    check_walks_of<float>({.block = 6, .horizon = 7, .batch = 12}, "sequential", "team", "hip:gfx942");
+    check_walks_of<float>({.block = 1, .horizon = 7, .batch = 8}, "multi-stage", "fused");
+    check_walks_of<double>({.block = 5, .horizon = 7, .batch = 4}, "partitioned:3", "tiled");
+    check_walks_of<float>({.block = 6, .horizon = 7, .batch = 8}, "multi-stage", "dataflow");
+    check_walks_of<double>({.block = 9, .horizon = 7, .batch = 8}, "multi-stage", "dataflow", "hip:gfx942");
+    check_walks_of<double>({.block = 2, .horizon = 7, .batch = 4}, "twisted:3", "tile-dataflow");
 }
