@@ -148,10 +148,10 @@ class Solver:
         """Waits, and says how each member fared."""
     def refinement(self) -> Refinement:
         """Waits. Mixed precision only: how the last solution was refined."""
-    def reciprocal_condition(
-        self, D: Any, E: Any = None, *, shift: Any = None, diagonal: Any = None, active: Any = None
-    ) -> Any:
-        """Waits. float64 by member, as trifold.Factor has it, of what was factored. The Plan must have solve among its operations."""
+    def reciprocal_condition(self, D: Any, E: Any = None, *, shift: Any = None, diagonal: Any = None, active: Any = None) -> Any:
+        """Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
+        own solutions.
+        """
     def check(self) -> None:
         """Waits, and raises what check=True would."""
     def synchronize(self) -> None:
