@@ -250,7 +250,7 @@ def test_jax_buffers_of_another_problem(change):
     f = tj.factor(D, E)
     b = np.ones((3, 7, 3, 1))
     sizes = {"batch": 3, "horizon": 7, "columns": 1, "dtype": np.float64, "half": False, **change}
-    problem = np.array([2, 3, 7, 3, 1, 64, 1], np.int64)  # a solution with f
+    problem = np.array([2, 3, 7, 3, 1, 64, 1, 0], np.int64)  # a solution with f
     value = f.value.reshape(-1)[: f.value.size // 2] if sizes["half"] else f.value
     shape = sizes["batch"], sizes["horizon"], 3, sizes["columns"]
     call = jax.ffi.ffi_call(

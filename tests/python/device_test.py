@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import trifold
 from host_time import empty_operator, per_call
-from problems import blocks_of_inverse, dense, make, rhs, solution
+from problems import blocks_of_inverse, dense, make, reciprocal_condition, rhs, singular, solution
 from trifold import _core
 
 pytestmark = [
@@ -100,6 +100,22 @@ def test_the_status_is_lazy(torch):
     assert list(f.status.block) == [-1, 4, -1]
     with pytest.raises(trifold.NotPositiveDefinite):
         trifold.solve(tD, tE, tb, check=True)
+
+
+def test_nearly_singular_members(torch):
+    D, E = singular(3)
+    D[[0, 2]] *= 2
+    tD, tE, tb = on_torch(torch, D, E, rhs(1, 3, 3))
+    assert torch.isfinite(trifold.solve(tD, tE, tb)).all()  # does not raise
+    f = trifold.factor(tD, tE)
+    assert list(f.status.nearly_singular) == [False, True, False]
+    with pytest.raises(trifold.NearlySingular):
+        f.solve(tb, check=True)
+    f = trifold.factor(tD, tE, accept_nearly_singular=True)
+    f.solve(tb, check=True)
+    assert not f.status.nearly_singular.any() and f.status.least_pivot[1] < 1e-15
+    found = f.reciprocal_condition(tD, tE)
+    assert found[1] < 1e-15 and found[0] == pytest.approx(reciprocal_condition(D[0], E[0]), rel=0.5)
 
 
 def test_masked_members(torch):

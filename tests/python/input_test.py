@@ -148,6 +148,17 @@ def test_calls_out_of_order():
         solver.selected_inverse()
 
 
+def test_reciprocal_condition():
+    D, E = make(3, 7, 2)
+    f = trifold.factor(D, E)
+    for wrong in ((D[:1], E[:1]), (D[0], E[0]), (D, E[:, 1:]), (D.astype(np.float32), E.astype(np.float32)), (None, E)):
+        with pytest.raises(trifold.SpecError, match="give|convert"):
+            f.reciprocal_condition(*wrong)
+    solver = trifold.Plan(block=3, horizon=7).solver()
+    with pytest.raises(trifold.SpecError, match="needs a factorization"):
+        solver.reciprocal_condition(D[0], E[0])
+
+
 def test_values():
     plan = trifold.Plan(block=3, horizon=7)
     for value, message in [
@@ -263,7 +274,7 @@ def test_quadratics():
 NO_OPTIONS = [None, "x", 1.5, -1, np.ones(3), [1], object()]
 
 
-@pytest.mark.parametrize("option", ["pivot_floor", "check", "mixed", "schedule", "workers", "refine", "rhs", "matrix", "boundary"])
+@pytest.mark.parametrize("option", ["pivot_floor", "accept_nearly_singular", "check", "mixed", "schedule", "workers", "refine", "rhs", "matrix", "boundary"])
 def test_options_of_another_type(option):
     """No option ends as an error of Python's own."""
     D, E, b = system()
@@ -275,7 +286,7 @@ def test_options_of_another_type(option):
     }
     calls["matrix"] = calls["boundary"] = calls["rhs"]
     for value in NO_OPTIONS:
-        if value is None and option in ("check", "mixed"):
+        if value is None and option in ("accept_nearly_singular", "check", "mixed"):
             continue
         with pytest.raises(trifold.SpecError, match="rhs|right-hand sides" if option == "rhs" else option):
             calls.get(option, lambda **o: trifold.solve(D, E, b, **o))(**{option: value})

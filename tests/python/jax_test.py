@@ -1,5 +1,6 @@
 """trifold.jax on the CPU: against dense algebra, finite differences and JAX's own checks. Without JAX there is nothing to test."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trifold
-from problems import blocks_of_inverse, dense, make, rhs, solution
+from problems import blocks_of_inverse, dense, make, rhs, singular, solution
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -410,3 +411,27 @@ def test_arrays_that_jax_does_not_read():
     for rhs_at_once in (None, "x", 1.5, 0, np.ones(3)):
         with pytest.raises(trifold.SpecError, match="rhs = "):
             tj.factor(D, E, rhs=rhs_at_once)
+
+
+def test_nearly_singular_members():
+    """A compiled function cannot raise, so their results and gradients are NaN, unless they are accepted."""
+    D, E = singular(3)
+    D[[0, 2]] *= 2
+    b = jnp.ones((3, 3, 1))
+
+    def results(D, E, b, **accepted):
+        f = tj.factor(D, E, **accepted)
+        return [*tj.likelihood(D, E, b, **accepted), f.solve(b), f.log_determinant(), f.quadratic(b), *f.selected_inverse()]
+
+    for accept in (False, True):
+        accepted = {"accept_nearly_singular": accept}
+        gradient = jax.jit(jax.grad(lambda D: sum(map(jnp.sum, tj.likelihood(D, E, b, **accepted)))))(D)
+        mapped = jax.vmap(functools.partial(tj.solve, **accepted))(D, E, b)
+        for result in (*jax.jit(functools.partial(results, **accepted))(D, E, b), mapped, gradient):
+            assert np.isnan(result[1]).all() != accept and np.isfinite(result[jnp.array([0, 2])]).all()
+        alone = tj.quadratic(D, E, b, **accepted), tj.log_determinant(D, E, **accepted), *tj.selected_inverse(D, E, **accepted)
+        assert all(np.isnan(result[1]).all() != accept for result in alone)
+    narrow = [array.astype(np.float32) for array in (D, E, b)]
+    assert np.isnan(tj.solve(*narrow)[1]).all() and np.isfinite(tj.solve(*narrow, accept_nearly_singular=True)).all()
+    with pytest.raises(trifold.SpecError, match="accept_nearly_singular"):
+        tj.solve(D, E, b, accept_nearly_singular="yes")

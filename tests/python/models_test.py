@@ -570,3 +570,10 @@ def test_whatever_is_given_to_a_model(name):
         except trifold.Error:
             refused += 1
     assert refused > len(changed) / 2
+
+
+def test_what_is_singular_to_rounding_has_too_few_digits():
+    given = ([[1.0]], [[1.0]], [[1e-15]], [[1.0]], [[1.0]], np.ones(2))
+    for call in (models.kalman, models.log_likelihood):
+        with pytest.raises(trifold.SpecError, match="less than two digits"):
+            call(*given)

@@ -21,6 +21,20 @@ def rhs(n, horizon, batch=None, columns=None, dtype=np.float64, seed=7):
     return np.random.default_rng(seed).standard_normal((*front, horizon, n, *back)).astype(dtype)
 
 
+def singular(batch=None, dtype=np.float64):
+    """D and E of rank 2 for three unknowns, but for the rounding of their entries."""
+    front = () if batch is None else (batch,)
+    D, E = np.array([0.5, 0.8, 0.3], dtype), np.array([-0.5, -0.3], dtype)
+    return np.tile(D.reshape(3, 1, 1), (*front, 1, 1, 1)), np.tile(E.reshape(2, 1, 1), (*front, 1, 1, 1))
+
+
+def reciprocal_condition(D, E):
+    """In the 1-norm, of one A scaled to a diagonal of ones."""
+    A = dense(D, E)
+    root = np.sqrt(np.diag(A))
+    return 1 / np.linalg.cond(A / root / root[:, None], 1)
+
+
 def dense(D, E):
     """A as one matrix, or one for each member, in float64."""
     if D.ndim == 4:

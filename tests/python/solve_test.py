@@ -1,9 +1,11 @@
 """Results, against dense solutions: shapes, batches, right-hand sides, options, both precisions."""
 
+import pickle
+
 import numpy as np
 import pytest
 import trifold
-from problems import blocks_of_inverse, dense, make, rhs, solution
+from problems import blocks_of_inverse, dense, make, reciprocal_condition, rhs, singular, solution
 
 SIZES = [(1, 1), (3, 7), (8, 2), (17, 5)]
 
@@ -116,6 +118,93 @@ def test_pivot_floor_is_counted():
     D = np.array([[[1.0, 0.0], [0.0, 1e-30]]])
     f = trifold.factor(D, None, pivot_floor=1e-8)
     assert f.status.floors == 1
+
+
+def test_the_least_pivot():
+    """That of Cholesky's factor, over the diagonal. Powers of two that scale rows and columns do not change it."""
+    D, E = make(3, 7)
+    A = dense(D, E)
+    f = trifold.factor(D, E, schedule="sequential")
+    np.testing.assert_allclose(f.status.least_pivot, np.min(np.diag(np.linalg.cholesky(A)) ** 2 / np.diag(A)), rtol=1e-12)
+    assert not f.status.nearly_singular
+    scale = 2.0 ** np.random.default_rng(3).integers(-60, 60, (7, 3))
+    scaled = D * scale[:, :, None] * scale[:, None, :], E * scale[1:, :, None] * scale[:-1, None, :]
+    assert trifold.factor(*scaled, schedule="sequential").status.least_pivot == f.status.least_pivot
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_nearly_singular_matrix(dtype):
+    D, E = singular(3, dtype)
+    D[[0, 2]] *= 2
+    b = rhs(1, 3, 3, dtype=dtype)
+    plan = trifold.Plan(block=1, horizon=3, batch=3, dtype=dtype)
+    for call in (trifold.solve, lambda D, E, b: trifold.factor(D, E), plan.solver().factor_solve):
+        with pytest.raises(trifold.NearlySingular, match="accept_nearly_singular") as raised:
+            call(D, E, b)
+        assert [member for member, _ in raised.value.failures] == [1]
+    x = trifold.solve(D, E, b, check=False)
+    assert np.all(np.isfinite(x))
+    sound = [0, 2]
+    np.testing.assert_allclose(x[sound], solution(D[sound], E[sound], b[sound]), rtol=1e-4)
+    f = trifold.factor(D, E, check=False)
+    assert list(f.status.nearly_singular) == [False, True, False]
+    assert 0 < f.status.least_pivot[1] < 8 * np.finfo(dtype).eps and f.status.least_pivot[0] > 0.1
+    with pytest.raises(trifold.NearlySingular):
+        f.solve(b)
+    np.testing.assert_array_equal(f.solve(b, check=False), x)
+
+
+def test_a_nearly_singular_matrix_that_is_accepted():
+    D, E = singular()
+    b = rhs(1, 3)
+    accepted = {"accept_nearly_singular": True}
+    x = trifold.solve(D, E, b, **accepted)
+    f = trifold.factor(D, E, **accepted)
+    for one in (f, pickle.loads(pickle.dumps(f))):
+        np.testing.assert_array_equal(one.solve(b), x)
+        assert not one.status.nearly_singular and one.status.least_pivot < 1e-15
+        one._solver.check()
+    solver = trifold.Plan(block=1, horizon=3).solver()
+    np.testing.assert_array_equal(solver.factor_solve(D, E, b, **accepted), x)
+    solver.factor_forward(D, E, b, **accepted)
+    solver.factor(D, E, **accepted)
+    with pytest.raises(trifold.NearlySingular):
+        solver.factor(D, E)
+    assert not trifold.factor(D, E, pivot_floor=1e-3).status.nearly_singular
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_reciprocal_condition(dtype):
+    """The estimate of |A^-1| is never above it, and seldom much below."""
+    D, E = make(3, 7, 3, dtype)
+    D[1] -= np.asarray(0.999 * np.linalg.eigvalsh(dense(D[1], E[1]))[0] * np.eye(3), dtype)
+    expected = np.array([reciprocal_condition(d, e) for d, e in zip(D, E)])
+    f = trifold.factor(D, E)
+    found = f.reciprocal_condition(D, E)
+    assert found.shape == (3,) and found.dtype == np.float64 and expected[1] < 1e-2 * expected[0]
+    ratio = found / expected
+    assert np.all(ratio > (1 - 1e-9 if dtype == np.float64 else 0.99)) and np.all(ratio < 2)
+    alone = trifold.factor(D[1], E[1]).reciprocal_condition(D[1], E[1])
+    assert isinstance(alone, float) and alone == pytest.approx(found[1])
+
+
+def test_reciprocal_condition_of_what_was_factored():
+    D, E = make(3, 7, 2)
+    shift, diagonal = np.array([5.0, 50.0]), np.random.default_rng(1).uniform(0, 9, (2, 7, 3))
+    moved = D + shift[:, None, None, None] * np.eye(3) + diagonal[..., None] * np.eye(3)
+    expected = [reciprocal_condition(d, e) for d, e in zip(moved, E)]
+    f = trifold.factor(D, E, shift=shift, diagonal=diagonal)
+    np.testing.assert_allclose(f.reciprocal_condition(D, E, shift=shift, diagonal=diagonal), expected, rtol=0.5)
+    np.testing.assert_allclose(trifold.factor(moved, E, mixed=True).reciprocal_condition(moved, E), expected, rtol=0.5)
+    solver = trifold.Plan(block=3, horizon=7, batch=4).solver()
+    active = np.array([True, False])
+    solver.factor(moved, E, active=active)
+    found = solver.reciprocal_condition(moved, E, active=active)
+    assert np.isnan(found[1]) and found[0] == pytest.approx(expected[0], rel=0.5)
+    D, E = singular()
+    assert trifold.factor(D, E, check=False).reciprocal_condition(D, E) < 1e-15
+    assert trifold.factor(-D, E, check=False).reciprocal_condition(-D, E) == 0
+    assert trifold.factor(D[:1], None).reciprocal_condition(D[:1], None) == 1
 
 
 def test_plan_and_solver():

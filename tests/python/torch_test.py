@@ -5,7 +5,7 @@ import threading
 import pytest
 import trifold
 from host_time import empty_operator, per_call
-from problems import make, rhs
+from problems import make, rhs, singular
 
 torch = pytest.importorskip("torch")
 import trifold.torch as tt  # noqa: E402
@@ -427,6 +427,19 @@ def test_a_matrix_that_is_not_positive_definite():
     (gradient,) = torch.autograd.grad(x.sum() + log_determinant.sum(), D)
     lower = torch.tril(torch.ones(3, 3)).bool()
     assert torch.isnan(gradient[1][:, lower]).all() and torch.isfinite(gradient[[0, 2]]).all()
+
+
+def test_a_nearly_singular_matrix():
+    """check=False accepts it."""
+    D, E = map(torch.from_numpy, singular(3))
+    D[[0, 2]] *= 2
+    b = torch.ones(3, 3, 1, dtype=torch.float64)
+    for function in (lambda: tt.solve(D, E, b), lambda: tt.likelihood(D, E, b), lambda: tt.factor(D, E)):
+        with pytest.raises(trifold.NearlySingular, match="member 1"):
+            function()
+    assert all(torch.isfinite(result).all() for result in tt.likelihood(D, E, b, check=False))
+    assert torch.isfinite(tt.factor(D, E, check=False).solve(b)).all()
+    assert list(trifold.factor(D, E, check=False).status.nearly_singular) == [False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -168,8 +168,8 @@ void bind_plan(nb::module_& module) {
 void bind_solver(nb::module_& module) {
     const auto along = [](Operation operation) {
         return [operation](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, nb::handle shift,
-                           nb::handle diagonal, nb::handle active, double pivot_floor, std::optional<bool> check) {
-            return self.factor_along(operation, d, e, b, out, {shift, diagonal, active, pivot_floor, check});
+                           nb::handle diagonal, nb::handle active, double pivot_floor, bool accept, std::optional<bool> check) {
+            return self.factor_along(operation, d, e, b, out, {shift, diagonal, active, pivot_floor, accept, check});
         };
     };
     const auto sweep = [](Operation operation) {
@@ -182,12 +182,13 @@ void bind_solver(nb::module_& module) {
     solver.def(
         "factor",
         [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active, double pivot_floor,
-           std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, check}); },
+           bool accept, std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, accept, check}); },
         "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
-        "check"_a = none, guarded);
+        "accept_nearly_singular"_a = false, "check"_a = none, guarded);
     const auto bind_along = [&](const char* name, Operation operation) {
         solver.def(name, along(operation), "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none,
-                   "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0, "check"_a = none, guarded);
+                   "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none,
+                   guarded);
     };
     bind_along("factor_solve", Operation::factor_solve);
     bind_along("factor_forward", Operation::factor_forward);
@@ -204,6 +205,12 @@ void bind_solver(nb::module_& module) {
         .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none, guarded)
         .def("status", &BoundSolver::status, guarded)
         .def("refinement", &BoundSolver::refinement, guarded)
+        .def(
+            "reciprocal_condition",
+            [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active) {
+                return self.reciprocal_condition(d, e, {.shift = shift, .diagonal = diagonal, .active = active});
+            },
+            "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, guarded)
         .def("check", &BoundSolver::check, guarded)
         .def("synchronize", &BoundSolver::synchronize, guarded)
         .def_prop_ro("value", &BoundSolver::value)

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -27,7 +28,7 @@ namespace trifold::python {
 namespace {
 
 /// What the attribute `problem` holds, in this order. trifold/jax.py writes it.
-enum Field : std::size_t { f_call, f_block, f_horizon, f_batch, f_rhs, f_bits, f_inverse, fields };
+enum Field : std::size_t { f_call, f_block, f_horizon, f_batch, f_rhs, f_bits, f_inverse, f_accept, fields };
 
 Spec spec_of(const std::int64_t* problem) {
     Spec spec{.block = problem[f_block], .horizon = problem[f_horizon]};
@@ -78,6 +79,7 @@ Known& known(Problem problem, int ordinal) {
     std::array<std::int64_t, fields> key;
     std::copy(problem.begin(), problem.end(), key.begin());
     key[f_call] = ordinal;  // the same Plan serves all calls
+    key[f_accept] = 0;
     {
         const std::shared_lock lock(mutex);
         if (const auto found = all.find(key); found != all.end()) return found->second;
@@ -156,28 +158,51 @@ Factors::Borrowed through(Factors& factors, const Buffers& buffers, Stream strea
     return given == kept ? factors.filled(kept, stream) : factors.copied(given, kept, stream);
 }
 
+/// The Solver that a call is made with.
+Factors::Borrowed borrowed_for(Factors& factors, Call call, const Buffers& buffers, Stream stream) {
+    if (call == Call::factor || call == Call::factor_solve) return factors.fresh(buffers.out(0), stream);
+    if (call == Call::log_determinant) return factors.filled(buffers.in(0).untyped_data(), stream);
+    return through(factors, buffers, stream);
+}
+
 template <class Real>
-void perform(Factors& factors, Call call, const Buffers& buffers, Stream stream) {
-    const auto members = factors.plan().choice().spec.batch;
+void perform(Solver& solver, Call call, bool accept, const Buffers& buffers, Stream stream) {
+    FactorOptions<Real> options;
+    options.accept_nearly_singular = accept;
     switch (call) {
         case Call::factor:
-            return factors.fresh(buffers.out(0), stream)->factor(buffers.read<Real>(0), buffers.read<Real>(1), stream);
-        case Call::factor_solve: {
-            FactorOptions<Real> options;
+            return solver.factor(buffers.read<Real>(0), buffers.read<Real>(1), stream, options);
+        case Call::factor_solve:
             options.columns = buffers.columns(2);
-            return factors.fresh(buffers.out(0), stream)
-                ->factor_solve(buffers.read<Real>(0), buffers.read<Real>(1), buffers.read<Real>(2), buffers.write<Real>(1), stream,
-                               options);
-        }
+            return solver.factor_solve(buffers.read<Real>(0), buffers.read<Real>(1), buffers.read<Real>(2), buffers.write<Real>(1), stream,
+                                       options);
         case Call::solve:
-            return through(factors, buffers, stream)
-                ->solve(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
+            return solver.solve(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
         case Call::log_determinant:
-            return factors.filled(buffers.in(0).untyped_data(), stream)->copy_log_determinant(buffers.write<double>(0), members, stream);
+            return solver.copy_log_determinant(buffers.write<double>(0), solver.plan().choice().spec.batch, stream);
         case Call::selected_inverse:
-            return through(factors, buffers, stream)->selected_inverse(buffers.write<Real>(1), buffers.write<Real>(2), stream);
+            return solver.selected_inverse(buffers.write<Real>(1), buffers.write<Real>(2), stream);
     }
     throw SpecError("the call is not known; this trifold.jax is of another version");
+}
+
+/// Fills a member's part of a result.
+template <class Real>
+void write_nan(const ffi::AnyBuffer& result, std::size_t member, std::size_t members) {
+    const auto elements = result.element_count() / members;
+    std::fill_n(static_cast<Real*>(result.untyped_data()) + member * elements, elements, std::numeric_limits<Real>::quiet_NaN());
+}
+
+/// On the CPU: what rounding alone has decided must not be taken for sound, and a compiled function cannot raise.
+template <class Real>
+void refuse_nearly_singular(Solver& solver, Call call, const Buffers& buffers) {
+    if (call == Call::factor) return;
+    const auto& members = solver.status();
+    for (std::size_t k = 0; k < members.size(); ++k) {
+        if (!members[k].nearly_singular) continue;
+        if (call == Call::log_determinant) write_nan<double>(buffers.result(0), k, members.size());
+        for (std::size_t i = 1; i < buffers.results.size(); ++i) write_nan<Real>(buffers.result(i), k, members.size());
+    }
 }
 
 /// Errors of ours as XLA's. A member that fails is none: its results are NaN.
@@ -199,10 +224,15 @@ void execute(Problem problem, const Buffers& buffers, int ordinal, Stream stream
     auto& factors = *known(problem, ordinal).factors;
     const auto call = static_cast<Call>(problem[f_call]);
     expect_sizes(factors, call, buffers);
+    const auto solver = borrowed_for(factors, call, buffers, stream);
+    const auto perform_in = [&]<class Real>(Real) {
+        perform<Real>(*solver, call, problem[f_accept] != 0, buffers, stream);
+        if (ordinal == on_cpu) refuse_nearly_singular<Real>(*solver, call, buffers);
+    };
     if (problem[f_bits] == 32)
-        perform<float>(factors, call, buffers, stream);
+        perform_in(float{});
     else
-        perform<double>(factors, call, buffers, stream);
+        perform_in(double{});
 }
 
 /// Compiles, and makes a Solver, for while XLA records a command buffer none can be made.

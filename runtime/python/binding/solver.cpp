@@ -21,15 +21,21 @@ struct BoundSolver::Inputs {
     std::int64_t columns = 0;
 
     template <class Real>
-    FactorOptions<Real> factor_options(double pivot_floor) const {
+    FactorOptions<Real> factor_options(const Options& given) const {
         FactorOptions<Real> options;
         options.diagonal = static_cast<const Real*>(diagonal.data());
         options.shift = static_cast<const Real*>(shift.data());
         options.active = static_cast<const int*>(active.data());
-        options.pivot_floor = pivot_floor;
+        options.pivot_floor = given.pivot_floor;
+        options.accept_nearly_singular = given.accept_nearly_singular;
         options.members = members.count;
         options.columns = columns;
         return options;
+    }
+    /// Whatever is on a GPU as a copy on the host.
+    void copy_to_host() {
+        for (auto* array : {&d, &e, &shift, &diagonal, &active})
+            if (*array && array->place().ordinal >= 0) array->read(helper("on_host")(array->object()), array->name());
     }
     SweepOptions sweep_options() const { return {columns, static_cast<const int*>(active.data()), members.count}; }
 };
@@ -219,7 +225,7 @@ void BoundSolver::factor(nb::handle d, nb::handle e, const Options& options) {
     read_system(in, d, e, options);
     run_factor(in, options.check, [&]<class Real>(Solver& solver, Real, Stream stream) {
         solver.factor(static_cast<const Real*>(in.d.data()), static_cast<const Real*>(in.e.data()), stream,
-                      in.factor_options<Real>(options.pivot_floor));
+                      in.factor_options<Real>(options));
     });
 }
 
@@ -234,7 +240,7 @@ nb::object BoundSolver::factor_along(Operation operation, nb::handle d, nb::hand
         if (operation == Operation::factor_forward) function = &Solver::factor_forward<Real>;
         (solver.*function)(static_cast<const Real*>(in.d.data()), static_cast<const Real*>(in.e.data()),
                            static_cast<const Real*>(in.b.data()), static_cast<Real*>(in.x.data()), stream,
-                           in.factor_options<Real>(options.pivot_floor));
+                           in.factor_options<Real>(options));
     });
     return finish(in);
 }
@@ -306,7 +312,8 @@ nb::object BoundSolver::status() {
     std::vector<Outcome> outcomes;
     run(members, false, false, false, [&](Solver& solver, auto, Stream) { outcomes = solver.status(); });
     outcomes.resize(std::min(outcomes.size(), static_cast<std::size_t>(members.count)));
-    for (const auto& o : outcomes) rows.append(nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic));
+    for (const auto& o : outcomes)
+        rows.append(nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic, o.least_pivot, o.nearly_singular));
     return helper("status")(rows, members.batched);
 }
 
@@ -320,6 +327,27 @@ nb::object BoundSolver::refinement() {
                              : "a value keeps no refinement; ask a Solver that has memory of its own, as plan.solver() gives");
     for (const auto& r : all) rows.append(nb::make_tuple(r.iterations, r.converged, r.backward_error));
     return helper("refinement")(rows, members.batched);
+}
+
+nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const Options& options) {
+    const auto n = spec().block, horizon = spec().horizon;
+    const auto members = members_;
+    Inputs in(members);
+    read_system(in, d, e, options);
+    expect_shape(in.d, members.shape({horizon, n, n}));
+    in.copy_to_host();
+    std::vector<double> values;
+    run(members, false, bool(in.active), false, [&]<class Real>(Solver& solver, Real, Stream) {
+        const auto span = [](const Array& array) {
+            const auto shape = array.shape();
+            const auto size = std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+            return std::span(static_cast<const Real*>(array.data()), array ? size : 0);
+        };
+        values = solver.reciprocal_condition<Real>(span(in.d), span(in.e), in.factor_options<Real>(options));
+    });
+    nb::list result;
+    for (const auto value : values) result.append(value);
+    return helper("by_member")(result, members.batched);
 }
 
 double BoundSolver::seconds_of_solve(nb::handle b, nb::handle out, int repeats) {

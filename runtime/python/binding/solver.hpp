@@ -12,6 +12,7 @@ namespace trifold::python {
 struct Options {
     nb::handle shift = Py_None, diagonal = Py_None, active = Py_None;
     double pivot_floor = 0;
+    bool accept_nearly_singular = false;
     std::optional<bool> check;
 };
 
@@ -44,6 +45,8 @@ class BoundSolver {
     nb::object log_determinant(nb::handle out);
     nb::object status();
     nb::object refinement();
+    /// For D, E and what was added to them when they were factored.
+    nb::object reciprocal_condition(nb::handle d, nb::handle e, const Options& options);
     void check();
     /// Seconds that one call of Solver::solve takes the host, of so many without Python between them: what the binding is measured against.
     double seconds_of_solve(nb::handle b, nb::handle out, int repeats);

@@ -88,9 +88,9 @@ class Solver:
     batch axis in front of D there is one in front of all. Up to the Plan's batch members may be given. Sweeps take the members of the last
     factorization. out: where the result goes, contiguous; x may be b itself. Without it a new array of b's library is returned.
 
-    Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), pivot_floor, as in trifold.solve. check, by default True
-    on the CPU: raise NotPositiveDefinite, OutOfRange or NotConverged; on a GPU that waits. Else a GPU's calls only enqueue, on the current
-    stream of the arrays' library. Raises SpecError on arrays that do not fit.
+    Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), pivot_floor, accept_nearly_singular, as in trifold.solve.
+    check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; on a GPU that waits. Else a
+    GPU's calls only enqueue, on the current stream of the arrays' library. Raises SpecError on arrays that do not fit.
     """
 
     def factor(
@@ -102,6 +102,7 @@ class Solver:
         diagonal: Any = None,
         active: Any = None,
         pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
         check: bool | None = None,
     ) -> None: ...
     def factor_solve(
@@ -115,6 +116,7 @@ class Solver:
         diagonal: Any = None,
         active: Any = None,
         pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
         check: bool | None = None,
     ) -> Any: ...
     def factor_forward(
@@ -128,6 +130,7 @@ class Solver:
         diagonal: Any = None,
         active: Any = None,
         pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
         check: bool | None = None,
     ) -> Any: ...
     def solve(self, b: Any, out: Any = None, *, active: Any = None, check: bool | None = None) -> Any: ...
@@ -145,6 +148,10 @@ class Solver:
         """Waits, and says how each member fared."""
     def refinement(self) -> Refinement:
         """Waits. Mixed precision only: how the last solution was refined."""
+    def reciprocal_condition(self, D: Any, E: Any = None, *, shift: Any = None, diagonal: Any = None, active: Any = None) -> Any:
+        """Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
+        own solutions.
+        """
     def check(self) -> None:
         """Waits, and raises what check=True would."""
     def synchronize(self) -> None:

@@ -70,10 +70,10 @@ def read_array(array: Any, name: str) -> Any:
 # Problems and the shapes of values.
 
 
-def _problem(call: str, D: Any, rhs: int, inverse: bool) -> Any:
+def _problem(call: str, D: Any, rhs: int, inverse: bool, accept: bool = False) -> Any:
     batch, horizon, block, _ = D.shape
     bits = np.dtype(D.dtype).itemsize * 8
-    return np.array([_CALLS.index(call), block, horizon, batch, rhs, bits, inverse], np.int64)
+    return np.array([_CALLS.index(call), block, horizon, batch, rhs, bits, inverse, accept], np.int64)
 
 
 @functools.lru_cache(maxsize=None)
@@ -108,11 +108,11 @@ def _check_value(value: Any, D: Any, inverse: bool) -> None:
 # What each primitive returns.
 
 
-def _factor_shapes(D: Any, E: Any, *, rhs: int, inverse: bool) -> list[Any]:
+def _factor_shapes(D: Any, E: Any, *, rhs: int, inverse: bool, accept: bool) -> list[Any]:
     return [abstract_like(D, _value_shape(D, rhs, inverse), np.uint8)]
 
 
-def _factor_solve_shapes(D: Any, E: Any, b: Any, *, inverse: bool) -> list[Any]:
+def _factor_solve_shapes(D: Any, E: Any, b: Any, *, inverse: bool, accept: bool) -> list[Any]:
     return [abstract_like(D, _value_shape(D, min(b.shape[3], _MOST_AT_A_TIME), inverse), np.uint8), abstract_like(D, b.shape, b.dtype)]
 
 
@@ -163,8 +163,8 @@ def _compile_early(problem: tuple[int, ...], platform: str) -> None:
 
 
 def _lower_first(call: str, platform: str) -> Any:
-    def rule(ctx: Any, *operands: Any, inverse: bool, rhs: int | None = None) -> Any:
-        problem = _problem(call, ctx.avals_in[0], ctx.avals_out[0].shape[1], inverse)
+    def rule(ctx: Any, *operands: Any, inverse: bool, accept: bool, rhs: int | None = None) -> Any:
+        problem = _problem(call, ctx.avals_in[0], ctx.avals_out[0].shape[1], inverse, accept)
         if platform in backend.backends():
             _compile_early(tuple(problem.tolist()), platform)
         return ffi.ffi_lowering(f"trifold_{call}")(ctx, *operands, problem=problem)
@@ -248,9 +248,9 @@ def _factor_jvp(primals: Any, tangents: Any, **parameters: Any) -> Any:
     return [value], [_zero(value)]
 
 
-def _factor_solve_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
+def _factor_solve_jvp(primals: Any, tangents: Any, *, inverse: bool, accept: bool) -> Any:
     D, E, _ = primals
-    value, x = factor_solve_p.bind(*primals, inverse=inverse)
+    value, x = factor_solve_p.bind(*primals, inverse=inverse, accept=accept)
     return [value, x], [_zero(value), _change_of_solution(value, D, E, x, tangents, inverse)]
 
 

@@ -27,6 +27,8 @@ class Status(NamedTuple):
     solution: Any  #: False: X of the last solution holds infinities or NaN
     inverse: Any  #: False: likewise the last selected inverse
     quadratic: Any  #: False: b' A^-1 b left the range of float64
+    least_pivot: Any  #: the least pivot, each over the diagonal entry that it began with; 0: the factorization failed
+    nearly_singular: Any  #: True: it is so small that rounding decides it, which was not accepted
 
 
 class Refinement(NamedTuple):
@@ -48,6 +50,10 @@ def refinement(rows: list[tuple[Any, ...]], batched: bool) -> Refinement:
 def _columns(rows: list[tuple[Any, ...]], batched: bool) -> list[Any]:
     columns = [np.array(column) for column in zip(*rows)]
     return columns if batched else [column[0] for column in columns]
+
+
+def by_member(values: list[float], batched: bool) -> Any:
+    return np.array(values) if batched else values[0]
 
 
 def library_of(kind: Any) -> str:
@@ -150,6 +156,11 @@ def contiguous(array: Any, name: str) -> Any:
         copy = array.contiguous()
         return copy.clone() if copy.data_ptr() == array.data_ptr() else copy
     return (np if library == "numpy" else sys.modules["cupy"]).array(array, order="C", copy=True)
+
+
+def on_host(array: Any) -> Any:
+    """A copy for the processor, of an array on a GPU. This waits."""
+    return array.cpu().numpy() if library_of(type(array)) == "torch" else array.get()
 
 
 def settled(array: Any) -> Any:

@@ -22,6 +22,7 @@ def solve(
     diagonal: Any = None,
     active: Any = None,
     pivot_floor: float = 0.0,
+    accept_nearly_singular: bool = False,
     check: bool | None = None,
     mixed: bool = False,
     schedule: str = "auto",
@@ -36,16 +37,21 @@ def solve(
     shift, (batch,) or a number, is added to the diagonal of A, and diagonal, (batch, N, n), to its entries. Members whose entry of
     active, (batch,), is 0 are left out: their x is undefined. Pivots below pivot_floor times the largest diagonal entry of their
     block are raised to it. mixed: arrays of float64 are factored in float32, and the solution is refined.
+    accept_nearly_singular: a matrix that is singular to the precision, so that rounding decides its x, does not fail. A pivot_floor
+    implies it.
 
-    check, by default True on the CPU: raise NotPositiveDefinite, OutOfRange or NotConverged when a member fails. Without it the x of a
-    member that fails is NaN. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
+    check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged when a member fails. Without
+    it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
     Raises SpecError on arrays that do not fit, DeviceError when there is no device or compiler.
     """
     mixed = bool(truth(mixed, "mixed"))
+    accept = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
     floor, checked = real(pivot_floor, "pivot_floor"), truth(check, "check")
     operations = _MIXED if mixed else "factor_solve,solve"
     solver = solver_for(D, b, operations, word(schedule, "schedule"), whole(workers, "workers"), mixed)
-    return solver.factor_solve(D, E, b, shift=shift, diagonal=diagonal, active=active, pivot_floor=floor, check=checked)
+    return solver.factor_solve(
+        D, E, b, shift=shift, diagonal=diagonal, active=active, pivot_floor=floor, accept_nearly_singular=accept, check=checked
+    )
 
 
 def factor(
@@ -56,6 +62,7 @@ def factor(
     diagonal: Any = None,
     active: Any = None,
     pivot_floor: float = 0.0,
+    accept_nearly_singular: bool = False,
     check: bool | None = None,
     mixed: bool = False,
     schedule: str = "auto",
@@ -63,9 +70,12 @@ def factor(
 ) -> Factor:
     """Factor A, to solve with it again and again. Arguments and errors are those of solve()."""
     mixed = bool(truth(mixed, "mixed"))
+    accept = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
     floor, checked = real(pivot_floor, "pivot_floor"), truth(check, "check")
     solver = solver_for(D, None, _MIXED if mixed else _ALL, word(schedule, "schedule"), whole(workers, "workers"), mixed)
-    solver.factor(D, E, shift=shift, diagonal=diagonal, active=active, pivot_floor=floor, check=checked)
+    solver.factor(
+        D, E, shift=shift, diagonal=diagonal, active=active, pivot_floor=floor, accept_nearly_singular=accept, check=checked
+    )
     return Factor(solver, D, mixed)
 
 
@@ -127,6 +137,14 @@ class Factor:
         """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n)."""
         diagonal, lower = self._solver.selected_inverse(check=False)
         return self._back(diagonal), self._back(lower)
+
+    def reciprocal_condition(self, D: Any, E: Any, *, shift: Any = None, diagonal: Any = None, active: Any = None) -> Any:
+        """1 / (|A| |A^-1|) in the 1-norm by member, of A scaled to a diagonal of ones: the relative error of x is about epsilon over it.
+
+        An estimate, by at most 13 solutions. D, E and the options are those that were factored, which a factor does not keep. Those on a
+        GPU are copied to the processor. 0 for a member that failed, NaN for one that active leaves out. A number, or an array of NumPy.
+        """
+        return self._solver.reciprocal_condition(D, E, shift=shift, diagonal=diagonal, active=active)
 
     def _back(self, result: Any) -> Any:
         return give_back(self._like, result)

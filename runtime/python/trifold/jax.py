@@ -6,7 +6,9 @@
 Derivatives of all orders, forward and backward, come from more solutions with the same factor. D counts as its lower triangles: the
 gradient of an entry below the diagonal is the sum of those of the two entries of A that it stands for, and above the diagonal it is 0.
 vmap makes one launch of its batch, however deep it is nested; where only b is mapped there is one factor, and more right-hand sides.
-A member that is not positive definite has results of NaN, for a compiled function cannot raise: look for them outside of it.
+A member that is not positive definite has results of NaN, for a compiled function cannot raise: look for them outside of it. So has one
+that is nearly singular, whose results rounding decides, unless accept_nearly_singular is given. On a GPU it has what was computed, for
+there only a look at trifold.factor(D, E).status tells.
 Images are solved by trifold.jax.grid. docs/users/python.md in the repository says more.
 """
 
@@ -17,7 +19,7 @@ from typing import Any, NamedTuple
 
 from . import _jax_grid as grid, _jax_primitives as _p
 from .errors import SpecError
-from .options import whole
+from .options import truth, whole
 from .toolkit import load_nvrtc
 
 _jax: Any = importlib.import_module("jax")
@@ -37,24 +39,24 @@ class Likelihood(NamedTuple):
     quadratic: Any  #: b' A^-1 b, by member and right-hand side
 
 
-def solve(D: Any, E: Any, b: Any) -> Any:
+def solve(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False) -> Any:
     """A^-1 b, where A has the blocks D on its diagonal and E below it.
 
     D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1;
     b: (N, n), or (N, n, m) for m right-hand sides. All three may have one batch axis in front. float32 or float64, all the same.
-    Raises SpecError on arrays that do not fit.
+    accept_nearly_singular: a matrix that is singular to the precision has results, and not NaN. Raises SpecError on what does not fit.
     """
     system, b = _read(D, E), _p.read_array(b, "b")
-    return system.back(_factor_solve(system.D, system.E, system.columns(b), False)[1], b)
+    return system.back(_factor_solve(system.D, system.E, system.columns(b), False, accept_nearly_singular)[1], b)
 
 
-def factor(D: Any, E: Any, *, rhs: int = 1) -> Factor:
+def factor(D: Any, E: Any, *, rhs: int = 1, accept_nearly_singular: bool = False) -> Factor:
     """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included."""
     system, rhs = _read(D, E), whole(rhs, "rhs", 1)
-    return Factor(_factor(system.D, system.E, rhs), system.D, system.E, system.batched)
+    return Factor(_factor(system.D, system.E, rhs, accept_nearly_singular), system.D, system.E, system.batched)
 
 
-def likelihood(D: Any, E: Any, b: Any) -> Likelihood:
+def likelihood(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False) -> Likelihood:
     """A^-1 b, log det A and b' A^-1 b of one factorization.
 
     They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
@@ -62,7 +64,7 @@ def likelihood(D: Any, E: Any, b: Any) -> Likelihood:
     """
     system, b = _read(D, E), _p.read_array(b, "b")
     columns = system.columns(b)
-    value, x = _factor_solve(system.D, system.E, columns, True)
+    value, x = _factor_solve(system.D, system.E, columns, True, accept_nearly_singular)
     return Likelihood(
         system.back(x, b),
         system.alone(_log_determinant(value, system.D, system.E)),
@@ -72,29 +74,29 @@ def likelihood(D: Any, E: Any, b: Any) -> Likelihood:
 
 def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
     system, b = _read(D, E), _p.read_array(b, "b")
-    value, x = _factor_solve(system.D, system.E, system.columns(b), True)
+    value, x = _factor_solve(system.D, system.E, system.columns(b), True, False)
     return system.back(x, b), Factor(value, system.D, system.E, system.batched)
 
 
-def log_determinant(D: Any, E: Any) -> Any:
+def log_determinant(D: Any, E: Any, *, accept_nearly_singular: bool = False) -> Any:
     """log det A by member: float64, or float32 where JAX is without it."""
-    return factor(D, E).log_determinant()
+    return factor(D, E, accept_nearly_singular=accept_nearly_singular).log_determinant()
 
 
-def quadratic(D: Any, E: Any, b: Any) -> Any:
+def quadratic(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False) -> Any:
     """b' A^-1 b for each right-hand side: float64, or float32 where JAX is without it. Its gradient takes no other solution."""
     system, b = _read(D, E), _p.read_array(b, "b")
     columns = system.columns(b)
-    _, x = _factor_solve(system.D, system.E, columns, False)
+    _, x = _factor_solve(system.D, system.E, columns, False, accept_nearly_singular)
     return system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b))
 
 
-def selected_inverse(D: Any, E: Any) -> tuple[Any, Any]:
+def selected_inverse(D: Any, E: Any, *, accept_nearly_singular: bool = False) -> tuple[Any, Any]:
     """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n).
 
     Its derivative solves for all columns of A^-1 and is for small systems.
     """
-    return factor(D, E).selected_inverse()
+    return factor(D, E, accept_nearly_singular=accept_nearly_singular).selected_inverse()
 
 
 class Factor:
@@ -188,12 +190,16 @@ def _drop_columns(result: Any, system: _System, b: Any) -> Any:
 # On canonical arrays.
 
 
-def _factor(D: Any, E: Any, rhs: int) -> Any:
-    return _p.factor_p.bind(*_p.same_axes(D, E), rhs=rhs, inverse=True)[0]
+def _factor(D: Any, E: Any, rhs: int, accept: Any) -> Any:
+    return _p.factor_p.bind(*_p.same_axes(D, E), rhs=rhs, inverse=True, accept=_accepts(accept))[0]
 
 
-def _factor_solve(D: Any, E: Any, b: Any, inverse: bool) -> Any:
-    return _p.factor_solve_p.bind(*_p.same_axes(D, E, b), inverse=inverse)
+def _factor_solve(D: Any, E: Any, b: Any, inverse: bool, accept: Any) -> Any:
+    return _p.factor_solve_p.bind(*_p.same_axes(D, E, b), inverse=inverse, accept=_accepts(accept))
+
+
+def _accepts(accept: Any) -> bool:
+    return bool(truth(accept, "accept_nearly_singular"))
 
 
 def _solve(value: Any, D: Any, E: Any, b: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from .arrays import nan_where_masked
-from .errors import NotPositiveDefinite, SpecError
+from .errors import NearlySingular, NotPositiveDefinite, SpecError
 from .factor import factor
 from .namespaces import Namespace, namespace_of
 from .options import truth, whole
@@ -297,7 +297,7 @@ def _solve(space: Namespace, D: Any, E: Any, b: Any, probe: bool = False) -> tup
         b = space.spread(b, tuple(b.shape))
     try:
         x, f = _factor_solve(space, D, E, b)
-    except NotPositiveDefinite as error:  # it is positive definite but for rounding
+    except (NearlySingular, NotPositiveDefinite) as error:  # it is sound but for rounding
         raise SpecError(_FEW_DIGITS) from error
     if probe and space.name == "numpy":
         # Signs at random, with A scaled to a diagonal of 1: the solution is about as large as the inverse.

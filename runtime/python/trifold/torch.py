@@ -12,7 +12,9 @@ with S = -(w[i] x[i]' + x[i] w[i]'), is S below the diagonal, S / 2 on the diago
 gradient says what a change of each entry that is read does. A gradient of log det A is 2 C below the diagonal, C on it, and 2 C of the
 couplings, where C has the blocks of A^-1. All come from the factor that the forward pass made.
 
-check, by default True on the CPU: raise NotPositiveDefinite or OutOfRange when a member fails. Without it, results of that member are NaN.
+check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular or OutOfRange when a member fails. Without it, results of that
+member are NaN; only those of a nearly singular one, which rounding decides, are as they were computed. So check=False accepts them, and
+trifold.factor(D.detach(), E.detach(), check=False).status tells.
 Derivatives of any order exist, in reverse mode. Those of the selected inverse, and so the second ones of log det A, take two solutions for
 each column of A.
 
@@ -84,7 +86,7 @@ class Factor(NamedTuple):
 
 
 def solve(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
-    """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, OutOfRange."""
+    """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, NearlySingular, OutOfRange."""
     return _factor_solve(D, _expect(D, E, b), b, _checks(D, check))[0]
 
 
@@ -105,14 +107,15 @@ def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
 
 
 def log_determinant(D: Any, E: Any, *, check: bool | None = None) -> Any:
-    """log det A in float64: () or (batch,). Raises SpecError, NotPositiveDefinite. Second derivatives are for small systems."""
+    """log det A in float64: () or (batch,). Raises what factor() does. Second derivatives are for small systems."""
     return factor(D, E, check=check).log_determinant()
 
 
 def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None) -> Factor:
     """Factors A, to solve with it again and again.
 
-    columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite.
+    columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite,
+    NearlySingular.
     """
     coupling = _expect(D, E, D)
     if not hasattr(columns, "__index__"):
