@@ -76,8 +76,7 @@ std::string describe(const std::vector<NotPositiveDefinite::Failure>& failures, 
 }
 
 std::string describe(const std::vector<NearlySingular::Failure>& failures, std::size_t members, Precision precision) {
-    auto text = fmt::format("{} of {} matrices are singular to the precision {}:", failures.size(), members,
-                            to_string(precision == Precision::mixed ? Precision::f32 : precision));
+    auto text = fmt::format("{} of {} matrices are singular to the precision {}:", failures.size(), members, to_string(precision));
     for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
         text += fmt::format("{} member {}, least pivot {:.1e} of its diagonal entry", k == 0 ? "" : ";", failures[k].member,
                             failures[k].least_pivot);
@@ -87,7 +86,7 @@ std::string describe(const std::vector<NearlySingular::Failure>& failures, std::
         "other "
         "members are solved. Anchor what the matrix leaves free (a prior, a shift or a pivot_floor)",
         nearly_singular_bound(precision));
-    if (precision != Precision::f64) text += ", solve in precision f64";
+    if (precision == Precision::f32) text += ", solve in precision f64";
     return text + ", or accept the result as it is by accept_nearly_singular.";
 }
 
@@ -117,7 +116,8 @@ std::string describe(const std::vector<NotConverged::Failure>& failures, std::si
 }  // namespace
 
 double nearly_singular_bound(Precision precision) {
-    const auto epsilon = precision == Precision::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+    if (precision == Precision::mixed) return 0;
+    const double epsilon = precision == Precision::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
     return static_cast<double>(trifold_nearly_singular) * epsilon;
 }
 
@@ -226,14 +226,16 @@ void Solver::check() {
         if (!member.solution || !member.inverse) left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
     }
     if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
+    if (precision == Precision::mixed) {
+        std::vector<NotConverged::Failure> unrefined;
+        const auto& refined = refinement();
+        for (std::size_t k = 0; k < refined.size(); ++k)
+            if (!refined[k].converged && members[k].floors >= 0)
+                unrefined.push_back({static_cast<std::int64_t>(k), refined[k].iterations, refined[k].backward_error});
+        if (!unrefined.empty()) throw NotConverged(describe(unrefined, refined.size()), unrefined);
+    }
     if (!singular.empty()) throw NearlySingular(describe(singular, members.size(), precision), singular);
-    if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
-    std::vector<NotConverged::Failure> unrefined;
-    const auto& refined = refinement();
-    for (std::size_t k = 0; k < refined.size(); ++k)
-        if (!refined[k].converged && members[k].floors >= 0)
-            unrefined.push_back({static_cast<std::int64_t>(k), refined[k].iterations, refined[k].backward_error});
-    throw NotConverged(describe(unrefined, refined.size()), unrefined);
+    throw OutOfRange(describe(left, members.size(), precision), left);
 }
 
 #define TRIFOLD_INSTANTIATE(Real)                                                                                              \

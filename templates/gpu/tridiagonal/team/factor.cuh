@@ -124,7 +124,7 @@ TRIFOLD_DEVICE void load_behind(Carry& carry, const trifold_args& args, const tr
 TRIFOLD_DEVICE real find_floor(real diagonal, const trifold_args& args) {
     if (!(args.pivot_floor > 0)) return static_cast<real>(-infinity());
     double most = team_lane() < block_size ? static_cast<double>(diagonal < 0 ? -diagonal : diagonal) : 0;
-    if (!(most > 0)) most = 0;
+    if (!(most <= static_cast<double>(largest))) most = 0;
     for (int mask = team / 2; mask > 0; mask /= 2) {
         const double other = shuffle_xor(most, mask);
         if (other > most) most = other;
