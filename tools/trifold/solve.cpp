@@ -281,6 +281,9 @@ void warn(const Outcome& outcome) {
     for (const auto& failure : outcome.solution.failed)
         say(fmt::format("trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
                         failure.block, failure.row));
+    if (!outcome.solution.failed.empty())
+        say(fmt::format("trifold solve: a matrix that is singular but for rounding may end so too: anchor what it leaves free{}\n",
+                        outcome.input.precision == Precision::f32 ? ", or give --precision f64" : ""));
     warn_nearly_singular(outcome);
     note_sound(outcome);
     for (const auto& left : outcome.solution.out_of_range)
