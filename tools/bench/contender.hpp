@@ -66,7 +66,7 @@ class Ours : public Contender {
     Ours(const Plan& plan, const formats::System& system, const DeviceTools& tools);
     std::vector<Step> steps() override;
     std::vector<double> take_solution() override { return x_.take(); }
-    /// Throws NotPositiveDefinite.
+    /// Throws Unsolvable.
     void check() { solver_.check(); }
 
   private:

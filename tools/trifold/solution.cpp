@@ -46,9 +46,22 @@ std::vector<OutOfRange::Failure> out_of_range(const std::vector<trifold::Outcome
     std::vector<OutOfRange::Failure> left;
     for (std::size_t k = 0; k < status.size(); ++k) {
         const auto& member = status[k];
-        if (member.block < 0 && !member.ok()) left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
+        if (member.block < 0 && (!member.solution || !member.inverse))
+            left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
     }
     return left;
+}
+
+/// The least pivot of sound systems may be small by chance, and that of singular ones large, so a condition number that is there decides.
+/// Mixed precision is judged by its factors: what f32 cannot tell from a singular matrix may be refined, but is not known to be sound.
+void judge_singular(const std::vector<trifold::Outcome>& status, Precision precision, Solution& solution) {
+    const auto factors = precision == Precision::mixed ? Precision::f32 : precision;
+    for (std::size_t k = 0; k < status.size(); ++k) {
+        solution.least_pivot.push_back(status[k].least_pivot);
+        const bool singular = solution.reciprocal_condition.empty() ? status[k].least_pivot < nearly_singular_bound(factors)
+                                                                    : solution.reciprocal_condition[k] < least_condition(factors);
+        if (status[k].block < 0 && singular) solution.nearly_singular.push_back({static_cast<std::int64_t>(k), status[k].least_pivot});
+    }
 }
 
 /// b' x, which is b' A^-1 b, where the solver has none: in mixed precision, and of more columns than one pass has.
@@ -61,10 +74,14 @@ std::vector<double> products(const System& system, const std::vector<double>& x)
     return sums;
 }
 
+/// Members fall back to f64 that have not converged, or that f32 cannot tell from singular ones.
 void take_refinement(const std::vector<Refinement>& members, Solution& solution) {
     for (std::size_t k = 0; k < members.size(); ++k) {
+        const auto member = static_cast<std::int64_t>(k);
         solution.iterations.push_back(members[k].iterations);
-        if (!members[k].converged) solution.fell_back.push_back(static_cast<std::int64_t>(k));
+        const bool singular =
+            std::ranges::find(solution.nearly_singular, member, &NearlySingular::Failure::member) != solution.nearly_singular.end();
+        if (!members[k].converged || singular) solution.fell_back.push_back(member);
     }
 }
 
@@ -91,14 +108,18 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     solution.x = {x.begin(), x.end()};
     const bool counted = request.precision != Precision::mixed && system.rhs <= max_columns;
     solution.quadratic = counted ? solver.quadratic() : products(system, solution.x);
-    if (request.precision == Precision::mixed) take_refinement(solver.refinement(), solution);
     if (request.inverse) {
         std::vector<Real> diagonal(d.size()), coupling(e.size());
         solver.selected_inverse(std::span<Real>(diagonal), std::span<Real>(coupling));
         solution.inverse_diagonal = {diagonal.begin(), diagonal.end()};
         solution.inverse_coupling = {coupling.begin(), coupling.end()};
     }
-    solution.out_of_range = out_of_range(solver.status());
+    const auto status = solver.status();  // this and the refinement before the condition, whose solutions have their own
+    const auto refinement = request.precision == Precision::mixed ? solver.refinement() : std::vector<Refinement>();
+    solution.out_of_range = out_of_range(status);
+    if (request.condition) solution.reciprocal_condition = solver.reciprocal_condition(d, e);
+    judge_singular(status, request.precision, solution);
+    take_refinement(refinement, solution);
     return solution;
 }
 
@@ -117,28 +138,40 @@ System members_of(const System& system, const std::vector<std::int64_t>& members
     return part;
 }
 
-/// Members that mixed precision gave no solution are solved again in f64.
+/// Failures of members that were solved alone, by their numbers among all.
+template <class Failure>
+std::vector<Failure> numbered(std::vector<Failure> failures, const std::vector<std::int64_t>& members) {
+    for (auto& failure : failures) failure.member = members[static_cast<std::size_t>(failure.member)];
+    return failures;
+}
+
+/// Members that mixed precision gave no solution are solved again in f64. No other has failed: what has converged is finite.
 void fall_back(const System& system, SolveRequest request, Solution& solution) {
     request.precision = Precision::f64;
     request.tuning.variant = "auto";  // one of f32 may not fit
     const auto again = solve_in<double>(members_of(system, solution.fell_back), request);
     solution.factor_seconds += again.factor_seconds;
     solution.solve_seconds += again.solve_seconds;
-    solution.failed = again.failed;
-    for (auto& failure : solution.failed) failure.member = solution.fell_back[static_cast<std::size_t>(failure.member)];
-    solution.out_of_range = again.out_of_range;  // what has converged is finite
-    for (auto& left : solution.out_of_range) left.member = solution.fell_back[static_cast<std::size_t>(left.member)];
+    solution.failed = numbered(again.failed, solution.fell_back);
+    solution.nearly_singular = numbered(again.nearly_singular, solution.fell_back);
+    solution.out_of_range = numbered(again.out_of_range, solution.fell_back);
     const auto size = static_cast<std::ptrdiff_t>(solution.x.size()) / system.batch;
     for (std::size_t k = 0; k < solution.fell_back.size(); ++k) {
         const auto member = solution.fell_back[k];
         std::copy_n(again.x.begin() + static_cast<std::ptrdiff_t>(k) * size, size, solution.x.begin() + member * size);
         solution.log_determinant[static_cast<std::size_t>(member)] = again.log_determinant[k];
+        solution.least_pivot[static_cast<std::size_t>(member)] = again.least_pivot[k];
+        if (request.condition) solution.reciprocal_condition[static_cast<std::size_t>(member)] = again.reciprocal_condition[k];
         std::copy_n(again.quadratic.begin() + static_cast<std::ptrdiff_t>(k) * system.rhs, system.rhs,
                     solution.quadratic.begin() + member * system.rhs);
     }
 }
 
 }  // namespace
+
+double least_condition(Precision precision) {
+    return precision == Precision::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+}
 
 Solution solve(const System& system, const SolveRequest& request) {
     if (request.precision == Precision::f32) return solve_in<float>(system, request);
@@ -150,7 +183,7 @@ Solution solve(const System& system, const SolveRequest& request) {
 void locate_sequentially(const System& system, const SolveRequest& request, std::vector<NotPositiveDefinite::Failure>& failed) {
     auto again = request;
     again.tuning.schedule = "sequential", again.tuning.variant = "auto";
-    again.inverse = false;
+    again.inverse = again.condition = false;
     std::vector<std::int64_t> members;
     for (const auto& failure : failed) members.push_back(failure.member);
     for (const auto& found : solve(members_of(system, members), again).failed) {

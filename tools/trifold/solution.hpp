@@ -13,9 +13,12 @@ struct Solution {
     std::vector<double> log_determinant;  ///< by member; NaN for failed ones
     std::vector<double> quadratic;        ///< b' A^-1 b, [member][column]; NaN for failed ones
     std::vector<NotPositiveDefinite::Failure> failed;
-    std::vector<OutOfRange::Failure> out_of_range;           ///< the members whose x or inverse holds infinities or NaN, though sound
+    std::vector<double> least_pivot;                         ///< by member; 0 for failed ones
+    std::vector<double> reciprocal_condition;                ///< by member, when asked for; 0 for failed ones
+    std::vector<NearlySingular::Failure> nearly_singular;    ///< by the condition when asked for, else by the least pivot
+    std::vector<OutOfRange::Failure> out_of_range;           ///< the members with a factor whose x or inverse holds infinities or NaN
     std::vector<std::int64_t> iterations;                    ///< mixed precision: corrections, by member
-    std::vector<std::int64_t> fell_back;                     ///< mixed precision: members that had to be solved in f64
+    std::vector<std::int64_t> fell_back;                     ///< mixed precision: members that had to be solved in f64, in order
     std::vector<double> inverse_diagonal, inverse_coupling;  ///< when asked for
     std::string schedule, variant, target;
     std::string rung, row;  ///< of the Choice
@@ -27,11 +30,14 @@ struct SolveRequest {
     Device device;
     Precision precision;
     Tuning tuning;
-    bool inverse = false;
+    bool inverse = false, condition = false;
 };
 
-/// Throws the runtime's errors. In mixed precision members that do not converge are solved in f64. Members that are not positive definite
-/// are in `failed`, as the request's schedule met them.
+/// The least reciprocal condition number of a system that is not nearly singular: the epsilon that its factors have.
+double least_condition(Precision precision);
+
+/// Throws the runtime's errors. In mixed precision members that do not converge, or are nearly singular in f32, are solved in f64. Members
+/// that are not positive definite are in `failed`, as the request's schedule met them. What is nearly singular has results all the same.
 Solution solve(const formats::System& system, const SolveRequest& request);
 
 /// Where a textbook factorization from the first row on fails (LAPACK's info): the failed members again, sequentially.

@@ -23,6 +23,7 @@ struct SolveOptions {
     std::string device = "auto", precision;
     std::optional<std::int64_t> block;
     std::optional<double> tolerance;
+    bool accept_nearly_singular = false, condition = false;
     Tuning tuning{.workers = 0};
 };
 
@@ -30,18 +31,20 @@ struct SolveOptions {
 struct Outcome {
     Input input;
     Solution solution;
-    double residual = 0;  ///< the worst sound member's; NaN when there is none
+    std::vector<NearlySingular::Failure> accepted;  ///< what would have been nearly singular
+    double residual = 0;                            ///< the worst sound member's; NaN when there is none
     double tolerance = 0;
     bool accurate = true;
     std::string status() const {
         if (!solution.failed.empty()) return "not_positive_definite";
+        if (!solution.nearly_singular.empty()) return "nearly_singular";
         if (!solution.out_of_range.empty()) return "range";
         return accurate ? "ok" : "inaccurate";
     }
 };
 
 SolveRequest make_request(const SolveOptions& options, const Input& input) {
-    SolveRequest request{Device::parse(options.device), input.precision, options.tuning, !options.inverse.empty()};
+    SolveRequest request{Device::parse(options.device), input.precision, options.tuning, !options.inverse.empty(), options.condition};
     if (request.device.backend() != Backend::cpu)
         request.tuning.workers = 1;
     else if (options.tuning.workers == 0)
@@ -49,24 +52,34 @@ SolveRequest make_request(const SolveOptions& options, const Input& input) {
     return request;
 }
 
-/// A failed member's solution is NaN as a whole, and so are its blocks of the inverse.
-void blank_failed(const formats::System& system, Solution& solution) {
-    const auto blank = [&](std::vector<double>& values, std::int64_t member) {
-        const auto size = static_cast<std::ptrdiff_t>(values.size()) / system.batch;
-        std::fill_n(values.begin() + member * size, size, std::numeric_limits<double>::quiet_NaN());
-    };
-    for (const auto& failure : solution.failed) {
-        blank(solution.x, failure.member);
-        blank(solution.quadratic, failure.member);
-        blank(solution.inverse_diagonal, failure.member);
-        blank(solution.inverse_coupling, failure.member);
-        solution.log_determinant[static_cast<std::size_t>(failure.member)] = std::numeric_limits<double>::quiet_NaN();
+/// The members that have no solution, though others of the batch may have one.
+std::vector<std::int64_t> without_solution(const Solution& solution) {
+    std::vector<std::int64_t> members;
+    for (const auto& failure : solution.failed) members.push_back(failure.member);
+    for (const auto& failure : solution.nearly_singular) members.push_back(failure.member);
+    return members;
+}
+
+/// A member's solution becomes NaN as a whole, and so do its blocks of the inverse.
+void blank(std::int64_t member, std::int64_t batch, Solution& solution) {
+    for (auto* values :
+         {&solution.x, &solution.quadratic, &solution.inverse_diagonal, &solution.inverse_coupling, &solution.log_determinant}) {
+        const auto size = static_cast<std::ptrdiff_t>(values->size()) / batch;
+        std::fill_n(values->begin() + member * size, size, std::numeric_limits<double>::quiet_NaN());
+    }
+}
+
+/// What has no solution is not said to be out of range as well.
+void blank_unsolved(const formats::System& system, Solution& solution) {
+    for (const auto member : without_solution(solution)) {
+        blank(member, system.batch, solution);
+        std::erase_if(solution.out_of_range, [&](const auto& left) { return left.member == member; });
     }
 }
 
 void check_residual(Outcome& outcome) {
     auto residuals = formats::relative_residuals(outcome.input.system, outcome.solution.x);
-    for (const auto& failure : outcome.solution.failed) residuals[static_cast<std::size_t>(failure.member)] = -1;
+    for (const auto member : without_solution(outcome.solution)) residuals[static_cast<std::size_t>(member)] = -1;
     for (const auto& left : outcome.solution.out_of_range) residuals[static_cast<std::size_t>(left.member)] = -1;
     std::erase(residuals, -1);
     outcome.residual = residuals.empty() ? std::numeric_limits<double>::quiet_NaN() : 0;
@@ -97,9 +110,10 @@ Outcome run(const SolveOptions& options) {
     const auto request = make_request(options, outcome.input);
     progress.step("solving");
     outcome.solution = solve(system, request);
+    if (options.accept_nearly_singular) outcome.accepted.swap(outcome.solution.nearly_singular);
+    blank_unsolved(system, outcome.solution);
     if (auto& failed = outcome.solution.failed; !failed.empty()) {
         progress.step("locating failed pivots");
-        blank_failed(system, outcome.solution);
         if (outcome.solution.schedule != "sequential") locate_sequentially(system, request, failed);
     }
     progress.step("checking the residual");
@@ -136,6 +150,9 @@ Json to_json(const Outcome& outcome, const std::string& output) {
     auto failed = Json::array();
     for (const auto& failure : solution.failed)
         failed.push_back({{"member", failure.member}, {"block", failure.block}, {"row", failure.row}});
+    auto nearly_singular = Json::array();
+    for (const auto& failure : solution.nearly_singular)
+        nearly_singular.push_back({{"member", failure.member}, {"least_pivot", failure.least_pivot}});
     auto out_of_range = Json::array();
     for (const auto& left : solution.out_of_range)
         out_of_range.push_back({{"member", left.member}, {"solution", left.solution}, {"inverse", left.inverse}});
@@ -153,7 +170,9 @@ Json to_json(const Outcome& outcome, const std::string& output) {
               {"relative_residual", outcome.residual},  // NaN is written as null
               {"log_determinant", solution.log_determinant},
               {"quadratic", by_member(solution.quadratic, input.system.batch)},
+              {"least_pivot", solution.least_pivot},
               {"failed", failed},
+              {"nearly_singular", nearly_singular},
               {"out_of_range", out_of_range},
               {"output", output.empty() ? Json(nullptr) : Json(output)},
               {"cache", solution.report.cache_hit ? "hit" : "miss"},
@@ -164,6 +183,7 @@ Json to_json(const Outcome& outcome, const std::string& output) {
                 {"factor", solution.factor_seconds},
                 {"solve", solution.solve_seconds}}}};
     if (input.precision == Precision::mixed) json["refinement"] = {{"iterations", solution.iterations}, {"fell_back", solution.fell_back}};
+    if (!solution.reciprocal_condition.empty()) json["reciprocal_condition"] = solution.reciprocal_condition;
     return json;
 }
 
@@ -171,6 +191,10 @@ std::string refinement_text(const Solution& solution) {
     const auto most = *std::ranges::max_element(solution.iterations);
     const auto fell_back = static_cast<std::int64_t>(solution.fell_back.size());
     return plural(most, "iteration") + (fell_back == 0 ? "" : fmt::format(" at most, {} solved in f64", plural(fell_back, "system")));
+}
+
+std::string least_text(const std::vector<double>& values) {
+    return fmt::format("{:.2e}{}", *std::ranges::min_element(values), values.size() == 1 ? "" : ", the least of all systems");
 }
 
 std::string to_text(const Outcome& outcome) {
@@ -191,9 +215,55 @@ std::string to_text(const Outcome& outcome) {
         {"solve", seconds_text(solution.solve_seconds)},
         {"relative residual", fmt::format("{:.2e}", outcome.residual)},
         {"log determinant",
-         system.batch == 1 ? fmt::format("{:.{}g}", solution.log_determinant[0], mixed ? 6 : 10) : "by member in the JSON"}};
+         system.batch == 1 ? fmt::format("{:.{}g}", solution.log_determinant[0], mixed ? 6 : 10) : "by member in the JSON"},
+        {"least pivot", least_text(solution.least_pivot)}};
+    if (!solution.reciprocal_condition.empty()) items.emplace_back("reciprocal condition", least_text(solution.reciprocal_condition));
     if (mixed) items.emplace_back("refinement", refinement_text(solution));
     return text + list(items);
+}
+
+/// The precision of the factors that a member's results are from.
+Precision factored_in(const Outcome& outcome, std::int64_t member) {
+    const bool fell_back = std::ranges::binary_search(outcome.solution.fell_back, member);
+    return outcome.input.precision != Precision::mixed ? outcome.input.precision : fell_back ? Precision::f64 : Precision::f32;
+}
+
+/// "least pivot 1.1e-16 of its diagonal entry, where f64 takes no less than 1.4e-14", and the condition, which decides where it is known.
+std::string evidence(const Outcome& outcome, std::int64_t member) {
+    const auto precision = factored_in(outcome, member);
+    const auto k = static_cast<std::size_t>(member);
+    auto text = fmt::format("least pivot {:.1e} of its diagonal entry, where {} takes no less than {:.1e}", outcome.solution.least_pivot[k],
+                            to_string(precision), nearly_singular_bound(precision));
+    if (const auto& conditions = outcome.solution.reciprocal_condition; !conditions.empty())
+        text += fmt::format("; reciprocal condition {:.1e}, where it takes no less than {:.1e}", conditions[k], least_condition(precision));
+    return text;
+}
+
+void warn_nearly_singular(const Outcome& outcome) {
+    const auto& solution = outcome.solution;
+    for (const auto& failure : solution.nearly_singular)
+        say(fmt::format("trifold solve: nearly singular: member {} (from 0), {}; its x is NaN\n", failure.member,
+                        evidence(outcome, failure.member)));
+    for (const auto& failure : outcome.accepted)
+        say(fmt::format("trifold solve: nearly singular, and accepted: member {} (from 0), {}; its x may have no right digit\n",
+                        failure.member, evidence(outcome, failure.member)));
+    if (!solution.nearly_singular.empty())
+        say(
+            fmt::format("trifold solve: rounding alone decides what a nearly singular system has for x. Anchor what A leaves free, by a "
+                        "prior or a little on the diagonal{}{}, or take x as it is with --accept-nearly-singular\n",
+                        outcome.input.precision == Precision::f32 ? ", give --precision f64" : "",
+                        solution.reciprocal_condition.empty() ? ", let --condition decide" : ""));
+}
+
+/// Members that their least pivot alone would have refused.
+void note_sound(const Outcome& outcome) {
+    const auto& solution = outcome.solution;
+    for (std::size_t k = 0; k < solution.reciprocal_condition.size(); ++k) {
+        const auto member = static_cast<std::int64_t>(k);
+        const auto precision = factored_in(outcome, member);
+        if (solution.least_pivot[k] < nearly_singular_bound(precision) && solution.reciprocal_condition[k] >= least_condition(precision))
+            say(fmt::format("trifold solve: taken as sound: member {} (from 0), {}\n", member, evidence(outcome, member)));
+    }
 }
 
 void warn(const Outcome& outcome) {
@@ -204,13 +274,18 @@ void warn(const Outcome& outcome) {
             "trifold solve: {} rows are not a multiple of the block size {}; the last block is padded with {} of the identity\n",
             system.rows, system.block, plural(padding, "row")));
     if (const auto& members = outcome.solution.fell_back; !members.empty())
-        say(fmt::format("trifold solve: mixed precision did not reach the accuracy of f64 in {} of {}, solved in f64 instead: {} {}{}\n",
-                        members.size(), plural(system.batch, "system"), members.size() == 1 ? "member" : "members",
+        say(fmt::format("trifold solve: factors in f32 are not enough for {} of {}, solved in f64 instead: {} {}{}\n", members.size(),
+                        plural(system.batch, "system"), members.size() == 1 ? "member" : "members",
                         fmt::join(members.begin(), members.begin() + std::min<std::ptrdiff_t>(std::ssize(members), 8), ", "),
                         members.size() > 8 ? ", ... (all in the JSON)" : ""));
     for (const auto& failure : outcome.solution.failed)
         say(fmt::format("trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
                         failure.block, failure.row));
+    if (!outcome.solution.failed.empty())
+        say(fmt::format("trifold solve: a matrix that is singular but for rounding may end so too: anchor what it leaves free{}\n",
+                        outcome.input.precision == Precision::f32 ? ", or give --precision f64" : ""));
+    warn_nearly_singular(outcome);
+    note_sound(outcome);
     for (const auto& left : outcome.solution.out_of_range)
         say(fmt::format("trifold solve: out of the range of {}: member {}, {} holds infinities or NaN; scale A or b by a power of two{}\n",
                         to_string(outcome.input.precision), left.member,
@@ -254,20 +329,25 @@ Action add_solve(CLI::App& app, const bool& json) {
         ->check(number_of_workers());
     app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
         ->check(non_negative_number());
+    auto* accept = app.add_flag("--accept-nearly-singular", options->accept_nearly_singular,
+                                "Take x of systems that are singular to the precision, though it may have no right digit");
+    auto* condition = app.add_flag("--condition", options->condition,
+                                   "Estimate the reciprocal condition number, by a few solutions more. It decides what is nearly singular, "
+                                   "where the least pivot only hints");
     auto* inverse = app.add_option("--inverse", options->inverse,
                                    "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
                         ->expected(2);
     const auto grid = std::make_shared<GridSolveOptions>();
     auto* size = grid->image.add_to(app);
-    for (auto* other : {block, schedule, variant, inverse}) size->excludes(other);
+    for (auto* other : {block, schedule, variant, accept, condition, inverse}) size->excludes(other);
     app.add_option("--refine", grid->refine, "With --grid: steps of iterative refinement, which make up for growth and for f32")
         ->check(CLI::Range(0, 10))
         ->needs(size)
         ->capture_default_str();
     app.footer(
         "The residual ||A x - b|| / (||A|| ||x|| + ||b||) (infinity norms, the worst system) is always checked. Exit status 1: A is not\n"
-        "positive definite, x is out of the range of the precision (the other systems of a batch are solved), or the residual is above\n"
-        "the tolerance.");
+        "positive definite or nearly singular, x is out of the range of the precision (the other systems of a batch are solved), or the\n"
+        "residual is above the tolerance.");
     return [options, grid, &json] {
         if (options->output.is_standard()) report_to_standard_error();
         if (grid->image.given()) {

@@ -88,11 +88,7 @@ void PointBench::attempt(Trial& trial, const std::function<void()>& work) {
         judge(Verdict::refused, error.what());
     } catch (const CompileError& error) {
         judge(Verdict::does_not_compile, error.what());
-    } catch (const NotPositiveDefinite& error) {
-        judge(Verdict::inaccurate, error.what());
-    } catch (const OutOfRange& error) {
-        judge(Verdict::inaccurate, error.what());
-    } catch (const NotConverged& error) {
+    } catch (const Unsolvable& error) {
         judge(Verdict::inaccurate, error.what());
     } catch (const std::exception& error) {
         works_ = !tools_ || still_works(*tools_);

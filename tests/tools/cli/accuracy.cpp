@@ -124,6 +124,9 @@ void run_case(const Case& one, const Options& options, const Device& device, Tal
                     for (const auto& failure : solution.failed)
                         tally.fail(where, fmt::format("{} {}: member {} not positive definite at block {}, row {}", name,
                                                       to_string(precision), failure.member, failure.block, failure.row));
+                    for (const auto& failure : solution.nearly_singular)
+                        tally.fail(where, fmt::format("{} {}: member {} nearly singular, least pivot {:.1e}", name, to_string(precision),
+                                                      failure.member, failure.least_pivot));
                     for (const auto residual : formats::relative_residuals(system, solution.x)) tally.add(name, precision, residual, where);
                 } catch (const std::exception& error) {
                     tally.fail(where, fmt::format("{} {}: {}", name, to_string(precision), error.what()));

@@ -139,6 +139,8 @@ TEST_CASE("solve --grid: what is wrong is named") {
     refused("solve A.mtx b.mtx --grid 9by7", "give WIDTHxHEIGHT");
     refused("solve A.mtx b.mtx b.mtx --grid 9x7", "3 files were given");
     refused("solve A.mtx b.mtx --grid 9x7 --schedule sequential", "excludes");
+    refused("solve A.mtx b.mtx --grid 9x7 --accept-nearly-singular", "excludes");
+    refused("solve A.mtx b.mtx --grid 9x7 --condition", "excludes");
     refused("solve A.mtx b.mtx --matrix symmetric", "--grid");
     refused("problem grid-poisson --grid 1x9", "1 pixel");
     refused("problem grid-lines --grid 9x9", "give one of grid-poisson");

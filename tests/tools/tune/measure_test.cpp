@@ -129,9 +129,21 @@ TEST_CASE("measure: a candidate with a wrong result is found, whichever operatio
     };
     CHECK(by_turns(point, options)[1].verdict == Verdict::disagrees);
     options.spoil = [](const Candidate& candidate, Outputs& outputs) {
+        outputs.status.back().nearly_singular = candidate.schedule == "twisted:2";
+    };
+    CHECK(by_turns(point, options)[1].verdict == Verdict::disagrees);
+    options.spoil = [](const Candidate& candidate, Outputs& outputs) {
         if (candidate.schedule == "twisted:2") outputs.values["solve"].back() = NAN;
     };
     CHECK(by_turns(point, options)[1].verdict == Verdict::disagrees);
+}
+
+TEST_CASE("measure: the least pivot, which depends on the order of elimination, makes no candidate wrong") {
+    MeasureOptions options;
+    options.spoil = [](const Candidate& candidate, Outputs& outputs) {
+        outputs.status.back().least_pivot = candidate.schedule == "twisted:2" ? .25 : .5;
+    };
+    for (const auto& trial : by_turns(point_of(), options)) CHECK_MESSAGE(trial.verdict == Verdict::sound, trial.why);
 }
 
 TEST_CASE("measure: what a clock cannot have measured never enters") {

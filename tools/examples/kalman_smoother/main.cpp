@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     try {
         run(options);
         return 0;
-    } catch (const trifold::NotPositiveDefinite& error) {
+    } catch (const trifold::Unsolvable& error) {
         std::fprintf(stderr, "kalman_smoother: %s\n", error.what());
         return 1;
     } catch (const trifold::DeviceError& error) {

@@ -19,7 +19,7 @@ struct Smoothed {
 trifold::Spec spec_of(const NormalEquations& equations);
 
 /// Factors and solves the normal equations, then takes the variances from the selected inverse. The solver's Spec is that of
-/// `spec_of`. Throws trifold::NotPositiveDefinite.
+/// `spec_of`. Throws trifold::Unsolvable.
 Smoothed smooth(const NormalEquations& equations, trifold::Solver& solver);
 
 }  // namespace kalman

@@ -15,6 +15,6 @@ int main() {
     const trifold::Plan plan{spec, trifold::Device::parse("auto")};  // generated, and compiled or loaded from the cache
     trifold::Solver solver{plan};                                    // workspace and graphs; its calls allocate nothing
     solver.factor_solve(D, E, B, X);
-    solver.check();  // throws NotPositiveDefinite
+    solver.check();  // throws Unsolvable
     std::printf("x in the middle: %.6f, log det A: %.3f\n", X[N * n / 2], solver.log_determinant()[0]);
 }
