@@ -12,12 +12,14 @@ TRIFOLD_MIXED_FUNCTION void raise(double* largest, double value) {
     if (!(value <= *largest) && *largest == *largest) *largest = value;
 }
 
-/* Backward error of one column, from the largest entries of b - A x, x and b and the largest row sum of A. */
-TRIFOLD_MIXED_FUNCTION double backward_error(double residual, double a, double x, double b) {
-    return residual == 0 ? 0 : residual / (a * x + b);
+/* Backward error of one row: |b - A x| over |A| |x| + |b|, so that the units of rows and columns do not matter (Oettli and Prager, 1964). A
+ * residual that the diagonal entry makes a correction below the normal numbers of single precision counts as none: it could not be solved for. */
+TRIFOLD_MIXED_FUNCTION double backward_error(double residual, double size, double entry) {
+    const double smallest = 0x1p-126 * (entry > 1 ? entry : 1), magnitude = residual < 0 ? -residual : residual;
+    return magnitude <= smallest ? 0 : magnitude / size;
 }
 
-/* Whether a member goes on after its residual of round `round`, of error `error`, the worst column's. `progress` keeps the error, -1 once it
+/* Whether a member goes on after its residual of round `round`, of error `error`, that of the worst row. `progress` keeps the error, -1 once it
  * is given up: when the error has not halved since the last round (that of x = 0 is 1), or the rounds are used up. */
 TRIFOLD_MIXED_FUNCTION int judge(trifold_refined* result, double* progress, double error, trifold_int round, trifold_int first_column,
                                  int factored) {

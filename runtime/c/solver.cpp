@@ -68,7 +68,13 @@ FactorOptions<Real> factor_options(const trifold_options* given_options) {
     FactorOptions<Real> options;
     if (given_options == nullptr) return options;
     const auto& o = initialized(given_options, "trifold_options");
-    return {static_cast<const Real*>(o.diagonal), static_cast<const Real*>(o.shift), o.active, o.pivot_floor, o.members, o.columns};
+    return {static_cast<const Real*>(o.diagonal),
+            static_cast<const Real*>(o.shift),
+            o.active,
+            o.pivot_floor,
+            o.accept_nearly_singular != 0,
+            o.members,
+            o.columns};
 }
 
 SweepOptions sweep_options(const trifold_options* given_options) {
@@ -237,7 +243,7 @@ trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes,
         copy_out(given(solver, "the solver").solver.status(), outcomes, capacity, count, [](const Outcome& outcome) {
             const int range = (outcome.solution ? 0 : TRIFOLD_RANGE_SOLUTION) | (outcome.inverse ? 0 : TRIFOLD_RANGE_INVERSE) |
                               (outcome.quadratic ? 0 : TRIFOLD_RANGE_QUADRATIC);
-            return trifold_outcome{outcome.block, outcome.row, outcome.floors, range};
+            return trifold_outcome{outcome.block, outcome.row, outcome.floors, range, outcome.least_pivot, outcome.nearly_singular ? 1 : 0};
         });
     });
 }

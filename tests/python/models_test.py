@@ -212,12 +212,23 @@ def test_float32():
         ({"R": np.array([[1.0, 2.0], [2.0, 1.0]])}, "R is not positive definite"),
         ({"P0": -np.eye(3)}, "P0 is not positive definite"),
         ({"Q": np.eye(3) + np.eye(3, k=1)}, "Q is not symmetric"),
+        ({"Q": np.eye(3) + 1e-7 * np.eye(3, k=1)}, "Q is not symmetric"),
         ({"ys": np.zeros((2, 12, 2)), "P0": np.stack([np.eye(3)] * 3)}, "batch axes"),
     ],
 )
 def test_bad_input(change, text):
     with pytest.raises(trifold.SpecError, match=text):
         models.kalman(**{**problem(3, 2, 12), **change})
+
+
+def test_covariances_that_were_computed():
+    """An inverse is symmetric to its condition times the rounding only."""
+    args = problem(3, 2, 12)
+    wanted = models.kalman(**args)
+    off = args["Q"] * (1 + 1e-10 * np.triu(np.ones((3, 3)), 1))
+    assert np.any(off != np.swapaxes(off, -1, -2))
+    for got, want in zip(models.kalman(**{**args, "Q": off}), wanted):
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9)
 
 
 def kernel(order, length, variance, times):

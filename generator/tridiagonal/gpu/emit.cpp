@@ -11,7 +11,7 @@ namespace {
 
 /// Rows of a block that threads of one thread block have, one each, in the kernels of mixed precision.
 struct Parts {
-    static constexpr std::int64_t threads = 128, shared = 3 * threads * 8;
+    static constexpr std::int64_t threads = 128, shared = threads * 8;
     explicit Parts(std::int64_t block)
         : count((block + threads - 1) / threads), rows((block + count - 1) / count), together(threads / rows) {}
     std::int64_t count, rows, together;  ///< parts of a block; rows of a part; parts of one thread block

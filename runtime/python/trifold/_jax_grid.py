@@ -103,7 +103,7 @@ def _times(stencil: Any, x: Any, *, symmetric: bool, fixed: bool) -> Any:
         rows, columns = slice(k // 3, k // 3 + height), slice(k % 3, k % 3 + width)
         entry = stencil[..., k]
         if symmetric and k > 4:
-            entry = _jnp.where(beside[rows, columns], before[:, rows, columns, 8 - k], entry)
+            entry = _jnp.where(beside[rows, columns], before[:, rows, columns, 8 - k], entry if fixed else 0)
         result = result + entry[..., None] * around[:, rows, columns]
     return _jnp.where(unknown[..., None], result, x)
 

@@ -101,7 +101,8 @@ def kalman(
     factored for each time. A NaN in ys is then one in the results.
 
     Q, R and P0 must be symmetric and positive definite; singular ones have no precision. Where some states have no noise give them a small
-    one, of 1e-8 of what they vary by, say.
+    one, of 1e-8 of what they vary by, say. Entries (i, j) and (j, i) may differ by 1e-8, in float32 1e-3, of the root of entries (i, i) and
+    (j, j) multiplied.
 
     Results are arrays of NumPy, or of torch or JAX where an argument is, with gradients to all of them. float32 if all arrays are, else float64.
     Raises SpecError on shapes that do not fit, on infinities, NaN in other arguments than ys, on covariances that are not symmetric or not
@@ -365,7 +366,8 @@ def _pad(space: Namespace, matrix: Any, size: int) -> Any:
 def _covariance(space: Namespace, matrix: Any, name: str) -> Any:
     _finite(space, matrix, name)
     diagonal = space.xp.abs(space.diagonal(matrix))
-    allowed = 1e4 * space.epsilon * space.xp.sqrt(diagonal[..., :, None] * diagonal[..., None, :])
+    # What was computed, as inverses are, is off by its condition times the rounding. The trifold command has the same bound.
+    allowed = (1e-3 if space.epsilon > 1e-10 else 1e-8) * space.xp.sqrt(diagonal[..., :, None] * diagonal[..., None, :])
     _require(space, space.xp.abs(matrix - _t(matrix)) <= allowed, f"{name} is not symmetric")
     return matrix
 
