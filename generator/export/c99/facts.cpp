@@ -71,7 +71,7 @@ ExportFacts export_facts(const ExportRequest& request) {
         if (!chains.empty()) return partitioned_workspace(spec, std::ssize(chains), pointer);
         const auto arrays = checked_add(blocks(spec.horizon), blocks(std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver");
         const auto alignment = std::max(pointer, bytes);
-        const std::int64_t status = (12 + alignment - 1) / alignment * alignment;
+        const std::int64_t status = (12 + bytes - 1) / bytes * bytes;
         return (2 * pointer + status + arrays + alignment - 1) / alignment * alignment;
     };
     std::string data = request.data ? " --data D.npy E.npy b.npy" : "";

@@ -93,14 +93,18 @@ std::string corner(Int columns, bool ldlt, bool chains) {
                              {"FINISH", finish}});
 }
 
-std::string finish_block(const Tiling& tiling, bool ldlt, bool chains) {
-    return from("finish_block.c", {{"PARAMETERS", chains ? parameters(false, true) : ""},
-                                   {"COLUMNS", fmt::format("{}", tiling.columns)},
-                                   {"ENTRIES", chains ? "entries" : "d"},
-                                   {"BEFORE", ldlt ? "(before[c * n + k] * (l - BLOCK)[k * n + k])" : "before[c * n + k]"},
-                                   {"OWN", ldlt ? "(l[c * n + k] * l[k * n + k])" : "l[c * n + k]"},
-                                   {"SCALE", ldlt ? "" : " * l[c * n + c]"},
-                                   {"ROOT", ldlt ? "sum" : "BTD_SQRT(sum)"}});
+/// In place, so that what is done already must not be done again: columns before `row` of its corner's rows, and before that corner below.
+std::string finish_block(Int n, const Tiling& tiling, bool ldlt, bool chains) {
+    const bool whole = n <= tiling.columns;
+    return from("finish_block.c",
+                {{"PARAMETERS", chains ? parameters(false, true) : ""},
+                 {"CORNER", whole ? "" : fmt::format("    const int corner = row - row % {0}, below = corner + {0};\n", tiling.columns)},
+                 {"START", whole ? "row" : "r < below ? row : corner"},
+                 {"ENTRIES", chains ? "entries" : "d"},
+                 {"BEFORE", ldlt ? "(before[c * n + k] * (l - BLOCK)[k * n + k])" : "before[c * n + k]"},
+                 {"OWN", ldlt ? "(l[c * n + k] * l[k * n + k])" : "l[c * n + k]"},
+                 {"SCALE", ldlt ? "" : " * l[c * n + c]"},
+                 {"ROOT", ldlt ? "sum" : "BTD_SQRT(sum)"}});
 }
 
 std::string columns_function(Int n, const Tiling& tiling, Int columns, bool ldlt) {
@@ -160,10 +164,7 @@ std::string panel(Int n, const Tiling& tiling, bool ldlt, bool chains) {
         factor += fmt::format("    if (failed < 0) {{\n{}    }}\n", indented(factor_columns(rest, j, false, ldlt, chains), 8));
         solve += indented(solve_columns(rest, j, ldlt), 4);
     }
-    return from("panel.c", {{"FACTOR", factor},
-                            {"SOLVE", solve},
-                            {"INLINE", n <= largest_whole_panel ? "inline " : ""},
-                            {"PARAMETERS", ldlt ? "" : parameters(ldlt, chains)}});
+    return from("panel.c", {{"FACTOR", factor}, {"SOLVE", solve}, {"PARAMETERS", ldlt ? "" : parameters(ldlt, chains)}});
 }
 
 std::string product(Int n, const Tiling& tiling) {
@@ -203,7 +204,7 @@ std::string c99_factorization(const ExportRequest& request) {
     const bool ldlt = request.factorization == Factorization::ldlt;
     std::string text(template_text(fmt::format("export/c99/solver/{}.c", to_string(request.factorization))));
     const bool chains = !exported_chains(request).empty();
-    text += finish_block(tiling, ldlt, chains);
+    text += finish_block(n, tiling, ldlt, chains);
     text += for_sizes(n, tiling.columns,
                       [&](Int columns) { return columns_function(n, tiling, columns, ldlt) + corner(columns, ldlt, chains); });
     return text + panel(n, tiling, ldlt, chains);
