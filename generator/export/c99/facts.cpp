@@ -111,6 +111,7 @@ std::map<std::string, std::string> factor_words(const ExportRequest& request) {
     const bool ldlt = request.factorization == Factorization::ldlt;
     return {{"FACTORS", ldlt ? "L P, with 1 / P on the diagonal, A = L P L'" : "L, with 1 / L(k, k) on the diagonal"},
             {"PIVOTS", "(1 / largest finite, largest finite]"},
+            {"SMALL", machine_of(request.target).has_kernels() ? "a pivot is" : "this pivot is the first one"},
             {"EPSILON", is_single(request.spec) ? "FLT_EPSILON" : "DBL_EPSILON"}};
 }
 

@@ -1,11 +1,11 @@
 /* ---- the solver ---- */
 
 /* Kernels count bytes and take structures by value: both sides must agree on them. */
-typedef char btd_arguments_have_22_words[sizeof(trifold_args) == 22 * 8 ? 1 : -1];
+typedef char btd_arguments_have_23_words[sizeof(trifold_args) == 23 * 8 ? 1 : -1];
 typedef char btd_levels_have_26_words[sizeof(trifold_level) == 26 * 8 ? 1 : -1];
-typedef char btd_outcomes_have_3_words[sizeof(btd_outcome) == sizeof(trifold_status) ? 1 : -1];
+typedef char btd_outcomes_have_5_words[sizeof(btd_outcome) == sizeof(trifold_status) ? 1 : -1];
 typedef char btd_ranges_have_2_ints[sizeof(btd_range) == sizeof(trifold_range) ? 1 : -1];
-typedef char btd_held_has_no_padding[sizeof(btd_arguments) == 11 * 8 ? 1 : -1];
+typedef char btd_held_has_no_padding[sizeof(btd_arguments) == 12 * 8 ? 1 : -1];
 
 /* Keeps what the driver said of a call that failed. */
 static btd_code checked(btd_solver* solver, btd_result result, const char* task) {
