@@ -238,7 +238,8 @@ static inline int is_pivot(real pivot) { return pivot > TOO_SMALL && pivot <= ES
 
 /* The rest of a block whose pivot `row` is not sound beyond doubt. Rare, and so in few instructions; the bits are those of the code below.
  * Returns the row that fails, or -1; the status becomes that of the first pivot that is nearly zero. */
-ESTIMATOR_CODE static int finish_block(const real* d, const real* before, int width, const real* entries, real* l, int block, int row, estimator_status* status) {
+ESTIMATOR_CODE static int finish_block(const real* d, const real* before, int width, const real* entries, real* l, int block, int row,
+                                 estimator_status* status) {
     for (int r = row; r < n; ++r) {
         for (int c = row; c <= r; ++c) {
             const real entry = entries[r * n + r];

@@ -50,8 +50,8 @@ typedef enum {
     ESTIMATOR_NOT_FACTORED = 3,
     /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
     ESTIMATOR_NO_SUCH_SHIFT = 4,
-    /* A is singular to the precision: this pivot is the first one below 64 DBL_EPSILON times the diagonal entry that it began with, and
-     * may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
+    /* A is singular to the precision: this pivot is the first one below 64 DBL_EPSILON times the diagonal entry that it began with,
+     * and may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
     ESTIMATOR_NEARLY_SINGULAR = 5
 } estimator_code;
 

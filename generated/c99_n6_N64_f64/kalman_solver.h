@@ -47,8 +47,8 @@ typedef enum {
     KALMAN_NOT_FACTORED = 3,
     /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
     KALMAN_NO_SUCH_SHIFT = 4,
-    /* A is singular to the precision: this pivot is the first one below 64 DBL_EPSILON times the diagonal entry that it began with, and
-     * may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
+    /* A is singular to the precision: this pivot is the first one below 64 DBL_EPSILON times the diagonal entry that it began with,
+     * and may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
     KALMAN_NEARLY_SINGULAR = 5
 } kalman_code;
 

@@ -255,11 +255,11 @@ static const struct mpc_program programs[] = {
 /* ---- the solver ---- */
 
 /* Kernels count bytes and take structures by value: both sides must agree on them. */
-typedef char mpc_arguments_have_22_words[sizeof(trifold_args) == 22 * 8 ? 1 : -1];
+typedef char mpc_arguments_have_23_words[sizeof(trifold_args) == 23 * 8 ? 1 : -1];
 typedef char mpc_levels_have_26_words[sizeof(trifold_level) == 26 * 8 ? 1 : -1];
-typedef char mpc_outcomes_have_3_words[sizeof(mpc_outcome) == sizeof(trifold_status) ? 1 : -1];
+typedef char mpc_outcomes_have_5_words[sizeof(mpc_outcome) == sizeof(trifold_status) ? 1 : -1];
 typedef char mpc_ranges_have_2_ints[sizeof(mpc_range) == sizeof(trifold_range) ? 1 : -1];
-typedef char mpc_held_has_no_padding[sizeof(mpc_arguments) == 11 * 8 ? 1 : -1];
+typedef char mpc_held_has_no_padding[sizeof(mpc_arguments) == 12 * 8 ? 1 : -1];
 
 /* Keeps what the driver said of a call that failed. */
 static mpc_code checked(mpc_solver* solver, mpc_result result, const char* task) {

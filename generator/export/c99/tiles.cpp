@@ -99,6 +99,7 @@ std::string finish_block(Int n, const Tiling& tiling, bool ldlt, bool chains) {
     return from("finish_block.c",
                 {{"PARAMETERS", chains ? parameters(false, true) : ""},
                  {"CORNER", whole ? "" : fmt::format("    const int corner = row - row % {0}, below = corner + {0};\n", tiling.columns)},
+                 {"BREAK", chains ? "\n" + std::string(33, ' ') : " "},
                  {"START", whole ? "row" : "r < below ? row : corner"},
                  {"ENTRIES", chains ? "entries" : "d"},
                  {"BEFORE", ldlt ? "(before[c * n + k] * (l - BLOCK)[k * n + k])" : "before[c * n + k]"},

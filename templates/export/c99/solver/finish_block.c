@@ -1,6 +1,6 @@
 /* The rest of a block whose pivot `row` is not sound beyond doubt. Rare, and so in few instructions; the bits are those of the code below.
  * Returns the row that fails, or -1; the status becomes that of the first pivot that is nearly zero. */
-BTD_CODE static int finish_block(const real* d, const real* before, int width, @PARAMETERS@real* l, int block, int row, btd_status* status) {
+BTD_CODE static int finish_block(const real* d, const real* before, int width, @PARAMETERS@real* l, int block, int row,@BREAK@btd_status* status) {
 @CORNER@    for (int r = row; r < n; ++r) {
         for (int c = @START@; c <= r; ++c) {
             const real entry = @ENTRIES@[r * n + r];
