@@ -2,7 +2,7 @@
  * 8 blocks of 4 by 4, f64, 1 right-hand side(s), up to 1 system(s); target cpu:x86-64-v3; schedule twisted:2; variant tile.
  * Generated; do not edit. Regenerate with:
  *   trifold generate --block 4 --horizon 8 --precision f64 --rhs 1 --batch 1 --schedule twisted:2 --workers 1 --variant tile --target cpu:x86-64-v3
- * Workspace: 5376 bytes, aligned to 256.
+ * Workspace: 5632 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 4
 #define TRIFOLD_HORIZON 8LL
@@ -42,7 +42,8 @@
 #define TRIFOLD_OFFSET_FLOORS 4096LL
 #define TRIFOLD_OFFSET_POISON 4352LL
 #define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 4608LL
-#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 4864LL
+#define TRIFOLD_OFFSET_REDUCTION 4864LL
+#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 5120LL
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n4_f64_x8664v3_df574320
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n4_f64_x8664v3_df574320
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n4_f64_x8664v3_df574320
@@ -65,7 +66,7 @@
 #define TRIFOLD_HIGH_2 2, 3, 6, 7
 #define TRIFOLD_SHIFT 4, 5, 6, 7
 #define TRIFOLD_SCRATCH_BYTES 256
-#define TRIFOLD_SIZEOF_ARGS 176
+#define TRIFOLD_SIZEOF_ARGS 184
 #define TRIFOLD_SIZEOF_LEVEL 208
 
 /* ---- args.h ---- */
@@ -106,7 +107,12 @@ typedef struct {
     trifold_int block;  /* first failing block, original order, from 0; -1: none */
     trifold_int row;    /* failing row within it, from 0 */
     trifold_int floors; /* pivots raised to the floor */
+    double least_pivot; /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
+    trifold_int nearly_singular; /* 1: it is below trifold_nearly_singular times the precision's epsilon, which the call did not accept */
 } trifold_status;
+
+/* The least pivot of a sound system is larger than that many epsilons. Rounding leaves at most a few of them of a pivot that should be zero. */
+enum { trifold_nearly_singular = 64 };
 
 /* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
  * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
@@ -119,7 +125,7 @@ typedef struct {
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
     trifold_int converged;  /* 1, or 0: the solution is NaN */
-    double backward_error;  /* ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms */
+    double backward_error;  /* the largest |b - A x| / (|A| |x| + |b|) of a row */
 } trifold_refined;
 
 typedef struct {
@@ -133,11 +139,12 @@ typedef struct {
     const void* diagonal;     /* added to the diagonal, [batch][N][n]; may be null */
     const void* shift;        /* added to every diagonal entry, [batch]; may be null */
     const int* active;        /* [batch], 0 skips the member; may be null */
-    double pivot_floor;       /* relative to the largest diagonal entry of the block as loaded; 0: none */
+    double pivot_floor;       /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
     void* inverse_diagonal;   /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;   /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
     void* workspace;          /* factor, slots and results; offsets are constants of the unit */
     trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
+    trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */
 } trifold_args;
 
 #endif
@@ -191,6 +198,7 @@ typedef TRIFOLD_REAL real;
 #define OFFSET_INVERSE_COUPLING TRIFOLD_OFFSET_INVERSE_COUPLING /* the inverse's, above level 0 */
 #define OFFSET_FAILURE TRIFOLD_OFFSET_FAILURE                   /* of each block: its verdict */
 #define OFFSET_FLOORS TRIFOLD_OFFSET_FLOORS                     /* of each block: pivots raised to the floor */
+#define OFFSET_REDUCTION TRIFOLD_OFFSET_REDUCTION               /* of each block: the largest diagonal entry over its pivot */
 #define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* of each slot: whether what fed it had failed */
 #define OFFSET_BLOCK_LOG_DETERMINANT TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT
 #define OFFSET_BLOCK_QUADRATIC TRIFOLD_OFFSET_BLOCK_QUADRATIC
@@ -425,6 +433,10 @@ INLINE int* poison_of(const trifold_args* args, int side, integer member, intege
 }
 INLINE double* block_log_determinant_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
+}
+/* Zero until a chain ends there: its largest diagonal entry over its pivot. */
+INLINE double* reduction_of(const trifold_args* args, integer member, integer block) {
+    return (double*)workspace_at(args, OFFSET_REDUCTION) + front_index(member, block);
 }
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * MOST_COLUMNS;
@@ -842,14 +854,14 @@ NOINLINE void load_diagonal_block(const trifold_args* args, integer member, inte
     for (integer k = 0; k < n; ++k) target[at(k, k)] += diagonal_term(args, member, block, k);
 }
 
-/* Pivots below this are raised to it: a multiple of the largest entry of the diagonal with what is added to it. */
+/* Pivots below this are raised to it: a multiple of the largest magnitude on the diagonal with what is added to it. */
 INLINE real pivot_floor(const trifold_args* args, integer member, integer block) {
     if (__builtin_expect(!(args->pivot_floor > 0), 1)) return -(real)__builtin_inf();
     const real* d = d_of(args, member, block);
     real largest = 0;
     for (integer k = 0; k < n; ++k) {
-        const real entry = d[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k);
-        if (k == 0 || entry > largest) largest = entry;
+        const real entry = d[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k), size = entry < 0 ? -entry : entry;
+        if (size > largest) largest = size;
     }
     return (real)args->pivot_floor * largest;
 }
@@ -1208,11 +1220,11 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
 #define ONE ((real_bits)BIAS << MANTISSA_BITS)
 #define TINY ((real)(sizeof(real) == 8 ? 0x1p-1000 : 0x1p-100))
 
-/* Raised pivots as they were used. Returns how many there are. */
+/* Raised pivots as they were used; an infinite one stays, and fails. Returns how many there are. */
 COLD int raise_pivots(real* raw, real floor) {
     int raised = 0;
     for (integer k = 0; k < n; ++k) {
-        if (!(floor > raw[k])) continue;
+        if (!(floor > raw[k]) || raw[k] < -LARGEST) continue;
         raw[k] = floor;
         ++raised;
     }
@@ -1236,6 +1248,19 @@ INLINE integer test_pivots(const real* raw) {
     for (integer k = 0; k < n; ++k)
         if (!(raw[k] > 0 && raw[k] <= LARGEST && 1 / raw[k] <= LARGEST)) return k;
     return SMALL;
+}
+
+/* `most`, or the largest diagonal entry of a factored front over its pivot, from the reciprocals of the pivots' roots. */
+INLINE real largest_reduction(real most, const trifold_args* args, integer member, integer block, const real* factor) {
+    const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
+    const int adds = (int)__builtin_expect(args->diagonal || args->shift, 0);
+    for (integer k = 0; k < n; ++k) {
+        real entry = d[k * (D_ROW + D_COLUMN)];
+        if (adds) entry += diagonal_term(args, member, block, k);
+        const real quotient = entry * reciprocal[k] * reciprocal[k];
+        most = quotient > most ? quotient : most;
+    }
+    return most;
 }
 
 /* A product of pivots, mantissa and exponent apart: one logarithm serves a chain. */
@@ -1537,6 +1562,7 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
     front f = {0};
     expected next;
     scaled determinant = {1, 0};
+    real reduction = 0;
     int fed_by_failed = 0;
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
@@ -1550,12 +1576,14 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
         factor_front(&f, floor, raw);
         *floors_of(args, member, block) = __builtin_expect(args->pivot_floor > 0, 0) ? raise_pivots(raw, floor) : 0;
         const integer row = test_pivots(raw);
+        reduction = largest_reduction(reduction, args, member, block, f.factor);
         if (__builtin_expect(record_front(args, member, block, level->index, row, fed_by_failed), 0)) {
             fed_by_failed = 1;
             poison_front(&f);
         }
         determinant = times_pivots(determinant, raw, row == SMALL);
         *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
+        if (k + 1 == c->length) *reduction_of(args, member, block) = (double)reduction;
         if (HAS_FILL && f.behind)
             subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind, LOWER);
         if (with_rhs) {
@@ -1579,16 +1607,20 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
 
 COLD void finish_factor(const trifold_args* args, integer member) {
     integer worst = SOUND, floors = 0;
-    double sum = 0;
+    double sum = 0, reduction = 1;
     ROLLED for (integer block = 0; block < HORIZON; ++block) {
         worst = smaller(worst, *failure_of(args, member, block));
         floors += *floors_of(args, member, block);
         sum += *block_log_determinant_of(args, member, block);
+        const double other = *reduction_of(args, member, block);
+        if (other > reduction) reduction = other;
     }
     trifold_status* status = (trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
     double* log_determinant = (double*)workspace_at(args, OFFSET_LOG_DETERMINANT) + member;
     const int sound = worst == SOUND;
-    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors};
+    const double least = sound ? 1 / reduction : 0, least_sound = (double)trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
+    const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
+    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, sound && !accepted && least < least_sound};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 

@@ -2,7 +2,7 @@
  * 20 blocks of 6 by 6, f32, 1 right-hand side(s), up to 16 system(s); target cpu:x86-64-v3; schedule sequential; variant lanes.
  * Generated; do not edit. Regenerate with:
  *   trifold generate --block 6 --horizon 20 --precision f32 --rhs 1 --batch 16 --schedule sequential --workers 1 --variant lanes --target cpu:x86-64-v3
- * Workspace: 116480 bytes, aligned to 256.
+ * Workspace: 119296 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 6
 #define TRIFOLD_HORIZON 20LL
@@ -28,21 +28,22 @@
 #define TRIFOLD_STORAGE_COUPLING 36LL
 #define TRIFOLD_STORAGE_VECTOR 6LL
 #define TRIFOLD_OFFSET_STATUS 0LL
-#define TRIFOLD_OFFSET_LOG_DETERMINANT 512LL
-#define TRIFOLD_OFFSET_QUADRATIC 768LL
-#define TRIFOLD_OFFSET_RANGE 1024LL
-#define TRIFOLD_OFFSET_FACTOR 1280LL
-#define TRIFOLD_OFFSET_NEXT 47360LL
-#define TRIFOLD_OFFSET_BEHIND 93440LL
-#define TRIFOLD_OFFSET_UPDATE 93440LL
-#define TRIFOLD_OFFSET_COUPLING 93440LL
-#define TRIFOLD_OFFSET_RHS_UPDATE 93440LL
-#define TRIFOLD_OFFSET_INVERSE_COUPLING 93440LL
-#define TRIFOLD_OFFSET_FAILURE 93440LL
-#define TRIFOLD_OFFSET_FLOORS 96000LL
-#define TRIFOLD_OFFSET_POISON 97280LL
-#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 97280LL
-#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 99840LL
+#define TRIFOLD_OFFSET_LOG_DETERMINANT 768LL
+#define TRIFOLD_OFFSET_QUADRATIC 1024LL
+#define TRIFOLD_OFFSET_RANGE 1280LL
+#define TRIFOLD_OFFSET_FACTOR 1536LL
+#define TRIFOLD_OFFSET_NEXT 47616LL
+#define TRIFOLD_OFFSET_BEHIND 93696LL
+#define TRIFOLD_OFFSET_UPDATE 93696LL
+#define TRIFOLD_OFFSET_COUPLING 93696LL
+#define TRIFOLD_OFFSET_RHS_UPDATE 93696LL
+#define TRIFOLD_OFFSET_INVERSE_COUPLING 93696LL
+#define TRIFOLD_OFFSET_FAILURE 93696LL
+#define TRIFOLD_OFFSET_FLOORS 96256LL
+#define TRIFOLD_OFFSET_POISON 97536LL
+#define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 97536LL
+#define TRIFOLD_OFFSET_REDUCTION 100096LL
+#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 102656LL
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n6_f32_x8664v3_cc691bea
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n6_f32_x8664v3_cc691bea
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n6_f32_x8664v3_cc691bea
@@ -61,7 +62,7 @@
 #define TRIFOLD_LOW_4 0, 1, 2, 3, 8, 9, 10, 11
 #define TRIFOLD_HIGH_4 4, 5, 6, 7, 12, 13, 14, 15
 #define TRIFOLD_SCRATCH_BYTES 14080
-#define TRIFOLD_SIZEOF_ARGS 176
+#define TRIFOLD_SIZEOF_ARGS 184
 #define TRIFOLD_SIZEOF_LEVEL 208
 
 /* ---- args.h ---- */
@@ -102,7 +103,12 @@ typedef struct {
     trifold_int block;  /* first failing block, original order, from 0; -1: none */
     trifold_int row;    /* failing row within it, from 0 */
     trifold_int floors; /* pivots raised to the floor */
+    double least_pivot; /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
+    trifold_int nearly_singular; /* 1: it is below trifold_nearly_singular times the precision's epsilon, which the call did not accept */
 } trifold_status;
+
+/* The least pivot of a sound system is larger than that many epsilons. Rounding leaves at most a few of them of a pivot that should be zero. */
+enum { trifold_nearly_singular = 64 };
 
 /* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
  * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
@@ -115,7 +121,7 @@ typedef struct {
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
     trifold_int converged;  /* 1, or 0: the solution is NaN */
-    double backward_error;  /* ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms */
+    double backward_error;  /* the largest |b - A x| / (|A| |x| + |b|) of a row */
 } trifold_refined;
 
 typedef struct {
@@ -129,11 +135,12 @@ typedef struct {
     const void* diagonal;     /* added to the diagonal, [batch][N][n]; may be null */
     const void* shift;        /* added to every diagonal entry, [batch]; may be null */
     const int* active;        /* [batch], 0 skips the member; may be null */
-    double pivot_floor;       /* relative to the largest diagonal entry of the block as loaded; 0: none */
+    double pivot_floor;       /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
     void* inverse_diagonal;   /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;   /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
     void* workspace;          /* factor, slots and results; offsets are constants of the unit */
     trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
+    trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */
 } trifold_args;
 
 #endif
@@ -187,6 +194,7 @@ typedef TRIFOLD_REAL real;
 #define OFFSET_INVERSE_COUPLING TRIFOLD_OFFSET_INVERSE_COUPLING /* the inverse's, above level 0 */
 #define OFFSET_FAILURE TRIFOLD_OFFSET_FAILURE                   /* of each block: its verdict */
 #define OFFSET_FLOORS TRIFOLD_OFFSET_FLOORS                     /* of each block: pivots raised to the floor */
+#define OFFSET_REDUCTION TRIFOLD_OFFSET_REDUCTION               /* of each block: the largest diagonal entry over its pivot */
 #define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* of each slot: whether what fed it had failed */
 #define OFFSET_BLOCK_LOG_DETERMINANT TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT
 #define OFFSET_BLOCK_QUADRATIC TRIFOLD_OFFSET_BLOCK_QUADRATIC
@@ -413,6 +421,10 @@ INLINE int* poison_of(const trifold_args* args, int side, integer member, intege
 }
 INLINE double* block_log_determinant_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
+}
+/* Zero until a chain ends there: its largest diagonal entry over its pivot. */
+INLINE double* reduction_of(const trifold_args* args, integer member, integer block) {
+    return (double*)workspace_at(args, OFFSET_REDUCTION) + front_index(member, block);
 }
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * MOST_COLUMNS;
@@ -852,6 +864,8 @@ typedef struct {
     mask failed;        /* lanes whose chain has failed or was fed by a failed front */
     vec product;        /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
     mask exponent;      /* sum of their exponents */
+    vec reduction;      /* the chain's largest diagonal entry over its pivot */
+    vec entry[n];       /* diagonal entries of the front as the caller gave them */
 } pivots;
 
 #if REAL_BYTES == 8
@@ -881,13 +895,14 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
     mask sound = p->sound;
     tile t;
     tile_load(t, source_part(d, j, j), cols, cols);
+    if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->entry[j + c] = t[c][c]; /* else assemble_pivot() has kept them */
     const view r = stored(before_r + j * n), done = stored(l + j * n);
     tile_subtract(t, r, r, count, cols, cols, 1, f);
     tile_subtract(t, done, done, j, cols, cols, 1, f);
     UNROLL for (int c = 0; c < cols; ++c) {
         vec pivot = t[c][c];
         if (floored) {
-            const mask low = p->floor > pivot;
+            const mask low = (p->floor > pivot) & (pivot >= -LARGEST);
             pivot = choose(low, p->floor, pivot);
             p->floors -= low;
         }
@@ -897,6 +912,8 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
         sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
         const vec scale = choose(sound, root * reciprocal, spread(NOT_A_NUMBER));
         p->product *= take_exponent(scale, &p->exponent);
+        const vec reduction = p->entry[j + c] * reciprocal;
+        p->reduction = choose(reduction > p->reduction, reduction, p->reduction);
         UNROLL for (int i = c + 1; i < cols; ++i) {
             const vec scaled = t[i][c] * reciprocal;
             UNROLL for (int k = c + 1; k <= i; ++k) t[i][k] -= scaled * t[k][c]; /* not the square, which could leave the range */
@@ -963,10 +980,14 @@ INLINE int adds_to_pivots(const trifold_args* args) { return args->diagonal || a
 NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
     const view d = gather_d(out, args, g, block);
     if (args->diagonal || args->shift) add_to_diagonal(out, args, g, block);
+    for (integer j = 0; j < n; ++j) p->entry[j] = out[j * (n + 1)];
     p->floor = spread(-LARGEST);
     if (args->pivot_floor > 0) {
-        vec largest = out[0];
-        for (integer j = 1; j < n; ++j) largest = choose(out[j * (n + 1)] > largest, out[j * (n + 1)], largest);
+        vec largest = {};
+        for (integer j = 0; j < n; ++j) {
+            const vec size = choose(p->entry[j] < 0, -p->entry[j], p->entry[j]);
+            largest = choose(size > largest, size, largest);
+        }
         p->floor = largest * (real)args->pivot_floor;
     }
     if (updated) subtract_slots(out, d, args, g, block);
@@ -1050,11 +1071,13 @@ NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer blo
     }
 }
 
-/* The chain's log determinant stands at its last front. */
-COLD void record_log_determinant(const trifold_args* args, const lanes* g, integer block, const pivots* p) {
-    for (int lane = 0; lane < LANES; ++lane)
-        if (g->active[lane])
-            *block_log_determinant_of(args, g->member[lane], block) = -2 * log_of((double)p->product[lane], (double)p->exponent[lane]);
+/* The chain's log determinant and reduction go to its last front. */
+COLD void record_chain(const trifold_args* args, const lanes* g, integer block, const pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane) {
+        if (!g->active[lane]) continue;
+        *block_log_determinant_of(args, g->member[lane], block) = -2 * log_of((double)p->product[lane], (double)p->exponent[lane]);
+        *reduction_of(args, g->member[lane], block) = (double)p->reduction[lane];
+    }
 }
 
 INLINE void join_poison(const trifold_args* args, const lanes* g, integer block, pivots* p) {
@@ -1131,7 +1154,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         }
         if (!g->all) deliver(kept, own, g->which);
         record_lanes(args, g, block, level->index, l, &p);
-        if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
+        if (k + 1 == c.length) record_chain(args, g, block, &p);
     }
     end_chain(args, level, g, c, r, fill, &p);
     if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);
@@ -1256,16 +1279,20 @@ COLD void each_chain(const trifold_args* args, const trifold_level* level, integ
 
 COLD void finish_factor(const trifold_args* args, integer member) {
     integer worst = SOUND, floors = 0;
-    double sum = 0;
+    double sum = 0, reduction = 1;
     ROLLED for (integer block = 0; block < HORIZON; ++block) {
         worst = smaller(worst, *failure_of(args, member, block));
         floors += *floors_of(args, member, block);
         sum += *block_log_determinant_of(args, member, block);
+        const double other = *reduction_of(args, member, block);
+        if (other > reduction) reduction = other;
     }
     trifold_status* status = (trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
     double* log_determinant = (double*)workspace_at(args, OFFSET_LOG_DETERMINANT) + member;
     const int sound = worst == SOUND;
-    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors};
+    const double least = sound ? 1 / reduction : 0, least_sound = (double)trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
+    const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
+    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, sound && !accepted && least < least_sound};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 

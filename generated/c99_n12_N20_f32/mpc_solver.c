@@ -15,6 +15,7 @@
 #endif
 
 #define MPC_LARGEST FLT_MAX
+#define MPC_EPSILON FLT_EPSILON
 
 /* May be set likewise: another square root, which must round correctly for the same bits everywhere. */
 #ifndef MPC_SQRT
@@ -36,12 +37,16 @@ typedef char mpc_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 #define outcome mpc_solver_outcome
 #define is_finite mpc_solver_is_finite
 #define judge mpc_solver_judge
+#define is_computed mpc_solver_is_computed
+#define solved mpc_solver_solved
 #define poison_solution mpc_solver_poison_solution
 #define forward_rows_4 mpc_solver_forward_rows_4
 #define backward_rows_4 mpc_solver_backward_rows_4
 #define forward_block mpc_solver_forward_block
 #define backward_block mpc_solver_backward_block
+#define is_sound mpc_solver_is_sound
 #define is_pivot mpc_solver_is_pivot
+#define finish_block mpc_solver_finish_block
 #define solve_columns_4 mpc_solver_solve_columns_4
 #define factor_corner_4 mpc_solver_factor_corner_4
 #define factor_block mpc_solver_factor_block
@@ -84,6 +89,12 @@ static mpc_status judge(mpc_real zero, const mpc_real* x) {
     const int block = i / VECTOR;
     return outcome(MPC_OUT_OF_RANGE, block, (i - block * VECTOR) / MPC_RHS);
 }
+
+/* Whether there is a factor, or an X. */
+static inline int is_computed(mpc_status status) { return status.code == MPC_OK || status.code == MPC_NEARLY_SINGULAR; }
+
+/* The outcome of a solution is that of the factorization, unless X has left the range. */
+static inline mpc_status solved(mpc_status range, mpc_status factorization) { return range.code == MPC_OK ? factorization : range; }
 
 /* What becomes of X where there is no factor. */
 MPC_CODE static void poison_solution(mpc_real* x) {
@@ -250,10 +261,48 @@ MPC_CODE static void backward_block(const real* l, const real* a, const real* x_
 
 /* ---- factorization of a block ---- */
 
-/* The only test of a pivot, whose reciprocal has to be finite. It refuses NaN, whatever the sign. */
-static inline int is_pivot(real d) { return d > 1 / MPC_LARGEST && d <= MPC_LARGEST; }
+/* A pivot is larger, for its reciprocal to be finite. */
+#define TOO_SMALL (1 / MPC_LARGEST)
+/* A pivot below this part of the diagonal entry that it began with is nearly zero: rounding may be all that is left of it. A power of two,
+ * so that products with it are exact. */
+#define NEARLY_ZERO (64 * MPC_EPSILON)
+
+/* Whether a pivot is sound beyond doubt, by one comparison. No pivot is larger than the entry that it began with, so that this refuses
+ * infinity, and NaN whatever the sign. */
+static inline int is_sound(real pivot, real entry) { return pivot > NEARLY_ZERO * entry + TOO_SMALL; }
+
+static inline int is_pivot(real pivot) { return pivot > TOO_SMALL && pivot <= MPC_LARGEST; }
 
 /* ---- L L': L, with 1 / L(k, k) on the diagonal; multipliers are rows of the coupling to the block before, and of L ---- */
+
+/* The rest of a block whose pivot `row` is not sound beyond doubt. Rare, and so in few instructions; the bits are those of the code below.
+ * Returns the row that fails, or -1; the status becomes that of the first pivot that is nearly zero. */
+MPC_CODE static int finish_block(const real* d, const real* before, int width, real* l, int block, int row, mpc_status* status) {
+    const int corner = row - row % 4, below = corner + 4;
+    for (int r = row; r < n; ++r) {
+        for (int c = r < below ? row : corner; c <= r; ++c) {
+            const real entry = d[r * n + r];
+            real sum = d[r * n + c];
+            for (int k = 0; k < width; ++k) {
+                sum -= before[r * n + k] * before[c * n + k];
+            }
+            for (int k = 0; k < c; ++k) {
+                sum -= l[r * n + k] * l[c * n + k];
+            }
+            if (c < r) {
+                l[r * n + c] = sum * l[c * n + c];
+            } else if (is_pivot(sum)) {
+                l[r * n + r] = 1 / MPC_SQRT(sum);
+                if (sum < NEARLY_ZERO * entry && status->code == MPC_OK) {
+                    *status = outcome(MPC_NEARLY_SINGULAR, block, r);
+                }
+            } else {
+                return r;
+            }
+        }
+    }
+    return -1;
+}
 
 /* Columns j to j + 3 of a panel, rows `first` to n - 1: what x and `before` have to do with the rows of the multipliers is subtracted
  * from the source. The products with `before` run over `width` columns: n, or 0 for none. x may be the source. The sums of a tile and what
@@ -373,7 +422,8 @@ MPC_CODE static void solve_columns_4(const real* source, const real* before, int
     }
 }
 
-/* Pivots j to j + 3 with the rows below them, from d less the products of `before` and of l. Returns the row that fails, or -1. */
+/* Pivots j to j + 3 with the rows below them, from d less the products of `before` and of l. Returns the row of the
+ * first one that is not sound beyond doubt, or -1. */
 MPC_CODE static int factor_corner_4(const real* d, const real* before, int width, real* l, int j) {
     real c00 = d[0];
     real c10 = d[n], c11 = d[n + 1];
@@ -407,7 +457,7 @@ MPC_CODE static int factor_corner_4(const real* d, const real* before, int width
         c33 -= a3 * a3;
         ++l;
     }
-    if (!is_pivot(c00)) {
+    if (!is_sound(c00, d[0])) {
         return j;
     }
     const real reciprocal0 = 1 / MPC_SQRT(c00);
@@ -424,7 +474,7 @@ MPC_CODE static int factor_corner_4(const real* d, const real* before, int width
     c31 -= c30 * c10;
     c32 -= c30 * c20;
     c33 -= c30 * c30;
-    if (!is_pivot(c11)) {
+    if (!is_sound(c11, d[n + 1])) {
         return j + 1;
     }
     const real reciprocal1 = 1 / MPC_SQRT(c11);
@@ -436,7 +486,7 @@ MPC_CODE static int factor_corner_4(const real* d, const real* before, int width
     c22 -= c21 * c21;
     c32 -= c31 * c21;
     c33 -= c31 * c31;
-    if (!is_pivot(c22)) {
+    if (!is_sound(c22, d[2 * n + 2])) {
         return j + 2;
     }
     const real reciprocal2 = 1 / MPC_SQRT(c22);
@@ -444,7 +494,7 @@ MPC_CODE static int factor_corner_4(const real* d, const real* before, int width
     c32 *= reciprocal2;
     l[3 * n + 2] = c32;
     c33 -= c32 * c32;
-    if (!is_pivot(c33)) {
+    if (!is_sound(c33, d[3 * n + 3])) {
         return j + 3;
     }
     const real reciprocal3 = 1 / MPC_SQRT(c33);
@@ -452,8 +502,8 @@ MPC_CODE static int factor_corner_4(const real* d, const real* before, int width
     return -1;
 }
 
-/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row that fails,
- * or -1. */
+/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row
+ * of the first pivot that is not sound beyond doubt, or -1: finish_block has the rest. */
 MPC_CODE static int factor_block(const real* d, const real* before, int width, real* l) {
     int failed = -1;
     for (int j = 0; j < 12 && failed < 0; j += 4) {
@@ -511,26 +561,35 @@ MPC_CODE static mpc_status solve_blocks(const real* l, const real* r, const real
 
 /* L over `l`, R over `r`. These may be d and e. */
 MPC_CODE static mpc_status factor_blocks(const real* d, const real* e, real* l, real* r) {
+    mpc_status status = outcome(MPC_OK, -1, -1);
     int row = factor_block(d, d, 0, l);
     int block = 0;
+    if (row >= 0) {
+        row = finish_block(d, d, 0, l, block, row, &status);
+    }
     while (row < 0 && block + 1 < N) {
         solve_panel(e + block * BLOCK, e, e, 0, l + block * BLOCK, r + block * BLOCK);
         row = factor_block(d + (block + 1) * BLOCK, r + block * BLOCK, n, l + (block + 1) * BLOCK);
         ++block;
+        if (row >= 0) {
+            row = finish_block(d + block * BLOCK, r + (block - 1) * BLOCK, n, l + block * BLOCK, block, row, &status);
+        }
     }
-    return row < 0 ? outcome(MPC_OK, -1, -1) : outcome(MPC_NOT_POSITIVE_DEFINITE, block, row);
+    return row < 0 ? status : outcome(MPC_NOT_POSITIVE_DEFINITE, block, row);
 }
 
 static void reset_workspace(mpc_workspace* workspace) {
     workspace->diagonal = NULL;
     workspace->coupling = NULL;
+    workspace->factored = outcome(MPC_NOT_FACTORED, -1, -1);
 }
 
 /* The workspace refers to a factor that is whole. */
 static mpc_status keep(mpc_workspace* workspace, mpc_status status, const real* l, const real* r) {
-    const int good = status.code == MPC_OK;
+    const int good = is_computed(status);
     workspace->diagonal = good ? l : NULL;
     workspace->coupling = good ? r : NULL;
+    workspace->factored = status;
     return status;
 }
 
@@ -539,7 +598,7 @@ MPC_CODE mpc_status mpc_solve(const mpc_workspace* workspace, const real* b, rea
         poison_solution(x);
         return outcome(MPC_NOT_FACTORED, -1, -1);
     }
-    return solve_blocks(workspace->diagonal, workspace->coupling, b, x);
+    return solved(solve_blocks(workspace->diagonal, workspace->coupling, b, x), workspace->factored);
 }
 
 MPC_CODE mpc_status mpc_factor(mpc_workspace* MPC_RESTRICT workspace, const real* MPC_RESTRICT d, const real* MPC_RESTRICT e) {
@@ -554,7 +613,7 @@ MPC_CODE mpc_status mpc_refactor(mpc_workspace* MPC_RESTRICT workspace, real* MP
 
 MPC_CODE mpc_status mpc_factor_solve(mpc_workspace* workspace, const mpc_real* d, const mpc_real* e, const mpc_real* b, mpc_real* x) {
     const mpc_status status = mpc_factor(workspace, d, e);
-    if (status.code != MPC_OK) {
+    if (!is_computed(status)) {
         poison_solution(x);
         return status;
     }
@@ -574,6 +633,23 @@ mpc_workspace* mpc_init(void* memory) {
     return workspace;
 }
 
+MPC_CODE mpc_real mpc_least_pivot(const mpc_workspace* workspace, const mpc_real* d) {
+    real most = 1;
+    if (!is_computed(workspace->factored)) {
+        return 0;
+    }
+    for (int i = 0; i < N; ++i) {
+        for (int r = 0; r < n; ++r) {
+            const real reciprocal = workspace->diagonal[i * BLOCK + r * n + r];
+            const real ratio = d[MPC_D(i, r, r)] * reciprocal * reciprocal;
+            most = ratio > most ? ratio : most;
+        }
+    }
+    return 1 / most;
+}
+
+#undef TOO_SMALL
+#undef NEARLY_ZERO
 #undef real
 #undef n
 #undef N
@@ -584,12 +660,16 @@ mpc_workspace* mpc_init(void* memory) {
 #undef outcome
 #undef is_finite
 #undef judge
+#undef is_computed
+#undef solved
 #undef poison_solution
 #undef forward_rows_4
 #undef backward_rows_4
 #undef forward_block
 #undef backward_block
+#undef is_sound
 #undef is_pivot
+#undef finish_block
 #undef solve_columns_4
 #undef factor_corner_4
 #undef factor_block

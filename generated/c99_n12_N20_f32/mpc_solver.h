@@ -2,8 +2,8 @@
  * Made by Trifold for c99:cortex-m7; do not edit. To make it again:
  *   trifold export --block 12 --horizon 20 --precision f32 --rhs 1 --target c99:cortex-m7 --prefix mpc
  *
- * Memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 22472 with pointers of 32 bits, 22480 with 64; stack at most 768.
- * Work: factor 81640 flops (38552 multiply-subtract, 4056 multiply, 240 divide, 240 square root);
+ * Memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 22484 with pointers of 32 bits, 22496 with 64; stack at most 768.
+ * Work: factor 82120 flops (38552 multiply-subtract, 4296 multiply, 240 divide, 240 square root);
  *   solve 17187 flops (8352 multiply-subtract, 480 multiply, 3 add).
  *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in single precision. Compiled without contraction
@@ -46,7 +46,10 @@ typedef enum {
     /* There is no factor: the last factorization failed, or there was none. */
     MPC_NOT_FACTORED = 3,
     /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
-    MPC_NO_SUCH_SHIFT = 4
+    MPC_NO_SUCH_SHIFT = 4,
+    /* A is singular to the precision: this pivot is the first one below 64 FLT_EPSILON times the diagonal entry that it began with,
+     * and may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
+    MPC_NEARLY_SINGULAR = 5
 } mpc_code;
 
 typedef struct {
@@ -61,6 +64,8 @@ typedef struct {
     /* The factors, in the arrays below or, after _refactor, in the caller's. Null: none. */
     const mpc_real* diagonal;
     const mpc_real* coupling;
+    /* The outcome of the last factorization. */
+    mpc_status factored;
     /* L, with 1 / L(k, k) on the diagonal, of which the lower triangles are used; and E L^-T. */
     mpc_real own_diagonal[MPC_HORIZON * MPC_BLOCK * MPC_BLOCK];
     mpc_real own_coupling[MPC_COUPLINGS * MPC_BLOCK * MPC_BLOCK];
@@ -85,6 +90,11 @@ mpc_workspace* mpc_init(void* memory);
 
 /* Factors A into the workspace. */
 mpc_status mpc_factor(mpc_workspace* MPC_RESTRICT workspace, const mpc_real* MPC_RESTRICT d, const mpc_real* MPC_RESTRICT e);
+
+/* The least pivot of the last factorization, each over the diagonal entry that it began with; 0: there is no factor. Below 64
+ * FLT_EPSILON A is nearly singular. It is the same whatever powers of two rows and columns are scaled by. D is that which was
+ * factored: after _refactor, which overwrites it, a copy. */
+mpc_real mpc_least_pivot(const mpc_workspace* workspace, const mpc_real* d);
 
 /* Solves A X = B with the last factor. Where there is none, X becomes NaN. */
 mpc_status mpc_solve(const mpc_workspace* workspace, const mpc_real* b, mpc_real* x);

@@ -6,7 +6,7 @@
 #include "mpc_solver.h"
 
 #define TARGET "c99:cortex-m7"
-#define FACTOR_FLOPS 81640
+#define FACTOR_FLOPS 82120
 #define SOLVE_FLOPS 17187
 #ifndef FLAGS
 #define FLAGS ""

@@ -15,6 +15,7 @@
 #endif
 
 #define ADMM_LARGEST FLT_MAX
+#define ADMM_EPSILON FLT_EPSILON
 
 /* Indices are ints. */
 typedef char admm_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];

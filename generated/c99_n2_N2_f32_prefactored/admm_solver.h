@@ -49,7 +49,10 @@ typedef enum {
     /* There is no factor: the last factorization failed, or there was none. */
     ADMM_NOT_FACTORED = 3,
     /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
-    ADMM_NO_SUCH_SHIFT = 4
+    ADMM_NO_SUCH_SHIFT = 4,
+    /* A is singular to the precision: this pivot is the first one below 64 FLT_EPSILON times the diagonal entry that it began with,
+     * and may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
+    ADMM_NEARLY_SINGULAR = 5
 } admm_code;
 
 typedef struct {

@@ -15,6 +15,7 @@
 #endif
 
 #define ESTIMATOR_LARGEST DBL_MAX
+#define ESTIMATOR_EPSILON DBL_EPSILON
 
 /* May be set likewise: another square root, which must round correctly for the same bits everywhere. */
 #ifndef ESTIMATOR_SQRT
@@ -36,12 +37,16 @@ typedef char estimator_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 #define outcome estimator_solver_outcome
 #define is_finite estimator_solver_is_finite
 #define judge estimator_solver_judge
+#define is_computed estimator_solver_is_computed
+#define solved estimator_solver_solved
 #define poison_solution estimator_solver_poison_solution
 #define forward_rows_4 estimator_solver_forward_rows_4
 #define backward_rows_4 estimator_solver_backward_rows_4
 #define forward_block estimator_solver_forward_block
 #define backward_block estimator_solver_backward_block
+#define is_sound estimator_solver_is_sound
 #define is_pivot estimator_solver_is_pivot
+#define finish_block estimator_solver_finish_block
 #define solve_columns_4 estimator_solver_solve_columns_4
 #define factor_corner_4 estimator_solver_factor_corner_4
 #define factor_block estimator_solver_factor_block
@@ -66,6 +71,7 @@ typedef char estimator_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 #define factor_chain estimator_solver_factor_chain
 #define factor_separators estimator_solver_factor_separators
 #define reset_workspace estimator_solver_reset_workspace
+#define worse estimator_solver_worse
 #define forward_chain estimator_solver_forward_chain
 #define backward_chain estimator_solver_backward_chain
 #define solve_separators estimator_solver_solve_separators
@@ -102,6 +108,12 @@ static estimator_status judge(estimator_real zero, const estimator_real* x) {
     const int block = i / VECTOR;
     return outcome(ESTIMATOR_OUT_OF_RANGE, block, (i - block * VECTOR) / ESTIMATOR_RHS);
 }
+
+/* Whether there is a factor, or an X. */
+static inline int is_computed(estimator_status status) { return status.code == ESTIMATOR_OK || status.code == ESTIMATOR_NEARLY_SINGULAR; }
+
+/* The outcome of a solution is that of the factorization, unless X has left the range. */
+static inline estimator_status solved(estimator_status range, estimator_status factorization) { return range.code == ESTIMATOR_OK ? factorization : range; }
 
 /* What becomes of X where there is no factor. */
 ESTIMATOR_CODE static void poison_solution(estimator_real* x) {
@@ -210,10 +222,48 @@ ESTIMATOR_CODE static void backward_block(const real* l, const real* a, const re
 
 /* ---- factorization of a block ---- */
 
-/* The only test of a pivot, whose reciprocal has to be finite. It refuses NaN, whatever the sign. */
-static inline int is_pivot(real d) { return d > 1 / ESTIMATOR_LARGEST && d <= ESTIMATOR_LARGEST; }
+/* A pivot is larger, for its reciprocal to be finite. */
+#define TOO_SMALL (1 / ESTIMATOR_LARGEST)
+/* A pivot below this part of the diagonal entry that it began with is nearly zero: rounding may be all that is left of it. A power of two,
+ * so that products with it are exact. */
+#define NEARLY_ZERO (64 * ESTIMATOR_EPSILON)
+
+/* Whether a pivot is sound beyond doubt, by one comparison. No pivot is larger than the entry that it began with, so that this refuses
+ * infinity, and NaN whatever the sign. */
+static inline int is_sound(real pivot, real entry) { return pivot > NEARLY_ZERO * entry + TOO_SMALL; }
+
+static inline int is_pivot(real pivot) { return pivot > TOO_SMALL && pivot <= ESTIMATOR_LARGEST; }
 
 /* ---- L L': L, with 1 / L(k, k) on the diagonal; multipliers are rows of the coupling to the block before, and of L ---- */
+
+/* The rest of a block whose pivot `row` is not sound beyond doubt. Rare, and so in few instructions; the bits are those of the code below.
+ * Returns the row that fails, or -1; the status becomes that of the first pivot that is nearly zero. */
+ESTIMATOR_CODE static int finish_block(const real* d, const real* before, int width, const real* entries, real* l, int block, int row,
+                                 estimator_status* status) {
+    for (int r = row; r < n; ++r) {
+        for (int c = row; c <= r; ++c) {
+            const real entry = entries[r * n + r];
+            real sum = d[r * n + c];
+            for (int k = 0; k < width; ++k) {
+                sum -= before[r * n + k] * before[c * n + k];
+            }
+            for (int k = 0; k < c; ++k) {
+                sum -= l[r * n + k] * l[c * n + k];
+            }
+            if (c < r) {
+                l[r * n + c] = sum * l[c * n + c];
+            } else if (is_pivot(sum)) {
+                l[r * n + r] = 1 / ESTIMATOR_SQRT(sum);
+                if (sum < NEARLY_ZERO * entry && status->code == ESTIMATOR_OK) {
+                    *status = outcome(ESTIMATOR_NEARLY_SINGULAR, block, r);
+                }
+            } else {
+                return r;
+            }
+        }
+    }
+    return -1;
+}
 
 /* Columns j to j + 3 of a panel, rows `first` to n - 1: what x and `before` have to do with the rows of the multipliers is subtracted
  * from the source. The products with `before` run over `width` columns: n, or 0 for none. x may be the source. The sums of a tile and what
@@ -333,8 +383,9 @@ ESTIMATOR_CODE static void solve_columns_4(const real* source, const real* befor
     }
 }
 
-/* Pivots j to j + 3 with the rows below them, from d less the products of `before` and of l. Returns the row that fails, or -1. */
-ESTIMATOR_CODE static int factor_corner_4(const real* d, const real* before, int width, real* l, int j) {
+/* Pivots j to j + 3 with the rows below them, from d less the products of `before` and of l. Returns the row of the
+ * first one that is not sound beyond doubt, or -1. */
+ESTIMATOR_CODE static int factor_corner_4(const real* d, const real* before, int width, const real* entries, real* l, int j) {
     real c00 = d[0];
     real c10 = d[n], c11 = d[n + 1];
     real c20 = d[2 * n], c21 = d[2 * n + 1], c22 = d[2 * n + 2];
@@ -367,7 +418,7 @@ ESTIMATOR_CODE static int factor_corner_4(const real* d, const real* before, int
         c33 -= a3 * a3;
         ++l;
     }
-    if (!is_pivot(c00)) {
+    if (!is_sound(c00, entries[0])) {
         return j;
     }
     const real reciprocal0 = 1 / ESTIMATOR_SQRT(c00);
@@ -384,7 +435,7 @@ ESTIMATOR_CODE static int factor_corner_4(const real* d, const real* before, int
     c31 -= c30 * c10;
     c32 -= c30 * c20;
     c33 -= c30 * c30;
-    if (!is_pivot(c11)) {
+    if (!is_sound(c11, entries[n + 1])) {
         return j + 1;
     }
     const real reciprocal1 = 1 / ESTIMATOR_SQRT(c11);
@@ -396,7 +447,7 @@ ESTIMATOR_CODE static int factor_corner_4(const real* d, const real* before, int
     c22 -= c21 * c21;
     c32 -= c31 * c21;
     c33 -= c31 * c31;
-    if (!is_pivot(c22)) {
+    if (!is_sound(c22, entries[2 * n + 2])) {
         return j + 2;
     }
     const real reciprocal2 = 1 / ESTIMATOR_SQRT(c22);
@@ -404,7 +455,7 @@ ESTIMATOR_CODE static int factor_corner_4(const real* d, const real* before, int
     c32 *= reciprocal2;
     l[3 * n + 2] = c32;
     c33 -= c32 * c32;
-    if (!is_pivot(c33)) {
+    if (!is_sound(c33, entries[3 * n + 3])) {
         return j + 3;
     }
     const real reciprocal3 = 1 / ESTIMATOR_SQRT(c33);
@@ -412,12 +463,12 @@ ESTIMATOR_CODE static int factor_corner_4(const real* d, const real* before, int
     return -1;
 }
 
-/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row that fails,
- * or -1. */
-ESTIMATOR_CODE static int factor_block(const real* d, const real* before, int width, real* l) {
+/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row
+ * of the first pivot that is not sound beyond doubt, or -1: finish_block has the rest. */
+ESTIMATOR_CODE static int factor_block(const real* d, const real* before, int width, const real* entries, real* l) {
     int failed = -1;
     for (int j = 0; j < 4 && failed < 0; j += 4) {
-        failed = factor_corner_4(d + j * n + j, before + j * n, width, l + j * n, j);
+        failed = factor_corner_4(d + j * n + j, before + j * n, width, entries + j * n + j, l + j * n, j);
     }
     return failed;
 }
@@ -632,12 +683,16 @@ static void run_chains(job* j, void (*task)(void* argument, int c)) {
 
 /* Front k of chain c, block i: L, R = A(next, i) L^-T, and G = A(behind, i) L^-T with what it adds to the separator behind. Returns the
  * row that fails, or -1. */
-ESTIMATOR_CODE static int factor_front(const job* j, int c, int k) {
+ESTIMATOR_CODE static int factor_front(const job* j, int c, int k, estimator_status* status) {
     estimator_workspace* w = j->workspace;
     const int step = chains[c].step, i = chains[c].first + k * step, before = k > 0 ? i - step : i, behind = chains[c].behind;
     real* l = w->diagonal + i * BLOCK;
     real* g = w->behind + i * BLOCK;
-    const int failed = factor_block(j->d + i * BLOCK, w->next + before * BLOCK, k > 0 ? n : 0, l);
+    const real* d = j->d + i * BLOCK;
+    int failed = factor_block(d, w->next + before * BLOCK, k > 0 ? n : 0, d, l);
+    if (failed >= 0) {
+        failed = finish_block(d, w->next + before * BLOCK, k > 0 ? n : 0, d, l, i, failed, status);
+    }
     if (failed < 0 && (k + 1 < chains[c].length || chains[c].ahead >= 0)) {
         load_coupling(j->e, i, step, w->next + i * BLOCK);
         solve_panel(w->next + i * BLOCK, l, l, 0, l, w->next + i * BLOCK);
@@ -672,22 +727,24 @@ ESTIMATOR_CODE static void finish_chain(estimator_workspace* w, int c) {
 
 ESTIMATOR_CODE static void factor_chain(void* argument, int c) {
     const job* j = (const job*)argument;
+    estimator_status status = outcome(ESTIMATOR_OK, -1, -1);
     int failed = -1;
     int k = 0;
     while (failed < 0 && k < chains[c].length) {
-        failed = factor_front(j, c, k);
+        failed = factor_front(j, c, k, &status);
         ++k;
     }
     if (failed < 0) {
         finish_chain(j->workspace, c);
-        j->workspace->outcomes[c] = outcome(ESTIMATOR_OK, -1, -1);
     } else {
-        j->workspace->outcomes[c] = outcome(ESTIMATOR_NOT_POSITIVE_DEFINITE, chains[c].first + (k - 1) * chains[c].step, failed);
+        status = outcome(ESTIMATOR_NOT_POSITIVE_DEFINITE, chains[c].first + (k - 1) * chains[c].step, failed);
     }
+    j->workspace->outcomes[c] = status;
 }
 
 ESTIMATOR_CODE static estimator_status factor_separators(const job* j) {
     estimator_workspace* w = j->workspace;
+    estimator_status status = outcome(ESTIMATOR_OK, -1, -1);
     int failed = -1;
     int s = 0;
     while (failed < 0 && s < SEPARATORS) {
@@ -701,17 +758,20 @@ ESTIMATOR_CODE static estimator_status factor_separators(const job* j) {
                 l[r * n + k] = d[r * n + k] + below[r * n + k] + above[r * n + k];
             }
         }
-        failed = factor_block(l, w->next + before * BLOCK, s > 0 ? n : 0, l);
+        failed = factor_block(l, w->next + before * BLOCK, s > 0 ? n : 0, d, l);
+        if (failed >= 0) {
+            failed = finish_block(l, w->next + before * BLOCK, s > 0 ? n : 0, d, l, i, failed, &status);
+        }
         if (failed < 0 && s + 1 < SEPARATORS) {
             solve_panel(w->next + i * BLOCK, l, l, 0, l, w->next + i * BLOCK);
         }
         ++s;
     }
-    return failed < 0 ? outcome(ESTIMATOR_OK, -1, -1) : outcome(ESTIMATOR_NOT_POSITIVE_DEFINITE, separators[s - 1], failed);
+    return failed < 0 ? status : outcome(ESTIMATOR_NOT_POSITIVE_DEFINITE, separators[s - 1], failed);
 }
 
 static void reset_workspace(estimator_workspace* workspace) {
-    workspace->factored = 0;
+    workspace->factored = outcome(ESTIMATOR_NOT_FACTORED, -1, -1);
     workspace->parallel_for = NULL;
     workspace->user = NULL;
 }
@@ -721,20 +781,24 @@ void estimator_set_parallel_for(estimator_workspace* workspace, estimator_parall
     workspace->user = user;
 }
 
+/* A factorization that fails is worse than one that is nearly singular; of two alike the one of the smaller block. */
+static estimator_status worse(estimator_status a, estimator_status b) {
+    const int a_computed = is_computed(a), b_computed = is_computed(b);
+    const int b_first = a.code == ESTIMATOR_OK || (b.code != ESTIMATOR_OK && b.block < a.block);
+    return a_computed != b_computed ? (a_computed ? b : a) : (b_first ? b : a);
+}
+
 ESTIMATOR_CODE estimator_status estimator_factor(estimator_workspace* workspace, const estimator_real* d, const estimator_real* e) {
     job j = {workspace, d, e, NULL, NULL};
     estimator_status status = outcome(ESTIMATOR_OK, -1, -1);
     run_chains(&j, factor_chain);
     for (int c = 0; c < ESTIMATOR_CHAINS; ++c) {
-        const estimator_status* one = &workspace->outcomes[c];
-        if (one->code != ESTIMATOR_OK && (status.code == ESTIMATOR_OK || one->block < status.block)) {
-            status = *one;
-        }
+        status = worse(status, workspace->outcomes[c]);
     }
-    if (status.code == ESTIMATOR_OK) {
-        status = factor_separators(&j);
+    if (is_computed(status)) {
+        status = worse(status, factor_separators(&j));
     }
-    workspace->factored = status.code == ESTIMATOR_OK;
+    workspace->factored = status;
     return status;
 }
 
@@ -799,19 +863,19 @@ ESTIMATOR_CODE static void solve_separators(const job* j) {
 
 ESTIMATOR_CODE estimator_status estimator_solve(estimator_workspace* workspace, const estimator_real* b, estimator_real* x) {
     job j = {workspace, NULL, NULL, b, x};
-    if (!workspace->factored) {
+    if (!is_computed(workspace->factored)) {
         poison_solution(x);
         return outcome(ESTIMATOR_NOT_FACTORED, -1, -1);
     }
     run_chains(&j, forward_chain);
     solve_separators(&j);
     run_chains(&j, backward_chain);
-    return check_finite(x);
+    return solved(check_finite(x), workspace->factored);
 }
 
 ESTIMATOR_CODE estimator_status estimator_factor_solve(estimator_workspace* workspace, const estimator_real* d, const estimator_real* e, const estimator_real* b, estimator_real* x) {
     const estimator_status status = estimator_factor(workspace, d, e);
-    if (status.code != ESTIMATOR_OK) {
+    if (!is_computed(status)) {
         poison_solution(x);
         return status;
     }
@@ -831,6 +895,23 @@ estimator_workspace* estimator_init(void* memory) {
     return workspace;
 }
 
+ESTIMATOR_CODE estimator_real estimator_least_pivot(const estimator_workspace* workspace, const estimator_real* d) {
+    real most = 1;
+    if (!is_computed(workspace->factored)) {
+        return 0;
+    }
+    for (int i = 0; i < N; ++i) {
+        for (int r = 0; r < n; ++r) {
+            const real reciprocal = workspace->diagonal[i * BLOCK + r * n + r];
+            const real ratio = d[ESTIMATOR_D(i, r, r)] * reciprocal * reciprocal;
+            most = ratio > most ? ratio : most;
+        }
+    }
+    return 1 / most;
+}
+
+#undef TOO_SMALL
+#undef NEARLY_ZERO
 #undef real
 #undef n
 #undef N
@@ -841,12 +922,16 @@ estimator_workspace* estimator_init(void* memory) {
 #undef outcome
 #undef is_finite
 #undef judge
+#undef is_computed
+#undef solved
 #undef poison_solution
 #undef forward_rows_4
 #undef backward_rows_4
 #undef forward_block
 #undef backward_block
+#undef is_sound
 #undef is_pivot
+#undef finish_block
 #undef solve_columns_4
 #undef factor_corner_4
 #undef factor_block
@@ -871,6 +956,7 @@ estimator_workspace* estimator_init(void* memory) {
 #undef factor_chain
 #undef factor_separators
 #undef reset_workspace
+#undef worse
 #undef forward_chain
 #undef backward_chain
 #undef solve_separators

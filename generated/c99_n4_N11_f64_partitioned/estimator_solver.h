@@ -2,8 +2,8 @@
  * Made by Trifold for c99:generic; do not edit. To make it again:
  *   trifold export --block 4 --horizon 11 --precision f64 --rhs 1 --target c99:generic --prefix estimator --schedule partitioned:3
  *
- * Memory: D 1408 bytes, E 1280, B and X 352 each; the workspace 4912 with pointers of 32 bits, 4920 with 64; stack at most 2560.
- * Work: factor 2958 flops (1278 multiply-subtract, 274 multiply, 44 divide, 44 square root);
+ * Memory: D 1408 bytes, E 1280, B and X 352 each; the workspace 4920 with pointers of 32 bits, 4928 with 64; stack at most 2560.
+ * Work: factor 3046 flops (1278 multiply-subtract, 318 multiply, 44 divide, 44 square root);
  *   solve 1291 flops (592 multiply-subtract, 88 multiply, 19 add).
  *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in double precision. Compiled without contraction
@@ -49,7 +49,10 @@ typedef enum {
     /* There is no factor: the last factorization failed, or there was none. */
     ESTIMATOR_NOT_FACTORED = 3,
     /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
-    ESTIMATOR_NO_SUCH_SHIFT = 4
+    ESTIMATOR_NO_SUCH_SHIFT = 4,
+    /* A is singular to the precision: this pivot is the first one below 64 DBL_EPSILON times the diagonal entry that it began with,
+     * and may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
+    ESTIMATOR_NEARLY_SINGULAR = 5
 } estimator_code;
 
 typedef struct {
@@ -73,8 +76,8 @@ typedef struct {
     estimator_real update[2 * (ESTIMATOR_CHAINS - 1) * ESTIMATOR_BLOCK * ESTIMATOR_BLOCK];
     estimator_real rhs_update[2 * (ESTIMATOR_CHAINS - 1) * ESTIMATOR_BLOCK * ESTIMATOR_RHS];
     estimator_status outcomes[ESTIMATOR_CHAINS];
-    /* Whether there is a factor. */
-    int factored;
+    /* The outcome of the last factorization. */
+    estimator_status factored;
 } estimator_workspace;
 
 /* Alignment of a workspace, in bytes. */
@@ -96,6 +99,11 @@ estimator_workspace* estimator_init(void* memory);
 
 /* Factors A into the workspace. */
 estimator_status estimator_factor(estimator_workspace* ESTIMATOR_RESTRICT workspace, const estimator_real* ESTIMATOR_RESTRICT d, const estimator_real* ESTIMATOR_RESTRICT e);
+
+/* The least pivot of the last factorization, each over the diagonal entry that it began with; 0: there is no factor. Below 64
+ * DBL_EPSILON A is nearly singular. It is the same whatever powers of two rows and columns are scaled by. D is that which was
+ * factored: after _refactor, which overwrites it, a copy. */
+estimator_real estimator_least_pivot(const estimator_workspace* workspace, const estimator_real* d);
 
 /* Solves A X = B with the last factor. Where there is none, X becomes NaN. */
 estimator_status estimator_solve(estimator_workspace* workspace, const estimator_real* b, estimator_real* x);

@@ -6,7 +6,7 @@
 #include "estimator_solver.h"
 
 #define TARGET "c99:generic"
-#define FACTOR_FLOPS 2958
+#define FACTOR_FLOPS 3046
 #define SOLVE_FLOPS 1291
 #ifndef FLAGS
 #define FLAGS ""

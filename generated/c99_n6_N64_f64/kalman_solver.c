@@ -15,6 +15,7 @@
 #endif
 
 #define KALMAN_LARGEST DBL_MAX
+#define KALMAN_EPSILON DBL_EPSILON
 
 /* May be set likewise: another square root, which must round correctly for the same bits everywhere. */
 #ifndef KALMAN_SQRT
@@ -36,12 +37,16 @@ typedef char kalman_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 #define outcome kalman_solver_outcome
 #define is_finite kalman_solver_is_finite
 #define judge kalman_solver_judge
+#define is_computed kalman_solver_is_computed
+#define solved kalman_solver_solved
 #define poison_solution kalman_solver_poison_solution
 #define forward_rows_6 kalman_solver_forward_rows_6
 #define backward_rows_6 kalman_solver_backward_rows_6
 #define forward_block kalman_solver_forward_block
 #define backward_block kalman_solver_backward_block
+#define is_sound kalman_solver_is_sound
 #define is_pivot kalman_solver_is_pivot
+#define finish_block kalman_solver_finish_block
 #define solve_columns_6 kalman_solver_solve_columns_6
 #define factor_corner_6 kalman_solver_factor_corner_6
 #define factor_block kalman_solver_factor_block
@@ -83,6 +88,12 @@ static kalman_status judge(kalman_real zero, const kalman_real* x) {
     const int block = i / VECTOR;
     return outcome(KALMAN_OUT_OF_RANGE, block, (i - block * VECTOR) / KALMAN_RHS);
 }
+
+/* Whether there is a factor, or an X. */
+static inline int is_computed(kalman_status status) { return status.code == KALMAN_OK || status.code == KALMAN_NEARLY_SINGULAR; }
+
+/* The outcome of a solution is that of the factorization, unless X has left the range. */
+static inline kalman_status solved(kalman_status range, kalman_status factorization) { return range.code == KALMAN_OK ? factorization : range; }
 
 /* What becomes of X where there is no factor. */
 KALMAN_CODE static void poison_solution(kalman_real* x) {
@@ -261,10 +272,47 @@ KALMAN_CODE static void backward_block(const real* l, const real* a, const real*
 
 /* ---- factorization of a block ---- */
 
-/* The only test of a pivot, whose reciprocal has to be finite. It refuses NaN, whatever the sign. */
-static inline int is_pivot(real d) { return d > 1 / KALMAN_LARGEST && d <= KALMAN_LARGEST; }
+/* A pivot is larger, for its reciprocal to be finite. */
+#define TOO_SMALL (1 / KALMAN_LARGEST)
+/* A pivot below this part of the diagonal entry that it began with is nearly zero: rounding may be all that is left of it. A power of two,
+ * so that products with it are exact. */
+#define NEARLY_ZERO (64 * KALMAN_EPSILON)
+
+/* Whether a pivot is sound beyond doubt, by one comparison. No pivot is larger than the entry that it began with, so that this refuses
+ * infinity, and NaN whatever the sign. */
+static inline int is_sound(real pivot, real entry) { return pivot > NEARLY_ZERO * entry + TOO_SMALL; }
+
+static inline int is_pivot(real pivot) { return pivot > TOO_SMALL && pivot <= KALMAN_LARGEST; }
 
 /* ---- L L': L, with 1 / L(k, k) on the diagonal; multipliers are rows of the coupling to the block before, and of L ---- */
+
+/* The rest of a block whose pivot `row` is not sound beyond doubt. Rare, and so in few instructions; the bits are those of the code below.
+ * Returns the row that fails, or -1; the status becomes that of the first pivot that is nearly zero. */
+KALMAN_CODE static int finish_block(const real* d, const real* before, int width, real* l, int block, int row, kalman_status* status) {
+    for (int r = row; r < n; ++r) {
+        for (int c = row; c <= r; ++c) {
+            const real entry = d[r * n + r];
+            real sum = d[r * n + c];
+            for (int k = 0; k < width; ++k) {
+                sum -= before[r * n + k] * before[c * n + k];
+            }
+            for (int k = 0; k < c; ++k) {
+                sum -= l[r * n + k] * l[c * n + k];
+            }
+            if (c < r) {
+                l[r * n + c] = sum * l[c * n + c];
+            } else if (is_pivot(sum)) {
+                l[r * n + r] = 1 / KALMAN_SQRT(sum);
+                if (sum < NEARLY_ZERO * entry && status->code == KALMAN_OK) {
+                    *status = outcome(KALMAN_NEARLY_SINGULAR, block, r);
+                }
+            } else {
+                return r;
+            }
+        }
+    }
+    return -1;
+}
 
 /* Columns j to j + 5 of a panel, rows `first` to n - 1: what x and `before` have to do with the rows of the multipliers is subtracted
  * from the source. The products with `before` run over `width` columns: n, or 0 for none. x may be the source. The sums of a tile and what
@@ -372,7 +420,8 @@ KALMAN_CODE static void solve_columns_6(const real* source, const real* before, 
     }
 }
 
-/* Pivots j to j + 5 with the rows below them, from d less the products of `before` and of l. Returns the row that fails, or -1. */
+/* Pivots j to j + 5 with the rows below them, from d less the products of `before` and of l. Returns the row of the
+ * first one that is not sound beyond doubt, or -1. */
 KALMAN_CODE static int factor_corner_6(const real* d, const real* before, int width, real* l, int j) {
     real c00 = d[0];
     real c10 = d[n], c11 = d[n + 1];
@@ -430,7 +479,7 @@ KALMAN_CODE static int factor_corner_6(const real* d, const real* before, int wi
         c55 -= a5 * a5;
         ++l;
     }
-    if (!is_pivot(c00)) {
+    if (!is_sound(c00, d[0])) {
         return j;
     }
     const real reciprocal0 = 1 / KALMAN_SQRT(c00);
@@ -460,7 +509,7 @@ KALMAN_CODE static int factor_corner_6(const real* d, const real* before, int wi
     c53 -= c50 * c30;
     c54 -= c50 * c40;
     c55 -= c50 * c50;
-    if (!is_pivot(c11)) {
+    if (!is_sound(c11, d[n + 1])) {
         return j + 1;
     }
     const real reciprocal1 = 1 / KALMAN_SQRT(c11);
@@ -483,7 +532,7 @@ KALMAN_CODE static int factor_corner_6(const real* d, const real* before, int wi
     c53 -= c51 * c31;
     c54 -= c51 * c41;
     c55 -= c51 * c51;
-    if (!is_pivot(c22)) {
+    if (!is_sound(c22, d[2 * n + 2])) {
         return j + 2;
     }
     const real reciprocal2 = 1 / KALMAN_SQRT(c22);
@@ -500,7 +549,7 @@ KALMAN_CODE static int factor_corner_6(const real* d, const real* before, int wi
     c53 -= c52 * c32;
     c54 -= c52 * c42;
     c55 -= c52 * c52;
-    if (!is_pivot(c33)) {
+    if (!is_sound(c33, d[3 * n + 3])) {
         return j + 3;
     }
     const real reciprocal3 = 1 / KALMAN_SQRT(c33);
@@ -512,7 +561,7 @@ KALMAN_CODE static int factor_corner_6(const real* d, const real* before, int wi
     c44 -= c43 * c43;
     c54 -= c53 * c43;
     c55 -= c53 * c53;
-    if (!is_pivot(c44)) {
+    if (!is_sound(c44, d[4 * n + 4])) {
         return j + 4;
     }
     const real reciprocal4 = 1 / KALMAN_SQRT(c44);
@@ -520,7 +569,7 @@ KALMAN_CODE static int factor_corner_6(const real* d, const real* before, int wi
     c54 *= reciprocal4;
     l[5 * n + 4] = c54;
     c55 -= c54 * c54;
-    if (!is_pivot(c55)) {
+    if (!is_sound(c55, d[5 * n + 5])) {
         return j + 5;
     }
     const real reciprocal5 = 1 / KALMAN_SQRT(c55);
@@ -528,8 +577,8 @@ KALMAN_CODE static int factor_corner_6(const real* d, const real* before, int wi
     return -1;
 }
 
-/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row that fails,
- * or -1. */
+/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row
+ * of the first pivot that is not sound beyond doubt, or -1: finish_block has the rest. */
 KALMAN_CODE static int factor_block(const real* d, const real* before, int width, real* l) {
     int failed = -1;
     for (int j = 0; j < 6 && failed < 0; j += 6) {
@@ -578,26 +627,35 @@ KALMAN_CODE static kalman_status solve_blocks(const real* l, const real* r, cons
 
 /* L over `l`, R over `r`. These may be d and e. */
 KALMAN_CODE static kalman_status factor_blocks(const real* d, const real* e, real* l, real* r) {
+    kalman_status status = outcome(KALMAN_OK, -1, -1);
     int row = factor_block(d, d, 0, l);
     int block = 0;
+    if (row >= 0) {
+        row = finish_block(d, d, 0, l, block, row, &status);
+    }
     while (row < 0 && block + 1 < N) {
         solve_panel(e + block * BLOCK, e, e, 0, l + block * BLOCK, r + block * BLOCK);
         row = factor_block(d + (block + 1) * BLOCK, r + block * BLOCK, n, l + (block + 1) * BLOCK);
         ++block;
+        if (row >= 0) {
+            row = finish_block(d + block * BLOCK, r + (block - 1) * BLOCK, n, l + block * BLOCK, block, row, &status);
+        }
     }
-    return row < 0 ? outcome(KALMAN_OK, -1, -1) : outcome(KALMAN_NOT_POSITIVE_DEFINITE, block, row);
+    return row < 0 ? status : outcome(KALMAN_NOT_POSITIVE_DEFINITE, block, row);
 }
 
 static void reset_workspace(kalman_workspace* workspace) {
     workspace->diagonal = NULL;
     workspace->coupling = NULL;
+    workspace->factored = outcome(KALMAN_NOT_FACTORED, -1, -1);
 }
 
 /* The workspace refers to a factor that is whole. */
 static kalman_status keep(kalman_workspace* workspace, kalman_status status, const real* l, const real* r) {
-    const int good = status.code == KALMAN_OK;
+    const int good = is_computed(status);
     workspace->diagonal = good ? l : NULL;
     workspace->coupling = good ? r : NULL;
+    workspace->factored = status;
     return status;
 }
 
@@ -606,7 +664,7 @@ KALMAN_CODE kalman_status kalman_solve(const kalman_workspace* workspace, const 
         poison_solution(x);
         return outcome(KALMAN_NOT_FACTORED, -1, -1);
     }
-    return solve_blocks(workspace->diagonal, workspace->coupling, b, x);
+    return solved(solve_blocks(workspace->diagonal, workspace->coupling, b, x), workspace->factored);
 }
 
 KALMAN_CODE kalman_status kalman_factor(kalman_workspace* KALMAN_RESTRICT workspace, const real* KALMAN_RESTRICT d, const real* KALMAN_RESTRICT e) {
@@ -621,7 +679,7 @@ KALMAN_CODE kalman_status kalman_refactor(kalman_workspace* KALMAN_RESTRICT work
 
 KALMAN_CODE kalman_status kalman_factor_solve(kalman_workspace* workspace, const kalman_real* d, const kalman_real* e, const kalman_real* b, kalman_real* x) {
     const kalman_status status = kalman_factor(workspace, d, e);
-    if (status.code != KALMAN_OK) {
+    if (!is_computed(status)) {
         poison_solution(x);
         return status;
     }
@@ -641,6 +699,23 @@ kalman_workspace* kalman_init(void* memory) {
     return workspace;
 }
 
+KALMAN_CODE kalman_real kalman_least_pivot(const kalman_workspace* workspace, const kalman_real* d) {
+    real most = 1;
+    if (!is_computed(workspace->factored)) {
+        return 0;
+    }
+    for (int i = 0; i < N; ++i) {
+        for (int r = 0; r < n; ++r) {
+            const real reciprocal = workspace->diagonal[i * BLOCK + r * n + r];
+            const real ratio = d[KALMAN_D(i, r, r)] * reciprocal * reciprocal;
+            most = ratio > most ? ratio : most;
+        }
+    }
+    return 1 / most;
+}
+
+#undef TOO_SMALL
+#undef NEARLY_ZERO
 #undef real
 #undef n
 #undef N
@@ -651,12 +726,16 @@ kalman_workspace* kalman_init(void* memory) {
 #undef outcome
 #undef is_finite
 #undef judge
+#undef is_computed
+#undef solved
 #undef poison_solution
 #undef forward_rows_6
 #undef backward_rows_6
 #undef forward_block
 #undef backward_block
+#undef is_sound
 #undef is_pivot
+#undef finish_block
 #undef solve_columns_6
 #undef factor_corner_6
 #undef factor_block

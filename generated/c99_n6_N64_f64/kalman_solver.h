@@ -2,8 +2,8 @@
  * Made by Trifold for c99:generic; do not edit. To make it again:
  *   trifold export --block 6 --horizon 64 --precision f64 --rhs 1 --target c99:generic --prefix kalman
  *
- * Memory: D 18432 bytes, E 18144, B and X 3072 each; the workspace 36584 with pointers of 32 bits, 36592 with 64; stack at most 1280.
- * Work: factor 35692 flops (15848 multiply-subtract, 3228 multiply, 384 divide, 384 square root);
+ * Memory: D 18432 bytes, E 18144, B and X 3072 each; the workspace 36600 with pointers of 32 bits, 36608 with 64; stack at most 1280.
+ * Work: factor 36460 flops (15848 multiply-subtract, 3612 multiply, 384 divide, 384 square root);
  *   solve 14451 flops (6840 multiply-subtract, 768 multiply, 3 add).
  *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.
  * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in double precision. Compiled without contraction
@@ -46,7 +46,10 @@ typedef enum {
     /* There is no factor: the last factorization failed, or there was none. */
     KALMAN_NOT_FACTORED = 3,
     /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
-    KALMAN_NO_SUCH_SHIFT = 4
+    KALMAN_NO_SUCH_SHIFT = 4,
+    /* A is singular to the precision: this pivot is the first one below 64 DBL_EPSILON times the diagonal entry that it began with,
+     * and may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
+    KALMAN_NEARLY_SINGULAR = 5
 } kalman_code;
 
 typedef struct {
@@ -61,6 +64,8 @@ typedef struct {
     /* The factors, in the arrays below or, after _refactor, in the caller's. Null: none. */
     const kalman_real* diagonal;
     const kalman_real* coupling;
+    /* The outcome of the last factorization. */
+    kalman_status factored;
     /* L, with 1 / L(k, k) on the diagonal, of which the lower triangles are used; and E L^-T. */
     kalman_real own_diagonal[KALMAN_HORIZON * KALMAN_BLOCK * KALMAN_BLOCK];
     kalman_real own_coupling[KALMAN_COUPLINGS * KALMAN_BLOCK * KALMAN_BLOCK];
@@ -85,6 +90,11 @@ kalman_workspace* kalman_init(void* memory);
 
 /* Factors A into the workspace. */
 kalman_status kalman_factor(kalman_workspace* KALMAN_RESTRICT workspace, const kalman_real* KALMAN_RESTRICT d, const kalman_real* KALMAN_RESTRICT e);
+
+/* The least pivot of the last factorization, each over the diagonal entry that it began with; 0: there is no factor. Below 64
+ * DBL_EPSILON A is nearly singular. It is the same whatever powers of two rows and columns are scaled by. D is that which was
+ * factored: after _refactor, which overwrites it, a copy. */
+kalman_real kalman_least_pivot(const kalman_workspace* workspace, const kalman_real* d);
 
 /* Solves A X = B with the last factor. Where there is none, X becomes NaN. */
 kalman_status kalman_solve(const kalman_workspace* workspace, const kalman_real* b, kalman_real* x);

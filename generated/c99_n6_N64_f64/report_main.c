@@ -6,7 +6,7 @@
 #include "kalman_solver.h"
 
 #define TARGET "c99:generic"
-#define FACTOR_FLOPS 35692
+#define FACTOR_FLOPS 36460
 #define SOLVE_FLOPS 14451
 #ifndef FLAGS
 #define FLAGS ""

@@ -2,7 +2,7 @@
  * 20 blocks of 12 by 12, f32, 1 right-hand side(s), up to 1 system(s); target cuda:sm_87; schedule multi-stage; variant dataflow.
  * Generated; do not edit. Regenerate with:
  *   trifold generate --block 12 --horizon 20 --precision f32 --rhs 1 --batch 1 --schedule multi-stage --workers 1 --variant dataflow --target cuda:sm_87 --operations factor,solve,factor_solve
- * Workspace: 109312 bytes, aligned to 256.
+ * Workspace: 109568 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 12
 #define TRIFOLD_HORIZON 20LL
@@ -41,13 +41,14 @@
 #define TRIFOLD_OFFSET_FLOORS 100096LL
 #define TRIFOLD_OFFSET_POISON 100352LL
 #define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 100608LL
-#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 100864LL
-#define TRIFOLD_OFFSET_TICKET 101120LL
-#define TRIFOLD_OFFSET_FLAG 101376LL
-#define TRIFOLD_OFFSET_UPDATE_WORDS 101632LL
-#define TRIFOLD_OFFSET_SOLUTION_WORDS 106752LL
-#define TRIFOLD_OFFSET_FORWARD_WORDS 109312LL
-#define TRIFOLD_OFFSET_MESSAGE 109312LL
+#define TRIFOLD_OFFSET_REDUCTION 100864LL
+#define TRIFOLD_OFFSET_BLOCK_QUADRATIC 101120LL
+#define TRIFOLD_OFFSET_TICKET 101376LL
+#define TRIFOLD_OFFSET_FLAG 101632LL
+#define TRIFOLD_OFFSET_UPDATE_WORDS 101888LL
+#define TRIFOLD_OFFSET_SOLUTION_WORDS 107008LL
+#define TRIFOLD_OFFSET_FORWARD_WORDS 109568LL
+#define TRIFOLD_OFFSET_MESSAGE 109568LL
 #define TRIFOLD_KERNEL_FACTOR btd_factor_n12_f32_sm87_ce7679c1
 #define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n12_f32_sm87_ce7679c1
 #define TRIFOLD_KERNEL_FORWARD btd_forward_n12_f32_sm87_ce7679c1
@@ -122,7 +123,12 @@ typedef struct {
     trifold_int block;  /* first failing block, original order, from 0; -1: none */
     trifold_int row;    /* failing row within it, from 0 */
     trifold_int floors; /* pivots raised to the floor */
+    double least_pivot; /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
+    trifold_int nearly_singular; /* 1: it is below trifold_nearly_singular times the precision's epsilon, which the call did not accept */
 } trifold_status;
+
+/* The least pivot of a sound system is larger than that many epsilons. Rounding leaves at most a few of them of a pivot that should be zero. */
+enum { trifold_nearly_singular = 64 };
 
 /* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
  * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
@@ -135,7 +141,7 @@ typedef struct {
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
     trifold_int converged;  /* 1, or 0: the solution is NaN */
-    double backward_error;  /* ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms */
+    double backward_error;  /* the largest |b - A x| / (|A| |x| + |b|) of a row */
 } trifold_refined;
 
 typedef struct {
@@ -149,11 +155,12 @@ typedef struct {
     const void* diagonal;     /* added to the diagonal, [batch][N][n]; may be null */
     const void* shift;        /* added to every diagonal entry, [batch]; may be null */
     const int* active;        /* [batch], 0 skips the member; may be null */
-    double pivot_floor;       /* relative to the largest diagonal entry of the block as loaded; 0: none */
+    double pivot_floor;       /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
     void* inverse_diagonal;   /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;   /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
     void* workspace;          /* factor, slots and results; offsets are constants of the unit */
     trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
+    trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */
 } trifold_args;
 
 #endif
@@ -603,13 +610,14 @@ struct Offset {
     static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;   /* whether what fed a separator had failed */
     static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE; /* of each block: its verdict */
     static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;   /* of each block: pivots raised to the floor */
+    static constexpr trifold_int reduction = TRIFOLD_OFFSET_REDUCTION; /* of each block: the largest diagonal entry over its pivot */
     static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT, block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
     /* Results of a member. */
     static constexpr trifold_int status = TRIFOLD_OFFSET_STATUS, log_determinant = TRIFOLD_OFFSET_LOG_DETERMINANT;
     static constexpr trifold_int quadratic = TRIFOLD_OFFSET_QUADRATIC, range = TRIFOLD_OFFSET_RANGE;
 };
 
-static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 176, "host and device disagree");
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 184, "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * most_columns,
               "host and device disagree");
@@ -712,6 +720,21 @@ TRIFOLD_DEVICE int& poison_of(const trifold_args& args, trifold_int member, trif
 }
 TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
+}
+
+/* The outcome of a member's factorization from those of its blocks: the first failure, the pivots raised, the largest diagonal entry over its
+ * pivot, and the sum of the pivots' logarithms. By one thread. */
+TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction, double log_sum) {
+    constexpr double least_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
+    trifold_status status{-1, 0, floors, reduction > 1 ? 1 / reduction : 1, 0};
+    if (failure != sound) {
+        status.block = failure / block_size % horizon, status.row = failure % block_size;
+        status.least_pivot = 0, log_sum = not_a_number();
+    } else if (status.least_pivot < least_sound && !(args.pivot_floor > 0)) {
+        status.nearly_singular = args.accept_nearly_singular == 0;
+    }
+    buffer<trifold_status>(args, Offset::status)[member] = status;
+    buffer<double>(args, Offset::log_determinant)[member] = log_sum;
 }
 
 /* ---- the range of the precision ---- */
@@ -846,7 +869,7 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
 
 /* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
 struct Pivots {
-    double floor;    /* smaller pivots are raised to it; minus infinity: none */
+    double floor;    /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
     double log_sum;  /* sum of the pivots' logarithms */
     int failed_row;  /* first row whose pivot failed, or -1 */
     int floors;      /* pivots raised */
@@ -883,16 +906,20 @@ TRIFOLD_DEVICE real inverse_sqrt(real d) {
 /* ---- gpu/tridiagonal/verdict.cuh ---- */
 /* What becomes of a front's pivots: the floor that they are raised to, the logarithms of the determinant, which one failed, and who must hear of it. */
 
-/* Before a block's pivots: floor from the largest diagonal entry of D as the caller gave it. By the whole thread block. */
+/* Diagonal entry r of a block as the caller gave it, with what the options add. */
+TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, trifold_int block, int r) {
+    return static_cast<double>(ENTRY_OF_D(D_OF(args, member, block), r) + diagonal_term(args, member, block, r));
+}
+
+/* Before a block's pivots: the floor from the largest magnitude on the diagonal of D as the caller gave it. By the whole thread block. */
 TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifold_int member, trifold_int block) {
     if (thread_index() >= warp_lanes) return;
     double floor = -infinity();
     if (args.pivot_floor > 0) {
-        const real* d = BLOCK_OF_D(static_cast<const real*>(args.d), member, block);
-        double most = -infinity();
+        double most = 0;
         for (int r = thread_index(); r < block_size; r += warp_lanes) {
-            const double value = static_cast<double>(ENTRY_OF_D(d, r) + diagonal_term(args, member, block, r));
-            if (value > most) most = value;
+            const double entry = given_entry(args, member, block, r), size = entry < 0 ? -entry : entry;
+            if (size > most) most = size;
         }
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
             const double other = shuffle_xor(most, mask);
@@ -903,13 +930,30 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
     if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
-/* The front's logarithms, by a warp, from the pivots' diagonal. */
+/* What `count` pivots, of a block's rows from `first` on, say together: the sum of their logarithms, and the largest of the diagonal entries over
+ * them. NaN counts for nothing. By one warp, to place `place` of the results of blocks, or of their parts. */
 template <class T>
-TRIFOLD_DEVICE void report_logarithms(const trifold_args& args, trifold_int member, trifold_int block, const T* diagonal) {
-    double sum = 0;
-    for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += natural_log(static_cast<double>(diagonal[r]));
-    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-    if (thread_index() % warp_lanes == 0) buffer<double>(args, Offset::block_log_determinant)[block_index(member, block)] = sum;
+TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, int first, int count, const T* pivots,
+                                    trifold_int place) {
+    double sum = 0, reduction = 0;
+    for (int r = thread_index() % warp_lanes; r < count; r += warp_lanes) {
+        const double pivot = static_cast<double>(pivots[r]), quotient = given_entry(args, member, block, first + r) / pivot;
+        sum += natural_log(pivot);
+        if (quotient > reduction) reduction = quotient;
+    }
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
+        sum += shuffle_xor(sum, mask);
+        const double other = shuffle_xor(reduction, mask);
+        if (other > reduction) reduction = other;
+    }
+    if (thread_index() % warp_lanes != 0) return;
+    buffer<double>(args, Offset::block_log_determinant)[place] = sum;
+    buffer<double>(args, Offset::reduction)[place] = reduction;
+}
+/* The same of a whole front. */
+template <class T>
+TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots) {
+    report_diagonal(args, member, block, 0, block_size, pivots, block_index(member, block));
 }
 /* The front's verdict, by one thread, after the panel. */
 TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots) {
@@ -923,7 +967,7 @@ TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, 
 /* Both, by the whole thread block. */
 TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots,
                                   const double* diagonal) {
-    if (thread_index() < warp_lanes) report_logarithms(args, member, block, diagonal);
+    if (thread_index() < warp_lanes) report_diagonal(args, member, block, diagonal);
     if (thread_index() == 0) report_verdict(args, level, member, block, fed, pivots);
 }
 
@@ -1856,7 +1900,7 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
     for (int j = first; j < first + 8; ++j) {
         real* column = panel + j * leading;
         real pivot = column[j];
-        const bool raised = pivot < floor && row + j < block_size;
+        const bool raised = pivot < floor && pivot >= -largest && row + j < block_size;
         if (raised) pivot = floor;
         const bool passes = is_pivot(pivot);
         const real scale = passes ? inverse_sqrt(pivot) : static_cast<real>(not_a_number());
@@ -2483,7 +2527,7 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
         factor_column_tile(shared, t);
         store_column_tile(shared, to, t);
     }
-    if (warp == (tiles - 1) % pivot_warps) report_logarithms(args, member, front.block, shared.diagonal); /* it has met the other */
+    if (warp == (tiles - 1) % pivot_warps) report_diagonal(args, member, front.block, shared.diagonal); /* it has met the other */
 }
 
 /* `ends`: the backward sweep begins early, so that the last front can solve what it has. */
@@ -2957,10 +3001,11 @@ constexpr int finish_threads = TRIFOLD_THREADS_FINISH; /* of the thread block th
 /* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
 
 struct FinishShared {
-    double sum[finish_threads];
+    double sum[finish_threads], reduction[finish_threads];
     trifold_int failure[finish_threads];
     trifold_int floors[finish_threads];
 };
+static_assert(sizeof(FinishShared) == 32 * finish_threads, "host and device disagree");
 
 /* When a front's verdict is there: here always, since all launches before this one have ended. */
 struct FrontsHaveEnded {
@@ -2973,7 +3018,7 @@ template <class Fronts>
 TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member, const Fronts& fronts) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
-    double sum = 0;
+    double sum = 0, reduction = 0;
     trifold_int failure = sound, floors = 0;
     const trifold_int run = fronts.run(args, member);
 #pragma unroll 4
@@ -2984,28 +3029,26 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
         if (verdict < failure) failure = verdict;
         floors += buffer<int>(args, Offset::floors)[index];
         const double* sums = buffer<double>(args, Offset::block_log_determinant) + index * log_parts;
-        for (int part = 0; part < log_parts; ++part) sum += sums[part];
+        const double* reductions = buffer<double>(args, Offset::reduction) + index * log_parts;
+        for (int part = 0; part < log_parts; ++part) {
+            sum += sums[part];
+            if (reductions[part] > reduction) reduction = reductions[part];
+        }
     }
-    shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
+    shared.sum[t] = sum, shared.reduction[t] = reduction, shared.failure[t] = failure, shared.floors[t] = floors;
     block_sync();
     for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
         const int half = (count + 1) / 2;
         if (t < count / 2) {
             shared.sum[t] += shared.sum[t + half];
             shared.floors[t] += shared.floors[t + half];
+            if (shared.reduction[t + half] > shared.reduction[t]) shared.reduction[t] = shared.reduction[t + half];
             if (shared.failure[t + half] < shared.failure[t]) shared.failure[t] = shared.failure[t + half];
         }
         block_sync();
     }
     if (t != 0) return;
-    const bool failed = shared.failure[0] != sound;
-    trifold_status status{-1, 0, shared.floors[0]};
-    if (failed) {
-        status.block = shared.failure[0] / block_size % horizon;
-        status.row = shared.failure[0] % block_size;
-    }
-    buffer<trifold_status>(args, Offset::status)[member] = status;
-    buffer<double>(args, Offset::log_determinant)[member] = failed ? not_a_number() : shared.sum[0];
+    report_member(args, member, shared.failure[0], shared.floors[0], shared.reduction[0], shared.sum[0]);
 }
 
 TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int member) {

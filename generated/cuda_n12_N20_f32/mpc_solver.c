@@ -42,7 +42,12 @@ typedef struct {
     trifold_int block;  /* first failing block, original order, from 0; -1: none */
     trifold_int row;    /* failing row within it, from 0 */
     trifold_int floors; /* pivots raised to the floor */
+    double least_pivot; /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
+    trifold_int nearly_singular; /* 1: it is below trifold_nearly_singular times the precision's epsilon, which the call did not accept */
 } trifold_status;
+
+/* The least pivot of a sound system is larger than that many epsilons. Rounding leaves at most a few of them of a pivot that should be zero. */
+enum { trifold_nearly_singular = 64 };
 
 /* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
  * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
@@ -55,7 +60,7 @@ typedef struct {
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
     trifold_int converged;  /* 1, or 0: the solution is NaN */
-    double backward_error;  /* ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms */
+    double backward_error;  /* the largest |b - A x| / (|A| |x| + |b|) of a row */
 } trifold_refined;
 
 typedef struct {
@@ -69,11 +74,12 @@ typedef struct {
     const void* diagonal;     /* added to the diagonal, [batch][N][n]; may be null */
     const void* shift;        /* added to every diagonal entry, [batch]; may be null */
     const int* active;        /* [batch], 0 skips the member; may be null */
-    double pivot_floor;       /* relative to the largest diagonal entry of the block as loaded; 0: none */
+    double pivot_floor;       /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
     void* inverse_diagonal;   /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;   /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
     void* workspace;          /* factor, slots and results; offsets are constants of the unit */
     trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
+    trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */
 } trifold_args;
 
 #endif
@@ -215,8 +221,8 @@ static const kernel kernels_sm_87[] = {
     {"btd_factor_forward_n12_f32_sm87_ce7679c1", 96, 7008, 1},
     {"btd_forward_n12_f32_sm87_ce7679c1", 64, 1488, 1},
     {"btd_backward_n12_f32_sm87_ce7679c1", 64, 1488, 1},
-    {"btd_finish_factor_n12_f32_sm87_ce7679c1", 64, 1536, 1},
-    {"btd_finish_forward_n12_f32_sm87_ce7679c1", 64, 1536, 1},
+    {"btd_finish_factor_n12_f32_sm87_ce7679c1", 64, 2048, 1},
+    {"btd_finish_forward_n12_f32_sm87_ce7679c1", 64, 2048, 1},
 };
 static const trifold_level levels_sm_87[] = {
     {0, 0, 1, 20, 1, 2, 10, 0, 0, 20, 1, {{0, 2, 10, 1, 1}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}},
@@ -234,25 +240,26 @@ static const launch launches_sm_87[] = {
     {3, 0, 20, 0, 1}, /* factor_solve: backward */
 };
 static const region zeroed_sm_87[] = {
-    {101120, 24}, /* ticket */
-    {101376, 160}, /* flag */
-    {101632, 5120}, /* update_words */
-    {106752, 2560}, /* solution_words */
+    {100864, 160}, /* reduction */
+    {101376, 24}, /* ticket */
+    {101632, 160}, /* flag */
+    {101888, 5120}, /* update_words */
+    {107008, 2560}, /* solution_words */
 };
 
 static const struct mpc_program programs[] = {
-    {"sm_87", mpc_image_sm_87, 6, 4, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 2, 2, 2, 5, 5, 9, 9}, 0, 256, 512, 768},
+    {"sm_87", mpc_image_sm_87, 6, 5, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 2, 2, 2, 5, 5, 9, 9}, 0, 256, 512, 768},
 };
 /* clang-format on */
 
 /* ---- the solver ---- */
 
 /* Kernels count bytes and take structures by value: both sides must agree on them. */
-typedef char mpc_arguments_have_22_words[sizeof(trifold_args) == 22 * 8 ? 1 : -1];
+typedef char mpc_arguments_have_23_words[sizeof(trifold_args) == 23 * 8 ? 1 : -1];
 typedef char mpc_levels_have_26_words[sizeof(trifold_level) == 26 * 8 ? 1 : -1];
-typedef char mpc_outcomes_have_3_words[sizeof(mpc_outcome) == sizeof(trifold_status) ? 1 : -1];
+typedef char mpc_outcomes_have_5_words[sizeof(mpc_outcome) == sizeof(trifold_status) ? 1 : -1];
 typedef char mpc_ranges_have_2_ints[sizeof(mpc_range) == sizeof(trifold_range) ? 1 : -1];
-typedef char mpc_held_has_no_padding[sizeof(mpc_arguments) == 11 * 8 ? 1 : -1];
+typedef char mpc_held_has_no_padding[sizeof(mpc_arguments) == 12 * 8 ? 1 : -1];
 
 /* Keeps what the driver said of a call that failed. */
 static mpc_code checked(mpc_solver* solver, mpc_result result, const char* task) {
@@ -303,6 +310,7 @@ static trifold_args kernel_arguments(const mpc_solver* solver, const mpc_argumen
     args.inverse_coupling = given->inverse_coupling;
     args.workspace = solver->workspace;
     args.first_column = 0;
+    args.accept_nearly_singular = given->options.accept_nearly_singular != 0;
     return args;
 }
 
@@ -548,21 +556,30 @@ static long long piece_from(const mpc_solver* solver, long long first) {
     return left < PIECE ? left : (long long)PIECE;
 }
 
+/* A failed factorization is what a status names first, of those the first; then the first system that is nearly singular. */
+static void judge(mpc_status* status, const mpc_outcome* one, long long member) {
+    if (one->block >= 0) {
+        status->code = MPC_NOT_POSITIVE_DEFINITE;
+        status->member = (int)member;
+        status->block = (int)one->block;
+        status->row = (int)one->row;
+    } else if (one->nearly_singular == 1 && status->code == MPC_OK) {
+        status->code = MPC_NEARLY_SINGULAR;
+        status->member = (int)member;
+    }
+}
+
+static int has_factors(mpc_code code) { return code == MPC_OK || code == MPC_NEARLY_SINGULAR; }
+
 static void check_factors(mpc_solver* solver, mpc_status* status, mpc_stream stream) {
     mpc_outcome outcomes[PIECE];
     long long first, k;
-    for (first = 0; first < solver->factored && status->code == MPC_OK; first += PIECE) {
+    for (first = 0; first < solver->factored && has_factors(status->code); first += PIECE) {
         const long long count = piece_from(solver, first);
-        status->code = checked(solver, read_back(outcomes, mpc_outcomes(solver) + first, (size_t)count * sizeof *outcomes, stream),
-                               "copy the outcomes");
-        for (k = 0; k < count && status->code == MPC_OK; ++k) {
-            if (outcomes[k].block >= 0) {
-                status->code = MPC_NOT_POSITIVE_DEFINITE;
-                status->member = (int)(first + k);
-                status->block = (int)outcomes[k].block;
-                status->row = (int)outcomes[k].row;
-            }
-        }
+        const mpc_code copied = checked(
+            solver, read_back(outcomes, mpc_outcomes(solver) + first, (size_t)count * sizeof *outcomes, stream), "copy the outcomes");
+        if (copied != MPC_OK) status->code = copied;
+        for (k = 0; k < count && has_factors(status->code); ++k) judge(status, &outcomes[k], first + k);
     }
 }
 
@@ -629,6 +646,8 @@ const char* mpc_message(mpc_code code) {
             return "the kernels are for other devices than the current one; export for its architecture too";
         case MPC_NOT_EXPORTED:
             return "the solver was exported without this operation; add it to --operations";
+        case MPC_NEARLY_SINGULAR:
+            return "A is singular to the precision; anchor it, or set accept_nearly_singular";
         case MPC_DRIVER_FAILED:
             return "a call of the driver failed; see driver_task and driver_result in the solver";
     }

@@ -2,7 +2,7 @@
  * f32, up to 1 system(s) at once. Made by Trifold for cuda:sm_87; do not edit. To make it again:
  *   trifold export --block 12 --horizon 20 --precision f32 --target cuda:sm_87 --prefix mpc --no-binaries
  *
- * Device memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 109312.
+ * Device memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 109568.
  *   sm_87: schedule multi-stage, variant dataflow, 6 kernels; flops of a system: factor 173952, solve 24768
  * Work and launches depend on no number but the sizes; manifest.json has them.
  */
@@ -21,7 +21,7 @@ extern "C" {
 #define MPC_HORIZON 20
 #define MPC_RHS 1
 #define MPC_BATCH 1
-#define MPC_WORKSPACE_BYTES ((size_t)109312)
+#define MPC_WORKSPACE_BYTES ((size_t)109568)
 #define MPC_ALIGNMENT 256
 /* Of the graphs: operations there may be, the most launches of one, and kernels. */
 #define MPC_OPERATIONS 7
@@ -57,7 +57,9 @@ typedef enum {
     /* The solver was exported without this operation: add it to --operations. */
     MPC_NOT_EXPORTED = 6,
     /* A call of the driver failed; the solver's driver_task and driver_result say what it could not do and why. */
-    MPC_DRIVER_FAILED = 7
+    MPC_DRIVER_FAILED = 7,
+    /* A is singular to the precision: rounding decides the least of its pivots, and so X, of which no digit may be right. All is computed. */
+    MPC_NEARLY_SINGULAR = 8
 } mpc_code;
 
 /* The same in words; a constant text, whatever the code. */
@@ -75,7 +77,9 @@ typedef struct {
 typedef struct {
     long long block; /* where the factorization failed, from 0; -1: it did not */
     long long row;
-    long long floors; /* pivots raised to the floor; -1: never factored */
+    long long floors;          /* pivots raised to the floor; -1: never factored */
+    double least_pivot;        /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
+    long long nearly_singular; /* 1: it is below 64 epsilon of the precision, and the call did not accept that */
 } mpc_outcome;
 
 /* The device's record of a system's last X and inverse: 1 where one holds infinities or NaN, 0 where not; -1: there was none. */
@@ -91,7 +95,9 @@ typedef struct {
     const mpc_real* diagonal; /* [batch][N][n], added to the diagonal of A; null: nothing */
     const mpc_real* shift;    /* [batch], added to every entry of the system's diagonal; null: nothing */
     const int* active;        /* [batch], 0 leaves the system and its X alone; null: all are active */
-    double pivot_floor;       /* raises smaller pivots to this part of their block's largest diagonal entry, below 1; 0: none */
+    double pivot_floor;       /* raises finite pivots below it, negative ones too, to this part of their block's largest diagonal entry,
+                               * below 1; 0: none. Infinity and NaN fail always. A floor accepts what is nearly singular */
+    long long accept_nearly_singular; /* 1: a system that is singular to the precision is no failure; 0: mpc_check finds it */
 } mpc_options;
 
 /* What a graph was launched with. */

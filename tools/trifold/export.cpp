@@ -23,6 +23,7 @@ struct ExportOptions {
     std::int64_t corrections = 0;
     std::vector<std::string> data, prefactored;
     std::vector<std::string> shifts;
+    bool accept_nearly_singular = false;
     LayoutOptions layout;
     GpuExportOptions gpu;
 };
@@ -67,6 +68,7 @@ Prefactored read_prefactored(const ExportOptions& options, Spec& spec) {
     if (spec.horizon == 0) spec.horizon = system.horizon;
     Prefactored result{std::move(system.d), std::move(system.e)};
     if (!options.shifts.empty()) result.shifts = parse_shifts(options.shifts);
+    result.accept_nearly_singular = options.accept_nearly_singular;
     return result;
 }
 
@@ -93,6 +95,9 @@ ExportRequest request_of(const ExportOptions& options) {
     if (!options.prefactored.empty()) request.prefactored = read_prefactored(options, request.spec);
     if (options.prefactored.empty() && !options.shifts.empty())
         throw SpecError("--shift was given without --prefactored; give the matrix whose factors become constants");
+    if (options.prefactored.empty() && options.accept_nearly_singular)
+        throw SpecError(
+            "--accept-nearly-singular was given without --prefactored; an exported factorization returns NEARLY_SINGULAR, leave it out");
     return request;
 }
 
@@ -106,10 +111,12 @@ std::vector<ExportedFile> make_files(const ExportRequest& request) {
 }
 
 std::vector<ExportedFile> make_gpu_files(const ExportOptions& options) {
-    if (!options.data.empty() || !options.prefactored.empty() || !options.shifts.empty() || options.corrections > 0 ||
-        options.factorization != "llt" || options.optimize != "speed")
-        throw SpecError("--data, --prefactored, --shift, --factorization, --optimize and --refine are for c99 targets, not for " +
-                        options.target + "; leave them out");
+    if (!options.data.empty() || !options.prefactored.empty() || !options.shifts.empty() || options.accept_nearly_singular ||
+        options.corrections > 0 || options.factorization != "llt" || options.optimize != "speed")
+        throw SpecError(
+            "--data, --prefactored, --shift, --accept-nearly-singular, --factorization, --optimize and --refine are for c99 targets, not "
+            "for " +
+            options.target + "; leave them out");
     return options.gpu.project(spec_of(options), options.target, options.prefix, options.schedule);
 }
 
@@ -151,6 +158,8 @@ Action add_export(CLI::App& app, const bool& json) {
                    "D.npy E.npy: a matrix whose factors become constants, for a solver that only solves")
         ->expected(2);
     app.add_option("--shift", options->shifts, "With --prefactored: factors of A + shift I for each of these, such as 0.1,1,10");
+    app.add_flag("--accept-nearly-singular", options->accept_nearly_singular,
+                 "With --prefactored: also a matrix that is singular to the precision, whose solutions may have no right digit");
     app.add_option(
         "--schedule", options->schedule,
         "Of c99 sequential, unless partitioned:p or twisted:p, whose chains a function of yours may run side by side; of a GPU as of "

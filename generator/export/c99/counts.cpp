@@ -9,6 +9,8 @@ void add_block(OperationCounts& counts, std::int64_t block, std::int64_t width, 
         counts.multiply_subtract += (block - k) * (width + k);
         counts.multiply += ldlt ? width + k : block - 1 - k;  // multipliers are scaled once; or what is below the pivot is
         counts.divide += 1;
+        counts.multiply += 1;  // the test of the pivot
+        counts.add += 1;
         counts.square_root += ldlt ? 0 : 1;
     }
 }

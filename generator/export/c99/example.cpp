@@ -51,6 +51,11 @@ double largest_finite(Precision precision) {
     return precision == Precision::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
 }
 
+double nearly_zero(Precision precision) {
+    const double epsilon = precision == Precision::f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+    return 64 * epsilon;
+}
+
 std::string c99_values(std::span<const double> values, Precision precision) {
     std::string text = "{";
     constexpr std::size_t per_line = 8;

@@ -71,7 +71,7 @@ void check_data(const ExportRequest& request) {
 void check_prefactored(const ExportRequest& request) {
     if (!request.prefactored) return;
     const auto& spec = request.spec;
-    const auto& [d, e, shifts] = *request.prefactored;
+    const auto &d = request.prefactored->d, &e = request.prefactored->e, &shifts = request.prefactored->shifts;
     const auto blocks = spec.block * spec.block;
     if (request.data) throw SpecError("a problem to bake in and a matrix to factor ahead were given; give one of them");
     if (machine_of(request.target).has_kernels())

@@ -22,6 +22,7 @@ struct ProblemData {
 struct Prefactored {
     std::vector<double> d, e;
     std::vector<double> shifts = {0};
+    bool accept_nearly_singular = false;
 };
 
 /// A + shift I is not positive definite, so that there are no factors to export.
@@ -58,7 +59,7 @@ struct ExportRequest {
 };
 inline constexpr std::int64_t max_corrections = 10;
 
-/// Pure: same request, same bytes. Throws SpecError, IndefiniteMatrix.
+/// Pure: same request, same bytes. Throws SpecError, IndefiniteMatrix, NearlySingular.
 std::vector<ExportedFile> export_project(const ExportRequest& request);
 
 /// Arithmetic of one call; the same whatever the numbers are, but for a call that fails, which does less.

@@ -17,7 +17,7 @@ std::int64_t nominal_factor_flops(const Spec& spec) {
 }
 std::int64_t nominal_solve_flops(const Spec& spec) { return 2 * spec.rhs * spec.block * spec.block * (3 * spec.horizon - 2); }
 
-/// Two pointers, reals, and the ints of a status for each chain and of one flag: btd_workspace of
+/// Two pointers, reals, and the ints of a status for each chain and of one for all: btd_workspace of
 /// templates/export/c99/solver/workspace_partitioned.h.
 std::int64_t partitioned_workspace(const Spec& spec, std::int64_t chains, std::int64_t pointer) {
     const auto bytes = element_bytes(spec.precision), block = spec.block * spec.block;
@@ -25,7 +25,7 @@ std::int64_t partitioned_workspace(const Spec& spec, std::int64_t chains, std::i
         checked_add(checked_multiply(3 * block, spec.horizon, "size of a solver"),
                     checked_multiply(2 * (chains - 1), block + spec.block * spec.rhs, "size of a solver"), "size of a solver");
     const auto alignment = std::max(pointer, bytes);
-    return (2 * pointer + checked_multiply(reals, bytes, "size of a solver") + 4 * (3 * chains + 1) + alignment - 1) / alignment *
+    return (2 * pointer + checked_multiply(reals, bytes, "size of a solver") + 4 * 3 * (chains + 1) + alignment - 1) / alignment *
            alignment;
 }
 
@@ -71,7 +71,8 @@ ExportFacts export_facts(const ExportRequest& request) {
         if (!chains.empty()) return partitioned_workspace(spec, std::ssize(chains), pointer);
         const auto arrays = checked_add(blocks(spec.horizon), blocks(std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver");
         const auto alignment = std::max(pointer, bytes);
-        return (2 * pointer + arrays + alignment - 1) / alignment * alignment;
+        const std::int64_t status = (12 + bytes - 1) / bytes * bytes;
+        return (2 * pointer + status + arrays + alignment - 1) / alignment * alignment;
     };
     std::string data = request.data ? " --data D.npy E.npy b.npy" : "";
     if (request.prefactored) data = fmt::format(" --prefactored D.npy E.npy --shift {}", fmt::join(request.prefactored->shifts, ","));
@@ -109,7 +110,9 @@ bool has_square_roots(const ExportRequest& request) { return !request.prefactore
 std::map<std::string, std::string> factor_words(const ExportRequest& request) {
     const bool ldlt = request.factorization == Factorization::ldlt;
     return {{"FACTORS", ldlt ? "L P, with 1 / P on the diagonal, A = L P L'" : "L, with 1 / L(k, k) on the diagonal"},
-            {"PIVOTS", "(1 / largest finite, largest finite]"}};
+            {"PIVOTS", "(1 / largest finite, largest finite]"},
+            {"SMALL", machine_of(request.target).has_kernels() ? "a pivot is" : "this pivot is the first one"},
+            {"EPSILON", is_single(request.spec) ? "FLT_EPSILON" : "DBL_EPSILON"}};
 }
 
 }  // namespace trifold

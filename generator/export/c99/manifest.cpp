@@ -50,6 +50,8 @@ Json numerics_json(const ExportRequest& request, Json numerics) {
         numerics["denormals"] = "used as they are";
     } else {
         numerics["pivot"] = fmt::format("passes if in {}", factor_words(request).at("PIVOTS"));
+        numerics["nearly_singular"] = fmt::format("status where a pivot is below 64 {} times the diagonal entry that it began with",
+                                                  factor_words(request).at("EPSILON"));
         numerics["denormals"] = "used as they are; where the processor flushes them to zero, a pivot that is denormal fails";
     }
     return numerics;

@@ -57,9 +57,11 @@ std::string c99_header(const ExportRequest& request);
 std::string c99_source(const ExportRequest& request);
 std::string c99_refine(const ExportRequest& request);
 std::string c99_data_declarations(const ExportRequest& request);
-/// The constants that the request's prefactored matrix becomes. Throws IndefiniteMatrix.
+/// The constants that the request's prefactored matrix becomes. Throws IndefiniteMatrix, NearlySingular.
 std::string c99_factors(const ExportRequest& request);
 double largest_finite(Precision precision);
+/// A pivot below this part of the diagonal entry that it began with is nearly zero.
+double nearly_zero(Precision precision);
 /// {...}: the shortest texts that read back as the same numbers of that precision; 0 for what is not finite in it.
 std::string c99_values(std::span<const double> values, Precision precision);
 std::string c99_data(const ExportRequest& request);

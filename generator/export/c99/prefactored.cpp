@@ -46,23 +46,42 @@ void check_pivot(double shift, double pivot, std::int64_t block, std::int64_t ro
                         shift, block, row, pivot, to_string(precision), 1 / largest, largest));
 }
 
+[[noreturn]] void fail_nearly_singular(double shift, double least, std::int64_t block, std::int64_t row, Precision precision) {
+    throw NearlySingular(
+        fmt::format(
+            "A + {} I is nearly singular: the pivot of block {}, row {} (from 0) is {:.1e} of the diagonal entry that it began with; "
+            "in {} rounding decides what is below {:.1e}; give a larger shift, another matrix, or --accept-nearly-singular",
+            shift, block, row, least, to_string(precision), nearly_zero(precision)),
+        {{0, least}});
+}
+
 /// L of A + shift I by rows, with reciprocals on its diagonal and zeros above.
 Blocks factor(const ExportRequest& request, double shift) {
     const auto n = request.spec.block;
+    const auto precision = request.spec.precision;
     Blocks l(request.spec, *request.prefactored);
+    double least = 1;
+    std::int64_t least_row = 0;
     for (std::int64_t row = 0; row < n * request.spec.horizon; ++row) {
         for (auto column = l.first(row); column <= row; ++column) {
-            double sum = l.at(row, column) + (row == column ? shift : 0);
+            const double entry = l.at(row, column) + (row == column ? shift : 0);
+            double sum = entry;
             for (auto k = l.first(row); k < column; ++k) sum -= l.at(row, k) * l.at(column, k);
             if (row > column) {
                 l.at(row, column) = sum * l.at(column, column);
             } else {
-                check_pivot(shift, sum, row / n, row % n, request.spec.precision);
+                check_pivot(shift, sum, row / n, row % n, precision);
+                if (sum / entry < least) {
+                    least = sum / entry;
+                    least_row = row;
+                }
                 l.at(row, row) = 1 / std::sqrt(sum);
             }
         }
         for (auto column = row + 1; column < (row / n + 1) * n; ++column) l.at(row, column) = 0;
     }
+    if (least < nearly_zero(precision) && !request.prefactored->accept_nearly_singular)
+        fail_nearly_singular(shift, least, least_row / n, least_row % n, precision);
     return l;
 }
 

@@ -176,19 +176,23 @@ std::string kernel_unit(const Design& design) {
 }
 
 std::string kernel_body(const ExportRequest& request) {
-    return fmt::format("{}\n{}\n{}", templates({"outcome.c", "finite.c", "poison.c"}), kernel_unit(kernel_design(request)),
-                       templates({"kernels.c", "init.c"}));
+    return fmt::format("{}\n{}\n{}", templates({"outcome.c", "computed.c", "finite.c", "poison.c"}), kernel_unit(kernel_design(request)),
+                       templates({"kernels.c", "least_pivot_kernels.c", "init.c"}));
 }
 
 std::string plain_body(const ExportRequest& request) {
-    const auto blocks = templates({"blocks.c", "outcome.c", "poison.c"}) + "\n" + c99_sweeps(request) + "\n";
-    if (request.prefactored) return blocks + c99_solution(request) + "\n" + templates({"prefactored.c"});
+    const auto sweeps = templates({"poison.c"}) + "\n" + c99_sweeps(request) + "\n";
+    if (request.prefactored)
+        return templates({"blocks.c", "outcome.c"}) + "\n" + sweeps + c99_solution(request) + "\n" + templates({"prefactored.c"});
+    const auto blocks = templates({"blocks.c", "outcome.c", "computed.c"}) + "\n" + sweeps;
+    const auto least =
+        "\n" + filled(templates({"least_pivot.c"}), {{"SQUARE", request.factorization == Factorization::ldlt ? "" : " * reciprocal"}});
     const auto chains = exported_chains(request);
     const auto factor = is_dense(request.spec) ? "in_place.c" : "layout.c";
     const auto system = chains.empty() ? c99_solution(request) + "\n" + templates({"sequential.c", factor, "factor_solve.c", "init.c"})
                                        : chain_tables(chains) + templates({"finite.c", "chains.c"}) + c99_products(request) + "\n" +
                                              templates({"partitioned.c", "factor_solve.c", "init.c"});
-    return blocks + templates({"factor.c"}) + "\n" + c99_factorization(request) + "\n" + system;
+    return blocks + templates({"factor.c"}) + "\n" + c99_factorization(request) + "\n" + system + least;
 }
 
 std::string square_root(const ExportRequest& request) {
@@ -222,8 +226,9 @@ std::string prologue(const Spec& spec) {
         "#ifndef BTD_CODE\n"
         "#define BTD_CODE\n"
         "#endif\n\n"
-        "#define BTD_LARGEST {}\n\n",
-        is_single(spec) ? "FLT_MAX" : "DBL_MAX");
+        "#define BTD_LARGEST {0}_MAX\n"
+        "#define BTD_EPSILON {0}_EPSILON\n\n",
+        is_single(spec) ? "FLT" : "DBL");
 }
 
 }  // namespace
@@ -276,11 +281,12 @@ std::string c99_refine(const ExportRequest& request) {
         "/* See btd_solver.h. Compile with -ffp-contract=off, as the Makefile does: sums rely on each rounding. */\n"
         "{}{}{}{}",
         system_headers, own_header, prologue(request.spec),
-        with_own_names(filled(templates({"outcome.c", "finite.c", "refine.c"}), {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
-                                                                                 {"FMA", single ? "fmaf" : "fma"},
-                                                                                 {"BITS", single ? "uint32_t" : "uint64_t"},
-                                                                                 {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
-                       "refine"));
+        with_own_names(
+            filled(templates({"outcome.c", "computed.c", "finite.c", "refine.c"}), {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
+                                                                                    {"FMA", single ? "fmaf" : "fma"},
+                                                                                    {"BITS", single ? "uint32_t" : "uint64_t"},
+                                                                                    {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
+            "refine"));
 }
 
 }  // namespace trifold

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "generator/export/c99/parts.hpp"
 #include "generator/export/c99/unrolled.hpp"
 #include "generator/export/c99/unrolled_text.hpp"
 #include "generator/program/templates.hpp"
@@ -57,8 +58,9 @@ std::string tile(Int rows, Int columns, bool ldlt) {
 }
 
 /// Pivot k, and what is below it in its column of the corner; then that column's products.
-std::string take_pivot(Int k, Int columns, bool ldlt) {
-    auto text = fmt::format("    if (!is_pivot({})) {{\n        return {};\n    }}\n", sum(k, k), k > 0 ? fmt::format("j + {}", k) : "j");
+std::string take_pivot(Int k, Int columns, bool ldlt, std::string_view entries) {
+    auto text = fmt::format("    if (!is_sound({}, {})) {{\n        return {};\n    }}\n", sum(k, k), element(entries, k, k),
+                            k > 0 ? fmt::format("j + {}", k) : "j");
     const auto reciprocal = fmt::format("reciprocal{}", k);
     text += fmt::format("    const real {} = 1 / {};\n", reciprocal, ldlt ? sum(k, k) : fmt::format("BTD_SQRT({})", sum(k, k)));
     text += fmt::format("    {} = {};\n", element("l", k, k), reciprocal);
@@ -73,18 +75,37 @@ std::string take_pivot(Int k, Int columns, bool ldlt) {
     return text;
 }
 
-std::string corner(Int columns, bool ldlt) {
+/// What a factorization needs beside the blocks: multipliers; or, of chains, the diagonal entries that pivots began with, because a
+/// separator has had products subtracted.
+std::string parameters(bool ldlt, bool chains) { return ldlt ? "const real* scaled, real* own, " : chains ? "const real* entries, " : ""; }
+
+std::string corner(Int columns, bool ldlt, bool chains) {
     std::string finish;
-    for (Int k = 0; k < columns; ++k) finish += take_pivot(k, columns, ldlt);
+    for (Int k = 0; k < columns; ++k) finish += take_pivot(k, columns, ldlt, chains ? "entries" : "d");
     return from("corner.c", {{"COLUMNS", fmt::format("{}", columns)},
                              {"LAST", fmt::format("{}", columns - 1)},
-                             {"PARAMETERS", ldlt ? "const real* scaled, real* own, " : ""},
+                             {"PARAMETERS", parameters(ldlt, chains)},
                              {"NEXT_BEFORE", ldlt ? "        ++scaled;\n" : ""},
                              {"NEXT_OWN", ldlt ? "        ++own;\n" : ""},
                              {"LOADS", load_sums("d", columns, columns, true)},
                              {"BEFORE", subtract_outer("before", ldlt ? "scaled" : "before", columns, columns, true)},
                              {"OWN", subtract_outer("l", ldlt ? "own" : "l", columns, columns, true)},
                              {"FINISH", finish}});
+}
+
+/// In place, so that what is done already must not be done again: columns before `row` of its corner's rows, and before that corner below.
+std::string finish_block(Int n, const Tiling& tiling, bool ldlt, bool chains) {
+    const bool whole = n <= tiling.columns;
+    return from("finish_block.c",
+                {{"PARAMETERS", chains ? parameters(false, true) : ""},
+                 {"CORNER", whole ? "" : fmt::format("    const int corner = row - row % {0}, below = corner + {0};\n", tiling.columns)},
+                 {"BREAK", chains ? "\n" + std::string(33, ' ') : " "},
+                 {"START", whole ? "row" : "r < below ? row : corner"},
+                 {"ENTRIES", chains ? "entries" : "d"},
+                 {"BEFORE", ldlt ? "(before[c * n + k] * (l - BLOCK)[k * n + k])" : "before[c * n + k]"},
+                 {"OWN", ldlt ? "(l[c * n + k] * l[k * n + k])" : "l[c * n + k]"},
+                 {"SCALE", ldlt ? "" : " * l[c * n + c]"},
+                 {"ROOT", ldlt ? "sum" : "BTD_SQRT(sum)"}});
 }
 
 std::string columns_function(Int n, const Tiling& tiling, Int columns, bool ldlt) {
@@ -101,7 +122,7 @@ std::string columns_function(Int n, const Tiling& tiling, Int columns, bool ldlt
 }
 
 /// The pivots of `columns` columns from j on, and the rows below them where there are any.
-std::string factor_columns(Int columns, const std::string& j, bool rows_below, bool ldlt) {
+std::string factor_columns(Int columns, const std::string& j, bool rows_below, bool ldlt, bool chains) {
     std::string text;
     const auto before = row_of("before", j), l = row_of("l", j), column = j == "0" ? "" : " + " + j;
     if (ldlt) {
@@ -109,8 +130,8 @@ std::string factor_columns(Int columns, const std::string& j, bool rows_below, b
         text += fmt::format("scale_rows({}, l - (width > 0 ? BLOCK : 0), {}, width, 0, multipliers);\n", before, columns);
         text += fmt::format("scale_rows({}, l, {}, {}, 0, own);\n", l, columns, j);
     }
-    text += fmt::format("failed = factor_corner_{}({}{}, {}, width, {}{}, {});\n", columns, row_of("d", j), column, before,
-                        ldlt ? "multipliers, own, " : "", l, j);
+    const auto more = ldlt ? "multipliers, own, " : chains ? row_of("entries", j) + column + ", " : "";
+    text += fmt::format("failed = factor_corner_{}({}{}, {}, width, {}{}, {});\n", columns, row_of("d", j), column, before, more, l, j);
     if (rows_below)
         text += fmt::format("if (failed < 0) {{\n    solve_columns_{}(d, before, width, {}, {}, l, {}, {});\n}}\n", columns,
                             ldlt ? "multipliers" : before, ldlt ? "own" : l, j,
@@ -130,21 +151,21 @@ std::string solve_columns(Int columns, const std::string& j, bool ldlt) {
         columns, row_of("l", j), j);
 }
 
-std::string panel(Int n, const Tiling& tiling, bool ldlt) {
+std::string panel(Int n, const Tiling& tiling, bool ldlt, bool chains) {
     const auto width = tiling.columns, rest = n % width, full = n - rest;
     std::string factor = "    int failed = -1;\n", solve = ldlt ? "    (void)multipliers;\n    (void)width;\n" : "";
     if (full > 0) {
         factor += fmt::format("    for (int j = 0; j < {} && failed < 0; j += {}) {{\n{}    }}\n", full, width,
-                              indented(factor_columns(width, "j", n > width, ldlt), 8));
+                              indented(factor_columns(width, "j", n > width, ldlt, chains), 8));
         solve +=
             fmt::format("    for (int j = 0; j < {}; j += {}) {{\n{}    }}\n", full, width, indented(solve_columns(width, "j", ldlt), 8));
     }
     if (rest > 0) {
         const auto j = fmt::format("{}", full);
-        factor += fmt::format("    if (failed < 0) {{\n{}    }}\n", indented(factor_columns(rest, j, false, ldlt), 8));
+        factor += fmt::format("    if (failed < 0) {{\n{}    }}\n", indented(factor_columns(rest, j, false, ldlt, chains), 8));
         solve += indented(solve_columns(rest, j, ldlt), 4);
     }
-    return from("panel.c", {{"FACTOR", factor}, {"SOLVE", solve}});
+    return from("panel.c", {{"FACTOR", factor}, {"SOLVE", solve}, {"PARAMETERS", ldlt ? "" : parameters(ldlt, chains)}});
 }
 
 std::string product(Int n, const Tiling& tiling) {
@@ -183,8 +204,11 @@ std::string c99_factorization(const ExportRequest& request) {
     const auto tiling = tiling_of(request);
     const bool ldlt = request.factorization == Factorization::ldlt;
     std::string text(template_text(fmt::format("export/c99/solver/{}.c", to_string(request.factorization))));
-    text += for_sizes(n, tiling.columns, [&](Int columns) { return columns_function(n, tiling, columns, ldlt) + corner(columns, ldlt); });
-    return text + panel(n, tiling, ldlt);
+    const bool chains = !exported_chains(request).empty();
+    text += finish_block(n, tiling, ldlt, chains);
+    text += for_sizes(n, tiling.columns,
+                      [&](Int columns) { return columns_function(n, tiling, columns, ldlt) + corner(columns, ldlt, chains); });
+    return text + panel(n, tiling, ldlt, chains);
 }
 
 std::string c99_products(const ExportRequest& request) {

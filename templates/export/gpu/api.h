@@ -15,7 +15,9 @@ typedef enum {
     /* The solver was exported without this operation: add it to --operations. */
     BTD_NOT_EXPORTED = 6,
     /* A call of the driver failed; the solver's driver_task and driver_result say what it could not do and why. */
-    BTD_DRIVER_FAILED = 7
+    BTD_DRIVER_FAILED = 7,
+    /* A is singular to the precision: rounding decides the least of its pivots, and so X, of which no digit may be right. All is computed. */
+    BTD_NEARLY_SINGULAR = 8
 } btd_code;
 
 /* The same in words; a constant text, whatever the code. */
@@ -33,7 +35,9 @@ typedef struct {
 typedef struct {
     long long block; /* where the factorization failed, from 0; -1: it did not */
     long long row;
-    long long floors; /* pivots raised to the floor; -1: never factored */
+    long long floors;          /* pivots raised to the floor; -1: never factored */
+    double least_pivot;        /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
+    long long nearly_singular; /* 1: it is below 64 epsilon of the precision, and the call did not accept that */
 } btd_outcome;
 
 /* The device's record of a system's last X and inverse: 1 where one holds infinities or NaN, 0 where not; -1: there was none. */
@@ -49,7 +53,9 @@ typedef struct {
     const btd_real* diagonal; /* [batch][N][n], added to the diagonal of A; null: nothing */
     const btd_real* shift;    /* [batch], added to every entry of the system's diagonal; null: nothing */
     const int* active;        /* [batch], 0 leaves the system and its X alone; null: all are active */
-    double pivot_floor;       /* raises smaller pivots to this part of their block's largest diagonal entry, below 1; 0: none */
+    double pivot_floor;       /* raises finite pivots below it, negative ones too, to this part of their block's largest diagonal entry,
+                               * below 1; 0: none. Infinity and NaN fail always. A floor accepts what is nearly singular */
+    long long accept_nearly_singular; /* 1: a system that is singular to the precision is no failure; 0: btd_check finds it */
 } btd_options;
 
 /* What a graph was launched with. */

@@ -1,11 +1,11 @@
 /* ---- the solver ---- */
 
 /* Kernels count bytes and take structures by value: both sides must agree on them. */
-typedef char btd_arguments_have_22_words[sizeof(trifold_args) == 22 * 8 ? 1 : -1];
+typedef char btd_arguments_have_23_words[sizeof(trifold_args) == 23 * 8 ? 1 : -1];
 typedef char btd_levels_have_26_words[sizeof(trifold_level) == 26 * 8 ? 1 : -1];
-typedef char btd_outcomes_have_3_words[sizeof(btd_outcome) == sizeof(trifold_status) ? 1 : -1];
+typedef char btd_outcomes_have_5_words[sizeof(btd_outcome) == sizeof(trifold_status) ? 1 : -1];
 typedef char btd_ranges_have_2_ints[sizeof(btd_range) == sizeof(trifold_range) ? 1 : -1];
-typedef char btd_held_has_no_padding[sizeof(btd_arguments) == 11 * 8 ? 1 : -1];
+typedef char btd_held_has_no_padding[sizeof(btd_arguments) == 12 * 8 ? 1 : -1];
 
 /* Keeps what the driver said of a call that failed. */
 static btd_code checked(btd_solver* solver, btd_result result, const char* task) {
@@ -56,6 +56,7 @@ static trifold_args kernel_arguments(const btd_solver* solver, const btd_argumen
     args.inverse_coupling = given->inverse_coupling;
     args.workspace = solver->workspace;
     args.first_column = 0;
+    args.accept_nearly_singular = given->options.accept_nearly_singular != 0;
     return args;
 }
 
@@ -301,21 +302,30 @@ static long long piece_from(const btd_solver* solver, long long first) {
     return left < PIECE ? left : (long long)PIECE;
 }
 
+/* A failed factorization is what a status names first, of those the first; then the first system that is nearly singular. */
+static void judge(btd_status* status, const btd_outcome* one, long long member) {
+    if (one->block >= 0) {
+        status->code = BTD_NOT_POSITIVE_DEFINITE;
+        status->member = (int)member;
+        status->block = (int)one->block;
+        status->row = (int)one->row;
+    } else if (one->nearly_singular == 1 && status->code == BTD_OK) {
+        status->code = BTD_NEARLY_SINGULAR;
+        status->member = (int)member;
+    }
+}
+
+static int has_factors(btd_code code) { return code == BTD_OK || code == BTD_NEARLY_SINGULAR; }
+
 static void check_factors(btd_solver* solver, btd_status* status, btd_stream stream) {
     btd_outcome outcomes[PIECE];
     long long first, k;
-    for (first = 0; first < solver->factored && status->code == BTD_OK; first += PIECE) {
+    for (first = 0; first < solver->factored && has_factors(status->code); first += PIECE) {
         const long long count = piece_from(solver, first);
-        status->code = checked(solver, read_back(outcomes, btd_outcomes(solver) + first, (size_t)count * sizeof *outcomes, stream),
-                               "copy the outcomes");
-        for (k = 0; k < count && status->code == BTD_OK; ++k) {
-            if (outcomes[k].block >= 0) {
-                status->code = BTD_NOT_POSITIVE_DEFINITE;
-                status->member = (int)(first + k);
-                status->block = (int)outcomes[k].block;
-                status->row = (int)outcomes[k].row;
-            }
-        }
+        const btd_code copied = checked(
+            solver, read_back(outcomes, btd_outcomes(solver) + first, (size_t)count * sizeof *outcomes, stream), "copy the outcomes");
+        if (copied != BTD_OK) status->code = copied;
+        for (k = 0; k < count && has_factors(status->code); ++k) judge(status, &outcomes[k], first + k);
     }
 }
 
@@ -382,6 +392,8 @@ const char* btd_message(btd_code code) {
             return "the kernels are for other devices than the current one; export for its architecture too";
         case BTD_NOT_EXPORTED:
             return "the solver was exported without this operation; add it to --operations";
+        case BTD_NEARLY_SINGULAR:
+            return "A is singular to the precision; anchor it, or set accept_nearly_singular";
         case BTD_DRIVER_FAILED:
             return "a call of the driver failed; see driver_task and driver_result in the solver";
     }

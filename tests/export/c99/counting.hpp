@@ -21,6 +21,7 @@ inline Counting operator-(Counting left, const Counting& right) { return left -=
 inline Counting operator*(Counting left, const Counting& right) { return left *= right; }
 inline Counting operator/(const Counting& left, const Counting& right) { return ++counts.divide, Counting(left.value / right.value); }
 inline bool operator>(const Counting& left, const Counting& right) { return left.value > right.value; }
+inline bool operator<(const Counting& left, const Counting& right) { return left.value < right.value; }
 inline bool operator>=(const Counting& left, const Counting& right) { return left.value >= right.value; }
 inline bool operator<=(const Counting& left, const Counting& right) { return left.value <= right.value; }
 inline Counting counting_root(const Counting& x) { return ++counts.square_root, Counting(std::sqrt(x.value)); }

@@ -65,7 +65,7 @@ int main(void) {
     unsigned char *memory = make(btd_workspace_size()), *d = make(diagonal * size), *e = make(coupling * size), *b = make(vector * size),
                   *x = make(vector * size);
     btd_workspace* workspace = btd_init(memory);
-    int round, seen[4] = {0, 0, 0, 0};
+    int round, seen[6] = {0, 0, 0, 0, 0, 0};
     size_t k;
     if (workspace == NULL) return 2;
     for (round = 0; round < 300; ++round) {

@@ -125,6 +125,26 @@ TEST_CASE("export: a matrix without factors names the pivot that fails") {
         }
 }
 
+TEST_CASE("export: a matrix that is singular to the precision has no factors unless that is accepted") {
+    const auto system = random_system(1, 3, 1, 8);
+    auto walk = prefactored(system, {0}, Precision::f64);
+    walk.prefactored->d = {0.1, 0.2, 0.1 * (1 + 1e-9)};
+    walk.prefactored->e = {-0.1, -0.1};
+    CHECK(export_project(walk).size() == 10);
+    walk.spec.precision = Precision::f32;
+    walk.prefactored->shifts = {1, 0};
+    try {
+        export_project(walk);
+        FAIL("it was exported");
+    } catch (const NearlySingular& error) {
+        CHECK(std::string(error.what())
+                  .starts_with("A + 0 I is nearly singular: the pivot of block 2, row 0 (from 0) is 1.0e-09 of the diagonal"));
+        CHECK(error.failures.front().least_pivot == doctest::Approx(1e-9).epsilon(1e-3));
+    }
+    walk.prefactored->accept_nearly_singular = true;
+    CHECK(export_project(walk).size() == 10);
+}
+
 TEST_CASE("export: bad requests for prefactored solvers") {
     const auto system = random_system(3, 4, 1, 2);
     const auto good = prefactored(system, {1}, Precision::f32);

@@ -12,7 +12,7 @@
 
 namespace trifold::test {
 
-enum Code { ok = 0, not_positive_definite = 1, out_of_range = 2, not_factored = 3, no_such_shift = 4 };
+enum Code { ok = 0, not_positive_definite = 1, out_of_range = 2, not_factored = 3, no_such_shift = 4, nearly_singular = 5 };
 
 struct Status {
     int code, block, row;
@@ -87,6 +87,10 @@ class Exported {
         return function<Status(void*, const Real*, const Real*)>("btd_factor")(workspace_, d, e);
     }
     Status refactor(Real* d, Real* e) { return function<Status(void*, Real*, Real*)>("btd_refactor")(workspace_, d, e); }
+    /// Of the D that was factored.
+    double least_pivot(const Real* d) {
+        return static_cast<double>(function<Real(const void*, const Real*)>("btd_least_pivot")(workspace_, d));
+    }
     Status solve(const Real* b, Real* x) { return function<Status(void*, const Real*, Real*)>("btd_solve")(workspace_, b, x); }
     Status factor_solve(const Arrays<Real>& a, Real* x) {
         using Signature = Status(void*, const Real*, const Real*, const Real*, Real*);

@@ -18,7 +18,8 @@ enum Code {
     bad_argument = 4,
     no_kernels = 5,
     not_exported = 6,
-    driver_failed = 7
+    driver_failed = 7,
+    nearly_singular = 8
 };
 
 /// btd_status
@@ -34,6 +35,14 @@ struct Options {
     const void *diagonal = nullptr, *shift = nullptr;
     const int* active = nullptr;
     double pivot_floor = 0;
+    long long accept_nearly_singular = 0;
+};
+
+/// btd_outcome
+struct Outcome {
+    long long block, row, floors;
+    double least_pivot;
+    long long nearly_singular;
 };
 
 /// Of the backend under test, for the architecture that its fake driver has.
@@ -104,7 +113,7 @@ class Exported {
     const double* log_determinant() { return library_.function<const double*(void*)>("btd_log_determinant")(solver()); }
     const double* quadratic() { return library_.function<const double*(void*)>("btd_quadratic")(solver()); }
     const int* ranges() { return library_.function<const int*(void*)>("btd_ranges")(solver()); }
-    const long long* outcomes() { return library_.function<const long long*(void*)>("btd_outcomes")(solver()); }
+    const Outcome* outcomes() { return library_.function<const Outcome*(void*)>("btd_outcomes")(solver()); }
     std::string message(int code) { return library_.function<const char*(int)>("btd_message")(code); }
     std::string task();  ///< what the driver could not do
     void* solver() { return memory_.get(); }

@@ -176,14 +176,48 @@ TEST_CASE(EXPORT_BACKEND " export: a system that is not positive definite is nam
         pivot = bad;
         CHECK(bench.factor_solve() == ok);
         CHECK(bench.solver.check() == Status{not_positive_definite, 1, 2, 3});
-        CHECK(bench.solver.outcomes()[0] == -1);
-        CHECK(bench.solver.outcomes()[3] == 2);
+        CHECK(bench.solver.outcomes()[0].block == -1);
+        CHECK(bench.solver.outcomes()[1].block == 2);
         for (std::size_t k = 0; k < of_member; ++k) {
             CHECK(std::isfinite(bench.problem.x[k]));
             CHECK(std::isnan(bench.problem.x[of_member + k]));
         }
     }
     pivot = sound;
+    CHECK(bench.factor_solve() == ok);
+    bench.expect_solution();
+}
+
+TEST_CASE(EXPORT_BACKEND " export: a system that is singular to the precision is named unless that is accepted, and all is solved") {
+    Bench<double> bench(cases[0]);
+    const auto& spec = cases[0].spec;
+    const auto n = spec.block;
+    auto &d = bench.problem.input.d, &e = bench.problem.input.e;
+    const auto sound_d = d, sound_e = e;
+    // In the second system two rows of a block are coupled with one another alone.
+    const auto entry = [&](auto& values, std::int64_t block, std::int64_t r, std::int64_t c) -> double& {
+        return values[static_cast<std::size_t>((block * n + r) * n + c)];
+    };
+    const auto block = spec.horizon + 2, coupling = spec.horizon - 1 + 2;
+    for (std::int64_t r = 2; r <= 3; ++r)
+        for (std::int64_t c = 0; c < n; ++c) {
+            entry(d, block, r, c) = entry(d, block, c, r) = c == 2 || c == 3 ? 1 : 0;
+            entry(e, coupling - 1, r, c) = entry(e, coupling, c, r) = 0;
+        }
+    entry(d, block, 3, 3) = 1 + 1e-15;
+    CHECK(bench.factor_solve() == ok);
+    CHECK(bench.solver.check() == Status{nearly_singular, 1, -1, -1});
+    CHECK(bench.solver.message(nearly_singular).starts_with("A is singular to the precision"));
+    CHECK(bench.solver.outcomes()[0].nearly_singular == 0);
+    CHECK(bench.solver.outcomes()[0].least_pivot > 1e-3);
+    CHECK(bench.solver.outcomes()[1].nearly_singular == 1);
+    CHECK(bench.solver.outcomes()[1].least_pivot == doctest::Approx(1e-15).epsilon(0.2));
+    for (const auto x : bench.problem.x) CHECK(std::isfinite(x));
+    const Options accepting{.accept_nearly_singular = 1};
+    CHECK(bench.factor_solve(&accepting) == ok);
+    CHECK(bench.solver.check() == fine);
+    d = sound_d;
+    e = sound_e;
     CHECK(bench.factor_solve() == ok);
     bench.expect_solution();
 }

@@ -102,7 +102,21 @@ TEST_CASE("export: a matrix factored ahead, for several shifts") {
     check(scratch, "--prefactored D.npy E.npy --shift nan", "shift nan is not finite");
     check(scratch, "--prefactored D.npy E.npy --block 4", "the matrix to factor has 36 elements of D");
     check(scratch, "--block 3 --horizon 4 --shift 1", "--shift was given without --prefactored");
+    check(scratch, "--block 3 --horizon 4 --accept-nearly-singular", "--accept-nearly-singular was given without --prefactored");
     check(scratch, "--prefactored D.npy E.npy --data D.npy E.npy b.npy", "give one of them");
+}
+
+TEST_CASE("export: a matrix factored ahead that is singular to the precision is refused unless that is accepted") {
+    const Scratch scratch;
+    scratch.write("D.npy", format_npy({{3, 1, 1}, Precision::f64, {0.1, 0.2, 0.1 * (1 + 1e-9)}}));
+    scratch.write("E.npy", format_npy({{2, 1, 1}, Precision::f64, {-0.1, -0.1}}));
+    const std::string command = "export --prefactored D.npy E.npy --precision f32 -o out";
+    const auto refused = run_trifold(scratch.path, command);
+    CHECK(refused.status == 1);
+    CHECK(refused.err.find("A + 0 I is nearly singular: the pivot of block 2, row 0 (from 0) is 1.0e-09 of the diagonal entry") !=
+          std::string::npos);
+    CHECK(!scratch.has("out"));
+    CHECK(run_trifold(scratch.path, command + " --accept-nearly-singular").status == 0);
 }
 
 TEST_CASE("export: bad input") {
@@ -114,7 +128,7 @@ TEST_CASE("export: bad input") {
     check(scratch, "--block 12 --horizon -3", "horizon N = -3");
     check(scratch, "--block 64 --horizon 1000000", "D reaches over 4096000000 elements");
     check(scratch, "--block 64 --horizon 40000",
-          "the workspace takes 2621407248 bytes; an exported solver has at most 2147483647; give fewer");
+          "the workspace takes 2621407264 bytes; an exported solver has at most 2147483647; give fewer");
     check(scratch, "--block 64 --horizon 99999999999999999", "too large");
     check(scratch, "--block 4 --horizon 4 --rhs 0", "--rhs");
     check(scratch, "--block 1 --horizon 4 --rhs 999999999",

@@ -264,7 +264,7 @@ INLINE integer test_pivots(const real* raw) {
 /* `most`, or the largest diagonal entry of a factored front over its pivot, from the reciprocals of the pivots' roots. */
 INLINE real largest_reduction(real most, const trifold_args* args, integer member, integer block, const real* factor) {
     const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
-    const int adds = __builtin_expect(args->diagonal || args->shift, 0);
+    const int adds = (int)__builtin_expect(args->diagonal || args->shift, 0);
     for (integer k = 0; k < n; ++k) {
         real entry = d[k * (D_ROW + D_COLUMN)];
         if (adds) entry += diagonal_term(args, member, block, k);

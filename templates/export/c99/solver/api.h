@@ -18,6 +18,11 @@ btd_workspace* btd_init(void* memory);
 /* Factors A into the workspace. */
 btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const btd_real* BTD_RESTRICT d, const btd_real* BTD_RESTRICT e);
 
+/* The least pivot of the last factorization, each over the diagonal entry that it began with; 0: there is no factor. Below 64
+ * @EPSILON@ A is nearly singular. It is the same whatever powers of two rows and columns are scaled by. D is that which was
+ * factored: after _refactor, which overwrites it, a copy. */
+btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real* d);
+
 /* Solves A X = B with the last factor. Where there is none, X becomes NaN. */
 btd_status btd_solve(@SOLVED@* workspace, const btd_real* b, btd_real* x);
 

@@ -5,7 +5,7 @@ static void reset_workspace(btd_workspace* workspace) {
     for (int k = 0; k < BTD_HORIZON; ++k) {
         reduction[k] = 0;
     }
-    workspace->factored = 0;
+    workspace->factored = outcome(BTD_NOT_FACTORED, -1, -1);
 }
 
 /* The arguments of every kernel; a factorization has no b and x. Elements of a block of b are BTD_RHS apart, blocks VECTOR. */
@@ -29,11 +29,12 @@ static void* scratch_of(btd_workspace* workspace) { return workspace->bytes + TR
 static btd_status finish(btd_workspace* workspace, const trifold_args* args) {
     TRIFOLD_KERNEL_FINISH_FACTOR(args, &every_block, 0, 1, NULL);
     const trifold_status* status = (const trifold_status*)(workspace->bytes + TRIFOLD_OFFSET_STATUS);
-    workspace->factored = status->block < 0;
-    if (workspace->factored) {
-        return outcome(BTD_OK, -1, -1);
+    if (status->block >= 0) {
+        workspace->factored = outcome(BTD_NOT_POSITIVE_DEFINITE, (int)status->block, (int)status->row);
+    } else {
+        workspace->factored = outcome(status->nearly_singular ? BTD_NEARLY_SINGULAR : BTD_OK, -1, -1);
     }
-    return outcome(BTD_NOT_POSITIVE_DEFINITE, (int)status->block, (int)status->row);
+    return workspace->factored;
 }
 
 BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const btd_real* BTD_RESTRICT d, const btd_real* BTD_RESTRICT e) {
@@ -44,14 +45,14 @@ BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const btd_
 
 BTD_CODE btd_status btd_solve(btd_workspace* workspace, const btd_real* b, btd_real* x) {
     trifold_args args = arguments(workspace, NULL, NULL, b, x);
-    if (!workspace->factored) {
+    if (!is_computed(workspace->factored)) {
         poison_solution(x);
         return outcome(BTD_NOT_FACTORED, -1, -1);
     }
     TRIFOLD_KERNEL_FORWARD(&args, &every_block, 0, 1, scratch_of(workspace));
     args.b = x;
     TRIFOLD_KERNEL_BACKWARD(&args, &every_block, 0, 1, scratch_of(workspace));
-    return check_finite(x);
+    return solved(check_finite(x), workspace->factored);
 }
 
 /* The forward sweep rides with the factorization. */
@@ -59,11 +60,11 @@ BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d
     trifold_args args = arguments(workspace, d, e, b, x);
     TRIFOLD_KERNEL_FACTOR_FORWARD(&args, &every_block, 0, 1, scratch_of(workspace));
     const btd_status status = finish(workspace, &args);
-    if (status.code != BTD_OK) {
+    if (!is_computed(status)) {
         poison_solution(x);
         return status;
     }
     args.b = x;
     TRIFOLD_KERNEL_BACKWARD(&args, &every_block, 0, 1, scratch_of(workspace));
-    return check_finite(x);
+    return solved(check_finite(x), status);
 }

@@ -1,6 +1,6 @@
-/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row that fails,
- * or -1. */
-BTD_CODE static int factor_block(const real* d, const real* before, int width, real* l) {
+/* The factor of d less the products of `before`, which is `width` columns wide: n, or 0 for the first block. Returns the row
+ * of the first pivot that is not sound beyond doubt, or -1: finish_block has the rest. */
+BTD_CODE static int factor_block(const real* d, const real* before, int width, @PARAMETERS@real* l) {
 @FACTOR@    return failed;
 }
 

@@ -22,12 +22,16 @@ static void run_chains(job* j, void (*task)(void* argument, int c)) {
 
 /* Front k of chain c, block i: L, R = A(next, i) L^-T, and G = A(behind, i) L^-T with what it adds to the separator behind. Returns the
  * row that fails, or -1. */
-BTD_CODE static int factor_front(const job* j, int c, int k) {
+BTD_CODE static int factor_front(const job* j, int c, int k, btd_status* status) {
     btd_workspace* w = j->workspace;
     const int step = chains[c].step, i = chains[c].first + k * step, before = k > 0 ? i - step : i, behind = chains[c].behind;
     real* l = w->diagonal + i * BLOCK;
     real* g = w->behind + i * BLOCK;
-    const int failed = factor_block(j->d + i * BLOCK, w->next + before * BLOCK, k > 0 ? n : 0, l);
+    const real* d = j->d + i * BLOCK;
+    int failed = factor_block(d, w->next + before * BLOCK, k > 0 ? n : 0, d, l);
+    if (failed >= 0) {
+        failed = finish_block(d, w->next + before * BLOCK, k > 0 ? n : 0, d, l, i, failed, status);
+    }
     if (failed < 0 && (k + 1 < chains[c].length || chains[c].ahead >= 0)) {
         load_coupling(j->e, i, step, w->next + i * BLOCK);
         solve_panel(w->next + i * BLOCK, l, l, 0, l, w->next + i * BLOCK);
@@ -62,22 +66,24 @@ BTD_CODE static void finish_chain(btd_workspace* w, int c) {
 
 BTD_CODE static void factor_chain(void* argument, int c) {
     const job* j = (const job*)argument;
+    btd_status status = outcome(BTD_OK, -1, -1);
     int failed = -1;
     int k = 0;
     while (failed < 0 && k < chains[c].length) {
-        failed = factor_front(j, c, k);
+        failed = factor_front(j, c, k, &status);
         ++k;
     }
     if (failed < 0) {
         finish_chain(j->workspace, c);
-        j->workspace->outcomes[c] = outcome(BTD_OK, -1, -1);
     } else {
-        j->workspace->outcomes[c] = outcome(BTD_NOT_POSITIVE_DEFINITE, chains[c].first + (k - 1) * chains[c].step, failed);
+        status = outcome(BTD_NOT_POSITIVE_DEFINITE, chains[c].first + (k - 1) * chains[c].step, failed);
     }
+    j->workspace->outcomes[c] = status;
 }
 
 BTD_CODE static btd_status factor_separators(const job* j) {
     btd_workspace* w = j->workspace;
+    btd_status status = outcome(BTD_OK, -1, -1);
     int failed = -1;
     int s = 0;
     while (failed < 0 && s < SEPARATORS) {
@@ -91,17 +97,20 @@ BTD_CODE static btd_status factor_separators(const job* j) {
                 l[r * n + k] = d[r * n + k] + below[r * n + k] + above[r * n + k];
             }
         }
-        failed = factor_block(l, w->next + before * BLOCK, s > 0 ? n : 0, l);
+        failed = factor_block(l, w->next + before * BLOCK, s > 0 ? n : 0, d, l);
+        if (failed >= 0) {
+            failed = finish_block(l, w->next + before * BLOCK, s > 0 ? n : 0, d, l, i, failed, &status);
+        }
         if (failed < 0 && s + 1 < SEPARATORS) {
             solve_panel(w->next + i * BLOCK, l, l, 0, l, w->next + i * BLOCK);
         }
         ++s;
     }
-    return failed < 0 ? outcome(BTD_OK, -1, -1) : outcome(BTD_NOT_POSITIVE_DEFINITE, separators[s - 1], failed);
+    return failed < 0 ? status : outcome(BTD_NOT_POSITIVE_DEFINITE, separators[s - 1], failed);
 }
 
 static void reset_workspace(btd_workspace* workspace) {
-    workspace->factored = 0;
+    workspace->factored = outcome(BTD_NOT_FACTORED, -1, -1);
     workspace->parallel_for = NULL;
     workspace->user = NULL;
 }
@@ -111,20 +120,24 @@ void btd_set_parallel_for(btd_workspace* workspace, btd_parallel_for parallel_fo
     workspace->user = user;
 }
 
+/* A factorization that fails is worse than one that is nearly singular; of two alike the one of the smaller block. */
+static btd_status worse(btd_status a, btd_status b) {
+    const int a_computed = is_computed(a), b_computed = is_computed(b);
+    const int b_first = a.code == BTD_OK || (b.code != BTD_OK && b.block < a.block);
+    return a_computed != b_computed ? (a_computed ? b : a) : (b_first ? b : a);
+}
+
 BTD_CODE btd_status btd_factor(btd_workspace* workspace, const btd_real* d, const btd_real* e) {
     job j = {workspace, d, e, NULL, NULL};
     btd_status status = outcome(BTD_OK, -1, -1);
     run_chains(&j, factor_chain);
     for (int c = 0; c < BTD_CHAINS; ++c) {
-        const btd_status* one = &workspace->outcomes[c];
-        if (one->code != BTD_OK && (status.code == BTD_OK || one->block < status.block)) {
-            status = *one;
-        }
+        status = worse(status, workspace->outcomes[c]);
     }
-    if (status.code == BTD_OK) {
-        status = factor_separators(&j);
+    if (is_computed(status)) {
+        status = worse(status, factor_separators(&j));
     }
-    workspace->factored = status.code == BTD_OK;
+    workspace->factored = status;
     return status;
 }
 
@@ -189,12 +202,12 @@ BTD_CODE static void solve_separators(const job* j) {
 
 BTD_CODE btd_status btd_solve(btd_workspace* workspace, const btd_real* b, btd_real* x) {
     job j = {workspace, NULL, NULL, b, x};
-    if (!workspace->factored) {
+    if (!is_computed(workspace->factored)) {
         poison_solution(x);
         return outcome(BTD_NOT_FACTORED, -1, -1);
     }
     run_chains(&j, forward_chain);
     solve_separators(&j);
     run_chains(&j, backward_chain);
-    return check_finite(x);
+    return solved(check_finite(x), workspace->factored);
 }

@@ -66,8 +66,9 @@ BTD_CODE static real residual_of(const real* d, const real* e, const real* b, co
 }
 
 BTD_CODE btd_status btd_solve_refined(btd_workspace* workspace, const real* d, const real* e, const real* b, real* x, real* residual) {
-    btd_status status = btd_solve(workspace, b, x);
-    for (int k = 0; k < BTD_CORRECTIONS && status.code == BTD_OK; ++k) {
+    const btd_status first = btd_solve(workspace, b, x);
+    btd_status status = first;
+    for (int k = 0; k < BTD_CORRECTIONS && is_computed(status); ++k) {
         for (int i = 0; i < N; ++i) {
             for (int r = 0; r < n; ++r) {
                 for (int c = 0; c < m; ++c) {
@@ -76,9 +77,9 @@ BTD_CODE btd_status btd_solve_refined(btd_workspace* workspace, const real* d, c
             }
         }
         status = btd_solve(workspace, residual, residual);
-        for (int i = 0; i < SIZE && status.code == BTD_OK; ++i) {
+        for (int i = 0; i < SIZE && is_computed(status); ++i) {
             x[i] += residual[i];
         }
     }
-    return status.code == BTD_OK ? check_finite(x) : status;
+    return is_computed(status) ? solved(check_finite(x), first) : status;
 }

@@ -9,7 +9,10 @@ typedef enum {
     /* There is no factor: the last factorization failed, or there was none. */
     BTD_NOT_FACTORED = 3,
     /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
-    BTD_NO_SUCH_SHIFT = 4
+    BTD_NO_SUCH_SHIFT = 4,
+    /* A is singular to the precision: @SMALL@ below 64 @EPSILON@ times the diagonal entry that it began with,
+     * and may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
+    BTD_NEARLY_SINGULAR = 5
 } btd_code;
 
 typedef struct {

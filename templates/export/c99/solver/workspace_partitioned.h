@@ -13,6 +13,6 @@ typedef struct {
     btd_real update[2 * (BTD_CHAINS - 1) * BTD_BLOCK * BTD_BLOCK];
     btd_real rhs_update[2 * (BTD_CHAINS - 1) * BTD_BLOCK * BTD_RHS];
     btd_status outcomes[BTD_CHAINS];
-    /* Whether there is a factor. */
-    int factored;
+    /* The outcome of the last factorization. */
+    btd_status factored;
 } btd_workspace;
