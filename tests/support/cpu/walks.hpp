@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <trifold/args.h>
 
+#include <cmath>
+
 #include "tests/support/cpu/problem.hpp"
 
 namespace trifold::test {
@@ -35,7 +37,7 @@ void check_walks(const Spec& spec, const Factor& factor) {
         if (k % 4 < 2)
             CHECK(scaled[k].least_pivot == found[k].least_pivot);
         else if (k % 2 == 1)  // kernels of GPUs have another way, with other roundings, for pivots of unusual sizes
-            CHECK(scaled[k].least_pivot == doctest::Approx(found[k].least_pivot).epsilon(1e-3));
+            CHECK(std::abs(scaled[k].least_pivot - found[k].least_pivot) <= 1e-3 * found[k].least_pivot);
     }
 }
 
