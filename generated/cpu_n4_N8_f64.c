@@ -861,7 +861,7 @@ INLINE real pivot_floor(const trifold_args* args, integer member, integer block)
     real largest = 0;
     for (integer k = 0; k < n; ++k) {
         const real entry = d[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k), size = entry < 0 ? -entry : entry;
-        if (size > largest) largest = size;
+        if (size > largest && size <= LARGEST) largest = size;
     }
     return (real)args->pivot_floor * largest;
 }

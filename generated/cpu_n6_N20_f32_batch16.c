@@ -986,7 +986,7 @@ NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g,
         vec largest = {};
         for (integer j = 0; j < n; ++j) {
             const vec size = choose(p->entry[j] < 0, -p->entry[j], p->entry[j]);
-            largest = choose(size > largest, size, largest);
+            largest = choose((size > largest) & (size <= LARGEST), size, largest);
         }
         p->floor = largest * (real)args->pivot_floor;
     }

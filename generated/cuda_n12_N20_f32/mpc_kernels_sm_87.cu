@@ -919,7 +919,7 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
         double most = 0;
         for (int r = thread_index(); r < block_size; r += warp_lanes) {
             const double entry = given_entry(args, member, block, r), size = entry < 0 ? -entry : entry;
-            if (size > most) most = size;
+            if (size > most && size <= static_cast<double>(largest)) most = size;
         }
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
             const double other = shuffle_xor(most, mask);
