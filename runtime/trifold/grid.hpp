@@ -34,10 +34,13 @@ class GridPlan {
 struct GridOptions {
     std::int64_t columns = 0;  ///< right-hand sides in B and X; 0: the Spec's rhs. More go in panels of that many.
     std::int64_t members = 0;  ///< images of this call; 0: the Spec's batch
+    /// Of a factorization: takes images that are nearly singular or unstable as they are.
+    bool accept_nearly_singular = false;
 };
 
-/// What can be wrong with an image's matrix.
-enum class GridProblem { none, beyond_image, not_finite, pivot, nearly_singular };
+/// What can be wrong with an image's matrix. `nearly_singular`: rounding decides its least pivot. `unstable`: pivots grew so much that few
+/// digits are left.
+enum class GridProblem { none, beyond_image, not_finite, pivot, nearly_singular, unstable };
 
 /// A rectangle of pixels, both ends included.
 struct GridPixels {
@@ -48,13 +51,15 @@ struct GridPixels {
 /// How an image fared. Pixels count in the caller's image, from 0.
 struct GridOutcome {
     GridProblem problem = GridProblem::none;
-    std::int64_t level = -1;                ///< of the failing front; 0: a leaf tile. -1: none failed
-    GridPixels front{};                     ///< the pixels that it eliminates
-    std::int64_t pixel_x = 0, pixel_y = 0;  ///< where it failed
-    double least_pivot = 1;  ///< the smallest, relative to the largest entry of its column before the elimination of its front
-    double growth = 0;       ///< the largest pivot over the largest entry of A
+    std::int64_t level = -1;                  ///< of the failing front; 0: a leaf tile. -1: no one front failed
+    GridPixels front{-1, -1, -1, -1};         ///< the pixels that it eliminates
+    std::int64_t pixel_x = -1, pixel_y = -1;  ///< where it failed
+    /// The smallest pivot, over the size of its row; of a symmetric matrix over the diagonal entry that it began with. 0 where one failed.
+    double least_pivot = 1;
+    double growth = 0;      ///< the largest pivot over the size of its row; of a symmetric matrix over the largest entry of A
+    bool solution = false;  ///< whether X of the last solution has infinities or NaN, where the matrix has no problem
     bool operator==(const GridOutcome&) const = default;
-    bool ok() const { return problem == GridProblem::none; }
+    bool ok() const { return problem == GridProblem::none && !solution; }
 };
 
 /// det A = sign exp(log). Not a number where the image failed.
@@ -64,7 +69,7 @@ struct GridDeterminant {
     bool operator==(const GridDeterminant&) const = default;
 };
 
-/// GridSolver::check found images that could not be factored, or whose matrix is singular to the precision.
+/// GridSolver::check found images that could not be factored, are singular to the precision, or lost too many digits.
 class GridFailed : public Unsolvable {
   public:
     struct Failure {
@@ -154,7 +159,8 @@ class GridSolver {
 
     /// Whether check() would return.
     bool ok();
-    /// Throws GridFailed naming every image that failed, its front and what to do.
+    /// Throws GridFailed naming images whose matrices failed, their fronts and what to do; and OutOfRange where the last solution of some
+    /// image has infinities or NaN, as it has where B does.
     void check();
     /// One entry for each image that a factorization has covered.
     const std::vector<GridOutcome>& status();

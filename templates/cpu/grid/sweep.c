@@ -93,6 +93,14 @@ INLINE real* x_at(const context* c, integer member, integer pixel) {
     return (real*)c->args->x + (member * c->launch->pixels + pixel) * c->args->columns + c->args->first_column;
 }
 
+/* What b of a pixel is multiplied by, and its solution. */
+INLINE real scale_in(const context* c, integer member, integer x, integer y) {
+    return SYMMETRIC || c->launch->transposed ? 1 : power_of_two(*scale_of(c, member, x, y));
+}
+INLINE real scale_out(const context* c, integer member, integer x, integer y) {
+    return SYMMETRIC || !c->launch->transposed ? 1 : power_of_two(*scale_of(c, member, x, y));
+}
+
 /* b less what the ring's values take from it. */
 INLINE real right_hand_side(const context* c, integer member, integer x, integer y, integer column) {
     real value = b_at(c, member, pixel_at(c, x, y))[column];
@@ -103,6 +111,20 @@ INLINE real right_hand_side(const context* c, integer member, integer x, integer
         if (!is_inside(c, to_x, to_y)) value -= stencil[k] * b_at(c, member, pixel_at(c, to_x, to_y))[column];
     }
     return value;
+}
+
+/* ---- what a solution comes to ---- */
+
+INLINE trifold_grid_status* status_of(const context* c, integer member) {
+    return (trifold_grid_status*)workspace_at(c, c->launch->status) + member;
+}
+/* Before any element of a call's solution is there. */
+INLINE void begin_solution(const context* c, const front* f, integer level) {
+    if (level == 0 && f->place == 0 && c->args->begins) status_of(c, f->member)->left = 0;
+}
+/* Tasks of a member say the same, side by side. */
+INLINE void watch(const context* c, integer member, int finite) {
+    if (!finite) __atomic_store_n(&status_of(c, member)->left, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- a front ---- */
@@ -132,11 +154,14 @@ INLINE void add_vectors(const context* c, const front* f, real* w, real* d) {
 INLINE void forward_front(const context* c, const front* f, integer level) {
     const integer columns = c->args->used_columns, S = f->S, R = f->R;
     real *w = (real*)c->scratch, *d = vector_of(c, f);
+    begin_solution(c, f, level);
     clear(w, columns * S);
     clear(d, columns * R);
-    for (integer k = 0; k < f->s; ++k)
-        for (integer column = 0; column < columns; ++column)
-            w[column * S + k] = right_hand_side(c, f->member, eliminated_x(&f->box, k), eliminated_y(&f->box, k), column);
+    for (integer k = 0; k < f->s; ++k) {
+        const integer x = eliminated_x(&f->box, k), y = eliminated_y(&f->box, k);
+        const real scale = scale_in(c, f->member, x, y);
+        for (integer column = 0; column < columns; ++column) w[column * S + k] = right_hand_side(c, f->member, x, y, column) * scale;
+    }
     if (level > 0) add_vectors(c, f, w, d);
     const int turned = c->launch->transposed && !SYMMETRIC;
     for (integer column = 0; column < columns; ++column) {
@@ -157,20 +182,20 @@ INLINE void forward_front(const context* c, const front* f, integer level) {
     }
 }
 
+/* The solution of a pixel as sweeps have it. */
+INLINE real solved_at(const context* c, integer member, integer x, integer y, integer column) {
+    const real value = x_at(c, member, pixel_at(c, x, y))[column];
+    return SYMMETRIC || !c->launch->transposed ? value : value * power_of_two(-*scale_of(c, member, x, y));
+}
 /* The solution at the pixels that a box keeps. */
 INLINE void fetch_kept(const context* c, const front* f, real* to, integer column) {
     const grid_box* b = &f->box;
     for (int top = 0; top < 2; ++top)
         if (top ? b->top : b->bottom)
-            for (integer x = b->x0; x <= b->x1; ++x) *to++ = x_at(c, f->member, pixel_at(c, x, top ? b->y1 : b->y0))[column];
+            for (integer x = b->x0; x <= b->x1; ++x) *to++ = solved_at(c, f->member, x, top ? b->y1 : b->y0, column);
     for (int right = 0; right < 2; ++right)
         if (right ? b->right : b->left)
-            for (integer y = b->y0 + b->bottom; y <= b->y1 - b->top; ++y)
-                *to++ = x_at(c, f->member, pixel_at(c, right ? b->x1 : b->x0, y))[column];
-}
-
-INLINE const trifold_grid_status* status_of(const context* c, integer member) {
-    return (const trifold_grid_status*)workspace_at(c, c->launch->status) + member;
+            for (integer y = b->y0 + b->bottom; y <= b->y1 - b->top; ++y) *to++ = solved_at(c, f->member, right ? b->x1 : b->x0, y, column);
 }
 
 INLINE void backward_front(const context* c, const front* f) {
@@ -193,7 +218,13 @@ INLINE void backward_front(const context* c, const front* f) {
         } else
             solve_upper(x, w_of(c, f), S, inverses_of(c, f));
 #endif
-        for (integer k = 0; k < f->s; ++k)
-            x_at(c, f->member, pixel_at(c, eliminated_x(&f->box, k), eliminated_y(&f->box, k)))[column] = x[k];
+        int finite = 1;
+        for (integer k = 0; k < f->s; ++k) {
+            const integer to_x = eliminated_x(&f->box, k), to_y = eliminated_y(&f->box, k);
+            const real value = x[k] * scale_out(c, f->member, to_x, to_y);
+            x_at(c, f->member, pixel_at(c, to_x, to_y))[column] = value;
+            finite &= is_finite(value);
+        }
+        watch(c, f->member, finite);
     }
 }
