@@ -102,7 +102,7 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
     layout.status = memory.add("status", spec.batch, sizeof(trifold_grid_status));
     if (!symmetric)
         layout.scale =
-            memory.add("scale", product({spec.batch, unknown_width(spec), unknown_height(spec)}, "scales"), sizeof(std::int16_t));
+            memory.add("scale", product({spec.batch, unknown_width(spec), unknown_height(spec)}, "scales"), sizeof(std::int32_t));
     if (spec.boundary == GridBoundary::fixed)
         layout.edge = memory.add("edge", product({spec.batch, 2 * (unknown_width(spec) + unknown_height(spec)), 9}, "stencils"), real);
     if (spec.operations.contains(GridOperation::refine))

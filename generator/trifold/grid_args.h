@@ -45,7 +45,7 @@ typedef struct {
     trifold_int pitch, pixels; /* of the caller's image: from row to row, and in all */
     trifold_int edge;          /* fixed boundary: where the workspace keeps the stencils beside the ring; else -1 */
     trifold_int status;        /* a trifold_grid_status a member */
-    trifold_int scale;    /* of A that is not symmetric: the exponent of each unknown's row, a 16-bit integer; see templates/grid/scale.h */
+    trifold_int scale;    /* of A that is not symmetric: the exponent of each unknown's row, a 32-bit integer; see templates/grid/scale.h */
     trifold_int residual; /* where the workspace keeps b - A x: [batch][H][W] by the columns of this call */
     trifold_int transposed;           /* 1: of A' */
     trifold_int leaves;               /* the first level is that of the leaf tiles */

@@ -107,8 +107,8 @@ INLINE trifold_grid_record* record_of(const context* c, const front* f) {
 }
 
 /* The exponent of an unknown's row, and 2^exponent. */
-INLINE short* scale_of(const context* c, integer member, integer x, integer y) {
-    return (short*)workspace_at(c, c->launch->scale) + (member * c->launch->height + y) * c->launch->width + x;
+INLINE int* scale_of(const context* c, integer member, integer x, integer y) {
+    return (int*)workspace_at(c, c->launch->scale) + (member * c->launch->height + y) * c->launch->width + x;
 }
 INLINE real power_of_two(int exponent) {
     const real_bits bits = scale_bits(exponent);

@@ -63,7 +63,7 @@ INLINE void check_stencil(const context* c, const front* f, trifold_grid_record*
 
 /* Sweeps need the exponent, and the determinant is that of A. */
 INLINE void note_scale(const context* c, const front* f, trifold_grid_record* record, integer x, integer y, int exponent) {
-    *scale_of(c, f->member, x, y) = (short)exponent;
+    *scale_of(c, f->member, x, y) = exponent;
     record->log_determinant -= exponent * 0.69314718055994530942;
     record->entry = 1;
 }

@@ -93,14 +93,6 @@ INLINE real* x_at(const context* c, integer member, integer pixel) {
     return (real*)c->args->x + (member * c->launch->pixels + pixel) * c->args->columns + c->args->first_column;
 }
 
-/* What b of a pixel is multiplied by, and its solution. */
-INLINE real scale_in(const context* c, integer member, integer x, integer y) {
-    return SYMMETRIC || c->launch->transposed ? 1 : power_of_two(*scale_of(c, member, x, y));
-}
-INLINE real scale_out(const context* c, integer member, integer x, integer y) {
-    return SYMMETRIC || !c->launch->transposed ? 1 : power_of_two(*scale_of(c, member, x, y));
-}
-
 /* b less what the ring's values take from it. */
 INLINE real right_hand_side(const context* c, integer member, integer x, integer y, integer column) {
     real value = b_at(c, member, pixel_at(c, x, y))[column];
@@ -126,8 +118,46 @@ INLINE void begin_solution(const context* c, const front* f, integer level) {
 INLINE void watch(const context* c, integer member, int finite) {
     if (!finite) __atomic_store_n(&status_of(c, member)->left, 1, __ATOMIC_RELAXED);
 }
+INLINE int all_finite(const real* x, integer count) {
+    vec sum = {};
+    for (integer k = 0; k < count; k += LANES) sum += load(x + k) - load(x + k);
+    return sum_of(sum) == 0;
+}
 
 /* ---- a front ---- */
+
+/* Each row of pixels that a box eliminates: `pixel` is the first, and k counts them. */
+#define EACH_ROW(f)                                                                                      \
+    const integer width = (f)->box.ex1 - (f)->box.ex0 + 1, columns = c->args->columns;                   \
+    for (integer k = 0, y = (f)->box.ey0, pixel = pixel_at(c, (f)->box.ex0, y); y <= (f)->box.ey1; ++y, k += width, pixel += c->launch->pitch)
+
+/* Times the powers of two of their rows: what comes in, or of A' x = b what goes out. */
+INLINE void scale_eliminated(const context* c, const front* f, real* w) {
+    const integer width = f->box.ex1 - f->box.ex0 + 1;
+    for (integer y = f->box.ey0; y <= f->box.ey1; ++y, w += width) {
+        const int* exponent = scale_of(c, f->member, f->box.ex0, y);
+        for (integer i = 0; i < width; ++i) w[i] *= power_of_two(exponent[i]);
+    }
+}
+INLINE void store_eliminated(const context* c, const front* f, const real* w, integer column) {
+    EACH_ROW(f) {
+        real* to = x_at(c, f->member, pixel) + column;
+        for (integer i = 0; i < width; ++i) to[i * columns] = w[k + i];
+    }
+}
+INLINE void fetch_eliminated(const context* c, const front* f, real* w, integer column) {
+    EACH_ROW(f) {
+        const real* from = x_at(c, f->member, pixel) + column;
+        for (integer i = 0; i < width; ++i) w[k + i] = from[i * columns];
+    }
+}
+INLINE void fetch_right_hand_side(const context* c, const front* f, real* w, integer column) {
+    const int beside_ring = c->launch->edge >= 0 && !c->launch->transposed;
+    EACH_ROW(f) {
+        const real* from = b_at(c, f->member, pixel) + column;
+        for (integer i = 0; i < width; ++i) w[k + i] = beside_ring ? right_hand_side(c, f->member, f->box.ex0 + i, y, column) : from[i * columns];
+    }
+}
 
 INLINE void exchange(real* w, const int* pivots, integer a) {
     const real x = w[a];
@@ -157,13 +187,12 @@ INLINE void forward_front(const context* c, const front* f, integer level) {
     begin_solution(c, f, level);
     clear(w, columns * S);
     clear(d, columns * R);
-    for (integer k = 0; k < f->s; ++k) {
-        const integer x = eliminated_x(&f->box, k), y = eliminated_y(&f->box, k);
-        const real scale = scale_in(c, f->member, x, y);
-        for (integer column = 0; column < columns; ++column) w[column * S + k] = right_hand_side(c, f->member, x, y, column) * scale;
+    const int turned = c->launch->transposed && !SYMMETRIC;
+    for (integer column = 0; column < columns; ++column) {
+        fetch_right_hand_side(c, f, w + column * S, column);
+        if (!SYMMETRIC && !turned) scale_eliminated(c, f, w + column * S);
     }
     if (level > 0) add_vectors(c, f, w, d);
-    const int turned = c->launch->transposed && !SYMMETRIC;
     for (integer column = 0; column < columns; ++column) {
         real* x = w + column * S;
 #if SYMMETRIC
@@ -177,25 +206,29 @@ INLINE void forward_front(const context* c, const front* f, integer level) {
         }
 #endif
         subtract_rows(d + column * R, turned ? z_of(c, f) : y_of(c, f), x, S, R);
-        for (integer k = 0; k < f->s; ++k)
-            x_at(c, f->member, pixel_at(c, eliminated_x(&f->box, k), eliminated_y(&f->box, k)))[column] = x[k];
+        store_eliminated(c, f, x, column);
     }
 }
 
-/* The solution of a pixel as sweeps have it. */
-INLINE real solved_at(const context* c, integer member, integer x, integer y, integer column) {
-    const real value = x_at(c, member, pixel_at(c, x, y))[column];
-    return SYMMETRIC || !c->launch->transposed ? value : value * power_of_two(-*scale_of(c, member, x, y));
+/* The solution at `count` pixels from (x, y) on, upwards or to the right, as sweeps have it. */
+INLINE real* fetch_line(const context* c, const front* f, real* to, integer x, integer y, integer count, int upwards, integer column, int turned) {
+    const integer step = upwards ? c->launch->pitch * c->args->columns : c->args->columns;
+    const real* from = x_at(c, f->member, pixel_at(c, x, y)) + column;
+    for (integer i = 0; i < count; ++i) to[i] = from[i * step];
+    if (!turned) return to + count;
+    const integer next = upwards ? c->launch->width : 1;
+    const int* exponent = scale_of(c, f->member, x, y);
+    for (integer i = 0; i < count; ++i) to[i] *= power_of_two(-exponent[i * next]);
+    return to + count;
 }
 /* The solution at the pixels that a box keeps. */
-INLINE void fetch_kept(const context* c, const front* f, real* to, integer column) {
+INLINE void fetch_kept(const context* c, const front* f, real* to, integer column, int turned) {
     const grid_box* b = &f->box;
-    for (int top = 0; top < 2; ++top)
-        if (top ? b->top : b->bottom)
-            for (integer x = b->x0; x <= b->x1; ++x) *to++ = solved_at(c, f->member, x, top ? b->y1 : b->y0, column);
-    for (int right = 0; right < 2; ++right)
-        if (right ? b->right : b->left)
-            for (integer y = b->y0 + b->bottom; y <= b->y1 - b->top; ++y) *to++ = solved_at(c, f->member, right ? b->x1 : b->x0, y, column);
+    const integer width = grid_row(b), height = grid_column(b);
+    if (b->bottom) to = fetch_line(c, f, to, b->x0, b->y0, width, 0, column, turned);
+    if (b->top) to = fetch_line(c, f, to, b->x0, b->y1, width, 0, column, turned);
+    if (b->left) to = fetch_line(c, f, to, b->x0, b->y0 + b->bottom, height, 1, column, turned);
+    if (b->right) fetch_line(c, f, to, b->x1, b->y0 + b->bottom, height, 1, column, turned);
 }
 
 INLINE void backward_front(const context* c, const front* f) {
@@ -205,9 +238,9 @@ INLINE void backward_front(const context* c, const front* f) {
     const int turned = c->launch->transposed && !SYMMETRIC;
     for (integer column = 0; column < c->args->used_columns; ++column) {
         clear(x, S + R);
-        for (integer k = 0; k < f->s; ++k)
-            x[k] = failed ? NOT_A_NUMBER : x_at(c, f->member, pixel_at(c, eliminated_x(&f->box, k), eliminated_y(&f->box, k)))[column];
-        fetch_kept(c, f, kept, column);
+        fetch_eliminated(c, f, x, column);
+        for (integer k = 0; k < f->s && failed; ++k) x[k] = NOT_A_NUMBER;
+        fetch_kept(c, f, kept, column, turned);
         subtract_turned(x, turned ? y_of(c, f) : z_of(c, f), kept, S, R);
 #if SYMMETRIC
         solve_lower_turned(x, w_of(c, f), S, inverses_of(c, f));
@@ -218,13 +251,8 @@ INLINE void backward_front(const context* c, const front* f) {
         } else
             solve_upper(x, w_of(c, f), S, inverses_of(c, f));
 #endif
-        int finite = 1;
-        for (integer k = 0; k < f->s; ++k) {
-            const integer to_x = eliminated_x(&f->box, k), to_y = eliminated_y(&f->box, k);
-            const real value = x[k] * scale_out(c, f->member, to_x, to_y);
-            x_at(c, f->member, pixel_at(c, to_x, to_y))[column] = value;
-            finite &= is_finite(value);
-        }
-        watch(c, f->member, finite);
+        if (turned) scale_eliminated(c, f, x);
+        watch(c, f->member, all_finite(x, S));
+        store_eliminated(c, f, x, column);
     }
 }

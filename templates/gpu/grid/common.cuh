@@ -131,8 +131,8 @@ TRIFOLD_DEVICE real diagonal_of(const Context& c, const Front& f, int k) {
 /* ---- rows of equal size ---- */
 
 /* The exponent of an unknown's row, and 2^exponent. */
-TRIFOLD_DEVICE short* scale_at(const Context& c, int member, grid_pixel pixel) {
-    short* first = reinterpret_cast<short*>(workspace_at(c, c.launch.scale));
+TRIFOLD_DEVICE int* scale_at(const Context& c, int member, grid_pixel pixel) {
+    int* first = reinterpret_cast<int*>(workspace_at(c, c.launch.scale));
     return global_pointer(first + (trifold_int(member) * c.launch.height + pixel.y) * c.launch.width + pixel.x);
 }
 TRIFOLD_DEVICE real power_of_two(int exponent) {

@@ -89,7 +89,7 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
 #pragma unroll
         for (int k = 0; k < 9; ++k) values[k] *= scale;
         if (owns)
-            *scale_at(c, f.member, at) = static_cast<short>(exponent); /* sweeps need it */
+            *scale_at(c, f.member, at) = exponent; /* sweeps need it */
         else
             exponent = 0;
     }

@@ -1,0 +1,240 @@
+// Images that are singular, or nearly so, and images that only look like it.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <trifold/grid.hpp>
+
+#include "tests/runtime/grid/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+constexpr std::int64_t sides[][2] = {{3, 2}, {2, 5}, {7, 5}, {6, 11}, {17, 9}, {33, 33}};
+
+/// Diffusion of random strength with `sink` of it in each pixel; `upwind`: convection as well, in conservation form, so that columns of A
+/// sum to the sink.
+Image flow(std::int64_t width, std::int64_t height, bool upwind, double sink, unsigned seed) {
+    Image image(width, height);
+    std::mt19937 generator(seed);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (std::int64_t y = 0; y < height; ++y)
+        for (std::int64_t x = 0; x < width; ++x) {
+            for (const auto& [dx, dy] : {std::pair{1, 0}, {0, 1}}) {
+                image.join(x, y, dx, dy, std::exp(uniform(generator)));
+                const double speed = upwind ? 3 * uniform(generator) : 0;
+                if (!image.holds(x + dx, y + dy)) continue;
+                if (speed > 0) {
+                    image.at(x, y, 0, 0) += speed;
+                    image.at(x + dx, y + dy, -dx, -dy) -= speed;
+                } else {
+                    image.at(x + dx, y + dy, 0, 0) -= speed;
+                    image.at(x, y, dx, dy) += speed;
+                }
+            }
+            image.at(x, y, 0, 0) += sink * (1.5 + uniform(generator));
+        }
+    return image;
+}
+
+/// D A D, where D has random powers of ten, and rows times further ones.
+void scale(Image& image, int both, double rows, unsigned seed) {
+    std::mt19937 generator(seed);
+    std::uniform_int_distribution<int> whole(-both, both);
+    std::uniform_real_distribution<double> uniform(-rows, rows);
+    std::vector<double> d(static_cast<std::size_t>(image.pixels()));
+    for (auto& value : d) value = std::pow(10, whole(generator));
+    for (std::int64_t p = 0; p < image.pixels(); ++p) {
+        const double row = std::pow(10, uniform(generator));
+        for (std::int64_t k = 0; k < 9; ++k) {
+            const auto x = p % image.width + k % 3 - 1, y = p / image.width + k / 3 - 1;
+            if (!image.holds(x, y)) continue;
+            auto& entry = image.at(p % image.width, p / image.width, k % 3 - 1, k / 3 - 1);
+            entry *= d[static_cast<std::size_t>(p)] * row * d[static_cast<std::size_t>(y * image.width + x)];
+        }
+    }
+}
+
+struct Solved {
+    GridOutcome outcome;
+    double error;  ///< row by row: the residual over the size of the row times that of x, and of b
+    bool is_nan, is_log_nan;
+};
+
+/// Max over rows of |b - A x| / (sum |A| max |x| + |b|).
+double error_by_rows(const Sparse& a, const Eigen::VectorXd& x, const Eigen::VectorXd& b) {
+    const Eigen::VectorXd left = b - a * x;
+    double worst = 0;
+    for (int row = 0; row < a.rows(); ++row) {
+        double sum = 0;
+        for (Sparse::InnerIterator entry(a, row); entry; ++entry) sum += std::abs(entry.value());
+        const double size = sum * x.lpNorm<Eigen::Infinity>() + std::abs(b[row]), error = size > 0 ? std::abs(left[row]) / size : 0;
+        if (!(error <= worst)) worst = error;
+    }
+    return worst;
+}
+
+template <class Real>
+Solved solve(Image image, GridSpec spec = {}, bool accept = false, std::vector<double> b = {}) {
+    spec.width = image.width;
+    spec.height = image.height;
+    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+    const auto stencil = rounded<Real>(image.stencil);
+    for (std::size_t k = 0; k < stencil.size(); ++k) image.stencil[k] = static_cast<double>(stencil[k]);
+    if (b.empty()) b = noise(image.pixels(), 4);
+    const auto right = rounded<Real>(b);
+    std::vector<Real> x(right.size());
+    GridSolver solver{GridPlan(spec, Device::cpu())};
+    solver.factor_solve(stencil, right, x, {.accept_nearly_singular = accept});
+    const auto found = column(x, 0, image.pixels(), 1, 0);
+    return {solver.status()[0], error_by_rows(matrix_of(image, spec), found, column(right, 0, image.pixels(), 1, 0)),
+            found.array().isNaN().all(), std::isnan(solver.log_determinant()[0].log)};
+}
+
+bool is_singular(const Solved& solved) {
+    return solved.outcome.problem == GridProblem::nearly_singular && solved.is_nan && solved.is_log_nan;
+}
+
+template <class Real>
+bool is_sound(const Solved& solved, double bound) {
+    return solved.outcome.ok() && solved.error <= bound;
+}
+
+}  // namespace
+
+TEST_CASE("singular images: upwind convection, no flux, both scaled; with sinks they are sound") {
+    for (const auto& [width, height] : sides)
+        for (const bool upwind : {false, true})
+            for (const int both : {0, 2, 4})
+                for (const double rows : {0.0, 9.0})
+                    for (unsigned seed = 1; seed <= (width < 10 ? 6U : 2U); ++seed) {
+                        CAPTURE(width);
+                        CAPTURE(height);
+                        CAPTURE(upwind);
+                        CAPTURE(both);
+                        CAPTURE(rows);
+                        CAPTURE(seed);
+                        auto singular = flow(width, height, upwind, 0, seed), sound = flow(width, height, upwind, 1e-2, seed);
+                        scale(singular, both, rows, seed);
+                        scale(sound, both, rows, seed);
+                        const auto found = solve<double>(singular);
+                        CAPTURE(found.outcome.least_pivot);
+                        CHECK(is_singular(found));
+                        const auto accepted = solve<double>(singular, {}, true);
+                        if (found.outcome.least_pivot > 0) CHECK((accepted.outcome.problem == GridProblem::none && !accepted.is_nan));
+                        const auto other = solve<double>(sound);
+                        CAPTURE(other.outcome.least_pivot);
+                        CAPTURE(other.outcome.growth);
+                        CAPTURE(other.error);
+                        CHECK(is_sound<double>(other, 1e-13));
+                        if (upwind || rows > 0) continue;
+                        const GridSpec symmetric{.matrix = GridMatrix::symmetric};
+                        const auto half = solve<double>(singular, symmetric);
+                        CHECK(half.is_nan);
+                        CHECK(half.outcome.problem == GridProblem::nearly_singular);
+                        CHECK(is_sound<double>(solve<double>(sound, symmetric), 1e-13));
+                    }
+}
+
+TEST_CASE("singular images: the 3 by 2 of convection whose columns sum to zero") {
+    constexpr double a[6][6] = {{1.2, -1.2, 0, -.5, 0, 0}, {-.7, 2.5, -1.3, 0, -.5, 0}, {0, -.8, 1.9, 0, 0, -.6},
+                                {-.5, 0, 0, .6, -.6, 0},   {0, -.5, 0, -.1, 1.9, -1.3}, {0, 0, -.6, 0, -.8, 1.9}};
+    Image image(3, 2);
+    for (std::int64_t row = 0; row < 6; ++row)
+        for (std::int64_t to = 0; to < 6; ++to) {
+            const auto dx = to % 3 - row % 3, dy = to / 3 - row / 3;
+            if (std::abs(dx) <= 1) image.at(row % 3, row / 3, dx, dy) = a[row][to];
+        }
+    const auto found = solve<double>(image, {}, false, {1, 0, 0, 0, 0, 0});
+    CHECK(is_singular(found));
+    CHECK(found.outcome.pixel_x == -1);  // no pixel is to blame
+    CHECK(is_singular(solve<float>(image, {}, false, {1, 0, 0, 0, 0, 0})));
+    for (std::int64_t p = 0; p < 6; ++p) image.at(p % 3, p / 3, 0, 0) += 0.01;
+    CHECK(is_sound<double>(solve<double>(image), 1e-14));
+    CHECK(is_sound<float>(solve<float>(image), 1e-6));
+}
+
+TEST_CASE("sound images with rows of different sizes") {
+    Image image(2, 2);  // x = 300 at one pixel, and Laplace's rows over the square of a small step
+    image.at(0, 0, 0, 0) = 1;
+    for (const auto& [x, y] : {std::pair{1, 0}, {0, 1}, {1, 1}})
+        for (const auto& [dx, dy] : {std::pair{0, 0}, {1, 0}, {-1, 0}, {0, 1}, {0, -1}})
+            if (image.holds(x + dx, y + dy)) image.at(x, y, dx, dy) = dx == 0 && dy == 0 ? 2e7 : -1e7;
+    CHECK(is_sound<float>(solve<float>(image, {}, false, {300, 0, 0, 0}), 1e-6));
+    for (double size = 1; size <= 1e18; size *= 1e3)
+        for (const auto& [width, height] : {std::pair{7, 5}, {20, 33}}) {
+            CAPTURE(size);
+            auto ringed = problem("poisson", width, height, 1);
+            for (std::int64_t p = 0; p < ringed.pixels(); ++p)
+                for (std::int64_t k = 0; k < 9; ++k) {
+                    auto& entry = ringed.stencil[static_cast<std::size_t>(9 * p + k)];
+                    entry = !ringed.is_ring(p % width, p / width) ? size * entry : k == 4 ? 1 : 0;
+                }
+            CHECK(is_sound<double>(solve<double>(ringed), 1e-14));
+            CHECK(is_sound<float>(solve<float>(ringed), 1e-6));
+        }
+}
+
+TEST_CASE("rows times powers of two change no bit of the factors, and none of A' x = b") {
+    auto spec = spec_of(19, 23);
+    auto image = problem("random", 19, 23, 3);
+    const auto b = noise(image.pixels(), 1);
+    GridSolver solver{GridPlan(spec, Device::cpu())};
+    std::vector<double> x(b.size()), turned(b.size()), scaled_x(b.size()), scaled_turned(b.size());
+    solver.factor_solve(image.stencil, b, x);
+    solver.solve_transposed(b, turned);
+    const auto outcome = solver.status()[0];
+    const auto determinant = solver.log_determinant()[0];
+    std::mt19937 generator(5);
+    std::uniform_int_distribution<int> whole(-40, 40);
+    auto scaled_b = b;
+    double logs = 0;
+    std::vector<double> rows;
+    for (std::int64_t p = 0; p < image.pixels(); ++p) {
+        const int power = whole(generator);
+        rows.push_back(std::ldexp(1.0, power));
+        logs += power * std::log(2);
+        for (std::int64_t k = 0; k < 9; ++k) image.stencil[static_cast<std::size_t>(9 * p + k)] *= rows.back();
+        scaled_b[static_cast<std::size_t>(p)] *= rows.back();
+    }
+    solver.factor_solve(image.stencil, scaled_b, scaled_x);
+    solver.solve_transposed(b, scaled_turned);
+    CHECK(scaled_x == x);
+    CHECK(solver.status()[0] == outcome);
+    CHECK(solver.log_determinant()[0].log == doctest::Approx(determinant.log + logs).epsilon(1e-13));
+    CHECK(solver.log_determinant()[0].sign == determinant.sign);
+    for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_turned[p] * rows[p] == turned[p]);
+    solver.check();
+}
+
+TEST_CASE("pairs of pixels beside noise: right to a bound, or unstable") {
+    const auto pairs = [](double noise_size, unsigned seed) {
+        Image image(6, 3);
+        std::mt19937 generator(seed);
+        std::normal_distribution<double> normal;
+        for (std::int64_t p = 0; p < image.pixels(); ++p)
+            for (std::int64_t k = 0; k < 9; ++k) {
+                const auto x = p % 6, y = p / 6, dx = k % 3 - 1, dy = k / 3 - 1;
+                if (image.holds(x + dx, y + dy))
+                    image.at(x, y, dx, dy) = dy == 0 && dx == (x % 2 == 0 ? 1 : -1) ? 1 : noise_size * normal(generator);
+            }
+        return image;
+    };
+    int unstable = 0;
+    const auto check = [&](const Solved& solved, double bound) {
+        CAPTURE(solved.outcome.growth);
+        CAPTURE(solved.outcome.least_pivot);
+        CAPTURE(solved.error);
+        unstable += solved.outcome.problem == GridProblem::unstable ? 1 : 0;
+        CHECK((solved.outcome.ok() ? solved.error <= bound : solved.is_nan));
+    };
+    for (unsigned seed = 1; seed <= 400; ++seed) {
+        CAPTURE(seed);
+        for (const double size : {1e-6, 1e-9, 1e-13}) check(solve<double>(pairs(size, seed)), 1e-6);
+        for (const double size : {1e-2, 1e-4, 1e-6}) check(solve<float>(pairs(size, seed)), 3e-2);
+    }
+    CHECK(unstable >= 400);
+}
