@@ -118,8 +118,8 @@ Limits limits_of(const GridSpec& spec) {
     const bool symmetric = spec.matrix == GridMatrix::symmetric, is_f32 = spec.precision == Precision::f32;
     const double rounding = is_f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
     const double pixels = static_cast<double>(unknown_width(spec)) * static_cast<double>(unknown_height(spec));
-    const double multiple = (symmetric ? 1 : by_side) * (each + by_side * std::sqrt(pixels));
-    return {(is_f32 ? least_f32 : multiple) * rounding, multiple * rounding, is_f32 ? growth_f32 : growth_f64, entries * rounding};
+    const double doubtful = (each + by_side * std::sqrt(pixels)) * rounding, certain = (symmetric ? 1 : by_side) * doubtful;
+    return {is_f32 ? least_f32 * rounding : certain, is_f32 ? doubtful : 0, is_f32 ? growth_f32 : growth_f64, entries * rounding};
 }
 
 trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout) {

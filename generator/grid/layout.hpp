@@ -37,9 +37,9 @@ struct Layout {
 /// Throws SpecError when a size leaves 63 bits.
 Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const Shape& shape);
 
-/// Where a factorization is no good any more. A least pivot below the first means that the matrix is nearly singular, and below the second
-/// that it may be. Pivots that grow above the third lose too many digits. Rows whose sums are at most the fourth of their entries sum to
-/// zero.
+/// Where a factorization is no good any more. A least pivot below the first means that the matrix is nearly singular, and below the second,
+/// if that is not 0, that it may be. Pivots that grow above the third lose too many digits. Rows whose sums are at most the fourth of their
+/// entries sum to zero.
 struct Limits {
     double least_pivot, doubtful_pivot, growth, row_sum;
 };

@@ -34,7 +34,7 @@ class GridPlan {
 struct GridOptions {
     std::int64_t columns = 0;  ///< right-hand sides in B and X; 0: the Spec's rhs. More go in panels of that many.
     std::int64_t members = 0;  ///< images of this call; 0: the Spec's batch
-    /// Of a factorization: takes images that are nearly singular or unstable as they are.
+    /// Takes images that are nearly singular or unstable as they are: of a factorization, or of one solution.
     bool accept_nearly_singular = false;
 };
 
@@ -155,6 +155,16 @@ class GridSolver {
     template <HostArray X, InputOf<RealOf<X>> G, OutputOf<RealOf<X>> B, OutputOf<RealOf<X>> A>
     void gradients(const X& x, const G& by_x, B&& by_b, A&& by_stencil, const GridOptions& options = {}) {
         gradients<RealOf<X>>(std::span(x), std::span(by_x), std::span(by_b), std::span(by_stencil), options);
+    }
+
+    /// For each image an estimate of 1 / (||A|| ||A^-1||) of its factored A, by about ten solutions an image: of rows scaled to one size,
+    /// in the infinity norm, and of a symmetric matrix of rows and columns. Below the rounding unit of the precision A is singular to it;
+    /// from there on an image that was called nearly singular may be accepted. Needs solve, and solve_transposed of a general matrix.
+    template <class Real>
+    std::vector<double> reciprocal_condition(std::span<const Real> stencil, const GridOptions& options = {});
+    template <HostArray A>
+    std::vector<double> reciprocal_condition(const A& stencil, const GridOptions& options = {}) {
+        return reciprocal_condition<RealOf<A>>(std::span<const RealOf<A>>(stencil), options);
     }
 
     /// Whether check() would return.

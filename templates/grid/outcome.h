@@ -14,3 +14,7 @@ TRIFOLD_SIZE int grid_problem_of(const trifold_grid_record* all, const trifold_g
     if (all->least < launch->least || grid_sums_to_zero(all, launch)) return trifold_grid_nearly;
     return grown > little && grown > launch->growth * apart * all->least ? trifold_grid_unstable : trifold_grid_sound;
 }
+/* Whether an image has no solution. */
+TRIFOLD_SIZE int grid_has_failed(const trifold_grid_record* all, trifold_int accepts) {
+    return all->problem != trifold_grid_sound && !(accepts && all->problem >= trifold_grid_nearly);
+}

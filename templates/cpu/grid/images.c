@@ -7,7 +7,7 @@ INLINE integer first_y(const context* c) { return c->launch->origin / c->launch-
 /* The ring of the solution: the data that it is, or of A' what the unknowns beside it leave of b. */
 NOINLINE void finish_ring(const context* c, integer member) {
     const integer width = c->launch->width, height = c->launch->height;
-    const int failed = status_of(c, member)->record.problem != trifold_grid_sound;
+    const int failed = grid_has_failed(&status_of(c, member)->record, c->args->accepts);
     int finite = 1;
     for (integer y = -1; y <= height; ++y)
         for (integer x = -1; x <= width; x += y < 0 || y == height ? 1 : width + 1)

@@ -234,7 +234,7 @@ INLINE void fetch_kept(const context* c, const front* f, real* to, integer colum
 INLINE void backward_front(const context* c, const front* f) {
     const integer S = f->S, R = f->R;
     real *x = (real*)c->scratch, *kept = x + S;
-    const int failed = f->r == 0 && status_of(c, f->member)->record.problem != trifold_grid_sound;
+    const int failed = f->r == 0 && grid_has_failed(&status_of(c, f->member)->record, c->args->accepts);
     const int turned = c->launch->transposed && !SYMMETRIC;
     for (integer column = 0; column < c->args->used_columns; ++column) {
         clear(x, S + R);

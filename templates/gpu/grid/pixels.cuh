@@ -4,7 +4,7 @@
 /* The ring of the solution: the data that it is, or of A' what the unknowns beside it leave of b. */
 TRIFOLD_DEVICE void finish_ring(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
     if (is_inside(c, x, y)) return;
-    const bool failed = status_of(c, member)->record.problem != trifold_grid_sound;
+    const bool failed = grid_has_failed(&status_of(c, member)->record, c.args.accepts) != 0;
     for (int column = 0; column < c.args.used_columns; ++column) {
         real value = b_at(c, member, pixel_at(c, x, y))[column];
         for (int k = 0; k < 9 && c.launch.transposed; ++k) {

@@ -40,7 +40,7 @@ TRIFOLD_DEVICE real kept_solution(const Context& c, const Front& f, grid_pixel p
     const real value = solution_at(c, f, pixel)[column];
     return symmetric || !c.launch.transposed ? value : value * power_of_two(-*scale_at(c, f.member, pixel));
 }
-TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) { return f.r == 0 && status_of(c, f.member)->record.problem != trifold_grid_sound; }
+TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) { return f.r == 0 && grid_has_failed(&status_of(c, f.member)->record, c.args.accepts) != 0; }
 
 /* Columns on their way to shared memory, where they stand grid_pitch apart: an odd number of vectors, so that lanes meet in no bank along rows or columns. */
 TRIFOLD_DEVICE void fetch_columns(real* to, int pitch, const real* from, trifold_int stride, int rows, int columns, int lane, int lanes) {

@@ -238,3 +238,71 @@ TEST_CASE("pairs of pixels beside noise: right to a bound, or unstable") {
     }
     CHECK(unstable >= 400);
 }
+
+TEST_CASE("singular images in f32: a step of refinement decides in doubt") {
+    for (const auto& [width, height] : sides)
+        for (const bool upwind : {false, true})
+            for (const int both : {0, 1})
+                for (unsigned seed = 1; seed <= (width < 10 ? 6U : 2U); ++seed) {
+                    CAPTURE(width);
+                    CAPTURE(height);
+                    CAPTURE(upwind);
+                    CAPTURE(both);
+                    CAPTURE(seed);
+                    auto singular = flow(width, height, upwind, 0, seed), sound = flow(width, height, upwind, 1e-2, seed);
+                    scale(singular, both, 9, seed);
+                    scale(sound, both, 9, seed);
+                    const auto found = solve<float>(singular);
+                    CAPTURE(found.outcome.least_pivot);
+                    CHECK(is_singular(found));
+                    CHECK(is_sound<float>(solve<float>(sound), 1e-5));
+                    if (upwind) continue;
+                    const GridSpec symmetric{.matrix = GridMatrix::symmetric};
+                    auto half = flow(width, height, false, 0, seed), whole = flow(width, height, false, 1e-2, seed);
+                    scale(half, 2, 0, seed);
+                    scale(whole, 2, 0, seed);
+                    CHECK(is_singular(solve<float>(half, symmetric)));
+                    CHECK(is_sound<float>(solve<float>(whole, symmetric), 1e-5));
+                }
+}
+
+TEST_CASE("the reciprocal condition of images") {
+    auto spec = spec_of(7, 5);
+    spec.batch = 2;
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+        for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed}) {
+            spec.matrix = matrix;
+            spec.boundary = boundary;
+            CAPTURE(to_string(matrix));
+            CAPTURE(to_string(boundary));
+            std::vector<double> stencils, expected;
+            for (unsigned seed = 1; seed <= 2; ++seed) {
+                auto image = flow(7, 5, matrix == GridMatrix::general, 1e-3, seed);
+                scale(image, 3, matrix == GridMatrix::general ? 5 : 0, seed);
+                stencils.insert(stencils.end(), image.stencil.begin(), image.stencil.end());
+                Eigen::MatrixXd a = matrix_of(image, spec);
+                for (std::int64_t p = 0; boundary == GridBoundary::fixed && p < image.pixels(); ++p)
+                    if (image.is_ring(p % 7, p / 7)) a.col(p).setZero(), a.row(p).setZero(), a(p, p) = 1e-300;  // not of the unknowns
+                const Eigen::VectorXd sizes = matrix == GridMatrix::general ? Eigen::VectorXd(a.cwiseAbs().rowwise().maxCoeff())
+                                                                            : Eigen::VectorXd(a.diagonal().cwiseSqrt());
+                Eigen::MatrixXd scaled = a, unknown(0, 0);
+                for (Eigen::Index k = 0; k < a.rows(); ++k) {
+                    scaled.row(k) *= std::ldexp(1.0, -std::ilogb(sizes[k]) - 1);
+                    if (matrix == GridMatrix::symmetric) scaled.col(k) *= std::ldexp(1.0, -std::ilogb(sizes[k]) - 1);
+                }
+                std::vector<Eigen::Index> keep;
+                for (std::int64_t p = 0; p < image.pixels(); ++p)
+                    if (boundary == GridBoundary::natural || !image.is_ring(p % 7, p / 7)) keep.push_back(p);
+                unknown = scaled(keep, keep);
+                const auto norm = [](const Eigen::MatrixXd& m) { return m.cwiseAbs().rowwise().sum().maxCoeff(); };
+                expected.push_back(1 / (norm(unknown) * norm(unknown.inverse())));
+            }
+            GridSolver solver{GridPlan(spec, Device::cpu())};
+            solver.factor(stencils);
+            const auto found = solver.reciprocal_condition(stencils);
+            for (std::size_t k = 0; k < 2; ++k) {
+                CHECK(found[k] >= expected[k] * (1 - 1e-6));
+                CHECK(found[k] <= expected[k] * 4);
+            }
+        }
+}
