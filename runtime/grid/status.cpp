@@ -19,8 +19,15 @@ bool sums_to_zero(const trifold_grid_record& record, const GridSpec& spec) {
     return spec.boundary == GridBoundary::natural && record.row_sum <= grid::limits_of(spec).row_sum;
 }
 
-/// What the kernels say; a pivot that vanishes at the very end, or with all rows' sums, is that of a singular matrix.
-GridProblem problem_of(const trifold_grid_status& status, const GridSpec& spec, std::size_t levels) {
+/// Whether the pivot that failed is the very last one of all.
+bool is_last_pivot(const trifold_grid_status& status, const GridSpec& spec, const std::vector<grid::Level>& levels) {
+    if (status.level + 1 != static_cast<std::int64_t>(levels.size())) return false;
+    const auto pixels = grid::eliminated_pixels(spec, levels, levels.size() - 1, 0, 0);
+    return status.record.pixel == pixels.y1 * grid::unknown_width(spec) + pixels.x1;
+}
+
+/// What the kernels say. A pivot that vanishes at the very end, or with the sums of all rows, is that of a singular matrix.
+GridProblem problem_of(const trifold_grid_status& status, const GridSpec& spec, const std::vector<grid::Level>& levels) {
     const auto& record = status.record;
     const auto at = record.problem;
     if (at == trifold_grid_sound) return GridProblem::none;
@@ -28,8 +35,9 @@ GridProblem problem_of(const trifold_grid_status& status, const GridSpec& spec, 
     if (at == trifold_grid_no_number) return GridProblem::not_finite;
     if (at == trifold_grid_nearly) return GridProblem::nearly_singular;
     if (at == trifold_grid_unstable) return GridProblem::unstable;
-    const bool sums = (status.level > 0 || levels == 1) && sums_to_zero(record, spec);
-    return sums ? GridProblem::nearly_singular : GridProblem::pivot;
+    const bool sums = (status.level > 0 || levels.size() == 1) && sums_to_zero(record, spec);
+    const bool ends = spec.matrix == GridMatrix::general && is_last_pivot(status, spec, levels);
+    return sums || ends ? GridProblem::nearly_singular : GridProblem::pivot;
 }
 
 std::string describe(const GridPixels& pixels) { return fmt::format("x {} to {}, y {} to {}", pixels.x0, pixels.x1, pixels.y0, pixels.y1); }
@@ -92,7 +100,7 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
     if (record.problem == trifold_grid_sound) return outcome;
     const std::int64_t origin = spec.boundary == GridBoundary::fixed ? 1 : 0, width = grid::unknown_width(spec);
     const auto levels = grid::levels_of(spec, grid::leaf_cells_of(plan.tuning(), plan.device().target()));
-    outcome.problem = problem_of(status, spec, levels.size());
+    outcome.problem = problem_of(status, spec, levels);
     if (outcome.problem == GridProblem::nearly_singular || outcome.problem == GridProblem::unstable)
         return outcome;  // no one pixel is to blame
     outcome.pixel_x = record.pixel % width + origin;

@@ -249,7 +249,7 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threa
         const real inverse = chip.pivot_inverses[k % 2][winner], root = symmetric ? root_of(u[0]) : real(1);
         if (warp == last) {
             if (lane == 0) chip.chosen[k] = pivot_row;
-            if (lane < Width && k + lane < Columns) chip.upper[k * chip.upper_leading + k + lane] = symmetric && lane == 0 ? root : u[lane];
+            if (lane < Width && k + lane < Columns) chip.upper[k * chip.upper_leading + k + lane] = symmetric && lane == 0 && u[0] > 0 ? root : u[lane]; /* a root, or what has none */
         }
         /* The next column first, so that the search for its pivot is under way while the others are updated. */
         real l[Rows];
@@ -404,7 +404,7 @@ TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* move
     if (pivoting && lane < count) pushed = moves[2 * (width + lane)];
     if (lane < count) {
         const real diagonal = w[first + lane + trifold_int(first + lane) * f.S];
-        note_pivot(c, f, known, first + lane, static_cast<double>(symmetric ? diagonal * diagonal : diagonal),
+        note_pivot(c, f, known, first + lane, static_cast<double>(symmetric && diagonal > 0 ? diagonal * diagonal : diagonal),
                    static_cast<double>(diagonal_of(c, f, first + lane)));
     }
     if (pivoting) {

@@ -15,31 +15,6 @@ namespace {
 
 constexpr std::int64_t sides[][2] = {{3, 2}, {2, 5}, {7, 5}, {6, 11}, {17, 9}, {33, 33}};
 
-/// Diffusion of random strength with `sink` of it in each pixel; `upwind`: convection as well, in conservation form, so that columns of A
-/// sum to the sink.
-Image flow(std::int64_t width, std::int64_t height, bool upwind, double sink, unsigned seed) {
-    Image image(width, height);
-    std::mt19937 generator(seed);
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    for (std::int64_t y = 0; y < height; ++y)
-        for (std::int64_t x = 0; x < width; ++x) {
-            for (const auto& [dx, dy] : {std::pair{1, 0}, {0, 1}}) {
-                image.join(x, y, dx, dy, std::exp(uniform(generator)));
-                const double speed = upwind ? 3 * uniform(generator) : 0;
-                if (!image.holds(x + dx, y + dy)) continue;
-                if (speed > 0) {
-                    image.at(x, y, 0, 0) += speed;
-                    image.at(x + dx, y + dy, -dx, -dy) -= speed;
-                } else {
-                    image.at(x + dx, y + dy, 0, 0) -= speed;
-                    image.at(x, y, dx, dy) += speed;
-                }
-            }
-            image.at(x, y, 0, 0) += sink * (1.5 + uniform(generator));
-        }
-    return image;
-}
-
 /// D A D, where D has random powers of ten, and rows times further ones.
 void scale(Image& image, int both, double rows, unsigned seed) {
     std::mt19937 generator(seed);
@@ -305,4 +280,79 @@ TEST_CASE("the reciprocal condition of images") {
                 CHECK(found[k] <= expected[k] * 4);
             }
         }
+}
+
+TEST_CASE("infinities and NaN in a solution, by B or by overflow, are out of range until the next one") {
+    auto spec = spec_of(9, 7);
+    spec.batch = 3;
+    spec.rhs = 2;
+    const auto image = problem("dominant", 9, 7, 1);
+    std::vector<double> stencils;
+    for (int member = 0; member < 3; ++member) stencils.insert(stencils.end(), image.stencil.begin(), image.stencil.end());
+    for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
+        for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1.7e308})
+            for (const std::int64_t columns : {2, 5}) {
+                CAPTURE(bad);
+                spec.boundary = boundary;
+                GridSolver solver{GridPlan(spec, Device::cpu())};
+                const auto good = noise(3 * 63 * columns, 2);
+                auto b = good;
+                b[static_cast<std::size_t>((63 + 31) * columns)] = bad;  // of the first panel, and the second image
+                if (std::isfinite(bad))
+                    for (auto& value : stencils) value *= 1e-3;
+                std::vector<double> x(b.size());
+                const auto is_left = [&] {
+                    const auto& all = solver.status();
+                    return !all[0].solution && all[1].solution && !all[2].solution;
+                };
+                solver.factor_solve(stencils, b, x, {.columns = columns});
+                CHECK(is_left());
+                CHECK(solver.status()[1].problem == GridProblem::none);
+                CHECK(!solver.ok());
+                CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("in 1 of 3 images, the first of them 1: B does"), OutOfRange);
+                solver.solve(good, x, {.columns = columns});
+                CHECK(solver.ok());
+                solver.solve_transposed(b, x, {.columns = columns});
+                CHECK(is_left());
+                solver.solve(good, x, {.columns = columns});
+                solver.refine(stencils, b, x, false, {.columns = columns});
+                CHECK(is_left());
+                if (std::isfinite(bad))
+                    for (auto& value : stencils) value *= 1e3;
+            }
+}
+
+TEST_CASE("an image that is nearly singular is NaN in all that is asked of it, and another of its batch is not") {
+    auto spec = spec_of(7, 5);
+    spec.batch = 2;
+    const auto singular = flow(7, 5, true, 0, 3), sound = flow(7, 5, true, 0.01, 3);
+    auto stencils = singular.stencil;
+    stencils.insert(stencils.end(), sound.stencil.begin(), sound.stencil.end());
+    GridSolver solver{GridPlan(spec, Device::cpu())};
+    const auto b = noise(70, 1);
+    std::vector<double> x(70), by_b(70), by_stencil(630);
+    const auto halves = [](const std::vector<double>& values) {
+        const auto size = values.size() / 2;
+        bool first = true, second = true;
+        for (std::size_t k = 0; k < size; ++k) first = first && std::isnan(values[k]), second = second && !std::isnan(values[size + k]);
+        return first && second;
+    };
+    solver.factor_solve(stencils, b, x);
+    CHECK(halves(x));
+    solver.solve_transposed(b, x);
+    CHECK(halves(x));
+    solver.refine(stencils, b, x);
+    CHECK(halves(x));
+    solver.gradients(x, b, by_b, by_stencil);
+    CHECK(halves(by_b));
+    CHECK(std::isnan(solver.log_determinant()[0].log));
+    CHECK(!std::isnan(solver.log_determinant()[1].log));
+    CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("image 0: A is singular to this precision"), GridFailed);
+    const auto condition = solver.reciprocal_condition(stencils);
+    CHECK(condition[0] < std::numeric_limits<double>::epsilon());
+    CHECK(condition[1] > 1e-5);
+    solver.factor(stencils, {.accept_nearly_singular = true});
+    solver.solve(b, x);
+    for (const auto value : x) CHECK(std::isfinite(value));
+    solver.check();
 }
