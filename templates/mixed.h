@@ -12,12 +12,26 @@ TRIFOLD_MIXED_FUNCTION void raise(double* largest, double value) {
     if (!(value <= *largest) && *largest == *largest) *largest = value;
 }
 
-/* Backward error of one column, from the largest entries of b - A x, x and b and the largest row sum of A. */
-TRIFOLD_MIXED_FUNCTION double backward_error(double residual, double a, double x, double b) {
-    return residual == 0 ? 0 : residual / (a * x + b);
+/* The backward error of a row is |b - A x| over |A| |x| + |b|, in which the units of rows and columns do not matter (Oettli and Prager, 1964).
+ * Where the diagonal entry makes the residual a correction below the normal numbers of single precision, it cannot be solved for; what counts
+ * then is how large it is beside the column's largest b. `errors` has of many rows of a column: the largest such error, the largest such
+ * residual, the largest b. */
+enum { ROW_ERROR, SMALL_RESIDUAL, LARGEST_B, ERRORS };
+TRIFOLD_MIXED_FUNCTION void add_row(double* errors, double residual, double size, double entry, double b) {
+    const double smallest = 0x1p-126 * (entry > 1 ? entry : 1), magnitude = residual < 0 ? -residual : residual;
+    if (magnitude <= smallest)
+        raise(&errors[SMALL_RESIDUAL], magnitude);
+    else
+        raise(&errors[ROW_ERROR], magnitude / size);
+    raise(&errors[LARGEST_B], b < 0 ? -b : b);
+}
+TRIFOLD_MIXED_FUNCTION double backward_error(const double* errors) {
+    double error = errors[ROW_ERROR];
+    if (errors[SMALL_RESIDUAL] > 0) raise(&error, errors[SMALL_RESIDUAL] / errors[LARGEST_B]);
+    return error;
 }
 
-/* Whether a member goes on after its residual of round `round`, of error `error`, the worst column's. `progress` keeps the error, -1 once it
+/* Whether a member goes on after its residual of round `round`, of error `error`, that of the worst row. `progress` keeps the error, -1 once it
  * is given up: when the error has not halved since the last round (that of x = 0 is 1), or the rounds are used up. */
 TRIFOLD_MIXED_FUNCTION int judge(trifold_refined* result, double* progress, double error, trifold_int round, trifold_int first_column,
                                  int factored) {

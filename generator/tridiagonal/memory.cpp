@@ -65,6 +65,7 @@ void add_verdicts(MemoryPlan& plan, const Design& design, std::int64_t log_parts
     plan.add("floors", blocks, 1, sizeof(int));
     plan.add("poison", slots, 1, sizeof(int));
     plan.add("block_log_determinant", blocks, log_parts, sizeof(double));
+    plan.add("reduction", blocks, log_parts, sizeof(double), true);
     plan.add("block_quadratic", blocks, design.spec.rhs, sizeof(double));
 }
 

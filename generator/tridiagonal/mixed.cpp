@@ -47,8 +47,7 @@ void add_buffers(Design& inner, const MixedShape& shape) {
     plan.add("narrow_e", couplings, area, sizeof(float));
     plan.add("narrow_x", blocks, rhs, sizeof(float));
     plan.add("solution", blocks, rhs, sizeof(double));
-    plan.add("row_sum", parts, 1, sizeof(double));
-    plan.add("norms", parts, 3 * spec.rhs, sizeof(double));
+    plan.add("errors", parts, 3 * spec.rhs, sizeof(double));
     inner.buffers = std::move(plan.buffers);
     inner.workspace_bytes = checked_add(plan.bytes, scratch, "workspace");
 }
@@ -169,7 +168,7 @@ Spec inner_spec(const Spec& spec) {
             .operations = operations};
 }
 
-double backward_error_bound(std::int64_t block) { return 0x1p-53 * (2 + std::sqrt(3 * static_cast<double>(block))); }
+double backward_error_bound(std::int64_t block) { return 0x1p-53 * (4 + 1.5 * std::sqrt(3 * static_cast<double>(block))); }
 
 Program wrap_mixed(Design inner, Packing packing) {
     const auto shape = inner.target.backend == Backend::cpu ? cpu::mixed_shape(inner.spec) : gpu::mixed_shape(inner.spec);

@@ -12,8 +12,8 @@ inline constexpr int refinement_rounds = 10;
 /// and of the operations that a refinement is made of. Else the spec itself.
 Spec inner_spec(const Spec& spec);
 
-/// Largest backward error ||b - A x|| / (||A|| ||x|| + ||b||) (infinity norms) of a converged solution: what rounding sums of 3 n products,
-/// x and b leaves. LAPACK's dsgesv stops at a like bound, with the order of its dense matrix in place of the 3 n entries of a row.
+/// Largest backward error |b - A x| / (|A| |x| + |b|) of a row of a converged solution: above what rounding sums of 3 n products, x and b
+/// leaves on average, since the largest of all rows counts.
 double backward_error_bound(std::int64_t block);
 
 /// The Program of mixed precision around the one in f32 that `inner` is the Design of: its units and one more, its buffers and more, and

@@ -30,7 +30,7 @@ class CacheError : public Error {
     using Error::Error;
 };
 
-/// No usable device, driver, compiler library or device memory.
+/// No usable device, driver, compiler library or device memory; or a limit of the system, such as that of file descriptors.
 class DeviceError : public Error {
     using Error::Error;
 };

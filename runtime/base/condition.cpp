@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 namespace trifold {
 namespace {
@@ -17,53 +16,78 @@ double norm_of(std::span<const double> x) {
     return std::isfinite(sum) ? sum : infinite;
 }
 
-/// Entries become 1 or -1. Whether one has changed since `before`.
-bool take_signs(std::vector<double>& x, std::vector<double>& before) {
-    for (auto& value : x) value = std::signbit(value) ? -1 : 1;
-    const bool changed = x != before;
-    before = x;
-    return changed;
-}
-
-std::size_t largest_of(const std::vector<double>& x) {
+std::size_t largest_of(std::span<const double> x) {
     const auto smaller = [](double a, double b) { return std::abs(a) < std::abs(b); };
     return static_cast<std::size_t>(std::ranges::max_element(x, smaller) - x.begin());
 }
 
-/// A last try: sizes that grow from entry to entry, with alternating signs. It finds what cancels in all columns that were tried.
-double alternating_estimate(std::vector<double>& x, const Applied& solve) {
-    const auto n = static_cast<double>(x.size());
-    for (std::size_t k = 0; k < x.size(); ++k) x[k] = (k % 2 == 0 ? 1 : -1) * (1 + static_cast<double>(k) / std::max(n - 1, 1.0));
-    solve(x);
-    return 2 * norm_of(x) / (3 * n);
-}
+/// The estimate of one of the systems, whose vector is a part of the one that is solved for.
+class Estimate {
+  public:
+    explicit Estimate(std::span<double> x) : x_(x) { std::ranges::fill(x_, 1 / static_cast<double>(x_.size())); }
+    double value() const { return value_; }
+    bool goes_on() const { return goes_on_; }
+
+    /// Takes A^-1 times the vector, and leaves the signs of its entries. It ends where these, or the norm, no longer change.
+    void take_norm() {
+        const auto found = norm_of(x_);
+        goes_on_ = goes_on_ && found > value_ && found < infinite && x_.size() > 1;
+        value_ = std::max(value_, found);
+        for (auto& value : x_) value = std::signbit(value) ? -1 : 1;
+        if (goes_on_ && std::ranges::equal(x_, signs_)) goes_on_ = false;
+        signs_.assign(x_.begin(), x_.end());
+    }
+    /// Takes A'^-1 times the signs, and leaves the unit vector of its largest entry. It ends where that was the last one.
+    void take_column() {
+        const auto next = largest_of(x_);
+        if (goes_on_ && column_ < x_.size() && std::abs(x_[next]) == std::abs(x_[column_])) goes_on_ = false;
+        column_ = next;
+        std::ranges::fill(x_, 0.0);
+        x_[column_] = 1;
+    }
+    /// A last try: sizes that grow from entry to entry, with alternating signs. It finds what cancels in all columns that were tried.
+    void alternate() {
+        const auto n = static_cast<double>(x_.size());
+        for (std::size_t k = 0; k < x_.size(); ++k) x_[k] = (k % 2 == 0 ? 1 : -1) * (1 + static_cast<double>(k) / std::max(n - 1, 1.0));
+    }
+    void take_alternate() { value_ = std::max(value_, 2 * norm_of(x_) / (3 * static_cast<double>(x_.size()))); }
+
+  private:
+    std::span<double> x_;
+    std::vector<double> signs_;
+    double value_ = 0;
+    std::size_t column_ = static_cast<std::size_t>(-1);  // none yet
+    bool goes_on_ = true;
+};
 
 }  // namespace
 
-double inverse_norm_estimate(std::int64_t n, const Applied& solve, const Applied& solve_transposed) {
-    if (n <= 0) return 0;
-    constexpr int most_steps = 5;
-    std::vector<double> x(static_cast<std::size_t>(n), 1 / static_cast<double>(n)), signs;
-    solve(x);
-    double estimate = norm_of(x);
-    if (n == 1 || estimate == infinite) return estimate;
-    take_signs(x, signs);
-    solve_transposed(x);
-    auto column = largest_of(x);
-    for (int step = 0; step < most_steps; ++step) {
-        std::ranges::fill(x, 0.0);
-        x[column] = 1;
+std::vector<double> inverse_norm_estimates(std::int64_t n, std::int64_t systems, const Applied& solve, const Applied& solve_transposed) {
+    if (n <= 0 || systems <= 0) return std::vector<double>(static_cast<std::size_t>(std::max<std::int64_t>(systems, 0)), 0.0);
+    const auto size = static_cast<std::size_t>(n);
+    std::vector<double> x(size * static_cast<std::size_t>(systems));
+    std::vector<Estimate> all;
+    for (std::size_t k = 0; k < x.size(); k += size) all.emplace_back(std::span(x).subspan(k, size));
+    constexpr int most_steps = 6;
+    for (int step = 0; step < most_steps && std::ranges::any_of(all, &Estimate::goes_on); ++step) {
         solve(x);
-        const auto found = norm_of(x);
-        const bool grows = found > estimate;
-        estimate = std::max(estimate, found);
-        if (estimate == infinite || !take_signs(x, signs) || !grows) break;
+        for (auto& one : all) one.take_norm();
+        if (std::ranges::none_of(all, &Estimate::goes_on)) break;
         solve_transposed(x);
-        const auto next = largest_of(x);
-        if (std::abs(x[next]) == std::abs(x[column])) break;
-        column = next;
+        for (auto& one : all) one.take_column();
     }
-    return std::max(estimate, alternating_estimate(x, solve));
+    for (auto& one : all) one.alternate();
+    solve(x);
+    std::vector<double> estimates;
+    for (auto& one : all) {
+        one.take_alternate();
+        estimates.push_back(one.value());
+    }
+    return estimates;
+}
+
+double inverse_norm_estimate(std::int64_t n, const Applied& solve, const Applied& solve_transposed) {
+    return inverse_norm_estimates(n, 1, solve, solve_transposed).front();
 }
 
 }  // namespace trifold

@@ -2,15 +2,18 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 namespace trifold {
 
-/// Replaces a vector by A^-1 times it, or by A'^-1 times it.
+/// Replaces the vectors of all systems, one behind the other, by A^-1 times them, or by A'^-1 times them.
 using Applied = std::function<void(std::span<double>)>;
 
-/// An estimate of the 1-norm of A^-1, never above it but by rounding, by a few solutions: Hager's method, as Higham improved it (ACM Trans.
-/// Math. Softw. 14, 1988; LAPACK's dlacn2). `solve` has A^-1 and `solve_transposed` A'^-1 of a matrix of n rows. Infinite where a solution
-/// holds no numbers.
+/// Estimates of the 1-norms of A^-1 of several systems of n unknowns, never above them but by rounding, by at most 13 solutions of all:
+/// Hager's method, as Higham improved it (ACM Transactions on Mathematical Software 14, 1988, 381), which LAPACK's xLACN2 has too. Infinite
+/// where a solution holds infinities or NaN; 0 where n is 0.
+std::vector<double> inverse_norm_estimates(std::int64_t n, std::int64_t systems, const Applied& solve, const Applied& solve_transposed);
+/// Of one system.
 double inverse_norm_estimate(std::int64_t n, const Applied& solve, const Applied& solve_transposed);
 
 }  // namespace trifold

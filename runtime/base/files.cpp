@@ -4,19 +4,16 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <link.h>
-#include <spawn.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <system_error>
 
+#include "runtime/base/limits.hpp"
 #include "runtime/base/switches.hpp"
-
-extern char** environ;
 
 namespace trifold {
 namespace fs = std::filesystem;
@@ -34,7 +31,116 @@ fs::path this_file() {
     return fs::canonical(*map->l_name == '\0' ? "/proc/self/exe" : map->l_name, ignored);
 }
 
-[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+fs::path make_private(const fs::path& parent) {
+    auto pattern = (parent / "trifold-XXXXXX").string();
+    return ::mkdtemp(pattern.data()) == nullptr ? fs::path() : fs::path(pattern);
+}
+
+/// Where private directories are made, whichever takes files.
+std::vector<fs::path> temporary_places() {
+    std::vector<fs::path> result{"/tmp", "/dev/shm"};
+    const fs::path asked = switch_value("TMPDIR");
+    std::erase(result, asked);
+    if (!asked.empty()) result.insert(result.begin(), asked);
+    return result;
+}
+
+/// Locked as long as the process lives that made it, so that others can tell.
+Descriptor hold(const fs::path& directory) {
+    Descriptor held(directory.empty() ? -1 : ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (held) ::flock(held.get(), LOCK_SH | LOCK_NB);
+    return held;
+}
+
+/// As mkdtemp makes of "trifold-XXXXXX".
+bool is_private_name(const std::string& name) {
+    constexpr std::string_view start = "trifold-";
+    const auto is_letter_or_digit = [](unsigned char letter) { return std::isalnum(letter) != 0; };
+    return name.size() == start.size() + 6 && name.starts_with(start) &&
+           std::all_of(name.begin() + start.size(), name.end(), is_letter_or_digit);
+}
+
+/// Why it is not read; 0: it is.
+int problem_of_entry_file(const Descriptor& file) {
+    struct stat about{};
+    if (!file || ::fstat(file.get(), &about) != 0) return errno;
+    if (!S_ISREG(about.st_mode)) return EISDIR;
+    return about.st_size > largest_entry_file ? EFBIG : 0;
+}
+
+std::int64_t remove_with_bytes(const fs::path& directory) {
+    const auto bytes = bytes_below(directory);
+    std::error_code error;
+    fs::remove_all(directory, error);
+    return error ? 0 : bytes;
+}
+
+}  // namespace
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+}
+
+Descriptor::~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+PrivateDirectory::PrivateDirectory(const fs::path& parent) : path_(make_private(parent)), held_(hold(path_)) {
+    if (path_.empty()) throw_refused("cannot make a directory in " + parent.string(), errno);
+}
+
+PrivateDirectory::PrivateDirectory() {
+    for (const auto& parent : temporary_places()) {
+        if (path_.empty()) path_ = make_private(parent);
+    }
+    if (path_.empty()) throw_refused("cannot make a temporary directory in $TMPDIR, /tmp or /dev/shm", errno);
+    held_ = hold(path_);
+}
+
+PrivateDirectory::~PrivateDirectory() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+bool is_abandoned(const fs::path& directory) {
+    struct stat about{};
+    if (::lstat(directory.c_str(), &about) != 0 || !S_ISDIR(about.st_mode) || about.st_uid != ::geteuid()) return false;
+    const auto modified = std::chrono::system_clock::from_time_t(about.st_mtim.tv_sec);
+    if (modified + abandoned_after > std::chrono::system_clock::now()) return false;
+    const Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    return opened && (::flock(opened.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);  // other errors: there are no locks here
+}
+
+std::int64_t remove_abandoned() {
+    std::int64_t freed = 0;
+    for (const auto& place : temporary_places()) {
+        for (const auto& path : children(place)) {
+            if (is_private_name(path.filename()) && is_abandoned(path)) freed += remove_with_bytes(path);
+        }
+    }
+    return freed;
+}
+
+std::vector<fs::path> children(const fs::path& directory) {
+    std::vector<fs::path> result;
+    std::error_code ignored;
+    for (fs::directory_iterator item(directory, ignored), end; item != end && !ignored; item.increment(ignored))
+        result.push_back(item->path());
+    return result;
+}
+
+std::int64_t bytes_below(const fs::path& directory) {
+    std::int64_t sum = 0;
+    std::error_code ignored;
+    for (fs::recursive_directory_iterator item(directory, ignored), end; item != end; item.increment(ignored)) {
+        if (ignored) break;
+        std::error_code vanished;
+        const auto size = item->is_regular_file(vanished) ? item->file_size(vanished) : 0;
+        if (!vanished) sum += static_cast<std::int64_t>(size);
+    }
+    return sum;
+}
 
 std::optional<std::string> read_all(int fd) {
     std::string text;
@@ -52,121 +158,40 @@ std::optional<std::string> read_all(int fd) {
     }
 }
 
-fs::path make_private(const fs::path& parent) {
-    auto pattern = (parent / "trifold-XXXXXX").string();
-    return ::mkdtemp(pattern.data()) == nullptr ? fs::path() : fs::path(pattern);
-}
-
-/// The environment with the messages of tools in plain English.
-std::vector<std::string> c_locale() {
-    std::vector<std::string> result{"LC_ALL=C"};
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        if (std::strncmp(*entry, "LC_ALL=", 7) != 0) result.emplace_back(*entry);
-    }
-    return result;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-    std::vector<char*> result;
-    for (auto& string : strings) result.push_back(string.data());
-    result.push_back(nullptr);
-    return result;
-}
-
-}  // namespace
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-}
-
-Descriptor::~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-}
-
-PrivateDirectory::PrivateDirectory(const fs::path& parent) : path_(make_private(parent)) {
-    if (path_.empty()) fail("cannot make a directory in " + parent.string());
-}
-
-PrivateDirectory::PrivateDirectory() {
-    for (const fs::path& parent : {fs::path(switch_value("TMPDIR")), fs::path("/tmp"), fs::path("/dev/shm")}) {
-        if (path_.empty() && !parent.empty()) path_ = make_private(parent);
-    }
-    if (path_.empty()) fail("cannot make a temporary directory in $TMPDIR, /tmp or /dev/shm");
-}
-
-PrivateDirectory::~PrivateDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-}
-
 std::optional<std::string> read_file(const fs::path& path) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     return file ? read_all(file.get()) : std::nullopt;
 }
 
-std::optional<std::string> read_file(const Descriptor& directory, const std::string& name) {
+std::optional<std::string> read_file(const Descriptor& directory, const std::string& name, int& error) {
     const Descriptor file(::openat(directory.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    struct stat about{};
-    if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > largest_entry_file) return std::nullopt;
-    return read_all(file.get());
+    error = problem_of_entry_file(file);
+    if (error != 0) return std::nullopt;
+    auto text = read_all(file.get());
+    if (!text) error = errno;
+    return text;
 }
 
-Descriptor open_to_write(const fs::path& path, int flags) {
-    Descriptor file(::open(path.c_str(), flags | O_CREAT | O_CLOEXEC, 0600));
+Descriptor above_standard(Descriptor file) {
     if (!file || file.get() > STDERR_FILENO) return file;
     return Descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
 }
 
+Descriptor open_to_write(const fs::path& path, int flags) {
+    return above_standard(Descriptor(::open(path.c_str(), flags | O_CREAT | O_CLOEXEC, 0600)));
+}
+
 void write_file(const fs::path& path, std::string_view text) {
     const auto file = open_to_write(path, O_WRONLY | O_TRUNC);
-    if (!file) fail("cannot create " + path.string());
+    if (!file) throw_refused("cannot create " + path.string(), errno);
     while (!text.empty()) {
         const auto count = ::write(file.get(), text.data(), text.size());
         if (count >= 0) {
             text.remove_prefix(static_cast<std::size_t>(count));
         } else if (errno != EINTR) {
-            fail("cannot write " + path.string());
+            throw_refused("cannot write " + path.string(), errno);
         }
     }
-}
-
-std::string Ended::describe() const {
-    if (!started) return "could not be started: " + output;
-    if (status == -1) return "ended with an unknown status";
-    if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
-    return fmt::format("exited with status {}", WEXITSTATUS(status));
-}
-
-Ended run_process(const std::vector<std::string>& arguments) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("cannot make a pipe");
-    const Descriptor read_end(ends[0]);
-    Descriptor write_end(ends[1]);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    auto texts = arguments;
-    auto variables = c_locale();
-    Ended ended;
-    pid_t child = 0;
-    const int error = ::posix_spawn(&child, texts.front().c_str(), &actions, nullptr, pointers(texts).data(), pointers(variables).data());
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) {
-        ended.output = std::strerror(error);
-        return ended;
-    }
-    ended.started = true;
-    write_end = Descriptor();
-    ended.output = read_all(read_end.get()).value_or("");
-    while (::waitpid(child, &ended.status, 0) < 0) {
-        if (errno == EINTR) continue;
-        ended.status = -1;  // the host ignores SIGCHLD or waits for every child itself
-        break;
-    }
-    return ended;
 }
 
 fs::path find_part(const std::string& name) {

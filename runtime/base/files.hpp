@@ -1,4 +1,6 @@
 #pragma once
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,14 +23,16 @@ class Descriptor {
     int fd_;
 };
 
-/// A directory of this process alone (mode 0700), removed with everything in it.
+/// A directory of this process alone (mode 0700), removed with everything in it. It stays where the process is killed; see is_abandoned.
 class PrivateDirectory {
   public:
-    /// Below `parent`; throws std::system_error.
+    /// Below `parent`; throws DeviceError.
     explicit PrivateDirectory(const std::filesystem::path& parent);
     /// Below $TMPDIR, /tmp or /dev/shm, whichever takes files.
     PrivateDirectory();
-    PrivateDirectory(PrivateDirectory&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+    PrivateDirectory(PrivateDirectory&& other) noexcept : path_(std::move(other.path_)), held_(std::move(other.held_)) {
+        other.path_.clear();
+    }
     PrivateDirectory& operator=(PrivateDirectory&&) = delete;
     ~PrivateDirectory();
     const std::filesystem::path& path() const { return path_; }
@@ -36,29 +40,37 @@ class PrivateDirectory {
 
   private:
     std::filesystem::path path_;
+    Descriptor held_;  ///< locked, which tells others that this process lives
 };
+
+constexpr std::chrono::hours abandoned_after{1};
+/// Whether this private directory of the user's is older than that, and no living process holds it.
+bool is_abandoned(const std::filesystem::path& directory);
+/// Removes the abandoned directories where temporary ones are made: $TMPDIR, /tmp and /dev/shm. Returns bytes freed.
+std::int64_t remove_abandoned();
+
+/// What lies in a directory; empty when it cannot be read.
+std::vector<std::filesystem::path> children(const std::filesystem::path& directory);
+/// Bytes of all files below, as far as they can be read.
+std::int64_t bytes_below(const std::filesystem::path& directory);
 
 /// The whole file; nothing when it cannot be read. The second form reads `name` in an open directory, and takes only regular files
-/// of at most 1 GiB: whatever else lies in a damaged cache must not hold up the reader.
+/// of at most 1 GiB: whatever else lies in a damaged cache must not hold up the reader. `error` is then why: EISDIR, EFBIG or what the
+/// system said; 0 when it was read.
 std::optional<std::string> read_file(const std::filesystem::path& path);
-std::optional<std::string> read_file(const Descriptor& directory, const std::string& name);
+std::optional<std::string> read_file(const Descriptor& directory, const std::string& name, int& error);
+/// To the end; nothing, and errno, when that fails.
+std::optional<std::string> read_all(int fd);
 
-/// Opens or creates a file of this user alone, never as descriptor 0 to 2, which the host may have closed: somebody's messages would be
-/// written into it.
+/// The same file as a descriptor above 2: the host may have closed 0 to 2, and somebody's messages would be written into it.
+Descriptor above_standard(Descriptor file);
+
+/// Opens or creates a file of this user alone, above_standard.
 Descriptor open_to_write(const std::filesystem::path& path, int flags);
 
-/// Creates or truncates; throws std::system_error. Not synchronized to the disk: who needs to know that a file is whole
+/// Creates or truncates; throws DeviceError. Not synchronized to the disk: who needs to know that a file is whole
 /// after a power cut keeps its checksum.
 void write_file(const std::filesystem::path& path, std::string_view text);
-
-struct Ended {
-    bool started = false;
-    int status = 0;                ///< as waitpid gives it; -1 when somebody else reaped the process
-    std::string output;            ///< standard output and error together
-    std::string describe() const;  ///< "exited with status 1", "was killed by signal 9"
-};
-/// Runs a program without a shell, in the C locale, and waits for it.
-Ended run_process(const std::vector<std::string>& arguments);
 
 /// A file that belongs to this library: beside the code, in the lib or bin directory next to it, or where it was installed;
 /// empty when there is none.

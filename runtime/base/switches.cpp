@@ -12,6 +12,7 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/spelling.hpp"
 
 extern char** environ;
 
@@ -118,22 +119,6 @@ std::string problem_of_peers() {
     return {};
 }
 
-/// Letters to put in, leave out, change or swap with their neighbour to get from one word to the other.
-std::size_t distance(std::string_view left, std::string_view right) {
-    std::vector<std::vector<std::size_t>> steps(left.size() + 1, std::vector<std::size_t>(right.size() + 1));
-    for (std::size_t i = 0; i <= left.size(); ++i) {
-        for (std::size_t j = 0; j <= right.size(); ++j) {
-            auto& least = steps[i][j] = i + j;
-            if (i == 0 || j == 0) continue;
-            const std::size_t change = left[i - 1] == right[j - 1] ? 0 : 1;
-            least = std::min({steps[i - 1][j] + 1, steps[i][j - 1] + 1, steps[i - 1][j - 1] + change});
-            if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1])
-                least = std::min(least, steps[i - 2][j - 2] + 1);
-        }
-    }
-    return steps[left.size()][right.size()];
-}
-
 constexpr std::string_view prefix = "TRIFOLD_";
 
 /// Other programs may have variables of this prefix too, so only what differs from ours by a letter or two, of short ones none.
@@ -143,7 +128,7 @@ std::string problem_of_name(std::string_view name) {
     std::ranges::transform(rest, rest.begin(), [](unsigned char letter) { return std::toupper(letter); });
     for (const auto& entry : table) {
         const auto ours = entry.name.substr(prefix.size());
-        if (distance(rest, ours) <= std::min<std::size_t>(ours.size() / 3, 2))
+        if (spelling_distance(rest, ours) <= std::min<std::size_t>(ours.size() / 3, 2))
             return fmt::format("the environment variable {} is not known and does nothing; did you mean {}?", name, entry.name);
     }
     return {};

@@ -68,7 +68,13 @@ FactorOptions<Real> factor_options(const trifold_options* given_options) {
     FactorOptions<Real> options;
     if (given_options == nullptr) return options;
     const auto& o = initialized(given_options, "trifold_options");
-    return {static_cast<const Real*>(o.diagonal), static_cast<const Real*>(o.shift), o.active, o.pivot_floor, o.members, o.columns};
+    return {static_cast<const Real*>(o.diagonal),
+            static_cast<const Real*>(o.shift),
+            o.active,
+            o.pivot_floor,
+            o.accept_nearly_singular != 0,
+            o.members,
+            o.columns};
 }
 
 SweepOptions sweep_options(const trifold_options* given_options) {
@@ -81,11 +87,11 @@ SweepOptions sweep_options(const trifold_options* given_options) {
 template <class Real>
 class HostArrays {
   public:
-    HostArrays(trifold_solver* solver, const trifold_options* options)
-        : spec_(given(solver, "the solver").solver.plan().choice().spec),
-          members_(options != nullptr && options->members > 0 ? std::min(options->members, spec_.batch) : spec_.batch),
-          columns_(options != nullptr && options->columns > 0 ? options->columns : spec_.rhs) {
-        if (options != nullptr) initialized(options, "trifold_options");
+    HostArrays(trifold_solver* solver, const trifold_options* given_options)
+        : spec_(given(solver, "the solver").solver.plan().choice().spec) {
+        const auto options = sweep_options(given_options);
+        members_ = options.members > 0 ? std::min(options.members, spec_.batch) : spec_.batch;
+        columns_ = options.columns > 0 ? options.columns : spec_.rhs;
     }
     std::span<const Real> d(const Real* p) const { return span(p, diagonal_extent(spec_, members_)); }
     std::span<const Real> e(const Real* p) const { return span(p, coupling_extent(spec_, members_)); }
@@ -103,8 +109,16 @@ class HostArrays {
         return {p, static_cast<std::size_t>(size)};
     }
     const Spec& spec_;
-    std::int64_t members_, columns_;
+    std::int64_t members_ = 0, columns_ = 0;
 };
+
+template <class Real>
+void reciprocal_condition(trifold_solver* solver, const Real* d, const Real* e, const trifold_options* options, double* values,
+                          std::int64_t capacity, std::int64_t* count) {
+    const HostArrays<Real> arrays(solver, options);
+    copy_out(solver->solver.reciprocal_condition<Real>(arrays.d(d), arrays.e(e), factor_options<Real>(options)), values, capacity, count,
+             std::identity{});
+}
 
 }  // namespace
 
@@ -237,7 +251,7 @@ trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes,
         copy_out(given(solver, "the solver").solver.status(), outcomes, capacity, count, [](const Outcome& outcome) {
             const int range = (outcome.solution ? 0 : TRIFOLD_RANGE_SOLUTION) | (outcome.inverse ? 0 : TRIFOLD_RANGE_INVERSE) |
                               (outcome.quadratic ? 0 : TRIFOLD_RANGE_QUADRATIC);
-            return trifold_outcome{outcome.block, outcome.row, outcome.floors, range};
+            return trifold_outcome{outcome.block, outcome.row, outcome.floors, range, outcome.least_pivot, outcome.nearly_singular ? 1 : 0};
         });
     });
 }
@@ -246,6 +260,14 @@ trifold_code trifold_log_determinant(trifold_solver* solver, double* values, std
 }
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
     return guarded([&] { copy_out(given(solver, "the solver").solver.quadratic(), values, capacity, count, std::identity{}); });
+}
+trifold_code trifold_reciprocal_condition_host_f32(trifold_solver* s, const float* d, const float* e, const trifold_options* o,
+                                                   double* values, std::int64_t capacity, std::int64_t* count) {
+    return guarded([&] { reciprocal_condition(s, d, e, o, values, capacity, count); });
+}
+trifold_code trifold_reciprocal_condition_host_f64(trifold_solver* s, const double* d, const double* e, const trifold_options* o,
+                                                   double* values, std::int64_t capacity, std::int64_t* count) {
+    return guarded([&] { reciprocal_condition(s, d, e, o, values, capacity, count); });
 }
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, std::int64_t capacity, std::int64_t* count) {
     return guarded([&] {

@@ -10,6 +10,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"
+#include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/cache.hpp"
@@ -32,19 +33,20 @@ void add_part(std::string& text, std::string_view part) { text += fmt::format("{
 /// An entry of another compiler than the one installed here is stale; where none is installed, or none may run, it serves.
 bool stale(const Binary& binary, const Target& target) {
     if (disabled("jit")) return false;
-    const auto expected = expect_compiler(target);
-    if (expected == nullptr || expected->identity() == binary.compiler) return false;
     try {
+        const auto expected = expect_compiler(target);
+        if (expected == nullptr || expected->identity() == binary.compiler) return false;
         return find_compiler(target)->identity() != binary.compiler;
     } catch (const DeviceError&) {
         return false;
     }
 }
 
-std::optional<Binary> look_up(const Cache& cache, const std::string& key, const Target& target) {
+/// `problem` is set where an entry is there, but cannot be read.
+std::optional<Binary> look_up(const Cache& cache, const std::string& key, const Target& target, std::string& problem) {
     if (dumped("ptx")) return std::nullopt;  // PTX is not kept
     for (const auto* tier : std::initializer_list<const Cache*>{&cache, nullptr}) {
-        auto found = tier != nullptr ? tier->find(key) : Cache::shipped().find(key);
+        auto found = tier != nullptr ? tier->find(key, &problem) : Cache::shipped().find(key, &problem);
         if (!found) continue;
         if (!stale(*found, target)) return found;
         log(LogLevel::info,
@@ -82,25 +84,31 @@ Binary compile(const Unit& unit, const std::string& key) {
         log(LogLevel::info, fmt::format("{} compiled {} in {:.0f} ms", binary.compiler, unit.id, binary.compile_seconds * 1e3));
         return binary;
     } catch (const CompileError& error) {
+        check_descriptors(fmt::format("compile {} with {}", unit.id, compiler->identity()));
         report_failure(error, *compiler, unit);
-    } catch (const std::system_error& error) {  // no room for the files on the way
-        report_failure(CompileError(error.what(), {}), *compiler, unit);
+    } catch (const DeviceError& error) {  // no room for the files on the way, or a limit of the system
+        throw DeviceError(fmt::format("{} could not compile {}: {}", compiler->identity(), unit.id, error.what()));
     }
+}
+
+[[noreturn]] void report_missing(const Unit& unit, const std::string& key, const Cache& cache, const std::string& problem) {
+    const auto what = fmt::format("the compiled kernels of {} ({})", unit.id, to_string(unit.target));
+    if (!problem.empty())
+        throw CacheError(fmt::format("{} are not to be had, and TRIFOLD_DISABLE=jit forbids compiling them; {}", what, problem));
+    throw CacheError(fmt::format("{} are missing and TRIFOLD_DISABLE=jit forbids compiling them; looked for key {} in {} and {}", what, key,
+                                 cache.path().empty() ? "no cache directory (" + cache.problem() + ")" : cache.path().string(),
+                                 Cache::shipped().path().empty() ? "no TRIFOLD_BINARIES" : Cache::shipped().path().string()));
 }
 
 Binary load_or_compile(const Unit& unit, const std::string& key) {
     const auto& target = unit.target;
     const auto cache = Cache::from_environment();
-    if (auto found = look_up(cache, key, target)) return std::move(*found);
-    if (disabled("jit"))
-        throw CacheError(fmt::format(
-            "the compiled kernels of {} ({}) are missing and TRIFOLD_DISABLE=jit forbids compiling them; looked for key {} in {} and {}",
-            unit.id, to_string(unit.target), key,
-            cache.path().empty() ? "no cache directory (" + cache.problem() + ")" : cache.path().string(),
-            Cache::shipped().path().empty() ? "no TRIFOLD_BINARIES" : Cache::shipped().path().string()));
+    std::string problem;
+    if (auto found = look_up(cache, key, target, problem)) return std::move(*found);
+    if (disabled("jit")) report_missing(unit, key, cache, problem);
     const auto lock = cache.lock(key, lock_patience);
     if (lock) {
-        if (auto found = look_up(cache, key, target)) return std::move(*found);  // somebody compiled it while this one waited
+        if (auto found = look_up(cache, key, target, problem)) return std::move(*found);  // somebody compiled it while this one waited
     }
     auto binary = compile(unit, key);
     cache.publish(binary, unit);
@@ -176,13 +184,15 @@ std::string cache_key(const Unit& unit) {
     return sha256(text);
 }
 
-Binary obtain(const Unit& unit) {
+Binary obtain(const Unit& unit) try {
     check_switches();
     auto external = external_source(unit);
     if (external.empty()) return obtain_as_given(unit);
     auto replaced = unit;
     replaced.source = std::move(external);
     return obtain_as_given(replaced);
+} catch (const std::system_error& error) {
+    throw_refused(error);
 }
 
 }  // namespace trifold

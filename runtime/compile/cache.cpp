@@ -13,7 +13,9 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <trifold/error.hpp>
 
+#include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/entry.hpp"
@@ -24,7 +26,6 @@ namespace {
 
 constexpr std::int64_t default_limit = std::int64_t{1} << 30;
 constexpr auto stage_directory = "stage", quarantine_directory = "bad", lock_directory = "lock";
-constexpr auto abandoned_after = std::chrono::hours(1);  // a stage directory this old belonged to a killed process
 
 std::int64_t limit_from_environment() {
     const auto text = switch_value("TRIFOLD_CACHE_SIZE");
@@ -48,26 +49,6 @@ void make_directories(const fs::path& path) {
 
 bool is_key(const std::string& name) { return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos; }
 
-std::int64_t bytes_below(const fs::path& directory) {
-    std::int64_t sum = 0;
-    std::error_code ignored;
-    for (fs::recursive_directory_iterator item(directory, ignored), end; item != end; item.increment(ignored)) {
-        if (ignored) break;
-        std::error_code vanished;
-        const auto size = item->is_regular_file(vanished) ? item->file_size(vanished) : 0;
-        if (!vanished) sum += static_cast<std::int64_t>(size);
-    }
-    return sum;
-}
-
-std::vector<fs::path> children(const fs::path& directory) {
-    std::vector<fs::path> result;
-    std::error_code ignored;
-    for (fs::directory_iterator item(directory, ignored), end; item != end && !ignored; item.increment(ignored))
-        result.push_back(item->path());
-    return result;
-}
-
 std::vector<fs::path> entry_directories(const fs::path& root) {
     std::vector<fs::path> result;
     for (const auto& shelf : children(root)) {
@@ -90,6 +71,17 @@ Descriptor open_directory(const fs::path& path) {
     return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
+/// Reads the entry in its place; `directory` is then open where it can be.
+EntryContent read_in(const fs::path& place, EntryContent (*read)(const Descriptor&, const std::string&), Descriptor& directory) {
+    directory = open_directory(place);
+    const int error = directory ? 0 : errno;
+    if (directory) return read(directory, place.filename());
+    const auto state = error == ENOENT                      ? EntryState::absent
+                       : error == ENOTDIR || error == ELOOP ? EntryState::damaged
+                                                            : EntryState::unreadable;
+    return {.state = state, .problem = why_refused(error)};
+}
+
 bool still_there(const Descriptor& directory, const fs::path& path) {
     struct stat held{}, named{};
     return ::fstat(directory.get(), &held) == 0 && ::lstat(path.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
@@ -104,8 +96,8 @@ std::int64_t discard(const fs::path& path, const fs::path& root) {
     try {
         const PrivateDirectory grave(root / stage_directory);
         fs::rename(path, grave.path() / "entry", error);
-    } catch (const std::system_error& failure) {
-        error = failure.code();
+    } catch (const DeviceError&) {  // there is no place for it
+        return 0;
     }
     return error ? 0 : bytes;
 }
@@ -132,7 +124,8 @@ Cache Cache::from_environment() {
         const fs::path value = switch_value(name.c_str());
         // The XDG rules ignore relative paths; ours may be one.
         if (value.empty() || (name != "TRIFOLD_CACHE_DIR" && value.is_relative())) continue;
-        Cache cache(name == "TRIFOLD_CACHE_DIR" ? fs::absolute(value)
+        std::error_code without_directory;  // a relative path stays one, and is no directory then
+        Cache cache(name == "TRIFOLD_CACHE_DIR" ? fs::absolute(value, without_directory)
                     : name == "HOME"            ? value / ".cache" / "trifold"
                                                 : value / "trifold",
                     limit_from_environment());
@@ -172,35 +165,36 @@ bool Cache::accept(bool is_shipped) {
 
 bool Cache::writable() const { return !root_.empty() && !read_only_ && ::access(root_.c_str(), W_OK | X_OK) == 0; }
 
-std::optional<Binary> Cache::find(const std::string& key) const {
+std::optional<Binary> Cache::find(const std::string& key, std::string* problem) const {
     if (root_.empty()) return std::nullopt;
-    const auto directory = open_directory(place(key));
-    if (!directory) {
-        if (errno != ENOENT)
-            log_once(LogLevel::warning, fmt::format("cannot read the cache entry {}: {}", place(key).string(), std::strerror(errno)));
-        return std::nullopt;
-    }
-    auto content = read_entry(directory, key);
-    if (content.problem.empty()) {
+    Descriptor directory;
+    auto content = read_in(place(key), read_entry, directory);
+    if (content.state == EntryState::sound) {
         if (!read_only_) ::futimens(directory.get(), nullptr);  // the access stamp; no loss where it cannot be set
         return std::move(content.binary);
     }
-    if (!content.absent) quarantine(key, directory, content.problem);
+    if (content.state == EntryState::damaged) quarantine(key, directory, content.problem);
+    if (content.state == EntryState::unreadable) {
+        const auto said = fmt::format("cannot read the cache entry {}: {}", place(key).string(), content.problem);
+        log_once(LogLevel::warning, said);
+        if (problem != nullptr) *problem = said;
+    }
     return std::nullopt;
 }
 
-void Cache::quarantine(const std::string& key, const Descriptor& directory, const std::string& problem) const {
+/// Whether it has moved.
+bool Cache::quarantine(const std::string& key, const Descriptor& directory, const std::string& problem) const {
     const auto path = place(key);
-    if (!still_there(directory, path)) return;  // replaced or evicted meanwhile: not bad, just gone
+    if (!still_there(directory, path)) return false;  // replaced or evicted meanwhile: not bad, just gone
     log_once(LogLevel::warning, fmt::format("the cache entry {} is not used: {}", path.string(), problem));
-    if (read_only_) return;
+    if (read_only_) return false;
     std::error_code error;
     fs::create_directory(root_ / quarantine_directory, error);
     for (int attempt = 0; attempt < 100; ++attempt) {
         fs::rename(path, root_ / quarantine_directory / fmt::format("{}-{}", key, attempt), error);
-        if (error != std::errc::directory_not_empty && error != std::errc::file_exists) return;
+        if (error != std::errc::directory_not_empty && error != std::errc::file_exists) return !error;
     }
-    discard(path, root_);
+    return discard(path, root_) > 0;
 }
 
 void Cache::publish(const Binary& binary, const Unit& unit) const try {
@@ -219,9 +213,11 @@ void Cache::publish(const Binary& binary, const Unit& unit) const try {
             bound(bytes);
             return;
         }
-        const auto rival = read_entry_meta(open_directory(target), binary.key);
-        if (rival.problem.empty() && rival.meta.compiler == binary.compiler) return;  // lost the race: as good as ours
-        discard(target, root_);
+        Descriptor directory;
+        const auto rival = read_in(target, read_entry_meta, directory);
+        if (rival.state == EntryState::unreadable) return;                                       // it may be as good as ours
+        if (rival.state == EntryState::sound && rival.meta.compiler == binary.compiler) return;  // lost the race: as good as ours
+        if (rival.state != EntryState::absent) discard(target, root_);
     }
 } catch (const std::exception& error) {
     log_once(LogLevel::warning,
@@ -245,7 +241,8 @@ Descriptor Cache::lock(const std::string& key, std::chrono::milliseconds patienc
 std::vector<CacheEntry> Cache::list() const {
     std::vector<CacheEntry> result;
     for (const auto& path : entry_directories(root_)) {
-        auto content = read_entry_meta(open_directory(path), path.filename());
+        Descriptor directory;
+        auto content = read_in(path, read_entry_meta, directory);
         auto& meta = content.meta;
         result.push_back({path.filename(), meta.name, meta.target, meta.compiler, bytes_below(path), modified(path), content.problem});
     }
@@ -256,11 +253,11 @@ std::vector<CacheEntry> Cache::list() const {
 std::vector<CacheEntry> Cache::verify() const {
     std::vector<CacheEntry> bad;
     for (auto& entry : list()) {
-        const auto directory = open_directory(place(entry.key));
-        auto content = read_entry(directory, entry.key);
-        if (content.problem.empty() || content.absent) continue;
+        Descriptor directory;
+        const auto content = read_in(place(entry.key), read_entry, directory);
+        if (content.state == EntryState::sound || content.state == EntryState::absent) continue;
         entry.problem = content.problem;
-        quarantine(entry.key, directory, content.problem);
+        entry.set_aside = content.state == EntryState::damaged && quarantine(entry.key, directory, content.problem);
         bad.push_back(std::move(entry));
     }
     return bad;
@@ -277,7 +274,7 @@ std::int64_t Cache::prune(std::int64_t limit_bytes) const {
     if (root_.empty() || read_only_) return 0;
     std::int64_t freed = 0;
     for (const auto& path : children(root_ / stage_directory)) {
-        if (modified(path) + abandoned_after < std::chrono::system_clock::now()) freed += discard(path, root_);
+        if (is_abandoned(path)) freed += discard(path, root_);
     }
     auto total = size();
     const auto remove = [&](const fs::path& path) {

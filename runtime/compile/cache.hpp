@@ -19,7 +19,8 @@ struct CacheEntry {
     std::string compiler;  ///< name and exact version
     std::int64_t bytes = 0;
     std::chrono::system_clock::time_point used;
-    std::string problem;  ///< why it would be treated as a miss; empty: sound
+    std::string problem;     ///< why it would be treated as a miss; empty: sound
+    bool set_aside = false;  ///< it was damaged, and is in quarantine now
 };
 
 /// Binaries on disk, addressed by the content they were made from. One directory an entry:
@@ -43,16 +44,19 @@ class Cache {
     std::int64_t limit() const { return limit_; }
     bool writable() const;
 
-    std::optional<Binary> find(const std::string& key) const;
-    /// A lost race leaves what is there, unless another compiler made that.
+    /// Nothing where there is no sound entry. One that is damaged goes to quarantine. One that cannot be read stays, and `problem`, if
+    /// given, then says why it is not used.
+    std::optional<Binary> find(const std::string& key, std::string* problem = nullptr) const;
+    /// A lost race leaves what is there, unless another compiler made that or it is damaged.
     void publish(const Binary& binary, const Unit& unit) const;
     /// Held until destroyed by the one who compiles `key`. Only saves duplicate work: it may come back empty-handed, and gives
     /// up waiting after `patience`.
     Descriptor lock(const std::string& key, std::chrono::milliseconds patience) const;
 
-    std::vector<CacheEntry> list() const;    ///< most recently used first; looks at meta.json only
-    std::int64_t size() const;               ///< bytes of everything the cache made, quarantine included
-    std::vector<CacheEntry> verify() const;  ///< reads every byte; returns the bad entries, which go to quarantine
+    std::vector<CacheEntry> list() const;  ///< most recently used first; looks at meta.json only
+    std::int64_t size() const;             ///< bytes of everything the cache made, quarantine included
+    /// Reads every byte; returns the bad entries. Those that are damaged go to quarantine, those that cannot be read stay.
+    std::vector<CacheEntry> verify() const;
     /// Removes quarantine, then the least recently used, until at most that many bytes are left; returns bytes freed.
     std::int64_t prune(std::int64_t limit_bytes) const;
     std::int64_t clear() const;  ///< removes everything the cache made, and nothing else; returns bytes freed
@@ -61,7 +65,7 @@ class Cache {
     Cache() = default;
     std::filesystem::path place(const std::string& key) const { return root_ / key.substr(0, 2) / key; }
     bool accept(bool shipped);
-    void quarantine(const std::string& key, const Descriptor& directory, const std::string& problem) const;
+    bool quarantine(const std::string& key, const Descriptor& directory, const std::string& problem) const;
     void bound(std::int64_t added) const;
 
     std::filesystem::path root_;

@@ -4,6 +4,7 @@
 #include <trifold/error.hpp>
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/process.hpp"
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/compiler.hpp"
 
@@ -24,7 +25,7 @@ class CcCompiler : public Compiler {
         command.insert(command.end(), options.begin(), options.end());
         for (const std::string word : {"-std=gnu11", "-fPIC", "-shared", "-o", output.c_str(), input.c_str(), "-lm"})
             command.push_back(word);
-        auto outcome = run_process(command);
+        auto outcome = run_process(command, directory.path());
         auto bytes = read_file(output);
         if (outcome.status > 0 || !outcome.started || !bytes)
             throw CompileError(fmt::format("{} {}", path_, outcome.describe()), outcome.output);

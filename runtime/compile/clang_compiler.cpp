@@ -6,6 +6,7 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/processors.hpp"
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/clang/plugin.h"
 #include "runtime/compile/compiler.hpp"
@@ -20,7 +21,8 @@ namespace fs = std::filesystem;
 fs::path find_plugin() {
     const auto asked = switch_value("TRIFOLD_CLANG");
     if (asked.empty()) return find_part("libtrifold_clang.so");
-    return fs::exists(asked) ? fs::path(asked) : fs::path();
+    std::error_code ignored;
+    return fs::exists(asked, ignored) ? fs::path(asked) : fs::path();
 }
 
 class ClangCompiler : public Compiler {
@@ -28,12 +30,13 @@ class ClangCompiler : public Compiler {
     explicit ClangCompiler(fs::path plugin) : plugin_(std::move(plugin)) {}
     const std::string& identity() const override { return identity_; }
 
+    /// Tries again after a failure, which may have been for want of descriptors.
     bool usable() const override {
-        std::call_once(opened_, [this] {
-            library_ = ::dlopen(plugin_.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: LLVM does not survive that
-            if (library_ != nullptr) compile_ = reinterpret_cast<decltype(compile_)>(::dlsym(library_, "trifold_clang_compile"));
-            if (compile_ == nullptr) log(LogLevel::warning, fmt::format("Clang in process is not used: {}", ::dlerror()));
-        });
+        const std::scoped_lock lock(opening_);
+        if (compile_ != nullptr) return true;
+        void* library = ::dlopen(plugin_.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: LLVM does not survive that
+        if (library != nullptr) compile_ = reinterpret_cast<decltype(compile_)>(::dlsym(library, "trifold_clang_compile"));
+        if (compile_ == nullptr) log_once(LogLevel::warning, fmt::format("Clang in process is not used: {}", ::dlerror()));
         return compile_ != nullptr;
     }
 
@@ -48,7 +51,8 @@ class ClangCompiler : public Compiler {
             result.bytes.assign(object, bytes);
             result.log.assign(log, log_bytes);
         };
-        if (compile_(source.data(), source.size(), words.data(), words.size(), directory.path().c_str(), receive, &compiled) != 0)
+        const auto threads = static_cast<unsigned>(usable_processors());
+        if (compile_(source.data(), source.size(), words.data(), words.size(), directory.path().c_str(), receive, &compiled, threads) != 0)
             throw CompileError("Clang rejected the source", compiled.log);
         return compiled;
     }
@@ -56,8 +60,7 @@ class ClangCompiler : public Compiler {
   private:
     fs::path plugin_;
     std::string identity_ = "clang " TRIFOLD_CLANG_VERSION;
-    mutable std::once_flag opened_;
-    mutable void* library_ = nullptr;
+    mutable std::mutex opening_;
     mutable decltype(&trifold_clang_compile) compile_ = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <trifold/error.hpp>
 
+#include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
 
@@ -18,15 +19,19 @@ struct Found {
     ToolReport report;
 };
 
-/// Looks once in a process for each setting of the variable that names the compiler.
+/// Looks once in a process for each setting of the variable that names the compiler. Where it did not look well, for want of descriptors,
+/// it throws DeviceError and looks again the next time.
 template <class Find>
 Found remember(const char* variable, Find find) {
     static std::mutex mutex;
     static std::map<std::string, Found> known;
     const std::scoped_lock lock(mutex);
-    const auto [entry, first] = known.try_emplace(std::string(variable) + "=" + switch_value(variable));
-    if (first) entry->second.compiler = find(entry->second.report);
-    return entry->second;
+    const auto setting = std::string(variable) + "=" + switch_value(variable);
+    if (const auto entry = known.find(setting); entry != known.end()) return entry->second;
+    Found found;
+    found.compiler = find(found.report);
+    if (!found.compiler) check_descriptors("look for a compiler");
+    return known.emplace(setting, std::move(found)).first->second;
 }
 
 Found clang() {

@@ -6,6 +6,7 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/process.hpp"
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/compile/entry.hpp"

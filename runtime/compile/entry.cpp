@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"
+#include "runtime/base/limits.hpp"
 
 namespace trifold {
 namespace {
@@ -50,50 +54,76 @@ EntryMeta meta_of(const json& text) {
     return meta;
 }
 
-/// The file's bytes when they are as meta.json says; else `problem` is set.
-std::string checked_file(const Descriptor& directory, const std::string& name, const json& meta, std::string& problem) {
-    auto bytes = read_file(directory, name);
-    if (!bytes) {
-        problem = name + " cannot be read";
-        return {};
-    }
-    if (sha256(*bytes) != meta.at("files").at(name)) problem = name + " does not have the checksum it was written with";
+void set_problem(EntryContent& content, EntryState state, std::string problem) {
+    if (content.state == EntryState::damaged) return;
+    content.state = state;
+    content.problem = std::move(problem);
+}
+
+/// Whether a file that was read with this error is none that was written there. All others may be a passing trouble of the system.
+bool proves_damage(int error) { return error == ENOENT || error == ELOOP || error == ENXIO || error == EISDIR || error == EFBIG; }
+
+/// The bytes of a file; nothing, and the content's problem, where it cannot be read.
+std::optional<std::string> entry_file(const Descriptor& directory, const std::string& name, EntryContent& content) {
+    int error = 0;
+    auto bytes = read_file(directory, name, error);
+    if (!bytes)
+        set_problem(content, proves_damage(error) ? EntryState::damaged : EntryState::unreadable,
+                    fmt::format("{} cannot be read: {}", name, why_refused(error)));
+    return bytes;
+}
+
+/// The file's bytes when they are as meta.json says.
+std::string checked_file(const Descriptor& directory, const std::string& name, const json& meta, EntryContent& content) {
+    auto bytes = entry_file(directory, name, content);
+    if (!bytes) return {};
+    if (sha256(*bytes) != meta.at("files").at(name))
+        set_problem(content, EntryState::damaged, name + " does not have the checksum it was written with");
     return std::move(*bytes);
 }
 
-json parse_meta(const Descriptor& directory, const std::string& key, std::string& problem) {
-    const auto text = read_file(directory, meta_file);
-    if (!text) {
-        problem = "meta.json cannot be read";
-        return {};
-    }
+/// One that the kernels run without: only damage counts.
+std::string optional_file(const Descriptor& directory, const std::string& name, const json& meta, EntryContent& content) {
+    EntryContent apart;
+    auto bytes = checked_file(directory, name, meta, apart);
+    if (apart.state == EntryState::damaged) set_problem(content, apart.state, apart.problem);
+    return bytes;
+}
+
+json parse_meta(const Descriptor& directory, const std::string& key, EntryContent& content) {
+    const auto text = entry_file(directory, meta_file, content);
+    if (!text) return {};
     auto meta = json::parse(*text, nullptr, false);
     if (!meta.is_object() || sealed(meta) != *text) {
-        problem = "meta.json is damaged";
+        set_problem(content, EntryState::damaged, "meta.json is damaged");
     } else if (meta.value("format", 0) != format_version || meta.value("key", "") != key) {
-        problem = "meta.json belongs to another entry or format";
+        set_problem(content, EntryState::damaged, "meta.json belongs to another entry or format");
     }
     return meta;
 }
 
 bool unlinked(const Descriptor& directory) {
     struct stat about{};
-    return ::fstat(directory.get(), &about) != 0 || about.st_nlink == 0;
+    return ::fstat(directory.get(), &about) == 0 && about.st_nlink == 0;
 }
 
 template <class Fill>
 EntryContent read_with(const Descriptor& directory, const std::string& key, Fill fill) {
     EntryContent content;
     try {
-        const auto meta = parse_meta(directory, key, content.problem);
-        if (content.problem.empty()) {
+        const auto meta = parse_meta(directory, key, content);
+        if (content.state == EntryState::sound) {
             content.meta = meta_of(meta);
             fill(content, meta);
         }
-    } catch (const std::exception& error) {  // meta.json of an unexpected shape
-        content.problem = error.what();
+    } catch (const json::exception& error) {  // meta.json of an unexpected shape
+        set_problem(content, EntryState::damaged, error.what());
+    } catch (const SpecError& error) {  // likewise
+        set_problem(content, EntryState::damaged, error.what());
+    } catch (const std::exception& error) {  // no memory
+        set_problem(content, EntryState::unreadable, error.what());
     }
-    content.absent = !content.problem.empty() && unlinked(directory);
+    if (content.state != EntryState::sound && unlinked(directory)) content.state = EntryState::absent;
     return content;
 }
 
@@ -134,9 +164,9 @@ EntryContent read_entry(const Descriptor& directory, const std::string& key) {
     return read_with(directory, key, [&](EntryContent& content, const json& meta) {
         const auto backend = parse_target(content.meta.target).backend;
         auto& binary = content.binary;
-        (void)checked_file(directory, source_file(backend), meta, content.problem);
-        binary.image = checked_file(directory, binary_file(backend), meta, content.problem);
-        binary.log = checked_file(directory, "log.txt", meta, content.problem);
+        (void)optional_file(directory, source_file(backend), meta, content);
+        binary.image = checked_file(directory, binary_file(backend), meta, content);
+        binary.log = optional_file(directory, "log.txt", meta, content);
         binary.compiler = content.meta.compiler;
         binary.kernels = content.meta.kernels;
         binary.key = key;

@@ -13,16 +13,20 @@ struct EntryMeta {
     std::vector<KernelResources> kernels;
 };
 
-/// Writes the files of an entry into an existing, private directory. Throws std::system_error.
+/// Writes the files of an entry into an existing, private directory. Throws DeviceError.
 void write_entry(const std::filesystem::path& directory, const Binary& binary, const Unit& unit);
+
+/// What came of reading an entry. damaged: a byte, or a file, is not what was written. unreadable: that could not be found out, for want of
+/// descriptors or memory for example, so that it may be sound. absent: its directory is being removed.
+enum class EntryState { sound, damaged, unreadable, absent };
 
 struct EntryContent {
     EntryMeta meta;
     Binary binary;
-    std::string problem;  ///< why it is not to be used; empty: every byte is as written
-    bool absent = false;  ///< the directory is being removed: not a bad entry, just none
+    EntryState state = EntryState::sound;
+    std::string problem;  ///< why it is not to be used; empty: it is sound
 };
-/// Reads and checks every byte of the entry that should have `key`.
+/// Reads and checks the entry that should have `key`. Its source and log may be unreadable: it is used without them.
 EntryContent read_entry(const Descriptor& directory, const std::string& key);
 
 /// Only meta.json, for listings.

@@ -1,10 +1,25 @@
 #include "runtime/compile/environment.hpp"
 
+#include <trifold/error.hpp>
+
 #include "runtime/compile/cache.hpp"
 #include "runtime/compile/compiler.hpp"
 
 namespace trifold {
 namespace {
+
+ToolReport probe_tool(std::shared_ptr<const Compiler> (*find)(ToolReport&)) {
+    ToolReport report;
+    try {
+        const auto compiler = find(report);
+        report.found = compiler && compiler->usable();
+        if (report.found) report.advice.clear();
+    } catch (const DeviceError& error) {  // a limit of the system
+        report.found = false;
+        report.advice = error.what();
+    }
+    return report;
+}
 
 CacheReport probe_cache() {
     const auto cache = Cache::from_environment();
@@ -22,16 +37,7 @@ CacheReport probe_cache() {
 
 Environment probe_environment() {
     Environment environment;
-    for (const auto find : {find_clang, find_cc, find_nvrtc, find_hiprtc}) {
-        ToolReport report;
-        if (const auto compiler = find(report); compiler && compiler->usable()) {
-            report.found = true;
-            report.advice.clear();
-        } else {
-            report.found = false;
-        }
-        environment.tools.push_back(std::move(report));
-    }
+    for (const auto find : {find_clang, find_cc, find_nvrtc, find_hiprtc}) environment.tools.push_back(probe_tool(find));
     environment.cache = probe_cache();
     return environment;
 }

@@ -14,9 +14,10 @@ namespace trifold {
 std::string external_source(const Unit& unit) {
     const auto path = switch_value("TRIFOLD_EXTERNAL_SOURCE");
     if (path.empty()) return {};
+    std::error_code missing;
     const std::filesystem::path file =
-        std::filesystem::is_directory(path) ? path + "/" + unit.id + source_extension(unit.target.backend) : path;
-    if (file != path && !std::filesystem::exists(file)) return {};
+        std::filesystem::is_directory(path, missing) ? path + "/" + unit.id + source_extension(unit.target.backend) : path;
+    if (file != path && !std::filesystem::exists(file, missing)) return {};
     auto text = read_file(file);
     if (!text) throw SpecError(fmt::format("TRIFOLD_EXTERNAL_SOURCE names '{}', which cannot be read", file.string()));
     const auto named = [&](const Kernel& kernel) { return text->find(kernel.name) != std::string::npos; };

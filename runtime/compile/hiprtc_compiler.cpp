@@ -8,6 +8,7 @@
 #include <trifold/error.hpp>
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/process.hpp"
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/compiler.hpp"
 
@@ -54,8 +55,8 @@ std::vector<fs::path> directories() {
 
 /// libhiprtc of newer releases, or libamdhip64, which held hiprtc before; the newest version of the first directory that has one.
 fs::path find_library() {
-    if (const auto asked = switch_value("TRIFOLD_HIPRTC"); !asked.empty() && !fs::is_directory(asked)) {
-        std::error_code missing;
+    std::error_code missing;
+    if (const auto asked = switch_value("TRIFOLD_HIPRTC"); !asked.empty() && !fs::is_directory(asked, missing)) {
         return fs::canonical(asked, missing);
     }
     for (const auto& directory : directories()) {
@@ -92,7 +93,7 @@ class HiprtcCompiler : public Compiler {
         write_file(input, source);
         std::vector<std::string> words{helper_, library_, input, output};
         words.insert(words.end(), options.begin(), options.end());
-        auto ended = run_process(words);
+        auto ended = run_process(words, directory.path());
         const auto code = read_file(output);
         if (!ended.started || ended.status != 0) throw CompileError(reason(ended), ended.output);
         if (!code || code->empty()) throw CompileError("hiprtc wrote no code object", ended.output);

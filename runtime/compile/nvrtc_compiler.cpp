@@ -101,7 +101,8 @@ std::vector<std::string> library_candidates() {
         for (const auto& name : names) result.push_back((std::filesystem::path(directory) / name).string());
     };
     if (const auto asked = switch_value("TRIFOLD_NVRTC"); !asked.empty()) {
-        if (!std::filesystem::is_directory(asked)) return {asked};
+        std::error_code missing;
+        if (!std::filesystem::is_directory(asked, missing)) return {asked};
         add_directory(asked);
         return result;
     }

@@ -1,11 +1,12 @@
 #include <future>
 #include <trifold/binary.hpp>
 
+#include "runtime/base/limits.hpp"
 #include "runtime/compile/external.hpp"
 
 namespace trifold {
 
-std::vector<Binary> obtain_all(const Program& program) {
+std::vector<Binary> obtain_all(const Program& program) try {
     check_external_source(program);
     if (program.units.size() == 1) return {obtain(program.units.front())};
     std::vector<std::future<Binary>> started;
@@ -14,6 +15,8 @@ std::vector<Binary> obtain_all(const Program& program) {
     std::vector<Binary> binaries;
     for (auto& binary : started) binaries.push_back(binary.get());
     return binaries;
+} catch (const std::system_error& error) {
+    throw_refused(error);
 }
 
 }  // namespace trifold

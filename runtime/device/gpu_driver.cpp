@@ -4,21 +4,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <trifold/error.hpp>
+
+#include "runtime/base/limits.hpp"
 
 namespace trifold::gpu {
 namespace {
 
-// Each is opened when it is asked for, once, and never destroyed, as the drivers' libraries are never closed.
-const Opened& opened_cuda() {
-    static const Opened& cuda = *new Opened(open_cuda());
-    return cuda;
+/// A driver is opened when it is asked for, once, and never destroyed, as the drivers' libraries are never closed. Throws DeviceError where
+/// that failed for want of descriptors, and tries again the next time.
+template <Opened (*open)()>
+const Opened& opened_once() {
+    static std::mutex mutex;
+    static std::atomic<const Opened*> known = nullptr;
+    if (const auto* found = known.load()) return *found;
+    const std::scoped_lock lock(mutex);
+    if (known.load() == nullptr) {
+        auto found = std::make_unique<const Opened>(open());
+        if (found->driver == nullptr) check_descriptors("open the driver");
+        known = found.release();
+    }
+    return *known.load();
 }
-const Opened& opened_hip() {
-    static const Opened& hip = *new Opened(open_hip());
-    return hip;
-}
-const Opened& opened(Backend backend) { return backend == Backend::hip ? opened_hip() : opened_cuda(); }
+const Opened& opened(Backend backend) { return backend == Backend::hip ? opened_once<open_hip>() : opened_once<open_cuda>(); }
 
 /// How the names of the nodes begin that the kernel's drivers make in /dev: of NVIDIA's on servers and on Jetson, of AMD's, and of WSL's.
 std::vector<std::string_view> node_names(Backend backend) {
@@ -47,14 +58,11 @@ bool may_have_device(Backend backend, const std::filesystem::path& root) {
     return backend == Backend::cuda && std::filesystem::exists(root / "proc/driver/nvidia", ignored);
 }
 
-Report report(Backend backend) {
+Report report(Backend backend) try {
     const auto& [found, problem] = opened(backend);
-    if (found == nullptr) return {{}, problem, {}};
-    try {
-        return found->report();
-    } catch (const Error& error) {
-        return {{}, error.what(), {}};
-    }
+    return found == nullptr ? Report{{}, problem, {}} : found->report();
+} catch (const Error& error) {
+    return {{}, error.what(), {}};
 }
 
 }  // namespace trifold::gpu

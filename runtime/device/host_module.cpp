@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <system_error>
 #include <trifold/error.hpp>
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/limits.hpp"
 
 namespace trifold {
 namespace {
@@ -40,6 +40,7 @@ void load_from_memory(Loaded& loaded, const Binary& binary) {
 
 /// Where memory may not hold executable files, or /proc is not mounted.
 void load_from_file(Loaded& loaded, const Binary& binary) {
+    loaded.memory = Descriptor();
     const PrivateDirectory directory;
     const auto path = directory.path() / "kernel.so";
     write_file(path, binary.image);
@@ -51,17 +52,12 @@ void load_from_file(Loaded& loaded, const Binary& binary) {
 HostModule::HostModule(const Binary& binary) {
     auto loaded = std::make_shared<Loaded>();
     load_from_memory(*loaded, binary);
-    std::string problem;
-    try {
-        if (loaded->handle == nullptr) load_from_file(*loaded, binary);
-    } catch (const std::system_error& error) {
-        problem = error.what();
-    }
+    if (loaded->handle == nullptr) load_from_file(*loaded, binary);
     if (loaded->handle == nullptr) {
-        const char* reason = problem.empty() ? ::dlerror() : problem.c_str();
-        throw CompileError(
-            fmt::format("the kernels compiled by {} cannot be loaded: {}", binary.compiler, reason == nullptr ? "unknown reason" : reason),
-            binary.log);
+        const char* reason = ::dlerror();
+        const std::string said = reason == nullptr ? "unknown reason" : reason;
+        check_descriptors("load the compiled kernels");
+        throw CompileError(fmt::format("the kernels compiled by {} cannot be loaded: {}", binary.compiler, said), binary.log);
     }
     handle_ = std::shared_ptr<void>(loaded, loaded->handle);
 }

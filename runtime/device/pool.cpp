@@ -6,6 +6,8 @@
 #include <system_error>
 #include <trifold/error.hpp>
 
+#include "runtime/base/limits.hpp"
+
 namespace trifold {
 namespace {
 
@@ -53,8 +55,11 @@ Pool::Pool(int workers, std::int64_t max_pieces, std::chrono::microseconds spin)
         for (int worker = 1; worker < workers; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
     } catch (const std::system_error& error) {
         stop();
-        throw DeviceError(
-            fmt::format("the system started only {} of {} threads ({}); give fewer workers", threads_.size(), workers - 1, error.what()));
+        throw DeviceError(fmt::format("the system started only {} of {} threads ({}); give fewer workers", threads_.size(), workers - 1,
+                                      why_refused(error.code().value())));
+    } catch (...) {  // no memory for a thread
+        stop();
+        throw;
     }
 }
 

@@ -5,6 +5,7 @@
 #include <trifold/error.hpp>
 #include <utility>
 
+#include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/device/host_module.hpp"
 #include "runtime/grid/plan_state.hpp"
@@ -19,7 +20,7 @@ double seconds_since(std::chrono::steady_clock::time_point& start) {
 
 }  // namespace
 
-GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning& tuning) {
+GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning& tuning) try {
     auto start = std::chrono::steady_clock::now();
     auto program = generate(spec, device.target(), tuning);
     PlanReport report;
@@ -37,6 +38,8 @@ GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning&
                                         report.generate_seconds * 1e3, report.cache_hit ? "cache" : "compile", report.compile_seconds * 1e3,
                                         report.load_seconds * 1e3));
     state_ = std::make_shared<State>(State{spec, tuning, std::move(program), device, std::move(report), std::move(loaded)});
+} catch (const std::system_error& error) {
+    throw_refused(error);
 }
 
 const GridPlan::State& GridPlan::state() const {

@@ -74,9 +74,9 @@ void resolve(const Spec& spec, Call& call) {
     resolve_count(call.members, spec.batch, spec.batch, "members");
     resolve_count(call.columns, spec.rhs, std::int64_t{1} << 32, "columns");
     if (!(call.pivot_floor >= 0 && call.pivot_floor < 1))
-        throw SpecError(
-            fmt::format("pivot_floor = {} is out of range; give 0 (none) or a fraction of the block's largest diagonal entry, below 1",
-                        call.pivot_floor));
+        throw SpecError(fmt::format(
+            "pivot_floor = {} is out of range; give 0 (none) or a fraction of the largest magnitude on the block's diagonal, below 1",
+            call.pivot_floor));
     if (sweeps(call.operation))
         checked_multiply(rhs_extent(spec, call.members, call.columns), element_bytes(spec.precision), "size of B in bytes");
 }
@@ -108,6 +108,7 @@ trifold_args panel_args(const Spec& spec, const Call& call, std::int64_t first, 
     args.shift = call[Array::shift];
     args.active = static_cast<const int*>(call[Array::active]);
     args.pivot_floor = call.pivot_floor;
+    args.accept_nearly_singular = call.accept_nearly_singular;
     args.inverse_diagonal = const_cast<void*>(call[Array::inverse_diagonal]);
     args.inverse_coupling = const_cast<void*>(call[Array::inverse_coupling]);
     args.workspace = workspace;

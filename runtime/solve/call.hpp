@@ -19,6 +19,7 @@ struct Call {
     Operation operation;
     std::int64_t members = 0, columns = 0;  ///< 0: the Spec's; resolved by resolve()
     double pivot_floor = 0;
+    bool accept_nearly_singular = false;
     std::array<const void*, array_count> arrays{};
     const void*& operator[](Array array) { return arrays[static_cast<std::size_t>(array)]; }
     const void* operator[](Array array) const { return arrays[static_cast<std::size_t>(array)]; }

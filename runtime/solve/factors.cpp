@@ -26,6 +26,12 @@ std::atomic<int>& generation() {
     return count;
 }
 
+/// Bytes between two addresses.
+std::int64_t apart(const void* a, const void* b) {
+    const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
+    return static_cast<std::int64_t>(first < second ? second - first : first - second);
+}
+
 }  // namespace
 
 struct Factors::Seat {
@@ -62,6 +68,8 @@ Factors::State& Factors::state() {
 /// The Solver that had this value before; else one that waits, unless it is better to make another.
 Factors::Seat& Factors::take(void* value, Stream stream, std::int64_t members) {
     if (value == nullptr) throw SpecError(fmt::format("the factor is a null pointer; it must hold {} bytes", bytes()));
+    if (const auto batch = plan_.choice().spec.batch; members < 0 || members > batch)
+        throw SpecError(fmt::format("members = {} is out of range; give 1 to {}, or 0 for {}", members, batch, batch));
     auto& all = state();
     std::unique_lock lock(all.mutex);
     const auto holds_value = [&](Seat& seat) { return seat.solver.impl().engine->workspace() == value; };
@@ -97,6 +105,8 @@ Factors::Borrowed Factors::filled(void* value, Stream stream, std::int64_t membe
 }
 
 Factors::Borrowed Factors::copied(const void* value, void* copy, Stream stream, std::int64_t members) {
+    if (value == nullptr) throw SpecError(fmt::format("the factor to be copied is a null pointer; it must hold {} bytes", bytes()));
+    if (apart(value, copy) < bytes()) throw SpecError(fmt::format("the factor and its copy overlap; both have {} bytes", bytes()));
     auto borrowed = filled(copy, stream, members);
     borrowed->impl().engine->copy_from(value, stream);
     return borrowed;

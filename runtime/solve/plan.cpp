@@ -5,6 +5,7 @@
 #include <trifold/plan.hpp>
 #include <utility>
 
+#include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/device/gpu.hpp"
 #include "runtime/device/host_module.hpp"
@@ -40,7 +41,7 @@ PlanReport report_of(const std::vector<Binary>& binaries) {
 
 }  // namespace
 
-Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) {
+Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) try {
     Stopwatch watch;
     auto choice = choose_by_wisdom(spec, device, tuning);
     auto program = generate(choice);
@@ -58,6 +59,8 @@ Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) {
                         spec.horizon, choice.schedule.name, to_string(choice.rung), device.name(), report.generate_seconds * 1e3,
                         report.cache_hit ? "cache" : "compile", report.compile_seconds * 1e3, report.load_seconds * 1e3));
     state_ = std::make_shared<State>(State{std::move(choice), std::move(program), device, std::move(report), std::move(loaded)});
+} catch (const std::system_error& error) {
+    throw_refused(error);
 }
 
 const Plan::State& Plan::get() const {

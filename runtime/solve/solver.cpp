@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <trifold/args.h>
 
+#include <limits>
 #include <trifold/solver.hpp>
 #include <type_traits>
 
@@ -15,7 +17,7 @@ constexpr Precision precision_of = std::is_same_v<Real, float> ? Precision::f32 
 
 template <class Real>
 Call call_of(Operation operation, const FactorOptions<Real>& options) {
-    Call call{operation, options.members, options.columns, options.pivot_floor, {}};
+    Call call{operation, options.members, options.columns, options.pivot_floor, options.accept_nearly_singular, {}};
     call[Array::diagonal] = options.diagonal;
     call[Array::shift] = options.shift;
     call[Array::active] = options.active;
@@ -23,7 +25,7 @@ Call call_of(Operation operation, const FactorOptions<Real>& options) {
 }
 
 Call call_of(Operation operation, const SweepOptions& options) {
-    Call call{operation, options.members, options.columns, 0, {}};
+    Call call{operation, options.members, options.columns, 0, false, {}};
     call[Array::active] = options.active;
     return call;
 }
@@ -61,13 +63,31 @@ void run_on_host(Impl& impl, Call call, std::initializer_list<Placed> arrays) {
 constexpr std::size_t shown = 8;  // members that a message names
 
 std::string describe(const std::vector<NotPositiveDefinite::Failure>& failures, std::size_t members, Precision precision) {
-    auto text = fmt::format("{} of {} matrices are not positive definite{}:", failures.size(), members,
+    auto text = fmt::format("{} of {} matrices are not positive definite{}, or singular:", failures.size(), members,
                             precision == Precision::mixed ? " in f32" : "");
     for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
         text += fmt::format("{} member {} at block {}, row {}", k == 0 ? "" : ";", failures[k].member, failures[k].block, failures[k].row);
     if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
-    text += " (counted from 0). Their X is NaN; the other members are solved. Add a shift or a pivot_floor, or correct the matrix";
+    text +=
+        " (counted from 0). Their X is NaN; the other members are solved. Add a shift or a pivot_floor, anchor what the matrix leaves "
+        "free, or "
+        "correct it";
     return text + (precision == Precision::mixed ? "; or solve in precision f64, where they may be positive definite." : ".");
+}
+
+std::string describe(const std::vector<NearlySingular::Failure>& failures, std::size_t members, Precision precision) {
+    auto text = fmt::format("{} of {} matrices are singular to the precision {}:", failures.size(), members, to_string(precision));
+    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
+        text += fmt::format("{} member {}, least pivot {:.1e} of its diagonal entry", k == 0 ? "" : ";", failures[k].member,
+                            failures[k].least_pivot);
+    if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
+    text += fmt::format(
+        " (counted from 0), where {:.1e} is the least that rounding leaves sound. Their X is computed, but may have no right digit; the "
+        "other "
+        "members are solved. Anchor what the matrix leaves free (a prior, a shift or a pivot_floor)",
+        nearly_singular_bound(precision));
+    if (precision == Precision::f32) text += ", solve in precision f64";
+    return text + ", or accept the result as it is by accept_nearly_singular.";
 }
 
 std::string describe(const std::vector<OutOfRange::Failure>& failures, std::size_t members, Precision precision) {
@@ -94,6 +114,12 @@ std::string describe(const std::vector<NotConverged::Failure>& failures, std::si
 }
 
 }  // namespace
+
+double nearly_singular_bound(Precision precision) {
+    if (precision == Precision::mixed) return 0;
+    const double epsilon = precision == Precision::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+    return static_cast<double>(trifold_nearly_singular) * epsilon;
+}
 
 Solver::Solver(const Plan& plan) : impl_(std::make_unique<Impl>(plan, nullptr, 0)) {}
 Solver::Solver(const Plan& plan, void* workspace, std::int64_t bytes) {
@@ -191,20 +217,25 @@ void Solver::check() {
     const auto& members = status();
     const auto precision = plan().choice().spec.precision;
     std::vector<NotPositiveDefinite::Failure> failures;
+    std::vector<NearlySingular::Failure> singular;
     std::vector<OutOfRange::Failure> left;
     for (std::size_t k = 0; k < members.size(); ++k) {
         const auto& member = members[k];
         if (member.block >= 0) failures.push_back({static_cast<std::int64_t>(k), member.block, member.row});
+        if (member.nearly_singular) singular.push_back({static_cast<std::int64_t>(k), member.least_pivot});
         if (!member.solution || !member.inverse) left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
     }
     if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
-    if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
-    std::vector<NotConverged::Failure> unrefined;
-    const auto& refined = refinement();
-    for (std::size_t k = 0; k < refined.size(); ++k)
-        if (!refined[k].converged && members[k].floors >= 0)
-            unrefined.push_back({static_cast<std::int64_t>(k), refined[k].iterations, refined[k].backward_error});
-    throw NotConverged(describe(unrefined, refined.size()), unrefined);
+    if (precision == Precision::mixed) {
+        std::vector<NotConverged::Failure> unrefined;
+        const auto& refined = refinement();
+        for (std::size_t k = 0; k < refined.size(); ++k)
+            if (!refined[k].converged && members[k].floors >= 0)
+                unrefined.push_back({static_cast<std::int64_t>(k), refined[k].iterations, refined[k].backward_error});
+        if (!unrefined.empty()) throw NotConverged(describe(unrefined, refined.size()), unrefined);
+    }
+    if (!singular.empty()) throw NearlySingular(describe(singular, members.size(), precision), singular);
+    throw OutOfRange(describe(left, members.size(), precision), left);
 }
 
 #define TRIFOLD_INSTANTIATE(Real)                                                                                              \

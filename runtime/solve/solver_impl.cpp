@@ -204,6 +204,10 @@ const std::vector<Outcome>& Solver::Impl::status() {
         outcomes_[k].block = factors[k].block;
         outcomes_[k].row = factors[k].row;
         outcomes_[k].floors = factors[k].floors;
+        if (factors[k].floors < 0) continue;  // never factored
+        outcomes_[k].least_pivot = factors[k].least_pivot;
+        // In mixed precision pivots of f32 may be small, and solutions be refined to the last digit all the same.
+        outcomes_[k].nearly_singular = factors[k].nearly_singular != 0 && plan.choice().spec.precision != Precision::mixed;
     }
     if (plan.choice().spec.precision == Precision::mixed) return outcomes_;  // there it is in the refinement
     const auto sound = [&](std::size_t k) { return outcomes_[k].block < 0 && outcomes_[k].floors >= 0; };

@@ -22,6 +22,19 @@ struct Solver::Impl {
     using Sizes = std::array<std::int64_t, array_count>;
     void run_on_host(Call call, const Sizes& sizes);
 
+    /// Throws SpecError unless host arrays D and E fit a factorization of so many members.
+    template <class Real>
+    void check_readable(Call call, std::span<const Real> d, std::span<const Real> e) const {
+        check_precision(sizeof(Real) == 4 ? Precision::f32 : Precision::f64);
+        Sizes sizes;
+        sizes.fill(-1);
+        call[Array::d] = d.data(), call[Array::e] = e.data();
+        sizes[static_cast<std::size_t>(Array::d)] = static_cast<std::int64_t>(d.size());
+        sizes[static_cast<std::size_t>(Array::e)] = static_cast<std::int64_t>(e.size());
+        resolve(plan.choice().spec, call);
+        check_sizes(call, sizes);
+    }
+
     void synchronize() { engine->synchronize(); }
     const std::vector<Outcome>& status();
     const std::vector<double>& log_determinant();

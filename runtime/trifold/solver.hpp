@@ -35,9 +35,10 @@ struct FactorOptions {
     const Real* diagonal = nullptr;  ///< [batch][N][n], added to the diagonal
     const Real* shift = nullptr;     ///< [batch], added to every diagonal entry of the member
     const int* active = nullptr;     ///< [batch], 0 leaves the member untouched
-    double pivot_floor = 0;          ///< pivots below this times the block's largest diagonal entry are raised to it and counted
-    std::int64_t members = 0;        ///< active capacity of this call; 0: the Spec's batch
-    std::int64_t columns = 0;        ///< right-hand sides in B and X, as in SweepOptions
+    double pivot_floor = 0;  ///< finite pivots below this times the largest magnitude on the block's diagonal are raised to it and counted
+    bool accept_nearly_singular = false;  ///< a least pivot that rounding may have made is no failure; implied by a pivot_floor
+    std::int64_t members = 0;             ///< active capacity of this call; 0: the Spec's batch
+    std::int64_t columns = 0;             ///< right-hand sides in B and X, as in SweepOptions
 };
 
 struct SweepOptions {
@@ -48,22 +49,29 @@ struct SweepOptions {
 
 /// How a member fared.
 struct Outcome {
-    std::int64_t block = -1;  ///< first failing block, original order, from 0; -1: the factorization succeeded
-    std::int64_t row = 0;     ///< failing row within it, from 0
-    std::int64_t floors = 0;  ///< pivots raised to the floor; -1: the active mask has kept the member from ever being factored
-    bool solution = true;     ///< X of the last solution holds no infinity and no NaN
-    bool inverse = true;      ///< likewise the last selected inverse
-    bool quadratic = true;    ///< b' A^-1 b of the last forward sweep is in the range of f64
+    std::int64_t block = -1;       ///< first failing block, original order, from 0; -1: the factorization succeeded
+    std::int64_t row = 0;          ///< failing row within it, from 0
+    std::int64_t floors = 0;       ///< pivots raised to the floor; -1: the active mask has kept the member from ever being factored
+    bool solution = true;          ///< X of the last solution holds no infinity and no NaN
+    bool inverse = true;           ///< likewise the last selected inverse
+    bool quadratic = true;         ///< b' A^-1 b of the last forward sweep is in the range of f64
+    double least_pivot = 1;        ///< the least pivot, each over the diagonal entry that it began with; 0: the factorization failed
+    bool nearly_singular = false;  ///< it is below nearly_singular_bound, and the factorization was not told to accept that
     bool operator==(const Outcome&) const = default;
-    /// Positive definite, and X and the selected inverse within the range of the precision.
-    bool ok() const { return block < 0 && solution && inverse; }
+    /// Positive definite, not nearly singular, and X and the selected inverse within the range of the precision.
+    bool ok() const { return block < 0 && !nearly_singular && solution && inverse; }
 };
+
+/// The least pivot of a sound system is at least this, 64 epsilons: 1.4e-14 in f64, 7.6e-6 in f32. Powers of two that scale rows and columns
+/// alike change no such pivot. Below it, rounding alone may have kept a pivot from being zero, and X may have no right digit. In mixed
+/// precision it is 0, since there the refinement decides: where A is singular it does not converge, unless some X solves A X = B.
+double nearly_singular_bound(Precision precision);
 
 /// Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst.
 struct Refinement {
     std::int64_t iterations = 0;  ///< corrections of the first solution; -1: never solved
     bool converged = true;        ///< else X is NaN
-    double backward_error = 0;    ///< ||b - A x|| / (||A|| ||x|| + ||b||), infinity norms
+    double backward_error = 0;    ///< the largest |b - A x| / (|A| |x| + |b|) of a row
     bool operator==(const Refinement&) const = default;
 };
 
@@ -168,6 +176,17 @@ class Solver {
     template <class Real>
     void selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options = {});
 
+    /// For each member 1 / (||A|| ||A^-1||) in the 1-norm, of A scaled to a diagonal of ones, as estimated by at most 13 solutions with the
+    /// factors: about the relative error that a relative error of one epsilon in A makes, over which it decides whether X has right digits.
+    /// D, E and the options are those that were factored, in host memory; 0 where there is no factor, NaN for masked members. Needs the
+    /// operation solve. It allocates, and status() and quadratic() are then those of its own solutions.
+    template <class Real>
+    std::vector<double> reciprocal_condition(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options = {});
+    template <HostArray D, InputOf<RealOf<D>> E>
+    std::vector<double> reciprocal_condition(const D& d, const E& e, const FactorOptions<RealOf<D>>& options = {}) {
+        return reciprocal_condition<RealOf<D>>(std::span(d), std::span(e), options);
+    }
+
     // Results of the last calls. The vectors are the Solver's: they are valid until the same function is called again. After their first
     // call these functions allocate nothing, but for the text of an error.
 
@@ -175,7 +194,8 @@ class Solver {
     void synchronize();
     /// Synchronizes. Whether check() would return: no exception and no allocation, for real-time loops.
     bool ok();
-    /// Synchronizes; throws NotPositiveDefinite naming every failed member, and where none has failed, OutOfRange naming those whose X or
+    /// Synchronizes; throws NotPositiveDefinite naming every failed member; where none has failed, NearlySingular naming those whose least
+    /// pivot is below nearly_singular_bound; and where there are none of these, OutOfRange naming those whose X or
     /// selected inverse holds infinities or NaN. In mixed precision a failed member is one whose factorization in f32
     /// failed, which may be positive definite still; and where all have a factor, throws NotConverged naming the members that the last
     /// solution could not be refined for.

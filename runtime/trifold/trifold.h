@@ -24,7 +24,7 @@ typedef enum {
     TRIFOLD_GRID_FAILED = 13,     /* GridFailed: an image cannot be solved */
     TRIFOLD_NEARLY_SINGULAR = 14, /* NearlySingular: rounding decides the solution */
     TRIFOLD_BAD_ARGUMENT = 20,    /* SpecError */
-    TRIFOLD_NO_DEVICE = 30,       /* DeviceError: no device, driver, compiler library or device memory */
+    TRIFOLD_NO_DEVICE = 30,       /* DeviceError: no device, driver, compiler library or device memory; a limit of the system */
     TRIFOLD_COMPILE_FAILED = 31,
     TRIFOLD_CACHE_FAILED = 32,
     TRIFOLD_LAUNCH_FAILED = 33,
@@ -90,6 +90,7 @@ typedef struct {
     const int* active;    /* [batch], 0 leaves the member untouched */
     double pivot_floor;
     int64_t members, columns;
+    int accept_nearly_singular; /* 1: a least pivot that rounding may have made is no failure; implied by a pivot floor */
 } trifold_options;
 void trifold_options_init(trifold_options* options);
 
@@ -149,14 +150,17 @@ TRIFOLD_DECLARE(double, f64)
 
 trifold_code trifold_synchronize(trifold_solver* solver);
 /* Synchronizes; TRIFOLD_NOT_POSITIVE_DEFINITE when a member failed, all of them named in trifold_last_error(); where none has,
- * TRIFOLD_OUT_OF_RANGE when X or the selected inverse of one holds infinities or NaN, or, in mixed precision, TRIFOLD_NOT_CONVERGED when a
- * solution could not be refined. Where all is well it allocates nothing after its first call. */
+ * TRIFOLD_NEARLY_SINGULAR when the least pivot of one is below 64 epsilons; then TRIFOLD_OUT_OF_RANGE when X or the selected inverse of one
+ * holds infinities or NaN, or, in mixed precision, TRIFOLD_NOT_CONVERGED when a solution could not be refined. Where all is well it
+ * allocates nothing after its first call. */
 trifold_code trifold_check(trifold_solver* solver);
 
 typedef struct {
-    int64_t block, row; /* first failing pivot, from 0; block is -1 when there is none */
-    int64_t floors;     /* pivots raised to the floor; -1: never factored */
-    int64_t range;      /* 0, or the sum of those below whose results have left the range */
+    int64_t block, row;      /* first failing pivot, from 0; block is -1 when there is none */
+    int64_t floors;          /* pivots raised to the floor; -1: never factored */
+    int64_t range;           /* 0, or the sum of those below whose results have left the range */
+    double least_pivot;      /* the least pivot, each over the diagonal entry that it began with; 0: the factorization failed */
+    int64_t nearly_singular; /* 1: it is below 64 epsilons, which the factorization was not told to accept */
 } trifold_outcome;
 enum {
     TRIFOLD_RANGE_SOLUTION = 1, /* X of the last solution holds infinities or NaN */
@@ -170,6 +174,12 @@ enum {
 trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes, int64_t capacity, int64_t* count);
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
+
+/* As Solver::reciprocal_condition, from the host's D and E that were factored: one entry for each member of the options, or the spec. */
+trifold_code trifold_reciprocal_condition_host_f32(trifold_solver* solver, const float* d, const float* e, const trifold_options* options,
+                                                   double* values, int64_t capacity, int64_t* count);
+trifold_code trifold_reciprocal_condition_host_f64(trifold_solver* solver, const double* d, const double* e, const trifold_options* options,
+                                                   double* values, int64_t capacity, int64_t* count);
 
 typedef struct {
     int64_t iterations; /* corrections of the first solution; -1: never solved */

@@ -166,6 +166,22 @@ def test_jax_gradients(jax, size, matrix, boundary, dtype, front, columns):
         close(m, t, tolerance)
 
 
+@pytest.mark.parametrize("boundary", ["natural", "fixed"])
+def test_jax_entries_that_are_not_read(jax, boundary):
+    import trifold.jax as tj
+
+    stencil, b, kind = problem((5, 7), "symmetric", boundary)
+    unread = np.abs(stencil) >= 1e3
+    if boundary == "natural":
+        unread[..., 5:] = True  # beyond the image too
+    changes = []
+    for given in (np.where(unread, 0, stencil), np.where(unread, np.nan, stencil)):
+        change = np.where(unread, given, 0.1 * stencil)
+        changes.append(jax.jvp(functools.partial(tj.grid.solve, **kind), (given, b), (change, b)))
+    for mine, theirs in zip(*changes):
+        np.testing.assert_array_equal(mine, theirs)
+
+
 def test_jax_second_derivatives(jax):
     import trifold.jax as tj
 

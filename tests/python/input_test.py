@@ -189,6 +189,98 @@ def test_whatever_becomes_an_array():
     np.testing.assert_array_equal(trifold.solve(shifted, E, b), expected)
 
 
+def masked(array, place=0):
+    result = np.ma.array(array)
+    result[(place,) * array.ndim] = np.ma.masked
+    return result
+
+
+@pytest.mark.parametrize("name", ["D", "E", "b", "shift", "diagonal", "active"])
+def test_masked_arrays(name):
+    """What is masked is no data."""
+    D, E = make(3, 7, 2)
+    arrays = {"D": D, "E": E, "b": rhs(3, 7, 2), "shift": np.ones(2), "diagonal": np.ones((2, 7, 3)), "active": np.ones(2, bool)}
+    expected = trifold.solve(**arrays)
+    arrays[name] = np.ma.array(arrays[name])  # a mask that hides nothing
+    np.testing.assert_array_equal(trifold.solve(**arrays), expected)
+    for array in (masked(arrays[name]), [masked(row) for row in arrays[name]] if arrays[name].ndim > 1 else masked(arrays[name], 1)):
+        arrays[name] = array
+        with pytest.raises(trifold.SpecError, match=f"{name} has masked entries.*fill them in"):
+            trifold.solve(**arrays)
+
+
+def test_masked_images():
+    stencil = np.zeros((4, 4, 9))
+    stencil[..., 4] = 2
+    b = np.ones((4, 4))
+    np.testing.assert_array_equal(trifold.grid.solve(np.ma.array(stencil), np.ma.array(b)), b / 2)
+    for arrays in ((masked(stencil), b), (stencil, masked(b)), (stencil, list(masked(b)))):
+        with pytest.raises(trifold.SpecError, match="masked entries"):
+            trifold.grid.solve(*arrays)
+    with pytest.raises(trifold.SpecError, match="stencil has masked entries"):
+        trifold.grid.factor(masked(stencil))
+
+
+class Exchanged:
+    """An array that has DLPack and nothing else, as those of many libraries."""
+
+    def __init__(self, array, **limits):
+        self.array, self.limits = array, limits
+
+    def __dlpack__(self, **options):
+        if self.limits:
+            raise BufferError("this memory is not for others")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_arrays_with_dlpack_alone():
+    D, E, b = system()
+    expected = trifold.solve(D, E, b)
+    np.testing.assert_array_equal(trifold.solve(Exchanged(D), Exchanged(E), Exchanged(b)), expected)
+    f = trifold.factor(Exchanged(D), Exchanged(E))
+    np.testing.assert_array_equal(f.solve(Exchanged(np.asfortranarray(b))), expected)
+    np.testing.assert_array_equal(f.quadratic(Exchanged(b)), f.quadratic(b))
+    stencil = np.zeros((4, 4, 9))
+    stencil[..., 4] = 2
+    np.testing.assert_array_equal(trifold.grid.solve(Exchanged(stencil), Exchanged(np.ones((4, 4)))), np.full((4, 4), 0.5))
+    with pytest.raises(trifold.SpecError, match="b is a Exchanged.*not for others"):
+        trifold.solve(D, E, Exchanged(b, closed=True))
+
+
+def test_quadratics():
+    D, E, b = system()
+    f = trifold.factor(D, E)
+    assert f.quadratic(b.tolist()) == f.quadratic(b)
+    with pytest.raises(trifold.SpecError, match=r"b has shape \(7, 3, 0\)"):
+        f.quadratic(np.ones((7, 3, 0)))
+    with pytest.raises(trifold.SpecError, match="b has shape"):
+        f.quadratic([[1.0]])
+
+
+NO_OPTIONS = [None, "x", 1.5, -1, np.ones(3), [1], object()]
+
+
+@pytest.mark.parametrize("option", ["pivot_floor", "check", "mixed", "schedule", "workers", "refine", "rhs", "matrix", "boundary"])
+def test_options_of_another_type(option):
+    """No option ends as an error of Python's own."""
+    D, E, b = system()
+    stencil = np.zeros((4, 4, 9))
+    stencil[..., 4] = 2
+    calls = {
+        "refine": lambda **o: trifold.grid.solve(stencil, np.ones((4, 4)), **o),
+        "rhs": lambda **o: trifold.grid.factor(stencil, **o),
+    }
+    calls["matrix"] = calls["boundary"] = calls["rhs"]
+    for value in NO_OPTIONS:
+        if value is None and option in ("check", "mixed"):
+            continue
+        with pytest.raises(trifold.SpecError, match="rhs|right-hand sides" if option == "rhs" else option):
+            calls.get(option, lambda **o: trifold.solve(D, E, b, **o))(**{option: value})
+
+
 def test_wrong_arguments_are_type_errors():
     with pytest.raises(TypeError):
         trifold.Plan(3, 7)

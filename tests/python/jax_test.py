@@ -388,3 +388,25 @@ def test_lineax():
     assert calls(jax.vmap(solve), *batch) == ["factor", "solve"]
     with pytest.raises(trifold.SpecError, match="BlockTridiagonal"):
         lineax.linear_solve(lineax.MatrixLinearOperator(jnp.eye(3)), jnp.ones(3), tl.Solver())
+
+
+def test_arrays_that_jax_does_not_read():
+    """What is masked is no data, what has DLPack alone is read, and whatever is none is named."""
+    D, E, b = map(np.asarray, problem(3, 7))
+
+    class Exchanged:
+        def __dlpack__(self, **options):
+            return b.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return b.__dlpack_device__()
+
+    b = np.array(b)
+    close(tj.solve(D, E, Exchanged()), solution(D, E, b))
+    close(tj.solve(D, E, np.ma.array(b)), solution(D, E, b))
+    for wrong, message in ((np.ma.array(b, mask=b > 0), "b has masked entries"), (object(), "b is a object"), ([[1.0], [1.0, 2.0]], "b is a list")):
+        with pytest.raises(trifold.SpecError, match=message):
+            tj.solve(D, E, wrong)
+    for rhs_at_once in (None, "x", 1.5, 0, np.ones(3)):
+        with pytest.raises(trifold.SpecError, match="rhs = "):
+            tj.factor(D, E, rhs=rhs_at_once)

@@ -212,12 +212,23 @@ def test_float32():
         ({"R": np.array([[1.0, 2.0], [2.0, 1.0]])}, "R is not positive definite"),
         ({"P0": -np.eye(3)}, "P0 is not positive definite"),
         ({"Q": np.eye(3) + np.eye(3, k=1)}, "Q is not symmetric"),
+        ({"Q": np.eye(3) + 1e-7 * np.eye(3, k=1)}, "Q is not symmetric"),
         ({"ys": np.zeros((2, 12, 2)), "P0": np.stack([np.eye(3)] * 3)}, "batch axes"),
     ],
 )
 def test_bad_input(change, text):
     with pytest.raises(trifold.SpecError, match=text):
         models.kalman(**{**problem(3, 2, 12), **change})
+
+
+def test_covariances_that_were_computed():
+    """An inverse is symmetric to its condition times the rounding only."""
+    args = problem(3, 2, 12)
+    wanted = models.kalman(**args)
+    off = args["Q"] * (1 + 1e-10 * np.triu(np.ones((3, 3)), 1))
+    assert np.any(off != np.swapaxes(off, -1, -2))
+    for got, want in zip(models.kalman(**{**args, "Q": off}), wanted):
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9)
 
 
 def kernel(order, length, variance, times):
@@ -497,3 +508,65 @@ def test_torch_and_jax_in_one_call():
     torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
     with pytest.raises(trifold.SpecError, match="one library"):
         models.matern(0.5, torch.ones(()), jax.numpy.ones(()), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_masked_values_are_missing(whole):
+    """The textbook's level with a slope; of what is masked the fill value is no data, in arrays of any type."""
+    F, H, Q, R, P0 = [[1, 1], [0, 1]], [[1, 0]], np.diag([0.1, 0.01]), [[1.0]], 100 * np.eye(2)
+    values = np.array([1, 2, -999, 3, 5]) if whole else np.array([1.0, 2.2, -999, 3.7, 5.1])
+    ys = np.ma.array(values, mask=[0, 0, 1, 0, 0])
+    missing = values.astype(float)
+    missing[2] = np.nan
+    expected = models.kalman(F, H, Q, R, P0, missing)
+    for given in (ys, ys[:, None], list(ys[:, None])):
+        smoothed = models.kalman(F, H, Q, R, P0, given)
+        np.testing.assert_array_equal(smoothed.mean, expected.mean)
+        assert smoothed.log_likelihood == expected.log_likelihood == models.log_likelihood(F, H, Q, R, P0, given)
+    if not whole:
+        np.testing.assert_allclose(expected.mean[:, 0], [1.0533, 2.0325, 2.9945, 3.9570, 4.9467], atol=5e-5)
+        np.testing.assert_allclose(expected.log_likelihood, -10.2510, atol=5e-5)
+    with pytest.raises(trifold.SpecError, match="masked"):
+        models.kalman(F, H, Q, R, P0, ys, complete=True)
+    for name, place in (("H", 1), ("Q", 2), ("P0", 4)):
+        arguments = [F, H, Q, R, P0, ys]
+        arguments[place] = np.ma.array(arguments[place], mask=np.eye(2, dtype=bool)[: len(arguments[place])])
+        with pytest.raises(trifold.SpecError, match=f"{name} has masked entries"):
+            models.kalman(*arguments)
+
+
+@pytest.mark.parametrize(("shape", "message"), [((1, 5), r"ys has shape \(1, 5\).*\(N,\) or \(N, 1\)"), ((5, 2), r"ys has shape \(5, 2\)")])
+def test_values_that_do_not_fit_h(shape, message):
+    with pytest.raises(trifold.SpecError, match=message):
+        models.kalman(np.eye(2), [[1, 0]], np.eye(2), [[1.0]], np.eye(2), np.ones(shape))
+    with pytest.raises(trifold.SpecError, match="R has shape"):
+        models.kalman(np.eye(2), [[1, 0]], np.eye(2), np.eye(2), np.eye(2), np.ones(5))
+
+
+STRANGE = [None, "x", 1.5, -1, [], [[1.0]], np.ones(3), np.ones((2, 2)), np.ones((3, 2, 2)), np.ones((2, 3, 2, 2)), np.zeros((0, 2, 2))]
+STRANGE += [object(), [1, [2]], np.nan, np.ones((2, 2), complex), (1, 2, 3, 4), {}, np.ones((1,) * 9), np.ones((4, 3, 2, 2)), np.ones(2)]
+
+
+@pytest.mark.parametrize("name", ["matern", "oscillating", "total", "precision", "kalman"])
+def test_whatever_is_given_to_a_model(name):
+    """Each argument of another kind: an error of ours, or a result; none of Python's own."""
+    times = np.arange(4.0)
+    process = models.matern(1.5, 2.0, 1.0, times)
+    arguments = {
+        "matern": (1.5, 2.0, 1.0, times),
+        "oscillating": (process, 3.0, times),
+        "total": (process, process),
+        "precision": (process.F, process.Q, process.P0, 4),
+        "kalman": (process.F, process.H, process.Q, [[1.0]], process.P0, times),
+    }[name]
+    changed = [(*arguments[:k], strange, *arguments[k + 1 :]) for k in range(len(arguments)) for strange in STRANGE]
+    if arguments[0] is process:
+        parts = [(*process[:k], strange, *process[k + 1 :]) for k in range(4) for strange in STRANGE]
+        changed += [(part, *arguments[1:]) for part in parts]
+    refused = 0
+    for given in changed:
+        try:
+            getattr(models, name)(*given)
+        except trifold.Error:
+            refused += 1
+    assert refused > len(changed) / 2

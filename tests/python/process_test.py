@@ -127,6 +127,27 @@ def test_arrays_that_another_thread_writes():
     thread.join()
 
 
+def test_no_descriptors_left_is_an_error_that_names_the_limit(tmp_path):
+    script = """
+import os, resource, trifold
+
+taken = os.open("/", os.O_RDONLY)  # the least number that is free
+os.close(taken)
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (taken, hard))
+try:
+    trifold.Plan(block=2, horizon=3)
+except trifold.DeviceError as error:
+    print(f"the limit is {taken} (ulimit -n)" in str(error), error)
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+print(trifold.Plan(block=2, horizon=3).block)
+"""
+    environment = dict(os.environ, TRIFOLD_CACHE_DIR=str(tmp_path))
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("True") and ran.stdout.endswith("\n2\n"), ran.stdout
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_forked_process_goes_on(workers):

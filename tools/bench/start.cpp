@@ -14,12 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path make_directory() {
-    auto name = (fs::temp_directory_path() / "trifold-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error(fmt::format("cannot make a directory '{}' for the compile suite", name));
-    return name;
-}
-
 /// What a shell command writes to standard output.
 std::string output_of(const std::string& command) {
     std::string text;
@@ -34,7 +28,7 @@ std::string output_of(const std::string& command) {
 }  // namespace
 
 Starts::Starts(const formats::System& system, Precision precision, const std::string& device, const Tuning& tuning)
-    : path_(make_directory()) {
+    : path_(directory_.path()) {
     const auto n = system.block, horizon = system.horizon, batch = system.batch;
     const auto write = [&](const char* name, const std::vector<std::int64_t>& shape, const std::vector<double>& values) {
         formats::write_file(path_ / name, formats::format_npy({shape, precision, values}));
@@ -47,11 +41,6 @@ Starts::Starts(const formats::System& system, Precision precision, const std::st
                     path_.string(), fs::read_symlink("/proc/self/exe").string(), device, tuning.schedule);
     if (precision == Precision::mixed) command_ += " --precision mixed";
     if (tuning.workers > 1) command_ += fmt::format(" --workers {}", tuning.workers);
-}
-
-Starts::~Starts() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
 }
 
 Start Starts::cold() const {

@@ -3,6 +3,7 @@
 #include <string>
 #include <trifold/generate.hpp>
 
+#include "runtime/base/files.hpp"
 #include "tools/formats/assemble.hpp"
 
 namespace trifold::bench {
@@ -19,13 +20,13 @@ class Starts {
     Starts(const formats::System& system, Precision precision, const std::string& device, const Tuning& tuning);
     Starts(const Starts&) = delete;
     Starts& operator=(const Starts&) = delete;
-    ~Starts();
     /// Throws Error with what the process said.
     Start cold() const;
     Start warm() const;  ///< after cold()
 
   private:
     Start run() const;
+    PrivateDirectory directory_;
     std::filesystem::path path_;
     std::string command_;
 };

@@ -15,16 +15,30 @@ namespace {
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-double rounding(Precision precision) {
-    return 16.0 * (precision == Precision::f32 ? static_cast<double>(std::numeric_limits<float>::epsilon())
-                                               : std::numeric_limits<double>::epsilon());
-}
+/// Judges whether the triangles of A agree. Matrices that were computed, such as inverses, are off by their condition times the rounding,
+/// so about half the digits are granted, as in Python's models. Differences count beside sqrt(|a_ii a_jj|), the size of the two rows, which
+/// bounds a_ij of a positive definite A in any units.
+class Symmetry {
+  public:
+    explicit Symmetry(Precision precision) : bound_(precision == Precision::f32 ? 1e-3 : 1e-8) {}
+    /// Whether a_ij = `low` and a_ji = `high` agree, of rows with these entries on the diagonal.
+    bool holds(double low, double high, double row, double column) {
+        if (low == high) return true;
+        const auto size = std::max({std::abs(low), std::abs(high), std::sqrt(std::abs(row)) * std::sqrt(std::abs(column))});
+        const auto difference = std::abs(low - high) / size;
+        if (difference <= bound_) largest_ = std::max(largest_, difference);
+        return difference <= bound_;
+    }
+    std::string limit() const { return fmt::format("they may differ by {:.0e} of the size of their rows", bound_); }
+    void note(System& system) const {
+        if (largest_ > 0)
+            system.notes.push_back(
+                fmt::format("the triangles of A differ by up to {:.1e} of the size of their rows; the lower triangle is taken", largest_));
+    }
 
-/// For a positive definite A, |a_ij| <= sqrt(a_ii a_jj), so that is the size against which rounding of a_ij counts.
-bool symmetric_to_rounding(double low, double high, double diagonal_row, double diagonal_column, double tolerance) {
-    const auto size = std::max({std::abs(low), std::abs(high), std::sqrt(std::abs(diagonal_row)) * std::sqrt(std::abs(diagonal_column))});
-    return std::abs(low - high) <= tolerance * size;
-}
+  private:
+    double bound_, largest_ = 0;
+};
 
 /// D, E and b as zeros, once it is known that they fit: a small file can describe a system of any size.
 void allocate(System& system) {
@@ -54,7 +68,7 @@ class Scatter {
         const bool mirrored = entry.row < entry.column;
         const auto row = mirrored && symmetric_ ? entry.column : entry.row, column = mirrored && symmetric_ ? entry.row : entry.column;
         const auto i = row / n, j = column / n, r = row % n, c = column % n;
-        if (std::abs(i - j) > 1) outside(entry, number);
+        if (std::abs(i - j) > 1) return outside(entry, number);
         if (i == j)
             put(system_.d, seen_d_, (i * n + r) * n + c, entry, number);
         else if (i > j)
@@ -63,13 +77,14 @@ class Scatter {
             put(upper_, seen_upper_, (i * n + c) * n + r, entry, number);
     }
     /// Compares both triangles of a general matrix, or mirrors the lower one.
-    void finish(double tolerance) {
+    void finish(Precision precision) {
         const auto n = system_.block;
+        Symmetry symmetry(precision);
         for (std::int64_t row = 0; row < n * system_.horizon; ++row) {
             const auto i = row / n, r = row % n;
             for (std::int64_t c = 0; i > 0 && c < n && !symmetric_; ++c) {
                 const auto at = index(((i - 1) * n + r) * n + c);
-                compare(row, (i - 1) * n + c, system_.e[at], upper_[at], tolerance);
+                compare(symmetry, row, (i - 1) * n + c, system_.e[at], upper_[at]);
             }
             for (std::int64_t c = 0; c < r; ++c) {
                 auto& high = system_.d[index((i * n + c) * n + r)];
@@ -77,13 +92,20 @@ class Scatter {
                 if (symmetric_)
                     high = low;
                 else
-                    compare(row, i * n + c, low, high, tolerance);
+                    compare(symmetry, row, i * n + c, low, high);
             }
         }
+        symmetry.note(system_);
+        if (zeros_ > 0) system_.notes.push_back(zeros_text());
     }
 
   private:
-    [[noreturn]] void outside(const Entry& entry, std::size_t number) const {
+    /// A zero that is written out says nothing of A.
+    void outside(const Entry& entry, std::size_t number) {
+        if (entry.value == 0) {
+            if (zeros_++ == 0) first_zero_ = entry;
+            return;
+        }
         throw InputError(
             fmt::format("entry {} of A, at row {} and column {} (from 1), is outside the block-tridiagonal band of block size {}; "
                         "give a larger --block, or none to have it inferred",
@@ -97,19 +119,28 @@ class Scatter {
         seen[index(at)] = true;
         values[index(at)] = entry.value;
     }
+    std::string zeros_text() const {
+        return fmt::format(
+            "zeros that A's file holds outside the blocks of {} by {} do not count: {}, the first at row {} and column {} (from 1)",
+            system_.block, system_.block, zeros_, first_zero_.row + 1, first_zero_.column + 1);
+    }
     double diagonal(std::int64_t row) const {
         const auto n = system_.block;
         return system_.d[index((row / n * n + row % n) * n + row % n)];
     }
-    void compare(std::int64_t row, std::int64_t column, double low, double high, double tolerance) const {
-        if (symmetric_to_rounding(low, high, diagonal(row), diagonal(column), tolerance)) return;
-        throw InputError(fmt::format("A is not symmetric: A({}, {}) = {} but A({}, {}) = {} (rows and columns from 1)", row + 1, column + 1,
-                                     low, column + 1, row + 1, high));
+    void compare(Symmetry& symmetry, std::int64_t row, std::int64_t column, double low, double high) const {
+        if (symmetry.holds(low, high, diagonal(row), diagonal(column))) return;
+        throw InputError(
+            fmt::format("A is not symmetric: A({}, {}) = {} but A({}, {}) = {} (rows and columns from 1); {}; give a symmetric A, or its "
+                        "lower triangle in a file that says symmetric",
+                        row + 1, column + 1, low, column + 1, row + 1, high, symmetry.limit()));
     }
     System& system_;
     bool symmetric_;
     std::vector<double> upper_;
     std::vector<bool> seen_d_, seen_e_, seen_upper_;
+    std::int64_t zeros_ = 0;  ///< outside the blocks
+    Entry first_zero_{};
 };
 
 struct Shapes {
@@ -129,26 +160,30 @@ struct Shapes {
     }
 };
 
-void check_block_symmetry(const System& system, double tolerance) {
+bool is_lower_triangular(const double* block, std::int64_t n) {
+    for (std::int64_t r = 0; r < n; ++r)
+        if (std::any_of(block + r * n + r + 1, block + (r + 1) * n, [](double value) { return value != 0; })) return false;
+    return true;
+}
+
+void check_block_symmetry(System& system, Precision precision) {
     const auto n = system.block;
+    Symmetry symmetry(precision);
     for (std::int64_t block = 0; block < system.batch * system.horizon; ++block) {
         const auto* values = system.d.data() + block * n * n;
-        std::int64_t row = -1, column = -1;
-        bool lower_only = true;
+        if (is_lower_triangular(values, n)) continue;
         for (std::int64_t r = 0; r < n; ++r) {
             for (std::int64_t c = 0; c < r; ++c) {
                 const auto low = values[r * n + c], high = values[c * n + r];
-                lower_only = lower_only && high == 0;
-                if (row < 0 && !symmetric_to_rounding(low, high, values[r * n + r], values[c * n + c], tolerance)) row = r, column = c;
+                if (symmetry.holds(low, high, values[r * n + r], values[c * n + c])) continue;
+                throw InputError(fmt::format(
+                    "D is not symmetric: member {}, block {}: D({}, {}) = {} but D({}, {}) = {} (from 0); {}; give symmetric blocks, or "
+                    "zeros above the diagonal",
+                    block / system.horizon, block % system.horizon, r, c, low, c, r, high, symmetry.limit()));
             }
         }
-        if (row >= 0 && !lower_only)
-            throw InputError(fmt::format(
-                "D is not symmetric: member {}, block {}: D({}, {}) = {} but D({}, {}) = {} (from 0); give symmetric blocks, or zeros "
-                "above the diagonal",
-                block / system.horizon, block % system.horizon, row, column, values[row * n + column], column, row,
-                values[column * n + row]));
     }
+    symmetry.note(system);
 }
 
 void check_values(const std::vector<double>& values, double largest, Precision precision, std::string_view what,
@@ -169,6 +204,7 @@ std::int64_t infer_block(const SparseMatrix& a) {
     std::vector<std::pair<std::int64_t, std::int64_t>> reach;
     std::int64_t width = 0;
     for (const auto& entry : a.entries) {
+        if (entry.value == 0) continue;
         const auto row = std::max(entry.row, entry.column), column = std::min(entry.row, entry.column);
         if (!reach.empty() && reach.back().first == row)
             reach.back().second = std::min(reach.back().second, column);
@@ -210,7 +246,7 @@ System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::
     for (std::size_t k = 0; k < a.entries.size(); ++k) scatter.add(a.entries[k], k);
     const auto n = system.block;
     for (auto row = system.rows; row < n * system.horizon; ++row) system.d[index((row / n * n + row % n) * n + row % n)] = 1;
-    scatter.finish(rounding(precision));
+    scatter.finish(precision);
     std::ranges::copy(b.values, system.b.begin());
     return system;
 }
@@ -267,7 +303,7 @@ System assemble(const Array& d, const Array& e, const Array& b) {
     take_matrix(system, d, e);
     system.b = b.values;
     check_finite(system, Precision::f64);
-    check_block_symmetry(system, rounding(d.precision));
+    check_block_symmetry(system, d.precision);
     return system;
 }
 
@@ -276,7 +312,7 @@ System assemble(const Array& d, const Array& e) {
     take_matrix(system, d, e);
     system.b.resize(index(system.batch * system.rows));
     check_finite(system, Precision::f64);
-    check_block_symmetry(system, rounding(d.precision));
+    check_block_symmetry(system, d.precision);
     return system;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <trifold/spec.hpp>
 #include <vector>
@@ -17,19 +18,21 @@ struct System {
     std::vector<double> d;  ///< [batch][N][n][n], the lower triangle counts
     std::vector<double> e;  ///< [batch][N-1][n][n], A(i+1, i)
     std::vector<double> b;  ///< [batch][N][n][m]
+
+    std::vector<std::string> notes;  ///< clauses for the user: how what was given was taken
     bool operator==(const System&) const = default;
 };
 
-/// Smallest n whose block-tridiagonal pattern holds every entry.
+/// Smallest n whose block-tridiagonal pattern holds every entry that is not zero.
 std::int64_t infer_block(const SparseMatrix& a);
 
 /// Blocks of a sparse A, b as columns. Without a block size it is inferred. Throws InputError: sizes that do not match, an entry
-/// outside the band (the first in the file), repeated entries, an A that is not symmetric to rounding of `precision` (the pair);
-/// MemoryError.
+/// outside the band that is not zero (the first in the file), repeated entries, an A whose triangles differ by more than
+/// 1e-8 of sqrt(|a_ii a_jj|), in f32 1e-3 (the pair); MemoryError.
 System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::int64_t> block, Precision precision);
 
-/// D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m); or D (B,N,n,n), E (N-1,n,n) or (B,N-1,n,n), b (B,N,n) or (B,N,n,m). Blocks of D are
-/// symmetric to rounding or have zeros above the diagonal. Throws InputError.
+/// D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m); or D (B,N,n,n), E (N-1,n,n) or (B,N-1,n,n), b (B,N,n) or (B,N,n,m). The triangles
+/// of D's blocks agree as those of a sparse A, or the upper one is zero. Throws InputError.
 System assemble(const Array& d, const Array& e, const Array& b);
 
 /// D and E alone; the right-hand side is zero. Its messages speak of no b.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -68,30 +69,65 @@ void write_beside_and_rename(const fs::path& path, std::string_view bytes) {
     throw OutputError(fmt::format("cannot write '{}': {}; nothing was left behind", path.string(), why));
 }
 
-}  // namespace
-
-std::string read_file(const fs::path& path) {
-    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) throw InputError(fmt::format("cannot read '{}': {}", path.string(), reason()));
+struct stat status_of(int descriptor, const std::string& name) {
     struct stat status{};
-    if (::fstat(file.get(), &status) != 0) throw InputError(fmt::format("cannot read '{}': {}", path.string(), reason()));
-    if (S_ISDIR(status.st_mode)) throw InputError(fmt::format("'{}' is a directory; give a file", path.string()));
-    if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
-        throw InputError(fmt::format("'{}' is neither a file nor a pipe; give a file", path.string()));
+    if (::fstat(descriptor, &status) != 0) throw InputError(fmt::format("cannot read {}: {}", name, reason()));
+    return status;
+}
+
+std::string read_all(int descriptor, const struct stat& status, const std::string& name) {
     std::string bytes;
     if (S_ISREG(status.st_mode)) bytes.reserve(static_cast<std::size_t>(status.st_size));
     constexpr std::size_t piece = std::size_t{1} << 20;
     for (;;) {
         const auto size = bytes.size();
         bytes.resize(size + piece);
-        const auto count = ::read(file.get(), bytes.data() + size, piece);
+        const auto count = ::read(descriptor, bytes.data() + size, piece);
         bytes.resize(size + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) throw InputError(fmt::format("cannot read '{}': {}", path.string(), reason()));
+        if (count < 0) throw InputError(fmt::format("cannot read {}: {}", name, reason()));
         if (count == 0) break;
     }
-    if (bytes.empty()) throw InputError(fmt::format("'{}' is empty", path.string()));
+    if (bytes.empty()) throw InputError(name + " is empty");
     return bytes;
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+    const auto name = fmt::format("'{}'", path.string());
+    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) throw InputError(fmt::format("cannot read {}: {}", name, reason()));
+    const auto status = status_of(file.get(), name);
+    if (S_ISDIR(status.st_mode)) throw InputError(name + " is a directory; give a file");
+    if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) throw InputError(name + " is neither a file nor a pipe; give a file");
+    return read_all(file.get(), status, name);
+}
+
+std::string read_standard_input() {
+    const std::string name = "standard input";
+    const auto status = status_of(STDIN_FILENO, name);
+    if (S_ISDIR(status.st_mode))
+        throw InputError(name + " is closed, or a directory; pipe a file into it");  // main puts one where it is closed
+    if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) throw InputError(name + " is a terminal or a device; pipe a file into it");
+    return read_all(STDIN_FILENO, status, name);
+}
+
+std::string_view foreign_kind(std::string_view bytes) {
+    using namespace std::literals;
+    static constexpr std::pair<std::string_view, std::string_view> kinds[]{
+        {"\xEF\xBB\xBF"sv, "it begins with a byte order mark; save it as UTF-8 without one"},
+        {"\xFF\xFE"sv, "it is text in UTF-16; save it as ASCII or UTF-8 (iconv -f UTF-16 -t UTF-8)"},
+        {"\xFE\xFF"sv, "it is text in UTF-16; save it as ASCII or UTF-8 (iconv -f UTF-16 -t UTF-8)"},
+        {"\x1F\x8B"sv, "it is compressed by gzip; unpack it first (gunzip)"},
+        {"BZh"sv, "it is compressed by bzip2; unpack it first (bunzip2)"},
+        {"\xFD\x37zXZ"sv, "it is compressed by xz; unpack it first (unxz)"},
+        {"\x28\xB5\x2F\xFD"sv, "it is compressed by zstd; unpack it first (unzstd)"},
+        {"PK\x03\x04"sv, "it is a zip archive, as .npz files are; give the files in it (unzip)"},
+    };
+    for (const auto& [start, advice] : kinds)
+        if (bytes.starts_with(start)) return advice;
+    return {};
 }
 
 fs::path make_directory(const std::string& name) {
@@ -114,6 +150,11 @@ void check_writable(const fs::path& path) {
     const bool device = fs::exists(target, ignored) && !fs::is_regular_file(target, ignored);
     if (::access(device ? target.c_str() : directory.c_str(), W_OK) != 0)
         throw InputError(fmt::format("cannot write '{}': {}", path.string(), reason()));
+}
+
+void write_standard_output(std::string_view bytes) {
+    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0;
+    if (!written) throw OutputError(fmt::format("cannot write to standard output: {}", reason()));
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <span>
+#include <string>
 #include <trifold/grid_spec.hpp>
 #include <vector>
 
@@ -13,17 +14,20 @@ struct GridSystem {
     std::int64_t width = 0, height = 0, rhs = 1, batch = 1;
     std::vector<double> stencil;  ///< [batch][height][width][9]
     std::vector<double> b;        ///< [batch][height][width][rhs]
+
+    std::vector<std::string> notes;  ///< as of a System
 };
 
 /// Stencils of a sparse A, whose row y * width + x is that of pixel (x, y). Throws InputError: sizes that do not match, or the first entry
-/// in the file that couples pixels which are no neighbours, or that is there twice.
+/// in the file that is not zero and couples pixels which are no neighbours, or that is there twice.
 GridSystem assemble(const SparseMatrix& a, const DenseMatrix& b, std::int64_t width, std::int64_t height);
 
 /// A (H,W,9), b (H,W) or (H,W,m); or with a leading batch. Throws InputError.
 GridSystem assemble_grid(const Array& a, const Array& b);
 
-/// Throws InputError naming the first value that is not finite, or not representable in the precision.
-void check_finite(const GridSystem& system, Precision precision);
+/// Throws InputError naming the first value that is not finite, or not representable in the precision. Of stencils the entries that the
+/// Spec does not read do not count.
+void check_finite(const GridSystem& system, const GridSpec& spec);
 
 /// ||A x - b|| / (||A|| ||x|| + ||b||) by image, infinity norms, in double; the worst of its columns. NaN where x is NaN. Of the Spec the
 /// matrix and the boundary count.

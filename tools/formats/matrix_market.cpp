@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "tools/formats/file.hpp"
 
@@ -56,7 +57,22 @@ class Scanner {
             fail(fmt::format("{} is '{}', which is not a whole number", what, shown(text)));
         return value;
     }
-    double real_number(std::string_view what) {
+    /// A value of a file that says `integer`.
+    double whole_value(std::string_view what) {
+        const auto text = word();
+        if (text.empty()) fail(fmt::format("{} is missing", what));
+        const auto digits = text.substr(text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (error == std::errc::invalid_argument || end != digits.data() + digits.size())
+            fail(fmt::format("{} is '{}', and the first line says integer; give whole numbers, or say real", what, shown(text)));
+        constexpr std::int64_t most = std::int64_t{1} << std::numeric_limits<double>::digits;
+        if (error != std::errc{} || value > most || value < -most)
+            fail(fmt::format("{} is '{}', beyond the whole numbers that f64 can hold, which end at 2^53; say real to have it rounded", what,
+                             shown(text)));
+        return static_cast<double>(value);
+    }
+    double real_value(std::string_view what) {
         auto text = word();
         if (text.empty()) fail(fmt::format("{} is missing", what));
         if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
@@ -69,6 +85,7 @@ class Scanner {
         if (!std::isfinite(value)) fail(fmt::format("{} is '{}'; every value must be finite", what, shown(text)));
         return value;
     }
+    double value(bool whole, std::string_view what) { return whole ? whole_value(what) : real_value(what); }
     void end_of_line() {
         const auto text = word();
         if (!text.empty()) fail(fmt::format("'{}' follows where the line should end", shown(text)));
@@ -87,7 +104,7 @@ class Scanner {
 };
 
 struct Banner {
-    bool coordinate, symmetric;
+    bool coordinate, symmetric, whole;
 };
 
 std::string lower(std::string_view text) {
@@ -97,8 +114,9 @@ std::string lower(std::string_view text) {
     return result;
 }
 
-Banner read_banner(Scanner& scanner) {
-    if (!scanner.next_line() || lower(scanner.word()) != "%%matrixmarket") scanner.fail("it does not start with %%MatrixMarket");
+Banner read_banner(Scanner& scanner, std::string_view foreign) {
+    if (!scanner.next_line() || lower(scanner.word()) != "%%matrixmarket")
+        scanner.fail(foreign.empty() ? "it does not start with %%MatrixMarket" : foreign);
     if (lower(scanner.word()) != "matrix") scanner.fail("the object is not 'matrix'");
     const auto format = lower(scanner.word());
     const auto field = lower(scanner.word());
@@ -113,7 +131,7 @@ Banner read_banner(Scanner& scanner) {
     if (symmetry != "symmetric" && symmetry != "general") scanner.fail("the symmetry is neither 'symmetric' nor 'general'");
     if (format == "array" && symmetry == "symmetric")
         scanner.fail("symmetric array files are not read; give a coordinate file, or a general array for right-hand sides");
-    return {format == "coordinate", symmetry == "symmetric"};
+    return {format == "coordinate", symmetry == "symmetric", field == "integer"};
 }
 
 void check_announced(const Scanner& scanner, std::int64_t count, std::int64_t bytes_each, std::string_view what) {
@@ -123,7 +141,8 @@ void check_announced(const Scanner& scanner, std::int64_t count, std::int64_t by
                                  scanner.bytes_left(), most));
 }
 
-SparseMatrix read_coordinate(Scanner& scanner, bool symmetric) {
+SparseMatrix read_coordinate(Scanner& scanner, const Banner& banner) {
+    const bool symmetric = banner.symmetric;
     SparseMatrix matrix{scanner.whole_number("number of rows"), scanner.whole_number("number of columns"), symmetric, {}};
     const auto count = scanner.whole_number("number of entries");
     scanner.end_of_line();
@@ -139,14 +158,14 @@ SparseMatrix read_coordinate(Scanner& scanner, bool symmetric) {
         const auto row = scanner.whole_number("row"), column = scanner.whole_number("column");
         if (row < 1 || row > matrix.rows || column < 1 || column > matrix.columns)
             scanner.fail(fmt::format("entry ({}, {}) is outside the {} by {} matrix", row, column, matrix.rows, matrix.columns));
-        const auto value = scanner.real_number(fmt::format("the value at ({}, {})", row, column));
+        const auto value = scanner.value(banner.whole, fmt::format("the value at ({}, {})", row, column));
         scanner.end_of_line();
         matrix.entries.push_back({row - 1, column - 1, value});
     }
     return matrix;
 }
 
-DenseMatrix read_array(Scanner& scanner) {
+DenseMatrix read_array(Scanner& scanner, bool whole) {
     DenseMatrix matrix{scanner.whole_number("number of rows"), scanner.whole_number("number of columns"), {}};
     scanner.end_of_line();
     if (matrix.rows < 1 || matrix.columns < 1)
@@ -160,7 +179,7 @@ DenseMatrix read_array(Scanner& scanner) {
         for (std::int64_t row = 0; row < matrix.rows; ++row) {
             if (!scanner.next_data_line())
                 scanner.fail(fmt::format("{} values are announced, but the file ends after {}", count, column * matrix.rows + row));
-            matrix.values[static_cast<std::size_t>(row * matrix.columns + column)] = scanner.real_number("a value");
+            matrix.values[static_cast<std::size_t>(row * matrix.columns + column)] = scanner.value(whole, "a value");
             scanner.end_of_line();
         }
     }
@@ -171,13 +190,13 @@ DenseMatrix read_array(Scanner& scanner) {
 
 std::variant<SparseMatrix, DenseMatrix> parse_matrix_market(std::string_view text, std::string_view name) {
     Scanner scanner(text, name);
-    const auto banner = read_banner(scanner);
+    const auto banner = read_banner(scanner, foreign_kind(text));
     if (!scanner.next_data_line()) scanner.fail("the line of sizes is missing");
     std::variant<SparseMatrix, DenseMatrix> result;
     if (banner.coordinate)
-        result = read_coordinate(scanner, banner.symmetric);
+        result = read_coordinate(scanner, banner);
     else
-        result = read_array(scanner);
+        result = read_array(scanner, banner.whole);
     if (scanner.next_data_line()) scanner.fail("there is more data than announced");
     return result;
 }

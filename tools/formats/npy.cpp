@@ -110,6 +110,7 @@ std::uint64_t little_endian(std::string_view bytes) {
 
 /// Splits off the preamble and header; `bytes` is left at the data.
 Header take_header(std::string_view& bytes, std::string_view name) {
+    if (const auto foreign = foreign_kind(bytes); !foreign.empty()) fail(name, foreign);
     if (!bytes.starts_with(magic)) fail(name, "it does not start with the NumPy signature");
     if (bytes.size() < magic.size() + 4) fail(name, "it ends within the header");
     const int version = static_cast<unsigned char>(bytes[magic.size()]);

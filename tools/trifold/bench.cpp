@@ -235,7 +235,8 @@ Action add_bench(CLI::App& app, const bool& json) {
     app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once")->capture_default_str();
     app.add_option("--schedule", options->schedules, "One or more, each is measured")->capture_default_str();
     app.add_option("--variant", options->variants, "Of the kernels, one or more; suite compile takes auto")->capture_default_str();
-    app.add_option("--workers", options->workers, "CPU threads; those of the machine when it is not given")->check(number_of_workers());
+    app.add_option("--workers", options->workers, "CPU threads; one for each processor that may be used when it is not given")
+        ->check(number_of_workers());
     app.add_option("--rate", options->rates, "Calls a second in suite latency, one or more")->capture_default_str();
     app.add_option("--peers", options->peers,
                    "Solvers measured beside ours: all, none, or some by name; TRIFOLD_PEERS names their directories")

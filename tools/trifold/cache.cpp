@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <trifold/error.hpp>
 
 #include "tools/trifold/spec_options.hpp"
@@ -72,7 +73,9 @@ int show_path(bool json) {
 int verify(bool json) {
     const auto bad = open().verify();
     show_entries(bad, "every entry is sound", json);
-    if (!bad.empty()) say(fmt::format("trifold cache: bad entries: {}; they were set aside and will be rebuilt when needed\n", bad.size()));
+    const auto moved = std::ranges::count(bad, true, &CacheEntry::set_aside), left = std::ssize(bad) - moved;
+    if (moved > 0) say(fmt::format("trifold cache: bad entries: {}; they were set aside and will be rebuilt when needed\n", moved));
+    if (left > 0) say(fmt::format("trifold cache: entries that cannot be read, or moved: {}; they were left as they are\n", left));
     return bad.empty() ? 0 : 1;
 }
 
@@ -89,7 +92,8 @@ Action add_cache(CLI::App& app, const bool& json) {
     const auto* size = app.add_subcommand("size", "Bytes used and allowed");
     const auto* clear = app.add_subcommand("clear", "Remove every entry");
     const auto* verify_entries = app.add_subcommand("verify", "Read every byte; set bad entries aside (then the exit status is 1)");
-    auto* prune = app.add_subcommand("prune", "Remove the least recently used entries");
+    auto* prune =
+        app.add_subcommand("prune", "Remove the least recently used entries, and what killed processes left in temporary directories");
     const auto* path = app.add_subcommand("path", "The directory");
     prune->add_option("--to", options->to, "Bytes that may be left; the cache's limit when not given")->check(non_negative_number());
     for (auto* verb : app.get_subcommands([](CLI::App*) { return true; })) verb->fallthrough();  // so that --json may stand after them
@@ -98,7 +102,7 @@ Action add_cache(CLI::App& app, const bool& json) {
         if (clear->parsed()) show_freed(open().clear(), json);
         if (prune->parsed()) {
             const auto cache = open();
-            show_freed(cache.prune(options->to.value_or(cache.limit())), json);
+            show_freed(cache.prune(options->to.value_or(cache.limit())) + remove_abandoned(), json);
         }
         if (size->parsed()) return show_size(json);
         if (path->parsed()) return show_path(json);

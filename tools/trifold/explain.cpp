@@ -42,6 +42,7 @@ Spec spec_of(const ExplainOptions& options) {
     if (options.files.empty()) return options.spec.spec();
     if (options.spec.has_sizes()) throw SpecError("both files and --block or --horizon were given; give either");
     const auto input = read_input(options.files, std::nullopt, std::nullopt);
+    say_notes("explain", input.system.notes);
     return {.block = input.system.block,
             .horizon = input.system.horizon,
             .precision = input.precision,

@@ -1,7 +1,9 @@
 #include "generator/export/c99/export.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <trifold/error.hpp>
 
 #include "tools/formats/file.hpp"
@@ -20,16 +22,35 @@ struct ExportOptions {
                 output = ".";
     std::int64_t corrections = 0;
     std::vector<std::string> data, prefactored;
-    std::vector<double> shifts;
+    std::vector<std::string> shifts;
     LayoutOptions layout;
     GpuExportOptions gpu;
 };
+
+/// Numbers with commas between them, in one word or several.
+std::vector<double> parse_shifts(const std::vector<std::string>& words) {
+    const auto text = fmt::format("{}", fmt::join(words, ","));
+    std::vector<double> shifts;
+    for (std::size_t start = 0; start <= text.size();) {
+        const auto end = std::min(text.find(',', start), text.size());
+        const auto number = text.substr(start, end - start);
+        double value = 0;
+        if (number.empty() || !CLI::detail::lexical_cast(number, value))
+            throw SpecError(
+                fmt::format("--shift {} holds '{}' where a number belongs; write numbers with a comma between two, such as 0.1,1,10",
+                            fmt::join(words, " "), number));
+        shifts.push_back(value);
+        start = end + 1;
+    }
+    return shifts;
+}
 
 /// The problem to bake in; the sizes that it gives need not be given.
 ProblemData read_data(const ExportOptions& options, Spec& spec) {
     const auto block = spec.block > 0 ? std::optional(spec.block) : std::nullopt;
     auto input = read_input(options.data, block, spec.precision);
     auto& system = input.system;
+    say_notes("export", system.notes);
     if (system.batch != 1)
         throw formats::InputError(fmt::format("the problem to bake in is a batch of {} systems; give one", system.batch));
     if (spec.block == 0) spec.block = system.block;
@@ -40,11 +61,12 @@ ProblemData read_data(const ExportOptions& options, Spec& spec) {
 
 Prefactored read_prefactored(const ExportOptions& options, Spec& spec) {
     auto system = read_matrix(options.prefactored[0], options.prefactored[1], spec.precision);
+    say_notes("export", system.notes);
     if (system.batch != 1) throw formats::InputError(fmt::format("the matrix to factor is a batch of {}; give one", system.batch));
     if (spec.block == 0) spec.block = system.block;
     if (spec.horizon == 0) spec.horizon = system.horizon;
     Prefactored result{std::move(system.d), std::move(system.e)};
-    if (!options.shifts.empty()) result.shifts = options.shifts;
+    if (!options.shifts.empty()) result.shifts = parse_shifts(options.shifts);
     return result;
 }
 
@@ -128,8 +150,7 @@ Action add_export(CLI::App& app, const bool& json) {
     app.add_option("--prefactored", options->prefactored,
                    "D.npy E.npy: a matrix whose factors become constants, for a solver that only solves")
         ->expected(2);
-    app.add_option("--shift", options->shifts, "With --prefactored: factors of A + shift I for each of these, such as 0.1,1,10")
-        ->delimiter(',');
+    app.add_option("--shift", options->shifts, "With --prefactored: factors of A + shift I for each of these, such as 0.1,1,10");
     app.add_option(
         "--schedule", options->schedule,
         "Of c99 sequential, unless partitioned:p or twisted:p, whose chains a function of yours may run side by side; of a GPU as of "

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/formats/file.hpp"
 
 namespace trifold::command {
@@ -9,13 +11,6 @@ namespace {
 
 using namespace formats;
 namespace fs = std::filesystem;
-
-bool is_numpy(std::string_view bytes) { return bytes.starts_with("\x93NUMPY"); }
-
-/// A file in memory; read once, because it may be a pipe.
-struct Contents {
-    std::string name, bytes;
-};
 
 Array read_array(Contents& file) {
     auto array = parse_npy(file.bytes, file.name);
@@ -50,26 +45,39 @@ bool same_file(const fs::path& left, const fs::path& right) {
 
 }  // namespace
 
+std::vector<Contents> read_files(const std::vector<std::string>& files) {
+    if (std::ranges::count(files, standard_stream) > 1)
+        throw InputError("'-' was given more than once, and standard input can be read only once; give the other files by name");
+    std::vector<Contents> contents;
+    for (const auto& file : files)
+        contents.push_back(file == standard_stream ? Contents{"standard input", read_standard_input()} : Contents{file, read_file(file)});
+    return contents;
+}
+
+void check_same_kind(const std::vector<Contents>& files, bool arrays, std::string_view forms) {
+    for (const auto& file : files) {
+        if (file.is_numpy() == arrays) continue;
+        if (const auto foreign = foreign_kind(file.bytes); !foreign.empty())
+            throw InputError(fmt::format("'{}' cannot be read: {}", file.name, foreign));
+        throw InputError(fmt::format("'{}' {} a NumPy array; give {}", file.name, arrays ? "is not" : "is", forms));
+    }
+}
+
 Input read_input(const std::vector<std::string>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
     if (files.size() != 2 && files.size() != 3)
         throw InputError(fmt::format("{} file(s) were given; give A.mtx b.mtx, or D.npy E.npy b.npy", files.size()));
     const bool arrays = files.size() == 3;
-    std::vector<Contents> contents;
-    for (const auto& file : files) {
-        contents.push_back({file, read_file(file)});
-        if (is_numpy(contents.back().bytes) == arrays) continue;
-        throw InputError(
-            fmt::format("'{}' {} a NumPy array; give two Matrix Market files (A.mtx b.mtx) or three NumPy arrays (D.npy E.npy b.npy)", file,
-                        arrays ? "is not" : "is"));
-    }
+    auto contents = read_files(files);
+    check_same_kind(contents, arrays, "two Matrix Market files (A.mtx b.mtx) or three NumPy arrays (D.npy E.npy b.npy)");
     auto input = arrays ? read_numpy(contents, block, precision) : read_matrix_market(contents, block, precision.value_or(Precision::f64));
     check_finite(input.system, input.precision);
     return input;
 }
 
 System read_matrix(const std::string& d, const std::string& e, Precision precision) {
-    const auto read = [](const std::string& name) { return parse_npy(read_file(name), name); };
-    auto system = assemble(read(d), read(e));
+    auto files = read_files({d, e});
+    const auto blocks = read_array(files[0]), coupling = read_array(files[1]);
+    auto system = assemble(blocks, coupling);
     formats::check_finite(system, precision);
     return system;
 }
@@ -85,15 +93,32 @@ std::string format_solution(const Input& input, const std::vector<double>& x, Ki
     return format_matrix_market(DenseMatrix{system.rows, system.rhs, rows});
 }
 
-void check_format(const Input& input, const std::string& output) {
-    if (input.system.batch > 1 && kind_of(output, input.kind) == Kind::matrix_market)
+Kind Output::kind(Kind input) const {
+    if (format.empty()) return kind_of(name, input);
+    const auto asked = format == "npy" ? Kind::numpy : Kind::matrix_market;
+    if (kind_of(name, asked) != asked)
+        throw InputError(fmt::format("the name '{}' says one format and --format {} another; give one of the two", name, format));
+    return asked;
+}
+
+void Output::write(std::string_view bytes) const {
+    if (is_standard())
+        write_standard_output(bytes);
+    else if (!name.empty())
+        write_file(name, bytes);
+}
+
+void check_format(const Output& output, Kind input, std::int64_t batch, std::string_view what) {
+    if (output.kind(input) == Kind::matrix_market && batch > 1)
         throw InputError(
-            fmt::format("'{}' would be a Matrix Market file, which holds one system, and there are {}; give a name that ends in .npy",
-                        output, input.system.batch));
+            fmt::format("'{}' would be a Matrix Market file, which holds one {}, and there are {}; give a name that ends in "
+                        ".npy, or --format npy",
+                        output.name, what, batch));
 }
 
 void check_outputs(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
     for (std::size_t k = 0; k < outputs.size(); ++k) {
+        if (outputs[k] == standard_stream) continue;
         check_writable(outputs[k]);
         for (const auto& input : inputs) {
             if (same_file(outputs[k], input)) throw InputError(fmt::format("'{}' is an input; give another file to write", outputs[k]));

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <sstream>
 #include <trifold/error.hpp>
 
+#include "runtime/base/spelling.hpp"
 #include "runtime/base/switches.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
@@ -18,9 +20,15 @@
 
 namespace trifold::command {
 
+static bool to_standard_error = false;
+
+void report_to_standard_error() { to_standard_error = true; }
+
 void print(const std::string& text) {
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    if (!written) throw formats::OutputError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+    if (to_standard_error)
+        say(text);
+    else
+        formats::write_standard_output(text);
 }
 
 /// Names of files need not be UTF-8; JSON must be.
@@ -71,14 +79,85 @@ int run(const Verb& verb) {
     }
 }
 
+/// The nearest of the names, where it is near: it begins with the word, or differs by a letter in three at most.
+std::string nearest(const std::string& word, const std::vector<std::string>& names) {
+    const auto distance = [&](const std::string& name) { return name.starts_with(word) ? 0 : spelling_distance(word, name); };
+    const auto best = std::ranges::min_element(names, {}, distance);
+    return best != names.end() && distance(*best) <= (word.size() + 2) / 3 ? *best : "";
+}
+
+/// Those of the verbs above too, where they may stand after this one.
+std::vector<std::string> options_of(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const auto* at = &app; at != nullptr; at = at->get_fallthrough() ? at->get_parent() : nullptr)
+        for (const auto* option : at->get_options())
+            for (const auto& name : option->get_lnames()) names.push_back(name);
+    return names;
+}
+
+std::vector<std::string> verbs_of(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const auto* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+    return names;
+}
+
+/// "trifold cache list", as it is typed.
+std::string command_of(const CLI::App& app) {
+    return app.get_parent() == nullptr ? app.get_name() : command_of(*app.get_parent()) + " " + app.get_name();
+}
+
+std::string complaint_of_option(const CLI::App& app, const std::string& word) {
+    const auto dashes = word.starts_with("--") ? 2U : 1U;
+    const auto name = word.substr(dashes, word.find('=') - dashes);
+    const auto near = nearest(name, options_of(app));
+    return fmt::format(
+        "{} has no option '{}'; {}", command_of(app), word.substr(0, dashes) + name,
+        near.empty() ? fmt::format("{} --help lists what it has", command_of(app)) : fmt::format("did you mean --{}?", near));
+}
+
+std::string complaint_of_verb(const CLI::App& app, const std::string& word) {
+    const auto verbs = verbs_of(app);
+    const auto near = nearest(word, verbs);
+    return fmt::format("'{}' was not expected; {}", word,
+                       near.empty() ? fmt::format("give a verb of {}: {}", command_of(app), fmt::join(verbs, ", "))
+                                    : fmt::format("did you mean {}?", near));
+}
+
+/// The verb to which a word that nobody knows was given: some verbs hand on what they do not know to those above.
+const CLI::App& reader_of(const CLI::App& app) {
+    const auto verbs = app.get_subcommands();
+    return verbs.empty() || !verbs.back()->get_fallthrough() ? app : reader_of(*verbs.back());
+}
+
+/// Which option or verb nobody knows, and the one that is nearest; "" where all are known.
+std::string complaint_of_word(const CLI::App& app) {
+    for (const auto* verb : app.get_subcommands())
+        if (auto complaint = complaint_of_word(*verb); !complaint.empty()) return complaint;
+    const auto& reader = reader_of(app);
+    for (const auto& word : app.remaining()) {
+        if (word.size() > 1 && word.starts_with('-') && word != "--") return complaint_of_option(reader, word);
+        if (reader.get_subcommands().empty() && !verbs_of(reader).empty()) return complaint_of_verb(reader, word);
+    }
+    return "";
+}
+
+bool writes_to_standard_output(const CLI::App& app) {
+    const auto* output = app.get_option_no_throw("--output");
+    return output != nullptr && output->results() == std::vector<std::string>{"-"};
+}
+
 /// What --help and --version print, or what is wrong with the command line.
 int answer(const CLI::App& app, const CLI::ParseError& error, bool json) try {
     std::ostringstream out, err;
     const bool good = app.exit(error, out, err) == 0;
-    say(err.str());
     if (!out.str().empty()) print(out.str());
-    if (!good && json) print_error(bad_input, error.what());
-    return good ? done : bad_input;
+    if (good) return done;
+    for (const auto* verb : app.get_subcommands())
+        if (writes_to_standard_output(*verb)) report_to_standard_error();
+    const auto complaint = complaint_of_word(app);
+    say(complaint.empty() ? err.str() : complaint + "\n");
+    if (json) print_error(bad_input, complaint.empty() ? error.what() : complaint);
+    return bad_input;
 } catch (const formats::OutputError& failure) {
     say(fmt::format("trifold: {}\n", failure.what()));
     return bad_environment;

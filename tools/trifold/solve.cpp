@@ -19,7 +19,8 @@ namespace {
 
 struct SolveOptions {
     std::vector<std::string> files, inverse;
-    std::string output, device = "auto", precision;
+    Output output;
+    std::string device = "auto", precision;
     std::optional<std::int64_t> block;
     std::optional<double> tolerance;
     Tuning tuning{.workers = 0};
@@ -77,9 +78,10 @@ void check_residual(Outcome& outcome) {
 
 Outcome run(const SolveOptions& options) {
     auto outputs = options.inverse;
-    if (!options.output.empty()) outputs.push_back(options.output);
+    if (!options.output.name.empty()) outputs.push_back(options.output.name);
     check_outputs(options.files, outputs);
     for (const auto& name : options.inverse) {
+        if (name == standard_stream) throw formats::InputError("standard output takes x alone, as -o -; give --inverse names of files");
         if (kind_of(name, Kind::numpy) != Kind::numpy)
             throw formats::InputError(
                 fmt::format("'{}': blocks of the inverse are written as NumPy arrays; give names that end in .npy", name));
@@ -91,7 +93,7 @@ Outcome run(const SolveOptions& options) {
                     {}};
     const auto& system = outcome.input.system;
     outcome.tolerance = options.tolerance.value_or(outcome.input.precision == Precision::f32 ? 1e-6 : 1e-14);
-    check_format(outcome.input, options.output);
+    check_format(options.output, outcome.input.kind, system.batch, "system");
     const auto request = make_request(options, outcome.input);
     progress.step("solving");
     outcome.solution = solve(system, request);
@@ -107,8 +109,8 @@ Outcome run(const SolveOptions& options) {
 
 void write_outputs(const SolveOptions& options, const Outcome& outcome) {
     const auto& system = outcome.input.system;
-    const auto kind = kind_of(options.output, outcome.input.kind);
-    if (!options.output.empty()) formats::write_file(options.output, format_solution(outcome.input, outcome.solution.x, kind));
+    if (!options.output.name.empty())
+        options.output.write(format_solution(outcome.input, outcome.solution.x, options.output.kind(outcome.input.kind)));
     if (options.inverse.empty()) return;
     const auto shape = [&](std::int64_t stages) {
         std::vector<std::int64_t> extents{stages, system.block, system.block};
@@ -196,6 +198,7 @@ std::string to_text(const Outcome& outcome) {
 
 void warn(const Outcome& outcome) {
     const auto& system = outcome.input.system;
+    say_notes("solve", system.notes);
     if (const auto padding = system.block * system.horizon - system.rows; padding > 0)
         say(fmt::format(
             "trifold solve: {} rows are not a multiple of the block size {}; the last block is padded with {} of the identity\n",
@@ -227,11 +230,16 @@ Action add_solve(CLI::App& app, const bool& json) {
     app.add_option(
            "files", options->files,
            "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m), or with a leading batch. "
-           "With --grid A.npy b.npy: A (H,W,9), b (H,W) or (H,W,m)")
+           "With --grid A.npy b.npy: A (H,W,9), b (H,W) or (H,W,m). One of them may be -, for standard input")
         ->required()
         ->expected(2, 3);
-    app.add_option("-o,--output", options->output,
-                   "Where x goes: a name in .npy or .mtx says the format, another has that of the input. Without it x is not kept");
+    auto* output = app.add_option(
+        "-o,--output", options->output.name,
+        "Where x goes: a name in .npy or .mtx says the format, another has that of the input. - is standard output; then the report goes "
+        "to standard error. Without it x is not kept");
+    app.add_option("--format", options->output.format, "Of x, where its name does not say it: npy or mtx")
+        ->check(CLI::IsMember({"npy", "mtx"}))
+        ->needs(output);
     auto* block = app.add_option("--block", options->block, "Block size n; inferred when it is not given");
     app.add_option("--device", options->device, "auto, cpu, cuda, cuda:1, hip or hip:1")->capture_default_str();
     app.add_option(
@@ -242,7 +250,7 @@ Action add_solve(CLI::App& app, const bool& json) {
     auto* variant =
         app.add_option("--variant", options->tuning.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
             ->capture_default_str();
-    app.add_option("--workers", options->tuning.workers, "CPU threads; those of the machine when it is not given")
+    app.add_option("--workers", options->tuning.workers, "CPU threads; one for each processor that may be used when it is not given")
         ->check(number_of_workers());
     app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
         ->check(non_negative_number());
@@ -261,6 +269,7 @@ Action add_solve(CLI::App& app, const bool& json) {
         "positive definite, x is out of the range of the precision (the other systems of a batch are solved), or the residual is above\n"
         "the tolerance.");
     return [options, grid, &json] {
+        if (options->output.is_standard()) report_to_standard_error();
         if (grid->image.given()) {
             grid->files = options->files;
             grid->output = options->output;
@@ -274,10 +283,10 @@ Action add_solve(CLI::App& app, const bool& json) {
         write_outputs(*options, outcome);
         warn(outcome);
         if (json)
-            print(to_json(outcome, options->output));
+            print(to_json(outcome, options->output.name));
         else
             print(to_text(outcome));
-        if (!json && options->output.empty()) say("trifold solve: x was not kept; -o FILE writes it\n");
+        if (!json && options->output.name.empty()) say("trifold solve: x was not kept; -o FILE writes it\n");
         return outcome.status() == "ok" ? 0 : 1;
     };
 }

@@ -40,31 +40,30 @@ struct Solved {
 };
 
 Images read_images(const GridSolveOptions& options) {
-    const auto& files = options.files;
-    if (files.size() != 2) throw InputError(fmt::format("{} files were given; with --grid give A.mtx b.mtx, or A.npy b.npy", files.size()));
+    if (options.files.size() != 2)
+        throw InputError(fmt::format("{} files were given; with --grid give A.mtx b.mtx, or A.npy b.npy", options.files.size()));
     const auto [width, height] = parse_image_size(options.image.size);
-    const std::string a_text = read_file(files[0]), b_text = read_file(files[1]);
-    const auto is_numpy = [](const std::string& text) { return text.starts_with("\x93NUMPY"); };
-    if (is_numpy(a_text) != is_numpy(b_text))
-        throw InputError("one file is a NumPy array and the other is not; give A.mtx b.mtx, or A.npy b.npy");
+    const auto files = read_files(options.files);
+    const auto& [a_name, a_text] = files[0];
+    const auto& [b_name, b_text] = files[1];
+    check_same_kind(files, files[0].is_numpy() || files[1].is_numpy(), "A.mtx b.mtx, or A.npy b.npy");
     Images images;
-    if (is_numpy(a_text)) {
-        const auto a = parse_npy(a_text, files[0]), b = parse_npy(b_text, files[1]);
+    if (files[0].is_numpy()) {
+        const auto a = parse_npy(a_text, a_name), b = parse_npy(b_text, b_name);
         images = {Kind::numpy, assemble_grid(a, b), a.precision, b.shape};
         if (images.system.width != width || images.system.height != height)
-            throw InputError(fmt::format("--grid {} was given, but '{}' has shape {}: an image of {}x{}", options.image.size, files[0],
+            throw InputError(fmt::format("--grid {} was given, but '{}' has shape {}: an image of {}x{}", options.image.size, a_name,
                                          shape_text(a.shape), images.system.width, images.system.height));
     } else {
-        const auto a = parse_matrix_market(a_text, files[0]);
-        auto b = parse_matrix_market(b_text, files[1]);
+        const auto a = parse_matrix_market(a_text, a_name);
+        auto b = parse_matrix_market(b_text, b_name);
         if (!std::holds_alternative<SparseMatrix>(a))
-            throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", files[0]));
-        if (const auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, files[1]);
+            throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", a_name));
+        if (const auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, b_name);
         const auto& rhs = std::get<DenseMatrix>(b);
         images = {Kind::matrix_market, assemble(std::get<SparseMatrix>(a), rhs, width, height), Precision::f64, {rhs.rows, rhs.columns}};
     }
     if (!options.precision.empty()) images.precision = parse_precision(options.precision);
-    check_finite(images.system, images.precision);
     return images;
 }
 
@@ -171,43 +170,43 @@ std::string to_text(const GridSpec& spec, const Solved& solved) {
                  {"log determinant", determinant()}});
 }
 
-void write_solution(const Images& images, const Solved& solved, const std::string& output) {
-    if (output.empty()) return;
+void write_solution(const Images& images, const Solved& solved, const Output& output) {
+    if (output.name.empty()) return;
     const auto& system = images.system;
-    const auto kind = kind_of(output, images.kind);
-    if (kind == Kind::matrix_market && system.batch > 1)
-        throw InputError(
-            fmt::format("'{}' would be a Matrix Market file, which holds one image, and there are {}; give a name that ends in .npy",
-                        output, system.batch));
-    write_file(output, kind == Kind::numpy ? format_npy({images.shape, images.precision, solved.x})
-                                           : format_matrix_market(DenseMatrix{system.width * system.height, system.rhs, solved.x}));
+    output.write(output.kind(images.kind) == Kind::numpy
+                     ? format_npy({images.shape, images.precision, solved.x})
+                     : format_matrix_market(DenseMatrix{system.width * system.height, system.rhs, solved.x}));
 }
 
 }  // namespace
 
 int solve_grid(const GridSolveOptions& options, bool json) {
-    if (!options.output.empty()) check_outputs(options.files, {options.output});
+    const auto& output = options.output.name;
+    if (!output.empty()) check_outputs(options.files, {output});
     const auto images = read_images(options);
     const auto& system = images.system;
+    check_format(options.output, images.kind, system.batch, "image");
     auto spec = options.image.spec();
     spec.precision = images.precision;
     spec.rhs = system.rhs;
     spec.batch = system.batch;
     spec.operations = {GridOperation::factor, GridOperation::solve};
     if (options.refine > 0) spec.operations.insert(GridOperation::refine);
+    check_finite(system, spec);
     const auto solved = solve_images(images, spec, options);
     write_solution(images, solved, options.output);
     const auto tolerance = options.tolerance.value_or(images.precision == Precision::f32 ? 1e-6 : 1e-14);
     const bool accurate = std::isnan(solved.residual) ? !solved.complaint.empty() : solved.residual <= tolerance;
     const std::string status = !solved.complaint.empty() ? "failed" : accurate ? "ok" : "inaccurate";
+    say_notes("solve", system.notes);
     if (!solved.complaint.empty()) say(fmt::format("trifold solve: {}\n", solved.complaint));
     if (!accurate)
         say(fmt::format("trifold solve: the relative residual {:.2e} is above the tolerance {:.2e}\n", solved.residual, tolerance));
     if (json)
-        print(to_json(images, spec, solved, status, options.output));
+        print(to_json(images, spec, solved, status, output));
     else
         print(to_text(spec, solved));
-    if (!json && options.output.empty()) say("trifold solve: x was not kept; -o FILE writes it\n");
+    if (!json && output.empty()) say("trifold solve: x was not kept; -o FILE writes it\n");
     return status == "ok" ? 0 : 1;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tools/trifold/image_options.hpp"
+#include "tools/trifold/input.hpp"
 
 namespace trifold::command {
 
@@ -11,8 +12,9 @@ namespace trifold::command {
 struct GridSolveOptions {
     std::vector<std::string> files;
     ImageOptions image;
-    std::string output, device, precision;
-    int workers = 0;  ///< 0: those of the machine
+    Output output;
+    std::string device, precision;
+    int workers = 0;  ///< 0: one for each processor that may be used
     int refine = 0;   ///< steps
     std::optional<double> tolerance;
 };

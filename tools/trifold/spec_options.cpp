@@ -1,17 +1,17 @@
 #include "tools/trifold/spec_options.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
 
+#include "runtime/base/processors.hpp"
 #include "runtime/solve/wisdom.hpp"
 
 namespace trifold::command {
 
 CLI::Validator number_of_workers() { return CLI::Range(1, max_workers); }
 
-int all_workers() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, max_workers); }
+int all_workers() { return std::min(usable_processors(), max_workers); }
 
 /// `holds` tells of a number whether it may be given.
 static CLI::Validator number_that(bool (*holds)(double), const std::string& what, const std::string& name) {

@@ -10,7 +10,7 @@ namespace trifold::command {
 
 /// For --workers.
 CLI::Validator number_of_workers();
-/// When it is not given: a worker for each of the machine's threads.
+/// When it is not given: a worker for each processor that this process may use.
 int all_workers();
 /// For numbers above zero, and from zero on. CLI11's own checks print the largest double in their messages, in 309 digits.
 CLI::Validator positive_number();

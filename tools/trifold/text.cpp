@@ -67,6 +67,10 @@ std::string list(const std::vector<std::pair<std::string, std::string>>& items) 
 
 void say(const std::string& text) noexcept { std::fwrite(text.data(), 1, text.size(), stderr); }
 
+void say_notes(const std::string& verb, const std::vector<std::string>& notes) {
+    for (const auto& note : notes) say(fmt::format("trifold {}: {}\n", verb, note));
+}
+
 Progress::Progress(int steps) : steps_(steps), shown_(::isatty(STDERR_FILENO) == 1) {}
 
 void Progress::step(const std::string& what) {

@@ -22,6 +22,9 @@ std::string list(const std::vector<std::pair<std::string, std::string>>& items);
 /// A message to standard error. What cannot be written there is lost: a command ends as it would have ended.
 void say(const std::string& text) noexcept;
 
+/// How the input was taken, a line for each of the notes.
+void say_notes(const std::string& verb, const std::vector<std::string>& notes);
+
 /// A bar on standard error while something long runs; nothing when that is not a terminal.
 class Progress {
   public:

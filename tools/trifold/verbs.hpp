@@ -24,6 +24,8 @@ using Json = nlohmann::ordered_json;
 
 /// Results go to standard output, as a whole; throws OutputError when it cannot take them.
 void print(const std::string& text);
+/// From here on results go to standard error, where they may be lost: standard output takes a file.
+void report_to_standard_error();
 void print(const Json& json);
 
 }  // namespace trifold::command

@@ -15,7 +15,8 @@ struct Finished {
 };
 
 /// Runs a program without a shell, in a process group of its own. After `seconds`, or when it is asked to stop, the whole group is killed:
-/// also a compiler that the program has started and that hangs. Throws std::system_error where there is no pipe.
+/// also a compiler that the program has started and that hangs. So is it when this process ends.
+/// Throws DeviceError where there is no pipe.
 Finished run_limited(const std::vector<std::string>& arguments, double seconds, const std::stop_token& stop = {});
 
 }  // namespace trifold::tune

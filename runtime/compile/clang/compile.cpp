@@ -163,8 +163,8 @@ void generate(Unit& unit, const Pieces& pieces, std::size_t index, Object& objec
     object.failed = object.failed || diagnostics.engine().hasErrorOccurred();
 }
 
-/// Relocatable machine code, a piece each, by as many threads as there are processors.
-std::vector<Object> generate_all(Unit& unit) {
+/// Relocatable machine code, a piece each.
+std::vector<Object> generate_all(Unit& unit, unsigned most_threads) {
     const Pieces pieces(*unit.module);
     std::vector<Object> objects(pieces.size());
     std::atomic<std::size_t> next = 0;
@@ -173,7 +173,7 @@ std::vector<Object> generate_all(Unit& unit) {
     };
     std::vector<std::thread> threads;
     try {
-        while (threads.size() + 1 < std::min<std::size_t>(objects.size(), std::thread::hardware_concurrency())) threads.emplace_back(work);
+        while (threads.size() + 1 < std::min<std::size_t>(objects.size(), most_threads)) threads.emplace_back(work);
     } catch (const std::system_error&) {
         // Then with the threads there are.
     }
@@ -194,7 +194,8 @@ bool write_file(const std::string& path, llvm::StringRef bytes) {
 }
 
 /// The shared object; empty when it failed, and then `log` says why.
-std::string compile(llvm::StringRef source, const std::vector<std::string>& options, const std::string& directory, std::string& log) {
+std::string compile(llvm::StringRef source, const std::vector<std::string>& options, const std::string& directory, unsigned threads,
+                    std::string& log) {
     const auto& language = language_of(options);
     initialize_target();
     if (language.emulation != nullptr) initialize_amdgpu();
@@ -203,7 +204,7 @@ std::string compile(llvm::StringRef source, const std::vector<std::string>& opti
     log = diagnostics.text();
     if (!unit) return {};
     std::vector<std::string> inputs;
-    for (const auto& object : generate_all(*unit)) {
+    for (const auto& object : generate_all(*unit, threads)) {
         log += object.log;
         inputs.push_back(directory + "/kernel" + std::to_string(inputs.size()) + ".o");
         if (object.failed) return {};
@@ -226,9 +227,9 @@ std::string compile(llvm::StringRef source, const std::vector<std::string>& opti
 extern "C" __attribute__((visibility("default"))) int trifold_clang_compile(const char* source, size_t source_bytes,
                                                                             const char* const* options, size_t option_count,
                                                                             const char* directory, trifold_clang_result result,
-                                                                            void* context) {
+                                                                            void* context, unsigned threads) {
     std::string log;
-    const auto shared = trifold::clang_plugin::compile({source, source_bytes}, {options, options + option_count}, directory, log);
+    const auto shared = trifold::clang_plugin::compile({source, source_bytes}, {options, options + option_count}, directory, threads, log);
     result(context, shared.data(), shared.size(), log.data(), log.size());
     return shared.empty() ? 1 : 0;
 }

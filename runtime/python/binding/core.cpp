@@ -6,6 +6,8 @@
 #include <nanobind/stl/vector.h>
 #include <trifold/version.h>
 
+#include <array>
+
 #include "runtime/compile/environment.hpp"
 #include "runtime/python/binding/errors.hpp"
 #include "runtime/python/binding/grid.hpp"
@@ -62,6 +64,62 @@ std::string describe(const BoundPlan& bound) {
                        bound.plan().choice().schedule.name);
 }
 
+/// Where the caller does not say whether there is a batch axis, there is one for more than one system.
+Members members_of(const Spec& spec, std::int64_t members, std::optional<bool> batched) {
+    const auto count = members == 0 ? spec.batch : members;
+    return {count, batched.value_or(count != 1)};
+}
+
+/// Bytes where a Solver can work in them.
+nb::object aligned_bytes(Library library, Place place, std::int64_t bytes) {
+    if (place.ordinal < 0 && library != Library::torch) return allocate_bytes(bytes);
+    const std::array shape{bytes};
+    return make_array(library, place, shape, Element::u8);
+}
+
+nb::object copy_value(const BoundPlan& self, nb::handle value) {
+    Array given(value, "value");
+    if (given.element() != Element::u8 || given.shape().size() != 1)
+        throw SpecError(fmt::format("value is {}; give ({},) uint8", given.describe(), self.factors->bytes()));
+    auto copy = aligned_bytes(given.library(), given.place(), given.shape()[0]);
+    helper("copy_into")(copy, given.object());
+    const BoundSolver refuses_what_does_not_fit(self.factors, copy, {});
+    return copy;
+}
+
+nb::object restorer(const char* name) { return nb::module_::import_("trifold.pickles").attr(name); }
+
+/// What made it, in the words of Plan's arguments.
+nb::tuple reduced_plan(const BoundPlan& self) {
+    const auto& spec = self.spec();
+    const auto& tuning = self.plan().choice().tuning;
+    nb::dict arguments;
+    arguments["block"] = spec.block;
+    arguments["horizon"] = spec.horizon;
+    arguments["dtype"] = dtype_text(spec);
+    arguments["batch"] = spec.batch;
+    arguments["rhs"] = spec.rhs;
+    arguments["device"] = device_text(self.plan());
+    arguments["schedule"] = tuning.schedule;
+    arguments["variant"] = tuning.variant;
+    arguments["operations"] = to_string(spec.operations);
+    arguments["workers"] = tuning.workers;
+    return nb::make_tuple(restorer("plan"), nb::make_tuple(arguments));
+}
+
+/// Plans of one text read each other's values.
+std::string layout_of(const BoundPlan& bound) {
+    const auto& choice = bound.plan().choice();
+    return fmt::format("trifold {}.{}.{}, {}, schedule {}, variant {}, {} bytes", TRIFOLD_VERSION_MAJOR, TRIFOLD_VERSION_MINOR,
+                       TRIFOLD_VERSION_PATCH, to_string(choice.target), choice.schedule.name, choice.variant, bound.factors->bytes());
+}
+
+nb::tuple reduced_solver(const BoundSolver& self) {
+    const BoundPlan plan{self.factors()};
+    const auto [members, batched] = self.members();
+    return nb::make_tuple(restorer("solver"), nb::make_tuple(plan, self.value(), members, batched, layout_of(plan)));
+}
+
 void bind_plan(nb::module_& module) {
     nb::class_<BoundPlan>(module, "Plan")
         .def(
@@ -74,17 +132,18 @@ void bind_plan(nb::module_& module) {
             "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, guarded)
         .def(
             "solver",
-            [](const BoundPlan& self, nb::handle value, std::int64_t members, bool batched) {
-                return new BoundSolver(self.factors, value, members == 0 ? self.spec().batch : members, batched);
+            [](const BoundPlan& self, nb::handle value, std::int64_t members, std::optional<bool> batched) {
+                return new BoundSolver(self.factors, value, members_of(self.spec(), members, batched));
             },
-            "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = false, guarded)
+            "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = nb::none(), guarded)
         .def(
             "prepare",
             [](const BoundPlan& self, nb::handle value) {
-                const BoundSolver over(self.factors, value, 0, false);
+                const BoundSolver refuses_what_does_not_fit(self.factors, value, {});
                 self.factors->prepare(Array(value, "value", true).data());
             },
             "value"_a, guarded)
+        .def("copy_value", &copy_value, "value"_a, guarded)
         .def_prop_ro("block", [](const BoundPlan& self) { return self.spec().block; })
         .def_prop_ro("horizon", [](const BoundPlan& self) { return self.spec().horizon; })
         .def_prop_ro("dtype", [](const BoundPlan& self) { return dtype_text(self.spec()); })
@@ -100,7 +159,9 @@ void bind_plan(nb::module_& module) {
         .def_prop_ro("operations", [](const BoundPlan& self) { return to_string(self.spec().operations); })
         .def_prop_ro("value_bytes", [](const BoundPlan& self) { return self.factors->bytes(); })
         .def_prop_ro("handle", [](const BoundPlan& self) { return reinterpret_cast<std::uintptr_t>(self.factors.get()); })
+        .def_prop_ro("layout", layout_of)
         .def_prop_ro("report", [](const BoundPlan& self) { return report_of(self.plan()); })
+        .def("__reduce__", &reduced_plan)
         .def("__repr__", describe);
 }
 
@@ -146,7 +207,8 @@ void bind_solver(nb::module_& module) {
         .def("check", &BoundSolver::check, guarded)
         .def("synchronize", &BoundSolver::synchronize, guarded)
         .def_prop_ro("value", &BoundSolver::value)
-        .def_prop_ro("batched", &BoundSolver::batched)
+        .def_prop_ro("batched", [](const BoundSolver& self) { return self.members().batched; })
+        .def("__reduce__", &reduced_solver)
         .def_prop_ro("plan", [](const BoundSolver& self) { return BoundPlan{self.factors()}; });
 }
 
@@ -156,10 +218,10 @@ BoundSolver* solver_for(nb::handle d, nb::handle b, const Wishes& wishes) {
     Array of_b;
     if (!b.is_none()) of_b.read(b, "b");
     const auto factors = factors_for(of_d, b.is_none() ? nullptr : &of_b, wishes);
-    const auto library = of_d.library() == Library::torch ? "torch" : of_d.library() == Library::cupy ? "cupy" : "numpy";
-    const auto value = of_d.place().ordinal < 0 ? allocate_bytes(factors->bytes())
-                                                : helper("empty")(library, nb::make_tuple(factors->bytes()), "uint8", of_d.place().ordinal);
-    return new BoundSolver(factors, value, 0, of_d.shape().size() == 4);
+    const bool batched = of_d.shape().size() == 4;
+    const auto value =
+        of_d.place().ordinal < 0 ? allocate_bytes(factors->bytes()) : aligned_bytes(of_d.library(), of_d.place(), factors->bytes());
+    return new BoundSolver(factors, value, {batched ? of_d.shape()[0] : 1, batched});
 }
 
 /// For trifold.solve: only what is needed of a GridPlan's memory.

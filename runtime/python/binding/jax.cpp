@@ -11,6 +11,7 @@
 #include "runtime/solve/wisdom.hpp"
 
 #ifdef TRIFOLD_HAS_JAX
+#include <fmt/format.h>
 #include <xla/ffi/api/ffi.h>
 
 #include <algorithm>
@@ -95,11 +96,12 @@ struct Buffers {
         if (!buffer.has_value()) throw SpecError(buffer.error().message());
         return *buffer;
     }
-    void* out(std::size_t i) const {
+    ffi::AnyBuffer result(std::size_t i) const {
         auto buffer = results.get<ffi::AnyBuffer>(i);
         if (!buffer.has_value()) throw SpecError(buffer.error().message());
-        return (**buffer).untyped_data();
+        return **buffer;
     }
+    void* out(std::size_t i) const { return result(i).untyped_data(); }
     template <class Real>
     const Real* read(std::size_t i) const {
         return static_cast<const Real*>(in(i).untyped_data());
@@ -108,8 +110,43 @@ struct Buffers {
     Real* write(std::size_t i) const {
         return static_cast<Real*>(out(i));
     }
-    std::int64_t columns(std::size_t i) const { return in(i).dimensions().back(); }
+    std::int64_t columns(std::size_t i) const { return in(i).dimensions().size() == 4 ? in(i).dimensions().back() : 0; }
 };
+
+void expect(const ffi::AnyBuffer& buffer, ffi::DataType type, std::int64_t elements, const char* name) {
+    if (buffer.element_type() == type && static_cast<std::int64_t>(buffer.element_count()) == elements) return;
+    throw SpecError(
+        fmt::format("{} has {} elements, and the problem's has {}, or they are of another type", name, buffer.element_count(), elements));
+}
+
+void expect_value(const ffi::AnyBuffer& buffer, const Factors& factors) {
+    if (buffer.element_type() == ffi::DataType::U8 && static_cast<std::int64_t>(buffer.element_count()) >= factors.bytes()) return;
+    throw SpecError(fmt::format("a factor has {} bytes, and the problem's has {}", buffer.size_bytes(), factors.bytes()));
+}
+
+/// Kernels go by the problem, so no buffer may be of another.
+void expect_sizes(const Factors& factors, Call call, const Buffers& buffers) {
+    const auto& spec = factors.plan().choice().spec;
+    const auto real = spec.precision == Precision::f32 ? ffi::DataType::F32 : ffi::DataType::F64;
+    const auto blocks = [&](const ffi::AnyBuffer& diagonal, const ffi::AnyBuffer& lower) {
+        const auto each = spec.batch * spec.block * spec.block;
+        expect(diagonal, real, each * spec.horizon, "D or the diagonal");
+        expect(lower, real, each * (spec.horizon - 1), "E or what is below the diagonal");
+    };
+    const auto columns = [&](std::size_t argument) {
+        const auto elements = spec.batch * spec.horizon * spec.block * buffers.columns(argument);
+        expect(buffers.in(argument), real, elements, "b");
+        expect(buffers.result(1), real, elements, "x");
+    };
+    const bool factored = call == Call::factor || call == Call::factor_solve;
+    if (factored) blocks(buffers.in(0), buffers.in(1));
+    if (!factored) expect_value(buffers.in(0), factors);
+    if (call == Call::log_determinant) return expect(buffers.result(0), ffi::DataType::F64, spec.batch, "log_determinant");
+    expect_value(buffers.result(0), factors);
+    if (call == Call::factor_solve) columns(2);
+    if (call == Call::solve) columns(1);
+    if (call == Call::selected_inverse) blocks(buffers.result(1), buffers.result(2));
+}
 
 /// The value that a sweep works in. XLA is told to make it an argument and a result in one. Where it reads the argument as a slice of a
 /// larger array, as it does in loops on a GPU, it does not.
@@ -161,6 +198,7 @@ ffi::Error guarded(Body body) {
 void execute(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
     auto& factors = *known(problem, ordinal).factors;
     const auto call = static_cast<Call>(problem[f_call]);
+    expect_sizes(factors, call, buffers);
     if (problem[f_bits] == 32)
         perform<float>(factors, call, buffers, stream);
     else
@@ -247,8 +285,13 @@ void solve_grid(GridSolver& solver, bool transposed, const Buffers& buffers, Str
 }
 
 void execute_grid(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
-    if (problem.size() != grid_fields) throw SpecError("problem is not what trifold.jax gives");
+    if (problem.size() != grid_fields || buffers.in(0).dimensions().size() != 4) throw SpecError("problem is not what trifold.jax gives");
     const auto spec = grid_spec_of(problem, buffers);
+    const auto pixels = spec.batch * spec.height * spec.width, elements = pixels * buffers.columns(1);
+    const auto real = spec.precision == Precision::f32 ? ffi::DataType::F32 : ffi::DataType::F64;
+    expect(buffers.in(0), real, 9 * pixels, "stencil");
+    expect(buffers.in(1), real, elements, "b");
+    expect(buffers.result(0), real, elements, "x");
     GridLoan loan(spec, device_at(ordinal), {.workers = static_cast<int>(problem[g_workers])}, stream);
     if (spec.precision == Precision::f32)
         solve_grid<float>(*loan, problem[g_transposed] != 0, buffers, stream);

@@ -1,6 +1,8 @@
 #pragma once
+#include <initializer_list>
 #include <optional>
 #include <trifold/factors.hpp>
+#include <vector>
 
 #include "runtime/python/binding/array.hpp"
 
@@ -13,12 +15,20 @@ struct Options {
     std::optional<bool> check;
 };
 
+/// The systems of a call, and whether its arrays have an axis for them. Without that axis there is one system: so each array is as large as
+/// what is written into it.
+struct Members {
+    std::int64_t count = 1;
+    bool batched = false;
+    std::vector<std::int64_t> shape(std::initializer_list<std::int64_t> of_one) const;
+};
+
 /// trifold.Solver: the calls of a Solver on arrays of Python. It has a Solver of its own, or works on a value, as trifold/factors.hpp
 /// explains.
 class BoundSolver {
   public:
-    /// `value`: None, or bytes in the Plan's memory that will be, or have been, factored into. `members` and `batched` say what they hold.
-    BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, std::int64_t members, bool batched);
+    /// `value`: None, or bytes in the Plan's memory that will be, or have been, factored into. `members` says what they hold.
+    BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members);
     BoundSolver(const BoundSolver&) = delete;
     BoundSolver& operator=(const BoundSolver&) = delete;
     ~BoundSolver();
@@ -39,7 +49,7 @@ class BoundSolver {
     double seconds_of_solve(nb::handle b, nb::handle out, int repeats);
     void synchronize();
     nb::object value() const { return value_.object().is_valid() ? nb::borrow(value_.object()) : nb::none(); }
-    bool batched() const { return batched_; }
+    Members members() const { return members_; }
     const std::shared_ptr<Factors>& factors() const { return factors_; }
 
   private:
@@ -53,20 +63,19 @@ class BoundSolver {
     void read_rhs(Inputs& in, nb::handle b, nb::handle out);
     nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Element element);
     nb::object finish(const Inputs& in) const;
-    std::vector<std::int64_t> with_batch(std::initializer_list<std::int64_t> shape) const;
     bool checks(std::optional<bool> asked) const;
     template <class Body>
-    void run(bool factors, bool masked, bool checked, Body body);
+    void run(Members members, bool factors, bool masked, bool checked, Body body);
+    template <class Body>
+    void run_factor(const Inputs& in, std::optional<bool> check, Body body);
 
     std::shared_ptr<Factors> factors_;
     Array value_;
     std::unique_ptr<Solver> own_;
-    int forks_;  // when it was made: a fork takes a Solver's threads from it
-    std::int64_t members_;
-    bool batched_;
+    int forks_;                         // when it was made: a fork takes a Solver's threads from it
+    Members members_;                   // of the last factorization. A call goes by its copy, for other threads may factor meanwhile
     Library library_ = Library::numpy;  // of the last call's arrays
     Place place_;                       // of the Plan
-    Stream stream_;                     // of the last call
 };
 
 }  // namespace trifold::python

@@ -79,7 +79,7 @@ struct Known {
     bool is_for(const Array& d, std::int64_t given) const {
         return columns == given && element == d.element() && place == d.place() && std::ranges::equal(shape, d.shape());
     }
-    BoundSolver solver(nb::handle value) const { return {factors, value, shape.size() == 4 ? shape[0] : 1, shape.size() == 4}; }
+    BoundSolver solver(nb::handle value) const { return {factors, value, {shape.size() == 4 ? shape[0] : 1, shape.size() == 4}}; }
 };
 
 std::vector<std::int64_t> copy_of(std::span<const std::int64_t> shape) { return {shape.begin(), shape.end()}; }

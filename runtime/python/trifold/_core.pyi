@@ -8,6 +8,7 @@ version: str
 
 class Plan:
     """A problem that is prepared: kernels generated for it, compiled or taken from the cache, and loaded. Equal Plans are made once.
+    Pickles as its arguments.
 
     block, horizon: n, 1 to 1024, and N. dtype: "float32", "float64", or "mixed" for float64 arrays factored in float32. batch: the most
     members of a call. rhs: right-hand sides solved at once; more go in panels. device: "cpu", "cuda:0", "hip:0" or "auto".
@@ -29,11 +30,14 @@ class Plan:
         operations: str = "",
         workers: int = 1,
     ) -> None: ...
-    def solver(self, value: Any = None, *, members: int = 0, batched: bool = False) -> Solver:
+    def solver(self, value: Any = None, *, members: int = 0, batched: bool | None = None) -> Solver:
         """A Solver with memory of its own; or over value, value_bytes of uint8 on the device, aligned to 64 bytes.
 
-        A value that is filled holds members systems (0: the batch), with or without a batch axis.
+        A value that is filled holds members systems (0: the batch). batched: whether their arrays have a batch axis; by default where there
+        is more than one system, which cannot do without.
         """
+    def copy_value(self, value: Any) -> Any:
+        """A copy of a value, aligned as solver() needs it: of one that comes from a file or from another copy."""
     def prepare(self, value: Any) -> None:
         """Makes ready what the first call over a value would: before a graph is captured."""
     @property
@@ -71,11 +75,14 @@ class Plan:
     def handle(self) -> int:
         """Address of the trifold::Factors, for C++ in this process."""
     @property
+    def layout(self) -> str:
+        """Plans of the same text can read each other's values."""
+    @property
     def report(self) -> dict[str, Any]:
         """cache_hit, compiler, and the seconds that it took to generate, compile and load."""
 
 class Solver:
-    """Calls of one Plan, one at a time. Made by Plan.solver().
+    """Calls of one Plan, one at a time. Made by Plan.solver(). Pickles with its value, where it was made over one; else without a factor.
 
     D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; b, y, x: (N, n), or (N, n, m). With a
     batch axis in front of D there is one in front of all. Up to the Plan's batch members may be given. Sweeps take the members of the last

@@ -19,6 +19,7 @@ import numpy
 
 from . import _jax_primitives as _p
 from .errors import SpecError
+from .options import whole, word
 
 _np: Any = numpy
 _jax: Any = importlib.import_module("jax")
@@ -47,7 +48,7 @@ def solve(
         _index("matrix", matrix, _MATRICES),
         _index("pivoting", pivoting, _PIVOTINGS),
         _index("boundary", boundary, _BOUNDARIES),
-        workers,
+        whole(workers, "workers", 1),
     )
     _check(stencil, b, boundary)
     *front, height, width, _ = stencil.shape
@@ -57,7 +58,7 @@ def solve(
 
 
 def _index(name: str, given: str, known: tuple[str, str]) -> int:
-    if given not in known:
+    if word(given, name) not in known:
         raise SpecError(f"{name} = {given!r} is not known; give {known[0]!r} or {known[1]!r}")
     return known.index(given)
 
@@ -103,7 +104,7 @@ def _times(stencil: Any, x: Any, *, symmetric: bool, fixed: bool) -> Any:
         rows, columns = slice(k // 3, k // 3 + height), slice(k % 3, k % 3 + width)
         entry = stencil[..., k]
         if symmetric and k > 4:
-            entry = _jnp.where(beside[rows, columns], before[:, rows, columns, 8 - k], entry)
+            entry = _jnp.where(beside[rows, columns], before[:, rows, columns, 8 - k], entry if fixed else 0)
         result = result + entry[..., None] * around[:, rows, columns]
     return _jnp.where(unknown[..., None], result, x)
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy
 
 from ._core import jax_compile, jax_handlers, jax_value_bytes
+from .arrays import readable
 from .errors import SpecError
 
 np: Any = numpy
@@ -56,9 +57,11 @@ def real() -> Any:
 
 
 def read_array(array: Any, name: str) -> Any:
-    if array is None:
-        raise SpecError(f"{name} is None; give an array")
-    result = jnp.asarray(array)
+    given = readable(array, name)
+    try:
+        result = jnp.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"{name} is a {type(array).__name__}, of which no array can be made: {error}") from error
     if result.dtype not in (np.float32, np.float64):
         raise SpecError(f"{name} is {result.dtype}; convert it to float32 or float64")
     return result

@@ -16,6 +16,7 @@ from typing import Any
 
 from ._core import GridFactor
 from .errors import SpecError
+from .options import truth, whole, word
 
 __all__ = ["Factor", "factor", "solve"]
 
@@ -90,9 +91,12 @@ class Factor:
 
 
 @torch.compiler.disable
-def _factored(stencil: Any, matrix: str, pivoting: str, boundary: str, rhs: int, check: bool | None, workers: int, accept: bool) -> GridFactor:
-    core = GridFactor(stencil.detach(), matrix, pivoting, boundary, rhs, workers, accept)
-    core.factor(check)
+def _factored(
+    stencil: Any, matrix: str, pivoting: str, boundary: str, rhs: int, check: bool | None, workers: int, accept: bool
+) -> GridFactor:
+    options = (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"), whole(rhs, "rhs"), whole(workers, "workers"))
+    core = GridFactor(stencil.detach(), *options, bool(truth(accept, "accept_nearly_singular")))
+    core.factor(truth(check, "check"))
     return core
 
 

@@ -15,6 +15,7 @@ from .errors import SpecError
 
 _log = logging.getLogger("trifold")
 np: Any = numpy  # what its stubs say differs from version to version
+_PROCESSOR = (1, 3, 11)  # DLPack's numbers of its memory: its own, and what CUDA and HIP pin
 
 
 class Status(NamedTuple):
@@ -50,7 +51,9 @@ def _columns(rows: list[tuple[Any, ...]], batched: bool) -> list[Any]:
 
 
 def library_of(kind: Any) -> str:
-    """Which library's arrays a type has: numpy, torch, cupy, or another."""
+    """Which library's arrays a type has: numpy, torch, cupy, or another. An array with a mask is of another: adapt() looks at it."""
+    if issubclass(kind, np.ma.MaskedArray) or hasattr(kind, "get_mask"):
+        return "another"
     if issubclass(kind, np.ndarray):
         return "numpy"
     for name, array in (("torch", "Tensor"), ("cupy", "ndarray")):
@@ -65,13 +68,12 @@ def is_jax(array: Any) -> bool:
 
 def adapt(array: Any, name: str) -> Any:
     """Any array as one of NumPy, torch or CuPy, without a copy where that is possible."""
-    if array is None:
-        raise SpecError(f"{name} is None; give an array")
+    array = readable(array, name)
     if is_jax(array):
         array.block_until_ready()
     if hasattr(array, "__dlpack_device__"):
         kind = int(array.__dlpack_device__()[0])
-        if kind not in (1, 3):
+        if kind not in _PROCESSOR:
             return _gpu_library(name).from_dlpack(array)
     try:
         result = np.asarray(array)
@@ -80,6 +82,45 @@ def adapt(array: Any, name: str) -> Any:
     if result.dtype == object:
         raise SpecError(f"{name} is a {type(array).__name__} of unequal rows or of objects; give an array of float32 or float64")
     return result
+
+
+def readable(array: Any, name: str) -> Any:
+    """What other libraries can read: an array of the processor that has ``__dlpack__`` alone is an object to them, so NumPy reads it."""
+    if array is None:
+        raise SpecError(f"{name} is None; give an array")
+    if has_mask(array):
+        raise SpecError(f"{name} has masked entries, and here each entry counts; fill them in, or give the array without its mask")
+    if isinstance(array, np.ma.MaskedArray):
+        return np.asarray(array)
+    if not hasattr(array, "__dlpack__") or any(hasattr(array, f"__array{end}__") for end in ("", "_interface", "_struct")):
+        return array
+    if hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) not in _PROCESSOR:
+        return array
+    try:
+        return np.from_dlpack(array)
+    except Exception as error:
+        raise SpecError(f"{name} is a {type(array).__name__}, whose __dlpack__ NumPy cannot read: {error}") from error
+
+
+def has_mask(array: Any) -> bool:
+    """Whether some entries are masked, of an array or in a list of arrays."""
+    if issubclass(type(array), (list, tuple)):
+        return any(map(has_mask, array))
+    if isinstance(array, np.ma.MaskedArray):
+        return bool(np.ma.getmaskarray(array).any())
+    return hasattr(array, "get_mask")  # torch's, whose mask is False where an entry is missing
+
+
+def nan_where_masked(array: Any) -> Any:
+    """With NaN for each masked entry, of an array or in a list of arrays."""
+    if not has_mask(array):
+        return array
+    if issubclass(type(array), (list, tuple)):
+        return [nan_where_masked(entry) for entry in array]
+    if isinstance(array, np.ma.MaskedArray):
+        wide = array.dtype if array.dtype.kind == "f" else np.float64
+        return array.astype(wide).filled(np.nan)
+    return array
 
 
 def _gpu_library(name: str) -> Any:
@@ -156,7 +197,9 @@ def is_hip(library: str) -> bool:
 
 def columns_alone(call: Any, b: Any, columns_at: int) -> Any:
     """What ``call`` gives for each right-hand side alone, where b has them on the axis ``columns_at``."""
-    if np.ndim(b) <= columns_at:
+    if library_of(type(b)) == "another" and not is_jax(b):
+        b = adapt(b, "b")
+    if b.ndim != columns_at + 1 or b.shape[-1] == 0:
         return call(b)
     results = [call(b[..., column]) for column in range(b.shape[-1])]
     library = library_of(type(results[0]))

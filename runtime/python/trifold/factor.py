@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import Plan, Solver, solver_for
-from .arrays import Status, columns_alone, give_back
+from .arrays import Status, columns_alone, give_back, is_jax
 from .errors import SpecError
+from .options import real, truth, whole, word
 
 _ALL = "all"
 _MIXED = "factor,solve,factor_solve"
@@ -40,11 +41,11 @@ def solve(
     member that fails is NaN. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
     Raises SpecError on arrays that do not fit, DeviceError when there is no device or compiler.
     """
+    mixed = bool(truth(mixed, "mixed"))
+    floor, checked = real(pivot_floor, "pivot_floor"), truth(check, "check")
     operations = _MIXED if mixed else "factor_solve,solve"
-    solver = solver_for(D, b, operations, schedule, workers, mixed)
-    return solver.factor_solve(
-        D, E, b, shift=shift, diagonal=diagonal, active=active, pivot_floor=pivot_floor, check=check
-    )
+    solver = solver_for(D, b, operations, word(schedule, "schedule"), whole(workers, "workers"), mixed)
+    return solver.factor_solve(D, E, b, shift=shift, diagonal=diagonal, active=active, pivot_floor=floor, check=checked)
 
 
 def factor(
@@ -61,8 +62,10 @@ def factor(
     workers: int = 1,
 ) -> Factor:
     """Factor A, to solve with it again and again. Arguments and errors are those of solve()."""
-    solver = solver_for(D, None, _MIXED if mixed else _ALL, schedule, workers, mixed)
-    solver.factor(D, E, shift=shift, diagonal=diagonal, active=active, pivot_floor=pivot_floor, check=check)
+    mixed = bool(truth(mixed, "mixed"))
+    floor, checked = real(pivot_floor, "pivot_floor"), truth(check, "check")
+    solver = solver_for(D, None, _MIXED if mixed else _ALL, word(schedule, "schedule"), whole(workers, "workers"), mixed)
+    solver.factor(D, E, shift=shift, diagonal=diagonal, active=active, pivot_floor=floor, check=checked)
     return Factor(solver, D, mixed)
 
 
@@ -70,12 +73,13 @@ class Factor:
     """A = P' L L' P, as factor() leaves it. Its memory is an array of the library that D came from.
 
     Arrays b and y have the shape (N, n), or (N, n, m), with the batch axis of D in front where D has one. Calls of several threads on one
-    Factor wait for one another; on a GPU they must be on one stream, or on streams that wait for one another.
+    Factor wait for one another; on a GPU they must be on one stream, or on streams that wait for one another. It pickles, for machines where
+    its Plan is the same.
     """
 
     def __init__(self, solver: Solver, like: Any, mixed: bool) -> None:
         self._solver = solver
-        self._like = like if not hasattr(like, "__array_interface__") else None
+        self._like = like if is_jax(like) else None
         self._mixed = mixed
 
     @property
@@ -85,7 +89,7 @@ class Factor:
 
     @property
     def value(self) -> Any:
-        """The factor itself: bytes from which ``Plan.solver(value)`` goes on, here or in a copy."""
+        """The factor itself: bytes from which ``Plan.solver(value)`` goes on, here or in a copy (``Plan.copy_value``)."""
         return self._solver.value
 
     @property
@@ -95,7 +99,7 @@ class Factor:
 
     def solve(self, b: Any, out: Any = None, *, check: bool | None = None) -> Any:
         """A^-1 b."""
-        return self._solver.solve(b, out, check=check)
+        return self._solver.solve(b, out, check=truth(check, "check"))
 
     def forward(self, b: Any, out: Any = None) -> Any:
         """y = L^-1 P b, whose squares sum up to b' A^-1 b."""

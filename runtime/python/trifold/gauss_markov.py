@@ -12,6 +12,7 @@ import numpy
 
 from .errors import SpecError
 from .namespaces import Namespace, namespace_of
+from .options import real
 
 np: Any = numpy
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -40,17 +41,14 @@ def matern(order: float, length: Any, variance: Any, times: Any) -> GaussMarkov:
     Steps much shorter than the length cost digits, about as many as (length / step) to the power of 2 * order has: order 2.5 with steps of
     less than a thousandth of the length is beyond float64, as kalman() then says.
     """
+    order = real(order, "order")
     if order not in (0.5, 1.5, 2.5):
         raise SpecError(f"order is {order}; give 0.5, 1.5 or 2.5")
     space = namespace_of([length, variance, times])
     with space.exact():
-        times, length, variance = space.array(times, "times"), _positive(space, length, "length"), _positive(space, variance, "variance")
-        if times.ndim not in (1, 2) or times.shape[-1] < 1:
-            raise SpecError(f"times has shape {tuple(times.shape)}; give (N,) or (batch, N)")
-        _agree(times, length, variance)
-        steps = times[..., 1:] - times[..., :-1]
-        if space.known((steps > 0) & space.xp.isfinite(steps)) is False:
-            raise SpecError("times must be finite and increase strictly; give values at one time as rows of H and ys, or their mean")
+        length, variance = _positive(space, length, "length"), _positive(space, variance, "variance")
+        steps = _steps(space, times)
+        _agree(_batches((steps, 1), (length, 0), (variance, 0)))
         return _matern(space, int(order - 0.5), length, variance, steps)
 
 
@@ -108,13 +106,14 @@ def oscillating(process: GaussMarkov, period: Any, times: Any) -> GaussMarkov:
     process: at the same times. period: a number, or (batch,). With a long length it is a seasonal pattern that changes slowly.
     Libraries and errors are those of matern().
     """
-    space = namespace_of([*process, period, times])
+    space = namespace_of([*_matrices(process), period, times])
     with space.exact():
-        times, period = space.array(times, "times"), _positive(space, period, "period")
-        F, H, Q, P0 = (space.array(value, "process") for value in process)
-        if times.ndim not in (1, 2) or times.shape[-1] != F.shape[-3] + 1:
-            raise SpecError(f"times has shape {tuple(times.shape)}, and the process {F.shape[-3]} steps; give the times of matern()")
-        angle = (2 * math.pi / period)[..., None] * (times[..., 1:] - times[..., :-1])
+        period, steps = _positive(space, period, "period"), _steps(space, times)
+        F, H, Q, P0 = arrays = _read(space, process)
+        if steps.shape[-1] != F.shape[-3]:
+            raise SpecError(f"times has {steps.shape[-1] + 1} entries, and the process {F.shape[-3]} steps; give the times of matern()")
+        _agree(_batches((steps, 1), (period, 0)) | _batches_of(arrays))
+        angle = (2 * math.pi / period)[..., None] * steps
         cos, sin = space.xp.cos(angle)[..., None, None], space.xp.sin(angle)[..., None, None]
         turn = cos * space.constant(np.eye(2)) + sin * space.constant([[0, 1], [-1, 0]])
         one = space.constant(np.eye(2))
@@ -125,10 +124,13 @@ def total(*processes: GaussMarkov) -> GaussMarkov:
     """The sum of independent processes at the same times; its states are those of all. Libraries are those of matern()."""
     if not processes:
         raise SpecError("a sum of no processes; give at least one")
-    space = namespace_of([value for process in processes for value in process])
-    parts = [[space.array(value, "process") for value in process] for process in processes]
+    space = namespace_of([value for process in processes for value in _matrices(process)])
+    parts = [_read(space, process) for process in processes]
     if len({part[0].shape[-3] for part in parts}) > 1:
         raise SpecError(f"processes of {', '.join(str(part[0].shape[-3]) for part in parts)} steps; make all at the same times")
+    if len({part[1].shape[0] for part in parts}) > 1:
+        raise SpecError(f"processes with H of {', '.join(str(part[1].shape[0]) for part in parts)} rows; give them as many")
+    _agree({batch for part in parts for batch in _batches_of(part)})
     F, Q, P0 = (_block_diagonal(space, [part[k] for part in parts]) for k in (0, 2, 3))
     return GaussMarkov(F, space.xp.concatenate([part[1] for part in parts], -1), Q, P0)
 
@@ -157,7 +159,44 @@ def _positive(space: Namespace, value: Any, name: str) -> Any:
     return value
 
 
-def _agree(times: Any, *numbers: Any) -> None:
-    batches = {int(array.shape[0]) for array in (*([times] if times.ndim > 1 else []), *(x for x in numbers if x.ndim))} - {1}
-    if len(batches) > 1:
-        raise SpecError(f"batch axes of {', '.join(map(str, sorted(batches)))}; they must be equal, or 1")
+def _matrices(process: Any) -> Any:
+    if not issubclass(type(process), (tuple, list)) or len(process) != len(GaussMarkov._fields):
+        raise SpecError(f"a process is a {type(process).__name__}; give what matern(), oscillating() or total() returns")
+    return process
+
+
+def _read(space: Namespace, process: Any) -> Any:
+    """F, H, Q and P0 in this library, where they fit each other."""
+    F, H, Q, P0 = arrays = [space.array(value, f"{name} of a process") for name, value in zip(GaussMarkov._fields, process)]
+    n = P0.shape[-1] if P0.ndim else 0
+    steps = F.shape[-3:] if F.ndim in (3, 4) else ()
+    fits = len(steps) == 3 and tuple(steps[1:]) == (n, n) and Q.ndim in (3, 4) and tuple(Q.shape[-3:]) == tuple(steps)
+    if not fits or H.ndim != 2 or H.shape[-1] != n or P0.ndim not in (2, 3) or P0.shape[-2] != n:
+        shapes = ", ".join(f"{name} {tuple(array.shape)}" for name, array in zip(GaussMarkov._fields, arrays))
+        raise SpecError(f"a process has {shapes}; give F and Q as (N - 1, n, n), H as (1, n) and P0 as (n, n)")
+    return arrays
+
+
+def _steps(space: Namespace, times: Any) -> Any:
+    times = space.array(times, "times")
+    if times.ndim not in (1, 2) or times.shape[-1] < 1:
+        raise SpecError(f"times has shape {tuple(times.shape)}; give (N,) or (batch, N)")
+    steps = times[..., 1:] - times[..., :-1]
+    if space.known((steps > 0) & space.xp.isfinite(steps)) is False:
+        raise SpecError("times must be finite and increase strictly; give values at one time as rows of H and ys, or their mean")
+    return steps
+
+
+def _batches(*arrays: tuple[Any, int]) -> set[int]:
+    """Lengths of the axes in front of so many others."""
+    return {int(array.shape[0]) for array, axes in arrays if array.ndim > axes}
+
+
+def _batches_of(process: Any) -> set[int]:
+    F, _, Q, P0 = process
+    return _batches((F, 3), (Q, 3), (P0, 2))
+
+
+def _agree(batches: set[int]) -> None:
+    if len(batches - {1}) > 1:
+        raise SpecError(f"batch axes of {', '.join(map(str, sorted(batches - {1})))}; they must be equal, or 1")

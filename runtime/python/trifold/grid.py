@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 import numpy
 
 from ._core import GridFactor, grid_solve
-from .errors import GridFailed, SpecError
+from .arrays import adapt
+from .errors import GridFailed
+from .options import truth, whole, word
 
 __all__ = ["Determinant", "Factor", "GridFailed", "Status", "factor", "solve"]
 
@@ -71,11 +73,12 @@ def solve(
     accept_nearly_singular: take images that are nearly singular or unstable as they are, to refine them or to look at them.
     Raises SpecError on arrays or options that do not fit, DeviceError when there is no device or compiler.
     """
-    if refine < 0:
-        raise SpecError(f"refine = {refine} is out of range; give 0 or more steps")
-    columns = np.shape(b)[-1] if np.ndim(b) == np.ndim(stencil) > 0 else 1
+    steps, options = whole(refine, "refine", 0), (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"))
+    stencil, b = (array if hasattr(array, "shape") else adapt(array, name) for array, name in ((stencil, "stencil"), (b, "b")))
+    columns = b.shape[-1] if len(b.shape) == len(stencil.shape) > 0 else 1
     rhs = min(max(int(columns), 1), _MOST_AT_A_TIME)
-    return grid_solve(stencil, b, out, matrix, pivoting, boundary, rhs, refine, workers, check, accept_nearly_singular)
+    accepts = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
+    return grid_solve(stencil, b, out, *options, rhs, steps, whole(workers, "workers"), truth(check, "check"), accepts)
 
 
 def factor(
@@ -93,9 +96,26 @@ def factor(
 
     The other arguments and errors are those of solve().
     """
-    core = GridFactor(stencil, matrix, pivoting, boundary, rhs, workers, accept_nearly_singular)
-    core.factor(check)
-    return Factor(core)
+    accepts = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
+    words = (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"))
+    options = (*words, whole(rhs, "rhs"), whole(workers, "workers"), accepts)
+    core = GridFactor(stencil, *options)
+    core.factor(truth(check, "check"))
+    return Factor(core, stencil, options)
+
+
+def _factor_again(stencil: Any, options: tuple[Any, ...]) -> Factor:
+    matrix, pivoting, boundary, rhs, workers, accepts = options
+    return factor(
+        stencil,
+        matrix=matrix,
+        pivoting=pivoting,
+        boundary=boundary,
+        rhs=rhs,
+        check=False,
+        workers=workers,
+        accept_nearly_singular=accepts,
+    )
 
 
 class Factor:
@@ -103,11 +123,15 @@ class Factor:
 
     b and x are (..., H, W) or (..., H, W, m), with the axes of the stencil's images in front. Results go into out, or into a new array of
     b's library. Calls of several threads wait for one another; on a GPU they must be on one stream, or on streams that wait for one another.
-    All raise SpecError on arrays that do not fit. An image that failed solves to NaN.
+    All raise SpecError on arrays that do not fit. An image that failed solves to NaN. It pickles as its stencil and options, and is factored
+    again from them.
     """
 
-    def __init__(self, core: GridFactor) -> None:
-        self._core = core
+    def __init__(self, core: GridFactor, stencil: Any, options: tuple[Any, ...]) -> None:
+        self._core, self._stencil, self._options = core, stencil, options
+
+    def __reduce__(self) -> Any:
+        return _factor_again, (self._stencil, self._options)
 
     @property
     def status(self) -> Status:

@@ -15,15 +15,13 @@ from __future__ import annotations
 import importlib
 from typing import Any, NamedTuple
 
-import numpy
-
 from . import _jax_grid as grid, _jax_primitives as _p
 from .errors import SpecError
+from .options import whole
 from .toolkit import load_nvrtc
 
 _jax: Any = importlib.import_module("jax")
 _jnp: Any = importlib.import_module("jax.numpy")
-_np: Any = numpy
 
 __all__ = ["Factor", "Likelihood", "factor", "grid", "likelihood", "log_determinant", "quadratic", "selected_inverse", "solve"]
 
@@ -46,13 +44,13 @@ def solve(D: Any, E: Any, b: Any) -> Any:
     b: (N, n), or (N, n, m) for m right-hand sides. All three may have one batch axis in front. float32 or float64, all the same.
     Raises SpecError on arrays that do not fit.
     """
-    system = _read(D, E)
+    system, b = _read(D, E), _p.read_array(b, "b")
     return system.back(_factor_solve(system.D, system.E, system.columns(b), False)[1], b)
 
 
 def factor(D: Any, E: Any, *, rhs: int = 1) -> Factor:
     """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included."""
-    system = _read(D, E)
+    system, rhs = _read(D, E), whole(rhs, "rhs", 1)
     return Factor(_factor(system.D, system.E, rhs), system.D, system.E, system.batched)
 
 
@@ -62,7 +60,7 @@ def likelihood(D: Any, E: Any, b: Any) -> Likelihood:
     They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
     takes one selected inverse and no other solution.
     """
-    system = _read(D, E)
+    system, b = _read(D, E), _p.read_array(b, "b")
     columns = system.columns(b)
     value, x = _factor_solve(system.D, system.E, columns, True)
     return Likelihood(
@@ -73,7 +71,7 @@ def likelihood(D: Any, E: Any, b: Any) -> Likelihood:
 
 
 def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
-    system = _read(D, E)
+    system, b = _read(D, E), _p.read_array(b, "b")
     value, x = _factor_solve(system.D, system.E, system.columns(b), True)
     return system.back(x, b), Factor(value, system.D, system.E, system.batched)
 
@@ -85,7 +83,7 @@ def log_determinant(D: Any, E: Any) -> Any:
 
 def quadratic(D: Any, E: Any, b: Any) -> Any:
     """b' A^-1 b for each right-hand side: float64, or float32 where JAX is without it. Its gradient takes no other solution."""
-    system = _read(D, E)
+    system, b = _read(D, E), _p.read_array(b, "b")
     columns = system.columns(b)
     _, x = _factor_solve(system.D, system.E, columns, False)
     return system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b))
@@ -107,7 +105,7 @@ class Factor:
 
     def solve(self, b: Any) -> Any:
         """A^-1 b. b: (N, n) or (N, n, m), with the batch axis of D in front where D has one."""
-        system = self._system()
+        system, b = self._system(), _p.read_array(b, "b")
         return system.back(_solve(self.value, self.D, self.E, system.columns(b)), b)
 
     def log_determinant(self) -> Any:
@@ -116,7 +114,7 @@ class Factor:
 
     def quadratic(self, b: Any) -> Any:
         """b' A^-1 b for each right-hand side."""
-        system = self._system()
+        system, b = self._system(), _p.read_array(b, "b")
         columns = system.columns(b)
         x = _solve(self.value, self.D, self.E, columns)
         return system.alone(_drop_columns(_form(self.D, self.E, columns, x), system, b))
@@ -151,7 +149,6 @@ class _System:
 
     def columns(self, b: Any) -> Any:
         """b as (batch, N, n, m)."""
-        b = _p.read_array(b, "b")
         alone = self.D.shape[:3] if self.batched else self.D.shape[1:3]
         if b.shape[: len(alone)] != alone or b.ndim > len(alone) + 1 or 0 in b.shape:
             raise SpecError(f"b has shape {b.shape}; give {alone}, or {(*alone, 'm')} for m right-hand sides")
@@ -161,7 +158,7 @@ class _System:
 
     def back(self, x: Any, b: Any) -> Any:
         """A solution in the shape of b."""
-        return x.reshape(_np.shape(b))
+        return x.reshape(b.shape)
 
     def alone(self, result: Any) -> Any:
         """A result without the batch axis, where there was none."""
@@ -185,7 +182,7 @@ def _read(D: Any, E: Any) -> _System:
 
 
 def _drop_columns(result: Any, system: _System, b: Any) -> Any:
-    return result if _np.ndim(b) == (4 if system.batched else 3) else result[:, 0]
+    return result if b.ndim == (4 if system.batched else 3) else result[:, 0]
 
 
 # On canonical arrays.

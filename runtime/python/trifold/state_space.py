@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from .arrays import nan_where_masked
 from .errors import NotPositiveDefinite, SpecError
 from .factor import factor
 from .namespaces import Namespace, namespace_of
+from .options import truth, whole
 
 np: Any = numpy
 Front = tuple[int, ...]
@@ -92,7 +94,7 @@ def kalman(
 
     x(t + 1) = F x(t) + c + w, w ~ N(0, Q); y(t) = H x(t) + d + v, v ~ N(0, R); x(0) ~ N(m0, P0); t = 0, ..., N - 1.
 
-    ys: (N, m), or (N,) where m is 1; NaN is a missing value. F, Q: (n, n), or (N - 1, n, n) for one a step. H: (m, n), R: (m, m), or with
+    ys: (N, m), or (N,) where m is 1; NaN, or a masked entry, is a missing value. F, Q: (n, n), or (N - 1, n, n) for one a step. H: (m, n), R: (m, m), or with
     N in front for one a time. P0: (n, n). m0, c: (n,) and d: (m,), each 0 by default; c may have N - 1 in front, d N: inputs go there.
     Each may have a batch axis in front of time, (batch, N, m) or (batch, N - 1, n, n), where axes of 1 stand for any length: (batch, 1, n, n)
     is one F a series. With a batch axis in one there is one in all results. Series of one model without missing values share a factorization.
@@ -101,7 +103,8 @@ def kalman(
     factored for each time. A NaN in ys is then one in the results.
 
     Q, R and P0 must be symmetric and positive definite; singular ones have no precision. Where some states have no noise give them a small
-    one, of 1e-8 of what they vary by, say.
+    one, of 1e-8 of what they vary by, say. Entries (i, j) and (j, i) may differ by 1e-8, in float32 1e-3, of the root of entries (i, i) and
+    (j, j) multiplied.
 
     Results are arrays of NumPy, or of torch or JAX where an argument is, with gradients to all of them. float32 if all arrays are, else float64.
     Raises SpecError on shapes that do not fit, on infinities, NaN in other arguments than ys, on covariances that are not symmetric or not
@@ -144,7 +147,7 @@ class _Prior:
         P0 = space.array(P0, "P0")
         n = P0.shape[-1] if P0.ndim else 0
         F, Q = space.array(F, "F"), space.array(Q, "Q")
-        self.n, self.horizon = n, _horizon(F, Q) if horizon is None else horizon
+        self.n, self.horizon = n, _horizon(F, Q) if horizon is None else whole(horizon, "horizon", 0)
         steps = self.horizon - 1
         if n < 1 or self.horizon < 1:
             raise SpecError(f"{self.horizon} times and P0 of shape {_text(P0)}; there must be at least one time and one state")
@@ -201,16 +204,18 @@ class _Model:
     """States and observations. As in _Prior residuals of y are white once multiplied by V, where V' V is R^-1."""
 
     def __init__(self, F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any, complete: bool) -> None:
+        ys, complete = nan_where_masked(ys), bool(truth(complete, "complete"))
         self.space = space = namespace_of([F, H, Q, R, P0, ys, m0, c, d])
-        ys = space.array(ys, "ys")
+        ys, H, R = space.array(ys, "ys"), space.array(H, "H"), space.array(R, "R")
         ys = ys[:, None] if ys.ndim == 1 else ys
         if ys.ndim not in (2, 3) or ys.shape[-1] < 1:
             raise SpecError(f"ys has shape {_text(ys)}; give (N, m), (batch, N, m), or (N,) for one value a time")
         horizon, m = int(ys.shape[-2]), int(ys.shape[-1])
         with space.exact():
             self.prior = _Prior(space, F, Q, P0, m0, c, horizon)
-            H = _finite(space, _fit(space.array(H, "H"), "H", (m, self.prior.n), horizon), "H")
-            R = _covariance(space, _fit(space.array(R, "R"), "R", (m, m), horizon), "R")
+            _same_values(ys, H, R)
+            H = _finite(space, _fit(H, "H", (m, self.prior.n), horizon), "H")
+            R = _covariance(space, _fit(R, "R", (m, m), horizon), "R")
             d = _finite(space, _fit(space.array(d, "d"), "d", (m,), horizon), "d") if d is not None else None
             xp = space.xp
             _require(space, ~xp.isinf(ys), "ys has infinities; give NaN for missing values")
@@ -223,7 +228,7 @@ class _Model:
             self.values = space.constant(float(horizon * m))
             present = ~xp.isnan(ys)
             if complete:
-                _require(space, present, "ys has NaN, and complete says that no value is missing")
+                _require(space, present, "ys has NaN or masked entries, and complete says that no value is missing")
             elif space.known(present) is not True:
                 # A missing value is 0 and has variance 1, and nothing to do with the states or other values.
                 both = present[..., :, None] & present[..., None, :]
@@ -365,7 +370,8 @@ def _pad(space: Namespace, matrix: Any, size: int) -> Any:
 def _covariance(space: Namespace, matrix: Any, name: str) -> Any:
     _finite(space, matrix, name)
     diagonal = space.xp.abs(space.diagonal(matrix))
-    allowed = 1e4 * space.epsilon * space.xp.sqrt(diagonal[..., :, None] * diagonal[..., None, :])
+    # What was computed, as inverses are, is off by its condition times the rounding. The trifold command has the same bound.
+    allowed = (1e-3 if space.epsilon > 1e-10 else 1e-8) * space.xp.sqrt(diagonal[..., :, None] * diagonal[..., None, :])
     _require(space, space.xp.abs(matrix - _t(matrix)) <= allowed, f"{name} is not symmetric")
     return matrix
 
@@ -391,6 +397,19 @@ def _fit(array: Any, name: str, core: tuple[int, ...], times: int | None) -> Any
         words = ["(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")" for shape in allowed]
         raise SpecError(f"{name} has shape {_text(array)}; give {', '.join(words[:-1])} or {words[-1]}")
     return array
+
+
+def _same_values(ys: Any, H: Any, R: Any) -> None:
+    """Whether ys has as many values a time as H and R have rows. Where only one of these differs, _fit() names it."""
+    horizon, m = ys.shape[-2:]
+    rows = H.shape[-2] if H.ndim > 1 else m
+    if rows == m or R.ndim < 2 or R.shape[-2] != rows:
+        return
+    wanted = "(N,) or (N, 1)" if rows == 1 else f"(N, {rows})"
+    raise SpecError(
+        f"ys has shape {_text(ys)}, so at each of {horizon} times {m}, and H and R are for {rows} a time; give ys as {wanted}, "
+        f"or H and R of {m} rows"
+    )
 
 
 def _horizon(F: Any, Q: Any) -> int:

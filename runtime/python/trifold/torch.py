@@ -41,6 +41,7 @@ from ._core import (
     torch_way,
 )
 from .errors import SpecError
+from .options import truth
 
 __all__ = ["Factor", "Likelihood", "factor", "grid", "likelihood", "log_determinant", "quadratic", "solve"]
 
@@ -114,11 +115,13 @@ def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None) -> Fa
     columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite.
     """
     coupling = _expect(D, E, D)
+    if not hasattr(columns, "__index__"):
+        raise SpecError(f"columns = {columns!r} is no whole number; give 1 or more")
     return Factor(D, coupling, _factor(D, coupling, columns, _checks(D, check)))
 
 
 def _checks(D: Any, check: bool | None) -> bool:
-    return D.is_cpu if check is None else check
+    return D.is_cpu if check is None else bool(truth(check, "check"))
 
 
 def _expect(D: Any, E: Any, b: Any) -> Any:

@@ -46,6 +46,7 @@ INLINE void check_stencil(const context* c, const front* f, trifold_grid_record*
     for (integer k = 0; k < 9; ++k) {
         const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
         const int inside = middle || is_inside(c, to_x, to_y);
+        if (SYMMETRIC && k > 4 && !inside && !ring) continue; /* nothing there is read */
         const real value = SYMMETRIC && inside && k > 4 ? stencil_of(c, f->member, to_x, to_y)[8 - k] : stencil[k];
         const double size = size_of((double)value);
         if (!(size <= (double)LARGEST)) problem = trifold_grid_no_number;

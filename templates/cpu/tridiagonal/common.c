@@ -205,6 +205,10 @@ INLINE int* poison_of(const trifold_args* args, int side, integer member, intege
 INLINE double* block_log_determinant_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
 }
+/* Zero until a chain ends there: its largest diagonal entry over its pivot. */
+INLINE double* reduction_of(const trifold_args* args, integer member, integer block) {
+    return (double*)workspace_at(args, OFFSET_REDUCTION) + front_index(member, block);
+}
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * MOST_COLUMNS;
 }

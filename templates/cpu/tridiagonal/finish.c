@@ -3,16 +3,20 @@
 
 COLD void finish_factor(const trifold_args* args, integer member) {
     integer worst = SOUND, floors = 0;
-    double sum = 0;
+    double sum = 0, reduction = 1;
     ROLLED for (integer block = 0; block < HORIZON; ++block) {
         worst = smaller(worst, *failure_of(args, member, block));
         floors += *floors_of(args, member, block);
         sum += *block_log_determinant_of(args, member, block);
+        const double other = *reduction_of(args, member, block);
+        if (other > reduction) reduction = other;
     }
     trifold_status* status = (trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
     double* log_determinant = (double*)workspace_at(args, OFFSET_LOG_DETERMINANT) + member;
     const int sound = worst == SOUND;
-    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors};
+    const double least = sound ? 1 / reduction : 0, least_sound = trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
+    const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
+    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, sound && !accepted && least < least_sound};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 

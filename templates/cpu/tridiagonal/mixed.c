@@ -4,6 +4,7 @@
 #include "mixed.h"
 
 typedef double doubles __attribute__((vector_size(32), aligned(8), may_alias));
+typedef long long words __attribute__((vector_size(32)));
 enum { WIDE = 4, AREA_OF_BLOCK = n * n };
 
 _Static_assert(REAL_BYTES == 4, "the kernels factor in single precision");
@@ -60,84 +61,83 @@ KERNEL_PART void narrow_coupling(const trifold_args* args, integer member, integ
     }
 }
 
-KERNEL_PART void sum_rows(const trifold_args* args, integer member, integer block) {
-    const double* d = doubles_at(args, OFFSET_WIDE_D, front_index(member, block) * AREA_OF_BLOCK);
-    double largest = 0;
-    for (integer r = 0; r < n; ++r) {
-        double sum = 0;
-        for (integer c = 0; c < n; ++c) {
-            sum += magnitude(d[r * n + c]);
-            if (block > 0) sum += magnitude(caller_coupling(args, member, block - 1, r, c));
-            if (block + 1 < HORIZON) sum += magnitude(caller_coupling(args, member, block, c, r));
-        }
-        raise(&largest, sum);
-    }
-    *doubles_at(args, OFFSET_ROW_SUM, front_index(member, block)) = largest;
-}
-
 /* ---- residuals ---- */
 
-/* y -= x a, over a row. */
-INLINE void subtract_row(double* y, const double* a, double x) {
-    integer c = 0;
-    for (; c + WIDE <= n; c += WIDE) *(doubles*)(y + c) -= *(const doubles*)(a + c) * x;
-    for (; c < n; ++c) y[c] -= a[c] * x;
+/* A column of b - A x, and of |b| + |A| |x|. */
+typedef struct {
+    double y[n], size[n];
+} residual;
+
+/* Subtracts x a from a row. */
+INLINE void subtract_row(residual* to, const double* a, double x) {
+    for (integer c = 0; c < n; ++c) {
+        const double term = a[c] * x;
+        to->y[c] -= term;
+        to->size[c] += magnitude(term);
+    }
 }
 
-INLINE double dot(const double* a, const double* x) {
-    doubles sums = {};
-    double sum = 0;
+INLINE void subtract_dot(residual* to, integer r, const double* a, const double* x) {
+    doubles sums = {}, sizes = {};
+    double sum = 0, size = 0;
     integer c = 0;
-    for (; c + WIDE <= n; c += WIDE) sums += *(const doubles*)(a + c) * *(const doubles*)(x + c);
-    for (; c < n; ++c) sum += a[c] * x[c];
-    return sum + ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    for (; c + WIDE <= n; c += WIDE) {
+        const doubles term = *(const doubles*)(a + c) * *(const doubles*)(x + c);
+        sums += term;
+        sizes += (doubles)((words)term & 0x7fffffffffffffffLL); /* without the sign */
+    }
+    for (; c < n; ++c) {
+        const double term = a[c] * x[c];
+        sum += term;
+        size += magnitude(term);
+    }
+    to->y[r] -= sum + ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    to->size[r] += size + ((sizes[0] + sizes[1]) + (sizes[2] + sizes[3]));
 }
 
 /* y -= (A x)(block); x is the member's solution, in column `column`. */
-KERNEL_PART void subtract_a_times_x(const trifold_args* args, integer member, integer block, integer column, double* y) {
+KERNEL_PART void subtract_a_times_x(const trifold_args* args, integer member, integer block, integer column, residual* to) {
     const double* x = doubles_at(args, OFFSET_SOLUTION, column_index(member, block, column));
     const integer next = (integer)n * MOST_COLUMNS;
     const double* d = doubles_at(args, OFFSET_WIDE_D, front_index(member, block) * AREA_OF_BLOCK);
     const double* e = doubles_at(args, OFFSET_WIDE_E, coupling_index(member, block) * AREA_OF_BLOCK);
-    for (integer c = 0; c < n; ++c) subtract_row(y, d + c * n, x[c]); /* D is symmetric */
-    for (integer c = 0; c < n && block + 1 < HORIZON; ++c) subtract_row(y, e + c * n, x[next + c]);
-    for (integer r = 0; r < n && block > 0; ++r) y[r] -= dot(e - AREA_OF_BLOCK + r * n, x - next);
+    for (integer c = 0; c < n; ++c) subtract_row(to, d + c * n, x[c]); /* D is symmetric */
+    for (integer c = 0; c < n && block + 1 < HORIZON; ++c) subtract_row(to, e + c * n, x[next + c]);
+    for (integer r = 0; r < n && block > 0; ++r) subtract_dot(to, r, e - AREA_OF_BLOCK + r * n, x - next);
 }
 
-/* b - A x in one column of a block, to single precision, and the largest entries of it, x and b. The first round's x is zero. */
+/* b - A x in one column of a block, to single precision, and its errors. The first round's x is zero. */
 KERNEL_PART void take_residual(const trifold_args* args, integer member, integer block, integer column, integer round) {
     const trifold_strides* s = &args->b_strides;
     const double* b = (const double*)args->b + member * s->member + block * s->stage + column * s->column;
     double* x = doubles_at(args, OFFSET_SOLUTION, column_index(member, block, column));
     float* narrow = floats_at(args, OFFSET_NARROW_X, column_index(member, block, column));
-    double* norms = doubles_at(args, OFFSET_NORMS, (front_index(member, block) * MOST_COLUMNS + column) * 3);
-    double y[n];
-    norms[0] = norms[1] = norms[2] = 0;
+    const double* d = doubles_at(args, OFFSET_WIDE_D, front_index(member, block) * AREA_OF_BLOCK);
+    double* errors = doubles_at(args, OFFSET_ERRORS, (front_index(member, block) * MOST_COLUMNS + column) * ERRORS);
+    residual left;
     for (integer r = 0; r < n; ++r) {
-        y[r] = b[r * s->row];
-        raise(&norms[2], magnitude(y[r]));
+        left.y[r] = b[r * s->row];
+        left.size[r] = magnitude(left.y[r]);
         if (round == 0) x[r] = 0;
-        raise(&norms[1], magnitude(x[r]));
     }
-    if (round > 0) subtract_a_times_x(args, member, block, column, y);
+    if (round > 0) subtract_a_times_x(args, member, block, column, &left);
+    for (int k = 0; k < ERRORS; ++k) errors[k] = 0;
     for (integer r = 0; r < n; ++r) {
-        raise(&norms[0], magnitude(y[r]));
-        narrow[r] = narrowed(y[r]);
+        add_row(errors, left.y[r], left.size[r], d[r * (n + 1)], b[r * s->row]);
+        narrow[r] = narrowed(left.y[r]);
     }
 }
 
 /* ---- members ---- */
 
 KERNEL_PART void judge_member(const trifold_args* args, integer member, integer round) {
-    double a = 0, worst = 0;
-    for (integer block = 0; block < HORIZON; ++block) raise(&a, *doubles_at(args, OFFSET_ROW_SUM, front_index(member, block)));
+    double worst = 0;
     for (integer column = 0; column < columns_of(args); ++column) {
-        double largest[3] = {0, 0, 0};
-        for (integer block = 0; block < HORIZON; ++block) {
-            const double* norms = doubles_at(args, OFFSET_NORMS, (front_index(member, block) * MOST_COLUMNS + column) * 3);
-            for (int k = 0; k < 3; ++k) raise(&largest[k], norms[k]);
-        }
-        raise(&worst, backward_error(largest[0], a, largest[1], largest[2]));
+        double largest[ERRORS] = {0};
+        for (integer block = 0; block < HORIZON; ++block)
+            for (int k = 0; k < ERRORS; ++k)
+                raise(&largest[k], doubles_at(args, OFFSET_ERRORS, (front_index(member, block) * MOST_COLUMNS + column) * ERRORS)[k]);
+        raise(&worst, backward_error(largest));
     }
     const trifold_status* status = (const trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
     trifold_refined* result = (trifold_refined*)workspace_at(args, OFFSET_REFINED) + member;
@@ -182,7 +182,6 @@ INLINE void narrow_block(const trifold_args* args, integer member, integer block
     if (!is_active(args, member)) return;
     narrow_diagonal(args, member, block);
     if (block + 1 < HORIZON) narrow_coupling(args, member, block);
-    sum_rows(args, member, block);
 }
 #ifdef TRIFOLD_KERNEL_NARROW
 BLOCK_KERNEL(TRIFOLD_KERNEL_NARROW, narrow_block(args, member, block))

@@ -18,8 +18,7 @@
 #define OFFSET_NARROW_E TRIFOLD_OFFSET_NARROW_E
 #define OFFSET_NARROW_X TRIFOLD_OFFSET_NARROW_X /* the residual, then its solution, in single precision */
 #define OFFSET_SOLUTION TRIFOLD_OFFSET_SOLUTION /* x, in double precision */
-#define OFFSET_ROW_SUM TRIFOLD_OFFSET_ROW_SUM   /* the largest of each block */
-#define OFFSET_NORMS TRIFOLD_OFFSET_NORMS       /* the largest of each block */
+#define OFFSET_ERRORS TRIFOLD_OFFSET_ERRORS     /* of each block and column */
 #define OFFSET_RUNNING TRIFOLD_OFFSET_RUNNING   /* of each member, as all below */
 #define OFFSET_PROGRESS TRIFOLD_OFFSET_PROGRESS
 #define OFFSET_REFINED TRIFOLD_OFFSET_REFINED

@@ -19,7 +19,7 @@ TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, int rows, Pivots
 #pragma unroll
     for (int c = 0; c < w; ++c) {
         real d = t[c][c];
-        if (d < floor && row + c < rows) d = floor, ++floors;
+        if (d < floor && d >= -largest && row + c < rows) d = floor, ++floors;
         const bool passes = is_pivot(d);
         if (!passes && failed < 0) failed = row + c;
         if (lane == 0) diagonal[row + c] = d;

@@ -3,7 +3,7 @@
 
 /* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
 struct Pivots {
-    double floor;    /* smaller pivots are raised to it; minus infinity: none */
+    double floor;    /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
     double log_sum;  /* sum of the pivots' logarithms */
     int failed_row;  /* first row whose pivot failed, or -1 */
     int floors;      /* pivots raised */

@@ -73,14 +73,15 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
     const grid_pixel at = lane < f.s || !exists ? grid_eliminated_pixel(&b, lane < f.s ? lane : 0) : grid_kept_pixel(&b, lane - f.s);
     const Neighbours x = neighbours_of(at.x, b.x0, b.x1, static_cast<int>(c.launch.width)), y = neighbours_of(at.y, b.y0, b.y1, static_cast<int>(c.launch.height));
     const real* stencil = kept_pointer(stencil_of(c, f.member, at.x, at.y));
+    const bool ring = is_beside_ring(c, at.x, at.y);
     real values[9];
 #pragma unroll
     for (int k = 0; k < 9; ++k) {
-        const bool other = symmetric && k > 4 && x.inside[k % 3] && y.inside[k / 3];
-        values[k] = stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k];
+        const bool later = symmetric && k > 4, other = later && x.inside[k % 3] && y.inside[k / 3];
+        values[k] = later && !other && !ring ? real(0) : stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k];
     }
     number = (at.y - b.y0) * width + at.x - b.x0;
-    const bool ring = is_beside_ring(c, at.x, at.y), owns = exists && x.owned[1] && y.owned[1];
+    const bool owns = exists && x.owned[1] && y.owned[1];
     const Check check = check_stencil(values, x, y, ring);
     exponent = 0;
     if (!symmetric) {

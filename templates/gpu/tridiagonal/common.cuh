@@ -98,6 +98,21 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
 }
 
+/* The outcome of a member's factorization from those of its blocks: the first failure, the pivots raised, the largest diagonal entry over its
+ * pivot, and the sum of the pivots' logarithms. By one thread. */
+TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction, double log_sum) {
+    constexpr double least_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
+    trifold_status status{-1, 0, floors, reduction > 1 ? 1 / reduction : 1, 0};
+    if (failure != sound) {
+        status.block = failure / block_size % horizon, status.row = failure % block_size;
+        status.least_pivot = 0, log_sum = not_a_number();
+    } else if (status.least_pivot < least_sound && !(args.pivot_floor > 0)) {
+        status.nearly_singular = args.accept_nearly_singular == 0;
+    }
+    buffer<trifold_status>(args, Offset::status)[member] = status;
+    buffer<double>(args, Offset::log_determinant)[member] = log_sum;
+}
+
 /* ---- the range of the precision ---- */
 
 /* Whether a result has left it: it is infinite or NaN, whose exponents have all bits set. */

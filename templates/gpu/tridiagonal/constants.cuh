@@ -38,13 +38,14 @@ struct Offset {
     static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;   /* whether what fed a separator had failed */
     static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE; /* of each block: its verdict */
     static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;   /* of each block: pivots raised to the floor */
+    static constexpr trifold_int reduction = TRIFOLD_OFFSET_REDUCTION; /* of each block: the largest diagonal entry over its pivot */
     static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT, block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
     /* Results of a member. */
     static constexpr trifold_int status = TRIFOLD_OFFSET_STATUS, log_determinant = TRIFOLD_OFFSET_LOG_DETERMINANT;
     static constexpr trifold_int quadratic = TRIFOLD_OFFSET_QUADRATIC, range = TRIFOLD_OFFSET_RANGE;
 };
 
-static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 176, "host and device disagree");
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 184, "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * most_columns,
               "host and device disagree");

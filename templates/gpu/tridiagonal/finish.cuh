@@ -3,10 +3,11 @@
 #include "gpu/tridiagonal/common.cuh"
 
 struct FinishShared {
-    double sum[finish_threads];
+    double sum[finish_threads], reduction[finish_threads];
     trifold_int failure[finish_threads];
     trifold_int floors[finish_threads];
 };
+static_assert(sizeof(FinishShared) == 32 * finish_threads, "host and device disagree");
 
 /* When a front's verdict is there: here always, since all launches before this one have ended. */
 struct FrontsHaveEnded {
@@ -19,7 +20,7 @@ template <class Fronts>
 TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member, const Fronts& fronts) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
-    double sum = 0;
+    double sum = 0, reduction = 0;
     trifold_int failure = sound, floors = 0;
     const trifold_int run = fronts.run(args, member);
 #pragma unroll 4
@@ -30,28 +31,26 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
         if (verdict < failure) failure = verdict;
         floors += buffer<int>(args, Offset::floors)[index];
         const double* sums = buffer<double>(args, Offset::block_log_determinant) + index * log_parts;
-        for (int part = 0; part < log_parts; ++part) sum += sums[part];
+        const double* reductions = buffer<double>(args, Offset::reduction) + index * log_parts;
+        for (int part = 0; part < log_parts; ++part) {
+            sum += sums[part];
+            if (reductions[part] > reduction) reduction = reductions[part];
+        }
     }
-    shared.sum[t] = sum, shared.failure[t] = failure, shared.floors[t] = floors;
+    shared.sum[t] = sum, shared.reduction[t] = reduction, shared.failure[t] = failure, shared.floors[t] = floors;
     block_sync();
     for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
         const int half = (count + 1) / 2;
         if (t < count / 2) {
             shared.sum[t] += shared.sum[t + half];
             shared.floors[t] += shared.floors[t + half];
+            if (shared.reduction[t + half] > shared.reduction[t]) shared.reduction[t] = shared.reduction[t + half];
             if (shared.failure[t + half] < shared.failure[t]) shared.failure[t] = shared.failure[t + half];
         }
         block_sync();
     }
     if (t != 0) return;
-    const bool failed = shared.failure[0] != sound;
-    trifold_status status{-1, 0, shared.floors[0]};
-    if (failed) {
-        status.block = shared.failure[0] / block_size % horizon;
-        status.row = shared.failure[0] % block_size;
-    }
-    buffer<trifold_status>(args, Offset::status)[member] = status;
-    buffer<double>(args, Offset::log_determinant)[member] = failed ? not_a_number() : shared.sum[0];
+    report_member(args, member, shared.failure[0], shared.floors[0], shared.reduction[0], shared.sum[0]);
 }
 
 TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int member) {

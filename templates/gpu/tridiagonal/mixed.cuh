@@ -13,7 +13,7 @@ constexpr trifold_int parts = horizon * row_parts, area = static_cast<trifold_in
 static_assert(sizeof(real) == 4, "the kernels factor in single precision");
 
 struct MixedShared {
-    double largest[3][mixed_threads];
+    double largest[ERRORS][mixed_threads];
 };
 
 struct Row {
@@ -91,90 +91,75 @@ TRIFOLD_DEVICE void narrow_rows(const trifold_args& args, trifold_int member, co
     }
 }
 
-TRIFOLD_DEVICE double row_sum(const trifold_args& args, trifold_int member, const Row& at) {
-    double sum = 0;
-    for (int c = 0; c < block_size; ++c) {
-        sum += magnitude(caller_diagonal(args, member, at.block, at.row, c));
-        if (at.block > 0) sum += magnitude(caller_coupling(args, member, at.block - 1, at.row, c));
-        if (at.block + 1 < horizon) sum += magnitude(caller_coupling(args, member, at.block, c, at.row));
-    }
-    return sum;
-}
-
-TRIFOLD_DEVICE void narrow_part(const trifold_args& args, trifold_int member, const Row& at) {
-    MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
-    if (at.exists) narrow_rows(args, member, at);
-    const double largest = largest_of_rows(shared.largest[0], at.exists ? row_sum(args, member, at) : 0, at);
-    if (at.exists && at.row == at.first) buffer<double>(args, MixedOffset::row_sum)[member * parts + at.part] = largest;
-}
-
 /* ---- residuals ---- */
 
-/* (A x) of a row, in one column. D is symmetric, and is read by columns so that threads read beside one another. */
-TRIFOLD_DEVICE double row_times_x(const trifold_args& args, trifold_int member, const Row& at, int column) {
+/* What a row of b - A x is, and of |b| + |A| |x|. */
+struct Residual {
+    double value, size;
+    TRIFOLD_METHOD void subtract(double a, double x) {
+        const double term = a * x;
+        value -= term;
+        size += magnitude(term);
+    }
+};
+
+/* Subtracts (A x) of a row, in one column. D is symmetric, and is read by columns so that threads read beside one another. */
+TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& args, trifold_int member, const Row& at, int column) {
     const double* x = buffer<double>(args, MixedOffset::solution) + column_index(member, at.block, column);
     const trifold_int neighbour = static_cast<trifold_int>(block_size) * most_columns;
     const double* d = buffer<double>(args, MixedOffset::wide_d) + block_index(member, at.block) * area;
     const double* e = buffer<double>(args, MixedOffset::wide_e) + coupling_index(member, at.block) * area;
-    double own = 0, next = 0, previous = 0;
 #pragma unroll 4
-    for (int c = 0; c < block_size; ++c) own += d[c * block_size + at.row] * x[c];
+    for (int c = 0; c < block_size; ++c) residual.subtract(d[c * block_size + at.row], x[c]);
     if (at.block + 1 < horizon) {
 #pragma unroll 4
-        for (int c = 0; c < block_size; ++c) next += e[c * block_size + at.row] * x[neighbour + c];
+        for (int c = 0; c < block_size; ++c) residual.subtract(e[c * block_size + at.row], x[neighbour + c]);
     }
     if (at.block > 0) {
 #pragma unroll 4
-        for (int c = 0; c < block_size; ++c) previous += e[at.row * block_size + c - area] * x[c - neighbour];
+        for (int c = 0; c < block_size; ++c) residual.subtract(e[at.row * block_size + c - area], x[c - neighbour]);
     }
-    return own + next + previous;
 }
 
-/* b - A x in one column, to single precision, and the largest entries of it, x and b. The first round's x is zero. */
+/* b - A x in one column, to single precision, and its errors. The first round's x is zero. */
 TRIFOLD_DEVICE void take_residual(const trifold_args& args, trifold_int member, const Row& at, int column, trifold_int round) {
     MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
-    double residual = 0, x = 0, b = 0;
+    double errors[ERRORS] = {};
     if (at.exists) {
         const trifold_int index = column_index(member, at.block, column) + at.row;
-        b = global_pointer(static_cast<const double*>(args.b))[rhs_at(args.b_strides, member, at.block, at.row, column)];
-        double& solution = buffer<double>(args, MixedOffset::solution)[index];
-        if (round == 0) solution = 0;
-        x = solution;
-        residual = round == 0 ? b : b - row_times_x(args, member, at, column);
-        buffer<float>(args, MixedOffset::narrow_x)[index] = static_cast<float>(residual);
+        const double b = global_pointer(static_cast<const double*>(args.b))[rhs_at(args.b_strides, member, at.block, at.row, column)];
+        Residual residual{b, magnitude(b)};
+        if (round == 0)
+            buffer<double>(args, MixedOffset::solution)[index] = 0;
+        else
+            subtract_a_times_x(residual, args, member, at, column);
+        buffer<float>(args, MixedOffset::narrow_x)[index] = static_cast<float>(residual.value);
+        const double entry = buffer<double>(args, MixedOffset::wide_d)[block_index(member, at.block) * area + at.row * (block_size + 1)];
+        add_row(errors, residual.value, residual.size, entry, b);
     }
-    const double mine[3] = {magnitude(residual), magnitude(x), magnitude(b)};
-    for (int k = 0; k < 3; ++k) {
-        const double largest = largest_of_rows(shared.largest[k], mine[k], at);
+    for (int k = 0; k < ERRORS; ++k) {
+        const double largest = largest_of_rows(shared.largest[k], errors[k], at);
         if (at.exists && at.row == at.first)
-            buffer<double>(args, MixedOffset::norms)[((member * parts + at.part) * most_columns + column) * 3 + k] = largest;
+            buffer<double>(args, MixedOffset::errors)[((member * parts + at.part) * most_columns + column) * ERRORS + k] = largest;
     }
     block_sync();
 }
 
 /* ---- members ---- */
 
-/* The largest of every part's value, `stride` apart, for all threads. */
-TRIFOLD_DEVICE double largest_of_parts(const double* values, trifold_int stride) {
-    MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
-    double largest = 0;
-    for (trifold_int part = thread_index(); part < parts; part += mixed_threads) raise(&largest, values[part * stride]);
-    largest = largest_of(shared.largest[0], largest, 0, mixed_threads);
-    if (thread_index() == 0) shared.largest[1][0] = largest;
-    block_sync();
-    largest = shared.largest[1][0];
-    block_sync();
-    return largest;
-}
-
 TRIFOLD_DEVICE void judge_member(const trifold_args& args, trifold_int member, trifold_int round) {
-    const double a = largest_of_parts(buffer<double>(args, MixedOffset::row_sum) + member * parts, 1);
+    MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
     double worst = 0;
     for (int column = 0; column < args.columns; ++column) {
-        const double* norms = buffer<double>(args, MixedOffset::norms) + (member * parts * most_columns + column) * 3;
-        double largest[3];
-        for (int k = 0; k < 3; ++k) largest[k] = largest_of_parts(norms + k, 3 * most_columns);
-        raise(&worst, backward_error(largest[0], a, largest[1], largest[2]));
+        const double* errors = buffer<double>(args, MixedOffset::errors) + (member * parts * most_columns + column) * ERRORS;
+        double largest[ERRORS] = {};
+        for (int k = 0; k < ERRORS; ++k) {
+            for (trifold_int part = thread_index(); part < parts; part += mixed_threads)
+                raise(&largest[k], errors[part * most_columns * ERRORS + k]);
+            largest[k] = largest_of(shared.largest[k], largest[k], 0, mixed_threads);
+        }
+        block_sync();
+        raise(&worst, backward_error(largest));
     }
     if (thread_index() != 0) return;
     const bool factored = buffer<trifold_status>(args, Offset::status)[member].block < 0;
@@ -202,7 +187,7 @@ TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_NARROW(TRIFOLD_PARAMETER tr
     const Row at = find_row();
     each_of_group(args, [&](trifold_int member) {
         if (group_x() == 0 && thread_index() == 0) running_of(args, member) = is_active(args, member) ? 1 : 0;
-        if (is_active(args, member)) narrow_part(args, member, at);
+        if (at.exists && is_active(args, member)) narrow_rows(args, member, at);
     });
 }
 #endif

@@ -24,7 +24,7 @@ struct MixedOffset {
     static constexpr trifold_int narrow_d = TRIFOLD_OFFSET_NARROW_D, narrow_e = TRIFOLD_OFFSET_NARROW_E; /* in single precision */
     static constexpr trifold_int narrow_x = TRIFOLD_OFFSET_NARROW_X; /* the residual, then its solution, in single precision */
     static constexpr trifold_int solution = TRIFOLD_OFFSET_SOLUTION; /* x, in double precision */
-    static constexpr trifold_int row_sum = TRIFOLD_OFFSET_ROW_SUM, norms = TRIFOLD_OFFSET_NORMS; /* the largest of each part */
+    static constexpr trifold_int errors = TRIFOLD_OFFSET_ERRORS; /* of each part and column */
     static constexpr trifold_int running = TRIFOLD_OFFSET_RUNNING, progress = TRIFOLD_OFFSET_PROGRESS, refined = TRIFOLD_OFFSET_REFINED; /* of each member */
 };
 

@@ -3,16 +3,20 @@
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/dense/pivots.cuh"
 
-/* Before a block's pivots: floor from the largest diagonal entry of D as the caller gave it. By the whole thread block. */
+/* Diagonal entry r of a block as the caller gave it, with what the options add. */
+TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, trifold_int block, int r) {
+    return static_cast<double>(ENTRY_OF_D(D_OF(args, member, block), r) + diagonal_term(args, member, block, r));
+}
+
+/* Before a block's pivots: the floor from the largest magnitude on the diagonal of D as the caller gave it. By the whole thread block. */
 TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifold_int member, trifold_int block) {
     if (thread_index() >= warp_lanes) return;
     double floor = -infinity();
     if (args.pivot_floor > 0) {
-        const real* d = BLOCK_OF_D(static_cast<const real*>(args.d), member, block);
-        double most = -infinity();
+        double most = 0;
         for (int r = thread_index(); r < block_size; r += warp_lanes) {
-            const double value = static_cast<double>(ENTRY_OF_D(d, r) + diagonal_term(args, member, block, r));
-            if (value > most) most = value;
+            const double entry = given_entry(args, member, block, r), size = entry < 0 ? -entry : entry;
+            if (size > most && size <= static_cast<double>(largest)) most = size;
         }
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
             const double other = shuffle_xor(most, mask);
@@ -23,13 +27,30 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
     if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
-/* The front's logarithms, by a warp, from the pivots' diagonal. */
+/* What `count` pivots, of a block's rows from `first` on, say together: the sum of their logarithms, and the largest of the diagonal entries over
+ * them. NaN counts for nothing. By one warp, to place `place` of the results of blocks, or of their parts. */
 template <class T>
-TRIFOLD_DEVICE void report_logarithms(const trifold_args& args, trifold_int member, trifold_int block, const T* diagonal) {
-    double sum = 0;
-    for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += natural_log(static_cast<double>(diagonal[r]));
-    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-    if (thread_index() % warp_lanes == 0) buffer<double>(args, Offset::block_log_determinant)[block_index(member, block)] = sum;
+TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, int first, int count, const T* pivots,
+                                    trifold_int place) {
+    double sum = 0, reduction = 0;
+    for (int r = thread_index() % warp_lanes; r < count; r += warp_lanes) {
+        const double pivot = static_cast<double>(pivots[r]), quotient = given_entry(args, member, block, first + r) / pivot;
+        sum += natural_log(pivot);
+        if (quotient > reduction) reduction = quotient;
+    }
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
+        sum += shuffle_xor(sum, mask);
+        const double other = shuffle_xor(reduction, mask);
+        if (other > reduction) reduction = other;
+    }
+    if (thread_index() % warp_lanes != 0) return;
+    buffer<double>(args, Offset::block_log_determinant)[place] = sum;
+    buffer<double>(args, Offset::reduction)[place] = reduction;
+}
+/* The same of a whole front. */
+template <class T>
+TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots) {
+    report_diagonal(args, member, block, 0, block_size, pivots, block_index(member, block));
 }
 /* The front's verdict, by one thread, after the panel. */
 TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots) {
@@ -43,7 +64,7 @@ TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, 
 /* Both, by the whole thread block. */
 TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots,
                                   const double* diagonal) {
-    if (thread_index() < warp_lanes) report_logarithms(args, member, block, diagonal);
+    if (thread_index() < warp_lanes) report_diagonal(args, member, block, diagonal);
     if (thread_index() == 0) report_verdict(args, level, member, block, fed, pivots);
 }
 

@@ -6,6 +6,7 @@
 #include <trifold/generate.hpp>
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/process.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/resources.hpp"
 

@@ -83,6 +83,9 @@ void check_solves(const Spec& given, const std::string& schedule, const Target& 
         const auto a = system.dense();
         CHECK(status(unit, batch.workspace, m).block == -1);
         CHECK(status(unit, batch.workspace, m).floors == 0);
+        CHECK(status(unit, batch.workspace, m).nearly_singular == 0);
+        CHECK(status(unit, batch.workspace, m).least_pivot ==
+              doctest::Approx(least_pivot_oracle(system, unit.choice().schedule)).epsilon(1000 * tolerance<Real>));
         CHECK(relative_residual(a, gather(spec, x, m, columns), system.b) <= tolerance<Real>);
         const auto forward = forward_oracle(system, unit.choice().schedule);
         CHECK((gather(spec, y, m, columns) - forward).cwiseAbs().maxCoeff() <= 100 * tolerance<Real> * forward.cwiseAbs().maxCoeff());
@@ -276,12 +279,12 @@ struct FullBatch : Batch<double> {
         add(coupling.data(), n * n * (horizon - 1));
         add(workspace.buffer<double>(batch_unit().program(), "log_determinant"), 1);
         add(workspace.buffer<double>(batch_unit().program(), "quadratic"), 1);
-        add(reinterpret_cast<const double*>(workspace.buffer<trifold_status>(batch_unit().program(), "status")), 3);
+        add(reinterpret_cast<const double*>(workspace.buffer<trifold_status>(batch_unit().program(), "status")), 5);
         return all;
     }
     bool untouched(std::int64_t member) const {
         const auto values = bits(member);
-        const auto outputs = values.size() - 5;
+        const auto outputs = values.size() - 7;
         for (std::size_t k = 0; k < outputs; ++k)
             if (values[k] != std::bit_cast<std::uint64_t>(std::numeric_limits<double>::quiet_NaN())) return false;
         for (std::size_t k = outputs; k < values.size(); ++k)

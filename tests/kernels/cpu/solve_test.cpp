@@ -33,6 +33,8 @@ void check_solves(const Spec& spec, const std::string& schedule, const std::stri
         const auto status = workspace.buffer<trifold_status>(unit.program(), "status")[m];
         CHECK(status.block == -1);
         CHECK(status.floors == 0);
+        CHECK(status.nearly_singular == 0);
+        CHECK(status.least_pivot == doctest::Approx(least_pivot_oracle(system, unit.choice().schedule)).epsilon(1000 * tolerance<Real>));
         CHECK(relative_residual(a, gather(spec, x, m, columns), system.b) <= tolerance<Real>);
         CHECK(relative_residual(a, gather(spec, again, m, columns), system.b) <= tolerance<Real>);
         const auto forward = forward_oracle(system, unit.choice().schedule);

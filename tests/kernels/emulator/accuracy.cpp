@@ -63,7 +63,9 @@ Errors errors_in(const EmulatedUnit& unit, const Running& running, unsigned seed
         const auto& system = systems[static_cast<std::size_t>(m)];
         const auto a = system.dense();
         const auto status = workspace.buffer<trifold_status>(program, "status")[m];
-        add(errors, "status", status.block == -1 && status.floors == 0 ? 0 : 2, 1);
+        add(errors, "status", status.block == -1 && status.floors == 0 && status.nearly_singular == 0 ? 0 : 2, 1);
+        const auto least = least_pivot_oracle(system, unit.choice().schedule);
+        add(errors, "least pivot", std::abs(status.least_pivot - least), 1000 * tolerance<Real> * least);
         add(errors, "factor_solve", relative_residual(a, gather(spec, x, m, spec.rhs), system.b), tolerance<Real>);
         add(errors, "solve", relative_residual(a, gather(spec, again, m, spec.rhs), system.b), tolerance<Real>);
         const auto forward = forward_oracle(system, unit.choice().schedule);

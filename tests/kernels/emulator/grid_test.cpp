@@ -45,7 +45,8 @@ void check(Case test) {
         const auto image = problem(test.problem, spec.width, spec.height, static_cast<unsigned>(k + 1));
         auto rounded_image = image;
         for (auto& value : rounded_image.stencil) value = static_cast<double>(static_cast<Real>(value));
-        stencil.insert(stencil.end(), image.stencil.begin(), image.stencil.end());
+        const auto given = with_nan_unread(image, spec);
+        stencil.insert(stencil.end(), given.begin(), given.end());
         matrices.push_back(matrix_of(rounded_image, spec));
     }
     const auto pixels = spec.width * spec.height;

@@ -42,7 +42,7 @@ class Helper {
         ::waitpid(pid_, &status, 0);
         return status;
     }
-    void kill() const { ::kill(pid_, SIGKILL); }
+    void kill(int signal = SIGKILL) const { ::kill(pid_, signal); }
     std::string output() const { return read_file(output_).value_or(""); }
 
   private:
@@ -63,6 +63,18 @@ struct Fixture {
     }
     int count_ = 0;
 };
+
+bool waits_for(const auto& condition) {
+    for (int k = 0; k < 1000 && !condition(); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return condition();
+}
+
+/// A process that has ended may be there until its parent looks.
+bool is_running(const std::string& pid) {
+    const auto stat = read_file("/proc/" + pid + "/stat").value_or("");
+    const auto state = stat.find(") ");
+    return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
+}
 
 const std::string key_of_one = cache_key(cpu_unit(1));
 const std::string miss = "miss 286 " + key_of_one + "\n", hit = "hit 286 " + key_of_one + "\n";
@@ -116,13 +128,126 @@ TEST_CASE_FIXTURE(Fixture, "a process killed while it compiles does not hold up 
     fs::permissions(compiler, fs::perms::owner_all);
     const WithEnvironment slow{{"TRIFOLD_CC", compiler.c_str()}};
     auto helper = start({"obtain", "1"});
-    for (int k = 0; k < 1000 && !fs::exists(started); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    REQUIRE(fs::exists(started));
+    REQUIRE(waits_for([&] { return fs::exists(started); }));
     helper.kill();
     helper.wait();
     const auto start_time = std::chrono::steady_clock::now();
     CHECK(run({"obtain", "1"}) == miss);
     CHECK(std::chrono::steady_clock::now() - start_time < std::chrono::seconds(4));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a compiler and what it has started end with a process that is killed; what they leave is found by its age") {
+    const auto compiler = directory.path() / "cc", temporary = directory.path() / "temporary", pid = directory.path() / "pid";
+    fs::create_directory(temporary);
+    // As cc starts cc1, and waits for it; its temporary files are where TMPDIR says.
+    write_file(compiler, "#!/bin/sh\n[ \"$1\" = --version ] && exec echo toy 1.0\necho half > \"$TMPDIR/cc.s\"\n" +
+                             std::string("sh -c 'echo $$ > \"$0.new\" && mv \"$0.new\" \"$0\" && exec sleep 60' ") + pid.string() +
+                             " &\nwait\n");
+    fs::permissions(compiler, fs::perms::owner_all);
+    const WithEnvironment slow{{"TRIFOLD_CC", compiler.c_str()}, {"TMPDIR", temporary.c_str()}};
+    for (const int signal : {SIGTERM, SIGKILL}) {
+        fs::remove(pid);
+        auto helper = start({"obtain", "1"});
+        REQUIRE(waits_for([&] { return fs::exists(pid); }));
+        auto number = read_file(pid).value_or("");
+        number.erase(number.find('\n'));
+        CHECK(is_running(number));
+        REQUIRE(children(temporary).size() == 1);
+        const auto left = children(temporary).front();
+        CHECK(fs::exists(left / "cc.s"));
+        const auto make_old = [&] { fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2)); };
+        make_old();
+        CHECK_FALSE(is_abandoned(left));  // the process lives
+        helper.kill(signal);
+        helper.wait();
+        CHECK(waits_for([&] { return !is_running(number); }));
+        make_old();
+        CHECK(is_abandoned(left));
+        CHECK(remove_abandoned() >= 5);
+        CHECK_FALSE(fs::exists(left));
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "only old private directories are abandoned") {
+    const WithEnvironment here{{"TMPDIR", directory.path().c_str()}};
+    const PrivateDirectory mine;
+    CHECK(mine.path().parent_path() == directory.path());
+    if (::access("/dev/shm", W_OK) == 0) {
+        const WithEnvironment there{{"TMPDIR", "/dev/shm"}};
+        CHECK(PrivateDirectory().path().parent_path() == "/dev/shm");
+    }
+    const auto old = directory.path() / "trifold-aB3xyz", young = directory.path() / "trifold-young1",
+               other = directory.path() / "trifold-other";
+    for (const auto& path : {old, young, other}) fs::create_directory(path);
+    fs::create_directory_symlink(other, directory.path() / "trifold-link12");
+    for (const auto& path : {old, other, mine.path()}) fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+    (void)remove_abandoned();
+    CHECK_FALSE(fs::exists(old));
+    for (const auto& path : {young, other, directory.path() / "trifold-link12", mine.path()}) CHECK(fs::exists(path));
+}
+
+TEST_CASE_FIXTURE(Fixture, "without file descriptors: an error that names the limit, and then it works") {
+    for (const auto* disabled : {"clang", ""}) {
+        const WithEnvironment with{{"TRIFOLD_DISABLE", disabled}};
+        const auto output = run({"descriptors", "1"});
+        CAPTURE(output);
+        CHECK(output.starts_with("failures "));
+        CHECK(std::stoi("0" + output.substr(9)) >= 2);
+        Cache(root).clear();
+        const auto again = run({"again", "1"});
+        CAPTURE(again);
+        CHECK(again.find("\nfailures ") != std::string::npos);
+        Cache(root).clear();
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "without file descriptors, and where nothing may be compiled: so too") {
+    run({"obtain", "1"});
+    const WithEnvironment deployed{{"TRIFOLD_DISABLE", "jit"}};
+    const auto output = run({"descriptors", "1"});
+    CHECK(output.starts_with("failures "));
+    CHECK(Cache(root).list().size() == 1);
+    CHECK_FALSE(fs::exists(root / "bad"));
+    CHECK(run({"obtain", "1"}) == hit);
+}
+
+TEST_CASE_FIXTURE(Fixture, "without file descriptors, in C: no internal error") {
+    const auto output = run({"c", "0"});
+    CAPTURE(output);
+    CHECK(output.starts_with("failures "));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a sound entry that cannot be read now stays where it is") {
+    run({"obtain", "1"});
+    const auto unmoved = [&] {
+        CHECK_FALSE(fs::exists(root / "bad"));
+        CHECK(Cache(root).find(key_of_one));
+    };
+    SUBCASE("no descriptors") {
+        CHECK(run({"find", "1"}) == "found\n");
+        unmoved();
+    }
+    SUBCASE("errors of the system: the source and the log are done without") {
+        CHECK(run({"errors", "1"}) ==
+              "kernel.so kernel.so cannot be read: Input/output error\nmeta.json meta.json cannot be read: Input/output error\nfound\n");
+        unmoved();
+    }
+    SUBCASE("no memory") {
+        fs::resize_file(root / key_of_one.substr(0, 2) / key_of_one / "kernel.so", std::uintmax_t{900} << 20);
+        CHECK(run({"memory", "1"}).find("std::bad_alloc") != std::string::npos);
+        CHECK_FALSE(fs::exists(root / "bad"));
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "without processes and threads: errors that name the limit") {
+    const WithEnvironment bare{{"TRIFOLD_DISABLE", "clang,cache"}, {"TRIFOLD_CC", nullptr}, {"TMPDIR", nullptr}};
+    const auto output = run({"processes", "1"});
+    CAPTURE(output);
+    CHECK(output.find("cannot start /") != std::string::npos);
+    CHECK(output.find("the system started only 0 of 2 threads") != std::string::npos);
+    const auto limit = output.find("the limit is 1 (ulimit -u)");
+    REQUIRE(limit != std::string::npos);
+    CHECK(output.find("the limit is 1 (ulimit -u)", limit + 1) != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a lock that is never released only costs its patience") {

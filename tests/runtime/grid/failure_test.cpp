@@ -48,6 +48,32 @@ TEST_CASE("a stencil that reaches beyond the image is named") {
     }
 }
 
+TEST_CASE("entries that are not read may hold anything, beside the ring and beyond the image too") {
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+        for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
+            for (const auto& [width, height] : {std::array{3, 3}, {13, 9}, {40, 33}}) {
+                CAPTURE(to_string(matrix));
+                CAPTURE(to_string(boundary));
+                const auto image = problem("poisson", width, height, 2);
+                auto spec = spec_of(width, height);
+                spec.matrix = matrix;
+                spec.boundary = boundary;
+                const auto b = noise(image.pixels(), 1);
+                const auto results = [&](const std::vector<double>& stencil) {
+                    GridSolver solver{GridPlan(spec, Device::cpu())};
+                    std::vector<double> x(b.size()), turned(b.size()), by_b(b.size()), by_stencil(stencil.size());
+                    solver.factor_solve(stencil, b, x);
+                    solver.refine(stencil, b, x);
+                    solver.solve_transposed(b, turned);
+                    solver.gradients(x, turned, by_b, by_stencil);
+                    solver.check();
+                    for (const auto* more : {&turned, &by_b, &by_stencil}) x.insert(x.end(), more->begin(), more->end());
+                    return x;
+                };
+                CHECK(results(with_nan_unread(image, spec)) == results(image.stencil));
+            }
+}
+
 TEST_CASE("infinities and NaN are named, and other images of the batch are solved") {
     for (const double bad : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
         auto spec = spec_of(18, 11);

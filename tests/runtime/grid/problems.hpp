@@ -34,6 +34,20 @@ struct Image {
     }
 };
 
+/// The stencils with NaN wherever the GridSpec says that nothing is read.
+inline std::vector<double> with_nan_unread(const Image& image, const GridSpec& spec) {
+    auto stencil = image.stencil;
+    const bool fixed = spec.boundary == GridBoundary::fixed;
+    for (std::int64_t y = 0; y < image.height; ++y)
+        for (std::int64_t x = 0; x < image.width; ++x)
+            for (std::int64_t k = 0; k < 9; ++k) {
+                const bool to_ring = fixed && image.is_ring(x + k % 3 - 1, y + k / 3 - 1);
+                const bool of_ring = fixed && image.is_ring(x, y), later = spec.matrix == GridMatrix::symmetric && k > 4;
+                if (of_ring || (later && !to_ring)) stencil[static_cast<std::size_t>((y * image.width + x) * 9 + k)] = std::nan("");
+            }
+    return stencil;
+}
+
 using Sparse = Eigen::SparseMatrix<double, Eigen::RowMajor>;
 
 /// A as the GridSpec means it: of a symmetric one entries 0 to 4 count, and with a fixed boundary the ring's rows are those of the

@@ -34,20 +34,71 @@ System random_system(std::int64_t n, std::int64_t horizon, std::int64_t rhs, uns
     return system;
 }
 
-Matrix forward_oracle(const System& system, const Schedule& schedule) {
-    const auto n = system.d[0].rows();
+namespace {
+
+std::vector<Eigen::Index> order_of(const Schedule& schedule, Eigen::Index n) {
     std::vector<Eigen::Index> order;
     for (const auto& level : schedule.levels)
         for (const auto& run : level.runs)
             for (std::int64_t chain = 0; chain < run.count; ++chain)
                 for (const auto& front : chain_fronts(level, run, chain))
                     for (Eigen::Index r = 0; r < n; ++r) order.push_back(front.pivot * n + r);
+    return order;
+}
+
+/// Row k of every block scaled by factors(stage, k), and the column with it.
+template <class Factors>
+void scale(System& system, const Factors& factors) {
+    const auto n = system.d[0].rows();
+    std::vector<Eigen::VectorXd> s;
+    for (std::size_t i = 0; i < system.d.size(); ++i) s.push_back(Eigen::VectorXd::NullaryExpr(n, factors));
+    for (std::size_t i = 0; i < system.d.size(); ++i) system.d[i] = s[i].asDiagonal() * system.d[i] * s[i].asDiagonal();
+    for (std::size_t i = 0; i < system.e.size(); ++i) system.e[i] = s[i + 1].asDiagonal() * system.e[i] * s[i].asDiagonal();
+}
+
+}  // namespace
+
+Matrix forward_oracle(const System& system, const Schedule& schedule) {
+    const auto order = order_of(schedule, system.d[0].rows());
     const Matrix permuted = system.dense()(order, order);
     const Matrix b = system.b(order, Eigen::all);
     const Matrix y = permuted.llt().matrixL().solve(b);
     Matrix result(y.rows(), y.cols());
     result(order, Eigen::all) = y;
     return result;
+}
+
+double least_pivot_oracle(const System& system, const Schedule& schedule) {
+    const auto order = order_of(schedule, system.d[0].rows());
+    const Matrix permuted = system.dense()(order, order), l = permuted.llt().matrixL();
+    return (l.diagonal().array().square() / permuted.diagonal().array()).minCoeff();
+}
+
+System random_walk(std::int64_t n, std::int64_t horizon, double anchor, bool units, Precision precision, unsigned seed) {
+    std::mt19937 engine(seed);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> exponent(-5, 5);
+    const Matrix g = Matrix::NullaryExpr(n, n, [&] { return normal(engine); });
+    const Matrix q = g * g.transpose() + 0.1 * static_cast<double>(n) * Matrix::Identity(n, n);
+    System system;
+    for (std::int64_t i = 0; i < horizon; ++i) {
+        system.d.push_back((i == 0 || i + 1 == horizon ? 1.0 : 2.0) * q);
+        if (i + 1 < horizon) system.e.push_back(-q);
+    }
+    system.d[0].diagonal() *= 1 + anchor;
+    system.b = Matrix::NullaryExpr(n * horizon, 1, [&] { return normal(engine); });
+    if (units) scale(system, [&](Eigen::Index) { return std::pow(10, exponent(engine)); });
+    if (precision != Precision::f32) return system;
+    for (auto* blocks : {&system.d, &system.e})
+        for (auto& block : *blocks) block = block.cast<float>().cast<double>().eval();
+    return system;
+}
+
+System scaled_by_powers_of_two(System system, unsigned seed) {
+    std::mt19937 engine(seed);
+    std::uniform_int_distribution<int> exponent(-10, 10);
+    scale(system, [&](Eigen::Index) { return std::ldexp(1.0, exponent(engine)); });
+    return system;
 }
 
 double relative_residual(const Matrix& a, const Matrix& x, const Matrix& b) {

@@ -24,6 +24,16 @@ System random_system(std::int64_t n, std::int64_t horizon, std::int64_t rhs, uns
 /// L^-1 P b, rows back at their blocks, for the elimination order of the schedule.
 Matrix forward_oracle(const System& system, const Schedule& schedule);
 
+/// The least of the pivots in that order, each over its diagonal entry of A.
+double least_pivot_oracle(const System& system, const Schedule& schedule);
+
+/// A random walk x(i+1) = x(i) + noise, without a prior on x(0): A is singular, of rank n (N - 1). Noise has a random covariance, the same
+/// at all stages. `anchor`, relative to the diagonal entries of block 0, is added to these: then A is positive definite. With `units`, rows
+/// and columns are scaled alike by random powers of ten, 1e-5 to 1e5. Data are rounded to the precision.
+System random_walk(std::int64_t n, std::int64_t horizon, double anchor, bool units, Precision precision, unsigned seed);
+/// Rows and columns scaled alike by random powers of two, 2^-10 to 2^10.
+System scaled_by_powers_of_two(System system, unsigned seed);
+
 /// ||A x - b|| / (||A|| ||x|| + ||b||), infinity norms.
 double relative_residual(const Matrix& a, const Matrix& x, const Matrix& b);
 

@@ -41,7 +41,7 @@ class CompiledProgram {
     mutable int exceptions_ = 0;
 };
 
-/// A workspace whose every byte starts as 0xff, which is a NaN in both precisions.
+/// A workspace whose every byte starts as 0xff, which is a NaN in both precisions, but for what must be zero.
 class Workspace {
   public:
     explicit Workspace(const Program& program);

@@ -76,6 +76,66 @@ TEST_CASE("bad input: usage") {
     check(files, "cache", 2, "subcommand");
 }
 
+TEST_CASE("bad input: unknown options and verbs are named, with the nearest that there is") {
+    const Files files;
+    for (const auto& [arguments, message] : {
+             std::pair{"solve D.npy E.npy b.npy --tolerence 1e-9",
+                       "trifold solve has no option '--tolerence'; did you mean --tolerance?\n"},
+             {"solve --tolerence=1e-9 D.npy E.npy b.npy", "trifold solve has no option '--tolerence'; did you mean --tolerance?\n"},
+             {"solve D.npy E.npy b.npy --tol 1e-9", "trifold solve has no option '--tol'; did you mean --tolerance?\n"},
+             {"solve D.npy E.npy b.npy --frobnicate 1",
+              "trifold solve has no option '--frobnicate'; trifold solve --help lists what it has\n"},
+             {"solve --frobnicate", "trifold solve has no option '--frobnicate'; "},
+             {"solve A.mtx b.mtx -p f32", "trifold solve has no option '-p'; did you mean --precision?\n"},
+             {"cache prune --too 5", "trifold cache prune has no option '--too'; did you mean --to?\n"},
+             {"--block 4 solve A.mtx b.mtx", "trifold has no option '--block'; "},
+             {"sovle A.mtx b.mtx", "'sovle' was not expected; did you mean solve?\n"},
+             {"slove --block 3 A.mtx b.mtx", "'slove' was not expected; did you mean solve?\n"},
+             {"conquer", "'conquer' was not expected; give a verb of trifold: solve, generate, "},
+             {"cache lst", "'lst' was not expected; did you mean list?\n"},
+             {"cache --jsn list", "trifold cache list has no option '--jsn'; did you mean --json?\n"},
+         }) {
+        check(files, arguments, 2, message);
+        const auto json = run_trifold(files.path, fmt::format("{} --json", arguments)).json();
+        CHECK(json["message"].get<std::string>() + "\n" == run_trifold(files.path, arguments).err);
+    }
+    check(files, "solve A.mtx b.mtx D.npy E.npy", 2, "files: At Most 3");
+}
+
+TEST_CASE("bad input: standard input and output, where they cannot serve") {
+    const Files files;
+    const std::string solve = "solve D.npy E.npy b.npy --device cpu ";
+    check(files, "solve - - <A.mtx", 2, "'-' was given more than once");
+    check(files, "solve A.mtx - <&-", 2, "standard input is closed, or a directory; pipe a file into it");
+    check(files, "solve A.mtx -", 2, "standard input is a terminal or a device; pipe a file into it");
+    files.write("nothing", "");
+    check(files, "solve A.mtx - <nothing", 2, "standard input is empty");
+    check(files, "solve A.mtx - <D.npy", 2, "'standard input' is a NumPy array; give two Matrix Market files");
+    check(files, "solve A.mtx - <A.mtx", 2, "'standard input' is symmetric; give right-hand sides as a general matrix");
+    check(files, solve + "--format npy", 2, "--format requires --output");
+    check(files, solve + "-o - --format csv", 2, "--format");
+    check(files, solve + "-o x.npy --format mtx", 2, "the name 'x.npy' says one format and --format mtx another");
+    check(files, solve + "--inverse - j.npy", 2, "standard output takes x alone");
+    check(files, solve + "-o - >/dev/full", 3, "cannot write to standard output: No space left on device");
+    for (const std::string broken : {"missing.npy E.npy b.npy", "D.npy E.npy b.npy --block 5", "D.npy E.npy b.npy --tolerence 1"}) {
+        const auto ran = run_trifold(files.path, "solve " + broken + " -o - --json --device cpu");
+        CHECK(ran.status == 2);
+        CHECK(ran.out.empty());
+        CHECK(ran.err.find("\"exit\": 2") != std::string::npos);
+    }
+    CHECK_FALSE(files.has("-"));
+}
+
+TEST_CASE("bad input: files of other kinds are named, with what to do") {
+    const Files sound;
+    check_spoiled("A.mtx", "\xEF\xBB\xBF" + sound.read("A.mtx"), 2, "it begins with a byte order mark; save it as UTF-8 without one");
+    check_spoiled("A.mtx", "\x1F\x8B\x08", 2,
+                  "'A.mtx' is not a usable Matrix Market file: line 1: it is compressed by gzip; unpack it first");
+    check_spoiled("D.npy", "PK\x03\x04", 2, "'D.npy' cannot be read: it is a zip archive, as .npz files are");
+    sound.write("b.npy", "\x1F\x8B\x08");
+    check(sound, "solve A.mtx b.npy --grid 4x3", 2, "it is compressed by gzip");
+}
+
 TEST_CASE("bad input: a number out of range is told in few digits, and usage is JSON too") {
     const Files files;
     for (const std::string arguments :

@@ -95,7 +95,10 @@ TEST_CASE("export: a matrix factored ahead, for several shifts") {
     CHECK(!scratch.has("other"));
     check(scratch, "--prefactored D.npy", "--prefactored");
     check(scratch, "--prefactored D.npy b.npy", "E must be (3, 3, 3)");
-    check(scratch, "--prefactored D.npy E.npy --shift 1,x", "--shift");
+    check(scratch, "--prefactored D.npy E.npy --shift 1,x", "--shift 1,x holds 'x' where a number belongs");
+    for (const std::string gap : {"0,,1", ",1", "0,1,", ","})
+        check(scratch, "--prefactored D.npy E.npy --shift " + gap,
+              "--shift " + gap + " holds '' where a number belongs; write numbers with");
     check(scratch, "--prefactored D.npy E.npy --shift nan", "shift nan is not finite");
     check(scratch, "--prefactored D.npy E.npy --block 4", "the matrix to factor has 36 elements of D");
     check(scratch, "--block 3 --horizon 4 --shift 1", "--shift was given without --prefactored");

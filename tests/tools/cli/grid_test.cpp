@@ -88,6 +88,41 @@ TEST_CASE("solve --grid --refine: what f32 leaves") {
     CHECK(refined <= residual(""));
 }
 
+TEST_CASE("solve --grid: entries that are not read may hold anything") {
+    const Scratch scratch;
+    const auto system = problems::make_grid("grid-poisson", 9, 7, 1, 1, 3);
+    scratch.write("b.npy", format_npy({{7, 9}, Precision::f64, system.b}));
+    for (const std::string boundary : {"natural", "fixed"}) {
+        const auto solve = [&](const std::vector<double>& stencil) {
+            scratch.write("A.npy", format_npy({{7, 9, 9}, Precision::f64, stencil}));
+            const auto ran = run_trifold(
+                scratch.path, "solve A.npy b.npy --grid 9x7 --matrix symmetric --refine 1 --device cpu -o x.npy --boundary " + boundary);
+            INFO(boundary, " ", ran.err);
+            CHECK(ran.status == 0);
+            return scratch.read("x.npy");
+        };
+        auto spoiled = system.stencil;
+        for (std::size_t k = 0; k < spoiled.size(); ++k) {
+            const auto pixel = k / 9, x = pixel % 9, y = pixel / 9;
+            const bool ring = x == 0 || y == 0 || x == 8 || y == 6, beside = x == 1 || y == 1 || x == 7 || y == 5;
+            if (boundary == "natural" ? k % 9 > 4 : ring || (!beside && k % 9 > 4)) spoiled[k] = std::nan("");
+        }
+        CHECK(solve(spoiled) == solve(system.stencil));
+    }
+}
+
+TEST_CASE("solve --grid: standard input and output") {
+    const Scratch scratch;
+    write_image(scratch, problems::make_grid("grid-poisson", 9, 7, 1, 1, 3));
+    const std::string solve = "solve --grid 9x7 --device cpu ";
+    REQUIRE(run_trifold(scratch.path, solve + "A.mtx b.mtx -o x.npy").status == 0);
+    const auto ran = run_trifold(scratch.path, solve + "A.mtx - -o - --format npy <b.mtx");
+    CHECK(ran.status == 0);
+    CHECK(ran.out == scratch.read("x.npy"));
+    CHECK(has(ran.err, "relative residual"));
+    CHECK(has(run_trifold(scratch.path, solve + "A.mtx b.mtx -o x.npy --format mtx").err, "says one format"));
+}
+
 TEST_CASE("solve --grid: what is wrong is named") {
     const Scratch scratch;
     const auto system = problems::make_grid("grid-poisson", 9, 7, 1, 1, 3);

@@ -169,6 +169,28 @@ TEST_CASE("cache: list, size, verify, prune, clear and path") {
     CHECK(cache("clear").status == 0);
 }
 
+TEST_CASE("cache prune removes what killed processes left in the temporary directory") {
+    const Scratch scratch;
+    const auto temporary = scratch.path / "temporary", old = temporary / "trifold-a1b2c3", young = temporary / "trifold-d4e5f6";
+    for (const auto& path : {old, young}) std::filesystem::create_directories(path);
+    scratch.write("temporary/trifold-a1b2c3/kernel.so", std::string(12345, 'x'));
+    std::filesystem::last_write_time(old, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(61));
+    const auto environment = fmt::format("TRIFOLD_CACHE_DIR='{}' TMPDIR='{}'", (scratch.path / "cache").string(), temporary.string());
+    CHECK(run_trifold(scratch.path, "cache prune --json", environment).json()["freed_bytes"].get<std::int64_t>() >= 12345);
+    CHECK_FALSE(std::filesystem::exists(old));
+    CHECK(std::filesystem::exists(young));
+}
+
+TEST_CASE("a worker for each processor that may be used, not for each of the machine") {
+    const Scratch scratch;
+    REQUIRE(run_trifold(scratch.path, "problem socu --block 4 --horizon 64").status == 0);
+    const auto on_one =
+        fmt::format("TRIFOLD_CAPTURE='{}' taskset -c $(taskset -cp $$ | grep -o '[0-9]*$')", (scratch.path / "capture").string());
+    REQUIRE(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu", on_one).status == 0);
+    const auto captured = scratch.read("capture");  // a line each time it is written
+    CHECK(nlohmann::json::parse(captured.substr(0, captured.find('\n')))["workers"] == 1);
+}
+
 TEST_CASE("doctor: compilers, devices, cache and advice") {
     const Scratch scratch;
     const auto ran = run_trifold(scratch.path, "doctor --json");

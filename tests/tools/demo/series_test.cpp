@@ -38,6 +38,8 @@ TEST_CASE("values go to the state and back") {
 
 TEST_CASE("bad files are refused with the line") {
     CHECK(read_text("year,quarter,a\n1959,4,2\n1960,1,3\n").values.cols() == 2);
+    CHECK(read_text("\xEF\xBB\xBFyear,quarter,a\r\n1959,4,2\r\n1960,1,3\r\n\r\n").values.cols() == 2);
+    CHECK(read_text("year,quarter,a\n1959,4,2\n1960,1,3\n  \n\n").values(0, 1) == doctest::Approx(100 * std::log(3)));
     CHECK_THROWS_WITH(read_text(""), doctest::Contains(":1: the header has no column 'year'"));
     CHECK_THROWS_WITH(read_text("year,quarter\n1959,1\n"), doctest::Contains("no column 'a'"));
     CHECK_THROWS_WITH(read_text("year,quarter,a\n1959,1\n"), doctest::Contains(":2: 2 fields; the header has 3"));

@@ -1,11 +1,14 @@
 #include "tools/formats/assemble.hpp"
 
+#include <fmt/format.h>
+
 #include <Eigen/Dense>
 #include <cmath>
 #include <random>
 
 #include "tests/tools/formats/dense.hpp"
 #include "tests/tools/formats/expect.hpp"
+#include "tools/formats/grid.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
 
@@ -126,6 +129,141 @@ TEST_CASE("assemble: symmetry is checked to rounding, and the first pair is name
     entry.value = value;
     find(1, 0).value = 0;
     CHECK_INPUT_ERROR("A is not symmetric: A(2, 1) = 0 but A(1, 2) = ", assemble(a, b, 4, Precision::f64));
+}
+
+namespace {
+
+/// Q^-1 + F' Q^-1 F as it is computed, with Q of a smooth process: symmetric, but for rounding that its condition makes larger.
+Eigen::MatrixXd computed_block(Eigen::Index n) {
+    Eigen::MatrixXd q(n, n), f(n, n);
+    for (Eigen::Index i = 0; i < n; ++i)
+        for (Eigen::Index j = 0; j < n; ++j) {
+            q(i, j) = std::exp(-static_cast<double>((i - j) * (i - j)) / 8);
+            f(i, j) = std::sin(static_cast<double>(3 * i + 5 * j + 1));
+        }
+    const Eigen::MatrixXd precision = q.partialPivLu().inverse();
+    return precision + f.transpose() * precision * f;
+}
+
+double most_apart(const Eigen::MatrixXd& a) {
+    const Eigen::VectorXd sizes = a.diagonal().cwiseSqrt();
+    return ((a - a.transpose()).array().abs() / (sizes * sizes.transpose()).array()).maxCoeff();
+}
+
+Array block_array(const Eigen::MatrixXd& a, Precision precision = Precision::f64) {
+    Array array{{1, a.rows(), a.cols()}, precision, {}};
+    for (Eigen::Index i = 0; i < a.rows(); ++i)
+        for (Eigen::Index j = 0; j < a.cols(); ++j) array.values.push_back(a(i, j));
+    return array;
+}
+
+SparseMatrix general_entries(const Eigen::MatrixXd& a) {
+    SparseMatrix sparse{a.rows(), a.cols(), false, {}};
+    for (Eigen::Index i = 0; i < a.rows(); ++i)
+        for (Eigen::Index j = 0; j < a.cols(); ++j) sparse.entries.push_back({i, j, a(i, j)});
+    return sparse;
+}
+
+/// D and then E, b of one system of one block, and the same as a sparse matrix.
+std::vector<System> both_ways(const Eigen::MatrixXd& a) {
+    const auto n = a.rows();
+    return {assemble(block_array(a), array({0, n, n}), array({1, n})), assemble(general_entries(a), ones(n), n, Precision::f64)};
+}
+
+}  // namespace
+
+TEST_CASE("assemble: computed matrices are symmetric to half the digits of their rows, and the lower triangle is taken") {
+    double worst = 0;
+    for (const Eigen::Index n : {5, 6, 8, 10, 12}) {
+        const auto computed = computed_block(n);
+        worst = std::max(worst, most_apart(computed));
+        for (const double unit : {1.0, 0x1p40, 0x1p-300}) {  // of every second row and column
+            Eigen::VectorXd scale = Eigen::VectorXd::Ones(n);
+            for (Eigen::Index i = 0; i < n; i += 2) scale(i) = unit;
+            const Eigen::MatrixXd a = scale.asDiagonal() * computed * scale.asDiagonal();
+            INFO("n = ", n, ", unit ", unit, ", apart ", most_apart(a));
+            for (const auto& system : both_ways(a)) {
+                CHECK(dense_matrix(system) == Eigen::MatrixXd(a.selfadjointView<Eigen::Lower>()));
+                REQUIRE(system.notes.size() == 1);
+                CHECK(system.notes[0].find("of the size of their rows; the lower triangle is taken") != std::string::npos);
+            }
+            auto wrong = a;
+            wrong(1, 0) += 1e-6 * std::sqrt(a(0, 0)) * std::sqrt(a(1, 1));
+            CHECK_INPUT_ERROR("A is not symmetric: A(2, 1) = ", assemble(general_entries(wrong), ones(n), n, Precision::f64));
+            CHECK_INPUT_ERROR("D(1, 0) = ", assemble(block_array(wrong), array({0, n, n}), array({1, n})));
+            CHECK_INPUT_ERROR("they may differ by 1e-08 of the size of their rows; give",
+                              assemble(block_array(wrong), array({0, n, n}), array({1, n})));
+        }
+    }
+    CHECK(worst > 32 * 2.3e-16);  // or it says nothing
+}
+
+TEST_CASE("assemble: of single precision half the digits are fewer, and equal triangles are not worth a word") {
+    Eigen::MatrixXd a(2, 2);
+    a << 2, 1, 1 + 1e-4, 2;
+    CHECK_INPUT_ERROR("D is not symmetric", assemble(block_array(a), array({0, 2, 2}), array({1, 2})));
+    CHECK(assemble(block_array(a, Precision::f32), array({0, 2, 2}), array({1, 2})).notes.size() == 1);
+    CHECK(assemble(general_entries(a), ones(2), 2, Precision::f32).notes.size() == 1);
+    a(1, 0) = 1;
+    for (const auto& system : both_ways(a)) CHECK(system.notes.empty());
+    a(0, 1) = 0;  // the lower triangle alone
+    CHECK(assemble(block_array(a), array({0, 2, 2}), array({1, 2})).notes.empty());
+    a << 0, 0, 1e-300, 0;
+    CHECK_INPUT_ERROR("A is not symmetric: A(2, 1) = 1e-300 but A(1, 2) = 0", assemble(general_entries(a), ones(2), 2, Precision::f64));
+}
+
+TEST_CASE("assemble: zeros that a file holds far from the diagonal do not count, which is said") {
+    for (const bool symmetric : {true, false}) {
+        SparseMatrix a{1100, 1100, symmetric, {}};
+        for (std::int64_t k = 0; k < 1100; ++k) a.entries.push_back({k, k, 4});
+        a.entries.push_back({1, 0, -1});
+        if (!symmetric) a.entries.push_back({0, 1, -1});
+        a.entries.push_back({1099, 3, 0});
+        a.entries.push_back({3, 1098, -0.0});
+        CHECK(infer_block(a) == 1);
+        for (const auto block : {std::optional<std::int64_t>{}, std::optional<std::int64_t>{1}, std::optional<std::int64_t>{10}}) {
+            const auto system = assemble(a, ones(1100), block, Precision::f64);
+            CHECK(system.block == block.value_or(1));
+            REQUIRE(system.notes.size() == 1);
+            CHECK(system.notes[0] == fmt::format("zeros that A's file holds outside the blocks of {0} by {0} do not count: 2, the first at "
+                                                 "row 1100 and column 4 (from 1)",
+                                                 system.block));
+        }
+        CHECK(assemble(a, ones(1100), 1024, Precision::f64).notes.empty());
+        a.entries.push_back({900, 2, 1e-300});
+        CHECK_INPUT_ERROR("is outside the block-tridiagonal band", assemble(a, ones(1100), 1, Precision::f64));
+    }
+}
+
+TEST_CASE("assemble: of an image's matrix, zeros between pixels that are no neighbours do not count") {
+    SparseMatrix a{12, 12, true, {{11, 0, 0}, {5, 0, 0}}};
+    for (std::int64_t k = 0; k < 12; ++k) a.entries.push_back({k, k, 2});
+    const auto system = assemble(a, ones(12), 4, 3);
+    CHECK(to_sparse(system).entries.size() == 12);
+    CHECK(system.notes == std::vector<std::string>{"zeros of A between pixels that are no neighbours do not count: 1"});
+    a.entries[0].value = 1e-300;
+    CHECK_INPUT_ERROR("which are no neighbours", assemble(a, ones(12), 4, 3));
+}
+
+TEST_CASE("an image's entries that are not read may hold anything") {
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+        for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
+            for (std::int64_t pixel = 0; pixel < 12; ++pixel)
+                for (std::int64_t k = 0; k < 9; ++k) {
+                    GridSystem system{4, 3, 1, 1, std::vector<double>(108, 1), std::vector<double>(12, 1)};
+                    system.stencil[static_cast<std::size_t>(pixel * 9 + k)] = std::nan("");
+                    GridSpec spec{.width = 4, .height = 3};
+                    spec.matrix = matrix;
+                    spec.boundary = boundary;
+                    const auto x = pixel % 4, y = pixel / 4;
+                    const bool inner = y == 1 && (x == 1 || x == 2), fixed = boundary == GridBoundary::fixed;
+                    // Pixels 5 and 6 are the inner ones, and entry 5 of pixel 5 is the one later entry that does not go to the ring.
+                    const bool mirrored = matrix == GridMatrix::symmetric && k > 4 && (!fixed || (pixel == 5 && k == 5));
+                    const bool read = (inner || !fixed) && !mirrored;
+                    CAPTURE(pixel);
+                    CAPTURE(k);
+                    CHECK(input_error([&] { check_finite(system, spec); }).empty() == !read);
+                }
 }
 
 TEST_CASE("assemble: arrays, one system and batches") {

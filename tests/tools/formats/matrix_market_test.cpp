@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/tools/formats/expect.hpp"
+#include "tools/formats/npy.hpp"
 
 using namespace trifold::formats;
 
@@ -38,6 +39,30 @@ TEST_CASE("Matrix Market: array files are column by column") {
 TEST_CASE("Matrix Market: tiny numbers become zero or denormal, huge ones are errors") {
     CHECK(dense(array + "3 1\n1e-400\n4.9e-324\n-1e-310\n").values == std::vector<double>{0, 4.9e-324, -1e-310});
     CHECK_INPUT_ERROR("line 3: a value is '1e400'; every value must be finite", dense(array + "1 1\n1e400\n"));
+}
+
+TEST_CASE("Matrix Market: files that say integer hold whole numbers that f64 can hold") {
+    const std::string integer = "%%MatrixMarket matrix array integer general\n";
+    CHECK(dense(integer + "4 1\n-7\n+5\n9007199254740992\n-9007199254740992\n").values ==
+          std::vector<double>{-7, 5, 9007199254740992, -9007199254740992});
+    for (const std::string value : {"4.5", "4.0", "1e3", "nan", "+-1", "x"}) {
+        CHECK_INPUT_ERROR("line 3: a value is '" + value + "', and the first line says integer; give whole numbers, or say real",
+                          dense(integer + "1 1\n" + value + "\n"));
+        CHECK_INPUT_ERROR("line 3: the value at (1, 1) is '" + value + "', and",
+                          sparse("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 " + value + "\n"));
+    }
+    for (const std::string value : {"9007199254740993", "-9007199254740993", "99999999999999999999", "-99999999999999999999"})
+        CHECK_INPUT_ERROR("line 3: a value is '" + value + "', beyond the whole numbers that f64 can hold, which end at 2^53",
+                          dense(integer + "1 1\n" + value + "\n"));
+    CHECK(dense(array + "1 1\n9007199254740993\n").values == std::vector<double>{9007199254740992});
+}
+
+TEST_CASE("Matrix Market: files of other kinds are named, with what to do") {
+    CHECK_INPUT_ERROR("line 1: it begins with a byte order mark; save it as UTF-8 without one", dense("\xEF\xBB\xBF" + array + "1 1\n1\n"));
+    CHECK_INPUT_ERROR("it is text in UTF-16", dense("\xFF\xFE%"));
+    CHECK_INPUT_ERROR("it is compressed by gzip; unpack it first (gunzip)", sparse("\x1F\x8B\x08"));
+    CHECK_INPUT_ERROR("it is a zip archive, as .npz files are; give the files in it (unzip)", parse_npy("PK\x03\x04", "D.npz"));
+    CHECK_INPUT_ERROR("'D.npy.gz' is not a usable .npy file: it is compressed by gzip", parse_npy("\x1F\x8B\x08", "D.npy.gz"));
 }
 
 TEST_CASE("Matrix Market: what is written reads back to the bit") {

@@ -9,6 +9,8 @@
 
 #include "generator/tridiagonal/spec_json.hpp"
 #include "tools/formats/assemble.hpp"
+#include "tools/formats/file.hpp"
+#include "tools/formats/grid.hpp"
 #include "tools/tune/points.hpp"
 
 using namespace trifold;
@@ -27,8 +29,35 @@ bool same_bits(const std::vector<double>& left, const std::vector<double>& right
     return left.size() == right.size();
 }
 
+/// Notes are clauses of a line each.
+void require_notes(const std::vector<std::string>& notes) {
+    for (const auto& note : notes) require(!note.empty() && note.find('\n') == std::string::npos);
+}
+
+/// A and b as images, whose values are looked at as every kind of image has them.
+void read_image(const GridSystem& system) {
+    require_notes(system.notes);
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+        for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed}) {
+            GridSpec spec{.width = system.width, .height = system.height};
+            spec.matrix = matrix;
+            spec.boundary = boundary;
+            try {
+                check_finite(system, spec);
+            } catch (const InputError& refused) {
+                require(std::strlen(refused.what()) > 0);
+            }
+        }
+}
+
 void read_npy(std::string_view bytes) {
+    require(foreign_kind(bytes).empty() || !bytes.starts_with("\x93NUMPY"));
     const auto array = parse_npy(bytes, "input");
+    if (array.shape.size() > 2 && array.shape.back() == 9) {
+        auto pixels = array.shape;
+        pixels.pop_back();
+        read_image(assemble_grid(array, {pixels, array.precision, std::vector<double>(array.values.size() / 9, 1.0)}));
+    }
     const auto again = parse_npy(format_npy(array), "again");
     require(again.shape == array.shape && again.precision == array.precision && same_bits(array.values, again.values));
     // One array in all three places: the shapes rarely fit, which is the point.
@@ -48,7 +77,14 @@ void read_matrix_market(std::string_view bytes) {
     constexpr std::int64_t small = 4096;  // larger ones are sound too, but slow under a fuzzer
     if (sparse.rows > small) return;
     const DenseMatrix b{sparse.rows, 1, std::vector<double>(static_cast<std::size_t>(sparse.rows), 1.0)};
+    if (sparse.rows % 3 == 0 && sparse.rows > 6 && sparse.rows == sparse.columns) {
+        try {
+            read_image(assemble(sparse, b, 3, sparse.rows / 3));
+        } catch (const InputError&) {
+        }
+    }
     const auto system = assemble(sparse, b, std::nullopt, Precision::f64);
+    require_notes(system.notes);
     require(system.block * system.horizon >= sparse.rows && system.rows == sparse.rows);
     if (sparse.symmetric) {
         for (const auto& entry : to_sparse(system).entries) require(entry.row / system.block - entry.column / system.block <= 1);

@@ -22,9 +22,10 @@ void mutate(std::string& bytes, const std::vector<std::string>& corpus, Engine& 
     static const std::vector<std::string> words{
         "0",  "-1",   "1e999", "nan",     "18446744073709551616", "9223372036854775807", "\n", " ", "%", "(", "symmetric", "general", ">f4",
         "',", "True", "+",     "1 1 1\n", "\xff\xff\xff\xff"};
+    static const std::vector<std::string> others{"\xef\xbb\xbf", "\x1f\x8b", "integer", "4.5", "1.0000000001", "9007199254740993", "9"};
     const auto at = below(random, bytes.size());
     const auto length = below(random, 16);
-    switch (random() % 6) {
+    switch (random() % 7) {
         case 0:
             if (!bytes.empty()) bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(random, 8)));
             break;
@@ -39,6 +40,9 @@ void mutate(std::string& bytes, const std::vector<std::string>& corpus, Engine& 
             break;
         case 4:
             bytes.resize(at);
+            break;
+        case 5:
+            bytes.insert(at, others[below(random, others.size())]);
             break;
         default: {
             const auto& other = corpus[below(random, corpus.size())];

@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <iostream>
 #include <random>
-#include <thread>
 #include <trifold/error.hpp>
 
+#include "runtime/base/processors.hpp"
 #include "tools/bench/regret/collect.hpp"
 #include "tools/bench/regret/compile_ahead.hpp"
 #include "tools/bench/regret/constants.hpp"
@@ -133,7 +133,7 @@ int run(int argc, char** argv) {
     std::vector<std::string> files;
     std::size_t worst = 10;
     bool compiles = false;
-    Collection collection{.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1)};
+    Collection collection{.threads = std::max(1, usable_processors() - 1)};
     auto* lister = app.add_subcommand("list", "Points and candidates with their modelled times; needs no device");
     lister->add_option("--target", target, "cuda:sm_90, cpu:x86-64-v3, ...")->required();
     lister->add_flag("--compile", compiles, "Compile their kernels into the cache");

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
 
 namespace kalman {
 namespace {
@@ -15,6 +16,8 @@ namespace {
 [[noreturn]] void fail(const std::string& path, std::size_t line, const std::string& what) {
     throw std::runtime_error(fmt::format("{}:{}: {}", path, line, what));
 }
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // of files that spreadsheets save
 
 std::vector<std::string> split(const std::string& line) {
     std::vector<std::string> fields(1);
@@ -69,6 +72,7 @@ Table read_table(const std::string& path, const std::vector<Series>& series) {
     if (!file) throw std::runtime_error(fmt::format("cannot read '{}'; give the path of the data with --data", path));
     std::string line;
     std::getline(file, line);
+    if (line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
     const auto header = split(line);
     const auto column = [&](const std::string& name) {
         const auto found = std::ranges::find(header, name);
@@ -80,6 +84,7 @@ Table read_table(const std::string& path, const std::vector<Series>& series) {
     Table table;
     std::vector<std::vector<double>> rows;
     for (std::size_t number_of_line = 2; std::getline(file, line); ++number_of_line) {
+        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
         const auto fields = split(line);
         if (fields.size() != header.size())
             fail(path, number_of_line, fmt::format("{} fields; the header has {}", fields.size(), header.size()));

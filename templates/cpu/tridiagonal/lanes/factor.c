@@ -19,6 +19,8 @@ typedef struct {
     mask failed;        /* lanes whose chain has failed or was fed by a failed front */
     vec product;        /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
     mask exponent;      /* sum of their exponents */
+    vec reduction;      /* the chain's largest diagonal entry over its pivot */
+    vec entry[n];       /* diagonal entries of the front as the caller gave them */
 } pivots;
 
 #if REAL_BYTES == 8
@@ -48,13 +50,14 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
     mask sound = p->sound;
     tile t;
     tile_load(t, source_part(d, j, j), cols, cols);
+    if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->entry[j + c] = t[c][c]; /* else assemble_pivot() has kept them */
     const view r = stored(before_r + j * n), done = stored(l + j * n);
     tile_subtract(t, r, r, count, cols, cols, 1, f);
     tile_subtract(t, done, done, j, cols, cols, 1, f);
     UNROLL for (int c = 0; c < cols; ++c) {
         vec pivot = t[c][c];
         if (floored) {
-            const mask low = p->floor > pivot;
+            const mask low = (p->floor > pivot) & (pivot >= -LARGEST);
             pivot = choose(low, p->floor, pivot);
             p->floors -= low;
         }
@@ -64,6 +67,8 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
         sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
         const vec scale = choose(sound, root * reciprocal, spread(NOT_A_NUMBER));
         p->product *= take_exponent(scale, &p->exponent);
+        const vec reduction = p->entry[j + c] * reciprocal;
+        p->reduction = choose(reduction > p->reduction, reduction, p->reduction);
         UNROLL for (int i = c + 1; i < cols; ++i) {
             const vec scaled = t[i][c] * reciprocal;
             UNROLL for (int k = c + 1; k <= i; ++k) t[i][k] -= scaled * t[k][c]; /* not the square, which could leave the range */
@@ -130,10 +135,14 @@ INLINE int adds_to_pivots(const trifold_args* args) { return args->diagonal || a
 NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
     const view d = gather_d(out, args, g, block);
     if (args->diagonal || args->shift) add_to_diagonal(out, args, g, block);
+    for (integer j = 0; j < n; ++j) p->entry[j] = out[j * (n + 1)];
     p->floor = spread(-LARGEST);
     if (args->pivot_floor > 0) {
-        vec largest = out[0];
-        for (integer j = 1; j < n; ++j) largest = choose(out[j * (n + 1)] > largest, out[j * (n + 1)], largest);
+        vec largest = {};
+        for (integer j = 0; j < n; ++j) {
+            const vec size = choose(p->entry[j] < 0, -p->entry[j], p->entry[j]);
+            largest = choose((size > largest) & (size <= LARGEST), size, largest);
+        }
         p->floor = largest * (real)args->pivot_floor;
     }
     if (updated) subtract_slots(out, d, args, g, block);
@@ -217,11 +226,13 @@ NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer blo
     }
 }
 
-/* The chain's log determinant stands at its last front. */
-COLD void record_log_determinant(const trifold_args* args, const lanes* g, integer block, const pivots* p) {
-    for (int lane = 0; lane < LANES; ++lane)
-        if (g->active[lane])
-            *block_log_determinant_of(args, g->member[lane], block) = -2 * log_of((double)p->product[lane], (double)p->exponent[lane]);
+/* The chain's log determinant and reduction go to its last front. */
+COLD void record_chain(const trifold_args* args, const lanes* g, integer block, const pivots* p) {
+    for (int lane = 0; lane < LANES; ++lane) {
+        if (!g->active[lane]) continue;
+        *block_log_determinant_of(args, g->member[lane], block) = -2 * log_of((double)p->product[lane], (double)p->exponent[lane]);
+        *reduction_of(args, g->member[lane], block) = (double)p->reduction[lane];
+    }
 }
 
 INLINE void join_poison(const trifold_args* args, const lanes* g, integer block, pivots* p) {
@@ -298,7 +309,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         }
         if (!g->all) deliver(kept, own, g->which);
         record_lanes(args, g, block, level->index, l, &p);
-        if (k + 1 == c.length) record_log_determinant(args, g, block, &p);
+        if (k + 1 == c.length) record_chain(args, g, block, &p);
     }
     end_chain(args, level, g, c, r, fill, &p);
     if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);

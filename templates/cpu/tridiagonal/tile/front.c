@@ -231,11 +231,11 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
 #define ONE ((real_bits)BIAS << MANTISSA_BITS)
 #define TINY ((real)(sizeof(real) == 8 ? 0x1p-1000 : 0x1p-100))
 
-/* Raised pivots as they were used. Returns how many there are. */
+/* Raised pivots as they were used; an infinite one stays, and fails. Returns how many there are. */
 COLD int raise_pivots(real* raw, real floor) {
     int raised = 0;
     for (integer k = 0; k < n; ++k) {
-        if (!(floor > raw[k])) continue;
+        if (!(floor > raw[k]) || raw[k] < -LARGEST) continue;
         raw[k] = floor;
         ++raised;
     }
@@ -259,6 +259,19 @@ INLINE integer test_pivots(const real* raw) {
     for (integer k = 0; k < n; ++k)
         if (!(raw[k] > 0 && raw[k] <= LARGEST && 1 / raw[k] <= LARGEST)) return k;
     return SMALL;
+}
+
+/* `most`, or the largest diagonal entry of a factored front over its pivot, from the reciprocals of the pivots' roots. */
+INLINE real largest_reduction(real most, const trifold_args* args, integer member, integer block, const real* factor) {
+    const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
+    const int adds = __builtin_expect(args->diagonal || args->shift, 0);
+    for (integer k = 0; k < n; ++k) {
+        real entry = d[k * (D_ROW + D_COLUMN)];
+        if (adds) entry += diagonal_term(args, member, block, k);
+        const real quotient = entry * reciprocal[k] * reciprocal[k];
+        most = quotient > most ? quotient : most;
+    }
+    return most;
 }
 
 /* A product of pivots, mantissa and exponent apart: one logarithm serves a chain. */

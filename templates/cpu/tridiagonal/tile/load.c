@@ -40,14 +40,14 @@ NOINLINE void load_diagonal_block(const trifold_args* args, integer member, inte
     for (integer k = 0; k < n; ++k) target[at(k, k)] += diagonal_term(args, member, block, k);
 }
 
-/* Pivots below this are raised to it: a multiple of the largest entry of the diagonal with what is added to it. */
+/* Pivots below this are raised to it: a multiple of the largest magnitude on the diagonal with what is added to it. */
 INLINE real pivot_floor(const trifold_args* args, integer member, integer block) {
     if (__builtin_expect(!(args->pivot_floor > 0), 1)) return -(real)__builtin_inf();
     const real* d = d_of(args, member, block);
     real largest = 0;
     for (integer k = 0; k < n; ++k) {
-        const real entry = d[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k);
-        if (k == 0 || entry > largest) largest = entry;
+        const real entry = d[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k), size = entry < 0 ? -entry : entry;
+        if (size > largest && size <= LARGEST) largest = size;
     }
     return (real)args->pivot_floor * largest;
 }

@@ -1,6 +1,12 @@
 /* ---- the interface, over the kernels ---- */
 
-static void reset_workspace(btd_workspace* workspace) { workspace->factored = 0; }
+static void reset_workspace(btd_workspace* workspace) {
+    double* reduction = (double*)(workspace->bytes + TRIFOLD_OFFSET_REDUCTION); /* kernels write to the ends of chains only */
+    for (int k = 0; k < BTD_HORIZON; ++k) {
+        reduction[k] = 0;
+    }
+    workspace->factored = 0;
+}
 
 /* The arguments of every kernel; a factorization has no b and x. Elements of a block of b are BTD_RHS apart, blocks VECTOR. */
 static trifold_args arguments(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x) {

@@ -464,7 +464,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     else
         solve_couplings(bands, shared, args, member, front);
     wide_sync();
-    if (wide_thread() / warp_lanes == wide_warps - 1) report_logarithms(args, member, front.block, shared.diagonal); /* while stores are on their way */
+    if (wide_thread() / warp_lanes == wide_warps - 1) report_diagonal(args, member, front.block, shared.diagonal); /* while stores are on their way */
     if (wide_thread() == 0) release_front(args, member, front, Left::everything, shared.failed);
 }
 

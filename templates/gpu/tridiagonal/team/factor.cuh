@@ -29,6 +29,7 @@ static_assert(pitch<FactorShared> * teams == SharedBytes::factor, "host and devi
 struct Verdict {
     trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
     int floors = 0;              /* pivots of this lane's row that were raised */
+    double reduction = 0;        /* the largest diagonal entry of this lane's row over its pivot */
     double product = 1; /* of the pivots of this lane's row, times 2^(600 scales) */
     int scales = 0;
     double squares[riders] = {};
@@ -122,8 +123,8 @@ TRIFOLD_DEVICE void load_behind(Carry& carry, const trifold_args& args, const tr
 /* What smaller pivots of the block are raised to, from this row's diagonal entry as the caller gave it. */
 TRIFOLD_DEVICE real find_floor(real diagonal, const trifold_args& args) {
     if (!(args.pivot_floor > 0)) return static_cast<real>(-infinity());
-    double most = team_lane() < block_size ? static_cast<double>(diagonal) : -infinity();
-    if (!(most > -infinity())) most = -infinity();
+    double most = team_lane() < block_size ? static_cast<double>(diagonal < 0 ? -diagonal : diagonal) : 0;
+    if (!(most <= static_cast<double>(largest))) most = 0;
     for (int mask = team / 2; mask > 0; mask /= 2) {
         const double other = shuffle_xor(most, mask);
         if (other > most) most = other;
@@ -149,8 +150,9 @@ TRIFOLD_DEVICE void load_line(real (&line)[padded], const real* block, int at, b
     }
 }
 
-/* This lane's row of every panel, and the pivots' floor. Where there is no front, the identity: that changes nothing that a team knows. */
-TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], const FactorShared& shared, const Carry& carry, const trifold_args& args,
+/* This lane's row of every panel, its diagonal entry as the caller gave it, and the pivots' floor. Where there is no front, the identity: that
+ * changes nothing that a team knows. */
+TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const FactorShared& shared, const Carry& carry, const trifold_args& args,
                               const trifold_level& level, const Task& task, trifold_int k) {
     const auto& stage = shared.stage[k % depth];
     const int row = team_lane();
@@ -160,7 +162,8 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], const FactorShared& sha
     const bool low = has_slots && exists && level.index > 0 && has_side(block, 0);
     const bool high = has_slots && exists && level.index > 0 && has_side(block, 1);
     const int at = exists ? row : 0;
-    real d[padded], e[padded], term = 0, diagonal = 0;
+    real d[padded], e[padded], term = 0;
+    diagonal = 0;
     if (exists && row < block_size && (args.diagonal != nullptr || args.shift != nullptr)) term = diagonal_term(args, task.member, block, row);
     load_line(d, stage.d, at, D::row == 1);
     load_line(e, stage.e, at, along);
@@ -183,7 +186,7 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], const FactorShared& sha
 TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, Verdict& verdict) {
     constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
     if (d >= floor && d > real(1) / most && d < most) return quick_rsqrt(d);
-    if (d < floor && row < block_size) {
+    if (d < floor && d >= -largest && row < block_size) {
         d = floor;
         if (row == team_lane()) ++verdict.floors;
     }
@@ -195,15 +198,15 @@ TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, 
 /* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, and -R y, -G y. `failure` is the number that a
  * failure of the first row has. */
 template <bool Riders>
-TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real floor, trifold_int failure,
-                                Verdict& verdict) {
+TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor,
+                                trifold_int failure, Verdict& verdict) {
     const int row = team_lane();
-    real pivot = 1, next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
+    real pivot = 1, reciprocal = 1, next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
 #pragma unroll
     for (int j = 0; j < padded; ++j) {
         real own[panels], d = value_of_lane(next, j);
         const real scale = scale_of(d, floor, j, failure, verdict);
-        if (row == j) pivot = d;
+        if (row == j) pivot = d, reciprocal = scale;
 #pragma unroll
         for (int p = 0; p < panels; ++p) own[p] = p > 0 || row > j ? a[p][j] * scale : real(0);
         if (j + 1 < padded) next = a[0][j + 1] - own[0] * own[0];
@@ -235,6 +238,8 @@ TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][rid
     if (row < block_size) {
         verdict.product *= tame(static_cast<double>(pivot), verdict.scales);
         verdict.product = tame(verdict.product, verdict.scales);
+        const double reduction = static_cast<double>(diagonal * reciprocal * reciprocal);
+        if (reduction > verdict.reduction) verdict.reduction = reduction;
     }
 }
 
@@ -327,6 +332,8 @@ TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, co
             const trifold_int failure = buffer<trifold_int>(args, Offset::failure)[slot];
             if (failure < verdict.failure) verdict.failure = failure;
             verdict.floors += buffer<int>(args, Offset::floors)[slot];
+            const double reduction = buffer<double>(args, Offset::reduction)[slot];
+            if (reduction > verdict.reduction) verdict.reduction = reduction;
             log_sum += buffer<double>(args, Offset::block_log_determinant)[slot];
         });
     log_sum = sum_of_team(log_sum);
@@ -335,21 +342,22 @@ TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, co
     for (int mask = team / 2; mask > 0; mask /= 2) {
         const trifold_int other = shuffle_xor(verdict.failure, mask);
         if (other < verdict.failure) verdict.failure = other;
+        const double reduction = shuffle_xor(verdict.reduction, mask);
+        if (reduction > verdict.reduction) verdict.reduction = reduction;
     }
-    const bool add = level.index > 0, failed = verdict.failure != sound;
+    const bool add = level.index > 0;
     each_slot_above(level, task, [&](trifold_int slot, bool sums) {
         trifold_int& failure = buffer<trifold_int>(args, Offset::failure)[slot];
         failure = add && failure < verdict.failure ? failure : verdict.failure;
         int& raised = buffer<int>(args, Offset::floors)[slot];
         raised = (add ? raised : 0) + (sums ? floors : 0);
+        double& reduction = buffer<double>(args, Offset::reduction)[slot];
+        reduction = add && reduction > verdict.reduction ? reduction : verdict.reduction;
         double& sum = buffer<double>(args, Offset::block_log_determinant)[slot];
         sum = (add ? sum : 0) + (sums ? log_sum : 0);
     });
     if (!is_whole(task.chain) || team_lane() != 0) return;
-    trifold_status status{-1, 0, floors};
-    if (failed) status.block = verdict.failure / block_size % horizon, status.row = verdict.failure % block_size;
-    buffer<trifold_status>(args, Offset::status)[task.member] = status;
-    buffer<double>(args, Offset::log_determinant)[task.member] = failed ? not_a_number() : log_sum;
+    report_member(args, task.member, verdict.failure, floors, verdict.reduction, log_sum);
 }
 
 template <bool Riders>
@@ -367,8 +375,8 @@ TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args,
         const trifold_int block = block_at(level, position_of(task.chain, k));
         wait_copies<depth - 1>();
         warp_sync();
-        real a[panels][padded];
-        const real floor = load_rows(a, shared, carry, args, level, task, k);
+        real a[panels][padded], diagonal;
+        const real floor = load_rows(a, diagonal, shared, carry, args, level, task, k);
         if (Riders) {
 #pragma unroll
             for (int c = 0; c < riders; ++c) {
@@ -379,7 +387,7 @@ TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args,
         }
         warp_sync();
         fetch_front<Riders>(shared, args, level, task, k + depth);
-        factor_rows<Riders>(a, carry.y, shared, floor, (level.index * horizon + block) * block_size, verdict);
+        factor_rows<Riders>(a, carry.y, shared, diagonal, floor, (level.index * horizon + block) * block_size, verdict);
         if (k < task.chain.length) store_rows<Riders>(a, carry.y, args, task.member, block, verdict);
         multiply_rows(carry, a, shared);
         if (k + 1 != task.chain.length) continue;

@@ -39,21 +39,6 @@ TRIFOLD_DEVICE void report_tile(const TileShared& shared, const trifold_args& ar
     buffer<int>(args, Offset::floors)[index] = before.floors + shared.pivots.floors;
 }
 
-/* Where the sum of the logarithms of a diagonal tile's pivots goes; null: no diagonal tile. */
-TRIFOLD_DEVICE double* log_sum_of(const trifold_args& args, const Task& task) {
-    if (!task.exists || !is_pivots(task)) return nullptr;
-    return buffer<double>(args, Offset::block_log_determinant) + block_index(task.member, task.block) * log_parts + task.column;
-}
-
-/* The sum of the logarithms of `count` pivots; by one warp. */
-TRIFOLD_DEVICE void sum_logarithms(double* to, const double* pivots, int count) {
-    const int lane = thread_index() % warp_lanes;
-    double sum = 0;
-    for (int r = lane; r < edge && r < count; r += warp_lanes) sum += natural_log(pivots[r]);
-    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-    if (lane == 0) *to = sum;
-}
-
 /* The diagonal tile, which stands in shared memory, factored and inverted. */
 TRIFOLD_FUNCTION void factor_diagonal(TileShared& shared, const trifold_args& args) {
     assume_thread();
@@ -147,10 +132,12 @@ TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
 #pragma unroll 1
     while (claim_task(shared.work, args, Kind::factor)) {
         if (task.exists) factor_tile(pipeline, shared, args);
-        double* log_sum = log_sum_of(args, task);
-        const int left = block_size - task.column * edge;
+        const bool reports = task.exists && is_pivots(task) && thread_index() / warp_lanes == warps - 1;
+        const trifold_int member = task.member, block = task.block, column = task.column; /* the task is another one soon */
         fence_shared_copies(); /* the next task's copies overwrite what this one has written */
         end_task(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1, task.exists);
-        if (log_sum != nullptr && thread_index() / warp_lanes == warps - 1) sum_logarithms(log_sum, shared.diagonal, left); /* no other task waits for it */
+        const int first = static_cast<int>(column) * edge, left = block_size - first;
+        if (reports) /* no other task waits for it */
+            report_diagonal(args, member, block, first, left < edge ? left : edge, shared.diagonal, block_index(member, block) * log_parts + column);
     }
 }

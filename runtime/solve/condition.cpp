@@ -1,0 +1,104 @@
+// Reciprocal condition numbers, by solutions with a Solver's factors.
+#include "runtime/base/condition.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <trifold/solver.hpp>
+
+#include "runtime/solve/solver_impl.hpp"
+
+namespace trifold {
+namespace {
+
+/// A host's D and E with what the options add, in double: S A S, where S makes every diagonal entry one.
+template <class Real>
+class ScaledMatrix {
+  public:
+    ScaledMatrix(const Spec& spec, const Real* d, const Real* e, const FactorOptions<Real>& options)
+        : spec_(spec), d_(d), e_(e), options_(options), d_strides_(diagonal_strides(spec)), e_strides_(coupling_strides(spec)) {}
+
+    /// The roots of the diagonal entries: 1 / S.
+    std::vector<double> roots(std::int64_t member) const {
+        std::vector<double> result;
+        for (std::int64_t i = 0; i < spec_.horizon; ++i)
+            for (std::int64_t r = 0; r < spec_.block; ++r) result.push_back(std::sqrt(diagonal(member, i, r, r)));
+        return result;
+    }
+    /// Its 1-norm, the largest sum of a column's magnitudes.
+    double norm(std::int64_t member, const std::vector<double>& roots) const {
+        const auto n = spec_.block;
+        std::vector<double> sums(roots.size(), 0);
+        const auto add = [&](std::int64_t row, std::int64_t column, double value) {
+            const auto r = static_cast<std::size_t>(row), c = static_cast<std::size_t>(column);
+            const double scaled = std::abs(value / roots[r] / roots[c]);
+            sums[c] += scaled;
+            if (r != c) sums[r] += scaled;
+        };
+        for (std::int64_t i = 0; i < spec_.horizon; ++i)
+            for (std::int64_t r = 0; r < n; ++r) {
+                for (std::int64_t c = 0; c <= r; ++c) add(i * n + r, i * n + c, diagonal(member, i, r, c));
+                for (std::int64_t c = 0; c < n && i + 1 < spec_.horizon; ++c)
+                    add((i + 1) * n + r, i * n + c, element(e_, e_strides_, member, i, r, c));
+            }
+        return *std::ranges::max_element(sums);
+    }
+
+  private:
+    static double element(const Real* from, const Strides& s, std::int64_t member, std::int64_t block, std::int64_t r, std::int64_t c) {
+        return static_cast<double>(from[member * s.member + block * s.stage + r * s.row + c * s.column]);
+    }
+    double diagonal(std::int64_t member, std::int64_t block, std::int64_t r, std::int64_t c) const {
+        double value = element(d_, d_strides_, member, block, r, c);
+        if (r == c && options_.diagonal != nullptr)
+            value += static_cast<double>(options_.diagonal[(member * spec_.horizon + block) * spec_.block + r]);
+        if (r == c && options_.shift != nullptr) value += static_cast<double>(options_.shift[member]);
+        return value;
+    }
+    const Spec& spec_;
+    const Real *d_, *e_;
+    const FactorOptions<Real>& options_;
+    Strides d_strides_, e_strides_;
+};
+
+}  // namespace
+
+template <class Real>
+std::vector<double> Solver::reciprocal_condition(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options) {
+    const auto& spec = plan().choice().spec;
+    const auto members = options.members == 0 ? spec.batch : options.members, n = spec.block, unknowns = n * spec.horizon;
+    impl().check_readable({Operation::factor, options.members, 1, 0, false, {}}, d, e);
+    const ScaledMatrix<Real> matrix(spec, d.data(), e.data(), options);
+    std::vector<double> roots, norms;
+    for (std::int64_t m = 0; m < members; ++m) {
+        const auto own = matrix.roots(m);
+        norms.push_back(matrix.norm(m, own));
+        roots.insert(roots.end(), own.begin(), own.end());
+    }
+    const auto s = rhs_strides(spec, 1);
+    std::vector<Real> b(static_cast<std::size_t>(rhs_extent(spec, members, 1)));
+    const auto each = [&](auto use) {
+        std::size_t k = 0;
+        for (std::int64_t m = 0; m < members; ++m)
+            for (std::int64_t i = 0; i < spec.horizon; ++i)
+                for (std::int64_t r = 0; r < n; ++r, ++k) use(k, b[static_cast<std::size_t>(m * s.member + i * s.stage + r * s.row)]);
+    };
+    const Applied apply = [&](std::span<double> x) {
+        each([&](std::size_t k, Real& value) { value = static_cast<Real>(x[k] * roots[k]); });
+        solve<Real>(std::span<const Real>(b), std::span<Real>(b), {.columns = 1, .active = options.active, .members = members});
+        each([&](std::size_t k, Real& value) { x[k] = static_cast<double>(value) * roots[k]; });
+    };
+    auto result = inverse_norm_estimates(unknowns, members, apply, apply);
+    for (std::size_t m = 0; m < result.size(); ++m) {
+        const bool solved = options.active == nullptr || options.active[m] != 0;
+        const double condition = result[m] * norms[m];
+        result[m] = !solved ? std::numeric_limits<double>::quiet_NaN() : condition >= 1 ? 1 / condition : std::isnan(condition) ? 0 : 1;
+    }
+    return result;
+}
+template std::vector<double> Solver::reciprocal_condition(std::span<const float>, std::span<const float>, const FactorOptions<float>&);
+template std::vector<double> Solver::reciprocal_condition(std::span<const double>, std::span<const double>, const FactorOptions<double>&);
+
+}  // namespace trifold
