@@ -155,18 +155,24 @@ void check_range(const std::vector<GridOutcome>& outcomes, const GridSpec& spec)
 
 bool GridSolver::ok() { return std::ranges::all_of(status(), &GridOutcome::ok); }
 
-void GridSolver::check() {
-    const auto& outcomes = status();
+void check(const std::vector<GridOutcome>& outcomes, const GridSpec& spec) {
     std::vector<GridFailed::Failure> failures;
     for (std::size_t k = 0; k < outcomes.size(); ++k)
         if (outcomes[k].problem != GridProblem::none) failures.push_back({static_cast<std::int64_t>(k), outcomes[k]});
-    if (failures.empty()) return check_range(outcomes, plan().spec());
+    if (failures.empty()) return check_range(outcomes, spec);
     constexpr std::size_t shown = 4;
     auto text = fmt::format("{} of {} images cannot be solved:", failures.size(), outcomes.size());
     for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
-        text += fmt::format(" image {}: {}.", failures[k].member, describe(failures[k], plan().spec()));
+        text += fmt::format(" image {}: {}.", failures[k].member, describe(failures[k], spec));
     if (failures.size() > shown) text += fmt::format(" And {} more.", failures.size() - shown);
     throw GridFailed(text, std::move(failures));
+}
+
+void GridSolver::check() { trifold::check(status(), plan().spec()); }
+
+std::string_view to_string(GridProblem problem) {
+    constexpr std::string_view names[]{"none", "beyond_image", "not_finite", "pivot", "nearly_singular", "unstable"};
+    return names[static_cast<std::size_t>(problem)];
 }
 
 }  // namespace trifold

@@ -80,6 +80,10 @@ class GridFailed : public Unsolvable {
     std::vector<Failure> failures;
 };
 
+std::string_view to_string(GridProblem problem);
+/// What GridSolver::check throws of such outcomes.
+void check(const std::vector<GridOutcome>& outcomes, const GridSpec& spec);
+
 /// Workspace and launches of one GridPlan. One call in flight at a time. After construction the calls that compute allocate nothing.
 ///
 /// Arrays are those of GridSpec: stencils [batch][height][width][9], B and X [batch][height][width][columns]. X may be B itself; other
@@ -157,7 +161,7 @@ class GridSolver {
         gradients<RealOf<X>>(std::span(x), std::span(by_x), std::span(by_b), std::span(by_stencil), options);
     }
 
-    /// For each image an estimate of 1 / (||A|| ||A^-1||) of its factored A, by about ten solutions an image: of rows scaled to one size,
+    /// For each image an estimate of 1 / (||A|| ||A^-1||) of its factored A, by at most 13 solutions of all: of rows scaled to one size,
     /// in the infinity norm, and of a symmetric matrix of rows and columns. Below the rounding unit of the precision A is singular to it;
     /// from there on an image that was called nearly singular may be accepted. Needs solve, and solve_transposed of a general matrix.
     template <class Real>

@@ -24,6 +24,7 @@ struct SolveOptions {
     std::optional<std::int64_t> block;
     std::optional<double> tolerance;
     Tuning tuning{.workers = 0};
+    bool accept_nearly_singular = false, condition = false;
 };
 
 /// The checked result: what the exit status, the report and the message come from.
@@ -260,6 +261,14 @@ Action add_solve(CLI::App& app, const bool& json) {
     const auto grid = std::make_shared<GridSolveOptions>();
     auto* size = grid->image.add_to(app);
     for (auto* other : {block, schedule, variant, inverse}) size->excludes(other);
+    app.add_flag("--accept-nearly-singular", options->accept_nearly_singular,
+                 "Take x of systems that are singular to the precision, though it may have no right digit")
+        ->needs(size);
+    app.add_flag(
+           "--condition", options->condition,
+           "Estimate the reciprocal condition number, by a few solutions more. It decides what is nearly singular, where the least pivot "
+           "only hints")
+        ->needs(size);
     app.add_option("--refine", grid->refine, "With --grid: steps of iterative refinement, which make up for growth and for f32")
         ->check(CLI::Range(0, 10))
         ->needs(size)
@@ -277,6 +286,8 @@ Action add_solve(CLI::App& app, const bool& json) {
             grid->precision = options->precision;
             grid->workers = options->tuning.workers;
             grid->tolerance = options->tolerance;
+            grid->accept_nearly_singular = options->accept_nearly_singular;
+            grid->condition = options->condition;
             return solve_grid(*grid, json);
         }
         const auto outcome = run(*options);

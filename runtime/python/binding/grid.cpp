@@ -50,11 +50,6 @@ GridSpec spec_for(const Array& stencil, const GridWishes& wishes) {
     return spec;
 }
 
-const char* problem_text(GridProblem problem) {
-    constexpr const char* all[]{"none", "beyond_image", "not_finite", "pivot", "nearly_singular", "unstable"};
-    return all[static_cast<std::size_t>(problem)];
-}
-
 template <class Real>
 const Real* reals(const Array& array) {
     return static_cast<const Real*>(array.data());
@@ -84,8 +79,8 @@ GridSpec grid_spec_of(const GridWishes& wishes) {
 }
 
 nb::tuple grid_outcome(const GridOutcome& o) {
-    return nb::make_tuple(problem_text(o.problem), o.pixel_x, o.pixel_y, nb::make_tuple(o.front.x0, o.front.x1, o.front.y0, o.front.y1),
-                          o.level, o.least_pivot, o.growth, o.solution);
+    return nb::make_tuple(std::string(trifold::to_string(o.problem)), o.pixel_x, o.pixel_y,
+                          nb::make_tuple(o.front.x0, o.front.x1, o.front.y0, o.front.y1), o.level, o.least_pivot, o.growth, o.solution);
 }
 
 BoundGrid::BoundGrid(nb::handle stencil, const GridWishes& wishes, const GridOperations& operations)

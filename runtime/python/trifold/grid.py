@@ -174,7 +174,7 @@ class Factor:
         return Determinant(self._by_image(log), self._by_image(sign))
 
     def reciprocal_condition(self) -> Any:
-        """An estimate of 1 / (||A|| ||A^-1||) by image, of rows of equal size, in the infinity norm. It takes about ten solutions an image.
+        """An estimate of 1 / (||A|| ||A^-1||) by image, of rows of equal size, in the infinity norm. It takes at most 13 solutions.
 
         Below the rounding unit A is singular to the precision. From there on an image that was called nearly singular may be accepted. The
         stencil that was factored is read again.
