@@ -99,7 +99,7 @@ trifold_grid_outcome c_outcome(const GridOutcome& o) {
             o.pixel_y,
             o.least_pivot,
             o.growth,
-            o.solution ? 1 : 0};
+            o.solution ? 0 : TRIFOLD_RANGE_SOLUTION};
 }
 
 }  // namespace

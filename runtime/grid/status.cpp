@@ -96,7 +96,7 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
     GridOutcome outcome;
     outcome.least_pivot = record.least;
     outcome.growth = record.entry > 0 ? record.largest / record.entry : 0;
-    outcome.solution = record.problem == trifold_grid_sound && status.left != 0;
+    outcome.solution = record.problem != trifold_grid_sound || status.left == 0;
     if (record.problem == trifold_grid_sound) return outcome;
     const std::int64_t origin = spec.boundary == GridBoundary::fixed ? 1 : 0, width = grid::unknown_width(spec);
     const auto levels = grid::levels_of(spec, grid::leaf_cells_of(plan.tuning(), plan.device().target()));
@@ -137,7 +137,7 @@ void check_range(const std::vector<GridOutcome>& outcomes, const GridSpec& spec)
     std::vector<OutOfRange::Failure> failures;
     std::vector<std::size_t> members;
     for (std::size_t k = 0; k < outcomes.size(); ++k)
-        if (outcomes[k].solution) {
+        if (!outcomes[k].solution) {
             failures.push_back({static_cast<std::int64_t>(k), true, false});
             members.push_back(k);
         }

@@ -56,10 +56,10 @@ struct GridOutcome {
     std::int64_t pixel_x = -1, pixel_y = -1;  ///< where it failed
     /// The smallest pivot, over the size of its row; of a symmetric matrix over the diagonal entry that it began with. 0 where one failed.
     double least_pivot = 1;
-    double growth = 0;      ///< the largest pivot over the size of its row; of a symmetric matrix over the largest entry of A
-    bool solution = false;  ///< whether X of the last solution has infinities or NaN, where the matrix has no problem
+    double growth = 0;     ///< the largest pivot over the size of its row; of a symmetric matrix over the largest entry of A
+    bool solution = true;  ///< X of the last solution holds no infinity and no NaN, or the matrix has a problem
     bool operator==(const GridOutcome&) const = default;
-    bool ok() const { return problem == GridProblem::none && !solution; }
+    bool ok() const { return problem == GridProblem::none && solution; }
 };
 
 /// det A = sign exp(log). Not a number where the image failed.

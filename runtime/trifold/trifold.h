@@ -305,7 +305,7 @@ typedef struct {
     int64_t front_x0, front_x1, front_y0, front_y1; /* the pixels that it eliminates */
     int64_t pixel_x, pixel_y;                       /* where it failed */
     double least_pivot, growth;
-    int solution; /* 1: x of the last solution holds infinities or NaN */
+    int64_t range; /* 0, or TRIFOLD_RANGE_SOLUTION where x of the last solution holds infinities or NaN */
 } trifold_grid_outcome;
 /* det A = sign exp(log); log is NaN where the image failed. */
 typedef struct {

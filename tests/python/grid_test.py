@@ -431,7 +431,7 @@ def test_what_leaves_the_range():
     assert np.isfinite(x[0]).all() and np.isnan(x[1]).any()
     f = grid.factor(stencil)
     f.solve(b)
-    assert f.status.solution.tolist() == [False, True]
+    assert f.status.solution.tolist() == [True, False]
     with pytest.raises(trifold.OutOfRange):
         f.check()
     f.solve(np.ones_like(b))

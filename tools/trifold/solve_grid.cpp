@@ -115,7 +115,7 @@ void solve_as(GridSolver& solver, const GridSystem& system, const GridSolveOptio
     solved.x.assign(x.begin(), x.end());
     const auto after = solver.status();
     for (std::size_t k = 0; k < after.size(); ++k)
-        solved.outcomes[k].solution = solved.outcomes[k].problem == GridProblem::none && after[k].solution;
+        solved.outcomes[k].solution = solved.outcomes[k].problem != GridProblem::none || after[k].solution;
 }
 
 /// An image that failed is NaN as a whole.
@@ -171,7 +171,7 @@ Json to_json(const Images& images, const GridSpec& spec, const Solved& solved, c
         signs.push_back(solved.determinants[k].sign);
         if (solved.outcomes[k].ok()) continue;
         const auto& outcome = solved.outcomes[k];
-        Json one{{"member", k}, {"problem", outcome.solution ? "range" : to_string(outcome.problem)}, {"least_pivot", outcome.least_pivot}};
+        Json one{{"member", k}, {"problem", outcome.solution ? to_string(outcome.problem) : "range"}, {"least_pivot", outcome.least_pivot}};
         if (outcome.pixel_x >= 0) one["pixel"] = {outcome.pixel_x, outcome.pixel_y};
         failed.push_back(std::move(one));
     }

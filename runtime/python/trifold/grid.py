@@ -37,7 +37,7 @@ class Status(NamedTuple):
     level: Any  #: of that front, 0 for the smallest; -1: no one front failed
     least_pivot: Any  #: the smallest, over the size of its row; of a symmetric A over the diagonal entry that it began with
     growth: Any  #: the largest pivot over the size of its row: where it is large, digits were lost. Of a symmetric A over its largest entry
-    solution: Any  #: True where A has no problem, and x of the last solution holds infinities or NaN
+    solution: Any  #: False: A has no problem, but x of the last solution holds infinities or NaN
 
 
 class Determinant(NamedTuple):
