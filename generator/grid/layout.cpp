@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace trifold::grid {
 namespace {
@@ -98,6 +100,9 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
         l.turned_stride = turned;
     }
     layout.status = memory.add("status", spec.batch, sizeof(trifold_grid_status));
+    if (!symmetric)
+        layout.scale =
+            memory.add("scale", product({spec.batch, unknown_width(spec), unknown_height(spec)}, "scales"), sizeof(std::int32_t));
     if (spec.boundary == GridBoundary::fixed)
         layout.edge = memory.add("edge", product({spec.batch, 2 * (unknown_width(spec) + unknown_height(spec)), 9}, "stencils"), real);
     if (spec.operations.contains(GridOperation::refine))
@@ -105,6 +110,16 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
     layout.bytes = memory.bytes();
     layout.buffers = memory.take();
     return layout;
+}
+
+Limits limits_of(const GridSpec& spec) {
+    // Found by experiment: see docs/users/grid.md. The error was seldom above ten times rounding times the growth.
+    constexpr double entries = 9, least_f32 = 8, growth_f32 = 0x1p15, growth_f64 = 0x1p28, each = 64, by_side = 16;
+    const bool symmetric = spec.matrix == GridMatrix::symmetric, is_f32 = spec.precision == Precision::f32;
+    const double rounding = is_f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+    const double pixels = static_cast<double>(unknown_width(spec)) * static_cast<double>(unknown_height(spec));
+    const double doubtful = (each + by_side * std::sqrt(pixels)) * rounding, certain = (symmetric ? 1 : by_side) * doubtful;
+    return {is_f32 ? least_f32 * rounding : certain, is_f32 ? doubtful : 0, is_f32 ? growth_f32 : growth_f64, entries * rounding};
 }
 
 trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout) {
@@ -117,6 +132,11 @@ trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout) {
     launch.pixels = spec.width * spec.height;
     launch.edge = layout.edge;
     launch.status = layout.status;
+    launch.scale = layout.scale;
+    const auto limits = limits_of(spec);
+    launch.least = limits.least_pivot;
+    launch.growth = limits.growth;
+    launch.row_sum = limits.row_sum;
     launch.residual = layout.residual;
     return launch;
 }

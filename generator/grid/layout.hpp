@@ -30,12 +30,20 @@ struct Shape {
 struct Layout {
     std::vector<Buffer> buffers;
     std::vector<trifold_grid_level> levels;
-    std::int64_t status = 0, edge = -1, residual = 0;
+    std::int64_t status = 0, scale = -1, edge = -1, residual = 0;
     std::int64_t bytes = 0;  ///< of all buffers
 };
 
 /// Throws SpecError when a size leaves 63 bits.
 Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const Shape& shape);
+
+/// Where a factorization is no good any more. A least pivot below the first means that the matrix is nearly singular, and below the second,
+/// if that is not 0, that it may be. Pivots that grow above the third lose too many digits. Rows whose sums are at most the fourth of their
+/// entries sum to zero.
+struct Limits {
+    double least_pivot, doubtful_pivot, growth, row_sum;
+};
+Limits limits_of(const GridSpec& spec);
 
 /// What every launch of the Spec begins with; no levels yet.
 trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout);

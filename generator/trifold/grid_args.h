@@ -17,6 +17,8 @@ typedef struct {
     trifold_int first_column; /* the first of this call, and how many: at most those of the Spec */
     trifold_int used_columns;
     trifold_int members; /* images of this call */
+    trifold_int begins;  /* 1: no panel of this call has been solved yet */
+    trifold_int accepts; /* 1: a factorization stands where its status would say that A is nearly singular, or its elimination unstable */
     void* workspace;
 } trifold_grid_args;
 
@@ -38,12 +40,13 @@ typedef struct {
 
 /* What the constants of every launch begin with. `level` are those that it treats; of merges the level below stands first. */
 typedef struct {
-    trifold_int width, height;        /* pixels that are unknowns */
-    trifold_int origin;               /* the first of them in the caller's image */
-    trifold_int pitch, pixels;        /* of the caller's image: from row to row, and in all */
-    trifold_int edge;                 /* fixed boundary: where the workspace keeps the stencils beside the ring; else -1 */
-    trifold_int status;               /* a trifold_grid_status a member */
-    trifold_int residual;             /* where the workspace keeps b - A x: [batch][H][W] by the columns of this call */
+    trifold_int width, height; /* pixels that are unknowns */
+    trifold_int origin;        /* the first of them in the caller's image */
+    trifold_int pitch, pixels; /* of the caller's image: from row to row, and in all */
+    trifold_int edge;          /* fixed boundary: where the workspace keeps the stencils beside the ring; else -1 */
+    trifold_int status;        /* a trifold_grid_status a member */
+    trifold_int scale;    /* of A that is not symmetric: the exponent of each unknown's row, a 32-bit integer; see templates/grid/scale.h */
+    trifold_int residual; /* where the workspace keeps b - A x: [batch][H][W] by the columns of this call */
     trifold_int transposed;           /* 1: of A' */
     trifold_int leaves;               /* the first level is that of the leaf tiles */
     trifold_int odd_scratch;          /* where the second of two generations of D begins in a worker's scratch, in elements */
@@ -55,6 +58,7 @@ typedef struct {
     trifold_int turn;                 /* of the launches of a pivot block; of a sweep, which rows of W it multiplies by */
     trifold_int work;                 /* a trifold_grid_work, of kernels that treat pixels */
     trifold_int number;               /* of the last level, counted from the leaf tiles */
+    double least, growth, row_sum;    /* below the first, above the second, not above the third: see templates/grid/outcome.h */
     trifold_int levels;
     trifold_grid_level level[trifold_grid_levels];
 } trifold_grid_launch;
@@ -63,11 +67,12 @@ typedef enum { trifold_grid_ring, trifold_grid_residual, trifold_grid_correct, t
 
 /* What is known of one front; on a GPU, of all below it too. */
 typedef struct {
-    double log_determinant;   /* of the absolute value */
-    double least;             /* the smallest pivot, relative to the largest entry of its column before the elimination */
-    double largest;           /* pivot */
-    double entry;             /* the largest entry of the stencils that a leaf tile reads */
-    double row_sum;           /* the largest sum of the entries of one row, relative to that of their absolute values */
+    double log_determinant; /* of the absolute value */
+    double least;   /* the least pivot, over the diagonal entry of A that it began with; of a general matrix, whose rows are of equal size,
+                       itself. 0 where one fails */
+    double largest; /* pivot */
+    double entry;   /* the largest entry of the stencils that a leaf tile reads; of a general matrix 1 */
+    double row_sum; /* the largest sum of the entries of one row, relative to that of their absolute values */
     trifold_int sign;         /* of the determinant, 1 or -1 */
     trifold_int problem;      /* a trifold_grid_problem */
     trifold_int pixel;        /* where, from the first unknown on, row by row */
@@ -78,13 +83,16 @@ typedef enum {
     trifold_grid_sound,
     trifold_grid_beyond,    /* a stencil reaches beyond the image */
     trifold_grid_no_number, /* a stencil holds an infinity or NaN */
-    trifold_grid_pivot      /* a pivot is zero, no number, or of a symmetric matrix not positive */
+    trifold_grid_pivot,     /* a pivot is zero, no number, or of a symmetric matrix not positive */
+    trifold_grid_nearly,    /* the matrix is singular to the precision */
+    trifold_grid_unstable   /* pivots grew so much that few digits are left */
 } trifold_grid_problem;
 
 /* What is known of a member's factorization. */
 typedef struct {
     trifold_grid_record record; /* of the first front with a problem; sums and extremes of all where there is none */
     trifold_int level, place;   /* that front, and its number among the boxes of the level */
+    trifold_int left;           /* 1: the solution of the last call has an infinity or NaN */
 } trifold_grid_status;
 
 #endif

@@ -54,7 +54,7 @@ GridTuning grid_tuning_of(const trifold_grid_tuning* given_tuning) {
 GridOptions grid_options_of(const trifold_grid_options* given_options) {
     if (given_options == nullptr) return {};
     const auto& o = initialized(given_options, "trifold_grid_options");
-    return {.columns = o.columns, .members = o.members};
+    return {.columns = o.columns, .members = o.members, .accept_nearly_singular = o.accept_nearly_singular != 0};
 }
 
 /// Host arrays of the sizes that the GridSpec gives them; a null pointer is left for the GridSolver to report.
@@ -98,7 +98,8 @@ trifold_grid_outcome c_outcome(const GridOutcome& o) {
             o.pixel_x,
             o.pixel_y,
             o.least_pivot,
-            o.growth};
+            o.growth,
+            o.solution ? 0 : TRIFOLD_RANGE_SOLUTION};
 }
 
 }  // namespace
@@ -115,7 +116,7 @@ void trifold_grid_tuning_init(trifold_grid_tuning* tuning) {
     if (tuning != nullptr) *tuning = {sizeof *tuning, standard.workers, standard.spin_microseconds, standard.leaf_cells};
 }
 void trifold_grid_options_init(trifold_grid_options* options) {
-    if (options != nullptr) *options = {sizeof *options, 0, 0};
+    if (options != nullptr) *options = {sizeof *options, 0, 0, 0};
 }
 
 trifold_code trifold_grid_plan_create(const trifold_grid_spec* spec, const char* device, const trifold_grid_tuning* tuning,
@@ -209,6 +210,18 @@ trifold_code trifold_grid_solver_set_executor(trifold_grid_solver* solver, trifo
             a.solver.gradients<real>(a.rhs(x), a.rhs(by_x), a.rhs(by_b), a.stencil(by_stencil), a.options);                               \
         });                                                                                                                               \
     }
+#define TRIFOLD_DEFINE_CONDITION(real, suffix)                                                                                          \
+    trifold_code trifold_grid_reciprocal_condition_##suffix(trifold_grid_solver* s, const real* stencil, const trifold_grid_options* o, \
+                                                            double* values, int64_t capacity, int64_t* count) {                         \
+        return guarded([&] {                                                                                                            \
+            const HostImages a(s, o);                                                                                                   \
+            copy_out(a.solver.reciprocal_condition<real>(a.stencil(stencil), a.options), values, capacity, count,                       \
+                     [](double value) { return value; });                                                                               \
+        });                                                                                                                             \
+    }
+TRIFOLD_DEFINE_CONDITION(float, f32)
+TRIFOLD_DEFINE_CONDITION(double, f64)
+#undef TRIFOLD_DEFINE_CONDITION
 TRIFOLD_DEFINE(float, f32)
 TRIFOLD_DEFINE(double, f64)
 #undef TRIFOLD_DEFINE

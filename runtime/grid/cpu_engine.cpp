@@ -36,6 +36,9 @@ class GridCpuEngine final : public GridEngine {
     void read(void* host, std::int64_t offset, std::int64_t bytes) override {
         std::memcpy(host, static_cast<const char*>(workspace_) + offset, static_cast<std::size_t>(bytes));
     }
+    void write(std::int64_t offset, const void* host, std::int64_t bytes) override {
+        std::memcpy(static_cast<char*>(workspace_) + offset, host, static_cast<std::size_t>(bytes));
+    }
     void set_executor(Executor executor) override { graph_.set_executor(std::move(executor)); }
     Stream host_stream() const override { return {}; }
     void* device_array(GridRole, void* host, std::int64_t) override { return host; }

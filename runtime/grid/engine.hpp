@@ -26,6 +26,8 @@ class GridEngine {
     virtual void check_pointer(const void* pointer, const std::string& what) = 0;
     /// Copies from the workspace, after the last call.
     virtual void read(void* host, std::int64_t offset, std::int64_t bytes) = 0;
+    /// Copies to the workspace, after the last call.
+    virtual void write(std::int64_t offset, const void* host, std::int64_t bytes) = 0;
     virtual void set_executor(Executor executor) = 0;
 
     /// The stream that the copies of a host call and its launches share.

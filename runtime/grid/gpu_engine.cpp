@@ -85,6 +85,13 @@ class GridGpuEngine final : public GridEngine {
         driver_.copy_to_host(host, static_cast<const char*>(workspace_) + offset, static_cast<std::size_t>(bytes), stream);
         driver_.synchronize_stream(stream);
     }
+    void write(std::int64_t offset, const void* host, std::int64_t bytes) override {
+        const Current current(context_);
+        calls_.synchronize();
+        auto* stream = resources_->stream.get();
+        driver_.copy_to_device(static_cast<char*>(workspace_) + offset, host, static_cast<std::size_t>(bytes), stream);
+        driver_.synchronize_stream(stream);
+    }
     void set_executor(Executor) override {
         throw SpecError("an executor replaces the threads of a CPU; this GridPlan runs on " + plan_->device.name());
     }

@@ -159,10 +159,12 @@ void GridSolver::gradients(const Real* x, const Real* by_x, Real* by_b, Real* by
 template <class Real>
 void GridSolver::factor(std::span<const Real> stencil, const GridOptions& options) {
     factor_grid<Real>(impl(), stencil, {}, options);
+    impl().settle_doubts<Real>(stencil, {}, options);
 }
 template <class Real>
 void GridSolver::factor_solve(std::span<const Real> stencil, std::span<const Real> b, std::span<Real> x, const GridOptions& options) {
     factor_solve_grid<Real>(impl(), stencil, b, x, {}, options);
+    impl().settle_doubts<Real>(stencil, x, options);
 }
 template <class Real>
 void GridSolver::solve(std::span<const Real> b, std::span<Real> x, const GridOptions& options) {

@@ -101,6 +101,8 @@ trifold_grid_args GridSolver::Impl::args_of(const void* b, void* x, const GridOp
     args.first_column = first;
     args.used_columns = std::min(plan.spec().rhs, options.columns - first);
     args.members = options.members;
+    args.begins = first == 0 ? 1 : 0;
+    args.accepts = options.accept_nearly_singular ? 1 : 0;
     args.workspace = engine->workspace();
     return args;
 }
@@ -132,7 +134,9 @@ void GridSolver::Impl::refine(const void* stencil, const void* b, void* x, bool 
         auto args = args_of(b, x, options, first);
         args.stencil = stencil;
         engine->run(transposed ? "residual_transposed" : "residual", args, stream);
-        engine->run(transposed ? "solve_transposed" : "solve", args_of(residual, residual, {args.used_columns, args.members}, 0), stream);
+        auto step = args_of(residual, residual, {.columns = args.used_columns, .members = args.members}, 0);
+        step.begins = args.begins;
+        engine->run(transposed ? "solve_transposed" : "solve", step, stream);
         engine->run("correct", args, stream);
     }
 }

@@ -41,6 +41,11 @@ struct GridSolver::Impl {
     void refine(const void* stencil, const void* b, void* x, bool transposed, Stream stream, const GridOptions& options);
     void gradient(const void* x, const void* by_b, void* by_stencil, Stream stream, const GridOptions& options);
 
+    /// Decides by a step of refinement whether images of f32 are singular whose least pivots are small: a pivot that is rounding alone
+    /// leaves the whole solution to the next step. Those are marked, and their X, if it is given, is NaN.
+    template <class Real>
+    void settle_doubts(std::span<const Real> stencil, std::span<Real> x, const GridOptions& options);
+
     const std::vector<GridOutcome>& status();
     const std::vector<GridDeterminant>& log_determinant();
 
@@ -51,6 +56,9 @@ struct GridSolver::Impl {
 
   private:
     std::int64_t bytes_of(const GridArray& array, const GridOptions& options) const;
+    /// In the host's memory, with the factors that are there, or where the Program has no solution alone, with new ones.
+    void solve_again(const void* stencil, const void* b, void* x, const GridOptions& options);
+    void mark(std::int64_t member, trifold_grid_problem problem);
     trifold_grid_args args_of(const void* b, void* x, const GridOptions& options, std::int64_t first) const;
     const std::vector<trifold_grid_status>& statuses();
     GridOutcome outcome_of(const trifold_grid_status& status) const;

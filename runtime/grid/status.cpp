@@ -1,9 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <trifold/error.hpp>
 
+#include "generator/grid/layout.hpp"
 #include "generator/grid/levels.hpp"
 #include "runtime/grid/solver_impl.hpp"
 
@@ -11,15 +14,30 @@
 namespace trifold {
 namespace {
 
-/// What is smaller than so much is rounding: a pivot against its column, or the sums of all rows against their entries.
-double rounding(Precision precision) {
-    return precision == Precision::f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
-}
-
 /// Whether A x is zero for a constant x.
 bool sums_to_zero(const trifold_grid_record& record, const GridSpec& spec) {
-    constexpr double entries = 9;
-    return spec.boundary == GridBoundary::natural && record.row_sum <= entries * rounding(spec.precision);
+    return spec.boundary == GridBoundary::natural && record.row_sum <= grid::limits_of(spec).row_sum;
+}
+
+/// Whether the pivot that failed is the very last one of all.
+bool is_last_pivot(const trifold_grid_status& status, const GridSpec& spec, const std::vector<grid::Level>& levels) {
+    if (status.level + 1 != static_cast<std::int64_t>(levels.size())) return false;
+    const auto pixels = grid::eliminated_pixels(spec, levels, levels.size() - 1, 0, 0);
+    return status.record.pixel == pixels.y1 * grid::unknown_width(spec) + pixels.x1;
+}
+
+/// What the kernels say. A pivot that vanishes at the very end, or with the sums of all rows, is that of a singular matrix.
+GridProblem problem_of(const trifold_grid_status& status, const GridSpec& spec, const std::vector<grid::Level>& levels) {
+    const auto& record = status.record;
+    const auto at = record.problem;
+    if (at == trifold_grid_sound) return GridProblem::none;
+    if (at == trifold_grid_beyond) return GridProblem::beyond_image;
+    if (at == trifold_grid_no_number) return GridProblem::not_finite;
+    if (at == trifold_grid_nearly) return GridProblem::nearly_singular;
+    if (at == trifold_grid_unstable) return GridProblem::unstable;
+    const bool sums = (status.level > 0 || levels.size() == 1) && sums_to_zero(record, spec);
+    const bool ends = spec.matrix == GridMatrix::general && is_last_pivot(status, spec, levels);
+    return sums || ends ? GridProblem::nearly_singular : GridProblem::pivot;
 }
 
 std::string describe(const GridPixels& pixels) { return fmt::format("x {} to {}, y {} to {}", pixels.x0, pixels.x1, pixels.y0, pixels.y1); }
@@ -28,6 +46,11 @@ constexpr std::string_view remedy =
     "if its rows sum to zero, A x is zero for every constant x: add a little to the diagonal, give one pixel the row x = value, or take "
     "the "
     "boundary 'fixed'";
+
+std::string unstable_remedy(const GridSpec& spec) {
+    return std::string(spec.precision == Precision::f32 ? "take f64, or " : "") +
+           "accept nearly singular matrices and refine the solution, whose residual then shows whether that helped";
+}
 
 std::string describe(const GridFailed::Failure& failure, const GridSpec& spec) {
     const auto& o = failure.outcome;
@@ -49,8 +72,11 @@ std::string describe(const GridFailed::Failure& failure, const GridSpec& spec) {
                 spec.pivoting == GridPivoting::none
                     ? "; take the pivoting 'partial'"
                     : "; A is singular, or needs exchanges of rows beyond a front, which are not done: add a little to the diagonal");
+        case GridProblem::unstable:
+            return fmt::format("pivots grew by {:.1e}, so that few digits of {} are left, since rows are exchanged only within a front; {}",
+                               o.growth, to_string(spec.precision), unstable_remedy(spec));
         default:
-            return fmt::format("A is singular to this precision: {}", remedy);
+            return fmt::format("A is singular to this precision (least pivot {:.1e}): {}", o.least_pivot, remedy);
     }
 }
 
@@ -70,16 +96,13 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
     GridOutcome outcome;
     outcome.least_pivot = record.least;
     outcome.growth = record.entry > 0 ? record.largest / record.entry : 0;
-    if (record.problem == trifold_grid_sound) {
-        if (sums_to_zero(record, spec) || record.least <= rounding(spec.precision)) outcome.problem = GridProblem::nearly_singular;
-        return outcome;
-    }
+    outcome.solution = record.problem != trifold_grid_sound || status.left == 0;
+    if (record.problem == trifold_grid_sound) return outcome;
     const std::int64_t origin = spec.boundary == GridBoundary::fixed ? 1 : 0, width = grid::unknown_width(spec);
     const auto levels = grid::levels_of(spec, grid::leaf_cells_of(plan.tuning(), plan.device().target()));
-    outcome.problem = record.problem == trifold_grid_beyond                                    ? GridProblem::beyond_image
-                      : record.problem == trifold_grid_no_number                               ? GridProblem::not_finite
-                      : (status.level > 0 || levels.size() == 1) && sums_to_zero(record, spec) ? GridProblem::nearly_singular
-                                                                                               : GridProblem::pivot;
+    outcome.problem = problem_of(status, spec, levels);
+    if (outcome.problem == GridProblem::nearly_singular || outcome.problem == GridProblem::unstable)
+        return outcome;  // no one pixel is to blame
     outcome.pixel_x = record.pixel % width + origin;
     outcome.pixel_y = record.pixel / width + origin;
     outcome.level = status.level;
@@ -107,20 +130,49 @@ const std::vector<GridDeterminant>& GridSolver::Impl::log_determinant() {
     return determinants_;
 }
 
+namespace {
+
+/// X of images whose matrices are sound.
+void check_range(const std::vector<GridOutcome>& outcomes, const GridSpec& spec) {
+    std::vector<OutOfRange::Failure> failures;
+    std::vector<std::size_t> members;
+    for (std::size_t k = 0; k < outcomes.size(); ++k)
+        if (!outcomes[k].solution) {
+            failures.push_back({static_cast<std::int64_t>(k), true, false});
+            members.push_back(k);
+        }
+    if (failures.empty()) return;
+    constexpr std::size_t most = 8;
+    const auto shown = std::span(members).first(std::min(most, members.size()));
+    throw OutOfRange(
+        fmt::format("X holds infinities or NaN in {} of {} images, the first of them {}: B does, or entries of X are beyond {}; "
+                    "look at B, or scale it",
+                    members.size(), outcomes.size(), fmt::join(shown, ", "), to_string(spec.precision)),
+        std::move(failures));
+}
+
+}  // namespace
+
 bool GridSolver::ok() { return std::ranges::all_of(status(), &GridOutcome::ok); }
 
-void GridSolver::check() {
-    const auto& outcomes = status();
+void check(const std::vector<GridOutcome>& outcomes, const GridSpec& spec) {
     std::vector<GridFailed::Failure> failures;
     for (std::size_t k = 0; k < outcomes.size(); ++k)
-        if (!outcomes[k].ok()) failures.push_back({static_cast<std::int64_t>(k), outcomes[k]});
-    if (failures.empty()) return;
+        if (outcomes[k].problem != GridProblem::none) failures.push_back({static_cast<std::int64_t>(k), outcomes[k]});
+    if (failures.empty()) return check_range(outcomes, spec);
     constexpr std::size_t shown = 4;
     auto text = fmt::format("{} of {} images cannot be solved:", failures.size(), outcomes.size());
     for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
-        text += fmt::format(" image {}: {}.", failures[k].member, describe(failures[k], plan().spec()));
+        text += fmt::format(" image {}: {}.", failures[k].member, describe(failures[k], spec));
     if (failures.size() > shown) text += fmt::format(" And {} more.", failures.size() - shown);
     throw GridFailed(text, std::move(failures));
+}
+
+void GridSolver::check() { trifold::check(status(), plan().spec()); }
+
+std::string_view to_string(GridProblem problem) {
+    constexpr std::string_view names[]{"none", "beyond_image", "not_finite", "pivot", "nearly_singular", "unstable"};
+    return names[static_cast<std::size_t>(problem)];
 }
 
 }  // namespace trifold

@@ -34,10 +34,13 @@ class GridPlan {
 struct GridOptions {
     std::int64_t columns = 0;  ///< right-hand sides in B and X; 0: the Spec's rhs. More go in panels of that many.
     std::int64_t members = 0;  ///< images of this call; 0: the Spec's batch
+    /// Takes images that are nearly singular or unstable as they are: of a factorization, or of one solution.
+    bool accept_nearly_singular = false;
 };
 
-/// What can be wrong with an image's matrix.
-enum class GridProblem { none, beyond_image, not_finite, pivot, nearly_singular };
+/// What can be wrong with an image's matrix. `nearly_singular`: rounding decides its least pivot. `unstable`: pivots grew so much that few
+/// digits are left.
+enum class GridProblem { none, beyond_image, not_finite, pivot, nearly_singular, unstable };
 
 /// A rectangle of pixels, both ends included.
 struct GridPixels {
@@ -48,13 +51,15 @@ struct GridPixels {
 /// How an image fared. Pixels count in the caller's image, from 0.
 struct GridOutcome {
     GridProblem problem = GridProblem::none;
-    std::int64_t level = -1;                ///< of the failing front; 0: a leaf tile. -1: none failed
-    GridPixels front{};                     ///< the pixels that it eliminates
-    std::int64_t pixel_x = 0, pixel_y = 0;  ///< where it failed
-    double least_pivot = 1;  ///< the smallest, relative to the largest entry of its column before the elimination of its front
-    double growth = 0;       ///< the largest pivot over the largest entry of A
+    std::int64_t level = -1;                  ///< of the failing front; 0: a leaf tile. -1: no one front failed
+    GridPixels front{-1, -1, -1, -1};         ///< the pixels that it eliminates
+    std::int64_t pixel_x = -1, pixel_y = -1;  ///< where it failed
+    /// The smallest pivot, over the size of its row; of a symmetric matrix over the diagonal entry that it began with. 0 where one failed.
+    double least_pivot = 1;
+    double growth = 0;     ///< the largest pivot over the size of its row; of a symmetric matrix over the largest entry of A
+    bool solution = true;  ///< X of the last solution holds no infinity and no NaN, or the matrix has a problem
     bool operator==(const GridOutcome&) const = default;
-    bool ok() const { return problem == GridProblem::none; }
+    bool ok() const { return problem == GridProblem::none && solution; }
 };
 
 /// det A = sign exp(log). Not a number where the image failed.
@@ -64,7 +69,7 @@ struct GridDeterminant {
     bool operator==(const GridDeterminant&) const = default;
 };
 
-/// GridSolver::check found images that could not be factored, or whose matrix is singular to the precision.
+/// GridSolver::check found images that could not be factored, are singular to the precision, or lost too many digits.
 class GridFailed : public Unsolvable {
   public:
     struct Failure {
@@ -74,6 +79,10 @@ class GridFailed : public Unsolvable {
     GridFailed(const std::string& message, std::vector<Failure> all) : Unsolvable(message), failures(std::move(all)) {}
     std::vector<Failure> failures;
 };
+
+std::string_view to_string(GridProblem problem);
+/// What GridSolver::check throws of such outcomes.
+void check(const std::vector<GridOutcome>& outcomes, const GridSpec& spec);
 
 /// Workspace and launches of one GridPlan. One call in flight at a time. After construction the calls that compute allocate nothing.
 ///
@@ -152,9 +161,20 @@ class GridSolver {
         gradients<RealOf<X>>(std::span(x), std::span(by_x), std::span(by_b), std::span(by_stencil), options);
     }
 
+    /// For each image an estimate of 1 / (||A|| ||A^-1||) of its factored A, by at most 13 solutions of all: of rows scaled to one size,
+    /// in the infinity norm, and of a symmetric matrix of rows and columns. Below the rounding unit of the precision A is singular to it;
+    /// from there on an image that was called nearly singular may be accepted. Needs solve, and solve_transposed of a general matrix.
+    template <class Real>
+    std::vector<double> reciprocal_condition(std::span<const Real> stencil, const GridOptions& options = {});
+    template <HostArray A>
+    std::vector<double> reciprocal_condition(const A& stencil, const GridOptions& options = {}) {
+        return reciprocal_condition<RealOf<A>>(std::span<const RealOf<A>>(stencil), options);
+    }
+
     /// Whether check() would return.
     bool ok();
-    /// Throws GridFailed naming every image that failed, its front and what to do.
+    /// Throws GridFailed naming images whose matrices failed, their fronts and what to do; and OutOfRange where the last solution of some
+    /// image has infinities or NaN, as it has where B does.
     void check();
     /// One entry for each image that a factorization has covered.
     const std::vector<GridOutcome>& status();

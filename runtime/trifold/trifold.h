@@ -231,10 +231,11 @@ typedef struct {
 } trifold_grid_tuning;
 void trifold_grid_tuning_init(trifold_grid_tuning* tuning);
 
-/* Of one call; 0: the Spec's batch and rhs. */
+/* Of one call; 0: the Spec's batch and rhs. accept_nearly_singular: not 0 takes images that are nearly singular or unstable as they are. */
 typedef struct {
     size_t size;
     int64_t members, columns;
+    int accept_nearly_singular;
 } trifold_grid_options;
 void trifold_grid_options_init(trifold_grid_options* options);
 
@@ -285,7 +286,8 @@ TRIFOLD_DECLARE(float, f32)
 TRIFOLD_DECLARE(double, f64)
 #undef TRIFOLD_DECLARE
 
-/* Synchronizes; TRIFOLD_GRID_FAILED when an image failed, or is singular to the precision. trifold_last_error() names it and its pixels. */
+/* Synchronizes; TRIFOLD_GRID_FAILED when an image's matrix failed, and TRIFOLD_OUT_OF_RANGE when x of the last solution holds infinities or
+ * NaN, as it does where b does. trifold_last_error() names the image, and its pixels. */
 trifold_code trifold_grid_check(trifold_grid_solver* solver);
 
 typedef enum {
@@ -293,15 +295,17 @@ typedef enum {
     TRIFOLD_GRID_BEYOND_IMAGE = 1,
     TRIFOLD_GRID_NOT_FINITE = 2,
     TRIFOLD_GRID_PIVOT = 3,
-    TRIFOLD_GRID_NEARLY_SINGULAR = 4
+    TRIFOLD_GRID_NEARLY_SINGULAR = 4,
+    TRIFOLD_GRID_UNSTABLE = 5 /* pivots grew so much that few digits are left */
 } trifold_grid_problem;
-/* As trifold::GridOutcome. Pixels count in the caller's image, from 0, both ends included. */
+/* As trifold::GridOutcome. Pixels count in the caller's image, from 0, both ends included; -1 where none is to blame. */
 typedef struct {
     trifold_grid_problem problem;
     int64_t level;                                  /* of the failing front; -1: none failed */
     int64_t front_x0, front_x1, front_y0, front_y1; /* the pixels that it eliminates */
     int64_t pixel_x, pixel_y;                       /* where it failed */
     double least_pivot, growth;
+    int64_t range; /* 0, or TRIFOLD_RANGE_SOLUTION where x of the last solution holds infinities or NaN */
 } trifold_grid_outcome;
 /* det A = sign exp(log); log is NaN where the image failed. */
 typedef struct {
@@ -311,6 +315,12 @@ typedef struct {
 
 /* Synchronize and copy one entry an image that a factorization has covered. Capacity and count are those of trifold_outcomes. */
 trifold_code trifold_grid_outcomes(trifold_grid_solver* solver, trifold_grid_outcome* outcomes, int64_t capacity, int64_t* count);
+/* An estimate of 1 / (||A|| ||A^-1||) for each of `members` images (0: the Spec's batch) of the last factorization, whose stencils stand in
+ * the host's memory, as GridSolver::reciprocal_condition says. */
+trifold_code trifold_grid_reciprocal_condition_f32(trifold_grid_solver* solver, const float* stencil, const trifold_grid_options* options,
+                                                   double* values, int64_t capacity, int64_t* count);
+trifold_code trifold_grid_reciprocal_condition_f64(trifold_grid_solver* solver, const double* stencil, const trifold_grid_options* options,
+                                                   double* values, int64_t capacity, int64_t* count);
 trifold_code trifold_grid_log_determinant(trifold_grid_solver* solver, trifold_grid_determinant* values, int64_t capacity, int64_t* count);
 
 #pragma GCC visibility pop

@@ -247,7 +247,8 @@ TEST_CASE("a template compiles with nothing but what it names") {
     REQUIRE(mkdtemp(folder.data()) != nullptr);
     std::string commands;
     for (const auto& [name, owner] : with) {
-        if (name.ends_with("args.h") || name == "grid/boxes.h" || name.starts_with("gpu/platform")) continue;
+        // Texts below grid/ are of both dialects, whose files of constants define what they name.
+        if (name.ends_with("args.h") || name.starts_with("grid/") || name.starts_with("gpu/platform")) continue;
         const bool on_gpu = owner->target.backend != Backend::cpu;
         const auto file = fmt::format("{}/{}.{}", folder, std::hash<std::string>{}(name), on_gpu ? "cpp" : "c");
         std::ofstream text(file);

@@ -385,3 +385,54 @@ def test_one_image_of_many_fails():
     assert f.status.problem.tolist() == [["none", "none"], ["not_finite", "none"]]
     assert (f.status.x[1, 0], f.status.y[1, 0]) == (3, 2)
     assert np.isnan(f.log_determinant().log).tolist() == [[False, False], [True, False]]
+
+
+def upwind(sink=0.0):
+    """Convection in conservation form on 3 by 2 pixels: columns of A sum to the sink."""
+    A = np.array(
+        [
+            [1.2, -1.2, 0, -0.5, 0, 0],
+            [-0.7, 2.5, -1.3, 0, -0.5, 0],
+            [0, -0.8, 1.9, 0, 0, -0.6],
+            [-0.5, 0, 0, 0.6, -0.6, 0],
+            [0, -0.5, 0, -0.1, 1.9, -1.3],
+            [0, 0, -0.6, 0, -0.8, 1.9],
+        ]
+    ) + sink * np.eye(6)
+    stencil = np.zeros((2, 3, 9))
+    for row, column in zip(*np.nonzero(A)):
+        stencil[row // 3, row % 3, 3 * (column // 3 - row // 3 + 1) + column % 3 - row % 3 + 1] = A[row, column]
+    return stencil
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_singular_images_are_refused_and_accepted(dtype):
+    stencil, b = upwind().astype(dtype), np.eye(1, 6).reshape(2, 3).astype(dtype)
+    with pytest.raises(trifold.GridFailed, match="singular to this precision") as caught:
+        grid.solve(stencil, b)
+    assert isinstance(caught.value, trifold.Unsolvable) and caught.value.problem == "nearly_singular" and caught.value.x == -1
+    f = grid.factor(stencil, check=False)
+    for result in (f.solve(b), f.solve_transposed(b), f.refine(b, b), f.gradients(b, b)[0], f.log_determinant().log):
+        assert np.isnan(result).all()
+    assert f.reciprocal_condition() < np.finfo(dtype).eps
+    f = grid.factor(stencil, accept_nearly_singular=True)
+    assert f.status.problem == "none" and np.isfinite(f.solve(b)).all()
+    f = grid.factor(upwind(0.01).astype(dtype))
+    assert f.reciprocal_condition() > 1e-4
+
+
+def test_what_leaves_the_range():
+    stencil, b = make(5, 7, (2,)), rhs(5, 7, (2,))
+    b[1, 2, 3] = np.nan
+    with pytest.raises(trifold.OutOfRange, match="1 of 2 images, the first of them 1") as caught:
+        grid.solve(stencil, b)
+    assert caught.value.failures == [(1, True, False)]
+    x = grid.solve(stencil, b, check=False)
+    assert np.isfinite(x[0]).all() and np.isnan(x[1]).any()
+    f = grid.factor(stencil)
+    f.solve(b)
+    assert f.status.solution.tolist() == [True, False]
+    with pytest.raises(trifold.OutOfRange):
+        f.check()
+    f.solve(np.ones_like(b))
+    f.check()

@@ -339,7 +339,7 @@ Action add_solve(CLI::App& app, const bool& json) {
                         ->expected(2);
     const auto grid = std::make_shared<GridSolveOptions>();
     auto* size = grid->image.add_to(app);
-    for (auto* other : {block, schedule, variant, accept, condition, inverse}) size->excludes(other);
+    for (auto* other : {block, schedule, variant, inverse}) size->excludes(other);
     app.add_option("--refine", grid->refine, "With --grid: steps of iterative refinement, which make up for growth and for f32")
         ->check(CLI::Range(0, 10))
         ->needs(size)
@@ -357,6 +357,8 @@ Action add_solve(CLI::App& app, const bool& json) {
             grid->precision = options->precision;
             grid->workers = options->tuning.workers;
             grid->tolerance = options->tolerance;
+            grid->accept_nearly_singular = options->accept_nearly_singular;
+            grid->condition = options->condition;
             return solve_grid(*grid, json);
         }
         const auto outcome = run(*options);

@@ -33,7 +33,9 @@ struct Solved {
     std::vector<double> x;
     std::vector<GridOutcome> outcomes;
     std::vector<GridDeterminant> determinants;
-    std::string complaint, target;  ///< complaint: of the images that failed
+    std::vector<double> reciprocal_condition;  ///< by image, when asked for
+    std::string complaint, target;             ///< complaint: of the images that failed
+    bool out_of_range = false;                 ///< the complaint is of X alone
     PlanReport report;
     double factor_seconds = 0, solve_seconds = 0, residual = 0;
     std::int64_t workspace_bytes = 0;
@@ -73,16 +75,57 @@ double seconds_for(auto&& work) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// The least reciprocal condition of an image that is not nearly singular.
+double least_condition(Precision precision) {
+    return precision == Precision::f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+}
+
+/// Images whose least pivots and condition numbers disagree are what the latter say. Whether some that were refused are to be taken.
+bool decide_by_condition(Precision precision, Solved& solved) {
+    bool takes = false;
+    for (std::size_t k = 0; k < solved.outcomes.size(); ++k) {
+        auto& problem = solved.outcomes[k].problem;
+        const bool singular = solved.reciprocal_condition[k] < least_condition(precision);
+        if (problem == GridProblem::none && singular) problem = GridProblem::nearly_singular;
+        if (problem != GridProblem::nearly_singular || singular) continue;
+        problem = GridProblem::none;
+        takes = true;
+    }
+    return takes;
+}
+
 template <class Real>
-void solve_as(GridSolver& solver, const GridSystem& system, int refine, Solved& solved) {
+void solve_as(GridSolver& solver, const GridSystem& system, const GridSolveOptions& options, Solved& solved) {
     const std::vector<Real> stencil(system.stencil.begin(), system.stencil.end()), b(system.b.begin(), system.b.end());
     std::vector<Real> x(b.size());
-    solved.factor_seconds = seconds_for([&] { solver.factor(stencil); });
+    GridOptions grid{.accept_nearly_singular = options.accept_nearly_singular};
+    solved.factor_seconds = seconds_for([&] { solver.factor(stencil, grid); });
+    solved.outcomes = solver.status();
+    solved.determinants = solver.log_determinant();
+    if (options.condition) solved.reciprocal_condition = solver.reciprocal_condition(stencil);
+    if (options.condition && !options.accept_nearly_singular && decide_by_condition(solver.plan().spec().precision, solved)) {
+        grid.accept_nearly_singular = true;
+        solver.factor(stencil, grid);
+        solved.determinants = solver.log_determinant();
+    }
     solved.solve_seconds = seconds_for([&] {
-        solver.solve(b, x);
-        for (int step = 0; step < refine; ++step) solver.refine(stencil, b, x);
+        solver.solve(b, x, grid);
+        for (int step = 0; step < options.refine; ++step) solver.refine(stencil, b, x, false, grid);
     });
     solved.x.assign(x.begin(), x.end());
+    const auto after = solver.status();
+    for (std::size_t k = 0; k < after.size(); ++k)
+        solved.outcomes[k].solution = solved.outcomes[k].problem != GridProblem::none || after[k].solution;
+}
+
+/// An image that failed is NaN as a whole.
+void blank_failed(const GridSystem& system, Solved& solved) {
+    const auto each = static_cast<std::ptrdiff_t>(solved.x.size()) / system.batch;
+    for (std::size_t k = 0; k < solved.outcomes.size(); ++k) {
+        if (solved.outcomes[k].problem == GridProblem::none) continue;
+        std::fill_n(solved.x.begin() + static_cast<std::ptrdiff_t>(k) * each, each, std::numeric_limits<double>::quiet_NaN());
+        solved.determinants[k].log = std::numeric_limits<double>::quiet_NaN();
+    }
 }
 
 /// The worst of the images that did not fail; NaN where there is none.
@@ -107,15 +150,15 @@ Solved solve_images(const Images& images, const GridSpec& spec, const GridSolveO
     solved.target = to_string(device.target());
     solved.workspace_bytes = GridSolver::workspace_bytes(plan);
     if (spec.precision == Precision::f32)
-        solve_as<float>(solver, images.system, options.refine, solved);
+        solve_as<float>(solver, images.system, options, solved);
     else
-        solve_as<double>(solver, images.system, options.refine, solved);
-    solved.outcomes = solver.status();
-    solved.determinants = solver.log_determinant();
+        solve_as<double>(solver, images.system, options, solved);
+    blank_failed(images.system, solved);
     try {
-        solver.check();
-    } catch (const GridFailed& failed) {
+        check(solved.outcomes, spec);
+    } catch (const Unsolvable& failed) {
         solved.complaint = failed.what();
+        solved.out_of_range = dynamic_cast<const OutOfRange*>(&failed) != nullptr;
     }
     solved.residual = worst_residual(images.system, spec, solved);
     return solved;
@@ -127,30 +170,35 @@ Json to_json(const Images& images, const GridSpec& spec, const Solved& solved, c
         logs.push_back(solved.determinants[k].log);  // NaN is written as null
         signs.push_back(solved.determinants[k].sign);
         if (solved.outcomes[k].ok()) continue;
-        failed.push_back({{"member", k}, {"pixel", {solved.outcomes[k].pixel_x, solved.outcomes[k].pixel_y}}});
+        const auto& outcome = solved.outcomes[k];
+        Json one{{"member", k}, {"problem", outcome.solution ? to_string(outcome.problem) : "range"}, {"least_pivot", outcome.least_pivot}};
+        if (outcome.pixel_x >= 0) one["pixel"] = {outcome.pixel_x, outcome.pixel_y};
+        failed.push_back(std::move(one));
     }
-    return {{"status", status},
-            {"width", spec.width},
-            {"height", spec.height},
-            {"rhs", spec.rhs},
-            {"batch", spec.batch},
-            {"precision", to_string(images.precision)},
-            {"matrix", to_string(spec.matrix)},
-            {"boundary", to_string(spec.boundary)},
-            {"device", solved.target},
-            {"relative_residual", solved.residual},
-            {"log_determinant", logs},
-            {"sign", signs},
-            {"failed", failed},
-            {"workspace_bytes", solved.workspace_bytes},
-            {"output", output.empty() ? Json(nullptr) : Json(output)},
-            {"cache", solved.report.cache_hit ? "hit" : "miss"},
-            {"seconds",
-             {{"generate", solved.report.generate_seconds},
-              {"compile", solved.report.compile_seconds},
-              {"load", solved.report.load_seconds},
-              {"factor", solved.factor_seconds},
-              {"solve", solved.solve_seconds}}}};
+    Json json{{"status", status},
+              {"width", spec.width},
+              {"height", spec.height},
+              {"rhs", spec.rhs},
+              {"batch", spec.batch},
+              {"precision", to_string(images.precision)},
+              {"matrix", to_string(spec.matrix)},
+              {"boundary", to_string(spec.boundary)},
+              {"device", solved.target},
+              {"relative_residual", solved.residual},
+              {"log_determinant", logs},
+              {"sign", signs},
+              {"failed", failed},
+              {"workspace_bytes", solved.workspace_bytes},
+              {"output", output.empty() ? Json(nullptr) : Json(output)},
+              {"cache", solved.report.cache_hit ? "hit" : "miss"},
+              {"seconds",
+               {{"generate", solved.report.generate_seconds},
+                {"compile", solved.report.compile_seconds},
+                {"load", solved.report.load_seconds},
+                {"factor", solved.factor_seconds},
+                {"solve", solved.solve_seconds}}}};
+    if (!solved.reciprocal_condition.empty()) json["reciprocal_condition"] = solved.reciprocal_condition;
+    return json;
 }
 
 std::string to_text(const GridSpec& spec, const Solved& solved) {
@@ -167,7 +215,11 @@ std::string to_text(const GridSpec& spec, const Solved& solved) {
                  {"factor", seconds_text(solved.factor_seconds)},
                  {"solve", seconds_text(solved.solve_seconds)},
                  {"relative residual", fmt::format("{:.2e}", solved.residual)},
-                 {"log determinant", determinant()}});
+                 {"log determinant", determinant()}}) +
+           (solved.reciprocal_condition.empty()
+                ? ""
+                : list({{"reciprocal condition",
+                         fmt::format("{:.2e}{}", std::ranges::min(solved.reciprocal_condition), spec.batch > 1 ? ", the least" : "")}}));
 }
 
 void write_solution(const Images& images, const Solved& solved, const Output& output) {
@@ -192,12 +244,13 @@ int solve_grid(const GridSolveOptions& options, bool json) {
     spec.batch = system.batch;
     spec.operations = {GridOperation::factor, GridOperation::solve};
     if (options.refine > 0) spec.operations.insert(GridOperation::refine);
+    if (options.condition) spec.operations.insert(GridOperation::solve_transposed);
     check_finite(system, spec);
     const auto solved = solve_images(images, spec, options);
     write_solution(images, solved, options.output);
     const auto tolerance = options.tolerance.value_or(images.precision == Precision::f32 ? 1e-6 : 1e-14);
     const bool accurate = std::isnan(solved.residual) ? !solved.complaint.empty() : solved.residual <= tolerance;
-    const std::string status = !solved.complaint.empty() ? "failed" : accurate ? "ok" : "inaccurate";
+    const std::string status = solved.out_of_range ? "range" : !solved.complaint.empty() ? "failed" : accurate ? "ok" : "inaccurate";
     say_notes("solve", system.notes);
     if (!solved.complaint.empty()) say(fmt::format("trifold solve: {}\n", solved.complaint));
     if (!accurate)

@@ -17,6 +17,7 @@ struct GridSolveOptions {
     int workers = 0;  ///< 0: one for each processor that may be used
     int refine = 0;   ///< steps
     std::optional<double> tolerance;
+    bool accept_nearly_singular = false, condition = false;
 };
 
 /// Solves A x = b on images from files, writes x, prints a report. Returns the exit status: 0, or 1 where an image could not be solved.

@@ -362,7 +362,7 @@ Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Lev
         shape.stages.push_back({k, k, false});
         shape.pivot_elements.push_back(shared ? size + 8 * grid_tile_width : size);
         shape.inverse_elements.push_back(
-            shared ? quotient(levels[k].eliminated, grid_tile_width) * grid_tile_width * grid_tile_width * triangles + size : size);
+            shared ? quotient(levels[k].eliminated, grid_tile_width) * grid_tile_width * grid_tile_width * triangles : size);
     }
     return shape;
 }

@@ -244,26 +244,28 @@ void bind_grid(nb::module_& module) {
         .def(
             "__init__",
             [](BoundGrid* self, nb::handle stencil, const std::string& matrix, const std::string& pivoting, const std::string& boundary,
-               std::int64_t rhs,
-               int workers) { new (self) BoundGrid(stencil, {matrix, pivoting, boundary, rhs, workers}, all_grid_operations()); },
-            "stencil"_a.none(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "workers"_a, guarded)
+               std::int64_t rhs, int workers, bool accept_nearly_singular) {
+                new (self) BoundGrid(stencil, {matrix, pivoting, boundary, rhs, workers, accept_nearly_singular}, all_grid_operations());
+            },
+            "stencil"_a.none(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "workers"_a, "accept_nearly_singular"_a, guarded)
         .def("factor", &BoundGrid::factor, "check"_a.none(), guarded)
         .def("solve", &BoundGrid::solve, "b"_a.none(), "out"_a.none(), "transposed"_a, guarded)
         .def("refine", &BoundGrid::refine, "b"_a.none(), "x"_a.none(), "out"_a.none(), "transposed"_a, guarded)
         .def("gradients", &BoundGrid::gradients, "x"_a.none(), "by_x"_a.none(), guarded)
         .def("log_determinant", &BoundGrid::log_determinant, guarded)
         .def("status", &BoundGrid::status, guarded)
+        .def("reciprocal_condition", &BoundGrid::reciprocal_condition, guarded)
         .def("check", &BoundGrid::check, guarded)
         .def_prop_ro("batch_shape", &BoundGrid::batch_shape);
     module.def(
         "grid_solve",
         [](nb::handle stencil, nb::handle b, nb::handle out, const std::string& matrix, const std::string& pivoting,
-           const std::string& boundary, std::int64_t rhs, int refine, int workers, std::optional<bool> check) {
-            BoundGrid grid(stencil, {matrix, pivoting, boundary, rhs, workers}, operations_of_one_solution(refine));
+           const std::string& boundary, std::int64_t rhs, int refine, int workers, std::optional<bool> check, bool accept_nearly_singular) {
+            BoundGrid grid(stencil, {matrix, pivoting, boundary, rhs, workers, accept_nearly_singular}, operations_of_one_solution(refine));
             return grid.factor_solve(b, out, refine, check);
         },
         "stencil"_a.none(), "b"_a.none(), "out"_a.none(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "refine"_a, "workers"_a,
-        "check"_a.none(), guarded);
+        "check"_a.none(), "accept_nearly_singular"_a, guarded);
 }
 
 nb::dict tools() {

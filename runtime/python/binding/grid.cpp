@@ -50,11 +50,6 @@ GridSpec spec_for(const Array& stencil, const GridWishes& wishes) {
     return spec;
 }
 
-const char* problem_text(GridProblem problem) {
-    constexpr const char* all[]{"none", "beyond_image", "not_finite", "pivot", "nearly_singular"};
-    return all[static_cast<std::size_t>(problem)];
-}
-
 template <class Real>
 const Real* reals(const Array& array) {
     return static_cast<const Real*>(array.data());
@@ -62,6 +57,14 @@ const Real* reals(const Array& array) {
 template <class Real>
 Real* written_reals(const Array& array) {
     return static_cast<Real*>(array.data());
+}
+template <class Real>
+std::span<const Real> all_of(const Array& array) {
+    return {reals<Real>(array), static_cast<std::size_t>(product(array.shape()))};
+}
+template <class Real>
+std::span<Real> written_all_of(const Array& array) {
+    return {written_reals<Real>(array), static_cast<std::size_t>(product(array.shape()))};
 }
 
 }  // namespace
@@ -76,11 +79,12 @@ GridSpec grid_spec_of(const GridWishes& wishes) {
 }
 
 nb::tuple grid_outcome(const GridOutcome& o) {
-    return nb::make_tuple(problem_text(o.problem), o.pixel_x, o.pixel_y, nb::make_tuple(o.front.x0, o.front.x1, o.front.y0, o.front.y1),
-                          o.level, o.least_pivot, o.growth);
+    return nb::make_tuple(std::string(trifold::to_string(o.problem)), o.pixel_x, o.pixel_y,
+                          nb::make_tuple(o.front.x0, o.front.x1, o.front.y0, o.front.y1), o.level, o.least_pivot, o.growth, o.solution);
 }
 
-BoundGrid::BoundGrid(nb::handle stencil, const GridWishes& wishes, const GridOperations& operations) : forks_(forks()) {
+BoundGrid::BoundGrid(nb::handle stencil, const GridWishes& wishes, const GridOperations& operations)
+    : forks_(forks()), accept_(wishes.accept_nearly_singular) {
     stencil_.read(stencil, "stencil");
     library_ = stencil_.library();
     place_ = stencil_.place();
@@ -160,19 +164,25 @@ void BoundGrid::run(Body body) {
 
 void BoundGrid::factor(std::optional<bool> asked) {
     run([&]<class Real>(GridSolver& solver, Real, Stream stream) {
-        solver.factor(reals<Real>(stencil_), stream);
+        if (on_host())
+            solver.factor(all_of<Real>(stencil_), options());
+        else
+            solver.factor(reals<Real>(stencil_), stream, options());
         if (checks(asked)) solver.check();
     });
 }
 
 nb::object BoundGrid::factor_solve(nb::handle b, nb::handle out, int refine, std::optional<bool> asked) {
     Array of_b, of_x;
-    const GridOptions options{.columns = read_rhs(of_b, b, "b")};
+    const auto asked_for = options(read_rhs(of_b, b, "b"));
     const auto x = read_or_make(of_x, out, "out", of_b.shape(), of_b.library());
     run([&]<class Real>(GridSolver& solver, Real, Stream stream) {
-        solver.factor_solve(reals<Real>(stencil_), reals<Real>(of_b), written_reals<Real>(of_x), stream, options);
+        if (on_host())
+            solver.factor_solve(all_of<Real>(stencil_), all_of<Real>(of_b), written_all_of<Real>(of_x), asked_for);
+        else
+            solver.factor_solve(reals<Real>(stencil_), reals<Real>(of_b), written_reals<Real>(of_x), stream, asked_for);
         for (int step = 0; step < refine; ++step)
-            solver.refine(reals<Real>(stencil_), reals<Real>(of_b), written_reals<Real>(of_x), false, stream, options);
+            solver.refine(reals<Real>(stencil_), reals<Real>(of_b), written_reals<Real>(of_x), false, stream, asked_for);
         if (checks(asked)) solver.check();
     });
     return finish(of_b, x);
@@ -233,6 +243,18 @@ nb::list BoundGrid::status() {
     run([&](GridSolver& solver, auto, Stream) { all = solver.status(); });
     nb::list rows;
     for (const auto& one : all) rows.append(grid_outcome(one));
+    return rows;
+}
+
+nb::list BoundGrid::reciprocal_condition() {
+    const auto host = on_host() ? nb::borrow(stencil_.object()) : nb::object(helper("on_host")(stencil_.object()));
+    Array of_host;
+    of_host.read(host, "stencil");
+    of_host.make_contiguous();
+    std::vector<double> all;
+    run([&]<class Real>(GridSolver& solver, Real, Stream) { all = solver.reciprocal_condition(all_of<Real>(of_host)); });
+    nb::list rows;
+    for (const auto one : all) rows.append(one);
     return rows;
 }
 

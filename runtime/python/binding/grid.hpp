@@ -15,6 +15,7 @@ struct GridWishes {
     std::string matrix = "general", pivoting = "partial", boundary = "natural";
     std::int64_t rhs = 1;  ///< right-hand sides solved at once
     int workers = 1;
+    bool accept_nearly_singular = false;  ///< and unstable ones
 };
 /// Sizes and precision are left to the caller. Throws SpecError on words that are not known.
 GridSpec grid_spec_of(const GridWishes& wishes);
@@ -43,6 +44,8 @@ class BoundGrid {
     nb::list log_determinant();
     /// For each image what GridOutcome says.
     nb::list status();
+    /// Of each image; it reads the stencil again, in the host's memory.
+    nb::list reciprocal_condition();
     void check();
     nb::tuple batch_shape() const;  ///< the axes in front of H and W
     const GridSpec& spec() const { return loan_->plan().spec(); }
@@ -55,6 +58,9 @@ class BoundGrid {
     nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Library library) const;
     nb::object finish(const Array& like, const nb::object& result) const;
     bool checks(std::optional<bool> asked) const { return asked.value_or(place_.ordinal < 0); }
+    /// On the host arrays go with their sizes: then the solver looks closer where it doubts.
+    bool on_host() const { return place_.ordinal < 0; }
+    GridOptions options(std::int64_t columns = 0) const { return {.columns = columns, .accept_nearly_singular = accept_}; }
     template <class Body>
     void run(Body body);
 
@@ -62,6 +68,7 @@ class BoundGrid {
     Library library_ = Library::numpy;
     Place place_;
     int forks_;
+    bool accept_;
     std::unique_ptr<std::mutex> in_call_ = std::make_unique<std::mutex>();
     std::unique_ptr<GridLoan> loan_;
 };

@@ -33,14 +33,27 @@ def solve(
     boundary: str = "natural",
     check: bool | None = None,
     workers: int = 1,
+    accept_nearly_singular: bool = False,
 ) -> Any:
-    """A^-1 b, with the shape of b and gradients to both. Raises SpecError, GridFailed."""
+    """A^-1 b, with the shape of b and gradients to both. Raises SpecError, GridFailed, OutOfRange."""
     _expect(stencil, "stencil")
     _expect(b, "b")
     columns = int(b.shape[-1]) if b.dim() == stencil.dim() else 1
     rhs = min(max(columns, 1), _MOST_AT_A_TIME)
-    made = factor(stencil, matrix=matrix, pivoting=pivoting, boundary=boundary, rhs=rhs, check=check, workers=workers)
-    return made.solve(b)
+    made = factor(
+        stencil,
+        matrix=matrix,
+        pivoting=pivoting,
+        boundary=boundary,
+        rhs=rhs,
+        check=check,
+        workers=workers,
+        accept_nearly_singular=accept_nearly_singular,
+    )
+    x = made.solve(b)
+    if check or (check is None and stencil.device.type == "cpu"):
+        made.core.check()
+    return x
 
 
 def factor(
@@ -52,10 +65,12 @@ def factor(
     rhs: int = 1,
     check: bool | None = None,
     workers: int = 1,
+    accept_nearly_singular: bool = False,
 ) -> Factor:
     """Factors A, to solve with it again and again. rhs: right-hand sides that are solved at once. Raises SpecError, GridFailed."""
     _expect(stencil, "stencil")
-    return Factor(stencil, _factored(stencil, matrix, pivoting, boundary, rhs, check, workers), matrix, boundary)
+    core = _factored(stencil, matrix, pivoting, boundary, rhs, check, workers, accept_nearly_singular)
+    return Factor(stencil, core, matrix, boundary)
 
 
 class Factor:
@@ -76,9 +91,11 @@ class Factor:
 
 
 @torch.compiler.disable
-def _factored(stencil: Any, matrix: str, pivoting: str, boundary: str, rhs: int, check: bool | None, workers: int) -> GridFactor:
+def _factored(
+    stencil: Any, matrix: str, pivoting: str, boundary: str, rhs: int, check: bool | None, workers: int, accept: bool
+) -> GridFactor:
     options = (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"), whole(rhs, "rhs"), whole(workers, "workers"))
-    core = GridFactor(stencil.detach(), *options)
+    core = GridFactor(stencil.detach(), *options, bool(truth(accept, "accept_nearly_singular")))
     core.factor(truth(check, "check"))
     return core
 

@@ -30,13 +30,14 @@ _MOST_AT_A_TIME = 32  # right-hand sides
 class Status(NamedTuple):
     """How each image fared: arrays of NumPy with the axes of images, or one entry where there are none. Pixels count from 0."""
 
-    problem: Any  #: "none", "beyond_image", "not_finite", "pivot" or "nearly_singular"
-    x: Any  #: the pixel where it failed: its column,
+    problem: Any  #: "none", "beyond_image", "not_finite", "pivot", "nearly_singular" or "unstable"
+    x: Any  #: the pixel where it failed: its column, or -1 where none is to blame,
     y: Any  #: and its row
     front: Any  #: the pixels that the failing front eliminates: first x, last x, first y, last y, as (..., 4)
-    level: Any  #: of that front, 0 for the smallest; -1: none failed
-    least_pivot: Any  #: the smallest, relative to its column before the elimination of its front
-    growth: Any  #: the largest pivot over the largest entry of A: where it is large, digits were lost
+    level: Any  #: of that front, 0 for the smallest; -1: no one front failed
+    least_pivot: Any  #: the smallest, over the size of its row; of a symmetric A over the diagonal entry that it began with
+    growth: Any  #: the largest pivot over the size of its row: where it is large, digits were lost. Of a symmetric A over its largest entry
+    solution: Any  #: False: A has no problem, but x of the last solution holds infinities or NaN
 
 
 class Determinant(NamedTuple):
@@ -57,6 +58,7 @@ def solve(
     refine: int = 0,
     check: bool | None = None,
     workers: int = 1,
+    accept_nearly_singular: bool = False,
 ) -> Any:
     """Solve A x = b. Returns x with the shape of b, in its library and on its device; or in out, which may be b.
 
@@ -66,15 +68,17 @@ def solve(
     read, and those that go to a fixed boundary. pivoting: "partial" or "none". boundary: "natural", or "fixed": the outer ring of pixels is
     data, whose rows of A are x = b. refine: steps of iterative refinement. workers: threads of the CPU, which change no bit.
 
-    check, by default True on the CPU: raise GridFailed when an image fails. Without it the x of an image that fails is NaN. On a GPU the
-    work is enqueued on the library's current stream, and only check=True waits for it.
+    check, by default True on the CPU: raise GridFailed when an image fails, and OutOfRange when an x holds infinities or NaN. Without it
+    the x of an image that fails is NaN. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
+    accept_nearly_singular: take images that are nearly singular or unstable as they are, to refine them or to look at them.
     Raises SpecError on arrays or options that do not fit, DeviceError when there is no device or compiler.
     """
     steps, options = whole(refine, "refine", 0), (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"))
     stencil, b = (array if hasattr(array, "shape") else adapt(array, name) for array, name in ((stencil, "stencil"), (b, "b")))
     columns = b.shape[-1] if len(b.shape) == len(stencil.shape) > 0 else 1
     rhs = min(max(int(columns), 1), _MOST_AT_A_TIME)
-    return grid_solve(stencil, b, out, *options, rhs, steps, whole(workers, "workers"), truth(check, "check"))
+    accepts = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
+    return grid_solve(stencil, b, out, *options, rhs, steps, whole(workers, "workers"), truth(check, "check"), accepts)
 
 
 def factor(
@@ -86,20 +90,32 @@ def factor(
     rhs: int = 1,
     check: bool | None = None,
     workers: int = 1,
+    accept_nearly_singular: bool = False,
 ) -> Factor:
     """Factor A, to solve with it again and again. rhs: right-hand sides that are solved at once; more go in panels of that many.
 
     The other arguments and errors are those of solve().
     """
-    options = (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"), whole(rhs, "rhs"), whole(workers, "workers"))
+    accepts = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
+    words = (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"))
+    options = (*words, whole(rhs, "rhs"), whole(workers, "workers"), accepts)
     core = GridFactor(stencil, *options)
     core.factor(truth(check, "check"))
     return Factor(core, stencil, options)
 
 
 def _factor_again(stencil: Any, options: tuple[Any, ...]) -> Factor:
-    matrix, pivoting, boundary, rhs, workers = options
-    return factor(stencil, matrix=matrix, pivoting=pivoting, boundary=boundary, rhs=rhs, check=False, workers=workers)
+    matrix, pivoting, boundary, rhs, workers, accepts = options
+    return factor(
+        stencil,
+        matrix=matrix,
+        pivoting=pivoting,
+        boundary=boundary,
+        rhs=rhs,
+        check=False,
+        workers=workers,
+        accept_nearly_singular=accepts,
+    )
 
 
 class Factor:
@@ -123,7 +139,10 @@ class Factor:
         return Status(*(self._by_image(column) for column in zip(*self._core.status())))
 
     def check(self) -> None:
-        """Waits, and raises GridFailed when an image failed: its text names the pixels and says what to do."""
+        """Waits, and raises GridFailed when an image failed: its text names the pixels and says what to do.
+
+        Raises OutOfRange when the x of the last solution holds infinities or NaN, as it does where b does.
+        """
         self._core.check()
 
     def solve(self, b: Any, out: Any = None) -> Any:
@@ -153,6 +172,14 @@ class Factor:
         """log |det A| and its sign, by image. On a GPU this waits for the factorization."""
         log, sign = zip(*self._core.log_determinant())
         return Determinant(self._by_image(log), self._by_image(sign))
+
+    def reciprocal_condition(self) -> Any:
+        """An estimate of 1 / (||A|| ||A^-1||) by image, of rows of equal size, in the infinity norm. It takes at most 13 solutions.
+
+        Below the rounding unit A is singular to the precision. From there on an image that was called nearly singular may be accepted. The
+        stencil that was factored is read again.
+        """
+        return self._by_image(tuple(self._core.reciprocal_condition()))
 
     def _by_image(self, values: tuple[Any, ...]) -> Any:
         shape = tuple(self._core.batch_shape)

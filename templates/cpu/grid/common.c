@@ -9,6 +9,8 @@
  * Padding is the identity in W, and zero elsewhere. D, which goes to the parent, has columns of R elements. */
 #include "cpu/grid/constants.c"
 #include "grid/boxes.h"
+#include "grid/outcome.h"
+#include "grid/scale.h"
 
 typedef trifold_int integer;
 enum { LANES = VECTOR_LANES };
@@ -104,8 +106,23 @@ INLINE trifold_grid_record* record_of(const context* c, const front* f) {
     return (trifold_grid_record*)workspace_at(c, f->level->records) + f->slot;
 }
 
+/* The exponent of an unknown's row, and 2^exponent. */
+INLINE int* scale_of(const context* c, integer member, integer x, integer y) {
+    return (int*)workspace_at(c, c->launch->scale) + (member * c->launch->height + y) * c->launch->width + x;
+}
+INLINE real power_of_two(int exponent) {
+    const real_bits bits = scale_bits(exponent);
+    real power;
+    __builtin_memcpy(&power, &bits, sizeof power);
+    return power;
+}
+INLINE int is_finite(real x) { return x - x == 0; }
+
 /* The caller's pixel. */
 INLINE integer pixel_at(const context* c, integer x, integer y) { return c->launch->origin + y * c->launch->pitch + x; }
+INLINE const real* stencil_of(const context* c, integer member, integer x, integer y) {
+    return (const real*)c->args->stencil + (member * c->launch->pixels + pixel_at(c, x, y)) * 9;
+}
 /* The k-th pixel that a box eliminates. */
 INLINE integer eliminated_x(const grid_box* box, integer k) { return box->ex0 + k % (box->ex1 - box->ex0 + 1); }
 INLINE integer eliminated_y(const grid_box* box, integer k) { return box->ey0 + k / (box->ex1 - box->ex0 + 1); }

@@ -7,6 +7,8 @@ INLINE integer first_y(const context* c) { return c->launch->origin / c->launch-
 /* The ring of the solution: the data that it is, or of A' what the unknowns beside it leave of b. */
 NOINLINE void finish_ring(const context* c, integer member) {
     const integer width = c->launch->width, height = c->launch->height;
+    const int failed = grid_has_failed(&status_of(c, member)->record, c->args->accepts);
+    int finite = 1;
     for (integer y = -1; y <= height; ++y)
         for (integer x = -1; x <= width; x += y < 0 || y == height ? 1 : width + 1)
             for (integer column = 0; column < c->args->used_columns; ++column) {
@@ -16,8 +18,10 @@ NOINLINE void finish_ring(const context* c, integer member) {
                     if (!is_inside(c, from_x, from_y)) continue;
                     value -= edge_of(c, member, from_x, from_y)[8 - k] * x_at(c, member, pixel_at(c, from_x, from_y))[column];
                 }
-                x_at(c, member, pixel_at(c, x, y))[column] = value;
+                x_at(c, member, pixel_at(c, x, y))[column] = failed ? NOT_A_NUMBER : value;
+                finite &= is_finite(value);
             }
+    watch(c, member, finite);
 }
 
 /* What unknown (x, y) is multiplied with at its neighbour k, of A or A'. */
@@ -54,9 +58,14 @@ NOINLINE void correct_row(const context* c, integer member, integer row) {
     const trifold_grid_launch* launch = c->launch;
     const integer columns = c->args->used_columns, rows = launch->pixels / launch->pitch;
     const real* from = reals_at(c, launch->residual, (member * rows + row) * launch->pitch * columns);
+    int finite = 1;
     for (integer pixel = 0; pixel < launch->pitch; ++pixel)
-        for (integer column = 0; column < columns; ++column)
-            x_at(c, member, row * launch->pitch + pixel)[column] += from[pixel * columns + column];
+        for (integer column = 0; column < columns; ++column) {
+            real* x = x_at(c, member, row * launch->pitch + pixel) + column;
+            *x += from[pixel * columns + column];
+            finite &= is_finite(*x);
+        }
+    watch(c, member, finite);
 }
 
 /* Of one row of the caller's image: what E changes by for each entry of the stencil that is read. lam stands in b. */
@@ -95,7 +104,7 @@ INLINE void add_record(trifold_grid_record* all, const trifold_grid_record* reco
 
 /* The first front that failed, level by level, of which none below it has; else what all of a level have in common. `first`: the level is the lowest.*/
 NOINLINE void add_level(const context* c, integer member, integer level, int first) {
-    trifold_grid_status* status = (trifold_grid_status*)workspace_at(c, c->launch->status) + member;
+    trifold_grid_status* status = status_of(c, member);
     const trifold_grid_level* l = &c->launch->level[level];
     if (first) *status = (trifold_grid_status){.record = new_record(), .level = -1};
     if (status->record.problem != trifold_grid_sound) return;
@@ -111,4 +120,5 @@ NOINLINE void add_level(const context* c, integer member, integer level, int fir
             }
             add_record(&status->record, record);
         }
+    if (l->x_halvings + l->y_halvings == 0) status->record.problem = grid_problem_of(&status->record, c->launch, c->args->accepts);
 }

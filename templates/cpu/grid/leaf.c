@@ -22,8 +22,18 @@ INLINE int is_beside_ring(const context* c, integer x, integer y) {
     return c->launch->edge >= 0 && (x == 0 || y == 0 || x == c->launch->width - 1 || y == c->launch->height - 1);
 }
 
-INLINE const real* stencil_of(const context* c, integer member, integer x, integer y) {
-    return (const real*)c->args->stencil + (member * c->launch->pixels + pixel_at(c, x, y)) * 9;
+/* Of a pixel's row, from its largest entry within the image. */
+INLINE int exponent_of_row(const context* c, const real* stencil, integer x, integer y) {
+    const int middle = x > 0 && y > 0 && x < c->launch->width - 1 && y < c->launch->height - 1;
+    real_bits most = 0;
+    UNROLL for (int k = 0; k < 9; ++k) {
+        if (!middle && !is_inside(c, x + k % 3 - 1, y + k / 3 - 1)) continue;
+        real_bits bits;
+        __builtin_memcpy(&bits, stencil + k, sizeof bits);
+        bits &= ~(real_bits)0 >> 1;
+        if (bits > most) most = bits;
+    }
+    return scale_exponent(most);
 }
 
 /* What is wrong with a pixel's stencil, what is known of its entries, and the copy that sweeps need beside a ring. */
@@ -43,13 +53,20 @@ INLINE void check_stencil(const context* c, const front* f, trifold_grid_record*
         if (!inside && !ring && value != 0 && problem == trifold_grid_sound) problem = trifold_grid_beyond;
         sum += (double)value;
         sizes += size;
-        if (size > record->entry) record->entry = size;
+        if (SYMMETRIC && size > record->entry) record->entry = size;
     }
     if (size_of(sum) > record->row_sum * sizes) record->row_sum = size_of(sum) / sizes;
     if (ring) __builtin_memcpy(edge_of(c, f->member, x, y), stencil, 9 * sizeof(real));
     if (problem == trifold_grid_sound || record->problem != trifold_grid_sound) return;
     record->problem = problem;
     record->pixel = y * c->launch->width + x;
+}
+
+/* Sweeps need the exponent, and the determinant is that of A. */
+INLINE void note_scale(const context* c, const front* f, trifold_grid_record* record, integer x, integer y, int exponent) {
+    *scale_of(c, f->member, x, y) = exponent;
+    record->log_determinant -= exponent * 0.69314718055994530942;
+    record->entry = 1;
 }
 
 /* Whether the tile owns the couplings of the pixel to those behind it, beside it and ahead, one way. */
@@ -62,8 +79,8 @@ INLINE owned owned_from(integer first, integer end, integer pixels, integer a) {
     return o;
 }
 
-INLINE void read_stencil(const context* c, const front* f, real* w, real* d, integer x, integer y, owned across, owned up) {
-    const real* stencil = stencil_of(c, f->member, x, y);
+INLINE void read_stencil(const context* c, const front* f, real* w, real* d, integer x, integer y, owned across, owned up, int exponent) {
+    const real *stencil = stencil_of(c, f->member, x, y), scale = SYMMETRIC ? 1 : power_of_two(exponent);
     const integer row = leaf_place(f, x, y);
     UNROLL for (int k = 0; k < (SYMMETRIC ? 5 : 9); ++k) {
         if (!across.to[k % 3] || !up.to[k / 3]) continue;
@@ -71,7 +88,7 @@ INLINE void read_stencil(const context* c, const front* f, real* w, real* d, int
         if (SYMMETRIC && row < column)
             *entry_of(f, w, d, column, row) += stencil[k];
         else
-            *entry_of(f, w, d, row, column) += stencil[k];
+            *entry_of(f, w, d, row, column) += stencil[k] * scale;
     }
 }
 
@@ -82,8 +99,12 @@ NOINLINE void read_leaf(const context* c, const front* f, real* w, real* d, trif
         const owned up = owned_from(box->y0, box->y1, c->launch->height, y);
         for (integer x = box->x0; x <= box->x1; ++x) {
             const owned across = owned_from(box->x0, box->x1, c->launch->width, x);
-            if (across.to[1] && up.to[1]) check_stencil(c, f, record, x, y);
-            read_stencil(c, f, w, d, x, y, across, up);
+            const int exponent = SYMMETRIC ? 0 : exponent_of_row(c, stencil_of(c, f->member, x, y), x, y);
+            if (across.to[1] && up.to[1]) {
+                check_stencil(c, f, record, x, y);
+                if (!SYMMETRIC) note_scale(c, f, record, x, y, exponent);
+            }
+            read_stencil(c, f, w, d, x, y, across, up, exponent);
         }
     }
 }

@@ -10,11 +10,12 @@ INLINE void note_problem(const context* c, const front* f, trifold_grid_record* 
     record->pixel = eliminated_y(&f->box, k) * c->launch->width + eliminated_x(&f->box, k);
 }
 
-/* `pivot` of column k; `before`: the largest entry of the column before the elimination. */
+/* `pivot` of column k; `before`: the diagonal entry that it began with. A small pivot that is negative is one that rounding has taken there. */
 INLINE void note_pivot(const context* c, const front* f, trifold_grid_record* record, integer k, double pivot, double before) {
-    const double size = size_of(pivot), least = size / before;
-    if (!(size > 0 && size <= (double)LARGEST) || (SYMMETRIC && pivot < 0)) note_problem(c, f, record, trifold_grid_pivot, k);
-    if (!(least >= record->least)) record->least = least;
+    const double size = size_of(pivot), least = SYMMETRIC ? size / size_of(before) : size;
+    const int fails = !(size > 0 && size <= (double)LARGEST) || (SYMMETRIC && pivot < 0);
+    if (fails) note_problem(c, f, record, SYMMETRIC && least < c->launch->least ? trifold_grid_nearly : trifold_grid_pivot, k);
+    if (fails || !(least >= record->least)) record->least = fails ? 0 : least;
     if (size > record->largest) record->largest = size;
     if (pivot < 0) record->sign = -record->sign;
     record->log_determinant += __builtin_log(size);
@@ -39,7 +40,7 @@ NOINLINE void factor_pivots(const context* c, const front* f, real* unused, trif
     real *w = w_of(c, f), *inverses = inverses_of(c, f);
     const integer S = f->S, strip = S * LANES;
     (void)unused;
-    for (integer k = 0; k < S; ++k) inverses[k] = w[row_of(k, S) + k * LANES];
+    for (integer k = 0; k < f->s; ++k) inverses[k] = stencil_of(c, f->member, eliminated_x(&f->box, k), eliminated_y(&f->box, k))[4];
     for (integer j = 0; j < S; j += LANES) {
         real* rows = w + row_of(j, S);
         for (integer k = j; k < j + LANES; k += TILE_COLUMNS) product_1(rows + k * LANES, strip, LANES, rows, strip, w + row_of(k, S), j);
@@ -87,7 +88,7 @@ NOINLINE void factor_band(const context* c, const front* f, trifold_grid_record*
             record->sign = -record->sign;
         }
         const real d = w[row_of(k, S) + k * LANES];
-        if (k < f->s) note_pivot(c, f, record, k, (double)d, (double)inverses[k]);
+        if (k < f->s) note_pivot(c, f, record, k, (double)d, 1);
         inverses[k] = 1 / d;
         const vec inverse = spread(inverses[k]);
         for (integer v = k / LANES; v < S / LANES; ++v) {
@@ -139,23 +140,10 @@ NOINLINE void update_columns(const context* c, const front* f, real* turned, int
         }
 }
 
-/* The largest entry of each column before the elimination. */
-INLINE void measure_columns(const front* f, const real* w, real* sizes) {
-    for (integer k = 0; k < f->S; ++k) {
-        real most = 0;
-        for (integer i = 0; i < f->s; ++i) {
-            const real x = w[row_of(i, f->S) + k * LANES], size = x < 0 ? -x : x;
-            if (size > most) most = size;
-        }
-        sizes[k] = most;
-    }
-}
-
 /* `turned` receives U'. */
 NOINLINE void factor_pivots(const context* c, const front* f, real* turned, trifold_grid_record* record) {
     real* w = w_of(c, f);
     const integer S = f->S;
-    measure_columns(f, w, inverses_of(c, f));
     for (integer j0 = 0; j0 < S; j0 += BAND) {
         const integer j1 = smaller(j0 + BAND, S);
         factor_band(c, f, record, j0, j1);

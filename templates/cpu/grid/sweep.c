@@ -105,7 +105,59 @@ INLINE real right_hand_side(const context* c, integer member, integer x, integer
     return value;
 }
 
+/* ---- what a solution comes to ---- */
+
+INLINE trifold_grid_status* status_of(const context* c, integer member) {
+    return (trifold_grid_status*)workspace_at(c, c->launch->status) + member;
+}
+/* Before any element of a call's solution is there. */
+INLINE void begin_solution(const context* c, const front* f, integer level) {
+    if (level == 0 && f->place == 0 && c->args->begins) status_of(c, f->member)->left = 0;
+}
+/* Tasks of a member say the same, side by side. */
+INLINE void watch(const context* c, integer member, int finite) {
+    if (!finite) __atomic_store_n(&status_of(c, member)->left, 1, __ATOMIC_RELAXED);
+}
+INLINE int all_finite(const real* x, integer count) {
+    vec sum = {};
+    for (integer k = 0; k < count; k += LANES) sum += load(x + k) - load(x + k);
+    return sum_of(sum) == 0;
+}
+
 /* ---- a front ---- */
+
+/* Each row of pixels that a box eliminates: `pixel` is the first, and k counts them. */
+#define EACH_ROW(f)                                                                                      \
+    const integer width = (f)->box.ex1 - (f)->box.ex0 + 1, columns = c->args->columns;                   \
+    for (integer k = 0, y = (f)->box.ey0, pixel = pixel_at(c, (f)->box.ex0, y); y <= (f)->box.ey1; ++y, k += width, pixel += c->launch->pitch)
+
+/* Times the powers of two of their rows: what comes in, or of A' x = b what goes out. */
+INLINE void scale_eliminated(const context* c, const front* f, real* w) {
+    const integer width = f->box.ex1 - f->box.ex0 + 1;
+    for (integer y = f->box.ey0; y <= f->box.ey1; ++y, w += width) {
+        const int* exponent = scale_of(c, f->member, f->box.ex0, y);
+        for (integer i = 0; i < width; ++i) w[i] *= power_of_two(exponent[i]);
+    }
+}
+INLINE void store_eliminated(const context* c, const front* f, const real* w, integer column) {
+    EACH_ROW(f) {
+        real* to = x_at(c, f->member, pixel) + column;
+        for (integer i = 0; i < width; ++i) to[i * columns] = w[k + i];
+    }
+}
+INLINE void fetch_eliminated(const context* c, const front* f, real* w, integer column) {
+    EACH_ROW(f) {
+        const real* from = x_at(c, f->member, pixel) + column;
+        for (integer i = 0; i < width; ++i) w[k + i] = from[i * columns];
+    }
+}
+INLINE void fetch_right_hand_side(const context* c, const front* f, real* w, integer column) {
+    const int beside_ring = c->launch->edge >= 0 && !c->launch->transposed;
+    EACH_ROW(f) {
+        const real* from = b_at(c, f->member, pixel) + column;
+        for (integer i = 0; i < width; ++i) w[k + i] = beside_ring ? right_hand_side(c, f->member, f->box.ex0 + i, y, column) : from[i * columns];
+    }
+}
 
 INLINE void exchange(real* w, const int* pivots, integer a) {
     const real x = w[a];
@@ -132,13 +184,15 @@ INLINE void add_vectors(const context* c, const front* f, real* w, real* d) {
 INLINE void forward_front(const context* c, const front* f, integer level) {
     const integer columns = c->args->used_columns, S = f->S, R = f->R;
     real *w = (real*)c->scratch, *d = vector_of(c, f);
+    begin_solution(c, f, level);
     clear(w, columns * S);
     clear(d, columns * R);
-    for (integer k = 0; k < f->s; ++k)
-        for (integer column = 0; column < columns; ++column)
-            w[column * S + k] = right_hand_side(c, f->member, eliminated_x(&f->box, k), eliminated_y(&f->box, k), column);
-    if (level > 0) add_vectors(c, f, w, d);
     const int turned = c->launch->transposed && !SYMMETRIC;
+    for (integer column = 0; column < columns; ++column) {
+        fetch_right_hand_side(c, f, w + column * S, column);
+        if (!SYMMETRIC && !turned) scale_eliminated(c, f, w + column * S);
+    }
+    if (level > 0) add_vectors(c, f, w, d);
     for (integer column = 0; column < columns; ++column) {
         real* x = w + column * S;
 #if SYMMETRIC
@@ -152,37 +206,41 @@ INLINE void forward_front(const context* c, const front* f, integer level) {
         }
 #endif
         subtract_rows(d + column * R, turned ? z_of(c, f) : y_of(c, f), x, S, R);
-        for (integer k = 0; k < f->s; ++k)
-            x_at(c, f->member, pixel_at(c, eliminated_x(&f->box, k), eliminated_y(&f->box, k)))[column] = x[k];
+        store_eliminated(c, f, x, column);
     }
 }
 
-/* The solution at the pixels that a box keeps. */
-INLINE void fetch_kept(const context* c, const front* f, real* to, integer column) {
-    const grid_box* b = &f->box;
-    for (int top = 0; top < 2; ++top)
-        if (top ? b->top : b->bottom)
-            for (integer x = b->x0; x <= b->x1; ++x) *to++ = x_at(c, f->member, pixel_at(c, x, top ? b->y1 : b->y0))[column];
-    for (int right = 0; right < 2; ++right)
-        if (right ? b->right : b->left)
-            for (integer y = b->y0 + b->bottom; y <= b->y1 - b->top; ++y)
-                *to++ = x_at(c, f->member, pixel_at(c, right ? b->x1 : b->x0, y))[column];
+/* The solution at `count` pixels from (x, y) on, upwards or to the right, as sweeps have it. */
+INLINE real* fetch_line(const context* c, const front* f, real* to, integer x, integer y, integer count, int upwards, integer column, int turned) {
+    const integer step = upwards ? c->launch->pitch * c->args->columns : c->args->columns;
+    const real* from = x_at(c, f->member, pixel_at(c, x, y)) + column;
+    for (integer i = 0; i < count; ++i) to[i] = from[i * step];
+    if (!turned) return to + count;
+    const integer next = upwards ? c->launch->width : 1;
+    const int* exponent = scale_of(c, f->member, x, y);
+    for (integer i = 0; i < count; ++i) to[i] *= power_of_two(-exponent[i * next]);
+    return to + count;
 }
-
-INLINE const trifold_grid_status* status_of(const context* c, integer member) {
-    return (const trifold_grid_status*)workspace_at(c, c->launch->status) + member;
+/* The solution at the pixels that a box keeps. */
+INLINE void fetch_kept(const context* c, const front* f, real* to, integer column, int turned) {
+    const grid_box* b = &f->box;
+    const integer width = grid_row(b), height = grid_column(b);
+    if (b->bottom) to = fetch_line(c, f, to, b->x0, b->y0, width, 0, column, turned);
+    if (b->top) to = fetch_line(c, f, to, b->x0, b->y1, width, 0, column, turned);
+    if (b->left) to = fetch_line(c, f, to, b->x0, b->y0 + b->bottom, height, 1, column, turned);
+    if (b->right) fetch_line(c, f, to, b->x1, b->y0 + b->bottom, height, 1, column, turned);
 }
 
 INLINE void backward_front(const context* c, const front* f) {
     const integer S = f->S, R = f->R;
     real *x = (real*)c->scratch, *kept = x + S;
-    const int failed = f->r == 0 && status_of(c, f->member)->record.problem != trifold_grid_sound;
+    const int failed = f->r == 0 && grid_has_failed(&status_of(c, f->member)->record, c->args->accepts);
     const int turned = c->launch->transposed && !SYMMETRIC;
     for (integer column = 0; column < c->args->used_columns; ++column) {
         clear(x, S + R);
-        for (integer k = 0; k < f->s; ++k)
-            x[k] = failed ? NOT_A_NUMBER : x_at(c, f->member, pixel_at(c, eliminated_x(&f->box, k), eliminated_y(&f->box, k)))[column];
-        fetch_kept(c, f, kept, column);
+        fetch_eliminated(c, f, x, column);
+        for (integer k = 0; k < f->s && failed; ++k) x[k] = NOT_A_NUMBER;
+        fetch_kept(c, f, kept, column, turned);
         subtract_turned(x, turned ? y_of(c, f) : z_of(c, f), kept, S, R);
 #if SYMMETRIC
         solve_lower_turned(x, w_of(c, f), S, inverses_of(c, f));
@@ -193,7 +251,8 @@ INLINE void backward_front(const context* c, const front* f) {
         } else
             solve_upper(x, w_of(c, f), S, inverses_of(c, f));
 #endif
-        for (integer k = 0; k < f->s; ++k)
-            x_at(c, f->member, pixel_at(c, eliminated_x(&f->box, k), eliminated_y(&f->box, k)))[column] = x[k];
+        if (turned) scale_eliminated(c, f, x);
+        watch(c, f->member, all_finite(x, S));
+        store_eliminated(c, f, x, column);
     }
 }

@@ -5,6 +5,8 @@
  * whole vectors. D, r by r, which goes to the parent, has columns of R elements; of a symmetric one the lower half. */
 #include "gpu/grid/constants.cuh"
 #include "grid/boxes.h"
+#include "grid/outcome.h"
+#include "grid/scale.h"
 
 struct Context {
     const trifold_grid_args& args;
@@ -78,13 +80,11 @@ TRIFOLD_DEVICE real* vector_of(const Context& c, const Front& f) {
 TRIFOLD_DEVICE int* pivots_of(const Context& c, const Front& f) {
     return global_pointer(reinterpret_cast<int*>(workspace_at(c, f.level->pivots)) + f.slot * f.level->pivot_elements);
 }
-/* Of a small front: reciprocals of the diagonal. Of a shared one: the inverses of L's and U's tiles on the diagonal, in turn; then what largest_of finds. */
+/* Of a small front: reciprocals of the diagonal. Of a shared one: the inverses of L's and U's tiles on the diagonal, in turn. */
 TRIFOLD_DEVICE real* inverses_of(const Context& c, const Front& f) { return reals_at(c, f.level->inverses, f.slot * f.level->inverse_elements); }
 TRIFOLD_DEVICE real* inverse_tile(const Context& c, const Front& f, int tile, int upper) {
     return inverses_of(c, f) + (tile * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width);
 }
-/* Of a shared front: the largest entry of each column of W before the elimination; of a symmetric one the diagonal. */
-TRIFOLD_DEVICE real* largest_of(const Context& c, const Front& f) { return inverses_of(c, f) + f.level->inverse_elements - f.level->eliminated; }
 TRIFOLD_DEVICE trifold_grid_record* record_of(const Context& c, const Front& f) {
     return reinterpret_cast<trifold_grid_record*>(workspace_at(c, f.level->records)) + f.slot;
 }
@@ -121,6 +121,51 @@ TRIFOLD_DEVICE real* x_at(const Context& c, trifold_int member, trifold_int pixe
     return global_pointer(static_cast<real*>(c.args.x) + values_at(c, member, pixel));
 }
 
+/* What pivot k of a symmetric matrix began with: a diagonal entry of A. Of others 1, the size of each row. */
+TRIFOLD_DEVICE real diagonal_of(const Context& c, const Front& f, int k) {
+    if (!symmetric) return 1;
+    const grid_pixel pixel = grid_eliminated_pixel(&f.box, k);
+    return stencil_of(c, f.member, pixel.x, pixel.y)[4];
+}
+
+/* ---- rows of equal size ---- */
+
+/* The exponent of an unknown's row, and 2^exponent. */
+TRIFOLD_DEVICE int* scale_at(const Context& c, int member, grid_pixel pixel) {
+    int* first = reinterpret_cast<int*>(workspace_at(c, c.launch.scale));
+    return global_pointer(first + (trifold_int(member) * c.launch.height + pixel.y) * c.launch.width + pixel.x);
+}
+TRIFOLD_DEVICE real power_of_two(int exponent) {
+    const real_bits bits = scale_bits(exponent);
+    real power;
+    copy_bits(power, bits);
+    return power;
+}
+/* What b of a pixel is multiplied by on its way in, and x of A' x = b on its way out. */
+TRIFOLD_DEVICE real scale_in(const Context& c, const Front& f, grid_pixel pixel) {
+    return symmetric || c.launch.transposed ? real(1) : power_of_two(*scale_at(c, f.member, pixel));
+}
+TRIFOLD_DEVICE real scale_out(const Context& c, const Front& f, grid_pixel pixel) {
+    return symmetric || !c.launch.transposed ? real(1) : power_of_two(*scale_at(c, f.member, pixel));
+}
+
+/* ---- what a solution comes to ---- */
+
+TRIFOLD_DEVICE trifold_grid_status* status_of(const Context& c, trifold_int member) {
+    return global_pointer(reinterpret_cast<trifold_grid_status*>(workspace_at(c, c.launch.status)) + member);
+}
+/* Before any element of a call's solution is there, by one thread. */
+TRIFOLD_DEVICE void begin_solution(const Context& c, int member) {
+    if (c.args.begins) status_of(c, member)->left = 0;
+}
+/* Looks at an element that goes out. It has left the range where all bits of its exponent are set. Threads of a member say the same, side by side. */
+TRIFOLD_DEVICE void watch(const Context& c, trifold_int member, real x) {
+    constexpr real_bits exponent = ((real_bits(1) << (scale_digits == 52 ? 11 : 8)) - 1) << scale_digits;
+    real_bits bits;
+    copy_bits(bits, x);
+    if ((bits & exponent) == exponent) store_word(reinterpret_cast<unsigned*>(&status_of(c, member)->left), 1u);
+}
+
 /* ---- records ---- */
 
 TRIFOLD_DEVICE trifold_grid_record new_record() {
@@ -136,11 +181,14 @@ TRIFOLD_DEVICE void note_problem(const Context& c, const Front& f, trifold_grid_
     record.problem = problem;
     record.pixel = pixel.y * c.launch.width + pixel.x;
 }
-/* `pivot` of column k; `before`: the largest entry of the column before the elimination. */
+/* What is wrong with a pivot: a small one that is negative has been taken there by rounding. */
+TRIFOLD_DEVICE int pivot_problem(const Context& c, double least) { return symmetric && least < c.launch.least ? trifold_grid_nearly : trifold_grid_pivot; }
+/* `pivot` of column k; `before`: what it began with. */
 TRIFOLD_DEVICE void note_pivot(const Context& c, const Front& f, trifold_grid_record& record, int k, double pivot, double before) {
-    const double size = size_of(pivot), least = size / before;
-    if (!(size > 0 && size <= static_cast<double>(largest)) || (symmetric && pivot < 0)) note_problem(c, f, record, trifold_grid_pivot, k);
-    if (!(least >= record.least)) record.least = least;
+    const double size = size_of(pivot), least = size / size_of(before);
+    const bool fails = !(size > 0 && size <= static_cast<double>(largest)) || (symmetric && pivot < 0);
+    if (fails) note_problem(c, f, record, pivot_problem(c, least), k);
+    if (fails || !(least >= record.least)) record.least = fails ? 0 : least;
     if (size > record.largest) record.largest = size;
     if (pivot < 0) record.sign = -record.sign;
     record.log_determinant += natural_log(size);

@@ -5,6 +5,16 @@
 
 typedef TRIFOLD_REAL real;
 
+template <int size>
+struct BitsOf {
+    typedef unsigned long long type;
+};
+template <>
+struct BitsOf<4> {
+    typedef unsigned type;
+};
+typedef BitsOf<sizeof(real)>::type real_bits; /* an integer of a real's size */
+
 constexpr bool symmetric = TRIFOLD_SYMMETRIC;         /* positive definite, of which one half is read */
 constexpr bool pivoting = TRIFOLD_PIVOTING;           /* rows of an eliminated block are exchanged */
 constexpr bool use_tensor = TRIFOLD_TENSOR;           /* tensor instructions for products */

@@ -87,7 +87,6 @@ TRIFOLD_DEVICE void factor_small(const Context& c) {
     const int s = task.front.s;
     const int lane = lane_index();
     constexpr int leading = Chip<Width>::w_leading;
-    if (lane < s) chip.inverses[lane] = largest_of_column(s, chip.upper, leading, 1); /* not to hold it in registers */
     real a[Width];
 #pragma unroll
     for (int k = 0; k < Width; ++k) a[k] = lane < s && k < s ? chip.upper[lane + k * leading] : real(0);
@@ -109,7 +108,7 @@ TRIFOLD_DEVICE void factor_small(const Context& c) {
         for (int q = 0; q < together; ++q)
             if (lane < s && first + q < s && mine.place >= first + q) chip.lower[(first + q) * leading + mine.place - first - q] = l[q];
     }
-    const real before = lane < s ? chip.inverses[lane] : real(1);
+    const real before = symmetric && lane < s ? chip.inverses[lane] : real(1);
     if (lane < s) {
         chip.order[mine.place] = lane;
         chip.inverses[lane] = mine.inverse;
@@ -251,6 +250,7 @@ TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chi
     parts.first = kept_front(parts.first), parts.second = kept_front(parts.second);
     for (int k = thread_index(); k < f.s + f.r; k += Threads)
         chip.places[k] = offsets_of(k < f.s ? places_eliminated(parts, f, k) : places_kept(parts, f, k - f.s));
+    if (symmetric && thread_index() < f.s) chip.inverses[thread_index()] = diagonal_of(c, f, thread_index()); /* not to hold it in registers */
     wait_for_launches();
     if (thread_index() == Threads - 1) {
         *chip.parts = *record_of(c, parts.first);

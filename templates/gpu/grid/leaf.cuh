@@ -53,8 +53,20 @@ TRIFOLD_DEVICE Check check_stencil(const real (&stencil)[9], const Neighbours& x
     return check;
 }
 
-/* The lane's row, of couplings that the tile owns. The result is of a pixel that the tile owns. */
-TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& chip, int& number) {
+/* The exponent of a row, from its largest entry within the image. */
+TRIFOLD_DEVICE int exponent_of_row(const real (&stencil)[9], const Neighbours& x, const Neighbours& y) {
+    real_bits most = 0;
+#pragma unroll
+    for (int k = 0; k < 9; ++k) {
+        real_bits bits;
+        copy_bits(bits, absolute(stencil[k]));
+        if (x.inside[k % 3] && y.inside[k / 3] && bits > most) most = bits;
+    }
+    return scale_exponent(most);
+}
+
+/* The lane's row, of couplings that the tile owns. The result is of a pixel that the tile owns, and `exponent` that of its row, else 0. */
+TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& chip, int& number, int& exponent) {
     const grid_box& b = f.box;
     const int lane = lane_index(), width = grid_row(&b), pitch = static_cast<int>(c.launch.pitch);
     const bool exists = lane < f.s + f.r;
@@ -69,6 +81,19 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
         values[k] = later && !other && !ring ? real(0) : stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k];
     }
     number = (at.y - b.y0) * width + at.x - b.x0;
+    const bool owns = exists && x.owned[1] && y.owned[1];
+    const Check check = check_stencil(values, x, y, ring);
+    exponent = 0;
+    if (!symmetric) {
+        exponent = exponent_of_row(values, x, y);
+        const real scale = power_of_two(exponent);
+#pragma unroll
+        for (int k = 0; k < 9; ++k) values[k] *= scale;
+        if (owns)
+            *scale_at(c, f.member, at) = exponent; /* sweeps need it */
+        else
+            exponent = 0;
+    }
     real* row = chip.rows + kept_number(lane * leaf_columns);
     if (exists) {
         const real nothing[vector_width] = {};
@@ -80,15 +105,15 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
 #pragma unroll
     for (int k = 0; k < 9; ++k)
         if (exists && x.owned[k % 3] && y.owned[k / 3]) row[chip.places[number + k % 3 - 1 + (k / 3 - 1) * width]] = values[k];
-    if (!exists || !x.owned[1] || !y.owned[1]) return {trifold_grid_sound, 0, 0};
+    if (!owns) return {trifold_grid_sound, 0, 0};
 #pragma unroll 1
     for (int k = 0; k < 9 && ring; ++k) edge_of(c, f.member, at.x, at.y)[k] = stencil[k]; /* sweeps need it */
-    return check_stencil(values, x, y, ring);
+    return check;
 }
 
 TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, const LeafChip& chip, const Check& check, int number) {
     trifold_grid_record record = new_record();
-    record.entry = warp_most(check.entry);
+    record.entry = symmetric ? warp_most(check.entry) : 1.0;
     record.row_sum = warp_most(check.row_sum);
     const unsigned first = warp_greatest(check.problem != trifold_grid_sound ? static_cast<unsigned>((64 - number) * 4 + check.problem) : 0u);
     if (first != 0) {
@@ -104,11 +129,11 @@ TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
     const Front f = kept_front(front_of_launch(c, group_index()));
     const LeafChip chip = leaf_chip(f);
     const int lane = lane_index(), pixels = f.s + f.r;
-    int number;
-    const Check check = read_row(c, f, chip, number);
+    int number, exponent;
+    const real before = diagonal_of(c, f, smaller(lane, f.s - 1));
+    const Check check = read_row(c, f, chip, number, exponent);
     note_stencils(c, f, chip, check, number);
     warp_sync();
-    const real before = largest_of_column(f.s, chip.rows, 1, leaf_columns);
     real a[leaf_columns];
 #pragma unroll
     for (int i = 0; i < leaf_columns; i += vector_width) {
@@ -118,7 +143,7 @@ TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
         for (int v = 0; v < vector_width; ++v) a[i + v] = part[v];
     }
     warp_sync();
-    const trifold_grid_record record = eliminate_rows<leaf_columns, 16>(c, f, {chip.rows, chip.lower, chip.order}, a, before);
+    const trifold_grid_record record = eliminate_rows<leaf_columns, 16>(c, f, {chip.rows, chip.lower, chip.order}, a, before, exponent);
     if (lane == 0) {
         add_record(*chip.stencils, placed(f, record, 0));
         *record_of(c, f) = *chip.stencils;

@@ -4,6 +4,7 @@
 /* The ring of the solution: the data that it is, or of A' what the unknowns beside it leave of b. */
 TRIFOLD_DEVICE void finish_ring(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
     if (is_inside(c, x, y)) return;
+    const bool failed = grid_has_failed(&status_of(c, member)->record, c.args.accepts) != 0;
     for (int column = 0; column < c.args.used_columns; ++column) {
         real value = b_at(c, member, pixel_at(c, x, y))[column];
         for (int k = 0; k < 9 && c.launch.transposed; ++k) {
@@ -11,7 +12,8 @@ TRIFOLD_DEVICE void finish_ring(const Context& c, trifold_int member, trifold_in
             if (!is_inside(c, from_x, from_y)) continue;
             value -= edge_of(c, member, from_x, from_y)[8 - k] * x_at(c, member, pixel_at(c, from_x, from_y))[column];
         }
-        x_at(c, member, pixel_at(c, x, y))[column] = value;
+        watch(c, member, value);
+        x_at(c, member, pixel_at(c, x, y))[column] = failed ? static_cast<real>(not_a_number()) : value;
     }
 }
 
@@ -43,8 +45,11 @@ TRIFOLD_DEVICE void take_residual(const Context& c, trifold_int member, trifold_
     }
 }
 TRIFOLD_DEVICE void correct(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
-    for (int column = 0; column < c.args.used_columns; ++column)
-        x_at(c, member, pixel_at(c, x, y))[column] += residual_at(c, member, x, y)[column];
+    for (int column = 0; column < c.args.used_columns; ++column) {
+        const real value = x_at(c, member, pixel_at(c, x, y))[column] + residual_at(c, member, x, y)[column];
+        watch(c, member, value);
+        x_at(c, member, pixel_at(c, x, y))[column] = value;
+    }
 }
 
 /* What E changes by for each entry of a pixel's stencil that is read. lam stands in b. */
@@ -86,7 +91,6 @@ TRIFOLD_DEVICE void finish(const Context& c) {
     wait_for_launches();
     if (thread_index() != 0) return;
     const Front f = front_of_launch(c, 0);
-    trifold_grid_status* status = reinterpret_cast<trifold_grid_status*>(workspace_at(c, c.launch.status)) + group_y();
     trifold_grid_status outcome = {};
     outcome.record = *record_of(c, f);
     outcome.level = -1;
@@ -94,5 +98,6 @@ TRIFOLD_DEVICE void finish(const Context& c) {
         outcome.level = outcome.record.level;
         outcome.place = outcome.record.place;
     }
-    *status = outcome;
+    outcome.record.problem = grid_problem_of(&outcome.record, &c.launch, c.args.accepts);
+    *status_of(c, group_y()) = outcome;
 }

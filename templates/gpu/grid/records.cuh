@@ -47,8 +47,9 @@ TRIFOLD_DEVICE double digits_of(double size, int& exponent) {
     return size;
 }
 
-/* Of a front whose pivot k lane k has, and the largest entry of its column before the elimination. `odd`: rows were exchanged an odd number of times. */
-TRIFOLD_DEVICE trifold_grid_record record_of_pivots(const Context& c, const Front& f, real pivot, real before, bool odd) {
+/* Of a front whose pivot k lane k has, and what it began with. `odd`: rows were exchanged an odd number of times. `exponent`: of rows that the lane has
+ * scaled. */
+TRIFOLD_DEVICE trifold_grid_record record_of_pivots(const Context& c, const Front& f, real pivot, real before, bool odd, int exponent = 0) {
     const int lane = lane_index();
     const bool exists = lane < f.s;
     const real size = absolute(pivot);
@@ -58,7 +59,7 @@ TRIFOLD_DEVICE trifold_grid_record record_of_pivots(const Context& c, const Fron
     int power = 0;
     double product = exists ? static_cast<double>(size) : 1.0;
     if (exists && size > 0 && size <= largest) product = digits_of(product, power);
-    int sum = power * 64 + (exists && pivot < 0 ? 1 : 0);
+    int sum = (power - exponent) * 64 + (exists && pivot < 0 ? 1 : 0);
 #pragma unroll
     for (int apart = 1; apart < warp_lanes; apart *= 2) {
         product *= shuffle_xor(product, apart);
@@ -66,10 +67,14 @@ TRIFOLD_DEVICE trifold_grid_record record_of_pivots(const Context& c, const Fron
     }
     record.log_determinant = natural_log(product) + static_cast<double>(sum >> 6) * 0.69314718055994530942;
     record.sign = ((sum & 1) != 0) != odd ? -1 : 1;
-    const real ratio = exists ? size * reciprocal(before) : real(1);
+    const real ratio = !exists ? real(1) : symmetric ? size * reciprocal(absolute(before)) : size;
     record.least = warp_least(ratio < 1 ? static_cast<double>(ratio) : 1.0);
     record.largest = warp_most(exists && size > 0 ? static_cast<double>(size) : 0.0);
     const unsigned first = warp_greatest(wrong ? static_cast<unsigned>(64 - lane) : 0u);
-    if (first != 0) note_problem(c, f, record, trifold_grid_pivot, 64 - static_cast<int>(first));
+    if (first != 0) {
+        const int k = 64 - static_cast<int>(first);
+        note_problem(c, f, record, pivot_problem(c, static_cast<double>(shuffle(ratio, k))), k);
+        record.least = 0;
+    }
     return record;
 }

@@ -74,19 +74,6 @@ TRIFOLD_DEVICE void eliminate_quarters(int count, real (&a)[Columns], LaneRow& m
     }
 }
 
-/* Before the elimination: the largest entry of column `lane`, or its diagonal; a row of the matrix has elements `step` apart, a column `next`. */
-TRIFOLD_DEVICE real largest_of_column(int count, const real* w, int step, int next) {
-    const int lane = lane_index();
-    real before = 0;
-    if (lane < count)
-#pragma unroll 4
-        for (int i = symmetric ? lane : 0; i < (symmetric ? lane + 1 : count); ++i) {
-            const real size = absolute(w[i * next + lane * step]);
-            if (size > before) before = size;
-        }
-    return before;
-}
-
 /* ---- a front of which each lane has a whole row ---- */
 
 template <int Columns>
@@ -111,7 +98,8 @@ TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const RowChi
 
 /* The whole elimination: of the last rows D is left. */
 template <int Columns, int MostKept>
-TRIFOLD_DEVICE trifold_grid_record eliminate_rows(const Context& c, const Front& f, const RowChip<Columns>& chip, real (&a)[Columns], real before) {
+TRIFOLD_DEVICE trifold_grid_record eliminate_rows(const Context& c, const Front& f, const RowChip<Columns>& chip, real (&a)[Columns], real before,
+                                                  int exponent = 0) {
     const int lane = lane_index(), pixels = f.s + f.r;
     LaneRow mine = {lane < f.s, lane};
     eliminate_columns<Columns>(0, f.s, a, mine, chip.rows, Columns, [&](int k, real l, const real*) {
@@ -130,5 +118,5 @@ TRIFOLD_DEVICE trifold_grid_record eliminate_rows(const Context& c, const Front&
         inverses_of(c, f)[lane] = mine.inverse;
         if (!symmetric) pivots_of(c, f)[lane] = chip.order[lane];
     }
-    return record_of_pivots(c, f, lane < f.s ? chip.rows[lane * Columns] : real(1), before, mine.odd);
+    return record_of_pivots(c, f, lane < f.s ? chip.rows[lane * Columns] : real(1), before, mine.odd, exponent);
 }

@@ -4,7 +4,7 @@
 #include "gpu/grid/pivots.cuh"
 #include "gpu/grid/warp_tile.cuh"
 
-/* Columns of W, from the two parts, one a warp; what is known before the elimination. */
+/* Columns of W, from the two parts, one a warp. */
 template <int Threads>
 TRIFOLD_DEVICE void assemble(const Context& c) {
     constexpr int each = grid_assembled_rows / warp_lanes;
@@ -22,7 +22,6 @@ TRIFOLD_DEVICE void assemble(const Context& c) {
     for (int k = left + warp_index(); k < left + grid_assembled_columns; k += Threads / warp_lanes) {
         const Places column = places_eliminated(parts, f, smaller(k, f.s - 1));
         real* w = w_of(c, f) + trifold_int(k) * f.S;
-        real most = 0;
         for (int top = symmetric ? left : 0; top < f.s; top += grid_assembled_rows) {
             block_sync();
             rows[thread_index()] = places_eliminated(parts, f, smaller(top + thread_index(), f.s - 1));
@@ -33,17 +32,9 @@ TRIFOLD_DEVICE void assemble(const Context& c) {
 #pragma unroll
             for (int q = 0; q < each; ++q) {
                 const int i = top + q * warp_lanes + lane;
-                const real size = values[q] < 0 ? -values[q] : values[q];
-                if (i >= f.s || k >= right || (symmetric && i < k)) continue;
-                w[i] = values[q];
-                if (size > most && (!symmetric || i == k)) most = size;
+                if (i < f.s && k < right && !(symmetric && i < k)) w[i] = values[q];
             }
         }
-        for (int apart = 1; apart < warp_lanes; apart *= 2) {
-            const real other = shuffle_xor(most, apart);
-            if (other > most) most = other;
-        }
-        if (lane == 0 && k < right) largest_of(c, f)[k] = most;
     }
 }
 
@@ -258,7 +249,7 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threa
         const real inverse = chip.pivot_inverses[k % 2][winner], root = symmetric ? root_of(u[0]) : real(1);
         if (warp == last) {
             if (lane == 0) chip.chosen[k] = pivot_row;
-            if (lane < Width && k + lane < Columns) chip.upper[k * chip.upper_leading + k + lane] = symmetric && lane == 0 ? root : u[lane];
+            if (lane < Width && k + lane < Columns) chip.upper[k * chip.upper_leading + k + lane] = symmetric && lane == 0 && u[0] > 0 ? root : u[lane]; /* a root, or what has none */
         }
         /* The next column first, so that the search for its pivot is under way while the others are updated. */
         real l[Rows];
@@ -406,14 +397,15 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
  * of the exchanges is that of two steps: rows of pivots go to the front, then those that they push away to where pivots have come from. */
 TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* moves, int first, int count, int width) {
     const int lane = lane_index(), end = first + count;
-    const real *w = w_of(c, f), *before = largest_of(c, f) + first;
+    const real* w = w_of(c, f);
     trifold_grid_record known = new_record();
     int from = first + lane, pushed = -1; /* lane k: the row of pivot k; where the k-th row that is pushed away goes */
     if (pivoting && lane < count && moves[2 * lane] >= 0) from = moves[2 * lane + 1];
     if (pivoting && lane < count) pushed = moves[2 * (width + lane)];
     if (lane < count) {
         const real diagonal = w[first + lane + trifold_int(first + lane) * f.S];
-        note_pivot(c, f, known, first + lane, static_cast<double>(symmetric ? diagonal * diagonal : diagonal), static_cast<double>(before[lane]));
+        note_pivot(c, f, known, first + lane, static_cast<double>(symmetric && diagonal > 0 ? diagonal * diagonal : diagonal),
+                   static_cast<double>(diagonal_of(c, f, first + lane)));
     }
     if (pivoting) {
         int exchanges = lane < count ? from - first : 0;

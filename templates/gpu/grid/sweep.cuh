@@ -35,10 +35,12 @@ TRIFOLD_DEVICE real left_at(const PartVectors& parts, grid_pixel pixel, int colu
     return (a >= 0 ? first : real(0)) + (b >= 0 ? second : real(0));
 }
 TRIFOLD_DEVICE real* solution_at(const Context& c, const Front& f, grid_pixel pixel) { return x_at(c, f.member, pixel_at(c, pixel.x, pixel.y)); }
-TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) {
-    const trifold_grid_status* status = reinterpret_cast<const trifold_grid_status*>(workspace_at(c, c.launch.status)) + f.member;
-    return f.r == 0 && status->record.problem != trifold_grid_sound;
+/* The solution of a pixel that a front keeps, as sweeps have it; and one that goes out. */
+TRIFOLD_DEVICE real kept_solution(const Context& c, const Front& f, grid_pixel pixel, int column) {
+    const real value = solution_at(c, f, pixel)[column];
+    return symmetric || !c.launch.transposed ? value : value * power_of_two(-*scale_at(c, f.member, pixel));
 }
+TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) { return f.r == 0 && grid_has_failed(&status_of(c, f.member)->record, c.args.accepts) != 0; }
 
 /* Columns on their way to shared memory, where they stand grid_pitch apart: an odd number of vectors, so that lanes meet in no bank along rows or columns. */
 TRIFOLD_DEVICE void fetch_columns(real* to, int pitch, const real* from, trifold_int stride, int rows, int columns, int lane, int lanes) {
@@ -140,10 +142,12 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
     const real inverse = mine ? inverses_of(c, f)[k] : real(1);
     const grid_pixel from = grid_eliminated_pixel(&f.box, mine && !turned && !symmetric ? pivots_of(c, f)[k] : k);
     real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
+    const real scale = mine ? scale_in(c, f, from) : real(1);
     wait_for_launches();
+    if (!merges && group_x() == 0 && thread_index() == 0) begin_solution(c, f.member);
     for (int column = 0; column < c.args.used_columns; ++column) {
         real x = 0;
-        if (mine && team.exists) x = right_hand_side(c, f.member, from, column);
+        if (mine && team.exists) x = right_hand_side(c, f.member, from, column) * scale;
         if (merges && mine) x += left_at(parts, from, column);
 #pragma unroll 1
         for (int i = k; i < f.r && merges; i += lanes) team.kept[i] = left_at(parts, grid_kept_pixel(&f.box, i), column);
@@ -177,7 +181,9 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
     const bool mine = k < f.s, failed = has_failed(c, f);
     const real inverse = mine ? inverses_of(c, f)[k] : real(1);
     const real* const from = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
-    real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, mine && turned ? pivots_of(c, f)[k] : k));
+    const grid_pixel goes_to = grid_eliminated_pixel(&f.box, mine && turned ? pivots_of(c, f)[k] : k);
+    real* const to = solution_at(c, f, goes_to);
+    const real scale = mine ? scale_out(c, f, goes_to) : real(1);
     /* Each lane has a column, and some of its rows. There are at least as many lanes as columns. */
     const int columns = power_over(team.most), group = k / columns, groups = lanes / columns, own = k % columns < f.s ? k % columns : 0;
     wait_for_launches();
@@ -185,7 +191,7 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
         real x = 0;
         if (mine && team.exists) x = failed ? static_cast<real>(not_a_number()) : from[column];
 #pragma unroll 2
-        for (int i = k; i < f.R; i += lanes) team.kept[i] = i < f.r && team.exists ? solution_at(c, f, grid_kept_pixel(&f.box, i))[column] : real(0);
+        for (int i = k; i < f.R; i += lanes) team.kept[i] = i < f.r && team.exists ? kept_solution(c, f, grid_kept_pixel(&f.box, i), column) : real(0);
         wait_copies<0>();
         team.sync();
         real sum = 0;
@@ -207,8 +213,8 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
                 for (int q = 0; q < team.warps; ++q) sum += team.sums[q * small_width + k];
         }
         if (team.leads()) {
-            x = solve_small<false>(team, x - sum, inverse, turned || symmetric, !turned);
-            if (mine && team.exists) to[column] = x;
+            x = solve_small<false>(team, x - sum, inverse, turned || symmetric, !turned) * scale;
+            if (mine && team.exists) to[column] = x, watch(c, f.member, x);
         }
         team.sync();
     }

@@ -257,7 +257,7 @@ TRIFOLD_DEVICE void forward_triangle(const Context& c, int column) {
 #pragma unroll 1
         for (int k = t.first + thread_index(); k < (begins ? f.s : t.end); k += triangle_threads) {
             const grid_pixel pixel = grid_eliminated_pixel(&f.box, begins && !turned && !symmetric ? pivots_of(c, f)[k] : k);
-            t.x[k - t.first] = begins ? right_hand_side(c, f.member, pixel, column) + left_at(parts, pixel, column) : *at(k);
+            t.x[k - t.first] = begins ? right_hand_side(c, f.member, pixel, column) * scale_in(c, f, pixel) + left_at(parts, pixel, column) : *at(k);
         }
         if (!begins || !parted) return;
         block_sync();
@@ -297,7 +297,12 @@ TRIFOLD_DEVICE void backward_triangle(const Context& c, int column) {
         block_sync();
     }
 #pragma unroll 1
-    for (int k = t.first + thread_index(); k < (moves ? f.s : t.end); k += triangle_threads) *at(moves ? pivots_of(c, f)[k] : k) = t.x[k - t.first];
+    for (int k = t.first + thread_index(); k < (moves ? f.s : t.end); k += triangle_threads) {
+        const int to = moves ? pivots_of(c, f)[k] : k;
+        const real value = t.x[k - t.first] * (moves ? scale_out(c, f, grid_eliminated_pixel(&f.box, to)) : real(1));
+        watch(c, f.member, value);
+        *at(to) = value;
+    }
     block_sync();
 }
 TRIFOLD_DEVICE void backward_pivots(const Context& c) {
@@ -414,7 +419,7 @@ TRIFOLD_DEVICE void backward_kept(const Context& c) {
             const int count = smaller(kept_chunk, factor.count - chunk);
 #pragma unroll 1
             for (int i = thread_index(); i < count; i += wide_threads)
-                kept[i] = solution_at(c, f, keeps ? grid_kept_pixel(&f.box, chunk + i) : grid_eliminated_pixel(&f.box, factor.first + i + chunk))[column];
+                kept[i] = keeps ? kept_solution(c, f, grid_kept_pixel(&f.box, chunk + i), column) : eliminated_at(c, f, factor.first + i + chunk)[column];
             block_sync();
 #pragma unroll 1
             for (int i = lane * vector_width; i < count; i += columns_ahead * column_step) {

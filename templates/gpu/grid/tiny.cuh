@@ -55,6 +55,7 @@ TRIFOLD_DEVICE void eliminate_tiny(const Context& c) {
     Sources sources = sources_of(parts);
     sources.update = kept_pointer(sources.update);
     const Places row = offsets_of(mine < f.s ? places_eliminated(parts, f, mine) : places_kept(parts, f, mine - f.s));
+    const real before = diagonal_of(c, f, smaller(lane, f.s - 1));
     wait_for_launches();
     if (lane == warp_lanes - 1) {
         *chip.parts = *record_of(c, parts.first);
@@ -64,13 +65,6 @@ TRIFOLD_DEVICE void eliminate_tiny(const Context& c) {
     warp_sync();
     real a[tiny_columns];
     gather_row(sources, chip, row, pixels, bits_of_lanes(lane < pixels && smaller(row.first, row.second) >= 0), a);
-    /* The largest entries of columns, by way of shared memory. */
-#pragma unroll
-    for (int k = 0; k < tiny_width; ++k)
-        if (lane < f.s) chip.rows.lower[lane * tiny_width + k] = a[k];
-    warp_sync();
-    const real before = largest_of_column(f.s, chip.rows.lower, 1, tiny_width);
-    warp_sync();
     const trifold_grid_record record = eliminate_rows<tiny_columns, tiny_columns>(c, f, chip.rows, a, before);
     if (lane == 0) {
         trifold_grid_record all = placed(f, record, c.launch.number);

@@ -168,3 +168,79 @@ TEST_CASE("emulated images: what fails is named by its front, and solves to NaN"
     for (const auto value : x) CHECK(std::isnan(value));
     CHECK(grid.findings().empty());
 }
+
+TEST_CASE("emulated images: rows times powers of two change no bit of x, nor of A' x = b but for these") {
+    for (const auto& target : {dialects.front(), dialects[1]})
+        for (const auto& [width, height] : {std::pair{13, 11}, {37, 35}}) {
+            const auto spec = spec_of(width, height);
+            EmulatedGrid grid(spec, target);
+            auto image = problem("random", width, height, 3);
+            auto b = noise(image.pixels(), 1), x = b, turned = b, scaled_x = b, scaled_turned = b;
+            const auto turned_b = b;
+            trifold_grid_args args{};
+            args.stencil = image.stencil.data();
+            args.columns = args.used_columns = args.members = args.begins = 1;
+            const auto solve = [&](std::vector<double>& of, std::vector<double>& of_turned) {
+                args.b = b.data();
+                args.x = of.data();
+                grid.run("factor_solve", args);
+                args.b = turned_b.data();
+                args.x = of_turned.data();
+                grid.run("solve_transposed", args);
+            };
+            solve(x, turned);
+            const auto expected = grid.status(0).record;
+            std::mt19937 generator(5);
+            std::uniform_int_distribution<int> whole(-40, 40);
+            std::vector<double> rows;
+            double logs = 0;
+            for (std::int64_t p = 0; p < image.pixels(); ++p) {
+                const int power = whole(generator);
+                logs += power * std::log(2);
+                rows.push_back(std::ldexp(1.0, power));
+                for (std::int64_t k = 0; k < 9; ++k) image.stencil[static_cast<std::size_t>(9 * p + k)] *= rows.back();
+                b[static_cast<std::size_t>(p)] *= rows.back();
+            }
+            solve(scaled_x, scaled_turned);
+            CHECK(scaled_x == x);
+            for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_turned[p] * rows[p] == turned[p]);
+            CHECK(grid.status(0).record.least == expected.least);
+            CHECK(grid.status(0).record.largest == expected.largest);
+            CHECK(grid.status(0).record.log_determinant == doctest::Approx(expected.log_determinant + logs).epsilon(1e-12));
+            for (const auto& finding : grid.findings()) FAIL_CHECK(finding);
+        }
+}
+
+TEST_CASE("emulated images: singular ones solve to NaN, and what a solution comes to is watched") {
+    for (const auto& target : {dialects.front(), dialects[1]})
+        for (const auto& [width, height] : {std::pair{3, 2}, {13, 11}, {35, 34}})
+            for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+                auto spec = spec_of(width, height);
+                spec.matrix = matrix;
+                CAPTURE(width);
+                CAPTURE(to_string(target));
+                EmulatedGrid grid(spec, target);
+                const bool upwind = matrix == GridMatrix::general;
+                const auto singular = flow(width, height, upwind, 0, 1), sound = flow(width, height, upwind, 0.01, 1);
+                auto b = noise(singular.pixels(), 2), x = b;
+                trifold_grid_args args{};
+                args.stencil = singular.stencil.data();
+                args.b = b.data();
+                args.x = x.data();
+                args.columns = args.used_columns = args.members = args.begins = 1;
+                grid.run("factor_solve", args);
+                CHECK(grid.status(0).record.problem == trifold_grid_nearly);
+                for (const auto value : x) CHECK(std::isnan(value));
+                args.stencil = sound.stencil.data();
+                grid.run("factor_solve", args);
+                CHECK(grid.status(0).record.problem == trifold_grid_sound);
+                CHECK(grid.status(0).left == 0);
+                b[b.size() / 2] = std::nan("");
+                grid.run("solve", args);
+                CHECK(grid.status(0).left == 1);
+                b[b.size() / 2] = 1;
+                grid.run("solve_transposed", args);
+                CHECK(grid.status(0).left == 0);
+                for (const auto& finding : grid.findings()) FAIL_CHECK(finding);
+            }
+}

@@ -190,6 +190,41 @@ static int errors(trifold_grid_solver* solver, const trifold_grid_plan* plan) {
     return 0;
 }
 
+/* Diffusion without a sink in the second image, and then a NaN in b. */
+static int singular(trifold_grid_solver* solver) {
+    double flow[B * P * 9], x[B * P * M], bad[B * P * M], condition[B];
+    trifold_grid_outcome outcomes[B];
+    trifold_grid_options options;
+    int64_t count = 0;
+    int p, k;
+    for (p = 0; p < B * P; ++p) {
+        for (k = 0; k < 9; ++k) flow[p * 9 + k] = k % 2 == 1 && neighbour(p % P, k) >= 0 ? -1 - p % 3 : 0;
+        flow[p * 9 + 4] = 0;
+    }
+    for (p = 0; p < B * P; ++p) /* columns sum to zero, but for the first image's sinks */
+        for (k = 0; k < 9; ++k)
+            if (k != 4 && neighbour(p % P, k) >= 0) flow[(p / P * P + neighbour(p % P, k)) * 9 + 4] -= flow[p * 9 + k];
+    for (p = 0; p < P; ++p) flow[p * 9 + 4] += 0.01;
+    EXPECT(trifold_grid_factor_solve_host_f64(solver, flow, b, x, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_grid_check(solver) == TRIFOLD_GRID_FAILED && strstr(trifold_last_error(), "image 1: A is singular") != NULL);
+    EXPECT(trifold_grid_outcomes(solver, outcomes, B, NULL) == TRIFOLD_OK && outcomes[0].problem == TRIFOLD_GRID_SOUND);
+    EXPECT(outcomes[1].problem == TRIFOLD_GRID_NEARLY_SINGULAR && outcomes[1].pixel_x == -1 && outcomes[1].least_pivot < 1e-13);
+    EXPECT(isnan(x[B * P * M - 1]) && !isnan(x[0]));
+    EXPECT(trifold_grid_reciprocal_condition_f64(solver, flow, NULL, condition, B, &count) == TRIFOLD_OK && count == B);
+    EXPECT(condition[0] > 1e-6 && condition[1] < 2.3e-16);
+    trifold_grid_options_init(&options);
+    options.accept_nearly_singular = 1;
+    EXPECT(trifold_grid_factor_solve_host_f64(solver, flow, b, x, &options) == TRIFOLD_OK && trifold_grid_check(solver) == TRIFOLD_OK);
+    EXPECT(!isnan(x[B * P * M - 1]));
+    memcpy(bad, b, sizeof bad);
+    bad[3] = NAN;
+    EXPECT(trifold_grid_solve_host_f64(solver, bad, x, NULL) == TRIFOLD_OK && trifold_grid_check(solver) == TRIFOLD_OUT_OF_RANGE);
+    EXPECT(strstr(trifold_last_error(), "X holds infinities or NaN in 1 of 2 images") != NULL);
+    EXPECT(trifold_grid_outcomes(solver, outcomes, B, NULL) == TRIFOLD_OK && outcomes[0].range == TRIFOLD_RANGE_SOLUTION && outcomes[1].range == 0);
+    EXPECT(trifold_grid_solve_host_f64(solver, b, x, NULL) == TRIFOLD_OK && trifold_grid_check(solver) == TRIFOLD_OK);
+    return 0;
+}
+
 /* x = 1 + x0 + 2 y is solved from its ring, in f32. */
 static int fixed_ring(void) {
     float laplace[P * 9], data[P], x[P];
@@ -233,7 +268,7 @@ int main(void) {
     EXPECT(trifold_grid_plan_create(&spec, "cpu", &tuning, &plan) == TRIFOLD_OK);
     EXPECT(trifold_grid_plan_workspace_bytes(plan) > 0 && trifold_grid_plan_workspace_bytes(NULL) == 0);
     EXPECT(trifold_grid_solver_create(plan, &solver) == TRIFOLD_OK);
-    if (solves(solver) != 0 || results(solver) != 0) return 1;
+    if (solves(solver) != 0 || results(solver) != 0 || singular(solver) != 0) return 1;
     EXPECT(trifold_grid_solver_set_executor(solver, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_solver_set_executor(solver, run_in_turn, &calls) == TRIFOLD_OK);
     if (solves(solver) != 0) return 1;

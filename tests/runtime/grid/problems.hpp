@@ -111,6 +111,31 @@ inline Image problem(const std::string& name, std::int64_t width, std::int64_t h
     return image;
 }
 
+/// Diffusion of random strength with `sink` of it in each pixel; `upwind`: convection as well, in conservation form, so that columns of A
+/// sum to the sink.
+inline Image flow(std::int64_t width, std::int64_t height, bool upwind, double sink, unsigned seed) {
+    Image image(width, height);
+    std::mt19937 generator(seed);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (std::int64_t y = 0; y < height; ++y)
+        for (std::int64_t x = 0; x < width; ++x) {
+            for (const auto& [dx, dy] : {std::pair{1, 0}, {0, 1}}) {
+                image.join(x, y, dx, dy, std::exp(uniform(generator)));
+                const double speed = upwind ? 3 * uniform(generator) : 0;
+                if (!image.holds(x + dx, y + dy)) continue;
+                if (speed > 0) {
+                    image.at(x, y, 0, 0) += speed;
+                    image.at(x + dx, y + dy, -dx, -dy) -= speed;
+                } else {
+                    image.at(x + dx, y + dy, 0, 0) -= speed;
+                    image.at(x, y, dx, dy) += speed;
+                }
+            }
+            image.at(x, y, 0, 0) += sink * (1.5 + uniform(generator));
+        }
+    return image;
+}
+
 template <class Real>
 std::vector<Real> rounded(const std::vector<double>& values) {
     return std::vector<Real>(values.begin(), values.end());

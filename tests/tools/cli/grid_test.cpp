@@ -139,8 +139,6 @@ TEST_CASE("solve --grid: what is wrong is named") {
     refused("solve A.mtx b.mtx --grid 9by7", "give WIDTHxHEIGHT");
     refused("solve A.mtx b.mtx b.mtx --grid 9x7", "3 files were given");
     refused("solve A.mtx b.mtx --grid 9x7 --schedule sequential", "excludes");
-    refused("solve A.mtx b.mtx --grid 9x7 --accept-nearly-singular", "excludes");
-    refused("solve A.mtx b.mtx --grid 9x7 --condition", "excludes");
     refused("solve A.mtx b.mtx --matrix symmetric", "--grid");
     refused("problem grid-poisson --grid 1x9", "1 pixel");
     refused("problem grid-lines --grid 9x9", "give one of grid-poisson");
@@ -272,4 +270,48 @@ TEST_CASE("generate --grid: sources and kernels, which serve every size") {
     const auto units = nlohmann::json::parse(scratch.read("cuda/program.json"))["units"];
     REQUIRE(!units.empty());
     for (const auto& unit : units) CHECK(scratch.has("cuda/" + unit["id"].get<std::string>() + ".cu"));
+}
+
+TEST_CASE("solve --grid: singular images, what they are accepted for, and what leaves the range") {
+    const Scratch scratch;
+    // Convection in conservation form: columns sum to zero, rows do not.
+    std::vector<double> stencil(3 * 2 * 9);
+    constexpr double a[6][6] = {{1.2, -1.2, 0, -.5, 0, 0}, {-.7, 2.5, -1.3, 0, -.5, 0}, {0, -.8, 1.9, 0, 0, -.6},
+                                {-.5, 0, 0, .6, -.6, 0},   {0, -.5, 0, -.1, 1.9, -1.3}, {0, 0, -.6, 0, -.8, 1.9}};
+    for (std::size_t row = 0; row < 6; ++row)
+        for (std::size_t to = 0; to < 6; ++to)
+            if (a[row][to] != 0) stencil[row * 9 + (to / 3 + 1 - row / 3) * 3 + to % 3 + 1 - row % 3] = a[row][to];
+    const auto write = [&](double sink, double b) {
+        auto values = stencil;
+        for (std::size_t p = 0; p < 6; ++p) values[p * 9 + 4] += sink;
+        scratch.write("A.npy", format_npy({{2, 3, 9}, Precision::f64, values}));
+        scratch.write("b.npy", format_npy({{2, 3}, Precision::f64, {b, 0, 0, 0, 0, 0}}));
+    };
+    const auto solve = [&](const char* more) {
+        return run_trifold(scratch.path, fmt::format("solve A.npy b.npy --grid 3x2 --device cpu --json -o x.npy {}", more));
+    };
+    write(0, 1);
+    for (const char* more : {"", "--condition"}) {
+        const auto ran = solve(more);
+        CHECK(ran.status == 1);
+        CHECK(ran.json().at("status") == "failed");
+        CHECK(ran.json().at("failed").at(0).at("problem") == "nearly_singular");
+        CHECK(!ran.json().at("failed").at(0).contains("pixel"));
+        CHECK(has(ran.err, "A is singular to this precision"));
+        CHECK(std::isnan(parse_npy(scratch.read("x.npy"), "x").values[0]));
+    }
+    CHECK(solve("--condition").json().at("reciprocal_condition").at(0).get<double>() < 1e-15);
+    CHECK(solve("--accept-nearly-singular --tolerance 1").status == 0);
+    write(1e-14, 1);  // the least pivot is small, and the condition tells that it is no rounding
+    CHECK(solve("").status == 1);
+    CHECK(solve("--condition").status == 0);
+    write(1e-2, 1);
+    CHECK(solve("--condition").status == 0);
+    write(1e-2, 1e308);
+    const auto ran = solve("");
+    CHECK(ran.status == 1);
+    CHECK(ran.json().at("status") == "range");
+    CHECK(ran.json().at("failed").at(0).at("problem") == "range");
+    CHECK(has(ran.err, "X holds infinities or NaN in 1 of 1 images"));
+    CHECK(!has(ran.err, "residual"));
 }

@@ -1,0 +1,105 @@
+#include <cmath>
+#include <limits>
+#include <trifold/error.hpp>
+
+#include "generator/grid/layout.hpp"
+#include "runtime/grid/rows.hpp"
+#include "runtime/grid/solver_impl.hpp"
+
+namespace trifold {
+namespace {
+
+/// A b that has a part in every direction: the sizes of unknowns' rows, with signs at random.
+template <class Real>
+void fill_probe(const GridRows<Real>& rows, std::span<Real> b) {
+    const auto scales = rows.scales();
+    std::uint32_t state = 1;
+    for (std::int64_t row = 0; row < rows.pixels(); ++row) {
+        state = state * 1664525U + 1013904223U;  // Numerical Recipes
+        const double sign = (state >> 31) != 0 ? -1 : 1;
+        const bool unknown = rows.is_unknown(row);
+        b[static_cast<std::size_t>(row)] = unknown ? static_cast<Real>(sign / scales[static_cast<std::size_t>(row)]) : Real(0);
+    }
+}
+
+template <class Real>
+void take_product(const GridRows<Real>& rows, std::span<const Real> x, std::span<Real> b) {
+    for (std::int64_t row = 0; row < rows.pixels(); ++row) {
+        auto sum = static_cast<double>(b[static_cast<std::size_t>(row)]);
+        rows.each(row, [&](std::int64_t column, double entry) { sum -= entry * static_cast<double>(x[static_cast<std::size_t>(column)]); });
+        b[static_cast<std::size_t>(row)] = static_cast<Real>(sum);
+    }
+}
+
+template <class Real>
+double largest_of(std::span<const Real> x) {
+    double largest = 0;
+    for (const auto value : x) {
+        const auto size = std::abs(static_cast<double>(value));
+        if (!(size <= largest)) largest = size;
+    }
+    return largest;
+}
+
+}  // namespace
+
+template <class Real>
+void GridSolver::Impl::settle_doubts(std::span<const Real> stencil, std::span<Real> x, const GridOptions& options) {
+    const auto& spec = plan.spec();
+    const auto limits = grid::limits_of(spec);
+    if (limits.doubtful_pivot == 0 || options.accept_nearly_singular) return;
+    const auto members = options.members > 0 ? options.members : spec.batch, pixels = spec.width * spec.height;
+    std::vector<std::int64_t> doubtful;
+    const auto& all = statuses();
+    for (std::int64_t k = 0; k < members; ++k)
+        if (const auto& record = all[static_cast<std::size_t>(k)].record;
+            record.problem == trifold_grid_sound && record.least < limits.doubtful_pivot)
+            doubtful.push_back(k);
+    if (doubtful.empty()) return;
+    std::vector<Real> b(static_cast<std::size_t>(members * pixels)), first(b.size()), second(b.size());
+    const auto of = [&](auto& values, std::int64_t member) {
+        return std::span(values).subspan(static_cast<std::size_t>(member * pixels), static_cast<std::size_t>(pixels));
+    };
+    const auto rows_of = [&](std::int64_t member) { return GridRows<Real>(spec, stencil.data() + member * pixels * 9); };
+    const GridOptions one{.columns = 1, .members = members};
+    for (const auto k : doubtful) fill_probe<Real>(rows_of(k), of(b, k));
+    solve_again(stencil.data(), b.data(), first.data(), one);
+    for (const auto k : doubtful) take_product<Real>(rows_of(k), of(first, k), of(b, k));
+    solve_again(stencil.data(), b.data(), second.data(), one);
+    constexpr double most = 0.25;
+    for (const auto k : doubtful) {
+        if (largest_of<Real>(of(second, k)) <= most * largest_of<Real>(of(first, k))) continue;
+        mark(k, trifold_grid_nearly);
+        const auto each = x.size() / static_cast<std::size_t>(members);
+        for (auto& value : x.subspan(static_cast<std::size_t>(k) * each, each)) value = std::numeric_limits<Real>::quiet_NaN();
+    }
+}
+
+template void GridSolver::Impl::settle_doubts(std::span<const float>, std::span<float>, const GridOptions&);
+template void GridSolver::Impl::settle_doubts(std::span<const double>, std::span<double>, const GridOptions&);
+
+void GridSolver::Impl::mark(std::int64_t member, trifold_grid_problem problem) {
+    auto status = statuses()[static_cast<std::size_t>(member)];
+    status.record.problem = problem;
+    const auto size = static_cast<std::int64_t>(sizeof status);
+    engine->write(buffer(plan.program(), "status").offset + member * size, &status, size);
+}
+
+void GridSolver::Impl::solve_again(const void* stencil, const void* b, void* x, const GridOptions& options) {
+    const auto bytes = bytes_of({.role = GridRole::b, .name = "B", .use = GridUse::reads, .data = nullptr, .each = 1}, options);
+    const auto on_device = [&](GridRole role, const void* host, std::int64_t size) {
+        auto* device = engine->device_array(role, const_cast<void*>(host), size);
+        engine->upload(device, host, size);
+        return device;
+    };
+    const auto* b_there = on_device(GridRole::b, b, bytes);
+    auto* x_there = engine->device_array(GridRole::x, x, bytes);
+    if (plan.program().operations.contains("solve"))
+        sweep("solve", b_there, x_there, engine->host_stream(), options);
+    else
+        factor_solve(on_device(GridRole::stencil, stencil, 9 * bytes), b_there, x_there, engine->host_stream(), options);
+    engine->download(x, x_there, bytes);
+    engine->wait_for_host();
+}
+
+}  // namespace trifold

@@ -1,0 +1,20 @@
+/* What a factorization comes to, from the record of all fronts. The limits stand in the launch. */
+
+/* Whether A x is zero for a constant x: its rows sum to zero, but for rounding. */
+TRIFOLD_SIZE int grid_sums_to_zero(const trifold_grid_record* all, const trifold_grid_launch* launch) {
+    return launch->edge < 0 && all->row_sum <= launch->row_sum;
+}
+/* Pivots that have grown a lot say that digits were lost. So do those that have grown a little where there is a very small one too: what lay between the
+ * two was larger than any pivot. */
+TRIFOLD_SIZE int grid_problem_of(const trifold_grid_record* all, const trifold_grid_launch* launch, trifold_int accepts) {
+    const double little = 1024, apart = 4096;
+    const double grown = all->entry > 0 ? all->largest / all->entry : 0;
+    if (all->problem != trifold_grid_sound || accepts) return (int)all->problem;
+    if (grown > launch->growth) return trifold_grid_unstable;
+    if (all->least < launch->least || grid_sums_to_zero(all, launch)) return trifold_grid_nearly;
+    return grown > little && grown > launch->growth * apart * all->least ? trifold_grid_unstable : trifold_grid_sound;
+}
+/* Whether an image has no solution. */
+TRIFOLD_SIZE int grid_has_failed(const trifold_grid_record* all, trifold_int accepts) {
+    return all->problem != trifold_grid_sound && !(accepts && all->problem >= trifold_grid_nearly);
+}

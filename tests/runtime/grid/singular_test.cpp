@@ -1,0 +1,358 @@
+// Images that are singular, or nearly so, and images that only look like it.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <trifold/grid.hpp>
+
+#include "tests/runtime/grid/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+constexpr std::int64_t sides[][2] = {{3, 2}, {2, 5}, {7, 5}, {6, 11}, {17, 9}, {33, 33}};
+
+/// D A D, where D has random powers of ten, and rows times further ones.
+void scale(Image& image, int both, double rows, unsigned seed) {
+    std::mt19937 generator(seed);
+    std::uniform_int_distribution<int> whole(-both, both);
+    std::uniform_real_distribution<double> uniform(-rows, rows);
+    std::vector<double> d(static_cast<std::size_t>(image.pixels()));
+    for (auto& value : d) value = std::pow(10, whole(generator));
+    for (std::int64_t p = 0; p < image.pixels(); ++p) {
+        const double row = std::pow(10, uniform(generator));
+        for (std::int64_t k = 0; k < 9; ++k) {
+            const auto x = p % image.width + k % 3 - 1, y = p / image.width + k / 3 - 1;
+            if (!image.holds(x, y)) continue;
+            auto& entry = image.at(p % image.width, p / image.width, k % 3 - 1, k / 3 - 1);
+            entry *= d[static_cast<std::size_t>(p)] * row * d[static_cast<std::size_t>(y * image.width + x)];
+        }
+    }
+}
+
+struct Solved {
+    GridOutcome outcome;
+    double error;  ///< row by row: the residual over the size of the row times that of x, and of b
+    bool is_nan, is_log_nan;
+};
+
+/// Max over rows of |b - A x| / (sum |A| max |x| + |b|).
+double error_by_rows(const Sparse& a, const Eigen::VectorXd& x, const Eigen::VectorXd& b) {
+    const Eigen::VectorXd left = b - a * x;
+    double worst = 0;
+    for (int row = 0; row < a.rows(); ++row) {
+        double sum = 0;
+        for (Sparse::InnerIterator entry(a, row); entry; ++entry) sum += std::abs(entry.value());
+        const double size = sum * x.lpNorm<Eigen::Infinity>() + std::abs(b[row]), error = size > 0 ? std::abs(left[row]) / size : 0;
+        if (!(error <= worst)) worst = error;
+    }
+    return worst;
+}
+
+template <class Real>
+Solved solve(Image image, GridSpec spec = {}, bool accept = false, std::vector<double> b = {}) {
+    spec.width = image.width;
+    spec.height = image.height;
+    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+    const auto stencil = rounded<Real>(image.stencil);
+    for (std::size_t k = 0; k < stencil.size(); ++k) image.stencil[k] = static_cast<double>(stencil[k]);
+    if (b.empty()) b = noise(image.pixels(), 4);
+    const auto right = rounded<Real>(b);
+    std::vector<Real> x(right.size());
+    GridSolver solver{GridPlan(spec, Device::cpu())};
+    solver.factor_solve(stencil, right, x, {.accept_nearly_singular = accept});
+    const auto found = column(x, 0, image.pixels(), 1, 0);
+    return {solver.status()[0], error_by_rows(matrix_of(image, spec), found, column(right, 0, image.pixels(), 1, 0)),
+            found.array().isNaN().all(), std::isnan(solver.log_determinant()[0].log)};
+}
+
+bool is_singular(const Solved& solved) {
+    return solved.outcome.problem == GridProblem::nearly_singular && solved.is_nan && solved.is_log_nan;
+}
+
+template <class Real>
+bool is_sound(const Solved& solved, double bound) {
+    return solved.outcome.ok() && solved.error <= bound;
+}
+
+}  // namespace
+
+TEST_CASE("singular images: upwind convection, no flux, both scaled; with sinks they are sound") {
+    for (const auto& [width, height] : sides)
+        for (const bool upwind : {false, true})
+            for (const int both : {0, 2, 4})
+                for (const double rows : {0.0, 9.0})
+                    for (unsigned seed = 1; seed <= (width < 10 ? 6U : 2U); ++seed) {
+                        CAPTURE(width);
+                        CAPTURE(height);
+                        CAPTURE(upwind);
+                        CAPTURE(both);
+                        CAPTURE(rows);
+                        CAPTURE(seed);
+                        auto singular = flow(width, height, upwind, 0, seed), sound = flow(width, height, upwind, 1e-2, seed);
+                        scale(singular, both, rows, seed);
+                        scale(sound, both, rows, seed);
+                        const auto found = solve<double>(singular);
+                        CAPTURE(found.outcome.least_pivot);
+                        CHECK(is_singular(found));
+                        const auto accepted = solve<double>(singular, {}, true);
+                        if (found.outcome.least_pivot > 0) CHECK((accepted.outcome.problem == GridProblem::none && !accepted.is_nan));
+                        const auto other = solve<double>(sound);
+                        CAPTURE(other.outcome.least_pivot);
+                        CAPTURE(other.outcome.growth);
+                        CAPTURE(other.error);
+                        CHECK(is_sound<double>(other, 1e-13));
+                        if (upwind || rows > 0) continue;
+                        const GridSpec symmetric{.matrix = GridMatrix::symmetric};
+                        const auto half = solve<double>(singular, symmetric);
+                        CHECK(half.is_nan);
+                        CHECK(half.outcome.problem == GridProblem::nearly_singular);
+                        CHECK(is_sound<double>(solve<double>(sound, symmetric), 1e-13));
+                    }
+}
+
+TEST_CASE("singular images: the 3 by 2 of convection whose columns sum to zero") {
+    constexpr double a[6][6] = {{1.2, -1.2, 0, -.5, 0, 0}, {-.7, 2.5, -1.3, 0, -.5, 0}, {0, -.8, 1.9, 0, 0, -.6},
+                                {-.5, 0, 0, .6, -.6, 0},   {0, -.5, 0, -.1, 1.9, -1.3}, {0, 0, -.6, 0, -.8, 1.9}};
+    Image image(3, 2);
+    for (std::int64_t row = 0; row < 6; ++row)
+        for (std::int64_t to = 0; to < 6; ++to) {
+            const auto dx = to % 3 - row % 3, dy = to / 3 - row / 3;
+            if (std::abs(dx) <= 1) image.at(row % 3, row / 3, dx, dy) = a[row][to];
+        }
+    const auto found = solve<double>(image, {}, false, {1, 0, 0, 0, 0, 0});
+    CHECK(is_singular(found));
+    CHECK(found.outcome.pixel_x == -1);  // no pixel is to blame
+    CHECK(is_singular(solve<float>(image, {}, false, {1, 0, 0, 0, 0, 0})));
+    for (std::int64_t p = 0; p < 6; ++p) image.at(p % 3, p / 3, 0, 0) += 0.01;
+    CHECK(is_sound<double>(solve<double>(image), 1e-14));
+    CHECK(is_sound<float>(solve<float>(image), 1e-6));
+}
+
+TEST_CASE("sound images with rows of different sizes") {
+    Image image(2, 2);  // x = 300 at one pixel, and Laplace's rows over the square of a small step
+    image.at(0, 0, 0, 0) = 1;
+    for (const auto& [x, y] : {std::pair{1, 0}, {0, 1}, {1, 1}})
+        for (const auto& [dx, dy] : {std::pair{0, 0}, {1, 0}, {-1, 0}, {0, 1}, {0, -1}})
+            if (image.holds(x + dx, y + dy)) image.at(x, y, dx, dy) = dx == 0 && dy == 0 ? 2e7 : -1e7;
+    CHECK(is_sound<float>(solve<float>(image, {}, false, {300, 0, 0, 0}), 1e-6));
+    for (double size = 1; size <= 1e18; size *= 1e3)
+        for (const auto& [width, height] : {std::pair{7, 5}, {20, 33}}) {
+            CAPTURE(size);
+            auto ringed = problem("poisson", width, height, 1);
+            for (std::int64_t p = 0; p < ringed.pixels(); ++p)
+                for (std::int64_t k = 0; k < 9; ++k) {
+                    auto& entry = ringed.stencil[static_cast<std::size_t>(9 * p + k)];
+                    entry = !ringed.is_ring(p % width, p / width) ? size * entry : k == 4 ? 1 : 0;
+                }
+            CHECK(is_sound<double>(solve<double>(ringed), 1e-14));
+            CHECK(is_sound<float>(solve<float>(ringed), 1e-6));
+        }
+}
+
+TEST_CASE("rows times powers of two change no bit of the factors, and none of A' x = b") {
+    auto spec = spec_of(19, 23);
+    auto image = problem("random", 19, 23, 3);
+    const auto b = noise(image.pixels(), 1);
+    GridSolver solver{GridPlan(spec, Device::cpu())};
+    std::vector<double> x(b.size()), turned(b.size()), scaled_x(b.size()), scaled_turned(b.size());
+    solver.factor_solve(image.stencil, b, x);
+    solver.solve_transposed(b, turned);
+    const auto outcome = solver.status()[0];
+    const auto determinant = solver.log_determinant()[0];
+    std::mt19937 generator(5);
+    std::uniform_int_distribution<int> whole(-40, 40);
+    auto scaled_b = b;
+    double logs = 0;
+    std::vector<double> rows;
+    for (std::int64_t p = 0; p < image.pixels(); ++p) {
+        const int power = whole(generator);
+        rows.push_back(std::ldexp(1.0, power));
+        logs += power * std::log(2);
+        for (std::int64_t k = 0; k < 9; ++k) image.stencil[static_cast<std::size_t>(9 * p + k)] *= rows.back();
+        scaled_b[static_cast<std::size_t>(p)] *= rows.back();
+    }
+    solver.factor_solve(image.stencil, scaled_b, scaled_x);
+    solver.solve_transposed(b, scaled_turned);
+    CHECK(scaled_x == x);
+    CHECK(solver.status()[0] == outcome);
+    CHECK(solver.log_determinant()[0].log == doctest::Approx(determinant.log + logs).epsilon(1e-13));
+    CHECK(solver.log_determinant()[0].sign == determinant.sign);
+    for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_turned[p] * rows[p] == turned[p]);
+    solver.check();
+}
+
+TEST_CASE("pairs of pixels beside noise: right to a bound, or unstable") {
+    const auto pairs = [](double noise_size, unsigned seed) {
+        Image image(6, 3);
+        std::mt19937 generator(seed);
+        std::normal_distribution<double> normal;
+        for (std::int64_t p = 0; p < image.pixels(); ++p)
+            for (std::int64_t k = 0; k < 9; ++k) {
+                const auto x = p % 6, y = p / 6, dx = k % 3 - 1, dy = k / 3 - 1;
+                if (image.holds(x + dx, y + dy))
+                    image.at(x, y, dx, dy) = dy == 0 && dx == (x % 2 == 0 ? 1 : -1) ? 1 : noise_size * normal(generator);
+            }
+        return image;
+    };
+    int unstable = 0;
+    const auto check = [&](const Solved& solved, double bound) {
+        CAPTURE(solved.outcome.growth);
+        CAPTURE(solved.outcome.least_pivot);
+        CAPTURE(solved.error);
+        unstable += solved.outcome.problem == GridProblem::unstable ? 1 : 0;
+        CHECK((solved.outcome.ok() ? solved.error <= bound : solved.is_nan));
+    };
+    for (unsigned seed = 1; seed <= 400; ++seed) {
+        CAPTURE(seed);
+        for (const double size : {1e-6, 1e-9, 1e-13}) check(solve<double>(pairs(size, seed)), 1e-6);
+        for (const double size : {1e-2, 1e-4, 1e-6}) check(solve<float>(pairs(size, seed)), 3e-2);
+    }
+    CHECK(unstable >= 400);
+}
+
+TEST_CASE("singular images in f32: a step of refinement decides in doubt") {
+    for (const auto& [width, height] : sides)
+        for (const bool upwind : {false, true})
+            for (const int both : {0, 1})
+                for (unsigned seed = 1; seed <= (width < 10 ? 6U : 2U); ++seed) {
+                    CAPTURE(width);
+                    CAPTURE(height);
+                    CAPTURE(upwind);
+                    CAPTURE(both);
+                    CAPTURE(seed);
+                    auto singular = flow(width, height, upwind, 0, seed), sound = flow(width, height, upwind, 1e-2, seed);
+                    scale(singular, both, 9, seed);
+                    scale(sound, both, 9, seed);
+                    const auto found = solve<float>(singular);
+                    CAPTURE(found.outcome.least_pivot);
+                    CHECK(is_singular(found));
+                    CHECK(is_sound<float>(solve<float>(sound), 1e-5));
+                    if (upwind) continue;
+                    const GridSpec symmetric{.matrix = GridMatrix::symmetric};
+                    auto half = flow(width, height, false, 0, seed), whole = flow(width, height, false, 1e-2, seed);
+                    scale(half, 2, 0, seed);
+                    scale(whole, 2, 0, seed);
+                    CHECK(is_singular(solve<float>(half, symmetric)));
+                    CHECK(is_sound<float>(solve<float>(whole, symmetric), 1e-5));
+                }
+}
+
+TEST_CASE("the reciprocal condition of images") {
+    auto spec = spec_of(7, 5);
+    spec.batch = 2;
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+        for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed}) {
+            spec.matrix = matrix;
+            spec.boundary = boundary;
+            CAPTURE(to_string(matrix));
+            CAPTURE(to_string(boundary));
+            std::vector<double> stencils, expected;
+            for (unsigned seed = 1; seed <= 2; ++seed) {
+                auto image = flow(7, 5, matrix == GridMatrix::general, 1e-3, seed);
+                scale(image, 3, matrix == GridMatrix::general ? 5 : 0, seed);
+                stencils.insert(stencils.end(), image.stencil.begin(), image.stencil.end());
+                Eigen::MatrixXd a = matrix_of(image, spec);
+                for (std::int64_t p = 0; boundary == GridBoundary::fixed && p < image.pixels(); ++p)
+                    if (image.is_ring(p % 7, p / 7)) a.col(p).setZero(), a.row(p).setZero(), a(p, p) = 1e-300;  // not of the unknowns
+                const Eigen::VectorXd sizes = matrix == GridMatrix::general ? Eigen::VectorXd(a.cwiseAbs().rowwise().maxCoeff())
+                                                                            : Eigen::VectorXd(a.diagonal().cwiseSqrt());
+                Eigen::MatrixXd scaled = a, unknown(0, 0);
+                for (Eigen::Index k = 0; k < a.rows(); ++k) {
+                    scaled.row(k) *= std::ldexp(1.0, -std::ilogb(sizes[k]) - 1);
+                    if (matrix == GridMatrix::symmetric) scaled.col(k) *= std::ldexp(1.0, -std::ilogb(sizes[k]) - 1);
+                }
+                std::vector<Eigen::Index> keep;
+                for (std::int64_t p = 0; p < image.pixels(); ++p)
+                    if (boundary == GridBoundary::natural || !image.is_ring(p % 7, p / 7)) keep.push_back(p);
+                unknown = scaled(keep, keep);
+                const auto norm = [](const Eigen::MatrixXd& m) { return m.cwiseAbs().rowwise().sum().maxCoeff(); };
+                expected.push_back(1 / (norm(unknown) * norm(unknown.inverse())));
+            }
+            GridSolver solver{GridPlan(spec, Device::cpu())};
+            solver.factor(stencils);
+            const auto found = solver.reciprocal_condition(stencils);
+            for (std::size_t k = 0; k < 2; ++k) {
+                CHECK(found[k] >= expected[k] * (1 - 1e-6));
+                CHECK(found[k] <= expected[k] * 4);
+            }
+        }
+}
+
+TEST_CASE("infinities and NaN in a solution, by B or by overflow, are out of range until the next one") {
+    auto spec = spec_of(9, 7);
+    spec.batch = 3;
+    spec.rhs = 2;
+    const auto image = problem("dominant", 9, 7, 1);
+    std::vector<double> stencils;
+    for (int member = 0; member < 3; ++member) stencils.insert(stencils.end(), image.stencil.begin(), image.stencil.end());
+    for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
+        for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1.7e308})
+            for (const std::int64_t columns : {2, 5}) {
+                CAPTURE(bad);
+                spec.boundary = boundary;
+                GridSolver solver{GridPlan(spec, Device::cpu())};
+                const auto good = noise(3 * 63 * columns, 2);
+                auto b = good;
+                b[static_cast<std::size_t>((63 + 31) * columns)] = bad;  // of the first panel, and the second image
+                if (std::isfinite(bad))
+                    for (auto& value : stencils) value *= 1e-3;
+                std::vector<double> x(b.size());
+                const auto is_left = [&] {
+                    const auto& all = solver.status();
+                    return all[0].solution && !all[1].solution && all[2].solution;
+                };
+                solver.factor_solve(stencils, b, x, {.columns = columns});
+                CHECK(is_left());
+                CHECK(solver.status()[1].problem == GridProblem::none);
+                CHECK(!solver.ok());
+                CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("in 1 of 3 images, the first of them 1: B does"), OutOfRange);
+                solver.solve(good, x, {.columns = columns});
+                CHECK(solver.ok());
+                solver.solve_transposed(b, x, {.columns = columns});
+                CHECK(is_left());
+                solver.solve(good, x, {.columns = columns});
+                solver.refine(stencils, b, x, false, {.columns = columns});
+                CHECK(is_left());
+                if (std::isfinite(bad))
+                    for (auto& value : stencils) value *= 1e3;
+            }
+}
+
+TEST_CASE("an image that is nearly singular is NaN in all that is asked of it, and another of its batch is not") {
+    auto spec = spec_of(7, 5);
+    spec.batch = 2;
+    const auto singular = flow(7, 5, true, 0, 3), sound = flow(7, 5, true, 0.01, 3);
+    auto stencils = singular.stencil;
+    stencils.insert(stencils.end(), sound.stencil.begin(), sound.stencil.end());
+    GridSolver solver{GridPlan(spec, Device::cpu())};
+    const auto b = noise(70, 1);
+    std::vector<double> x(70), by_b(70), by_stencil(630);
+    const auto halves = [](const std::vector<double>& values) {
+        const auto size = values.size() / 2;
+        bool first = true, second = true;
+        for (std::size_t k = 0; k < size; ++k) first = first && std::isnan(values[k]), second = second && !std::isnan(values[size + k]);
+        return first && second;
+    };
+    solver.factor_solve(stencils, b, x);
+    CHECK(halves(x));
+    solver.solve_transposed(b, x);
+    CHECK(halves(x));
+    solver.refine(stencils, b, x);
+    CHECK(halves(x));
+    solver.gradients(x, b, by_b, by_stencil);
+    CHECK(halves(by_b));
+    CHECK(std::isnan(solver.log_determinant()[0].log));
+    CHECK(!std::isnan(solver.log_determinant()[1].log));
+    CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("image 0: A is singular to this precision"), GridFailed);
+    const auto condition = solver.reciprocal_condition(stencils);
+    CHECK(condition[0] < std::numeric_limits<double>::epsilon());
+    CHECK(condition[1] > 1e-5);
+    solver.factor(stencils, {.accept_nearly_singular = true});
+    solver.solve(b, x);
+    for (const auto value : x) CHECK(std::isfinite(value));
+    solver.check();
+}
