@@ -329,11 +329,11 @@ Action add_solve(CLI::App& app, const bool& json) {
         ->check(number_of_workers());
     app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
         ->check(non_negative_number());
-    auto* accept = app.add_flag("--accept-nearly-singular", options->accept_nearly_singular,
-                                "Take x of systems that are singular to the precision, though it may have no right digit");
-    auto* condition = app.add_flag("--condition", options->condition,
-                                   "Estimate the reciprocal condition number, by a few solutions more. It decides what is nearly singular, "
-                                   "where the least pivot only hints");
+    app.add_flag("--accept-nearly-singular", options->accept_nearly_singular,
+                 "Take x of systems that are singular to the precision, though it may have no right digit");
+    app.add_flag("--condition", options->condition,
+                 "Estimate the reciprocal condition number, by a few solutions more. It decides what is nearly singular, "
+                 "where the least pivot only hints");
     auto* inverse = app.add_option("--inverse", options->inverse,
                                    "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
                         ->expected(2);
