@@ -549,7 +549,7 @@ mpc_code mpc_inverse(mpc_solver* solver, mpc_real* diagonal, mpc_real* coupling,
 
 /* ---- outcomes ---- */
 
-enum { PIECE = 32 }; /* systems whose records are read at once */
+enum { PIECE = 16 }; /* systems whose records are read at once */
 
 static long long piece_from(const mpc_solver* solver, long long first) {
     const long long left = solver->factored - first;
@@ -576,8 +576,8 @@ static void check_factors(mpc_solver* solver, mpc_status* status, mpc_stream str
     long long first, k;
     for (first = 0; first < solver->factored && has_factors(status->code); first += PIECE) {
         const long long count = piece_from(solver, first);
-        const mpc_code copied = checked(
-            solver, read_back(outcomes, mpc_outcomes(solver) + first, (size_t)count * sizeof *outcomes, stream), "copy the outcomes");
+        const size_t bytes = (size_t)count * sizeof *outcomes;
+        const mpc_code copied = checked(solver, read_back(outcomes, mpc_outcomes(solver) + first, bytes, stream), "copy the outcomes");
         if (copied != MPC_OK) status->code = copied;
         for (k = 0; k < count && has_factors(status->code); ++k) judge(status, &outcomes[k], first + k);
     }

@@ -58,7 +58,8 @@ typedef enum {
     MPC_NOT_EXPORTED = 6,
     /* A call of the driver failed; the solver's driver_task and driver_result say what it could not do and why. */
     MPC_DRIVER_FAILED = 7,
-    /* A is singular to the precision: rounding decides the least of its pivots, and so X, of which no digit may be right. All is computed. */
+    /* A is singular to the precision: rounding decides the least of its pivots, and so X, which may have no right digit. All is
+     * computed. */
     MPC_NEARLY_SINGULAR = 8
 } mpc_code;
 

@@ -295,7 +295,7 @@ btd_code btd_inverse(btd_solver* solver, btd_real* diagonal, btd_real* coupling,
 
 /* ---- outcomes ---- */
 
-enum { PIECE = 32 }; /* systems whose records are read at once */
+enum { PIECE = 16 }; /* systems whose records are read at once */
 
 static long long piece_from(const btd_solver* solver, long long first) {
     const long long left = solver->factored - first;
@@ -322,8 +322,8 @@ static void check_factors(btd_solver* solver, btd_status* status, btd_stream str
     long long first, k;
     for (first = 0; first < solver->factored && has_factors(status->code); first += PIECE) {
         const long long count = piece_from(solver, first);
-        const btd_code copied = checked(
-            solver, read_back(outcomes, btd_outcomes(solver) + first, (size_t)count * sizeof *outcomes, stream), "copy the outcomes");
+        const size_t bytes = (size_t)count * sizeof *outcomes;
+        const btd_code copied = checked(solver, read_back(outcomes, btd_outcomes(solver) + first, bytes, stream), "copy the outcomes");
         if (copied != BTD_OK) status->code = copied;
         for (k = 0; k < count && has_factors(status->code); ++k) judge(status, &outcomes[k], first + k);
     }
