@@ -9,6 +9,7 @@
 #include "tests/device/device.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/cpu/units.hpp"
+#include "tests/support/cpu/walks.hpp"
 #include "tools/bench/device_tools.hpp"
 
 using namespace trifold;
@@ -388,4 +389,38 @@ TEST_CASE("gpu: a captured Solver has its calls timed by the device, and no bit 
     CHECK(operation.at("timed") == 4);
     CHECK(operation.at("seconds") > 1e-6);
     CHECK(operation.at("seconds") < 1e-2);
+}
+
+namespace {
+
+template <class Real>
+void check_walks_of(const Device& device, Spec spec, const std::string& schedule, const std::string& variant) {
+    spec.precision = precision<Real>;
+    CAPTURE(variant);
+    CAPTURE(spec.block);
+    Solver solver(Plan(spec, device, {.schedule = schedule, .variant = variant}));
+    check_walks(spec, [&](const std::vector<System>& systems, bool accept) {
+        const auto user = arrays<Real>(spec, systems);
+        solver.factor(user.d, user.e, {.accept_nearly_singular = accept});
+        std::vector<trifold_status> result;
+        for (const auto& outcome : solver.status())
+            result.push_back({outcome.block, outcome.row, outcome.floors, outcome.least_pivot, outcome.nearly_singular});
+        return result;
+    });
+}
+
+}  // namespace
+
+TEST_CASE("gpu: random walks without an anchor are nearly singular or not positive definite, and with a weak one sound") {
+    const auto gpu = device();
+    if (!gpu) return;
+    for (const std::int64_t horizon : {7, 50})
+        for (const std::string variant : {"team", "fused", "tiled", "dataflow", "tile-dataflow"}) {
+            const auto* schedule = variant == "dataflow" ? "multi-stage" : "twisted:3";
+            const Spec spec{.block = horizon == 7 ? 3 : 6, .horizon = horizon, .batch = 12};
+            check_walks_of<double>(*gpu, spec, schedule, variant);
+            check_walks_of<float>(*gpu, spec, schedule, variant);
+        }
+    check_walks_of<double>(*gpu, {.block = 1, .horizon = 50, .batch = 64}, "sequential", "team");
+    check_walks_of<double>(*gpu, {.block = 40, .horizon = 50, .batch = 4}, "multi-stage", "dataflow");
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <trifold/grid.hpp>
 
@@ -12,6 +13,12 @@ using namespace trifold;
 using namespace trifold::test;
 
 namespace {
+
+/// The processor, or what TRIFOLD_TEST_DEVICE says.
+Device tested_device() {
+    const char* name = std::getenv("TRIFOLD_TEST_DEVICE");
+    return Device::parse(name == nullptr ? "cpu" : name);
+}
 
 constexpr std::int64_t sides[][2] = {{3, 2}, {2, 5}, {7, 5}, {6, 11}, {17, 9}, {33, 33}};
 
@@ -62,7 +69,7 @@ Solved solve(Image image, GridSpec spec = {}, bool accept = false, std::vector<d
     if (b.empty()) b = noise(image.pixels(), 4);
     const auto right = rounded<Real>(b);
     std::vector<Real> x(right.size());
-    GridSolver solver{GridPlan(spec, Device::cpu())};
+    GridSolver solver{GridPlan(spec, tested_device())};
     solver.factor_solve(stencil, right, x, {.accept_nearly_singular = accept});
     const auto found = column(x, 0, image.pixels(), 1, 0);
     return {solver.status()[0], error_by_rows(matrix_of(image, spec), found, column(right, 0, image.pixels(), 1, 0)),
@@ -157,7 +164,7 @@ TEST_CASE("rows times powers of two change no bit of the factors, and none of A'
     auto spec = spec_of(19, 23);
     auto image = problem("random", 19, 23, 3);
     const auto b = noise(image.pixels(), 1);
-    GridSolver solver{GridPlan(spec, Device::cpu())};
+    GridSolver solver{GridPlan(spec, tested_device())};
     std::vector<double> x(b.size()), turned(b.size()), scaled_x(b.size()), scaled_turned(b.size());
     solver.factor_solve(image.stencil, b, x);
     solver.solve_transposed(b, turned);
@@ -272,7 +279,7 @@ TEST_CASE("the reciprocal condition of images") {
                 const auto norm = [](const Eigen::MatrixXd& m) { return m.cwiseAbs().rowwise().sum().maxCoeff(); };
                 expected.push_back(1 / (norm(unknown) * norm(unknown.inverse())));
             }
-            GridSolver solver{GridPlan(spec, Device::cpu())};
+            GridSolver solver{GridPlan(spec, tested_device())};
             solver.factor(stencils);
             const auto found = solver.reciprocal_condition(stencils);
             for (std::size_t k = 0; k < 2; ++k) {
@@ -294,7 +301,7 @@ TEST_CASE("infinities and NaN in a solution, by B or by overflow, are out of ran
             for (const std::int64_t columns : {2, 5}) {
                 CAPTURE(bad);
                 spec.boundary = boundary;
-                GridSolver solver{GridPlan(spec, Device::cpu())};
+                GridSolver solver{GridPlan(spec, tested_device())};
                 const auto good = noise(3 * 63 * columns, 2);
                 auto b = good;
                 b[static_cast<std::size_t>((63 + 31) * columns)] = bad;  // of the first panel, and the second image
@@ -328,7 +335,7 @@ TEST_CASE("an image that is nearly singular is NaN in all that is asked of it, a
     const auto singular = flow(7, 5, true, 0, 3), sound = flow(7, 5, true, 0.01, 3);
     auto stencils = singular.stencil;
     stencils.insert(stencils.end(), sound.stencil.begin(), sound.stencil.end());
-    GridSolver solver{GridPlan(spec, Device::cpu())};
+    GridSolver solver{GridPlan(spec, tested_device())};
     const auto b = noise(70, 1);
     std::vector<double> x(70), by_b(70), by_stencil(630);
     const auto halves = [](const std::vector<double>& values) {
