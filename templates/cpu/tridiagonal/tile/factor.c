@@ -52,10 +52,12 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
     front f = {0};
     expected next;
     scaled determinant = {1, 0};
-    real reduction = 0;
+    const integer step = level->scale * c->step, last = block_at(level, c->first + (c->length - 1) * c->step);
+    vec reduction = {};
     int fed_by_failed = 0;
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
+        if (k > 0) reduction = larger_reductions(reduction, args, member, block - step, f.factor);
         load_front(args, level, member, c, k, &f);
         f.expected = expect_front(args, level, member, c, k + 1, &next);
         const real floor = pivot_floor(args, member, block);
@@ -66,14 +68,12 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
         factor_front(&f, floor, raw);
         *floors_of(args, member, block) = __builtin_expect(args->pivot_floor > 0, 0) ? raise_pivots(raw, floor) : 0;
         const integer row = test_pivots(raw);
-        reduction = largest_reduction(reduction, args, member, block, f.factor);
         if (__builtin_expect(record_front(args, member, block, level->index, row, fed_by_failed), 0)) {
             fed_by_failed = 1;
             poison_front(&f);
         }
         determinant = times_pivots(determinant, raw, row == SMALL);
         *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
-        if (k + 1 == c->length) *reduction_of(args, member, block) = (double)reduction;
         if (HAS_FILL && f.behind)
             subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind, LOWER);
         if (with_rhs) {
@@ -84,6 +84,8 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
                            add_to_slot(level, k));
         }
     }
+    reduction = larger_reductions(reduction, args, member, last, f.factor);
+    *reduction_of(args, member, last) = (double)largest_lane(reduction);
     finish_chain(args, level, member, c, &f);
     if (with_rhs && c->ahead >= 0)
         update_rhs(rhs_update_of(args, side_ahead(c), member, block_at(level, c->ahead)), columns_of(args), f.next,

@@ -261,17 +261,38 @@ INLINE integer test_pivots(const real* raw) {
     return SMALL;
 }
 
-/* `most`, or the largest diagonal entry of a factored front over its pivot, from the reciprocals of the pivots' roots. */
-INLINE real largest_reduction(real most, const trifold_args* args, integer member, integer block, const real* factor) {
-    const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
-    const int adds = (int)__builtin_expect(args->diagonal || args->shift, 0);
+/* The greater of `most` and `count` diagonal entries over their pivots, lane by lane, from the reciprocals of the pivots' roots. */
+INLINE vec larger_quotients(vec most, const real* d, const real* reciprocal, const int count) {
+    vec entry = {}, scale = {};
+    UNROLL for (int lane = 0; lane < count; ++lane) entry[lane] = d[lane * (D_ROW + D_COLUMN)];
+    if (count == LANES)
+        scale = load(reciprocal);
+    else
+        UNROLL for (int lane = 0; lane < count; ++lane) scale[lane] = reciprocal[lane];
+    const bits quotient = (bits)(entry * scale * scale), greater = quotient > (bits)most; /* positive numbers are ordered as integers are */
+    return (vec)((greater & quotient) | (~greater & (bits)most));
+}
+/* The same with what the options add. */
+COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer member, integer block, const real* reciprocal) {
     for (integer k = 0; k < n; ++k) {
-        real entry = d[k * (D_ROW + D_COLUMN)];
-        if (adds) entry += diagonal_term(args, member, block, k);
-        const real quotient = entry * reciprocal[k] * reciprocal[k];
-        most = quotient > most ? quotient : most;
+        const real entry = d_of(args, member, block)[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k);
+        most = larger_quotients(most, &entry, reciprocal + k, 1);
     }
     return most;
+}
+/* The same of all entries of a front that has been factored. The chain does this one front late: what it reads is in the cache then, and no longer on
+ * its way there, and the processor does it beside the next front's pivots. */
+INLINE vec larger_reductions(vec most, const trifold_args* args, integer member, integer block, const real* factor) {
+    const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
+    if (__builtin_expect(args->diagonal || args->shift, 0)) return larger_quotients_with_terms(most, args, member, block, reciprocal);
+    integer k = 0;
+    for (; k + LANES <= n; k += LANES) most = larger_quotients(most, d + k * (D_ROW + D_COLUMN), reciprocal + k, LANES);
+    return n % LANES ? larger_quotients(most, d + k * (D_ROW + D_COLUMN), reciprocal + k, n % LANES) : most;
+}
+INLINE real largest_lane(vec values) {
+    real largest = values[0];
+    for (int lane = 1; lane < LANES; ++lane) largest = values[lane] > largest ? values[lane] : largest;
+    return largest;
 }
 
 /* A product of pivots, mantissa and exponent apart: one logarithm serves a chain. */
