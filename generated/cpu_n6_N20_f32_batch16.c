@@ -145,18 +145,20 @@ typedef struct {
 
 #endif
 
+/* ---- cpu/constants.c ---- */
+/* Constants of CPU kernels of every family. */
+typedef TRIFOLD_REAL real;
+#define REAL_BYTES TRIFOLD_REAL_BYTES /* of an element */
+#define VECTOR_LANES TRIFOLD_LANES    /* elements of one `vec` */
+
 /* ---- cpu/tridiagonal/constants.c ---- */
 /* What every CPU kernel is told. A variant's own constants stand in its folder. Nothing outside files of constants reads the generator's
  * macros, except names of kernels. These are macros too, since the preprocessor decides by some of them. */
-
-typedef TRIFOLD_REAL real;
 
 #define BLOCK TRIFOLD_BLOCK                 /* rows of a block, n */
 #define HORIZON TRIFOLD_HORIZON             /* blocks of a system, N */
 #define MEMBERS TRIFOLD_BATCH               /* systems that there is room for */
 #define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call, at most */
-#define REAL_BYTES TRIFOLD_REAL_BYTES       /* of an element */
-#define VECTOR_LANES TRIFOLD_LANES          /* elements of one `vec`, at most one vector register of the target */
 #define LEADING TRIFOLD_LEADING             /* rows of a stored block: those of a block, rounded up to whole vectors */
 #define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members stored element by element beside one another; 1: each member on its own */
 #define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* of each thread */
@@ -215,10 +217,51 @@ _Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_lev
 #define TILE_SIDE TRIFOLD_TILE /* rows and columns of a register tile */
 #define IS_FAR TRIFOLD_FAR     /* 1: the batch is far larger than the caches, so that the next front is fetched; measured */
 
+/* ---- cpu/vectors.c ---- */
+/* Vectors, and the numbers in them, for CPU kernels of every family. GNU C with vector extensions, no headers. */
+
+typedef real vec __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
+/* A vector in the user's arrays, which are aligned to elements only; it may alias reals. */
+typedef real loose __attribute__((vector_size(VECTOR_LANES * REAL_BYTES), aligned(REAL_BYTES), may_alias));
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define NOINLINE static __attribute__((noinline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+
+#if REAL_BYTES == 4
+#define LARGEST 3.40282346638528859811704183484516925e+38f
+INLINE real square_root(real x) { return __builtin_sqrtf(x); }
+#else
+#define LARGEST 1.79769313486231570814527423731704357e+308
+INLINE real square_root(real x) { return __builtin_sqrt(x); }
+#endif
+#define NOT_A_NUMBER ((real)__builtin_nan(""))
+
+INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
+INLINE vec load(const real* p) { return *(const vec*)p; }
+INLINE void store(real* p, vec x) { *(vec*)p = x; }
+
+/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. Clang does not. Only a vector that fills one
+ * register can be held: a wider one takes several, and a narrower one may lie in a register of another kind. */
+#if defined(__AVX512F__)
+#define HELD_BYTES 64
+#elif defined(__AVX__)
+#define HELD_BYTES 32
+#else
+#define HELD_BYTES 16
+#endif
+#if defined(__clang__) || VECTOR_LANES * REAL_BYTES < 16 || VECTOR_LANES * REAL_BYTES > HELD_BYTES
+#define HOLD(row)
+#elif defined(__x86_64__)
+#define HOLD(row) __asm__("" : "+v"(row))
+#elif defined(__aarch64__)
+#define HOLD(row) __asm__("" : "+w"(row))
+#else
+#define HOLD(row)
+#endif
+
 /* ---- cpu/tridiagonal/common.c ---- */
-/* What every CPU kernel shares: types, geometry of chains, addresses in the workspace, loads of D and E, failures.
- *
- * GNU C with vector extensions, no headers.
+/* Geometry of chains, addresses in the workspace, loads of D and E, and failures, for all CPU kernels of the family.
  *
  * What the workspace holds for a block; how the elements of a stored block lie is the variant's choice.
  *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
@@ -231,12 +274,6 @@ typedef trifold_int integer;
 
 enum { n = BLOCK, LD = LEADING, LANES = VECTOR_LANES, INTERLEAVE = GROUP_MEMBERS };
 
-typedef real vec __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
-/* A vector in the user's arrays, which are aligned to elements only; it may alias reals. */
-typedef real loose __attribute__((vector_size(VECTOR_LANES * REAL_BYTES), aligned(REAL_BYTES), may_alias));
-
-#define INLINE static inline __attribute__((always_inline, unused))
-#define NOINLINE static __attribute__((noinline, unused))
 /* What a kernel consists of; a unit without that kernel does not call it. */
 #define KERNEL_PART static __attribute__((unused))
 /* A Program's kernels are those whose name the generator defines. They are static in a unit that calls them itself. */
@@ -248,25 +285,15 @@ typedef real loose __attribute__((vector_size(VECTOR_LANES * REAL_BYTES), aligne
 /* Off the main path: small code, sooner compiled. */
 #define COLD static __attribute__((noinline, cold, unused))
 
-#if REAL_BYTES == 4
-#define LARGEST 3.40282346638528859811704183484516925e+38f
-INLINE real square_root(real x) { return __builtin_sqrtf(x); }
-#else
-#define LARGEST 1.79769313486231570814527423731704357e+308
-INLINE real square_root(real x) { return __builtin_sqrt(x); }
-#endif
-#define NOT_A_NUMBER ((real)__builtin_nan(""))
 #define LEAST_NORMAL 2.22507385850720138309e-308 /* of f64 */
 
 INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
-INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
 
 /* ---- lanes ---- */
 
 /* The generator lists the lanes: LOW_w takes, from every 2 w lanes of a and b, the first w of each; HIGH_w the last w. */
 #define LOW(w, a, b) __builtin_shufflevector(a, b, LOW_LANES(w))
 #define HIGH(w, a, b) __builtin_shufflevector(a, b, HIGH_LANES(w))
-#define UNROLL _Pragma("GCC unroll 16")
 #define ROLLED _Pragma("GCC unroll 1")
 
 /* A step of transposing every `count` by `count` matrix of v; those of a step beyond the matrix are none. */

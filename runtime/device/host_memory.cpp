@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstring>
 #include <trifold/error.hpp>
-#include <trifold/program.hpp>
 
 #include "runtime/base/switches.hpp"
 #include "runtime/device/pool.hpp"
@@ -22,6 +22,19 @@ HostMemory allocate_on_host(std::int64_t bytes, std::string_view advice) {
         throw DeviceError(fmt::format("the workspace needs {} bytes of memory and the machine has {}; {}", bytes, installed, advice));
     if (bytes >= 2 * huge_page) madvise(memory, size, MADV_HUGEPAGE);  // advice: nothing depends on it
     return HostMemory(memory);
+}
+
+void clear_workspace(const Program& program, void* workspace, bool whole) {
+    auto* bytes = static_cast<char*>(workspace);
+    if (whole) std::memset(bytes, 0xff, static_cast<std::size_t>(program.workspace_bytes));
+    for (const auto& buffer : program.buffers) {
+        if (buffer.zeroed) std::memset(bytes + buffer.offset, 0, static_cast<std::size_t>(buffer.bytes));
+        std::memcpy(bytes + buffer.offset, buffer.contents.data(), buffer.contents.size());
+    }
+}
+
+void* scratch_of(const Program& program, void* workspace) {
+    return static_cast<char*>(workspace) + program.workspace_bytes - program.workers * program.scratch_bytes;
 }
 
 std::chrono::microseconds spin_time(int microseconds) {

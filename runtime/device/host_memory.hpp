@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string_view>
+#include <trifold/program.hpp>
 
 namespace trifold {
 
@@ -14,6 +15,11 @@ using HostMemory = std::unique_ptr<void, Free>;
 
 /// Memory of a workspace, on huge pages where it is large. Throws DeviceError when the machine has less, which ends with `advice`.
 HostMemory allocate_on_host(std::int64_t bytes, std::string_view advice);
+
+/// Writes what a workspace needs before its first launch; `whole`: all of it is NaN at first. gpu::clear_workspace does so on a GPU.
+void clear_workspace(const Program& program, void* workspace, bool whole);
+/// The memory of the workers, at the workspace's end.
+void* scratch_of(const Program& program, void* workspace);
 
 /// How long idle threads stay awake; -1: TRIFOLD_SPIN, or Pool::standard_spin. Throws SpecError on what is no time that a thread could
 /// stay awake.

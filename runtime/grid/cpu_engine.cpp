@@ -8,15 +8,11 @@
 namespace trifold {
 namespace {
 
-/// All of it is touched, so that the first call finds its pages there.
+/// Clearing it as a whole also brings its pages, so that the first call need not wait for them.
 HostMemory workspace_of(const Program& program) {
     auto memory = allocate_on_host(program.workspace_bytes, "give a smaller image, batch or number of right-hand sides");
-    std::memset(memory.get(), 0xff, static_cast<std::size_t>(program.workspace_bytes));
+    clear_workspace(program, memory.get(), true);
     return memory;
-}
-
-void* scratch_of(const Program& program, void* workspace) {
-    return static_cast<char*>(workspace) + program.workspace_bytes - program.workers * program.scratch_bytes;
 }
 
 class GridCpuEngine final : public GridEngine {
@@ -39,12 +35,12 @@ class GridCpuEngine final : public GridEngine {
     void write(std::int64_t offset, const void* host, std::int64_t bytes) override {
         std::memcpy(static_cast<char*>(workspace_) + offset, host, static_cast<std::size_t>(bytes));
     }
+    void synchronize() override {}
     void set_executor(Executor executor) override { graph_.set_executor(std::move(executor)); }
     Stream host_stream() const override { return {}; }
     void* device_array(GridRole, void* host, std::int64_t) override { return host; }
     void upload(void*, const void*, std::int64_t) override {}
     void download(void*, const void*, std::int64_t) override {}
-    void wait_for_host() override {}
 
   private:
     std::shared_ptr<const GridPlan::State> plan_;

@@ -99,7 +99,7 @@ void GridSolver::Impl::solve_again(const void* stencil, const void* b, void* x, 
     else
         factor_solve(on_device(GridRole::stencil, stencil, 9 * bytes), b_there, x_there, engine->host_stream(), options);
     engine->download(x, x_there, bytes);
-    engine->wait_for_host();
+    engine->synchronize();
 }
 
 }  // namespace trifold

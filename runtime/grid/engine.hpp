@@ -24,6 +24,8 @@ class GridEngine {
     virtual void run(const std::string& operation, const trifold_grid_args& args, Stream stream) = 0;
     /// Throws SpecError where the device cannot read there.
     virtual void check_pointer(const void* pointer, const std::string& what) = 0;
+    /// Waits for the last call, whatever stream it was put into.
+    virtual void synchronize() = 0;
     /// Copies from the workspace, after the last call.
     virtual void read(void* host, std::int64_t offset, std::int64_t bytes) = 0;
     /// Copies to the workspace, after the last call.
@@ -36,8 +38,6 @@ class GridEngine {
     virtual void* device_array(GridRole role, void* host, std::int64_t bytes) = 0;
     virtual void upload(void* device, const void* host, std::int64_t bytes) = 0;
     virtual void download(void* host, const void* device, std::int64_t bytes) = 0;
-    /// Waits for the copies of a host call.
-    virtual void wait_for_host() = 0;
 
   protected:
     void* workspace_ = nullptr;

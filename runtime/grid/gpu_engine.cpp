@@ -78,6 +78,10 @@ class GridGpuEngine final : public GridEngine {
         const Current current(context_);
         calls_.check_pointer(pointer, what);
     }
+    void synchronize() override {
+        const Current current(context_);
+        calls_.synchronize();
+    }
     void read(void* host, std::int64_t offset, std::int64_t bytes) override {
         const Current current(context_);
         calls_.synchronize();
@@ -107,10 +111,6 @@ class GridGpuEngine final : public GridEngine {
     void download(void* host, const void* device, std::int64_t bytes) override {
         const Current current(context_);
         driver_.copy_to_host(host, device, static_cast<std::size_t>(bytes), resources_->stream.get());
-    }
-    void wait_for_host() override {
-        const Current current(context_);
-        driver_.synchronize_stream(resources_->stream.get());
     }
 
   private:

@@ -2,28 +2,13 @@
 #include <trifold/error.hpp>
 #include <type_traits>
 
+#include "runtime/base/one_call.hpp"
 #include "runtime/grid/solver_impl.hpp"
 
 namespace trifold {
 namespace {
 
 constexpr std::int64_t stencil_entries = 9;
-
-/// Two threads in one solver would corrupt its workspace.
-class OneGridCall {
-  public:
-    explicit OneGridCall(std::atomic_flag& busy) : busy_(busy) {
-        if (busy_.test_and_set(std::memory_order_acquire))
-            throw SpecError(
-                "another thread is inside a call of this GridSolver; give each thread a GridSolver of its own (they may share the plan)");
-    }
-    ~OneGridCall() { busy_.clear(std::memory_order_release); }
-    OneGridCall(const OneGridCall&) = delete;
-    OneGridCall& operator=(const OneGridCall&) = delete;
-
-  private:
-    std::atomic_flag& busy_;
-};
 
 /// An array with its size, where the caller gives that.
 template <class Real>
@@ -32,6 +17,8 @@ struct Sized {
     std::int64_t size = -1;
     Sized(Real* pointer) : data(pointer) {}
     Sized(std::span<Real> values) : data(values.data()), size(static_cast<std::int64_t>(values.size())) {}
+    bool on_host() const { return size >= 0; }
+    std::span<Real> values() const { return {data, static_cast<std::size_t>(size)}; }
     GridArray as(GridRole role, std::string_view name, std::int64_t each, GridUse use = GridUse::reads) const {
         return {role, name, use, const_cast<void*>(static_cast<const void*>(data)), each, size};
     }
@@ -41,30 +28,33 @@ struct Sized {
 /// size stand in the host's memory.
 template <class Real, class Impl, class Arrays, class Work>
 void call(Impl& impl, GridOperation operation, Stream stream, const GridOptions& options, Arrays arrays, Work work) {
-    const OneGridCall guard(impl.busy);
     impl.check_precision(std::is_same_v<Real, float> ? Precision::f32 : Precision::f64);
     const auto resolved = impl.resolve(operation, options);
     const auto list = arrays(resolved.columns);
     impl.check(list, resolved);
     const bool on_host = list.front().size >= 0;
+    if (on_host) impl.engine->synchronize();  // the last call may be on another stream
     std::array<void*, std::tuple_size_v<decltype(list)>> places{};
     for (std::size_t k = 0; k < list.size(); ++k) places[k] = impl.bring(list[k], resolved);
     work(places, on_host ? impl.engine->host_stream() : stream, resolved);
     for (std::size_t k = 0; k < list.size(); ++k) impl.take_back(list[k], places[k], resolved);
-    if (on_host) impl.engine->wait_for_host();
+    if (on_host) impl.engine->synchronize();
 }
 
 template <class Real, class Impl>
 void factor_grid(Impl& impl, Sized<const Real> stencil, Stream stream, const GridOptions& options) {
+    const OneCall guard(impl.busy, "GridSolver");
     call<Real>(
         impl, GridOperation::factor, stream, options,
         [&](std::int64_t) { return std::array{stencil.as(GridRole::stencil, "the stencil", stencil_entries)}; },
         [&](const auto& at, Stream s, const GridOptions& o) { impl.factor(at[0], s, o); });
+    if (stencil.on_host()) impl.template settle_doubts<Real>(stencil.values(), {}, options);
 }
 
 template <class Real, class Impl>
 void factor_solve_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Sized<Real> x, Stream stream,
                        const GridOptions& options) {
+    const OneCall guard(impl.busy, "GridSolver");
     call<Real>(
         impl, GridOperation::factor_solve, stream, options,
         [&](std::int64_t m) {
@@ -72,10 +62,12 @@ void factor_solve_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> 
                               x.as(GridRole::x, "X", m, GridUse::writes)};
         },
         [&](const auto& at, Stream s, const GridOptions& o) { impl.factor_solve(at[0], at[1], at[2], s, o); });
+    if (x.on_host()) impl.template settle_doubts<Real>(stencil.values(), x.values(), options);
 }
 
 template <class Real, class Impl>
 void solve_grid(Impl& impl, GridOperation operation, Sized<const Real> b, Sized<Real> x, Stream stream, const GridOptions& options) {
+    const OneCall guard(impl.busy, "GridSolver");
     const auto* name = operation == GridOperation::solve ? "solve" : "solve_transposed";
     call<Real>(
         impl, operation, stream, options,
@@ -86,6 +78,7 @@ void solve_grid(Impl& impl, GridOperation operation, Sized<const Real> b, Sized<
 template <class Real, class Impl>
 void refine_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Sized<Real> x, bool transposed, Stream stream,
                  const GridOptions& options) {
+    const OneCall guard(impl.busy, "GridSolver");
     call<Real>(
         impl, GridOperation::refine, stream, options,
         [&](std::int64_t m) {
@@ -98,6 +91,7 @@ void refine_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Siz
 template <class Real, class Impl>
 void gradients_of_grid(Impl& impl, Sized<const Real> x, Sized<const Real> by_x, Sized<Real> by_b, Sized<Real> by_stencil, Stream stream,
                        const GridOptions& options) {
+    const OneCall guard(impl.busy, "GridSolver");
     call<Real>(
         impl, GridOperation::gradient, stream, options,
         [&](std::int64_t m) {
@@ -128,7 +122,9 @@ GridSolver::Impl& GridSolver::impl() const {
 }
 void GridSolver::set_executor(Executor executor) {
     if (!executor) throw SpecError("the executor is empty; give a function that runs its tasks");
-    impl().engine->set_executor(std::move(executor));
+    auto& self = impl();
+    const OneCall guard(self.busy, "GridSolver");
+    self.engine->set_executor(std::move(executor));
 }
 
 template <class Real>
@@ -159,12 +155,10 @@ void GridSolver::gradients(const Real* x, const Real* by_x, Real* by_b, Real* by
 template <class Real>
 void GridSolver::factor(std::span<const Real> stencil, const GridOptions& options) {
     factor_grid<Real>(impl(), stencil, {}, options);
-    impl().settle_doubts<Real>(stencil, {}, options);
 }
 template <class Real>
 void GridSolver::factor_solve(std::span<const Real> stencil, std::span<const Real> b, std::span<Real> x, const GridOptions& options) {
     factor_solve_grid<Real>(impl(), stencil, b, x, {}, options);
-    impl().settle_doubts<Real>(stencil, x, options);
 }
 template <class Real>
 void GridSolver::solve(std::span<const Real> b, std::span<Real> x, const GridOptions& options) {

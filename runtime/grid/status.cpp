@@ -8,6 +8,7 @@
 
 #include "generator/grid/layout.hpp"
 #include "generator/grid/levels.hpp"
+#include "runtime/base/one_call.hpp"
 #include "runtime/grid/solver_impl.hpp"
 
 /// What came of each image's factorization.
@@ -115,12 +116,14 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
 }
 
 const std::vector<GridOutcome>& GridSolver::Impl::status() {
+    const OneCall guard(busy, "GridSolver");
     outcomes_.clear();
     for (const auto& status : statuses()) outcomes_.push_back(outcome_of(status));
     return outcomes_;
 }
 
 const std::vector<GridDeterminant>& GridSolver::Impl::log_determinant() {
+    const OneCall guard(busy, "GridSolver");
     determinants_.clear();
     for (const auto& status : statuses()) {
         const auto& record = status.record;

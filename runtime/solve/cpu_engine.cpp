@@ -19,7 +19,7 @@ class CpuEngine final : public Engine {
             own_ = allocate_on_host(program.workspace_bytes, "give a smaller horizon, batch or number of right-hand sides");
         workspace_ = workspace == nullptr ? own_.get() : workspace;
         if (holds == Holds::nothing) clear(true, {});
-        graph_.emplace(program, plan_->loaded.functions, scratch(),
+        graph_.emplace(program, plan_->loaded.functions, scratch_of(program, workspace_),
                        program.workers > 1 ? spin_time(plan_->choice.tuning.spin_microseconds) : std::chrono::microseconds(0));
         for (const auto operation : plan_->choice.spec.operations)
             operations_[operation] = &graph_->operation(std::string(to_string(operation)));
@@ -27,17 +27,9 @@ class CpuEngine final : public Engine {
 
     void adopt(void* workspace, Stream) override {
         workspace_ = workspace;
-        graph_->set_scratch(scratch());
+        graph_->set_scratch(scratch_of(plan_->program, workspace_));
     }
-    void clear(bool whole, Stream) override {
-        const auto& program = plan_->program;
-        auto* bytes = static_cast<char*>(workspace_);
-        if (whole) std::memset(bytes, 0xff, static_cast<std::size_t>(program.workspace_bytes));
-        for (const auto& buffer : program.buffers) {
-            if (buffer.zeroed) std::memset(bytes + buffer.offset, 0, static_cast<std::size_t>(buffer.bytes));
-            std::memcpy(bytes + buffer.offset, buffer.contents.data(), buffer.contents.size());
-        }
-    }
+    void clear(bool whole, Stream) override { clear_workspace(plan_->program, workspace_, whole); }
     bool captures(Stream) const override { return false; }
     void copy(void* to, std::int64_t offset, std::int64_t bytes, Stream) override { read(to, offset, bytes); }
     void copy_from(const void* workspace, Stream) override {
@@ -68,12 +60,6 @@ class CpuEngine final : public Engine {
     void download(void*, const void*, std::int64_t) override {}
 
   private:
-    /// Of the workers, at the workspace's end.
-    char* scratch() const {
-        const auto& program = plan_->program;
-        return static_cast<char*>(workspace_) + program.workspace_bytes - program.workers * program.scratch_bytes;
-    }
-
     std::shared_ptr<const Plan::State> plan_;
     HostMemory own_;
     std::map<Operation, const HostGraph::Steps*> operations_;

@@ -5,6 +5,7 @@
 #include <trifold/solver.hpp>
 #include <type_traits>
 
+#include "runtime/base/one_call.hpp"
 #include "runtime/solve/solver_impl.hpp"
 
 namespace trifold {
@@ -133,7 +134,11 @@ Solver::~Solver() = default;
 
 std::int64_t Solver::workspace_bytes(const Plan& plan) { return plan.program().workspace_bytes; }
 const Plan& Solver::plan() const { return impl().plan; }
-void Solver::set_executor(Executor executor) { impl().engine->set_executor(std::move(executor)); }
+void Solver::set_executor(Executor executor) {
+    auto& self = impl();
+    const OneCall guard(self.busy, "Solver");
+    self.engine->set_executor(std::move(executor));
+}
 Solver::Impl& Solver::impl() const {
     if (impl_ == nullptr) throw SpecError("this Solver has been moved from; use the one it was moved to, or assign another to it");
     return *impl_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <trifold/error.hpp>
 
+#include "runtime/base/one_call.hpp"
 #include "runtime/device/gpu.hpp"
 
 namespace trifold {
@@ -25,22 +26,6 @@ std::unique_ptr<Engine> make_engine(const Plan& plan, void* workspace, std::int6
     const bool on_cpu = plan.device().backend() == Backend::cpu;
     return on_cpu ? make_cpu_engine(plan.state(), workspace, holds) : make_gpu_engine(plan.state(), workspace, holds);
 }
-
-/// Two threads in one Solver would corrupt its workspace.
-class OneCall {
-  public:
-    explicit OneCall(std::atomic_flag& busy) : busy_(busy) {
-        if (busy_.test_and_set(std::memory_order_acquire))
-            throw SpecError(
-                "another thread is inside a call of this Solver; give each thread a Solver of its own (they may share the Plan)");
-    }
-    ~OneCall() { busy_.clear(std::memory_order_release); }
-    OneCall(const OneCall&) = delete;
-    OneCall& operator=(const OneCall&) = delete;
-
-  private:
-    std::atomic_flag& busy_;
-};
 
 /// How later panels of right-hand sides are done, once the first has been factored along.
 Operation without_factor(Operation operation) {
@@ -154,13 +139,13 @@ void Solver::Impl::check_sizes(const Call& call, const Sizes& sizes) const {
 }
 
 void Solver::Impl::run(Call call, Stream stream) {
-    const OneCall guard(busy);
+    const OneCall guard(busy, "Solver");
     prepare(call, nullptr);
     enqueue(call, stream);
 }
 
 void Solver::Impl::run_on_host(Call call, const Sizes& sizes) {
-    const OneCall guard(busy);
+    const OneCall guard(busy, "Solver");
     prepare(call, &sizes);
     engine->synchronize();  // the last call may be on another stream
     auto on_device = call;
@@ -196,7 +181,7 @@ std::span<const T> Solver::Impl::read(std::string_view name, std::int64_t count)
 }
 
 const std::vector<Outcome>& Solver::Impl::status() {
-    const OneCall guard(busy);
+    const OneCall guard(busy, "Solver");
     require_factor("status");
     outcomes_.assign(static_cast<std::size_t>(factored), Outcome{});
     const auto factors = read<trifold_status>("status", factored);
@@ -229,7 +214,7 @@ const std::vector<Outcome>& Solver::Impl::status() {
 }
 
 const std::vector<double>& Solver::Impl::log_determinant() {
-    const OneCall guard(busy);
+    const OneCall guard(busy, "Solver");
     require_factor("log_determinant");
     const auto values = read<double>("log_determinant", factored);
     log_determinants_.assign(values.begin(), values.end());
@@ -245,7 +230,7 @@ void Solver::Impl::copy(std::string_view name, double* to, std::int64_t count, S
 }
 
 void Solver::Impl::copy_log_determinant(double* to, std::int64_t members, Stream stream) {
-    const OneCall guard(busy);
+    const OneCall guard(busy, "Solver");
     require_factor("log_determinant");
     if (members < 0 || members > factored)
         throw SpecError(fmt::format("the log determinants of {} members, but {} have been factored", members, factored));
@@ -253,7 +238,7 @@ void Solver::Impl::copy_log_determinant(double* to, std::int64_t members, Stream
 }
 
 void Solver::Impl::copy_quadratic(double* to, std::int64_t members, Stream stream) {
-    const OneCall guard(busy);
+    const OneCall guard(busy, "Solver");
     require_quadratic();
     if (members < 0 || members > swept_members)
         throw SpecError(fmt::format("quadratic of {} members, but the last forward sweep had {}", members, swept_members));
@@ -271,7 +256,7 @@ void Solver::Impl::require_quadratic() const {
 }
 
 const std::vector<double>& Solver::Impl::quadratic() {
-    const OneCall guard(busy);
+    const OneCall guard(busy, "Solver");
     require_quadratic();
     const auto rhs = plan.choice().spec.rhs;
     const auto all = read<double>("quadratic", swept_members * rhs);
@@ -284,7 +269,7 @@ const std::vector<double>& Solver::Impl::quadratic() {
 }
 
 const std::vector<Refinement>& Solver::Impl::refinement() {
-    const OneCall guard(busy);
+    const OneCall guard(busy, "Solver");
     if (plan.choice().spec.precision != Precision::mixed)
         throw SpecError(fmt::format("this Plan has precision {} and refines nothing; refinement is for mixed",
                                     to_string(plan.choice().spec.precision)));

@@ -2,12 +2,13 @@
 
 #include <Eigen/Dense>
 #include <array>
-#include <cstring>
 #include <trifold/binary.hpp>
 
 #include "runtime/device/gpu_graph.hpp"
+#include "runtime/device/gpu_memory.hpp"
 #include "runtime/device/gpu_module.hpp"
 #include "runtime/device/host_graph.hpp"
+#include "runtime/device/host_memory.hpp"
 #include "runtime/device/host_module.hpp"
 #include "tests/family/triangular.hpp"
 #include "tests/support/drivers/drivers.hpp"
@@ -53,13 +54,6 @@ struct Problem {
     TriangularArgs args{};
 };
 
-/// The workspace as a Program wants it before its first launch.
-std::vector<char> prepared(const Program& program) {
-    std::vector<char> workspace(static_cast<std::size_t>(program.workspace_bytes), '\xff');
-    for (const auto& item : program.buffers) std::memcpy(workspace.data() + item.offset, item.contents.data(), item.contents.size());
-    return workspace;
-}
-
 void call_triangular(void* entry, const void* operand, const void* constants) {
     reinterpret_cast<void (*)(TriangularArgs, TriangularRows)>(entry)(*static_cast<const TriangularArgs*>(operand),
                                                                       *static_cast<const TriangularRows*>(constants));
@@ -77,7 +71,8 @@ TEST_CASE("another family runs on CPU threads: generated, compiled, cached, load
             const auto binaries = obtain_all(program);
             REQUIRE(binaries.size() == 2);
             const auto loaded = load_on_host(program, binaries);
-            auto workspace = prepared(program);
+            std::vector<char> workspace(static_cast<std::size_t>(program.workspace_bytes));
+            clear_workspace(program, workspace.data(), true);
             HostGraph graph(program, loaded.functions, workspace.data(), std::chrono::microseconds(0));
             for (const std::int64_t members : {5, 2}) {
                 std::ranges::fill(problem.y, 0);
@@ -107,7 +102,8 @@ TEST_CASE("another family runs on an emulated GPU, as a graph whose nodes are up
             const auto loaded = gpu::load(program, problem.spec.batch, 0, std::vector<Binary>(2, Binary{.image = "emulated"}));
             const auto& context = static_cast<const gpu::Module*>(loaded.module.get())->context();
             const gpu::Current current(context);
-            auto workspace = prepared(program);
+            std::vector<char> workspace(static_cast<std::size_t>(program.workspace_bytes));
+            gpu::clear_workspace(context.driver(), program, workspace.data(), true, nullptr);
             const std::array first{problem.operand(workspace.data(), 5)};
             gpu::Graph graph(context.driver(), program, loaded, "apply", first);
             graph.launch(first, nullptr);

@@ -236,6 +236,36 @@ TEST_CASE("only files of constants read what a unit is told, but for names of ke
                                           "gpu/tridiagonal/tiles/halves.cuh: TRIFOLD_HALF_PANELS"});
 }
 
+TEST_CASE("a macro that families share on a processor has one text") {
+    std::map<std::string, std::set<std::string>> families;
+    for (const auto& file : kernel_templates()) {
+        const std::filesystem::path path(file);
+        if (*path.begin() != "cpu" || path.parent_path() == "cpu") continue;
+        for (const auto& name : defined_in(std::string(template_text(file)))) families[name].insert(std::next(path.begin())->string());
+    }
+    std::set<std::string> several;
+    for (const auto& [name, where] : families)
+        if (where.size() > 1) several.insert(name);
+    CHECK(several == std::set<std::string>{"KERNEL"});  // the head of a kernel, whose parameters differ
+}
+
+#ifdef __x86_64__
+TEST_CASE("units compile for processors whose registers are narrower than their vectors") {
+    const Target wide{Backend::cpu, "x86-64-v4"};
+    const GridSpec grid{.width = 9, .height = 9, .precision = Precision::f32};
+    const Spec blocks{.block = 32, .horizon = 9, .precision = Precision::f32, .operations = {Operation::factor}};
+    for (const auto& program : {generate(blocks, wide, {.variant = "tile"}), generate(grid, wide)}) {
+        CAPTURE(program.name);
+        const auto command = fmt::format("{} -std=gnu11 -w -Wno-psabi -march=x86-64-v3 -O0 -S -o /dev/null -x c -", TEST_CC);
+        auto* compiler = popen(command.c_str(), "w");
+        REQUIRE(compiler != nullptr);
+        const auto& source = program.units.front().source;
+        std::fwrite(source.data(), 1, source.size(), compiler);
+        CHECK(pclose(compiler) == 0);
+    }
+}
+#endif
+
 TEST_CASE("a template compiles with nothing but what it names") {
     // Which unit's constants a template is tried with: one of its variant, or any.
     const auto all = units();

@@ -142,7 +142,7 @@ double worst_residual(const GridSystem& system, const GridSpec& spec, const Solv
 }
 
 Solved solve_images(const Images& images, const GridSpec& spec, const GridSolveOptions& options) {
-    const auto device = options.device == "auto" ? Device::cpu() : Device::parse(options.device);
+    const auto device = Device::parse(options.device);
     const GridPlan plan(spec, device, {.workers = options.workers > 0 ? options.workers : all_workers()});
     GridSolver solver(plan);
     Solved solved;

@@ -1,4 +1,4 @@
-/* What every kernel of grids shares: vectors, stored fronts, addresses in the workspace. GNU C with vector extensions, no headers.
+/* Stored fronts and addresses in the workspace, for all kernels of grids.
  *
  * A front has s pixels that it eliminates and r that it keeps, each rounded up to whole vectors: S and R. What is stored of it are its s columns,
  * in strips of LANES rows, each strip column by column: element (row, k) stands at (row / LANES) S LANES + k LANES + row % LANES. So
@@ -8,45 +8,17 @@
  *   Z'   R rows, which become (L^-1 P Z)'; none where the matrix is symmetric
  * Padding is the identity in W, and zero elsewhere. D, which goes to the parent, has columns of R elements. */
 #include "cpu/grid/constants.c"
+#include "cpu/vectors.c"
 #include "grid/boxes.h"
 #include "grid/outcome.h"
 #include "grid/scale.h"
 
 typedef trifold_int integer;
 enum { LANES = VECTOR_LANES };
-typedef real vec __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
-typedef real loose __attribute__((vector_size(VECTOR_LANES * REAL_BYTES), aligned(REAL_BYTES), may_alias));
-
-#define INLINE static inline __attribute__((always_inline, unused))
-#define NOINLINE static __attribute__((noinline, unused))
-#define UNROLL _Pragma("GCC unroll 16")
-
-#if REAL_BYTES == 4
-#define LARGEST 3.40282346638528859811704183484516925e+38f
-INLINE real square_root(real x) { return __builtin_sqrtf(x); }
-#else
-#define LARGEST 1.79769313486231570814527423731704357e+308
-INLINE real square_root(real x) { return __builtin_sqrt(x); }
-#endif
-#define NOT_A_NUMBER ((real)__builtin_nan(""))
-
-/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. Clang does not. */
-#if defined(__clang__) || VECTOR_LANES * REAL_BYTES < 16
-#define HOLD(row)
-#elif defined(__x86_64__) && (defined(__AVX__) || VECTOR_LANES * REAL_BYTES == 16)
-#define HOLD(row) __asm__("" : "+v"(row))
-#elif defined(__aarch64__) && VECTOR_LANES * REAL_BYTES == 16
-#define HOLD(row) __asm__("" : "+w"(row))
-#else
-#define HOLD(row)
-#endif
 
 INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
 INLINE integer larger(integer a, integer b) { return a > b ? a : b; }
 INLINE double size_of(double x) { return x < 0 ? -x : x; }
-INLINE vec spread(real x) { return x - (vec){}; }
-INLINE vec load(const real* p) { return *(const vec*)p; }
-INLINE void store(real* p, vec x) { *(vec*)p = x; }
 INLINE integer whole(integer count) { return (count + LANES - 1) / LANES * LANES; }
 
 /* One call's arrays and what belongs to one launch. */

@@ -1,11 +1,9 @@
 /* What the kernels of grids are told. Shapes are no constants: one unit serves every size of image. */
 #include "grid_args.h"
+#include "cpu/constants.c"
 
-typedef TRIFOLD_REAL real;
 #define TRIFOLD_SIZE static inline __attribute__((unused)) /* of what the generator counts too */
 
-#define REAL_BYTES TRIFOLD_REAL_BYTES /* of an element */
-#define VECTOR_LANES TRIFOLD_LANES    /* elements of one `vec` */
 #define TILE_STRIPS TRIFOLD_STRIPS    /* vectors of a register tile */
 #define TILE_COLUMNS TRIFOLD_COLUMNS  /* its columns, which divide VECTOR_LANES */
 #define SYMMETRIC TRIFOLD_SYMMETRIC   /* 1: positive definite, of which one half is read */

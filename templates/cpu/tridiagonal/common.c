@@ -1,6 +1,4 @@
-/* What every CPU kernel shares: types, geometry of chains, addresses in the workspace, loads of D and E, failures.
- *
- * GNU C with vector extensions, no headers.
+/* Geometry of chains, addresses in the workspace, loads of D and E, and failures, for all CPU kernels of the family.
  *
  * What the workspace holds for a block; how the elements of a stored block lie is the variant's choice.
  *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
@@ -9,17 +7,12 @@
  *   update    what chains add to a separator;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
  */
 #include "cpu/tridiagonal/constants.c"
+#include "cpu/vectors.c"
 
 typedef trifold_int integer;
 
 enum { n = BLOCK, LD = LEADING, LANES = VECTOR_LANES, INTERLEAVE = GROUP_MEMBERS };
 
-typedef real vec __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
-/* A vector in the user's arrays, which are aligned to elements only; it may alias reals. */
-typedef real loose __attribute__((vector_size(VECTOR_LANES * REAL_BYTES), aligned(REAL_BYTES), may_alias));
-
-#define INLINE static inline __attribute__((always_inline, unused))
-#define NOINLINE static __attribute__((noinline, unused))
 /* What a kernel consists of; a unit without that kernel does not call it. */
 #define KERNEL_PART static __attribute__((unused))
 /* A Program's kernels are those whose name the generator defines. They are static in a unit that calls them itself. */
@@ -31,25 +24,15 @@ typedef real loose __attribute__((vector_size(VECTOR_LANES * REAL_BYTES), aligne
 /* Off the main path: small code, sooner compiled. */
 #define COLD static __attribute__((noinline, cold, unused))
 
-#if REAL_BYTES == 4
-#define LARGEST 3.40282346638528859811704183484516925e+38f
-INLINE real square_root(real x) { return __builtin_sqrtf(x); }
-#else
-#define LARGEST 1.79769313486231570814527423731704357e+308
-INLINE real square_root(real x) { return __builtin_sqrt(x); }
-#endif
-#define NOT_A_NUMBER ((real)__builtin_nan(""))
 #define LEAST_NORMAL 2.22507385850720138309e-308 /* of f64 */
 
 INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
-INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
 
 /* ---- lanes ---- */
 
 /* The generator lists the lanes: LOW_w takes, from every 2 w lanes of a and b, the first w of each; HIGH_w the last w. */
 #define LOW(w, a, b) __builtin_shufflevector(a, b, LOW_LANES(w))
 #define HIGH(w, a, b) __builtin_shufflevector(a, b, HIGH_LANES(w))
-#define UNROLL _Pragma("GCC unroll 16")
 #define ROLLED _Pragma("GCC unroll 1")
 
 /* A step of transposing every `count` by `count` matrix of v; those of a step beyond the matrix are none. */

@@ -1,15 +1,12 @@
 /* What every CPU kernel is told. A variant's own constants stand in its folder. Nothing outside files of constants reads the generator's
  * macros, except names of kernels. These are macros too, since the preprocessor decides by some of them. */
 #include "args.h"
-
-typedef TRIFOLD_REAL real;
+#include "cpu/constants.c"
 
 #define BLOCK TRIFOLD_BLOCK                 /* rows of a block, n */
 #define HORIZON TRIFOLD_HORIZON             /* blocks of a system, N */
 #define MEMBERS TRIFOLD_BATCH               /* systems that there is room for */
 #define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call, at most */
-#define REAL_BYTES TRIFOLD_REAL_BYTES       /* of an element */
-#define VECTOR_LANES TRIFOLD_LANES          /* elements of one `vec`, at most one vector register of the target */
 #define LEADING TRIFOLD_LEADING             /* rows of a stored block: those of a block, rounded up to whole vectors */
 #define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members stored element by element beside one another; 1: each member on its own */
 #define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* of each thread */

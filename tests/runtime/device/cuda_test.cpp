@@ -128,6 +128,20 @@ TEST_CASE("new pointers go into the graph, the same ones cost no update, capture
     DeviceArray<double>::in_context([&] { cuStreamDestroy(stream); });
 }
 
+TEST_CASE("a call on host memory waits for one on another stream") {
+    const Spec spec{.block = 3, .horizon = 5};
+    const Emulation emulation(spec, tuning("sequential"));
+    Problem<double> problem(spec, 1, 4);
+    Solver solver(Plan(spec, Device::cuda(0), tuning("sequential")));
+    const DeviceArray d(problem.input.d), e(problem.input.e);
+    const CallersStream stream;
+    const auto overtakes = fake_cuda().overtakes;
+    solver.factor(d.data(), e.data(), {stream.get()});
+    solver.solve<double>(problem.input.b, problem.x);
+    CHECK(fake_cuda().overtakes == overtakes);
+    CHECK(problem.residual() < 1e-14);
+}
+
 TEST_CASE("masked members keep what the host array holds") {
     const Spec spec{.block = 3, .horizon = 5, .batch = 2};
     const Emulation emulation(spec, tuning("sequential"));

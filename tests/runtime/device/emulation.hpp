@@ -86,4 +86,24 @@ class DeviceArray {
     CUdeviceptr address_ = 0;
 };
 
+/// A stream of the application's, made when all earlier work has ended.
+class CallersStream {
+  public:
+    CallersStream() {
+        DeviceArray<double>::in_context([&] {
+            cuCtxSynchronize();
+            REQUIRE(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+        });
+    }
+    ~CallersStream() {
+        DeviceArray<double>::in_context([&] { cuStreamDestroy(stream_); });
+    }
+    CallersStream(const CallersStream&) = delete;
+    CallersStream& operator=(const CallersStream&) = delete;
+    CUstream get() const { return stream_; }
+
+  private:
+    CUstream stream_ = nullptr;
+};
+
 }  // namespace trifold::test

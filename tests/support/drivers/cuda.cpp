@@ -73,6 +73,13 @@ CUresult enter(const char* call) {
 #define ENTER \
     if (const auto entered = enter(__func__); entered != CUDA_SUCCESS) return entered
 
+/// Notes work on a stream. Here it is done at once, but a device would do it later, beside that of other streams.
+void begin_on(CUstream stream) {
+    auto& at_work = fake_cuda().streams_at_work;
+    at_work.insert(stream);
+    if (at_work.size() > 1) ++fake_cuda().overtakes;
+}
+
 CUresult run(const Grid& grid) {
     if (grid.shared > static_cast<unsigned>(grid.function->shared_limit) || grid.x == 0 || grid.y == 0 || grid.y > 65535)
         return CUDA_ERROR_INVALID_VALUE;
@@ -131,6 +138,7 @@ CUresult cuCtxGetDevice(CUdevice* device) { return *device = 0, CUDA_SUCCESS; }
 CUresult cuCtxSynchronize() {
     ENTER;
     ++fake_cuda().synchronizations;
+    fake_cuda().streams_at_work.clear();
     return CUDA_SUCCESS;
 }
 
@@ -173,20 +181,24 @@ CUresult cuMemFree(CUdeviceptr pointer) {
 CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
     return *free = *total = static_cast<std::size_t>(fake_cuda().memory_bytes), CUDA_SUCCESS;
 }
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream) {
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
     ENTER;
+    begin_on(stream);
     return std::memset(reinterpret_cast<void*>(to), value, bytes), CUDA_SUCCESS;
 }
-CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
     ENTER;
+    begin_on(stream);
     return std::memcpy(reinterpret_cast<void*>(to), from, bytes), CUDA_SUCCESS;
 }
-CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
     ENTER;
+    begin_on(stream);
     return std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes), CUDA_SUCCESS;
 }
-CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
     ENTER;
+    begin_on(stream);
     return std::memcpy(to, reinterpret_cast<const void*>(from), bytes), CUDA_SUCCESS;
 }
 CUresult cuPointerGetAttribute(void* value, CUpointer_attribute, CUdeviceptr pointer) {
@@ -203,11 +215,13 @@ CUresult cuStreamCreate(CUstream* stream, unsigned) {
 CUresult cuStreamDestroy(CUstream stream) {
     ENTER;
     if (stream->capturing) is_recording = false;
+    fake_cuda().streams_at_work.erase(stream);
     return --fake_cuda().streams, delete stream, CUDA_SUCCESS;
 }
 CUresult cuStreamSynchronize(CUstream stream) {
     ENTER;
     ++fake_cuda().synchronizations;
+    fake_cuda().streams_at_work.erase(stream);
     return stream != nullptr && stream->capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
@@ -300,6 +314,7 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
     ENTER;
     if (stream != nullptr && stream->capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     static std::mt19937 random(1);
+    begin_on(stream);
     ++fake_cuda().graph_launches;
     auto waiting = executable->graph->nodes;
     std::set<CUgraphNode> done;
@@ -314,8 +329,9 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
     return CUDA_SUCCESS;
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned, unsigned threads, unsigned, unsigned, unsigned shared,
-                        CUstream, void** arguments, void**) {
+                        CUstream stream, void** arguments, void**) {
     ENTER;
+    begin_on(stream);
     CUDA_KERNEL_NODE_PARAMS node{};
     node.func = function;
     node.gridDimX = x;

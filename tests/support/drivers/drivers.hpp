@@ -2,6 +2,7 @@
 #include <trifold/args.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,10 @@ struct FakeCuda {
     std::string failing_call;  ///< this call returns CUDA_ERROR_UNKNOWN
     int contexts = 0, modules = 0, allocations = 0, streams = 0, events = 0, graphs = 0, executables = 0;  ///< alive
     int graph_launches = 0, kernel_launches = 0, node_updates = 0, early_edges = 0,
-        device_allocations = 0;  ///< counted; kernel_launches outside graphs
-    int synchronizations = 0;    ///< calls that wait
+        device_allocations = 0;             ///< counted; kernel_launches outside graphs
+    int synchronizations = 0;               ///< calls that wait
+    std::set<const void*> streams_at_work;  ///< those that have been given work since they were last waited for
+    int overtakes = 0;                      ///< work that was given to one stream while another one was at work
     int event_records = 0, event_queries = 0;
     int disturbances = 0;         ///< events put into a graph that the caller records, and queries that would spoil one
     bool events_pending = false;  ///< no event has happened yet

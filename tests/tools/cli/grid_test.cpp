@@ -111,6 +111,23 @@ TEST_CASE("solve --grid: entries that are not read may hold anything") {
     }
 }
 
+#ifdef FAKE_DRIVER
+TEST_CASE("solve: the device 'auto' is the first of CUDA, of images too") {
+    const Scratch scratch;
+    write_image(scratch, problems::make_grid("grid-poisson", 9, 7, 1, 1, 3));
+    // The driver stands in for CUDA's. Without a compiler the device's first kernel is missing, and the message names its target.
+    const auto environment = std::string("TRIFOLD_DISABLE=jit TRIFOLD_CACHE_DIR=empty LD_PRELOAD='" FAKE_DRIVER "'") +
+                             " ASAN_OPTIONS=\"$ASAN_OPTIONS:verify_asan_link_order=0\"";
+    for (const std::string more : {"", "--grid 9x7"})
+        for (const std::string device : {"", "--device auto", "--device cuda"}) {
+            const auto ran = run_trifold(scratch.path, fmt::format("solve A.mtx b.mtx {} {}", more, device), environment);
+            INFO(more, " ", device, " ", ran.err);
+            CHECK(ran.status == 3);
+            CHECK(has(ran.err, "sm_90"));
+        }
+}
+#endif
+
 TEST_CASE("solve --grid: standard input and output") {
     const Scratch scratch;
     write_image(scratch, problems::make_grid("grid-poisson", 9, 7, 1, 1, 3));

@@ -12,25 +12,13 @@
 enum { WIDTH = TILE_WIDTH, STRIP = n * LANES, VECTORS = LD / LANES, PIVOT_TAIL = n % LANES, TAIL = n % WIDTH };
 enum { SQUARE = TILE_WIDTH == VECTOR_LANES }; /* a column tile is as wide as a pivot tile */
 
-INLINE vec load(const real* p) { return *(const vec*)p; }
-INLINE void store(real* p, vec x) { *(vec*)p = x; }
-
 INLINE integer at(integer row, integer column) { return row / LANES * STRIP + column * LANES + row % LANES; }
 /* Where element (row, column) stands if `row` starts a column tile. And the first column of the pivot tile that column j is in. */
 INLINE integer across(integer row, integer column) { return SQUARE ? row * n + column * LANES : at(row, column); }
 INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
 
-/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. And it carries rows from one turn of a loop to the
- * next, for which there are too few registers, unless FORGET hides where a pointer points. Clang does neither. */
-#if defined(__clang__) || VECTOR_LANES * REAL_BYTES < 16
-#define HOLD(row)
-#elif defined(__x86_64__)
-#define HOLD(row) __asm__("" : "+v"(row))
-#elif defined(__aarch64__)
-#define HOLD(row) __asm__("" : "+w"(row))
-#else
-#define HOLD(row)
-#endif
+/* GCC carries rows from one turn of a loop to the next, for which there are too few registers, unless FORGET hides where a pointer points. Clang does
+ * not. */
 #if defined(__clang__)
 #define FORGET(pointer)
 #else
