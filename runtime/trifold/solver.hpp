@@ -62,9 +62,9 @@ struct Outcome {
     bool ok() const { return block < 0 && !nearly_singular && solution && inverse; }
 };
 
-/// The least pivot of a sound system is at least this, 64 epsilons: 1.4e-14 in f64, 7.6e-6 in f32. Powers of two that scale rows and columns
-/// alike change no such pivot. Below it, rounding alone may have kept a pivot from being zero, and X may have no right digit. In mixed
-/// precision it is 0, since there the refinement decides: where A is singular it does not converge, unless some X solves A X = B.
+/// The least pivot of a sound system is at least this, 64 epsilons: 1.4e-14 in f64, 7.6e-6 in f32. Powers of two that scale rows and
+/// columns alike change no such pivot. Below it, rounding alone may have kept a pivot from being zero, and X may have no right digit. In
+/// mixed precision it is 0, since there the refinement decides: where A is singular it does not converge, unless some X solves A X = B.
 double nearly_singular_bound(Precision precision);
 
 /// Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst.

@@ -27,14 +27,13 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
     if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
-/* What `count` pivots, of a block's rows from `first` on, say together: the sum of their logarithms, and the largest of the diagonal entries over
- * them. NaN counts for nothing. By one warp, to place `place` of the results of blocks, or of their parts. */
-template <class T>
-TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, int first, int count, const T* pivots,
-                                    trifold_int place) {
+/* What `count` pivots say together: the sum of their logarithms, and the largest of their diagonal entries, entry(r), over them. NaN counts for
+ * nothing. By one warp, to place `place` of the results of blocks, or of their parts. */
+template <class T, class Entry>
+TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, int count, const T* pivots, trifold_int place, const Entry& entry) {
     double sum = 0, reduction = 0;
     for (int r = thread_index() % warp_lanes; r < count; r += warp_lanes) {
-        const double pivot = static_cast<double>(pivots[r]), quotient = given_entry(args, member, block, first + r) / pivot;
+        const double pivot = static_cast<double>(pivots[r]), quotient = entry(r) / pivot;
         sum += natural_log(pivot);
         if (quotient > reduction) reduction = quotient;
     }
@@ -47,10 +46,21 @@ TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member
     buffer<double>(args, Offset::block_log_determinant)[place] = sum;
     buffer<double>(args, Offset::reduction)[place] = reduction;
 }
-/* The same of a whole front. */
+/* The same of a whole front, from D as it is in the caller's memory. */
 template <class T>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots) {
-    report_diagonal(args, member, block, 0, block_size, pivots, block_index(member, block));
+    report_diagonal(args, block_size, pivots, block_index(member, block), [&](int r) { return given_entry(args, member, block, r); });
+}
+/* The same from a copy of D's diagonal, which fetch_entries() has made: at the end of a front nothing is left that a look at memory could hide behind. */
+template <class T>
+TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const real* entries) {
+    report_diagonal(args, block_size, pivots, block_index(member, block),
+                    [&](int r) { return static_cast<double>(entries[r] + diagonal_term(args, member, block, r)); });
+}
+/* D's diagonal on its way to shared memory, by `count` threads. */
+TRIFOLD_DEVICE void fetch_entries(real* to, const trifold_args& args, trifold_int member, trifold_int block, int thread, int count) {
+    const real* d = D_OF(args, member, block);
+    for (int r = thread; r < block_size; r += count) copy_element_async(to + r, &ENTRY_OF_D(d, r));
 }
 /* The front's verdict, by one thread, after the panel. */
 TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots) {

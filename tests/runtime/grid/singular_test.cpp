@@ -87,7 +87,7 @@ bool is_sound(const Solved& solved, double bound) {
 
 }  // namespace
 
-TEST_CASE("singular images: upwind convection, no flux, both scaled; with sinks they are sound") {
+TEST_CASE("singular images: upwind convection, no flux, both scaled, and with sinks they are sound") {
     for (const auto& [width, height] : sides)
         for (const bool upwind : {false, true})
             for (const int both : {0, 2, 4})

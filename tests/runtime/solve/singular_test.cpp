@@ -40,7 +40,7 @@ TEST_CASE("a chain without an anchor ends as nearly singular, and check says wha
     CHECK(solver.reciprocal_condition(springs_d, springs_e)[0] < 1e-15);
 }
 
-TEST_CASE("a nearly singular system may be accepted, by name or by a pivot floor; the next factorization asks again") {
+TEST_CASE("a nearly singular system may be accepted, by name or by a pivot floor, and the next factorization asks again") {
     Solver solver(Plan(springs, Device::cpu()));
     std::vector<double> x(3);
     solver.factor_solve(springs_d, springs_e, springs_b, x, {.accept_nearly_singular = true});
@@ -121,7 +121,7 @@ TEST_CASE("mixed precision takes solutions that fade below single precision, but
     CHECK_THROWS_AS(solver.check(), NotConverged);
 }
 
-TEST_CASE("finite pivots below the floor are raised, negative ones too; infinite ones and NaN fail, whatever the block size") {
+TEST_CASE("finite pivots below the floor are raised, negative ones too, and infinite ones and NaN fail, whatever the block size") {
     const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     for (const std::int64_t n : {1, 2, 5})
         for (const std::string variant : {"tile", "lanes"}) {

@@ -7,8 +7,8 @@ struct Emulator {
     int thread; /* the one that runs; its block's place in the grid and shared memory */
     long long group[2];
     void* shared;
-    long long steps; /* that the thread may still take: ways between blocks of its code, in watched units */
-    void (*barrier)(int kind, const void* here);                            /* 0: thread block, 1: wave, 2: cluster */
+    long long steps;                             /* that the thread may still take: ways between blocks of its code, in watched units */
+    void (*barrier)(int kind, const void* here); /* 0: thread block, 1: wave, 2: cluster */
     void (*named)(int id, int threads, int waits, const void* here);        /* without `waits` the thread only arrives */
     const void* (*exchange)(const void* send, int bytes, const void* here); /* what each lane of the wave sent, one after another */
     unsigned long long (*claim)(void* counter, int bytes, int releases, const void* here); /* adds one, returns what was there */

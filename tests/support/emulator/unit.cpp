@@ -62,8 +62,7 @@ std::shared_ptr<void> compile_unit(const std::string& source, Backend dialect, i
     // Without optimization Clang is the faster of the two. It also counts steps: at least one in each turn of a loop that has a
     // way out.
     const auto* compiler = hip || watched ? TEST_CLANG : TEST_CXX;
-    const auto* flags =
-        "-O0 -g1 -gdwarf-4 -fsanitize=thread -mllvm -tsan-instrument-func-entry-exit=0 -fsanitize-coverage=edge,trace-pc";
+    const auto* flags = "-O0 -g1 -gdwarf-4 -fsanitize=thread -mllvm -tsan-instrument-func-entry-exit=0 -fsanitize-coverage=edge,trace-pc";
     // Of the standard library units need C's <math.h> alone: C++'s would take a quarter of the compiler's time.
     auto command = fmt::format("{} -std=c++20 -nostdinc++ -w -fPIC -c -o unit.o unit.cpp ", compiler);
     command += watched ? flags : fmt::format("-O1 {}", hip ? "" : TEST_CXXFLAGS);

@@ -160,7 +160,7 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
         factor_column_tile(shared, t);
         store_column_tile(shared, to, t);
     }
-    if (warp == (tiles - 1) % pivot_warps) report_diagonal(args, member, front.block, shared.diagonal); /* it has met the other */
+    if (warp == (tiles - 1) % pivot_warps) report_diagonal(args, member, front.block, shared.diagonal, shared.entry); /* it has met the other */
 }
 
 /* `ends`: the backward sweep begins early, so that the last front can solve what it has. */

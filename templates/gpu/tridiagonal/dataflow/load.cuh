@@ -201,6 +201,7 @@ TRIFOLD_DEVICE void clear_rows(real* to) {
 template <bool Riders>
 TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     fetch_diagonal(shared.lower, args, member, front.block);
+    fetch_entries(shared.entry, args, member, front.block, front_thread(), threads);
     if (front.level == 0) {
         if (front.next >= 0) fetch_coupling<true>(shared.stacked, args, member, front.block);
         if (front.behind >= 0) fetch_coupling<false>(shared.stacked + padded, args, member, front.block);

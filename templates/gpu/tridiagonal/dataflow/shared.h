@@ -8,7 +8,7 @@ TRIFOLD_SIZE bool inverses_apart(long long padded, long long real) { return real
 TRIFOLD_SIZE long long front_bytes(long long padded, long long lower_leading, long long stacked_leading, bool has_room, long long real) {
     const long long pivots = 24, ticket = 8, arrivals = 16 * 4, vector = 16 / real;
     const long long inverse = inverses_apart(padded, real) ? 8 * lower_leading : vector;
-    const long long before = (pivots + ticket + arrivals + (padded + inverse + padded) * real + 15) / 16 * 16; /* diagonal, inverse, reciprocal */
+    const long long before = (pivots + ticket + arrivals + (2 * padded + inverse + padded) * real + 15) / 16 * 16; /* diagonal, entry, inverse, reciprocal */
     const long long pulled = has_room ? 2 * lower_leading * padded : vector;
     return before + ((lower_leading + stacked_leading) * padded + pulled) * real;
 }
@@ -33,7 +33,8 @@ struct FrontShared {
     Pivots pivots;
     trifold_int ticket; /* then, where the stack's warps pull, whether a front that they pull from has failed */
     unsigned arrivals[16]; /* at the named barriers */
-    real diagonal[padded];
+    real diagonal[padded]; /* pivots */
+    real entry[padded];    /* the diagonal of D as the caller gave it */
     alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */

@@ -448,6 +448,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     if (!diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
     load_bands(bands, args, member, front.block);
     if (diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
+    fetch_entries(shared.entry, args, member, front.block, wide_thread(), wide_threads);
     start_pivots(shared.pivots, args, member, front.block);
     const bool fed = pull_diagonal(bands, shared, args, member, front);
     if (front.level > 0) start_couplings(shared, args, member, front);
@@ -464,7 +465,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     else
         solve_couplings(bands, shared, args, member, front);
     wide_sync();
-    if (wide_thread() / warp_lanes == wide_warps - 1) report_diagonal(args, member, front.block, shared.diagonal); /* while stores are on their way */
+    if (wide_thread() / warp_lanes == wide_warps - 1) report_diagonal(args, member, front.block, shared.diagonal, shared.entry); /* while stores are on their way */
     if (wide_thread() == 0) release_front(args, member, front, Left::everything, shared.failed);
 }
 

@@ -3,7 +3,7 @@
 
 TRIFOLD_SIZE long long wide_bytes(long long padded, long long lower_leading, long long real) {
     const long long pivots = 24, ticket = 8, front = 40, flags = 8, diagonal = 8 * padded, inverse = padded / 8 * 64;
-    const long long before = (pivots + ticket + front + flags + diagonal + (inverse + padded) * real + 15) / 16 * 16; /* with the reciprocal */
+    const long long before = (pivots + ticket + front + flags + diagonal + (padded + inverse + padded) * real + 15) / 16 * 16; /* with entry and reciprocal */
     return before + 2 * lower_leading * padded * real;
 }
 
@@ -18,7 +18,8 @@ struct WideShared {
     Front front; /* if it is shared */
     bool slowly; /* the tile's pivots need every test */
     bool failed; /* the front, or one that it needs; for one thread */
-    double diagonal[padded];
+    double diagonal[padded]; /* pivots */
+    real entry[padded];      /* the diagonal of D as the caller gave it */
     alignas(16) real inverse[tiles][64];             /* of L's diagonal tiles, row-major */
     alignas(16) real reciprocal[padded];             /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];  /* L's column tiles as they are made; before, R of the front to the left; column-major */

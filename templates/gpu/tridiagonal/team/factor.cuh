@@ -30,7 +30,7 @@ struct Verdict {
     trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
     int floors = 0;              /* pivots of this lane's row that were raised */
     double reduction = 0;        /* the largest diagonal entry of this lane's row over its pivot */
-    double product = 1; /* of the pivots of this lane's row, times 2^(600 scales) */
+    double product = 1; /* of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
     int scales = 0;
     double squares[riders] = {};
 };
@@ -201,12 +201,12 @@ template <bool Riders>
 TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor,
                                 trifold_int failure, Verdict& verdict) {
     const int row = team_lane();
-    real pivot = 1, reciprocal = 1, next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
+    real reciprocal = 1, next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
 #pragma unroll
     for (int j = 0; j < padded; ++j) {
         real own[panels], d = value_of_lane(next, j);
         const real scale = scale_of(d, floor, j, failure, verdict);
-        if (row == j) pivot = d, reciprocal = scale;
+        if (row == j) reciprocal = scale;
 #pragma unroll
         for (int p = 0; p < panels; ++p) own[p] = p > 0 || row > j ? a[p][j] * scale : real(0);
         if (j + 1 < padded) next = a[0][j + 1] - own[0] * own[0];
@@ -236,7 +236,7 @@ TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][rid
         }
     }
     if (row < block_size) {
-        verdict.product *= tame(static_cast<double>(pivot), verdict.scales);
+        verdict.product *= tame(static_cast<double>(reciprocal), verdict.scales);
         verdict.product = tame(verdict.product, verdict.scales);
         const double reduction = static_cast<double>(diagonal * reciprocal * reciprocal);
         if (reduction > verdict.reduction) verdict.reduction = reduction;
@@ -326,7 +326,7 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
  * number. */
 TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
     constexpr double log_scale = 600 * 0.693147180559945309417;
-    double log_sum = natural_log(verdict.product) + verdict.scales * log_scale;
+    double log_sum = -2 * (natural_log(verdict.product) + verdict.scales * log_scale);
     if (has_slots)
         each_slot_below(level, task, [&](trifold_int slot) {
             const trifold_int failure = buffer<trifold_int>(args, Offset::failure)[slot];

@@ -138,6 +138,7 @@ TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
         end_task(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1, task.exists);
         const int first = static_cast<int>(column) * edge, left = block_size - first;
         if (reports) /* no other task waits for it */
-            report_diagonal(args, member, block, first, left < edge ? left : edge, shared.diagonal, block_index(member, block) * log_parts + column);
+            report_diagonal(args, left < edge ? left : edge, shared.diagonal, block_index(member, block) * log_parts + column,
+                            [&](int r) { return given_entry(args, member, block, first + r); });
     }
 }
