@@ -256,7 +256,7 @@ TRIFOLD_DEVICE void forward_triangle(const Context& c, int column) {
         const int row = smaller(k, f.s - 1);
         return grid_eliminated_pixel(&f.box, begins && !turned && !symmetric ? pivots_of(c, f)[row] : row);
     };
-    const auto exponent_of = [&](grid_pixel at) { return begins && !turned ? exponent_in(c, f, at) : 0; };
+    const auto exponent_of = [&](grid_pixel at) { return begins && !turned && !symmetric ? *scale_at(c, f.member, at) : 0; };
     grid_pixel pixel = pixel_of(t.first + thread_index());
     int exponent = exponent_of(pixel);
     solve_triangle(t, begins && parted, [&] {
@@ -265,7 +265,7 @@ TRIFOLD_DEVICE void forward_triangle(const Context& c, int column) {
 #pragma unroll 1
         for (int k = t.first + thread_index(); k < (begins ? f.s : t.end); k += triangle_threads) {
             const real value = begins ? right_hand_side(c, f.member, pixel, column) : *at(k), left = begins ? left_at(parts, pixel, column) : real(0);
-            t.x[k - t.first] = times_power(value, exponent) + left;
+            t.x[k - t.first] = (turned ? value : times_power(value, exponent)) + left;
             if (k + triangle_threads >= f.s) continue;
             pixel = pixel_of(k + triangle_threads);
             exponent = exponent_of(pixel);
