@@ -122,11 +122,11 @@ TRIFOLD_DEVICE real* x_at(const Context& c, trifold_int member, trifold_int pixe
 }
 
 /* What pivot k of a symmetric matrix began with: a diagonal entry of A. Of others 1, the size of each row. */
-TRIFOLD_DEVICE real diagonal_of(const Context& c, const Front& f, int k) {
-    if (!symmetric) return 1;
+TRIFOLD_DEVICE const real* diagonal_at(const Context& c, const Front& f, int k) {
     const grid_pixel pixel = grid_eliminated_pixel(&f.box, k);
-    return stencil_of(c, f.member, pixel.x, pixel.y)[4];
+    return stencil_of(c, f.member, pixel.x, pixel.y) + 4;
 }
+TRIFOLD_DEVICE real diagonal_of(const Context& c, const Front& f, int k) { return symmetric ? *diagonal_at(c, f, k) : real(1); }
 
 /* ---- rows of equal size ---- */
 
@@ -141,13 +141,15 @@ TRIFOLD_DEVICE real power_of_two(int exponent) {
     copy_bits(power, bits);
     return power;
 }
-/* What b of a pixel is multiplied by on its way in, and x of A' x = b on its way out. */
-TRIFOLD_DEVICE real scale_in(const Context& c, const Front& f, grid_pixel pixel) {
-    return symmetric || c.launch.transposed ? real(1) : power_of_two(*scale_at(c, f.member, pixel));
+/* The exponent of b of a pixel on its way in, and of x of A' x = b on its way out; 0 where there is none. */
+TRIFOLD_DEVICE int exponent_in(const Context& c, const Front& f, grid_pixel pixel) {
+    return symmetric || c.launch.transposed ? 0 : *scale_at(c, f.member, pixel);
 }
-TRIFOLD_DEVICE real scale_out(const Context& c, const Front& f, grid_pixel pixel) {
-    return symmetric || !c.launch.transposed ? real(1) : power_of_two(*scale_at(c, f.member, pixel));
+TRIFOLD_DEVICE int exponent_out(const Context& c, const Front& f, grid_pixel pixel) {
+    return symmetric || !c.launch.transposed ? 0 : *scale_at(c, f.member, pixel);
 }
+/* x 2^exponent. The exponent is looked at here and no earlier: who reads it waits for no other load meanwhile. */
+TRIFOLD_DEVICE real times_power(real x, int exponent) { return symmetric ? x : x * power_of_two(kept_number(exponent)); }
 
 /* ---- what a solution comes to ---- */
 
@@ -158,12 +160,16 @@ TRIFOLD_DEVICE trifold_grid_status* status_of(const Context& c, trifold_int memb
 TRIFOLD_DEVICE void begin_solution(const Context& c, int member) {
     if (c.args.begins) status_of(c, member)->left = 0;
 }
-/* Looks at an element that goes out. It has left the range where all bits of its exponent are set. Threads of a member say the same, side by side. */
-TRIFOLD_DEVICE void watch(const Context& c, trifold_int member, real x) {
+/* Whether an element that goes out has left the range: all bits of its exponent are set. */
+TRIFOLD_DEVICE bool has_left(real x) {
     constexpr real_bits exponent = ((real_bits(1) << (scale_digits == 52 ? 11 : 8)) - 1) << scale_digits;
     real_bits bits;
     copy_bits(bits, x);
-    if ((bits & exponent) == exponent) store_word(reinterpret_cast<unsigned*>(&status_of(c, member)->left), 1u);
+    return (bits & exponent) == exponent;
+}
+/* Once a thread, behind its loops. Threads of a member say the same, side by side. */
+TRIFOLD_DEVICE void note_left(const Context& c, trifold_int member, bool left) {
+    if (left) store_word(reinterpret_cast<unsigned*>(&status_of(c, member)->left), 1u);
 }
 
 /* ---- records ---- */

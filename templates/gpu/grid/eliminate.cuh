@@ -108,6 +108,7 @@ TRIFOLD_DEVICE void factor_small(const Context& c) {
         for (int q = 0; q < together; ++q)
             if (lane < s && first + q < s && mine.place >= first + q) chip.lower[(first + q) * leading + mine.place - first - q] = l[q];
     }
+    wait_copies<0>(); /* the lane's own */
     const real before = symmetric && lane < s ? chip.inverses[lane] : real(1);
     if (lane < s) {
         chip.order[mine.place] = lane;
@@ -250,7 +251,8 @@ TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chi
     parts.first = kept_front(parts.first), parts.second = kept_front(parts.second);
     for (int k = thread_index(); k < f.s + f.r; k += Threads)
         chip.places[k] = offsets_of(k < f.s ? places_eliminated(parts, f, k) : places_kept(parts, f, k - f.s));
-    if (symmetric && thread_index() < f.s) chip.inverses[thread_index()] = diagonal_of(c, f, thread_index()); /* not to hold it in registers */
+    if (symmetric && thread_index() < f.s) copy_element_async(chip.inverses + thread_index(), diagonal_at(c, f, thread_index()));
+    end_copies();
     wait_for_launches();
     if (thread_index() == Threads - 1) {
         *chip.parts = *record_of(c, parts.first);

@@ -76,7 +76,7 @@ GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD_SMALL, sweep_threads, 8, (backward_small<tea
 GRID_KERNEL(TRIFOLD_KERNEL_FORWARD, sweep_threads, 5, (forward_small<sweep_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_BACKWARD
-GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD, sweep_threads, 6, (backward_small<sweep_threads>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_BACKWARD, sweep_threads, 8, (backward_small<sweep_threads>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD_PIVOTS
 GRID_KERNEL(TRIFOLD_KERNEL_FORWARD_PIVOTS, triangle_threads, 1, forward_pivots(c))

@@ -34,15 +34,16 @@ TRIFOLD_DEVICE Places places_eliminated(const Parts& parts, const Front& f, int 
     const bool column = f.box.ex0 == f.box.ex1;
     return places_of(parts, {f.box.ex0 + (column ? 0 : k), f.box.ey0 + (column ? k : 0)});
 }
-/* As grid_kept_pixel(). */
-TRIFOLD_DEVICE Places places_kept(const Parts& parts, const Front& f, int k) {
+/* As grid_kept_pixel(), without branches. */
+TRIFOLD_DEVICE grid_pixel kept_pixel(const Front& f, int k) {
     const grid_box& b = f.box;
     const int width = grid_row(&b), height = grid_column(&b), rows = (b.bottom + b.top) * width, in_column = k - rows;
     const bool in_row = k < rows, above = k >= width || !b.bottom, after = in_column >= height || !b.left;
     const int x = in_row ? b.x0 + k - (k >= width ? width : 0) : after ? b.x1 : b.x0;
     const int y = in_row ? (above ? b.y1 : b.y0) : b.y0 + b.bottom + in_column - (in_column >= height ? height : 0);
-    return places_of(parts, {x, y});
+    return {x, y};
 }
+TRIFOLD_DEVICE Places places_kept(const Parts& parts, const Front& f, int k) { return places_of(parts, kept_pixel(f, k)); }
 
 /* Where there is nothing, the first element is read and not used: a load under a condition would wait for those before it. */
 TRIFOLD_DEVICE real entry_of(const real* update, int R, int row, int column) {

@@ -65,8 +65,9 @@ TRIFOLD_DEVICE int exponent_of_row(const real (&stencil)[9], const Neighbours& x
     return scale_exponent(most);
 }
 
-/* The lane's row, of couplings that the tile owns. The result is of a pixel that the tile owns, and `exponent` that of its row, else 0. */
-TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& chip, int& number, int& exponent) {
+/* The lane's row, of couplings that the tile owns. The result is of a pixel that the tile owns, and `exponent` that of its row, else 0.
+ * `before`: what the pivot of a row that is eliminated began with. */
+TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& chip, int& number, int& exponent, real& before) {
     const grid_box& b = f.box;
     const int lane = lane_index(), width = grid_row(&b), pitch = static_cast<int>(c.launch.pitch);
     const bool exists = lane < f.s + f.r;
@@ -78,8 +79,10 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
 #pragma unroll
     for (int k = 0; k < 9; ++k) {
         const bool later = symmetric && k > 4, other = later && x.inside[k % 3] && y.inside[k / 3];
-        values[k] = later && !other && !ring ? real(0) : stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k];
+        const real value = stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k]; /* under no condition, for which loads would wait */
+        values[k] = later && !other && !ring ? real(0) : value;
     }
+    before = symmetric ? values[4] : real(1);
     number = (at.y - b.y0) * width + at.x - b.x0;
     const bool owns = exists && x.owned[1] && y.owned[1];
     const Check check = check_stencil(values, x, y, ring);
@@ -130,8 +133,8 @@ TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
     const LeafChip chip = leaf_chip(f);
     const int lane = lane_index(), pixels = f.s + f.r;
     int number, exponent;
-    const real before = diagonal_of(c, f, smaller(lane, f.s - 1));
-    const Check check = read_row(c, f, chip, number, exponent);
+    real before;
+    const Check check = read_row(c, f, chip, number, exponent, before);
     note_stencils(c, f, chip, check, number);
     warp_sync();
     real a[leaf_columns];

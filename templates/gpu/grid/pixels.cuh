@@ -5,6 +5,7 @@
 TRIFOLD_DEVICE void finish_ring(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
     if (is_inside(c, x, y)) return;
     const bool failed = grid_has_failed(&status_of(c, member)->record, c.args.accepts) != 0;
+    bool left = false;
     for (int column = 0; column < c.args.used_columns; ++column) {
         real value = b_at(c, member, pixel_at(c, x, y))[column];
         for (int k = 0; k < 9 && c.launch.transposed; ++k) {
@@ -12,9 +13,10 @@ TRIFOLD_DEVICE void finish_ring(const Context& c, trifold_int member, trifold_in
             if (!is_inside(c, from_x, from_y)) continue;
             value -= edge_of(c, member, from_x, from_y)[8 - k] * x_at(c, member, pixel_at(c, from_x, from_y))[column];
         }
-        watch(c, member, value);
+        left = left || has_left(value);
         x_at(c, member, pixel_at(c, x, y))[column] = failed ? static_cast<real>(not_a_number()) : value;
     }
+    note_left(c, member, left);
 }
 
 /* What unknown (x, y) is multiplied with at its neighbour k, of A or A'. */
@@ -45,11 +47,13 @@ TRIFOLD_DEVICE void take_residual(const Context& c, trifold_int member, trifold_
     }
 }
 TRIFOLD_DEVICE void correct(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
+    bool left = false;
     for (int column = 0; column < c.args.used_columns; ++column) {
         const real value = x_at(c, member, pixel_at(c, x, y))[column] + residual_at(c, member, x, y)[column];
-        watch(c, member, value);
+        left = left || has_left(value);
         x_at(c, member, pixel_at(c, x, y))[column] = value;
     }
+    note_left(c, member, left);
 }
 
 /* What E changes by for each entry of a pixel's stencil that is read. lam stands in b. */

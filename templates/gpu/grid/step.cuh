@@ -249,7 +249,8 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threa
         const real inverse = chip.pivot_inverses[k % 2][winner], root = symmetric ? root_of(u[0]) : real(1);
         if (warp == last) {
             if (lane == 0) chip.chosen[k] = pivot_row;
-            if (lane < Width && k + lane < Columns) chip.upper[k * chip.upper_leading + k + lane] = symmetric && lane == 0 && u[0] > 0 ? root : u[lane]; /* a root, or what has none */
+            const real top = u[0] > 0 ? root : u[0]; /* a root, or what has none */
+            if (lane < Width && k + lane < Columns) chip.upper[k * chip.upper_leading + k + lane] = symmetric && lane == 0 ? top : u[lane];
         }
         /* The next column first, so that the search for its pivot is under way while the others are updated. */
         real l[Rows];
@@ -394,8 +395,9 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
 }
 
 /* Adds the pivots of a factored panel to the front's record, by one warp: `count` columns from `first` on, of `width` that the launch names. The sign
- * of the exchanges is that of two steps: rows of pivots go to the front, then those that they push away to where pivots have come from. */
-TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* moves, int first, int count, int width) {
+ * of the exchanges is that of two steps: rows of pivots go to the front, then those that they push away to where pivots have come from. `before`: what
+ * the lane's pivot began with. */
+TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* moves, int first, int count, int width, real before) {
     const int lane = lane_index(), end = first + count;
     const real* w = w_of(c, f);
     trifold_grid_record known = new_record();
@@ -405,7 +407,7 @@ TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* move
     if (lane < count) {
         const real diagonal = w[first + lane + trifold_int(first + lane) * f.S];
         note_pivot(c, f, known, first + lane, static_cast<double>(symmetric && diagonal > 0 ? diagonal * diagonal : diagonal),
-                   static_cast<double>(diagonal_of(c, f, first + lane)));
+                   static_cast<double>(before));
     }
     if (pivoting) {
         int exchanges = lane < count ? from - first : 0;
@@ -439,9 +441,11 @@ TRIFOLD_DEVICE void step(const Context& c) {
     const bool begins = first < 0; /* there is no panel yet */
     const int* moves = moves_of(c, f, c.launch.turn + 1);
     const int beside = tile - (tiles - grid_step_groups(symmetric)); /* 0: notes; 1, 2: inverts L's and U's tiles */
+    const bool notes = !begins && beside == 0 && first < f.s && warp_index() == 0;
+    const real before = notes ? diagonal_of(c, f, smaller(first + lane_index(), f.s - 1)) : real(1);
     wait_for_launches();
     if (!begins && beside >= 0) {
-        if (beside == 0 && first < f.s && warp_index() == 0) note_panel(c, f, moves, first, end - first, next - first);
+        if (notes) note_panel(c, f, moves, first, end - first, next - first, before);
         for (int k = static_cast<int>(c.launch.inverse); beside > 0 && k < c.launch.inverse_end && k * tile_width < f.s; ++k)
             invert_tile(c, f, chip, k, beside == 2);
         return;

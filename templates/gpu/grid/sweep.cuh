@@ -35,11 +35,6 @@ TRIFOLD_DEVICE real left_at(const PartVectors& parts, grid_pixel pixel, int colu
     return (a >= 0 ? first : real(0)) + (b >= 0 ? second : real(0));
 }
 TRIFOLD_DEVICE real* solution_at(const Context& c, const Front& f, grid_pixel pixel) { return x_at(c, f.member, pixel_at(c, pixel.x, pixel.y)); }
-/* The solution of a pixel that a front keeps, as sweeps have it; and one that goes out. */
-TRIFOLD_DEVICE real kept_solution(const Context& c, const Front& f, grid_pixel pixel, int column) {
-    const real value = solution_at(c, f, pixel)[column];
-    return symmetric || !c.launch.transposed ? value : value * power_of_two(-*scale_at(c, f.member, pixel));
-}
 TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) { return f.r == 0 && grid_has_failed(&status_of(c, f.member)->record, c.args.accepts) != 0; }
 
 /* Columns on their way to shared memory, where they stand grid_pitch apart: an odd number of vectors, so that lanes meet in no bank along rows or columns. */
@@ -56,10 +51,10 @@ TRIFOLD_DEVICE void fetch_columns(real* to, int pitch, const real* from, trifold
     }
 }
 TRIFOLD_DEVICE int pitch_of(int rows) { return static_cast<int>(grid_pitch(rows, sizeof(real))); }
-/* The least power of two that is no less. */
+/* The exponent of the least power of two that is no less. */
 TRIFOLD_DEVICE int power_over(int count) {
-    int power = 1;
-    while (power < count) power *= 2;
+    int power = 0;
+    while ((1 << power) < count) ++power;
     return power;
 }
 
@@ -142,13 +137,14 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
     const real inverse = mine ? inverses_of(c, f)[k] : real(1);
     const grid_pixel from = grid_eliminated_pixel(&f.box, mine && !turned && !symmetric ? pivots_of(c, f)[k] : k);
     real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
-    const real scale = mine ? scale_in(c, f, from) : real(1);
+    const int exponent = mine ? exponent_in(c, f, from) : 0;
     wait_for_launches();
     if (!merges && group_x() == 0 && thread_index() == 0) begin_solution(c, f.member);
     for (int column = 0; column < c.args.used_columns; ++column) {
-        real x = 0;
-        if (mine && team.exists) x = right_hand_side(c, f.member, from, column) * scale;
-        if (merges && mine) x += left_at(parts, from, column);
+        real x = 0, left = 0;
+        if (mine && team.exists) x = right_hand_side(c, f.member, from, column);
+        if (merges && mine) left = left_at(parts, from, column);
+        x = times_power(x, exponent) + left; /* all is on its way before the first of it is waited for */
 #pragma unroll 1
         for (int i = k; i < f.r && merges; i += lanes) team.kept[i] = left_at(parts, grid_kept_pixel(&f.box, i), column);
         wait_copies<0>();
@@ -172,6 +168,30 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
     }
 }
 
+/* The solution of pixels that a front keeps, as the sweep has it: of A' without the scale of what goes out. Several loads are on their way together. */
+template <int lanes>
+TRIFOLD_DEVICE void gather_kept(const Context& c, const Team<lanes>& team, int column) {
+    constexpr int together = 2;
+    const Front& f = team.f;
+#pragma unroll 1
+    for (int first = team.lane; first < f.R; first += together * lanes) {
+        real values[together];
+        int exponents[together];
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const grid_pixel pixel = kept_pixel(f, smaller(first + q * lanes, f.r - 1));
+            values[q] = solution_at(c, f, pixel)[column];
+            exponents[q] = exponent_out(c, f, pixel);
+        }
+#pragma unroll
+        for (int q = 0; q < together; ++q) {
+            const int i = first + q * lanes;
+            const real value = times_power(values[q], -exponents[q]);
+            if (i < f.R) team.kept[i] = i < f.r ? value : real(0);
+        }
+    }
+}
+
 template <int lanes>
 TRIFOLD_DEVICE void backward_small(const Context& c) {
     const bool turned = c.launch.transposed && !symmetric;
@@ -183,15 +203,16 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
     const real* const from = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
     const grid_pixel goes_to = grid_eliminated_pixel(&f.box, mine && turned ? pivots_of(c, f)[k] : k);
     real* const to = solution_at(c, f, goes_to);
-    const real scale = mine ? scale_out(c, f, goes_to) : real(1);
+    const int exponent = mine ? exponent_out(c, f, goes_to) : 0;
     /* Each lane has a column, and some of its rows. There are at least as many lanes as columns. */
-    const int columns = power_over(team.most), group = k / columns, groups = lanes / columns, own = k % columns < f.s ? k % columns : 0;
+    const int power = power_over(team.most), columns = 1 << power, group = k >> power, groups = lanes >> power, among = k & (columns - 1);
+    const int own = among < f.s ? among : 0;
+    bool left = false;
     wait_for_launches();
     for (int column = 0; column < c.args.used_columns; ++column) {
         real x = 0;
         if (mine && team.exists) x = failed ? static_cast<real>(not_a_number()) : from[column];
-#pragma unroll 2
-        for (int i = k; i < f.R; i += lanes) team.kept[i] = i < f.r && team.exists ? kept_solution(c, f, grid_kept_pixel(&f.box, i), column) : real(0);
+        gather_kept(c, team, column);
         wait_copies<0>();
         team.sync();
         real sum = 0;
@@ -213,9 +234,13 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
                 for (int q = 0; q < team.warps; ++q) sum += team.sums[q * small_width + k];
         }
         if (team.leads()) {
-            x = solve_small<false>(team, x - sum, inverse, turned || symmetric, !turned) * scale;
-            if (mine && team.exists) to[column] = x, watch(c, f.member, x);
+            x = times_power(solve_small<false>(team, x - sum, inverse, turned || symmetric, !turned), exponent);
+            if (mine && team.exists) {
+                to[column] = x;
+                left = left || has_left(x);
+            }
         }
         team.sync();
     }
+    note_left(c, f.member, left);
 }

@@ -251,13 +251,24 @@ TRIFOLD_DEVICE void forward_triangle(const Context& c, int column) {
     const Triangle<turned, true> t = triangle_of<turned, true>(c, f, turned ? 1 : 0);
     const bool begins = t.first == 0, parted = t.end < f.s;
     const auto at = [&](int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)) + column; };
+    /* Where x comes from, and with which exponent: for the thread's next element, long before that. */
+    const auto pixel_of = [&](int k) {
+        const int row = smaller(k, f.s - 1);
+        return grid_eliminated_pixel(&f.box, begins && !turned && !symmetric ? pivots_of(c, f)[row] : row);
+    };
+    const auto exponent_of = [&](grid_pixel at) { return begins && !turned && !symmetric ? *scale_at(c, f.member, at) : 0; };
+    grid_pixel pixel = pixel_of(t.first + thread_index());
+    int exponent = exponent_of(pixel);
     solve_triangle(t, begins && parted, [&] {
         const PartVectors parts = vectors_of(c, f);
         /* At first all of x, even where this launch solves for some: the solution's array may be that of right-hand sides. */
 #pragma unroll 1
         for (int k = t.first + thread_index(); k < (begins ? f.s : t.end); k += triangle_threads) {
-            const grid_pixel pixel = grid_eliminated_pixel(&f.box, begins && !turned && !symmetric ? pivots_of(c, f)[k] : k);
-            t.x[k - t.first] = begins ? right_hand_side(c, f.member, pixel, column) * scale_in(c, f, pixel) + left_at(parts, pixel, column) : *at(k);
+            const real value = begins ? right_hand_side(c, f.member, pixel, column) : *at(k), left = begins ? left_at(parts, pixel, column) : real(0);
+            t.x[k - t.first] = (turned ? value : times_power(value, exponent)) + left;
+            if (k + triangle_threads >= f.s) continue;
+            pixel = pixel_of(k + triangle_threads);
+            exponent = exponent_of(pixel);
         }
         if (!begins || !parted) return;
         block_sync();
@@ -296,13 +307,16 @@ TRIFOLD_DEVICE void backward_triangle(const Context& c, int column) {
         for (int k = t.end + thread_index(); k < f.s; k += triangle_threads) t.x[k] = *at(k);
         block_sync();
     }
+    bool left = false;
 #pragma unroll 1
     for (int k = t.first + thread_index(); k < (moves ? f.s : t.end); k += triangle_threads) {
         const int to = moves ? pivots_of(c, f)[k] : k;
-        const real value = t.x[k - t.first] * (moves ? scale_out(c, f, grid_eliminated_pixel(&f.box, to)) : real(1));
-        watch(c, f.member, value);
+        real value = t.x[k - t.first];
+        if (turned) value = times_power(value, moves ? exponent_out(c, f, grid_eliminated_pixel(&f.box, to)) : 0);
+        left = left || has_left(value);
         *at(to) = value;
     }
+    note_left(c, f.member, left);
     block_sync();
 }
 TRIFOLD_DEVICE void backward_pivots(const Context& c) {
@@ -418,8 +432,11 @@ TRIFOLD_DEVICE void backward_kept(const Context& c) {
         for (int chunk = 0; chunk < factor.count; chunk += kept_chunk) {
             const int count = smaller(kept_chunk, factor.count - chunk);
 #pragma unroll 1
-            for (int i = thread_index(); i < count; i += wide_threads)
-                kept[i] = keeps ? kept_solution(c, f, grid_kept_pixel(&f.box, chunk + i), column) : eliminated_at(c, f, factor.first + i + chunk)[column];
+            for (int i = thread_index(); i < count; i += wide_threads) {
+                const grid_pixel pixel = keeps ? kept_pixel(f, chunk + i) : grid_eliminated_pixel(&f.box, factor.first + i + chunk);
+                const real value = solution_at(c, f, pixel)[column];
+                kept[i] = times_power(value, keeps ? -exponent_out(c, f, pixel) : 0);
+            }
             block_sync();
 #pragma unroll 1
             for (int i = lane * vector_width; i < count; i += columns_ahead * column_step) {
