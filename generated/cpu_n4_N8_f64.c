@@ -104,14 +104,15 @@ typedef struct {
 
 /* Outcome of a member's factorization. block is -1 when it succeeded. */
 typedef struct {
-    trifold_int block;  /* first failing block, original order, from 0; -1: none */
-    trifold_int row;    /* failing row within it, from 0 */
-    trifold_int floors; /* pivots raised to the floor */
-    double least_pivot; /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
+    trifold_int block;           /* first failing block, original order, from 0; -1: none */
+    trifold_int row;             /* failing row within it, from 0 */
+    trifold_int floors;          /* pivots raised to the floor */
+    double least_pivot;          /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
     trifold_int nearly_singular; /* 1: it is below trifold_nearly_singular times the precision's epsilon, which the call did not accept */
 } trifold_status;
 
-/* The least pivot of a sound system is larger than that many epsilons. Rounding leaves at most a few of them of a pivot that should be zero. */
+/* The least pivot of a sound system is larger than that many epsilons. Rounding leaves at most a few of them of a pivot that should be
+ * zero. */
 enum { trifold_nearly_singular = 64 };
 
 /* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
@@ -134,16 +135,16 @@ typedef struct {
     const void* b; /* input of a sweep */
     void* x;       /* output of a sweep; may be b */
     trifold_strides b_strides, x_strides;
-    trifold_int columns;      /* right-hand sides of this call, 1 .. TRIFOLD_RHS */
-    trifold_int members;      /* active capacity of this call, 1 .. TRIFOLD_BATCH */
-    const void* diagonal;     /* added to the diagonal, [batch][N][n]; may be null */
-    const void* shift;        /* added to every diagonal entry, [batch]; may be null */
-    const int* active;        /* [batch], 0 skips the member; may be null */
-    double pivot_floor;       /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
-    void* inverse_diagonal;   /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
-    void* inverse_coupling;   /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
-    void* workspace;          /* factor, slots and results; offsets are constants of the unit */
-    trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
+    trifold_int columns;                /* right-hand sides of this call, 1 .. TRIFOLD_RHS */
+    trifold_int members;                /* active capacity of this call, 1 .. TRIFOLD_BATCH */
+    const void* diagonal;               /* added to the diagonal, [batch][N][n]; may be null */
+    const void* shift;                  /* added to every diagonal entry, [batch]; may be null */
+    const int* active;                  /* [batch], 0 skips the member; may be null */
+    double pivot_floor;                 /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
+    void* inverse_diagonal;             /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
+    void* inverse_coupling;             /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
+    void* workspace;                    /* factor, slots and results; offsets are constants of the unit */
+    trifold_int first_column;           /* of the caller's right-hand sides: those before it had calls of their own */
     trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */
 } trifold_args;
 
@@ -1265,17 +1266,38 @@ INLINE integer test_pivots(const real* raw) {
     return SMALL;
 }
 
-/* `most`, or the largest diagonal entry of a factored front over its pivot, from the reciprocals of the pivots' roots. */
-INLINE real largest_reduction(real most, const trifold_args* args, integer member, integer block, const real* factor) {
-    const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
-    const int adds = (int)__builtin_expect(args->diagonal || args->shift, 0);
+/* The greater of `most` and `count` diagonal entries over their pivots, lane by lane, from the reciprocals of the pivots' roots. */
+INLINE vec larger_quotients(vec most, const real* d, const real* reciprocal, const int count) {
+    vec entry = {}, scale = {};
+    UNROLL for (int lane = 0; lane < count; ++lane) entry[lane] = d[lane * (D_ROW + D_COLUMN)];
+    if (count == LANES)
+        scale = load(reciprocal);
+    else
+        UNROLL for (int lane = 0; lane < count; ++lane) scale[lane] = reciprocal[lane];
+    const bits quotient = (bits)(entry * scale * scale), greater = quotient > (bits)most; /* positive numbers are ordered as integers are */
+    return (vec)((greater & quotient) | (~greater & (bits)most));
+}
+/* The same with what the options add. */
+COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer member, integer block, const real* reciprocal) {
     for (integer k = 0; k < n; ++k) {
-        real entry = d[k * (D_ROW + D_COLUMN)];
-        if (adds) entry += diagonal_term(args, member, block, k);
-        const real quotient = entry * reciprocal[k] * reciprocal[k];
-        most = quotient > most ? quotient : most;
+        const real entry = d_of(args, member, block)[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k);
+        most = larger_quotients(most, &entry, reciprocal + k, 1);
     }
     return most;
+}
+/* The same of all entries of a front that has been factored. The chain does this one front late: what it reads is in the cache then, and no longer on
+ * its way there, and the processor does it beside the next front's pivots. */
+INLINE vec larger_reductions(vec most, const trifold_args* args, integer member, integer block, const real* factor) {
+    const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
+    if (__builtin_expect(args->diagonal || args->shift, 0)) return larger_quotients_with_terms(most, args, member, block, reciprocal);
+    integer k = 0;
+    for (; k + LANES <= n; k += LANES) most = larger_quotients(most, d + k * (D_ROW + D_COLUMN), reciprocal + k, LANES);
+    return n % LANES ? larger_quotients(most, d + k * (D_ROW + D_COLUMN), reciprocal + k, n % LANES) : most;
+}
+INLINE real largest_lane(vec values) {
+    real largest = values[0];
+    for (int lane = 1; lane < LANES; ++lane) largest = values[lane] > largest ? values[lane] : largest;
+    return largest;
 }
 
 /* A product of pivots, mantissa and exponent apart: one logarithm serves a chain. */
@@ -1577,10 +1599,12 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
     front f = {0};
     expected next;
     scaled determinant = {1, 0};
-    real reduction = 0;
+    const integer step = level->scale * c->step, last = block_at(level, c->first + (c->length - 1) * c->step);
+    vec reduction = {};
     int fed_by_failed = 0;
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
+        if (k > 0) reduction = larger_reductions(reduction, args, member, block - step, f.factor);
         load_front(args, level, member, c, k, &f);
         f.expected = expect_front(args, level, member, c, k + 1, &next);
         const real floor = pivot_floor(args, member, block);
@@ -1591,14 +1615,12 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
         factor_front(&f, floor, raw);
         *floors_of(args, member, block) = __builtin_expect(args->pivot_floor > 0, 0) ? raise_pivots(raw, floor) : 0;
         const integer row = test_pivots(raw);
-        reduction = largest_reduction(reduction, args, member, block, f.factor);
         if (__builtin_expect(record_front(args, member, block, level->index, row, fed_by_failed), 0)) {
             fed_by_failed = 1;
             poison_front(&f);
         }
         determinant = times_pivots(determinant, raw, row == SMALL);
         *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
-        if (k + 1 == c->length) *reduction_of(args, member, block) = (double)reduction;
         if (HAS_FILL && f.behind)
             subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind, LOWER);
         if (with_rhs) {
@@ -1609,6 +1631,8 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
                            add_to_slot(level, k));
         }
     }
+    reduction = larger_reductions(reduction, args, member, last, f.factor);
+    *reduction_of(args, member, last) = (double)largest_lane(reduction);
     finish_chain(args, level, member, c, &f);
     if (with_rhs && c->ahead >= 0)
         update_rhs(rhs_update_of(args, side_ahead(c), member, block_at(level, c->ahead)), columns_of(args), f.next,

@@ -73,7 +73,7 @@
 #define TRIFOLD_MULTIPROCESSORS 132
 #define TRIFOLD_MESSAGE_LEVEL 0
 #define TRIFOLD_MESSAGE_FRONTS 0
-#define TRIFOLD_SHARED_FACTOR 7008
+#define TRIFOLD_SHARED_FACTOR 7072
 #define TRIFOLD_FACTOR_BLOCKS 4
 #define TRIFOLD_FACTOR_FORWARD_BLOCKS 4
 #define TRIFOLD_SWEEP_COLUMNS 1
@@ -120,14 +120,15 @@ typedef struct {
 
 /* Outcome of a member's factorization. block is -1 when it succeeded. */
 typedef struct {
-    trifold_int block;  /* first failing block, original order, from 0; -1: none */
-    trifold_int row;    /* failing row within it, from 0 */
-    trifold_int floors; /* pivots raised to the floor */
-    double least_pivot; /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
+    trifold_int block;           /* first failing block, original order, from 0; -1: none */
+    trifold_int row;             /* failing row within it, from 0 */
+    trifold_int floors;          /* pivots raised to the floor */
+    double least_pivot;          /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
     trifold_int nearly_singular; /* 1: it is below trifold_nearly_singular times the precision's epsilon, which the call did not accept */
 } trifold_status;
 
-/* The least pivot of a sound system is larger than that many epsilons. Rounding leaves at most a few of them of a pivot that should be zero. */
+/* The least pivot of a sound system is larger than that many epsilons. Rounding leaves at most a few of them of a pivot that should be
+ * zero. */
 enum { trifold_nearly_singular = 64 };
 
 /* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
@@ -150,16 +151,16 @@ typedef struct {
     const void* b; /* input of a sweep */
     void* x;       /* output of a sweep; may be b */
     trifold_strides b_strides, x_strides;
-    trifold_int columns;      /* right-hand sides of this call, 1 .. TRIFOLD_RHS */
-    trifold_int members;      /* active capacity of this call, 1 .. TRIFOLD_BATCH */
-    const void* diagonal;     /* added to the diagonal, [batch][N][n]; may be null */
-    const void* shift;        /* added to every diagonal entry, [batch]; may be null */
-    const int* active;        /* [batch], 0 skips the member; may be null */
-    double pivot_floor;       /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
-    void* inverse_diagonal;   /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
-    void* inverse_coupling;   /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
-    void* workspace;          /* factor, slots and results; offsets are constants of the unit */
-    trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
+    trifold_int columns;                /* right-hand sides of this call, 1 .. TRIFOLD_RHS */
+    trifold_int members;                /* active capacity of this call, 1 .. TRIFOLD_BATCH */
+    const void* diagonal;               /* added to the diagonal, [batch][N][n]; may be null */
+    const void* shift;                  /* added to every diagonal entry, [batch]; may be null */
+    const int* active;                  /* [batch], 0 skips the member; may be null */
+    double pivot_floor;                 /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
+    void* inverse_diagonal;             /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
+    void* inverse_coupling;             /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
+    void* workspace;                    /* factor, slots and results; offsets are constants of the unit */
+    trifold_int first_column;           /* of the caller's right-hand sides: those before it had calls of their own */
     trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */
 } trifold_args;
 
@@ -930,14 +931,13 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
     if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
-/* What `count` pivots, of a block's rows from `first` on, say together: the sum of their logarithms, and the largest of the diagonal entries over
- * them. NaN counts for nothing. By one warp, to place `place` of the results of blocks, or of their parts. */
-template <class T>
-TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, int first, int count, const T* pivots,
-                                    trifold_int place) {
+/* What `count` pivots say together: the sum of their logarithms, and the largest of their diagonal entries, entry(r), over them. NaN counts for
+ * nothing. By one warp, to place `place` of the results of blocks, or of their parts. */
+template <class T, class Entry>
+TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, int count, const T* pivots, trifold_int place, const Entry& entry) {
     double sum = 0, reduction = 0;
     for (int r = thread_index() % warp_lanes; r < count; r += warp_lanes) {
-        const double pivot = static_cast<double>(pivots[r]), quotient = given_entry(args, member, block, first + r) / pivot;
+        const double pivot = static_cast<double>(pivots[r]), quotient = entry(r) / pivot;
         sum += natural_log(pivot);
         if (quotient > reduction) reduction = quotient;
     }
@@ -950,10 +950,21 @@ TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member
     buffer<double>(args, Offset::block_log_determinant)[place] = sum;
     buffer<double>(args, Offset::reduction)[place] = reduction;
 }
-/* The same of a whole front. */
+/* The same of a whole front, from D as it is in the caller's memory. */
 template <class T>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots) {
-    report_diagonal(args, member, block, 0, block_size, pivots, block_index(member, block));
+    report_diagonal(args, block_size, pivots, block_index(member, block), [&](int r) { return given_entry(args, member, block, r); });
+}
+/* The same from a copy of D's diagonal, which fetch_entries() has made: at the end of a front nothing is left that a look at memory could hide behind. */
+template <class T>
+TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const real* entries) {
+    report_diagonal(args, block_size, pivots, block_index(member, block),
+                    [&](int r) { return static_cast<double>(entries[r] + diagonal_term(args, member, block, r)); });
+}
+/* D's diagonal on its way to shared memory, by `count` threads. */
+TRIFOLD_DEVICE void fetch_entries(real* to, const trifold_args& args, trifold_int member, trifold_int block, int thread, int count) {
+    const real* d = D_OF(args, member, block);
+    for (int r = thread; r < block_size; r += count) copy_element_async(to + r, &ENTRY_OF_D(d, r));
 }
 /* The front's verdict, by one thread, after the panel. */
 TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots) {
@@ -1201,7 +1212,7 @@ TRIFOLD_SIZE bool inverses_apart(long long padded, long long real) { return real
 TRIFOLD_SIZE long long front_bytes(long long padded, long long lower_leading, long long stacked_leading, bool has_room, long long real) {
     const long long pivots = 24, ticket = 8, arrivals = 16 * 4, vector = 16 / real;
     const long long inverse = inverses_apart(padded, real) ? 8 * lower_leading : vector;
-    const long long before = (pivots + ticket + arrivals + (padded + inverse + padded) * real + 15) / 16 * 16; /* diagonal, inverse, reciprocal */
+    const long long before = (pivots + ticket + arrivals + (2 * padded + inverse + padded) * real + 15) / 16 * 16; /* diagonal, entry, inverse, reciprocal */
     const long long pulled = has_room ? 2 * lower_leading * padded : vector;
     return before + ((lower_leading + stacked_leading) * padded + pulled) * real;
 }
@@ -1223,7 +1234,8 @@ struct FrontShared {
     Pivots pivots;
     trifold_int ticket; /* then, where the stack's warps pull, whether a front that they pull from has failed */
     unsigned arrivals[16]; /* at the named barriers */
-    real diagonal[padded];
+    real diagonal[padded]; /* pivots */
+    real entry[padded];    /* the diagonal of D as the caller gave it */
     alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
     alignas(16) real reciprocal[padded];          /* of L's diagonal */
     alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
@@ -1793,6 +1805,7 @@ TRIFOLD_DEVICE void clear_rows(real* to) {
 template <bool Riders>
 TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     fetch_diagonal(shared.lower, args, member, front.block);
+    fetch_entries(shared.entry, args, member, front.block, front_thread(), threads);
     if (front.level == 0) {
         if (front.next >= 0) fetch_coupling<true>(shared.stacked, args, member, front.block);
         if (front.behind >= 0) fetch_coupling<false>(shared.stacked + padded, args, member, front.block);
@@ -2527,7 +2540,7 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
         factor_column_tile(shared, t);
         store_column_tile(shared, to, t);
     }
-    if (warp == (tiles - 1) % pivot_warps) report_diagonal(args, member, front.block, shared.diagonal); /* it has met the other */
+    if (warp == (tiles - 1) % pivot_warps) report_diagonal(args, member, front.block, shared.diagonal, shared.entry); /* it has met the other */
 }
 
 /* `ends`: the backward sweep begins early, so that the last front can solve what it has. */

@@ -39,14 +39,15 @@ typedef struct {
 
 /* Outcome of a member's factorization. block is -1 when it succeeded. */
 typedef struct {
-    trifold_int block;  /* first failing block, original order, from 0; -1: none */
-    trifold_int row;    /* failing row within it, from 0 */
-    trifold_int floors; /* pivots raised to the floor */
-    double least_pivot; /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
+    trifold_int block;           /* first failing block, original order, from 0; -1: none */
+    trifold_int row;             /* failing row within it, from 0 */
+    trifold_int floors;          /* pivots raised to the floor */
+    double least_pivot;          /* the least pivot, each over the diagonal entry that it began with; 0 where the factorization failed */
     trifold_int nearly_singular; /* 1: it is below trifold_nearly_singular times the precision's epsilon, which the call did not accept */
 } trifold_status;
 
-/* The least pivot of a sound system is larger than that many epsilons. Rounding leaves at most a few of them of a pivot that should be zero. */
+/* The least pivot of a sound system is larger than that many epsilons. Rounding leaves at most a few of them of a pivot that should be
+ * zero. */
 enum { trifold_nearly_singular = 64 };
 
 /* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
@@ -69,16 +70,16 @@ typedef struct {
     const void* b; /* input of a sweep */
     void* x;       /* output of a sweep; may be b */
     trifold_strides b_strides, x_strides;
-    trifold_int columns;      /* right-hand sides of this call, 1 .. TRIFOLD_RHS */
-    trifold_int members;      /* active capacity of this call, 1 .. TRIFOLD_BATCH */
-    const void* diagonal;     /* added to the diagonal, [batch][N][n]; may be null */
-    const void* shift;        /* added to every diagonal entry, [batch]; may be null */
-    const int* active;        /* [batch], 0 skips the member; may be null */
-    double pivot_floor;       /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
-    void* inverse_diagonal;   /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
-    void* inverse_coupling;   /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
-    void* workspace;          /* factor, slots and results; offsets are constants of the unit */
-    trifold_int first_column; /* of the caller's right-hand sides: those before it had calls of their own */
+    trifold_int columns;                /* right-hand sides of this call, 1 .. TRIFOLD_RHS */
+    trifold_int members;                /* active capacity of this call, 1 .. TRIFOLD_BATCH */
+    const void* diagonal;               /* added to the diagonal, [batch][N][n]; may be null */
+    const void* shift;                  /* added to every diagonal entry, [batch]; may be null */
+    const int* active;                  /* [batch], 0 skips the member; may be null */
+    double pivot_floor;                 /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
+    void* inverse_diagonal;             /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
+    void* inverse_coupling;             /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
+    void* workspace;                    /* factor, slots and results; offsets are constants of the unit */
+    trifold_int first_column;           /* of the caller's right-hand sides: those before it had calls of their own */
     trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */
 } trifold_args;
 
@@ -217,8 +218,8 @@ struct mpc_program {
 
 /* sm_87: schedule multi-stage, variant dataflow. */
 static const kernel kernels_sm_87[] = {
-    {"btd_factor_n12_f32_sm87_ce7679c1", 96, 7008, 1},
-    {"btd_factor_forward_n12_f32_sm87_ce7679c1", 96, 7008, 1},
+    {"btd_factor_n12_f32_sm87_ce7679c1", 96, 7072, 1},
+    {"btd_factor_forward_n12_f32_sm87_ce7679c1", 96, 7072, 1},
     {"btd_forward_n12_f32_sm87_ce7679c1", 64, 1488, 1},
     {"btd_backward_n12_f32_sm87_ce7679c1", 64, 1488, 1},
     {"btd_finish_factor_n12_f32_sm87_ce7679c1", 64, 2048, 1},
