@@ -19,7 +19,8 @@ names = classes | set(re.findall(r"^[\w:<>&*, ]*?[ &*](\w+|operator\*)(?:\(|\[|\
 expanded = run("cc", "-E", "-P", "-I", str(headers.parent), str(headers / "trifold.h"))
 functions = set(re.findall(r"\b(trifold_\w+)\(", expanded))
 
-exported = [line.split(maxsplit=2)[2] for line in run("nm", "-D", "-C", "--defined-only", library).splitlines()]
+# What a template returns stands before its name.
+exported = [re.sub(r"^std::vector<double, std::allocator<double> > (?=trifold::)", "", line.split(maxsplit=2)[2]) for line in run("nm", "-D", "-C", "--defined-only", library).splitlines()]
 unknown = []
 for symbol in exported:
     member = re.search(r"\btrifold::(\w+(?:\*)?)(\[abi:cxx11\])?(::|\(|<|$)", re.sub(r"^(typeinfo|typeinfo name|vtable) for ", "", symbol))

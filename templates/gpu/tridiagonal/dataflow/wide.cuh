@@ -434,6 +434,11 @@ TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const 
     solve_bands(bands, shared, behind_of(args, member, front.block));
 }
 
+/* A call, so that its registers are not added to those of the bands. */
+TRIFOLD_FUNCTION void report_wide(const WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
+    report_diagonal(args, member, block, shared.diagonal, shared.entry);
+}
+
 /* D is needed first. Where ptxas finds few registers, those that wait for D make those of the copies spill; then the couplings come first. */
 TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     WideShared& shared = *static_cast<WideShared*>(shared_memory());
@@ -444,11 +449,11 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     }
     const Front& front = shares_front ? shared.front : claimed;
     start_dependents(); /* where they begin, every front here has its room */
+    if (wide_thread() >= wide_threads - warp_lanes) fetch_entries(shared.entry, args, member, front.block, wide_thread() % warp_lanes, warp_lanes);
     WideBands bands;
     if (!diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
     load_bands(bands, args, member, front.block);
     if (diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
-    fetch_entries(shared.entry, args, member, front.block, wide_thread(), wide_threads);
     start_pivots(shared.pivots, args, member, front.block);
     const bool fed = pull_diagonal(bands, shared, args, member, front);
     if (front.level > 0) start_couplings(shared, args, member, front);
@@ -465,7 +470,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     else
         solve_couplings(bands, shared, args, member, front);
     wide_sync();
-    if (wide_thread() / warp_lanes == wide_warps - 1) report_diagonal(args, member, front.block, shared.diagonal, shared.entry); /* while stores are on their way */
+    if (wide_thread() / warp_lanes == wide_warps - 1) report_wide(shared, args, member, front.block); /* while stores are on their way */
     if (wide_thread() == 0) release_front(args, member, front, Left::everything, shared.failed);
 }
 
