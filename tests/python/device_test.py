@@ -105,6 +105,7 @@ def test_the_status_is_lazy(torch):
 def test_nearly_singular_members(torch):
     D, E = singular(3)
     D[[0, 2]] *= 2
+    D[1, 2] *= 1 + 2e-15  # so that the last pivot is positive, whatever the order of elimination
     tD, tE, tb = on_torch(torch, D, E, rhs(1, 3, 3))
     assert torch.isfinite(trifold.solve(tD, tE, tb)).all()  # does not raise
     f = trifold.factor(tD, tE)
@@ -113,9 +114,9 @@ def test_nearly_singular_members(torch):
         f.solve(tb, check=True)
     f = trifold.factor(tD, tE, accept_nearly_singular=True)
     f.solve(tb, check=True)
-    assert not f.status.nearly_singular.any() and f.status.least_pivot[1] < 1e-15
+    assert not f.status.nearly_singular.any() and f.status.least_pivot[1] < 1e-14
     found = f.reciprocal_condition(tD, tE)
-    assert found[1] < 1e-15 and found[0] == pytest.approx(reciprocal_condition(D[0], E[0]), rel=0.5)
+    assert found[1] < 1e-14 and found[0] == pytest.approx(reciprocal_condition(D[0], E[0]), rel=0.5)
 
 
 def test_masked_members(torch):

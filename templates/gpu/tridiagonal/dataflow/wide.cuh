@@ -434,8 +434,25 @@ TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const 
     solve_bands(bands, shared, behind_of(args, member, front.block));
 }
 
-/* A call, so that its registers are not added to those of the bands. */
-TRIFOLD_FUNCTION void report_wide(const WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
+/* D's diagonal, and what is added to it, for the warp that reports it in the end. */
+TRIFOLD_DEVICE void fetch_report(WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
+    if (wide_thread() < wide_threads - warp_lanes) return;
+    fetch_entries(shared.entry, args, member, block, wide_thread() % warp_lanes, warp_lanes);
+    if (padded <= 16 || wide_thread() % warp_lanes != 0) return;
+    shared.terms = args.diagonal != nullptr ? static_cast<const real*>(args.diagonal) + block_index(member, block) * block_size : nullptr;
+    shared.shift = args.shift != nullptr ? static_cast<double>(global_pointer(static_cast<const real*>(args.shift))[member]) : 0;
+}
+/* A call, so that its registers are not added to those of the bands; without the arguments of the kernel, which a call would copy. */
+TRIFOLD_FUNCTION void report_wide(const WideShared& shared, double* log_sum) {
+    const auto entry = [&](int r) {
+        const real term = shared.terms != nullptr ? global_pointer(shared.terms)[r] : real(0);
+        return static_cast<double>(shared.entry[r] + (term + static_cast<real>(shared.shift)));
+    };
+    double* const reduction = log_sum + (Offset::reduction - Offset::block_log_determinant) / static_cast<trifold_int>(sizeof(double));
+    sum_up(block_size, shared.diagonal, entry, log_sum, reduction);
+}
+/* Up to blocks of 16 the kernel has no register left for that call's arguments; a copy of the kernel's own takes some time, and none. */
+TRIFOLD_FUNCTION void report_small(const WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     report_diagonal(args, member, block, shared.diagonal, shared.entry);
 }
 
@@ -449,7 +466,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     }
     const Front& front = shares_front ? shared.front : claimed;
     start_dependents(); /* where they begin, every front here has its room */
-    if (wide_thread() >= wide_threads - warp_lanes) fetch_entries(shared.entry, args, member, front.block, wide_thread() % warp_lanes, warp_lanes);
+    fetch_report(shared, args, member, front.block);
     WideBands bands;
     if (!diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
     load_bands(bands, args, member, front.block);
@@ -470,7 +487,12 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     else
         solve_couplings(bands, shared, args, member, front);
     wide_sync();
-    if (wide_thread() / warp_lanes == wide_warps - 1) report_wide(shared, args, member, front.block); /* while stores are on their way */
+    if (wide_thread() / warp_lanes == wide_warps - 1) { /* while stores are on their way */
+        if (padded > 16)
+            report_wide(shared, buffer<double>(args, Offset::block_log_determinant) + block_index(member, front.block));
+        else
+            report_small(shared, args, member, front.block);
+    }
     if (wide_thread() == 0) release_front(args, member, front, Left::everything, shared.failed);
 }
 

@@ -2,8 +2,8 @@
  * The generator includes this text too: it counts the bytes that a launch asks for. Units also get the structures that are counted. */
 
 TRIFOLD_SIZE long long wide_bytes(long long padded, long long lower_leading, long long real) {
-    const long long pivots = 24, ticket = 8, front = 40, flags = 8, diagonal = 8 * padded, inverse = padded / 8 * 64;
-    const long long before = (pivots + ticket + front + flags + diagonal + (padded + inverse + padded) * real + 15) / 16 * 16; /* with entry and reciprocal */
+    const long long pivots = 24, ticket = 8, terms = 16, front = 40, flags = 8, diagonal = 8 * padded, inverse = padded / 8 * 64;
+    const long long before = (pivots + ticket + terms + front + flags + diagonal + (padded + inverse + padded) * real + 15) / 16 * 16; /* with entry and reciprocal */
     return before + 2 * lower_leading * padded * real;
 }
 
@@ -15,6 +15,8 @@ TRIFOLD_SIZE long long wide_bytes(long long padded, long long lower_leading, lon
 struct WideShared {
     Pivots pivots;
     trifold_int ticket;
+    const real* terms; /* what is added to the entries, or null; and the same to each */
+    double shift;
     Front front; /* if it is shared */
     bool slowly; /* the tile's pivots need every test */
     bool failed; /* the front, or one that it needs; for one thread */
