@@ -932,9 +932,9 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
 }
 
 /* What `count` pivots say together: the sum of their logarithms, and the largest of their diagonal entries, entry(r), over them. NaN counts for
- * nothing. By one warp, to place `place` of the results of blocks, or of their parts. */
+ * nothing. By one warp. */
 template <class T, class Entry>
-TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, int count, const T* pivots, trifold_int place, const Entry& entry) {
+TRIFOLD_DEVICE void sum_up(int count, const T* pivots, const Entry& entry, double* log_sum, double* largest_quotient) {
     double sum = 0, reduction = 0;
     for (int r = thread_index() % warp_lanes; r < count; r += warp_lanes) {
         const double pivot = static_cast<double>(pivots[r]), quotient = entry(r) / pivot;
@@ -947,8 +947,13 @@ TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, int count, const T
         if (other > reduction) reduction = other;
     }
     if (thread_index() % warp_lanes != 0) return;
-    buffer<double>(args, Offset::block_log_determinant)[place] = sum;
-    buffer<double>(args, Offset::reduction)[place] = reduction;
+    *log_sum = sum;
+    *largest_quotient = reduction;
+}
+/* The same to place `place` of the results of blocks, or of their parts. */
+template <class T, class Entry>
+TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, int count, const T* pivots, trifold_int place, const Entry& entry) {
+    sum_up(count, pivots, entry, buffer<double>(args, Offset::block_log_determinant) + place, buffer<double>(args, Offset::reduction) + place);
 }
 /* The same of a whole front, from D as it is in the caller's memory. */
 template <class T>
