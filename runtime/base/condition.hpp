@@ -13,7 +13,7 @@ using Applied = std::function<void(std::span<double>)>;
 /// Hager's method, as Higham improved it (ACM Transactions on Mathematical Software 14, 1988, 381), which LAPACK's xLACN2 has too. Infinite
 /// where a solution holds infinities or NaN; 0 where n is 0.
 std::vector<double> inverse_norm_estimates(std::int64_t n, std::int64_t systems, const Applied& solve, const Applied& solve_transposed);
-/// Of one system.
+/// The estimate of one system.
 double inverse_norm_estimate(std::int64_t n, const Applied& solve, const Applied& solve_transposed);
 
 }  // namespace trifold

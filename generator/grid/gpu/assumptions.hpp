@@ -6,7 +6,7 @@
 /// What kernels assume of their launches, which they do not check.
 namespace trifold::grid::gpu {
 
-/// What a kernel of the Program needs.
+/// The needs of one kernel of the Program.
 struct Needs {
     std::int64_t threads = 0, shared_bytes = 0;
 };

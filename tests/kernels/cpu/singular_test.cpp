@@ -31,8 +31,7 @@ void check(Spec spec, const std::string& schedule, const std::string& variant) {
 
 }  // namespace
 
-TEST_CASE(
-    "random walks without an anchor are nearly singular or not positive definite, whatever their units, and with a weak one sound") {
+TEST_CASE("random walks without an anchor are nearly singular or not positive definite, whatever their units, and with a weak one sound") {
     const std::string schedules[] = {"sequential", "twisted:2", "multi-stage", "partitioned:3", "segments:3,2", "single-stage"};
     for (std::int64_t n = 1; n <= 6; ++n) {
         const auto& schedule = schedules[n - 1];

@@ -136,7 +136,8 @@ TEST_CASE_FIXTURE(Fixture, "a process killed while it compiles does not hold up 
     CHECK(std::chrono::steady_clock::now() - start_time < std::chrono::seconds(4));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a compiler and what it has started end with a process that is killed, and what they leave is found by its age") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a compiler and what it has started end with a process that is killed, and what they leave is found by its age") {
     const auto compiler = directory.path() / "cc", temporary = directory.path() / "temporary", pid = directory.path() / "pid";
     fs::create_directory(temporary);
     // As cc starts cc1, and waits for it; its temporary files are where TMPDIR says.

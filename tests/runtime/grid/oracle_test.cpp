@@ -85,7 +85,8 @@ void check_beside_sparse_lu(const char* name, double bound, double agreement) {
     CHECK(backward_error(a, ours, right) <= bound);
     SparseLu lu(a, side);
     Eigen::VectorXd theirs = lu.solve(right);
-    theirs += lu.solve(right - a * theirs); /* its pivots are at least a hundredth of the largest, which costs it digits on some processors */
+    theirs +=
+        lu.solve(right - a * theirs); /* its pivots are at least a hundredth of the largest, which costs it digits on some processors */
     CHECK(backward_error(a, theirs, right) <= bound);
     CHECK((ours - theirs).norm() <= agreement * theirs.norm());
     CHECK(solver.log_determinant()[0].log == doctest::Approx(lu.log_determinant()).epsilon(1e-12));
