@@ -49,7 +49,7 @@ bool is_abandoned(const std::filesystem::path& directory);
 /// Removes the abandoned directories where temporary ones are made: $TMPDIR, /tmp and /dev/shm. Returns bytes freed.
 std::int64_t remove_abandoned();
 
-/// What lies in a directory; empty when it cannot be read.
+/// The entries of a directory; empty when it cannot be read.
 std::vector<std::filesystem::path> children(const std::filesystem::path& directory);
 /// Bytes of all files below, as far as they can be read.
 std::int64_t bytes_below(const std::filesystem::path& directory);

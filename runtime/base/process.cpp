@@ -32,7 +32,7 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
     environment.push_back(name + "=" + value);
 }
 
-/// What a child finds as its descriptors 0 to 2. Negative: /dev/null.
+/// The descriptors that a child finds as its 0 to 2. Negative: /dev/null.
 struct Standard {
     int input = -1, output = -1;
 };

@@ -75,7 +75,7 @@ std::string take_pivot(Int k, Int columns, bool ldlt, std::string_view entries) 
     return text;
 }
 
-/// What a factorization needs beside the blocks: multipliers; or, of chains, the diagonal entries that pivots began with, because a
+/// Room that a factorization needs beside the blocks: multipliers; or, of chains, the diagonal entries that pivots began with, because a
 /// separator has had products subtracted.
 std::string parameters(bool ldlt, bool chains) { return ldlt ? "const real* scaled, real* own, " : chains ? "const real* entries, " : ""; }
 

@@ -15,7 +15,7 @@ const OnChip* chip_kernel(Kernel kernel) {
     return kernel == Kernel::leaf ? &leaf_on_chip : kernel == Kernel::tiny ? &tiny_on_chip : nullptr;
 }
 
-/// What grid_step_rows are taken times, as in step_of.
+/// The factor that grid_step_rows are multiplied by, as in step_of.
 int times_of(Kernel kernel) {
     for (const int times : {0, 1, 2, 4, 8})
         if (step_of(times) == kernel) return times;

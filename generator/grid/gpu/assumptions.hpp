@@ -3,7 +3,7 @@
 
 #include "generator/grid/gpu/ways.hpp"
 
-/// What kernels assume of their launches, which they do not check.
+/// Checks of what kernels assume of their launches and do not check themselves.
 namespace trifold::grid::gpu {
 
 /// The needs of one kernel of the Program.
