@@ -188,11 +188,6 @@ def copy_into(out: Any, array: Any) -> None:
     out[...] = array
 
 
-def on_host(array: Any) -> Any:
-    """A copy of NumPy, of an array on a GPU."""
-    return array.cpu().numpy() if library_of(type(array)) == "torch" else array.get()
-
-
 def mask(active: Any) -> Any:
     """0 or 1 for each member, from anything that says True or False of it."""
     if library_of(type(active)) == "torch":
