@@ -65,13 +65,21 @@
 #define TRIFOLD_SIZEOF_ARGS 184
 #define TRIFOLD_SIZEOF_LEVEL 208
 
-/* ---- args.h ---- */
-/* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
- * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
-#ifndef TRIFOLD_ARGS_H
-#define TRIFOLD_ARGS_H
+/* ---- integer.h ---- */
+/* The integer of all that host and kernels share. */
+#ifndef TRIFOLD_INTEGER_H
+#define TRIFOLD_INTEGER_H
 
 typedef long long trifold_int;
+
+#endif
+
+/* ---- tridiagonal_args.h ---- */
+/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
+ * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+#ifndef TRIFOLD_TRIDIAGONAL_ARGS_H
+#define TRIFOLD_TRIDIAGONAL_ARGS_H
+
 
 /* Chain c of a run eliminates the positions first + c * stride + k * step, k = 0 .. length - 1, in that order. */
 typedef struct {
@@ -210,7 +218,7 @@ typedef TRIFOLD_REAL real;
 #define LOW_LANES(w) TRIFOLD_LOW_##w
 #define HIGH_LANES(w) TRIFOLD_HIGH_##w
 
-_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL, "host and kernel disagree on args.h");
+_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL, "host and kernel disagree on tridiagonal_args.h");
 
 /* ---- cpu/tridiagonal/lanes/constants.c ---- */
 /* What variant "lanes" is told. */

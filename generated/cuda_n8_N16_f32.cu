@@ -85,13 +85,21 @@
 #define TRIFOLD_SWEEP_BLOCKS 16
 #define TRIFOLD_WIDE_LEVELS 0
 
-/* ---- args.h ---- */
-/* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
- * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
-#ifndef TRIFOLD_ARGS_H
-#define TRIFOLD_ARGS_H
+/* ---- integer.h ---- */
+/* The integer of all that host and kernels share. */
+#ifndef TRIFOLD_INTEGER_H
+#define TRIFOLD_INTEGER_H
 
 typedef long long trifold_int;
+
+#endif
+
+/* ---- tridiagonal_args.h ---- */
+/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
+ * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+#ifndef TRIFOLD_TRIDIAGONAL_ARGS_H
+#define TRIFOLD_TRIDIAGONAL_ARGS_H
+
 
 /* Chain c of a run eliminates the positions first + c * stride + k * step, k = 0 .. length - 1, in that order. */
 typedef struct {

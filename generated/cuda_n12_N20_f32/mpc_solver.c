@@ -5,12 +5,21 @@
 #include <string.h>
 
 /* clang-format off */
-/* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
- * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
-#ifndef TRIFOLD_ARGS_H
-#define TRIFOLD_ARGS_H
+/* ---- integer.h ---- */
+/* The integer of all that host and kernels share. */
+#ifndef TRIFOLD_INTEGER_H
+#define TRIFOLD_INTEGER_H
 
 typedef long long trifold_int;
+
+#endif
+
+/* ---- tridiagonal_args.h ---- */
+/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
+ * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+#ifndef TRIFOLD_TRIDIAGONAL_ARGS_H
+#define TRIFOLD_TRIDIAGONAL_ARGS_H
+
 
 /* Chain c of a run eliminates the positions first + c * stride + k * step, k = 0 .. length - 1, in that order. */
 typedef struct {
@@ -84,6 +93,7 @@ typedef struct {
 } trifold_args;
 
 #endif
+
 /* clang-format on */
 
 /* ---- the driver ---- */

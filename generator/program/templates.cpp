@@ -142,7 +142,8 @@ std::string with_constants(std::string_view constants, std::string_view text) {
 }
 
 std::string template_path(std::string_view name) {
-    return (name == "args.h" || name == "grid_args.h" ? "generator/trifold/" : "templates/") + std::string(name);
+    const bool is_shared_with_the_host = name.find('/') == name.npos;
+    return (is_shared_with_the_host ? "generator/trifold/" : "templates/") + std::string(name);
 }
 
 std::string marker(std::string_view name) { return fmt::format("{}{}{}", marker_begin, name, marker_end); }

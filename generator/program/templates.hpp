@@ -6,8 +6,8 @@
 
 namespace trifold {
 
-/// `name` as listed in templates/, such as "cpu/tridiagonal/finish.c", or "args.h" of generator/trifold; embedded at build time. Throws
-/// SpecError when there is none.
+/// `name` as listed in templates/, such as "cpu/tridiagonal/finish.c", or "grid_args.h" of generator/trifold; embedded at build time.
+/// Throws SpecError when there is none.
 std::string_view template_text(std::string_view name);
 
 /// All names, sorted.

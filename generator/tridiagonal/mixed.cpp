@@ -52,7 +52,7 @@ void add_buffers(Design& inner, const MixedShape& shape) {
     inner.workspace_bytes = checked_add(plan.bytes, scratch, "workspace");
 }
 
-/// Of templates/mixed.h and of mixed.c and mixed.cuh.
+/// Of templates/tridiagonal/mixed.h and of mixed.c and mixed.cuh.
 std::vector<Constant> constants_of_mixed(const Spec& spec) {
     std::vector<Constant> constants;
     add_strides(constants, "CALLER_D", diagonal_strides(spec));

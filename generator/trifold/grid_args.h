@@ -3,7 +3,7 @@
 #ifndef TRIFOLD_GRID_ARGS_H
 #define TRIFOLD_GRID_ARGS_H
 
-#include "args.h"
+#include "integer.h"
 
 enum { trifold_grid_levels = 12 }; /* that one launch can treat */
 

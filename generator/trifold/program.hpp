@@ -30,16 +30,16 @@ struct Unit {
 
 /// How the work of a launch is cut. GPU: `groups` by ceil(members / members_per_group) thread blocks; CPU: as many tasks. A call says how
 /// many members are active.
-struct Grid {
+struct LaunchGrid {
     std::int64_t groups = 1;
     std::int64_t members_per_group = 1;
-    bool operator==(const Grid&) const = default;
+    bool operator==(const LaunchGrid&) const = default;
 };
 
 /// One kernel, launched once. A kernel gets two values: the operands, which the call supplies, and the constants, which stand here.
 struct Launch {
     std::size_t unit = 0, kernel = 0;  ///< Program::units, and Unit::kernels of it
-    Grid grid;
+    LaunchGrid grid;
     std::string constants;           ///< bytes of the kernel's second parameter
     std::size_t operands = 0;        ///< which of the call's operands; each family lists its own
     std::vector<std::size_t> after;  ///< launches of the same operation that must have ended

@@ -94,7 +94,7 @@ std::string reason(const Functions& functions, CUresult result) {
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 CUstream stream_of(void* stream) { return static_cast<CUstream>(stream); }
 
-CUDA_KERNEL_NODE_PARAMS node_of(const Grid& grid) {
+CUDA_KERNEL_NODE_PARAMS node_of(const KernelLaunch& grid) {
     CUDA_KERNEL_NODE_PARAMS node{};
     node.func = static_cast<CUfunction>(grid.function);
     node.gridDimX = grid.x;
@@ -251,7 +251,7 @@ class CudaDriver final : public Driver {
         return ended ? std::optional(1e-3 * milliseconds) : std::nullopt;
     }
 
-    void launch(const Grid& grid, void* stream) const override {
+    void launch(const KernelLaunch& grid, void* stream) const override {
         TRIFOLD_CU(cuLaunchKernel, static_cast<CUfunction>(grid.function), grid.x, grid.y, 1U, grid.threads, 1U, 1U, grid.shared_bytes,
                    stream_of(stream), grid.arguments, nullptr);
     }
@@ -261,7 +261,7 @@ class CudaDriver final : public Driver {
         return graph;
     }
     void destroy_graph(void* graph) const noexcept override { functions_.cuGraphDestroy(static_cast<CUgraph>(graph)); }
-    void* add_kernel(void* graph, const std::vector<void*>& after, const Grid& grid, bool early) const override {
+    void* add_kernel(void* graph, const std::vector<void*>& after, const KernelLaunch& grid, bool early) const override {
         std::vector<CUgraphNode> nodes;
         for (auto* node : after) nodes.push_back(static_cast<CUgraphNode>(node));
         const auto parameters = node_of(grid);
@@ -280,7 +280,7 @@ class CudaDriver final : public Driver {
     void destroy_executable(void* executable) const noexcept override {
         functions_.cuGraphExecDestroy(static_cast<CUgraphExec>(executable));
     }
-    void set_kernel(void* executable, void* node, const Grid& grid) const override {
+    void set_kernel(void* executable, void* node, const KernelLaunch& grid) const override {
         const auto parameters = node_of(grid);
         TRIFOLD_CU(cuGraphExecKernelNodeSetParams, static_cast<CUgraphExec>(executable), static_cast<CUgraphNode>(node), &parameters);
     }

@@ -12,7 +12,7 @@
 namespace trifold::gpu {
 
 /// One kernel launch: a grid of thread blocks in two dimensions, blocks of `threads`.
-struct Grid {
+struct KernelLaunch {
     void* function;
     unsigned x, y, threads, shared_bytes;
     void** arguments;
@@ -74,14 +74,14 @@ class Driver {
     /// Nothing until both have happened. Never waits, and disturbs no graph that another thread is recording.
     virtual std::optional<double> seconds_between(void* first, void* last) const noexcept = 0;
 
-    virtual void launch(const Grid& grid, void* stream) const = 0;
+    virtual void launch(const KernelLaunch& grid, void* stream) const = 0;
     virtual void* create_graph() const = 0;
     virtual void destroy_graph(void* graph) const noexcept = 0;
     /// Early: it may begin when the thread blocks of those before it are all at work, if the driver can do that.
-    virtual void* add_kernel(void* graph, const std::vector<void*>& after, const Grid& grid, bool early) const = 0;
+    virtual void* add_kernel(void* graph, const std::vector<void*>& after, const KernelLaunch& grid, bool early) const = 0;
     virtual void* instantiate(void* graph) const = 0;
     virtual void destroy_executable(void* executable) const noexcept = 0;
-    virtual void set_kernel(void* executable, void* node, const Grid& grid) const = 0;
+    virtual void set_kernel(void* executable, void* node, const KernelLaunch& grid) const = 0;
     virtual void upload(void* executable, void* stream) const = 0;
     virtual void launch_graph(void* executable, void* stream) const = 0;
 };

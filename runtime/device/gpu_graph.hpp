@@ -40,7 +40,7 @@ class Graph {
         Parameters(const Parameters&) = delete;
         Parameters& operator=(const Parameters&) = delete;
         void* arguments[2];
-        Grid grid;
+        KernelLaunch grid;
     };
     void add_node(const Program& program, const Loaded& loaded, const Launch& launch, std::span<const Operand> operands);
     void update(std::span<const Operand> operands);

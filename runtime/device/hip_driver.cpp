@@ -89,7 +89,7 @@ std::string reason(const Functions& functions, hipError_t result) {
 hipStream_t stream_of(void* stream) { return static_cast<hipStream_t>(stream); }
 
 /// The driver takes a module's function where its documentation speaks of a host function.
-hipKernelNodeParams node_of(const Grid& grid) {
+hipKernelNodeParams node_of(const KernelLaunch& grid) {
     hipKernelNodeParams node{};
     node.func = grid.function;
     node.gridDim = dim3(grid.x, grid.y, 1);
@@ -245,7 +245,7 @@ class HipDriver final : public Driver {
         return ended ? std::optional(1e-3 * milliseconds) : std::nullopt;
     }
 
-    void launch(const Grid& grid, void* stream) const override {
+    void launch(const KernelLaunch& grid, void* stream) const override {
         TRIFOLD_HIP(hipModuleLaunchKernel, static_cast<hipFunction_t>(grid.function), grid.x, grid.y, 1U, grid.threads, 1U, 1U,
                     grid.shared_bytes, stream_of(stream), grid.arguments, nullptr);
     }
@@ -255,7 +255,7 @@ class HipDriver final : public Driver {
         return graph;
     }
     void destroy_graph(void* graph) const noexcept override { (void)functions_.hipGraphDestroy(static_cast<hipGraph_t>(graph)); }
-    void* add_kernel(void* graph, const std::vector<void*>& after, const Grid& grid, bool) const override {
+    void* add_kernel(void* graph, const std::vector<void*>& after, const KernelLaunch& grid, bool) const override {
         std::vector<hipGraphNode_t> nodes;
         for (auto* node : after) nodes.push_back(static_cast<hipGraphNode_t>(node));
         const auto parameters = node_of(grid);
@@ -271,7 +271,7 @@ class HipDriver final : public Driver {
     void destroy_executable(void* executable) const noexcept override {
         (void)functions_.hipGraphExecDestroy(static_cast<hipGraphExec_t>(executable));
     }
-    void set_kernel(void* executable, void* node, const Grid& grid) const override {
+    void set_kernel(void* executable, void* node, const KernelLaunch& grid) const override {
         const auto parameters = node_of(grid);
         TRIFOLD_HIP(hipGraphExecKernelNodeSetParams, static_cast<hipGraphExec_t>(executable), static_cast<hipGraphNode_t>(node),
                     &parameters);

@@ -1,6 +1,6 @@
 /* All that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names, and a unit has one of the three. Other
  * device code uses nothing of a toolkit. */
-#include "args.h"
+#include "integer.h"
 
 #ifndef TRIFOLD_PLATFORM
 #define TRIFOLD_PLATFORM

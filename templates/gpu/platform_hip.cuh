@@ -1,6 +1,6 @@
 /* All that HIP spells in its own way, by the names of platform_cuda.cuh. They are made of the compiler's own builtins, so that hiprtc and Clang need
  * no header. A warp is what AMD calls a wave. */
-#include "args.h"
+#include "integer.h"
 
 #ifndef TRIFOLD_PLATFORM
 #define TRIFOLD_PLATFORM

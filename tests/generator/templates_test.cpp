@@ -44,7 +44,7 @@ std::string pasted(const std::vector<std::string>& roots, Platform platform = Pl
 
 /// Every template that kernels consist of.
 std::set<std::string> kernel_templates() {
-    std::set<std::string> names{"mixed.h"};
+    std::set<std::string> names{"tridiagonal/mixed.h"};
     for (const auto* folder : {"cpu", "gpu"})
         for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(TEMPLATE_DIRECTORY) / folder))
             if (entry.is_regular_file()) names.insert(std::filesystem::relative(entry.path(), TEMPLATE_DIRECTORY).string());
@@ -123,7 +123,7 @@ TEST_CASE("titles within a template are no markers") {
 
 TEST_CASE("a template's path is where it lies in the repository") {
     for (const auto& name : kernel_templates()) CHECK(std::filesystem::exists(TEST_ROOT "/" + template_path(name)));
-    CHECK(std::filesystem::exists(TEST_ROOT "/" + template_path("args.h")));
+    CHECK(std::filesystem::exists(TEST_ROOT "/" + template_path("tridiagonal_args.h")));
 }
 
 TEST_CASE("the units' lines are those of the templates") {
@@ -228,7 +228,7 @@ TEST_CASE("only files of constants read what a unit is told, but for names of ke
     const auto platform = defined_in(std::string(template_text("gpu/platform_cuda.cuh")));
     std::set<std::string> others;
     for (const auto& name : kernel_templates()) {
-        if (name == "mixed.h" || name.starts_with("gpu/platform") || name.find("constants.c") != std::string::npos) continue;
+        if (name == "tridiagonal/mixed.h" || name.starts_with("gpu/platform") || name.find("constants.c") != std::string::npos) continue;
         for (const auto& word : constants_in(std::string(template_text(name))))
             if (!platform.contains(word) && !word.starts_with("TRIFOLD_KERNEL")) others.insert(name + ": " + word);
     }
@@ -278,14 +278,14 @@ TEST_CASE("a template compiles with nothing but what it names") {
     std::string commands;
     for (const auto& [name, owner] : with) {
         // Texts below grid/ are of both dialects, whose files of constants define what they name.
-        if (name.ends_with("args.h") || name.starts_with("grid/") || name.starts_with("gpu/platform")) continue;
+        if (name.find('/') == name.npos || name.starts_with("grid/") || name.starts_with("gpu/platform")) continue;
         const bool on_gpu = owner->target.backend != Backend::cpu;
         const auto file = fmt::format("{}/{}.{}", folder, std::hash<std::string>{}(name), on_gpu ? "cpp" : "c");
         std::ofstream text(file);
         text << owner->source.substr(0, owner->source.find("/* ---- "));
         if (on_gpu)
             text << fmt::format(
-                "#define TRIFOLD_WAVE 32\n#include \"{0}/generator/trifold/args.h\"\n#include "
+                "#define TRIFOLD_WAVE 32\n#include \"{0}/generator/trifold/tridiagonal_args.h\"\n#include "
                 "\"{0}/tests/support/emulator/platform.cuh\"\n",
                 TEST_ROOT);
         text << paste({name}, on_gpu ? Platform::cuda : Platform::none);

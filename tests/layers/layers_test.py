@@ -22,10 +22,10 @@ ALLOWED = {
     "runtime/compile/hiprtc": [],
     "runtime/compile": ["runtime/base", "generator/program"],
     "runtime/device": ["runtime/base", "runtime/compile"],
-    "runtime/solve": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/tridiagonal"],
+    "runtime/tridiagonal": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/tridiagonal"],
     "runtime/grid": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/grid"],
     "runtime/c": [],
-    "runtime/python": ["runtime/compile", "runtime/solve"],  # which say what compiles, and what is taken of what was measured
+    "runtime/python": ["runtime/compile", "runtime/tridiagonal"],  # which say what compiles, and what is taken of what was measured
     "tools/formats": [],
     "tools/problems": ["tools/formats"],
     "tools/examples": [],
@@ -116,16 +116,16 @@ def check_itself():
         ("generator/program/program.cpp", "trifold/spec.hpp"),
         ("generator/tridiagonal/design.cpp", "runtime/base/log.hpp"),
         ("generator/grid/levels.cpp", "generator/tridiagonal/design.hpp"),
-        ("runtime/grid/solver.cpp", "runtime/solve/call.hpp"),
+        ("runtime/grid/solver.cpp", "runtime/tridiagonal/call.hpp"),
         ("generator/tridiagonal/design.cpp", "trifold/plan.hpp"),
         ("runtime/base/log.cpp", "runtime/compile/cache.hpp"),
-        ("runtime/device/gpu_graph.cpp", "runtime/solve/call.hpp"),
-        ("runtime/device/gpu_graph.cpp", "trifold/args.h"),
+        ("runtime/device/gpu_graph.cpp", "runtime/tridiagonal/call.hpp"),
+        ("runtime/device/gpu_graph.cpp", "trifold/tridiagonal_args.h"),
         ("tools/formats/npy.cpp", "runtime/base/files.hpp"),
         ("runtime/elsewhere/file.cpp", "runtime/base/log.hpp"),
     ]:
         assert problem(path, included), (path, included)
-    assert problem("runtime/solve/plan.cpp", "runtime/device/gpu.hpp") is None
+    assert problem("runtime/tridiagonal/plan.cpp", "runtime/device/gpu.hpp") is None
     text = "namespace a {\nstruct B {\n    struct C {\n};\nnamespace {\nclass D final : E {\n};\n}  // namespace\nenum class F { g };\n}  // namespace a\n"
     assert list(types(text)) == ["a::B", "a::F"], list(types(text))
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "runtime/solve/wisdom.hpp"
+#include "runtime/tridiagonal/wisdom.hpp"
 #include "tools/bench/start.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"

@@ -5,7 +5,7 @@
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
-#include "runtime/solve/wisdom.hpp"
+#include "runtime/tridiagonal/wisdom.hpp"
 
 namespace trifold::command {
 namespace {

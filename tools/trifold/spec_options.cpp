@@ -5,7 +5,7 @@
 #include <trifold/error.hpp>
 
 #include "runtime/base/processors.hpp"
-#include "runtime/solve/wisdom.hpp"
+#include "runtime/tridiagonal/wisdom.hpp"
 
 namespace trifold::command {
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <trifold/error.hpp>
 
-#include "runtime/solve/wisdom.hpp"
+#include "runtime/tridiagonal/wisdom.hpp"
 
 namespace trifold::tune {
 namespace {

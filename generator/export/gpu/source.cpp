@@ -201,7 +201,8 @@ std::string gpu_source(const GpuExport& project) {
         "#include <stdint.h>\n"
         "#include <string.h>\n\n"
         "/* clang-format off */\n{}/* clang-format on */\n\n{}\n{}\n{}\n",
-        template_text("args.h"), filled(piece("driver.c"), {{"API", project.backend() == Backend::hip ? "hip" : "cu"}}),
+        paste({"tridiagonal_args.h"}, Platform::none),
+        filled(piece("driver.c"), {{"API", project.backend() == Backend::hip ? "hip" : "cu"}}),
         piece(fmt::format("driver_{}.c", project.backend_name())), piece("tables.c"));
     const auto& prefix = project.request.prefix;
     return with_prefix(before, prefix) + all_tables(project) + "\n" + with_prefix(piece("launcher.c"), prefix);

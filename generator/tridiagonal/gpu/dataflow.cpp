@@ -238,7 +238,7 @@ void begin_above_wide_levels(std::vector<Step>& steps, const Design& design, std
 }
 
 /// Backward sweeps, and what gathers the verdict, begin while the launch that they wait for is at work (trifold_start in
-/// generator/trifold/args.h).
+/// generator/trifold/tridiagonal_args.h).
 void overlap(std::vector<Step>& steps, const Design& design) {
     const auto phase_of = [&](const Step& step) { return design.kernels[step.kernel].phase; };
     for (auto& step : steps) {

@@ -8,7 +8,7 @@
 #include "runtime/python/binding/grid_pool.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/unlocked.hpp"
-#include "runtime/solve/wisdom.hpp"
+#include "runtime/tridiagonal/wisdom.hpp"
 
 #ifdef TRIFOLD_HAS_JAX
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 /* What every CPU kernel is told. A variant's own constants stand in its folder. Nothing outside files of constants reads the generator's
  * macros, except names of kernels. These are macros too, since the preprocessor decides by some of them. */
-#include "args.h"
+#include "tridiagonal_args.h"
 #include "cpu/constants.c"
 
 #define BLOCK TRIFOLD_BLOCK                 /* rows of a block, n */
@@ -57,4 +57,4 @@
 #define LOW_LANES(w) TRIFOLD_LOW_##w
 #define HIGH_LANES(w) TRIFOLD_HIGH_##w
 
-_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL, "host and kernel disagree on args.h");
+_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL, "host and kernel disagree on tridiagonal_args.h");

@@ -1,7 +1,7 @@
 /* Mixed precision: what stands around the kernels that factor and sweep in single precision. Tasks are blocks of members, or members. */
 #include "cpu/tridiagonal/mixed_constants.c"
 #include "cpu/tridiagonal/common.c"
-#include "mixed.h"
+#include "tridiagonal/mixed.h"
 
 typedef double doubles __attribute__((vector_size(32), aligned(8), may_alias));
 typedef long long words __attribute__((vector_size(32)));

@@ -3,7 +3,7 @@
  * row-major; right-hand sides and the solution stand column by column. */
 #include "gpu/tridiagonal/mixed_constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
-#include "mixed.h"
+#include "tridiagonal/mixed.h"
 
 namespace mixed {
 

@@ -3,7 +3,7 @@
 #include <trifold/error.hpp>
 
 #include "tests/export/gpu/exported.hpp"
-#include "tests/runtime/solve/fixture.hpp"
+#include "tests/runtime/tridiagonal/fixture.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

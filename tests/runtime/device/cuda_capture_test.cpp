@@ -1,7 +1,7 @@
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/device/emulation.hpp"
-#include "tests/runtime/solve/fixture.hpp"
+#include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/capture_file.hpp"
 
 using namespace trifold;

@@ -1,6 +1,6 @@
 #pragma once
 #include <doctest/doctest.h>
-#include <trifold/args.h>
+#include <trifold/tridiagonal_args.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include <cuda.h>
 #include <dlfcn.h>
-#include <trifold/args.h>
+#include <trifold/tridiagonal_args.h>
 
 #include <algorithm>
 #include <cstdlib>

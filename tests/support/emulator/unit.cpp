@@ -52,11 +52,12 @@ std::string with_offsets(std::string source, const std::vector<Buffer>& buffers)
 
 std::shared_ptr<void> compile_unit(const std::string& source, Backend dialect, int lanes, bool watched) {
     const bool hip = dialect == Backend::hip;
-    // args.h is part of the unit, and guards itself, so that the platform may come first.
-    const auto text =
-        fmt::format("#define TRIFOLD_WAVE {}\n#include \"{}/generator/trifold/args.h\"\n#include \"{}/tests/support/emulator/{}.cuh\"\n",
-                    lanes, TEST_ROOT, TEST_ROOT, hip ? "amdgcn" : "platform") +
-        with_lines(source);
+    // Arguments are part of the unit, and guards itself, so that the platform may come first.
+    const auto text = fmt::format(
+                          "#define TRIFOLD_WAVE {}\n#include \"{}/generator/trifold/tridiagonal_args.h\"\n#include "
+                          "\"{}/tests/support/emulator/{}.cuh\"\n",
+                          lanes, TEST_ROOT, TEST_ROOT, hip ? "amdgcn" : "platform") +
+                      with_lines(source);
     // HIP's header needs Clang. Watched units are instrumented for the sanitizer of threads, which excludes those of the tests, but linked
     // with our own callbacks. They are not optimized: they spend their time in the detector, and less of it than an optimizer would take.
     // Without optimization Clang is the faster of the two. It also counts steps: at least one in each turn of a loop that has a
@@ -69,8 +70,9 @@ std::shared_ptr<void> compile_unit(const std::string& source, Backend dialect, i
     command += fmt::format(" && {} {} -shared -o unit.so unit.o {}", TEST_CXX, watched ? "" : TEST_CXXFLAGS, watched ? TEST_ACCESSES : "");
     auto ingredients = command + "\n" + compiler_version(TEST_CXX) + compiler_version(compiler) + text;
     if (watched) ingredients += file_text(TEST_ACCESSES);
-    for (const auto* header : {"generator/trifold/args.h", "tests/support/emulator/platform.cuh", "tests/support/emulator/amdgcn.cuh",
-                               "tests/support/emulator/machine.cuh", "tests/support/emulator/emulator.h"})
+    for (const auto* header :
+         {"generator/trifold/tridiagonal_args.h", "tests/support/emulator/platform.cuh", "tests/support/emulator/amdgcn.cuh",
+          "tests/support/emulator/machine.cuh", "tests/support/emulator/emulator.h"})
         ingredients += file_text(fmt::format("{}/{}", TEST_ROOT, header));
     return load_library(ingredients, [&](const std::string& folder) {
         std::ofstream(folder + "/unit.cpp") << text;

@@ -4,8 +4,8 @@
 #include <span>
 #include <trifold/solver.hpp>
 
-#include "runtime/solve/capture.hpp"
-#include "runtime/solve/engine.hpp"
+#include "runtime/tridiagonal/capture.hpp"
+#include "runtime/tridiagonal/engine.hpp"
 
 namespace trifold {
 

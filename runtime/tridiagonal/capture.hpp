@@ -7,7 +7,7 @@
 #include <string>
 #include <trifold/plan.hpp>
 
-#include "runtime/solve/engine.hpp"
+#include "runtime/tridiagonal/engine.hpp"
 
 namespace trifold {
 

@@ -12,7 +12,7 @@
 #include "runtime/device/gpu_graph.hpp"
 #include "runtime/device/gpu_module.hpp"
 #include "runtime/device/gpu_timer.hpp"
-#include "runtime/solve/engine.hpp"
+#include "runtime/tridiagonal/engine.hpp"
 
 namespace trifold::gpu {
 namespace {

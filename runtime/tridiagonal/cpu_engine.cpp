@@ -6,7 +6,7 @@
 
 #include "runtime/device/host_graph.hpp"
 #include "runtime/device/host_memory.hpp"
-#include "runtime/solve/engine.hpp"
+#include "runtime/tridiagonal/engine.hpp"
 
 namespace trifold {
 namespace {

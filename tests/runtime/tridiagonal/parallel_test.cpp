@@ -8,7 +8,7 @@
 #include <trifold/trifold.hpp>
 
 #include "runtime/device/pool.hpp"
-#include "tests/runtime/solve/fixture.hpp"
+#include "tests/runtime/tridiagonal/fixture.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -8,7 +8,7 @@
 #include <limits>
 #include <trifold/solver.hpp>
 
-#include "runtime/solve/solver_impl.hpp"
+#include "runtime/tridiagonal/solver_impl.hpp"
 
 namespace trifold {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include <trifold/args.h>
+#include <trifold/tridiagonal_args.h>
 
 #include <array>
 #include <span>

@@ -10,7 +10,7 @@
 #include <optional>
 #include <trifold/trifold.hpp>
 
-#include "tests/runtime/solve/fixture.hpp"
+#include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/capture_file.hpp"
 
 // After construction a call allocates nothing and takes no lock: counted by standing in for the functions that would.

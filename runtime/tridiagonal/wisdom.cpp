@@ -1,4 +1,4 @@
-#include "runtime/solve/wisdom.hpp"
+#include "runtime/tridiagonal/wisdom.hpp"
 
 #include <fmt/format.h>
 

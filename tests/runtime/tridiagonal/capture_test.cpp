@@ -12,7 +12,7 @@
 
 #include "generator/tridiagonal/spec_json.hpp"
 #include "runtime/base/files.hpp"
-#include "tests/runtime/solve/fixture.hpp"
+#include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/capture_file.hpp"
 
 using namespace trifold;

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <trifold/factors.hpp>
 
-#include "runtime/solve/solver_impl.hpp"
+#include "runtime/tridiagonal/solver_impl.hpp"
 
 namespace trifold {
 namespace {

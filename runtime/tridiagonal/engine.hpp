@@ -6,8 +6,8 @@
 #include "generator/tridiagonal/operands.hpp"
 #include "runtime/device/operand.hpp"
 #include "runtime/device/stream_timer.hpp"
-#include "runtime/solve/call.hpp"
-#include "runtime/solve/plan_state.hpp"
+#include "runtime/tridiagonal/call.hpp"
+#include "runtime/tridiagonal/plan_state.hpp"
 
 namespace trifold {
 

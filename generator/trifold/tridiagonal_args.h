@@ -1,9 +1,9 @@
-/* What a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
- * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
-#ifndef TRIFOLD_ARGS_H
-#define TRIFOLD_ARGS_H
+/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides
+ * agree; every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+#ifndef TRIFOLD_TRIDIAGONAL_ARGS_H
+#define TRIFOLD_TRIDIAGONAL_ARGS_H
 
-typedef long long trifold_int;
+#include "integer.h"
 
 /* Chain c of a run eliminates the positions first + c * stride + k * step, k = 0 .. length - 1, in that order. */
 typedef struct {

@@ -1,5 +1,5 @@
 /* Mixed precision: when the refinement of a member's solution ends. One text for C and device code. */
-#include "args.h"
+#include "tridiagonal_args.h"
 
 #ifdef TRIFOLD_DEVICE
 #define TRIFOLD_MIXED_FUNCTION TRIFOLD_DEVICE

@@ -1,4 +1,4 @@
-#include "runtime/solve/capture.hpp"
+#include "runtime/tridiagonal/capture.hpp"
 
 #include <fmt/format.h>
 #include <pthread.h>

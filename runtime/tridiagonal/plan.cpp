@@ -9,8 +9,8 @@
 #include "runtime/base/log.hpp"
 #include "runtime/device/gpu.hpp"
 #include "runtime/device/host_module.hpp"
-#include "runtime/solve/plan_state.hpp"
-#include "runtime/solve/wisdom.hpp"
+#include "runtime/tridiagonal/plan_state.hpp"
+#include "runtime/tridiagonal/wisdom.hpp"
 
 namespace trifold {
 namespace {

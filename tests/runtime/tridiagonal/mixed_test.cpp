@@ -5,7 +5,7 @@
 #include <cmath>
 #include <trifold/trifold.hpp>
 
-#include "tests/runtime/solve/fixture.hpp"
+#include "tests/runtime/tridiagonal/fixture.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

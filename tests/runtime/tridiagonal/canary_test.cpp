@@ -6,7 +6,7 @@
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/guarded.hpp"
-#include "tests/runtime/solve/fixture.hpp"
+#include "tests/runtime/tridiagonal/fixture.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,4 +1,4 @@
-#include "runtime/solve/wisdom.hpp"
+#include "runtime/tridiagonal/wisdom.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 
 #include "runtime/device/processor.hpp"
 #include "tests/runtime/cache/unit.hpp"
-#include "tests/runtime/solve/fixture.hpp"
+#include "tests/runtime/tridiagonal/fixture.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
-#include <trifold/args.h>
+#include <trifold/tridiagonal_args.h>
 
 #include <limits>
 #include <trifold/solver.hpp>
 #include <type_traits>
 
 #include "runtime/base/one_call.hpp"
-#include "runtime/solve/solver_impl.hpp"
+#include "runtime/tridiagonal/solver_impl.hpp"
 
 namespace trifold {
 namespace {

@@ -4,7 +4,7 @@
 #include <trifold/trifold.hpp>
 #include <vector>
 
-#include "tests/runtime/solve/fixture.hpp"
+#include "tests/runtime/tridiagonal/fixture.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,4 +1,4 @@
-#include "runtime/solve/call.hpp"
+#include "runtime/tridiagonal/call.hpp"
 
 #include <fmt/format.h>
 

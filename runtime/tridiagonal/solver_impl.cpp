@@ -1,4 +1,4 @@
-#include "runtime/solve/solver_impl.hpp"
+#include "runtime/tridiagonal/solver_impl.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/solve/engine.hpp"
+#include "runtime/tridiagonal/engine.hpp"
 
 namespace trifold {
 
