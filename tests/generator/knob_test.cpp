@@ -1,4 +1,4 @@
-#include "generator/tridiagonal/knob.hpp"
+#include "generator/program/knob.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

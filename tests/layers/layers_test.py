@@ -22,8 +22,9 @@ ALLOWED = {
     "runtime/compile/hiprtc": [],
     "runtime/compile": ["runtime/base", "generator/program"],
     "runtime/device": ["runtime/base", "runtime/compile"],
-    "runtime/tridiagonal": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/tridiagonal"],
-    "runtime/grid": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/grid"],
+    "runtime/wisdom": ["runtime/base", "runtime/device", "generator/program"],
+    "runtime/tridiagonal": ["runtime/base", "runtime/compile", "runtime/device", "runtime/wisdom", "generator/program", "generator/tridiagonal"],
+    "runtime/grid": ["runtime/base", "runtime/compile", "runtime/device", "runtime/wisdom", "generator/program", "generator/grid"],
     "runtime/c": [],
     "runtime/python": ["runtime/compile", "runtime/tridiagonal"],  # which say what compiles, and what is taken of what was measured
     "tools/formats": [],
@@ -32,8 +33,8 @@ ALLOWED = {
     "tools": ["generator", "runtime"],
 }
 # Folders that know no family, and the public headers that they may include.
-COMMON_HEADERS = {"binary.hpp", "device.hpp", "error.hpp", "precision.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
-KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device")
+COMMON_HEADERS = {"binary.hpp", "device.hpp", "error.hpp", "precision.hpp", "program.hpp", "resources.hpp", "rung.hpp", "target.hpp", "version.h"}
+KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device", "runtime/wisdom")
 # Public headers of the runtime, which the generator may not include.
 RUNTIME_HEADERS = {"binary.hpp", "device.hpp", "factors.hpp", "grid.hpp", "plan.hpp", "solver.hpp", "trifold.h", "trifold.hpp", "version.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(trifold/[^>]+)>)', re.M)

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "runtime/tridiagonal/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/tune_verbs.hpp"

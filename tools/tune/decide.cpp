@@ -2,7 +2,7 @@
 #include <cmath>
 #include <map>
 
-#include "generator/tridiagonal/knob.hpp"
+#include "generator/program/knob.hpp"
 #include "generator/tridiagonal/spec_json.hpp"
 #include "tools/tune/search.hpp"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "generator/tridiagonal/knob.hpp"
+#include "generator/program/knob.hpp"
 #include "generator/tridiagonal/spec_json.hpp"
 #include "tools/formats/file.hpp"
 

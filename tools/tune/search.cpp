@@ -9,7 +9,7 @@
 #include <set>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/knob.hpp"
+#include "generator/program/knob.hpp"
 
 namespace trifold::tune {
 namespace {

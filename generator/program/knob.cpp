@@ -1,4 +1,4 @@
-#include "generator/tridiagonal/knob.hpp"
+#include "generator/program/knob.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
