@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "generator/program/knob.hpp"
+
 /// The tree of boxes: leaf tiles, then merges of two boxes beside or above one another. templates/grid/boxes.h says which pixels a box has.
 namespace trifold::grid {
 
@@ -24,6 +26,7 @@ std::int64_t unknown_width(const GridSpec& spec);
 std::int64_t unknown_height(const GridSpec& spec);
 
 /// Cells of a leaf tile each way, at most.
+std::int64_t leaf_cells_of(const Knobs& knobs, const Target& target);
 std::int64_t leaf_cells_of(const GridTuning& tuning, const Target& target);
 
 /// From the leaf tiles, of at most that many cells each way, to the last line. A level merges the way in which its boxes have fewer cells.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <trifold/error.hpp>
 
 namespace trifold {
@@ -45,6 +46,18 @@ std::string to_string(const VariantName& variant) {
     for (const auto& [name, value] : variant.pinned)
         text += fmt::format("{}{}={}", text.size() == variant.name.size() ? ':' : ',', name, value);
     return text;
+}
+
+std::int64_t take(const Knobs& knobs, const KnownDevice& device, std::string_view knob, const Quantities& of) {
+    const auto pinned = knobs.pinned.find(knob);
+    const bool is_pinned = pinned != knobs.pinned.end();
+    const auto* row = is_pinned ? nullptr : &device.first(knob, of);
+    const auto value = is_pinned ? pinned->second : std::llround(row->number);
+    if (knobs.asked != nullptr) {
+        const Turned turned{std::string(knob), value, row};
+        if (std::ranges::find(*knobs.asked, turned) == knobs.asked->end()) knobs.asked->push_back(turned);
+    }
+    return value;
 }
 
 void check_knobs(const VariantName& variant, std::span<const Knob> knobs) {

@@ -33,6 +33,9 @@ struct Knobs {
     std::vector<Turned>* asked = nullptr;
 };
 
+/// What the caller has pinned, or the number of the first row of the device that holds; noted where somebody wants to know it.
+std::int64_t take(const Knobs& knobs, const KnownDevice& device, std::string_view knob, const Quantities& of);
+
 /// A variant with pinned knobs, as callers write it: "tile-dataflow:stages=3,stage_columns=32".
 struct VariantName {
     std::string name;

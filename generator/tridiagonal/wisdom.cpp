@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <tuple>
 #include <trifold/error.hpp>
+#include <tuple>
 
 namespace trifold {
 namespace {
@@ -54,7 +54,7 @@ std::string layout_text(const Spec& spec) {
     return text.empty() ? std::string(plain) : text.substr(1);
 }
 
-std::int64_t parse_whole(std::string_view name, std::string_view text) {
+std::int64_t whole_number(std::string_view name, std::string_view text) {
     std::int64_t value = 0;
     const auto* const end = text.data() + text.size();
     const auto [at, error] = std::from_chars(text.data(), end, value);
@@ -69,7 +69,7 @@ BlockLayout parse_blocks(std::string_view text) {
     for (auto* place : places) {
         const auto slash = place == places.back() ? text.size() : text.find('/');
         if (slash == std::string_view::npos) throw SpecError("a layout has not three strides, such as d=16/192/-1");
-        *place = parse_whole("a stride", text.substr(0, slash));
+        *place = whole_number("a stride", text.substr(0, slash));
         text.remove_prefix(std::min(slash + 1, text.size()));
     }
     return layout;
@@ -155,7 +155,7 @@ ProblemKey key_of(const Spec& spec, const Target& target, int workers) {
 }
 
 Spec spec_of(const ProblemKey& key) {
-    Spec spec{.block = parse_whole("n", key.kind), .horizon = parse_whole("N", key.size)};
+    Spec spec{.block = whole_number("n", key.kind), .horizon = whole_number("N", key.size)};
     spec.precision = key.precision;
     spec.rhs = key.rhs;
     spec.batch = key.batch;

@@ -21,7 +21,7 @@ class GridCpuEngine final : public GridEngine {
         : plan_(std::move(plan)),
           memory_(workspace_of(plan_->program)),
           graph_(plan_->program, plan_->loaded.functions, scratch_of(plan_->program, memory_.get()),
-                 spin_time(plan_->tuning.spin_microseconds)) {
+                 spin_time(plan_->choice.tuning.spin_microseconds)) {
         workspace_ = memory_.get();
     }
     void run(const std::string& operation, const trifold_grid_args& args, Stream) override {

@@ -24,7 +24,7 @@ struct GridResources {
         clear_workspace(driver, plan.program, workspace.get(), true, stream.get());
         trifold_grid_args args{};
         args.columns = args.used_columns = 1;
-        args.members = plan.spec.batch;
+        args.members = plan.choice.spec.batch;
         args.workspace = workspace.get();
         const std::array operands{Operand{&args, sizeof args, args.members}};
         for (const auto& [name, launches] : plan.program.operations) {

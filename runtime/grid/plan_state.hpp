@@ -7,8 +7,7 @@ namespace trifold {
 
 /// What solvers share of a plan. Immutable once built.
 struct GridPlan::State {
-    GridSpec spec;
-    GridTuning tuning;
+    GridChoice choice;
     Program program;
     Device device;
     PlanReport report;

@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "generator/program/knob.hpp"
-#include "generator/tridiagonal/spec_json.hpp"
 #include "tools/formats/file.hpp"
 
 namespace trifold::tune {
@@ -40,7 +39,7 @@ std::vector<Recorded> by_point(const std::vector<Trial>& trials) {
     std::map<std::string, Recorded> found;
     for (const auto& trial : trials)
         found[fmt::format("{} {} {} {} {} {}", trial.machine.device, trial.machine.target, trial.generator, trial.point.workers,
-                          to_string(trial.point.objective), to_json(trial.point.spec).dump())]
+                          to_string(trial.point.objective), trial.point.spec.dump())]
             .add(trial);
     std::vector<Recorded> result;
     for (auto& [name, point] : found)

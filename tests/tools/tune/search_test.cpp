@@ -9,13 +9,14 @@
 
 #include "tools/formats/file.hpp"
 #include "tools/tune/replay.hpp"
+#include "tools/tune/tridiagonal/spec.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;
 
 namespace {
 
-const Point point{{.block = 8, .horizon = 16}};
+const Point point = tridiagonal::point_of({.block = 8, .horizon = 16});
 
 Trial trial(const Candidate& candidate, double seconds, const std::string& round = "first", bool is_default = false) {
     Trial result;

@@ -2,9 +2,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "generator/tridiagonal/wisdom.hpp"
+#include "generator/program/wisdom.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tests/tools/tune/records.hpp"
+#include "tools/tune/tridiagonal/spec.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;
@@ -16,9 +17,10 @@ Decision usable(std::int64_t horizon, const std::string& schedule, double second
     Decision decision;
     decision.machine = {"AuthenticAMD family 25 model 1", "cpu:znver4", ""};
     decision.generator = generator_version();
-    decision.point.spec = {.block = 8, .horizon = horizon};
+    const Spec spec{.block = 8, .horizon = horizon};
+    decision.point = tridiagonal::point_of(spec);
     decision.winner = {schedule, "scalar", 0};
-    const auto choice = choose(decision.point.spec, parse_target(decision.machine.target), Tuning{schedule});
+    const auto choice = choose(spec, parse_target(decision.machine.target), Tuning{schedule});
     decision.winner.variant = choice.variant;
     decision.standard = {"sequential", choice.variant, 0};
     decision.seconds = seconds;
@@ -55,7 +57,7 @@ TEST_CASE("tune export: the user's wisdom file, with what it had of other proble
     auto rows = read_wisdom(a.scratch.read("own.wisdom"));
     REQUIRE(rows.size() == 2);  // the default that was the best has a row as well
     CHECK(rows[0].seconds == 5e-4);
-    CHECK(rows[0].schedule == "twisted:2");
+    CHECK(rows[0].pins.schedule == "twisted:2");
     CHECK(rows[0].measured == fmt::format("generator {}; effort full; 11 trials", generator_version()));
 
     a.record({usable(16, "sequential", 4e-4), usable(128, "sequential", 1e-3)}, "another.db");
@@ -106,7 +108,7 @@ TEST_CASE("tune merge: the greater gain of two, and what was in conflict") {
         CHECK(ran.json()["conflicts"].size() == 1);
         const auto rows = read_wisdom(a.scratch.read("c"));
         REQUIRE(rows.size() == 3);
-        CHECK(rows[0].schedule == "twisted:2");
+        CHECK(rows[0].pins.schedule == "twisted:2");
     }
     CHECK(a.run("merge a missing -o d").status == 2);
     CHECK(!a.scratch.has("d"));

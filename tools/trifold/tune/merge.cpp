@@ -2,7 +2,8 @@
 
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tune_verbs.hpp"
+#include "tools/trifold/tune/verbs.hpp"
+#include "tools/tune/family.hpp"
 #include "tools/tune/rows.hpp"
 
 namespace trifold::command {
@@ -16,7 +17,7 @@ struct MergeOptions {
 int merge_files(const MergeOptions& options, bool json) {
     std::vector<std::vector<WisdomRow>> files;
     for (const auto& name : options.files) try {
-            files.push_back(read_wisdom(formats::read_file(name)));
+            files.push_back(read_wisdom(formats::read_file(name), tune::check_key));
         } catch (const SpecError& error) {
             throw formats::InputError(fmt::format("'{}', {}", name, error.what()));
         }

@@ -5,7 +5,8 @@
 
 #include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tune_verbs.hpp"
+#include "tools/trifold/tune/verbs.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::command {
 namespace {
@@ -16,9 +17,10 @@ bool has_part(const std::string& text, const std::string& part) {
     return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
 }
 
-template <class Value>
-bool takes(const std::optional<Value>& wanted, Value value) {
-    return !wanted || *wanted == value;
+/// Whether a Spec has all these numbers; a field that its family does not have is none of them.
+bool has_numbers(const nlohmann::json& spec, const std::map<std::string, std::int64_t>& numbers) {
+    return std::ranges::all_of(numbers,
+                               [&](const auto& wanted) { return spec.contains(wanted.first) && spec[wanted.first] == wanted.second; });
 }
 
 }  // namespace
@@ -31,9 +33,16 @@ void RecordOptions::add_database(CLI::App& app) {
 void RecordOptions::add_filters(CLI::App& app) {
     app.add_option("--device", device_, "Only of devices whose name or target has this part, such as H200 or cpu:");
     app.add_option("--generator", generator_, "Only of this generator version");
-    app.add_option("--block", block_, "Only of this n");
-    app.add_option("--horizon", horizon_, "Only of this N");
-    app.add_option("--batch", batch_, "Only of so many systems");
+    const auto number = [&](const std::string& field, const std::string& what) {
+        app.add_option_function<std::int64_t>("--" + field, [this, field](const std::int64_t& value) { numbers_[field] = value; }, what);
+    };
+    std::vector<std::string> names;
+    for (const auto* family : tune::families()) {
+        names.emplace_back(family->name);
+        for (const auto& size : family->sizes) number(size.field, fmt::format("Only of this {}, of a {}", size.label, family->name));
+    }
+    number("batch", "Only of so many systems or images");
+    app.add_option("--family", family_, "Only of this family")->check(CLI::IsMember(names));
     app.add_option("--precision", precision_, "Only of f32, f64 or mixed");
 }
 
@@ -41,13 +50,16 @@ std::filesystem::path RecordOptions::database() const {
     return database_.empty() ? tune::default_database() : std::filesystem::path(database_);
 }
 
+bool RecordOptions::has_filters() const {
+    return !device_.empty() || !generator_.empty() || !precision_.empty() || !family_.empty() || !numbers_.empty();
+}
+
 tune::RecordFilter RecordOptions::filter() const {
     const auto precision = precision_.empty() ? std::nullopt : std::optional(parse_precision(precision_));
     return [*this, precision](const tune::Machine& machine, const std::string& generator, const tune::Point& point) {
-        const auto& spec = point.spec;
         return (has_part(machine.device, device_) || has_part(machine.target, device_)) &&
-               (generator_.empty() || generator == generator_) && takes(block_, spec.block) && takes(horizon_, spec.horizon) &&
-               takes(batch_, spec.batch) && takes(precision, spec.precision);
+               (generator_.empty() || generator == generator_) && (family_.empty() || family_of(point).name == family_) &&
+               has_numbers(point.spec, numbers_) && (!precision || *precision == precision_of(point));
     };
 }
 

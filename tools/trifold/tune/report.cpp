@@ -1,10 +1,10 @@
-#include "tools/trifold/tune_report.hpp"
+#include "tools/trifold/tune/report.hpp"
 
 #include <fmt/format.h>
 
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tune_records.hpp"
+#include "tools/trifold/tune/records.hpp"
 #include "tools/tune/report.hpp"
 
 namespace trifold::command {

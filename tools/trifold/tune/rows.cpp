@@ -4,8 +4,8 @@
 
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tune_records.hpp"
-#include "tools/trifold/tune_verbs.hpp"
+#include "tools/trifold/tune/records.hpp"
+#include "tools/trifold/tune/verbs.hpp"
 #include "tools/tune/device_rows.hpp"
 
 namespace trifold::command {

@@ -1,4 +1,4 @@
-#include "tools/trifold/tune_records.hpp"
+#include "tools/trifold/tune/records.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/trifold/tune_sweep.hpp"
+#include "tools/trifold/tune/sweep.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "tools/formats/file.hpp"
 #include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tune_verbs.hpp"
+#include "tools/trifold/tune/verbs.hpp"
 #include "tools/tune/compile.hpp"
 #include "tools/tune/points.hpp"
 #include "tools/tune/replay.hpp"

@@ -2,7 +2,7 @@
 
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tune_verbs.hpp"
+#include "tools/trifold/tune/verbs.hpp"
 
 namespace trifold::command {
 namespace {

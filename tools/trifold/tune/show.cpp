@@ -4,7 +4,7 @@
 #include <map>
 
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tune_verbs.hpp"
+#include "tools/trifold/tune/verbs.hpp"
 #include "tools/tune/keys.hpp"
 
 namespace trifold::command {

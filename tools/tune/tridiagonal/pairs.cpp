@@ -1,3 +1,5 @@
+#include "tools/tune/tridiagonal/pairs.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -5,9 +7,8 @@
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/variant.hpp"
-#include "tools/tune/space.hpp"
 
-namespace trifold::tune {
+namespace trifold::tune::tridiagonal {
 namespace {
 
 /// Times slower than the best, by the model; a variant's fastest pair may be slower by the second.
@@ -95,4 +96,4 @@ std::vector<Pair> pairs(const Spec& spec, const Target& target, int workers, con
     return others;
 }
 
-}  // namespace trifold::tune
+}  // namespace trifold::tune::tridiagonal

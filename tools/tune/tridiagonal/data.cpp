@@ -1,4 +1,4 @@
-#include "tools/tune/data.hpp"
+#include "tools/tune/tridiagonal/data.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,9 @@
 
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
+#include "tools/tune/tridiagonal/prepared.hpp"
 
-namespace trifold::tune {
+namespace trifold::tune::tridiagonal {
 namespace {
 
 constexpr std::int64_t most_made = 16, most_made_bytes = 128 << 20;  // systems that differ
@@ -71,6 +72,10 @@ Data::Data(const Spec& spec, std::uint64_t seed, DeviceTools& tools, std::int64_
     b_ = placed(system_.b, strides, spec.rhs, horizon, extent);
     std::vector<double> zeros(system_.b.size());
     x_ = placed(zeros, strides, spec.rhs, horizon, extent);
+}
+
+std::unique_ptr<tune::Prepared> Data::prepare(const Point& point, const Candidate& candidate, const Device& device) const {
+    return std::make_unique<PreparedSolver>(point, candidate, device, *this, tools_);
 }
 
 /// `extent`: elements of one member. Members that lie apart are made once, and copied; those that interleave are all written.
@@ -138,4 +143,4 @@ double Data::residual() const {
     return first <= last || std::isnan(last) ? last : first;
 }
 
-}  // namespace trifold::tune
+}  // namespace trifold::tune::tridiagonal

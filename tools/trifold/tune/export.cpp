@@ -5,7 +5,8 @@
 #include "runtime/wisdom/wisdom.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tune_verbs.hpp"
+#include "tools/trifold/tune/verbs.hpp"
+#include "tools/tune/family.hpp"
 #include "tools/tune/rows.hpp"
 
 namespace trifold::command {
@@ -34,7 +35,7 @@ ExportedRows rows_of(const tune::Database& database, const RecordExport& options
             continue;
         }
         const auto row = tune::row_of(decision);
-        const auto problem = problem_of(row);
+        const auto problem = tune::refusal_of(row);
         if (!problem.empty()) {
             result.unusable.push_back(fmt::format("{} on {}: {}", to_string(decision.point), decision.machine.device, problem));
             continue;
@@ -49,7 +50,7 @@ std::int64_t keep_rows_of(const std::string& path, std::map<std::string, WisdomR
     std::int64_t kept = 0;
     if (!std::filesystem::exists(path)) return 0;
     try {
-        for (auto& row : read_wisdom(formats::read_file(path))) kept += rows.emplace(key_of(row), row).second ? 1 : 0;
+        for (auto& row : read_wisdom(formats::read_file(path), tune::check_key)) kept += rows.emplace(key_of(row), row).second ? 1 : 0;
     } catch (const SpecError& error) {
         throw formats::InputError(
             fmt::format("'{}' is there, and its rows cannot be kept: {}; move it aside, or write to another file "

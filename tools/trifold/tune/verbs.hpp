@@ -1,5 +1,5 @@
 #pragma once
-#include <optional>
+#include <map>
 #include <string>
 
 #include "tools/trifold/verbs.hpp"
@@ -27,13 +27,13 @@ class RecordOptions {
     void add_filters(CLI::App& app);
 
     std::filesystem::path database() const;
-    bool has_filters() const { return !device_.empty() || !generator_.empty() || !precision_.empty() || block_ || horizon_ || batch_; }
+    bool has_filters() const;
     /// Of records that all the filters take. Throws SpecError for a precision that there is not.
     tune::RecordFilter filter() const;
 
   private:
-    std::string database_, device_, generator_, precision_;
-    std::optional<std::int64_t> block_, horizon_, batch_;
+    std::string database_, device_, generator_, precision_, family_;
+    std::map<std::string, std::int64_t> numbers_;  // wanted, by a field of Specs: sizes of all families, and the batch
 };
 
 /// "1 decision", "3 trials and 2 decisions".

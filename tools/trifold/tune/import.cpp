@@ -4,7 +4,8 @@
 
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tune_verbs.hpp"
+#include "tools/trifold/tune/verbs.hpp"
+#include "tools/tune/family.hpp"
 #include "tools/tune/rows.hpp"
 
 namespace trifold::command {
@@ -28,7 +29,7 @@ int import_file(const RecordOptions& records, const std::string& name, bool json
     std::vector<WisdomRow> rows;
     try {
         if (text.starts_with("trifold wisdom "))
-            rows = read_wisdom(text);
+            rows = read_wisdom(text, tune::check_key);
         else
             trials = tune::parse_trials(text);
     } catch (const Error& error) {

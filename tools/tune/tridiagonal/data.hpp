@@ -6,14 +6,16 @@
 
 #include "tools/bench/device_tools.hpp"
 #include "tools/formats/assemble.hpp"
+#include "tools/tune/prepared.hpp"
 
-namespace trifold::tune {
+namespace trifold::tune::tridiagonal {
 
 /// Random arrays of a Spec on a device, in its layouts. Systems of a large batch repeat: a few are made, and copied over and over.
-class Data {
+class Data : public PointData {
   public:
     /// `sets`: how many copies of all arrays there are, for calls that take one after the other.
     Data(const Spec& spec, std::uint64_t seed, DeviceTools& tools, std::int64_t sets = 1);
+    std::unique_ptr<tune::Prepared> prepare(const Point& point, const Candidate& candidate, const Device& device) const override;
     template <class Real>
     const Real* d(std::int64_t set = 0) const {
         return static_cast<const Real*>(d_.at(set));
@@ -59,4 +61,4 @@ class Data {
 /// Bytes of D, E, B and X of a call.
 std::int64_t data_bytes(const Spec& spec);
 
-}  // namespace trifold::tune
+}  // namespace trifold::tune::tridiagonal

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "tools/formats/file.hpp"
-#include "tools/trifold/tune_report.hpp"
-#include "tools/trifold/tune_sweep.hpp"
-#include "tools/trifold/tune_verbs.hpp"
+#include "tools/trifold/tune/report.hpp"
+#include "tools/trifold/tune/sweep.hpp"
+#include "tools/trifold/tune/verbs.hpp"
 
 namespace trifold::command {
 namespace {
