@@ -1,4 +1,7 @@
 #pragma once
+#include <span>
+#include <string>
+#include <string_view>
 #include <trifold/grid_spec.hpp>
 #include <vector>
 
@@ -11,7 +14,7 @@ namespace trifold::grid {
 inline constexpr std::string_view dissection = "dissection", fronts = "fronts";
 
 /// The knobs of a backend.
-const std::vector<Knob>& knobs_for(const Target& target);
+std::span<const Knob> knobs_for(const Target& target);
 /// What the tuning's variant pins. Throws SpecError where it is no variant, or has knobs or values that there are not.
 Knobs pinned_by(const GridTuning& tuning, const Target& target);
 /// The knobs that a Program of the choice asks for, each with all values where it asks more than once, such as for different levels.

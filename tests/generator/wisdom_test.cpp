@@ -8,6 +8,7 @@
 #include <random>
 #include <trifold/error.hpp>
 
+#include "generator/grid/wisdom.hpp"
 #include "generator/program/sha256.hpp"
 #include "generator/program/templates.hpp"
 
@@ -70,7 +71,7 @@ std::string message_of(const std::string& text) try {
 }
 
 Resolved resolved_with(const std::vector<SpecRow>& rows, const Spec& spec, const std::string& device = "NVIDIA H200",
-                     const Tuning& tuning = {}) {
+                       const Tuning& tuning = {}) {
     const auto text = written(rows);
     const Wisdom file("a file", text);
     const Wisdom* const files[] = {&file};
@@ -379,4 +380,64 @@ TEST_CASE("where the device is not known, any of the architecture counts") {
     const std::vector<SpecRow> rows{row_of(spec, "twisted:2", "fused")};
     CHECK(resolved_with(rows, spec, "").rung == Rung::exact);
     CHECK(resolved_with(rows, spec, "NVIDIA H100").rung != Rung::exact);
+}
+
+TEST_CASE("a row of a grid names image and kind, and is found for that image alone or a near one") {
+    const GridSpec image{.width = 513, .height = 257, .matrix = GridMatrix::symmetric, .rhs = 2, .batch = 4};
+    const auto with = [](const GridSpec& grid, const std::string& variant) {
+        return WisdomRow{"NVIDIA H200", key_of(grid, h200, 3), "factor_solve", {"dissection", variant}, 1e-4, 2e-4, "by hand"};
+    };
+    const auto blocks = row_of(spec, "multi-stage", "dataflow");
+    const auto text = write_wisdom({with(image, "fronts:step_rows=128"), blocks});
+    CHECK(text.find(
+              "cuda:sm_90\tf64\tsolve\tsymmetric\t1\tgrid\tNVIDIA H200\t513x257\t2\t4\tfactor_solve\tdissection\tfronts:step_rows=128\t") !=
+          std::string::npos);
+    const auto rows = read_wisdom(text, [](const WisdomRow& row) { is_grid(row.key) ? (void)grid_of(row.key) : check_problem(row); });
+    REQUIRE(rows.size() == 2);
+    CHECK(has_blocks(rows[0].key) != has_blocks(rows[1].key));
+    const auto& row = is_grid(rows[0].key) ? rows[0] : rows[1];
+    auto again = image;
+    again.operations = {GridOperation::factor, GridOperation::solve, GridOperation::factor_solve};
+    CHECK(grid_of(row.key) == again);
+
+    const Wisdom file("a file", text);
+    const Wisdom* const files[] = {&file};
+    const auto chosen = [&](const GridSpec& grid, const GridTuning& tuning = {}) {
+        return choose(grid, h200, tuning, "NVIDIA H200", files);
+    };
+    const auto choice = chosen(image);
+    CHECK(choice.rung == Rung::exact);
+    CHECK(choice.row.find("NVIDIA H200, 513x257, m = 2, 4 systems") != std::string::npos);
+    CHECK(choice.tuning.variant == "fronts:step_rows=128");
+    CHECK(to_json(generate(choice)) == to_json(generate(image, h200, {.variant = "fronts:step_rows=128"})));
+    CHECK(chosen(image, {.variant = "fronts"}).rung == Rung::pinned);
+    auto near = image;
+    near.width = 300;
+    CHECK(chosen(near).rung == Rung::nearest);
+    near.width = 200;
+    CHECK(chosen(near).rung == Rung::model);
+    for (const auto& change :
+         {+[](GridSpec& other) { other.matrix = GridMatrix::general; }, +[](GridSpec& other) { other.boundary = GridBoundary::fixed; },
+          +[](GridSpec& other) { other.precision = Precision::f32; },
+          +[](GridSpec& other) { other.operations = {GridOperation::factor}; }}) {
+        auto other = image;
+        change(other);
+        CHECK(chosen(other).rung == Rung::model);
+    }
+    for (const auto* variant : {"fronts:leaf_cells=8", "fronts:step_rows=7", "tile", "fronts:"}) {
+        const auto bad = write_wisdom({with(image, variant)});
+        const Wisdom bad_file("a bad file", bad);
+        const Wisdom* const bad_files[] = {&bad_file};
+        const auto answer = look_up(*wisdom_problem(image, h200, GridTuning{}), "NVIDIA H200", bad_files);
+        CHECK_FALSE(answer.pins);
+        CHECK(answer.ignored.size() == 1);
+    }
+    const auto refuses = [&](auto change) {
+        auto key = row.key;
+        change(key);
+        CHECK_THROWS_AS(grid_of(key), SpecError);
+    };
+    for (const auto* size : {"513", "0513x257", "513x257x4", "1x5"}) refuses([&](ProblemKey& key) { key.size = size; });
+    for (const auto* layout : {"oblique", "fixed,symmetric", ""}) refuses([&](ProblemKey& key) { key.layout = layout; });
+    refuses([](ProblemKey& key) { key.operations = "solve+inverse"; });
 }

@@ -63,6 +63,9 @@ struct TunedFamily {
     std::vector<Turned> (*decided)(const Point&, const Target&, const Candidate&);
     Program (*program)(const Point&, const Target&, const Candidate&);
 
+    /// Modelled seconds of an operation, with the numbers of a device; null where the family has no models.
+    double (*modelled)(const Point&, const Target&, const Candidate&, std::string_view operation, const KnownDevice&);
+
     /// Bytes of the arrays of one call.
     std::int64_t (*data_bytes)(const nlohmann::json& spec);
     /// Random arrays, `sets` times. The tools must outlive them.

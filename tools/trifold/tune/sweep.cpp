@@ -13,6 +13,7 @@
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/tune/verbs.hpp"
 #include "tools/tune/compile.hpp"
+#include "tools/tune/model.hpp"
 #include "tools/tune/points.hpp"
 #include "tools/tune/replay.hpp"
 #include "tools/tune/sweep.hpp"
@@ -176,6 +177,16 @@ int run_replay(const std::string& file, std::uint64_t seed, bool json) {
     return 0;
 }
 
+/// Prints the numbers of a model, then for each line of numbers on standard input the modelled seconds of the variant's sound trials.
+void run_model(std::vector<tune::Trial> trials, const std::string& variant) {
+    std::erase_if(trials,
+                  [&](const tune::Trial& trial) { return trial.verdict != tune::Verdict::sound || trial.candidate.variant != variant; });
+    if (trials.empty()) throw formats::InputError(fmt::format("there is no sound trial of variant '{}'", variant));
+    const auto show = [](const Json& json) { print(json.dump() + "\n"), std::fflush(stdout); };
+    show(tune::model_numbers(parse_target(trials.front().machine.target), variant));
+    for (std::string line; std::getline(std::cin, line);) show(tune::modelled(trials, nlohmann::json::parse(line).get<tune::Numbers>()));
+}
+
 }  // namespace
 
 Action add_sweep(CLI::App& app, const bool& json) {
@@ -204,6 +215,17 @@ Action add_replay(CLI::App& app, const bool& json) {
     app.add_option("file", *file, "Trials of a sweep, one as JSON a line")->required();
     app.add_option("--seed", *seed, "Of the strategy that draws at random")->capture_default_str();
     return [file, seed, &json] { return run_replay(*file, *seed, json); };
+}
+
+Action add_model(CLI::App& app, const bool&) {
+    const auto file = std::make_shared<std::string>(), variant = std::make_shared<std::string>();
+    app.group("");  // for tools/tune/fit.py
+    app.add_option("file", *file, "Trials of a sweep, one as JSON a line")->required();
+    app.add_option("--variant", *variant, "Whose time model, of whose trials")->required();
+    return [file, variant] {
+        run_model(tune::read_trials(*file), *variant);
+        return 0;
+    };
 }
 
 Action add_compile_unit(CLI::App& app, const bool&) {

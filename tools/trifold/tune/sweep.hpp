@@ -7,6 +7,8 @@ namespace trifold::command {
 Action add_sweep(CLI::App& app, const bool& json);
 /// tune replay FILE
 Action add_replay(CLI::App& app, const bool& json);
+/// tune model FILE --variant V: what fit.py asks.
+Action add_model(CLI::App& app, const bool& json);
 inline constexpr const char* compile_unit_name = "compile-unit";
 /// The hidden subcommand that the sweep starts to compile a unit.
 Action add_compile_unit(CLI::App& app, const bool& json);

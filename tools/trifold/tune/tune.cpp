@@ -39,6 +39,7 @@ Action add_tune(CLI::App& app, const bool& json) {
     add("rows", "Say what trials tell of the rows of generator/devices, and write those rows", add_tune_rows);
     add("forget", "Remove trials and decisions from the database", add_tune_forget);
     add("replay", "Compare strategies of the search on a recorded sweep; needs no device", add_replay);
+    add("model", "", add_model);
     add(compile_unit_name, "", add_compile_unit);
     return [=, &app] {
         for (const auto& verb : verbs) {

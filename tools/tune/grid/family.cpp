@@ -128,11 +128,16 @@ const TunedFamily& family() {
         .others = [](const Point&, const Target&, bool) { return std::vector<Candidate>(); },  // there is one order of elimination
         .complete = [](const Point& point, const Target& target,
                        const Candidate& candidate) { return candidate_of(choice_of(point, target, candidate)); },
-        .knobs = [](const Target& target, const std::string&) { return ::trifold::grid::knobs_for(target); },
+        .knobs =
+            [](const Target& target, const std::string&) {
+                const auto all = ::trifold::grid::knobs_for(target);
+                return std::vector<Knob>(all.begin(), all.end());
+            },
         .decided = [](const Point& point, const Target& target,
                       const Candidate& candidate) { return ::trifold::grid::decided(choice_of(point, target, candidate)); },
         .program = [](const Point& point, const Target& target,
                       const Candidate& candidate) { return generate(choice_of(point, target, candidate)); },
+        .modelled = nullptr,
         .data_bytes = [](const nlohmann::json& spec) { return data_bytes(parse_grid_json(spec)); },
         .data = [](const nlohmann::json& spec, std::uint64_t seed, DeviceTools& tools, std::int64_t sets) -> std::unique_ptr<PointData> {
             return std::make_unique<Images>(parse_grid_json(spec), seed, tools, sets);

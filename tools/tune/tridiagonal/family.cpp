@@ -87,6 +87,16 @@ std::vector<Candidate> others(const Point& point, const Target& target, bool all
     return result;
 }
 
+/// Of those who call `factor` alone where it is asked for.
+double seconds_by_model(const Point& point, const Target& target, const Candidate& candidate, std::string_view operation,
+                        const KnownDevice& device) {
+    auto spec = spec_of(point);
+    if (operation == "factor") spec.operations = {Operation::factor};
+    const auto variant = parse_variant(candidate.variant);
+    return variant_named(target, candidate.variant)
+        .seconds({spec, target, parse_schedule(candidate.schedule, spec.horizon), point.workers, {variant.pinned}}, device);
+}
+
 std::optional<bench::Work> work(const nlohmann::json& tree, std::string_view name) {
     const auto operation = operation_named(name);
     if (operation != Operation::factor && operation != Operation::solve && operation != Operation::factor_solve) return std::nullopt;
@@ -136,6 +146,7 @@ const TunedFamily& family() {
                       const Candidate& candidate) { return knobs_of(choice_by(point, target, candidate)); },
         .program = [](const Point& point, const Target& target,
                       const Candidate& candidate) { return generate(choice_by(point, target, candidate)); },
+        .modelled = seconds_by_model,
         .data_bytes = [](const nlohmann::json& spec) { return data_bytes(parse_spec_json(spec)); },
         .data = [](const nlohmann::json& spec, std::uint64_t seed, DeviceTools& tools, std::int64_t sets) -> std::unique_ptr<PointData> {
             return std::make_unique<Data>(parse_spec_json(spec), seed, tools, sets);

@@ -1,8 +1,10 @@
-"""Fits the constants of the variants' time models to records of bench_regret, and prints them as generator/devices/*.json has them.
+"""Fits the constants of the variants' time models to trials of `trifold tune`, and prints them as generator/devices/*.json has them.
 
-    python tools/bench/regret/fit.py build/lean/bin/bench_regret records.jsonl [more.jsonl] [--variant team]
+    trifold tune --block 4,8,17,24,40,64,128 --horizon 8,50,512 --batch 1,16,256,4096 --precision f64,f32 --operation factor+factor_solve --hot
+    trifold tune export --trials trials.jsonl
+    python tools/tune/fit.py build/lean/bin/trifold trials.jsonl [more.jsonl] [--variant team]
 
-Needs SciPy. A third of the points of the first file is held out: how well the fit predicts those is printed, not used. Further files are
+Needs SciPy. Trials without pinned knobs count. A third of the points of the first file is held out: how well the fit predicts those is printed, not used. Further files are
 fitted to as a whole. Records near the best of their point count most, since these are compared."""
 
 import argparse
@@ -11,15 +13,17 @@ import hashlib
 import json
 import math
 import subprocess
+import tempfile
 
 import numpy as np
 from scipy.optimize import least_squares
 
 OPERATIONS = {"factor_solve": 1.0, "factor": 0.6}  # with their weights
+OURS = ("fit_weight", "held_out", "is_of_first", "modelled")  # fields that are added to trials
 
 
 def point_of(record):
-    return tuple(record[name] for name in ("target", "block", "horizon", "batch", "precision", "workers"))
+    return (record["target"], json.dumps(record["spec"]), record["workers"])
 
 
 def is_held_out(record):
@@ -27,9 +31,11 @@ def is_held_out(record):
 
 
 def read(path):
+    """The sound trials. Those with pinned knobs are left out."""
     with open(path) as lines:
         records = [json.loads(line) for line in lines]
-    return [record for record in records if not record["failure"] and record["accurate"]]
+    return [record for record in records
+            if record["verdict"] == "sound" and ":" not in record["variant"] and set(OPERATIONS) <= set(record["seconds"])]
 
 
 def weigh(records):
@@ -37,14 +43,14 @@ def weigh(records):
     for record in records:
         best[point_of(record)] = min(best[point_of(record)], record["seconds"]["factor_solve"])
     for record in records:
-        record["weight"] = max(best[point_of(record)] / record["seconds"]["factor_solve"], 0.25)
+        record["fit_weight"] = max(best[point_of(record)] / record["seconds"]["factor_solve"], 0.25)
 
 
 class Program:
-    """bench_regret model, which models the records again and again."""
+    """`trifold tune model`, which models the records again and again."""
 
-    def __init__(self, program, files, variant):
-        command = [program, "model", *files, "--variant", variant]
+    def __init__(self, program, trials, variant):
+        command = [program, "tune", "model", trials, "--variant", variant]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.constants = json.loads(self.process.stdout.readline())
 
@@ -64,7 +70,7 @@ def errors(program, names, logarithms, records):
 def fit(program, records):
     names = list(program.constants)
     start = np.log([program.constants[name] for name in names])
-    weights = np.sqrt([record["weight"] * (not record["held_out"]) for record in records])
+    weights = np.sqrt([record["fit_weight"] * (not record["held_out"]) for record in records])
     weights = np.outer(weights, np.sqrt(list(OPERATIONS.values())))
 
     def residuals(logarithms):
@@ -112,7 +118,7 @@ def nested(names, values):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", help="bench_regret")
+    parser.add_argument("program", help="trifold")
     parser.add_argument("records", nargs="+")
     parser.add_argument("--variant", nargs="+", default=["fused", "tiled", "team", "dataflow", "tile-dataflow"])
     options = parser.parse_args()
@@ -125,8 +131,11 @@ def main():
             record["held_out"] = number == 0 and is_held_out(record)
         records += some
     for variant in options.variant:
-        program = Program(options.program, options.records, variant)
         own = [record for record in records if record["variant"] == variant]
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as trials:
+            trials.writelines(json.dumps({name: record[name] for name in record if name not in OURS}) + "\n" for record in own)
+            trials.flush()
+            program = Program(options.program, trials.name, variant)
         names, logarithms = fit(program, own)
         describe(variant, own, errors(program, names, logarithms, own))
         for record, seconds in zip(own, program.seconds(dict(zip(names, np.exp(logarithms))))):
@@ -136,7 +145,7 @@ def main():
     describe_regret(first, lambda record: not record["held_out"], "fitted")
     describe_regret(first, lambda record: record["held_out"], "held out")
     for least, most in (1, 4), (5, 64), (65, 10**9):
-        describe_regret(first, lambda record: least <= record["batch"] <= most, f"{least} to {most} systems")
+        describe_regret(first, lambda record: least <= record["spec"]["batch"] <= most, f"{least} to {most} systems")
 
 
 if __name__ == "__main__":
