@@ -1,4 +1,4 @@
-#include "runtime/tridiagonal/capture.hpp"
+#include "runtime/session/capture.hpp"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -12,9 +12,9 @@
 #include <cstring>
 #include <iterator>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <set>
 
-#include "generator/tridiagonal/spec_json.hpp"
 #include "runtime/base/append.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
@@ -69,7 +69,7 @@ class Turn {
     bool mine_;
 };
 
-/// Digits that no other process has, on whatever machine, and no other Solver of this one.
+/// Digits that no other process has, on whatever machine, and no other session of this one.
 void put_id(char* digits) noexcept {
     std::array<unsigned char, id_digits / 2> bytes{};
     if (::getentropy(bytes.data(), bytes.size()) != 0) {
@@ -84,23 +84,12 @@ void put_id(char* digits) noexcept {
     }
 }
 
-/// Names can be thousands of characters long, and a line is to be short.
-std::string shortened(const std::string& name) {
-    constexpr std::size_t most = 500;
-    return name.size() <= most ? name : name.substr(0, most - 3) + "...";
-}
-
-std::string what_stays(const Plan& plan) {
-    const auto& choice = plan.choice();
-    const auto text = [](const std::string& value) {
-        return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    };
+std::string what_stays(const Prepared& prepared) {
     return fmt::format(
         "\n{}{}"
-        R"(","spec":{},"target":{},"device":{},"workers":{},"schedule":{},"variant":{})",
-        opening, std::string(id_digits, '0'), to_json(choice.spec).dump(), text(to_string(choice.target)),
-        text(shortened(plan.device().name())), choice.tuning.workers, text(shortened(choice.schedule.name)),
-        text(shortened(choice.variant)));
+        R"(",{},"target":{},"device":{},"workers":{})",
+        opening, std::string(id_digits, '0'), prepared.described, captured_text(to_string(prepared.device.target())),
+        captured_text(prepared.device.name()), prepared.program.workers);
 }
 
 /// Said without log_once: at the end of a process its memory may be gone.
@@ -115,18 +104,25 @@ void complain(const std::filesystem::path& path, const char* why) noexcept try {
 
 }  // namespace
 
-std::unique_ptr<Capture> Capture::make(const Plan& plan, const Engine& engine) {
+std::string captured_text(const std::string& name) {
+    constexpr std::size_t most = 500;
+    const auto text = name.size() <= most ? name : name.substr(0, most - 3) + "...";
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::unique_ptr<Capture> Capture::make(std::shared_ptr<const Prepared> prepared, const Engine& engine) {
     const std::filesystem::path path = switch_value("TRIFOLD_CAPTURE");
     if (path.empty()) return nullptr;
     std::error_code failed;  // of a working directory that is gone
     const auto absolute = std::filesystem::absolute(path, failed);
-    return std::make_unique<Capture>(failed ? path : absolute, plan, engine);
+    return std::make_unique<Capture>(failed ? path : absolute, std::move(prepared), engine);
 }
 
-Capture::Capture(std::filesystem::path path, const Plan& plan, const Engine& engine)
-    : path_(std::move(path)), plan_(plan), line_(what_stays(plan)), fixed_(line_.size()), born_(forks) {
+Capture::Capture(std::filesystem::path path, std::shared_ptr<const Prepared> prepared, const Engine& engine)
+    : path_(std::move(path)), prepared_(std::move(prepared)), line_(what_stays(*prepared_)), fixed_(line_.size()), born_(forks) {
+    entries_.resize(prepared_->program.operations.size());
     line_.reserve(fixed_ + (entries_.size() + 1) * room_of_operation);
-    for (const auto operation : plan.choice().spec.operations) entries_[index(operation)].timer = engine.make_timer();
+    for (auto& entry : entries_) entry.timer = engine.make_timer();
     put_id(line_.data() + id_place);
     auto& others = living();
     const std::scoped_lock lock(others.mutex);
@@ -165,22 +161,22 @@ void Capture::restart() noexcept {
     is_new_ = is_torn_ = false;
 }
 
-StreamTimer* Capture::begin(Operation operation) noexcept {
+StreamTimer* Capture::begin(std::size_t operation) noexcept {
     const Turn turn(in_use_);
     if (!turn) return nullptr;
     if (born_ != forks) restart();
-    auto& entry = entries_[index(operation)];
+    auto& entry = entries_[operation];
     entry.is_timed = false;
     if (!std::has_single_bit(entry.calls + 1)) return nullptr;
     collect(entry);
-    entry.is_timed = entry.pending == 0 && entry.timer != nullptr;
+    entry.is_timed = entry.pending == 0;
     return entry.is_timed ? entry.timer.get() : nullptr;
 }
 
-void Capture::end(Operation operation, std::int64_t members, bool recorded) noexcept {
+void Capture::end(std::size_t operation, std::int64_t members, bool recorded) noexcept {
     const Turn turn(in_use_);
     if (!turn) return;
-    auto& entry = entries_[index(operation)];
+    auto& entry = entries_[operation];
     if (recorded) {
         ++entry.recorded;
     } else {
@@ -223,12 +219,13 @@ void Capture::format() {
     const auto out = std::back_inserter(line_);
     fmt::format_to(out, ",\"operations\":{{");
     bool is_first = true;
-    for (std::size_t k = 0; k < entries_.size(); ++k) {
-        const auto& entry = entries_[k];
+    auto entry_of_next = entries_.begin();
+    for (const auto& [name, launches] : prepared_->program.operations) {
+        const auto& entry = *entry_of_next++;
         if (entry.calls + entry.recorded == 0) continue;
         const auto timed = entry.timed + (entry.has_first ? 1 : 0);
-        fmt::format_to(out, R"({}"{}":{{"calls":{},"recorded":{},"members":{},"timed":{})", is_first ? "" : ",",
-                       to_string(static_cast<Operation>(k)), entry.calls, entry.recorded, entry.members, timed);
+        fmt::format_to(out, R"({}"{}":{{"calls":{},"recorded":{},"members":{},"timed":{})", is_first ? "" : ",", name, entry.calls,
+                       entry.recorded, entry.members, timed);
         if (timed > 0) fmt::format_to(out, R"(,"seconds":{:.6e})", median(entry));
         fmt::format_to(out, "}}");
         is_first = false;

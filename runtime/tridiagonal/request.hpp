@@ -4,8 +4,9 @@
 #include <array>
 #include <span>
 #include <string_view>
-#include <trifold/program.hpp>
 #include <trifold/spec.hpp>
+
+#include "runtime/session/array.hpp"
 
 namespace trifold {
 
@@ -15,7 +16,7 @@ inline constexpr std::size_t array_count = 9;
 std::string_view to_string(Array array);
 
 /// What a caller asks for.
-struct Call {
+struct Request {
     Operation operation;
     std::int64_t members = 0, columns = 0;  ///< 0: the Spec's; resolved by resolve()
     double pivot_floor = 0;
@@ -23,14 +24,6 @@ struct Call {
     std::array<const void*, array_count> arrays{};
     const void*& operator[](Array array) { return arrays[static_cast<std::size_t>(array)]; }
     const void* operator[](Array array) const { return arrays[static_cast<std::size_t>(array)]; }
-};
-
-/// An array that a call touches.
-struct ArrayUse {
-    Array array;
-    std::int64_t bytes;  ///< from its first to past its last element that is touched
-    int alignment;
-    bool written, optional;
 };
 
 constexpr bool factors(Operation operation) {
@@ -42,23 +35,23 @@ constexpr bool solves(Operation operation) {
 }
 constexpr bool sweeps_forward(Operation operation) { return sweeps(operation) && operation != Operation::backward; }
 
-/// The arrays of a resolved call. Allocates nothing.
-class ArrayUses {
+/// The arrays of a resolved request. Allocates nothing.
+class RequestArrays {
   public:
-    ArrayUses(const Spec& spec, const Call& call);
-    const ArrayUse* begin() const { return uses_.data(); }
-    const ArrayUse* end() const { return uses_.data() + count_; }
+    RequestArrays(const Spec& spec, const Request& request);
+    std::span<const CallArray> list() const { return {list_.data(), count_}; }
+    Array at(std::size_t k) const { return kinds_[k]; }
 
   private:
-    std::array<ArrayUse, array_count> uses_;
+    void add(const Request& request, Array array, std::int64_t bytes, std::int64_t alignment);
+    std::array<CallArray, array_count> list_;
+    std::array<Array, array_count> kinds_{};
     std::size_t count_ = 0;
 };
 
 /// Fills in members and columns; throws SpecError when an option is out of range.
-void resolve(const Spec& spec, Call& call);
-/// Checks all that can be known of the arrays without reading them. Throws SpecError.
-void check_arrays(const Spec& spec, std::int64_t workspace_bytes, const Call& call, const void* workspace);
+void resolve(const Spec& spec, Request& request);
 /// What the kernels get for the `columns` columns from `first` on.
-trifold_args panel_args(const Spec& spec, const Call& call, std::int64_t first, std::int64_t columns, void* workspace);
+trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t first, std::int64_t columns, void* workspace);
 
 }  // namespace trifold
