@@ -1,3 +1,101 @@
+/* The parts of example_main.c; report_main.c has the problem too. */
+
+@@ made_up_problem: where the request has no numbers
+/* A made-up problem of the solver's size: A has random entries and a dominant diagonal. All numbers are small multiples of 1/16, so that
+ * every machine makes the same ones, exactly. */
+static btd_real d[BTD_D_SIZE];
+static btd_real e[BTD_E_SIZE];
+static btd_real b[SIZE];
+
+static btd_real random_number(void) {
+    static uint32_t state = 1;
+    state = state * 1664525U + 1013904223U;
+    return (btd_real)((int)(state >> 27) - 16) / 16;
+}
+
+static void make_problem(void) {
+    int i, r, c;
+    for (i = 0; i < BTD_HORIZON; ++i) {
+        for (r = 0; r < BTD_BLOCK; ++r) {
+            for (c = 0; c < r; ++c) {
+                d[BTD_D(i, r, c)] = random_number();
+                d[BTD_D(i, c, r)] = d[BTD_D(i, r, c)];
+            }
+            d[BTD_D(i, r, r)] = 3 * BTD_BLOCK + 1;
+        }
+    }
+    for (i = 0; i + 1 < BTD_HORIZON; ++i) {
+        for (r = 0; r < BTD_BLOCK; ++r) {
+            for (c = 0; c < BTD_BLOCK; ++c) {
+                e[BTD_E(i, r, c)] = random_number();
+            }
+        }
+    }
+    for (i = 0; i < SIZE; ++i) {
+        b[i] = random_number();
+    }
+}
+
+@@ given_problem: where the request has the problem's numbers
+/* The problem of btd_data.c. */
+static const btd_real* const d = btd_data_d;
+static const btd_real* const e = btd_data_e;
+static const btd_real* const b = btd_data_b;
+
+static void make_problem(void) {}
+
+@@ given_matrix: factors that are constants
+/* A made-up right-hand side of multiples of 1/16, the same on every machine. */
+static btd_real b[SIZE];
+
+static void make_problem(void) {
+    uint32_t state = 1;
+    int i;
+    for (i = 0; i < SIZE; ++i) {
+        state = state * 1664525U + 1013904223U;
+        b[i] = (btd_real)((int)(state >> 27) - 16) / 16;
+    }
+}
+
+@@ solver: a solver that factors
+static btd_workspace workspace;
+static btd_real x[SIZE];
+
+enum { PROBLEMS = 1 };
+static const double shifts[PROBLEMS] = {0};
+
+static btd_status run_example(int problem) {
+    (void)problem;
+    btd_init(&workspace);
+    return btd_factor_solve(&workspace, d, e, b, x);
+}
+
+@@ refined: a solver that refines
+static btd_workspace workspace;
+static btd_real x[SIZE], residual[SIZE];
+
+enum { PROBLEMS = 1 };
+static const double shifts[PROBLEMS] = {0};
+
+static btd_status run_example(int problem) {
+    (void)problem;
+    btd_init(&workspace);
+    const btd_status status = btd_factor(&workspace, d, e);
+    return status.code == BTD_OK ? btd_solve_refined(&workspace, d, e, b, x, residual) : status;
+}
+
+@@ prefactored: factors that are constants
+/* The matrix of btd_data.c. */
+static const btd_real* const d = btd_data_d;
+static const btd_real* const e = btd_data_e;
+static btd_real x[SIZE];
+
+enum { PROBLEMS = BTD_SHIFTS };
+static const double shifts[PROBLEMS] = BTD_SHIFT_LIST;
+
+static btd_status run_example(int problem) { return btd_solve(problem, b, x); }
+
+@@ main: always
 /* Row (i, r) of (A + shift I) x in double precision, for column c of X; and the sum of the row's absolute values. */
 static double multiply_row(double shift, int i, int r, int c, double* sum) {
     double value = 0;

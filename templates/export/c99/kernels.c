@@ -1,3 +1,6 @@
+/* The parts of btd_solver.c over the kernels of a CPU target, which stand before them. */
+
+@@ kernels: targets that have kernels
 /* ---- the interface, over the kernels ---- */
 
 static void reset_workspace(btd_workspace* workspace) {
@@ -67,4 +70,13 @@ BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d
     args.b = x;
     TRIFOLD_KERNEL_BACKWARD(&args, &every_block, 0, 1, scratch_of(workspace));
     return solved(check_finite(x), status);
+}
+
+@@ least_pivot: targets that have kernels
+btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real* d) {
+    (void)d;
+    if (!is_computed(workspace->factored)) {
+        return 0;
+    }
+    return (btd_real)((const trifold_status*)(workspace->bytes + TRIFOLD_OFFSET_STATUS))->least_pivot;
 }

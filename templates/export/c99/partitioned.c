@@ -1,3 +1,66 @@
+/* The parts of btd_solver.c that several chains add. They stand behind factor_block of solver.c, in this order. */
+
+@@ chains: several chains
+/* Separator s is updated from below, by chain s, and from above. */
+static real* update_of(btd_workspace* workspace, int s, int c) { return workspace->update + (2 * s + (c > s)) * BLOCK; }
+static real* rhs_update_of(btd_workspace* workspace, int s, int c) { return workspace->rhs_update + (2 * s + (c > s)) * VECTOR; }
+
+static void set_zero(real* a, int count) {
+    for (int k = 0; k < count; ++k) {
+        a[k] = 0;
+    }
+}
+
+/* target = A(i + step, i), from the coupling above or below block i. */
+BTD_CODE static void load_coupling(const real* e, int i, int step, real* target) {
+    const real* a = e + (step > 0 ? i : i - 1) * BLOCK;
+    for (int r = 0; r < n; ++r) {
+        for (int k = 0; k < n; ++k) {
+            target[r * n + k] = step > 0 ? a[r * n + k] : a[k * n + r];
+        }
+    }
+}
+
+@@ subtract_product: several chains
+/* c -= a b' */
+BTD_CODE static void subtract_product(real* c, const real* a, const real* b) {
+@TILES@
+}
+
+@@ product_tile: in subtract_product, for each number of rows and columns
+    real* s = c + r * n + j;
+    const real* u = a + r * n;
+    const real* v = b + j * n;
+@LOADS@
+    for (int k = 0; k < n; ++k) {
+@PRODUCTS@
+        ++u;
+        ++v;
+    }
+@STORES@
+
+@@ vector_rows: for each number of rows that a product with a vector takes at a time
+/* y -= a x for @ROWS@ row(s) of a; and y -= a' x for as many columns. */
+static inline void subtract_rows_@ROWS@(const real* a, const real* x, real* y) {
+@LOADS@
+@PRODUCTS@
+@STORES@
+}
+static inline void subtract_columns_@ROWS@(const real* a, const real* x, real* y) {
+@LOADS@
+@TRANSPOSED@
+@STORES@
+}
+
+@@ vector_product: several chains
+/* y -= a x, or a' x, for every column of a right-hand side. */
+BTD_CODE static void subtract_panel(const real* a, int transposed, const real* x, real* y) {
+    for (int c = 0; c < m; ++c) {
+@CALLS@
+    }
+}
+
+@@ partitioned: several chains
 /* ---- the whole system: all chains, side by side or one after another, then the separators ---- */
 
 /* What a task works on. */
