@@ -15,8 +15,8 @@ typedef long long trifold_int;
 #endif
 
 /* ---- tridiagonal_args.h ---- */
-/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
- * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides
+ * agree; every unit asserts the sizes. Plain 64-bit integers and pointers only. */
 #ifndef TRIFOLD_TRIDIAGONAL_ARGS_H
 #define TRIFOLD_TRIDIAGONAL_ARGS_H
 
@@ -226,40 +226,29 @@ struct mpc_program {
 
 /* clang-format off */
 
-/* sm_87: schedule multi-stage, variant dataflow. */
+/* sm_87: schedule sequential, variant team. */
 static const kernel kernels_sm_87[] = {
-    {"btd_factor_n12_f32_sm87_ce7679c1", 96, 7072, 1},
-    {"btd_factor_forward_n12_f32_sm87_ce7679c1", 96, 7072, 1},
-    {"btd_forward_n12_f32_sm87_ce7679c1", 64, 1488, 1},
-    {"btd_backward_n12_f32_sm87_ce7679c1", 64, 1488, 1},
-    {"btd_finish_factor_n12_f32_sm87_ce7679c1", 64, 2048, 1},
-    {"btd_finish_forward_n12_f32_sm87_ce7679c1", 64, 2048, 1},
+    {"btd_factor_n6_f32_sm87_18fd5254", 64, 14592, 8},
+    {"btd_factor_forward_n6_f32_sm87_18fd5254", 64, 14592, 8},
+    {"btd_forward_n6_f32_sm87_18fd5254", 64, 14592, 8},
+    {"btd_backward_n6_f32_sm87_18fd5254", 64, 14592, 8},
 };
 static const trifold_level levels_sm_87[] = {
-    {0, 0, 1, 20, 1, 2, 10, 0, 0, 20, 1, {{0, 2, 10, 1, 1}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}},
-    {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, {{0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}},
+    {0, 0, 1, 10, 0, 0, 0, 0, 0, 1, 1, {{0, 10, 1, 10, 1}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}},
 };
 static const launch launches_sm_87[] = {
-    {0, 0, 20, -1, 0}, /* factor: factor */
-    {4, 1, 1, 0, 0}, /* factor: finish_factor */
-    {2, 0, 20, -1, 0}, /* solve: forward */
-    {5, 1, 1, 0, 0}, /* solve: finish_forward */
-    {3, 0, 20, 0, 1}, /* solve: backward */
-    {1, 0, 20, -1, 0}, /* factor_solve: factor_forward */
-    {4, 1, 1, 0, 0}, /* factor_solve: finish_factor */
-    {5, 1, 1, 0, 0}, /* factor_solve: finish_forward */
-    {3, 0, 20, 0, 1}, /* factor_solve: backward */
+    {0, 0, 1, -1, 0}, /* factor: factor */
+    {2, 0, 1, -1, 0}, /* solve: forward */
+    {3, 0, 1, 0, 1}, /* solve: backward */
+    {1, 0, 1, -1, 0}, /* factor_solve: factor_forward */
+    {3, 0, 1, 0, 1}, /* factor_solve: backward */
 };
 static const region zeroed_sm_87[] = {
-    {100864, 160}, /* reduction */
-    {101376, 24}, /* ticket */
-    {101632, 160}, /* flag */
-    {101888, 5120}, /* update_words */
-    {107008, 2560}, /* solution_words */
+    {1378304, 20480}, /* reduction */
 };
 
 static const struct mpc_program programs[] = {
-    {"sm_87", mpc_image_sm_87, 6, 5, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 2, 2, 2, 5, 5, 9, 9}, 0, 256, 512, 768},
+    {"sm_87", mpc_image_sm_87, 4, 1, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 1, 1, 1, 3, 3, 5, 5}, 0, 10240, 12288, 14336},
 };
 /* clang-format on */
 

@@ -1,9 +1,9 @@
-/* Factors and solves A X = B, A symmetric positive definite and block tridiagonal: 20 blocks of 12 by 12, 1 right-hand side(s),
- * f32, up to 1 system(s) at once. Made by Trifold for cuda:sm_87; do not edit. To make it again:
- *   trifold export --block 12 --horizon 20 --precision f32 --target cuda:sm_87 --prefix mpc --no-binaries
+/* Factors and solves A X = B, A symmetric positive definite and block tridiagonal: 10 blocks of 6 by 6, 1 right-hand side(s),
+ * f32, up to 256 system(s) at once. Made by Trifold for cuda:sm_87; do not edit. To make it again:
+ *   trifold export --block 6 --horizon 10 --precision f32 --batch 256 --target cuda:sm_87 --prefix mpc --no-binaries
  *
- * Device memory: D 11520 bytes, E 10944, B and X 960 each; the workspace 109568.
- *   sm_87: schedule multi-stage, variant dataflow, 6 kernels; flops of a system: factor 173952, solve 24768
+ * Device memory: D 368640 bytes, E 331776, B and X 61440 each; the workspace 1419264.
+ *   sm_87: schedule sequential, variant team, 4 kernels; flops of a system: factor 4608, solve 2016
  * Work and launches depend on no number but the sizes; manifest.json has them.
  */
 #ifndef MPC_SOLVER_H
@@ -17,16 +17,16 @@ extern "C" {
 #endif
 
 /* n, N, m, and the most systems of one call. */
-#define MPC_BLOCK 12
-#define MPC_HORIZON 20
+#define MPC_BLOCK 6
+#define MPC_HORIZON 10
 #define MPC_RHS 1
-#define MPC_BATCH 1
-#define MPC_WORKSPACE_BYTES ((size_t)109568)
+#define MPC_BATCH 256
+#define MPC_WORKSPACE_BYTES ((size_t)1419264)
 #define MPC_ALIGNMENT 256
 /* Of the graphs: operations there may be, the most launches of one, and kernels. */
 #define MPC_OPERATIONS 7
-#define MPC_LAUNCHES 4
-#define MPC_KERNELS 6
+#define MPC_LAUNCHES 2
+#define MPC_KERNELS 4
 
 typedef float mpc_real;
 

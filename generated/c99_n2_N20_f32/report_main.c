@@ -3,38 +3,69 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "admm_solver.h"
+#include "mpc_solver.h"
 
-#define TARGET "c99:cortex-m4"
-#define SOLVE_FLOPS 43
+#define TARGET "c99:cortex-m7"
+#define FACTOR_FLOPS 600
+#define SOLVE_FLOPS 547
 #ifndef FLAGS
 #define FLAGS ""
 #endif
 
-enum { SIZE = ADMM_HORIZON * ADMM_BLOCK * ADMM_RHS };
+enum { SIZE = MPC_HORIZON * MPC_BLOCK * MPC_RHS };
 
-/* A made-up right-hand side of multiples of 1/16, the same on every machine. */
-static admm_real b[SIZE];
+/* A made-up problem of the solver's size: A has random entries and a dominant diagonal. All numbers are small multiples of 1/16, so that
+ * every machine makes the same ones, exactly. */
+static mpc_real d[MPC_D_SIZE];
+static mpc_real e[MPC_E_SIZE];
+static mpc_real b[SIZE];
+
+static mpc_real random_number(void) {
+    static uint32_t state = 1;
+    state = state * 1664525U + 1013904223U;
+    return (mpc_real)((int)(state >> 27) - 16) / 16;
+}
 
 static void make_problem(void) {
-    uint32_t state = 1;
-    int i;
+    int i, r, c;
+    for (i = 0; i < MPC_HORIZON; ++i) {
+        for (r = 0; r < MPC_BLOCK; ++r) {
+            for (c = 0; c < r; ++c) {
+                d[MPC_D(i, r, c)] = random_number();
+                d[MPC_D(i, c, r)] = d[MPC_D(i, r, c)];
+            }
+            d[MPC_D(i, r, r)] = 3 * MPC_BLOCK + 1;
+        }
+    }
+    for (i = 0; i + 1 < MPC_HORIZON; ++i) {
+        for (r = 0; r < MPC_BLOCK; ++r) {
+            for (c = 0; c < MPC_BLOCK; ++c) {
+                e[MPC_E(i, r, c)] = random_number();
+            }
+        }
+    }
     for (i = 0; i < SIZE; ++i) {
-        state = state * 1664525U + 1013904223U;
-        b[i] = (admm_real)((int)(state >> 27) - 16) / 16;
+        b[i] = random_number();
     }
 }
 
-static admm_real x[SIZE];
+static mpc_workspace workspace;
+static mpc_real x[SIZE];
 
-enum { CALLS = 1 };
-static const char* const names[CALLS] = {"solve"};
-static const unsigned long flops[CALLS] = {SOLVE_FLOPS};
+enum { CALLS = 2 };
+static const char* const names[CALLS] = {"factor", "solve"};
+static const unsigned long flops[CALLS] = {FACTOR_FLOPS, SOLVE_FLOPS};
 
-static void prepare(void) { make_problem(); }
+static void prepare(void) {
+    make_problem();
+    mpc_init(&workspace);
+}
 
 /* Returns whether the call fails. */
-static int run_call(int call) { return admm_solve(call, b, x).code != ADMM_OK; }
+static int run_call(int call) {
+    const mpc_status status = call == 0 ? mpc_factor(&workspace, d, e) : mpc_solve(&workspace, b, x);
+    return status.code != MPC_OK;
+}
 
 /* Prints what has been counted, as JSON. */
 static void print_report(const char* counted_by, const unsigned long* instructions) {

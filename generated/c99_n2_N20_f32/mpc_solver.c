@@ -40,15 +40,15 @@ typedef char mpc_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];
 #define is_computed mpc_solver_is_computed
 #define solved mpc_solver_solved
 #define poison_solution mpc_solver_poison_solution
-#define forward_rows_4 mpc_solver_forward_rows_4
-#define backward_rows_4 mpc_solver_backward_rows_4
+#define forward_rows_2 mpc_solver_forward_rows_2
+#define backward_rows_2 mpc_solver_backward_rows_2
 #define forward_block mpc_solver_forward_block
 #define backward_block mpc_solver_backward_block
 #define is_sound mpc_solver_is_sound
 #define is_pivot mpc_solver_is_pivot
 #define finish_block mpc_solver_finish_block
-#define solve_columns_4 mpc_solver_solve_columns_4
-#define factor_corner_4 mpc_solver_factor_corner_4
+#define solve_columns_2 mpc_solver_solve_columns_2
+#define factor_corner_2 mpc_solver_factor_corner_2
 #define factor_block mpc_solver_factor_block
 #define solve_panel mpc_solver_solve_panel
 #define check_finite mpc_solver_check_finite
@@ -105,157 +105,53 @@ MPC_CODE static void poison_solution(mpc_real* x) {
 
 /* ---- sweeps: columns of a right-hand side, whose elements are m apart ---- */
 
-/* 4 row(s) of y = L^-1 (b - a y_before) from row r on; 4 sums take one load of the vector. */
-static inline void forward_rows_4(const real* l, const real* a, const real* y_before, int width, const real* b, real* y, int r) {
-    real s0 = b[0], s1 = b[m], s2 = b[2 * m], s3 = b[3 * m];
-    for (int k = 0; k < width; k += 4) {
+/* 2 row(s) of y = L^-1 (b - a y_before) from row r on; 2 sums take one load of the vector. */
+static inline void forward_rows_2(const real* l, const real* a, const real* y_before, int width, const real* b, real* y) {
+    real s0 = b[0], s1 = b[m];
+    if (width > 0) {
         const real x0 = y_before[0];
         s0 -= a[0] * x0;
         s1 -= a[n] * x0;
-        s2 -= a[2 * n] * x0;
-        s3 -= a[3 * n] * x0;
         const real x1 = y_before[m];
         s0 -= a[1] * x1;
         s1 -= a[n + 1] * x1;
-        s2 -= a[2 * n + 1] * x1;
-        s3 -= a[3 * n + 1] * x1;
-        const real x2 = y_before[2 * m];
-        s0 -= a[2] * x2;
-        s1 -= a[n + 2] * x2;
-        s2 -= a[2 * n + 2] * x2;
-        s3 -= a[3 * n + 2] * x2;
-        const real x3 = y_before[3 * m];
-        s0 -= a[3] * x3;
-        s1 -= a[n + 3] * x3;
-        s2 -= a[2 * n + 3] * x3;
-        s3 -= a[3 * n + 3] * x3;
-        a += 4;
-        y_before += 4 * m;
-    }
-    for (int k = 0; k < r; k += 4) {
-        const real x0 = y[0];
-        s0 -= l[0] * x0;
-        s1 -= l[n] * x0;
-        s2 -= l[2 * n] * x0;
-        s3 -= l[3 * n] * x0;
-        const real x1 = y[m];
-        s0 -= l[1] * x1;
-        s1 -= l[n + 1] * x1;
-        s2 -= l[2 * n + 1] * x1;
-        s3 -= l[3 * n + 1] * x1;
-        const real x2 = y[2 * m];
-        s0 -= l[2] * x2;
-        s1 -= l[n + 2] * x2;
-        s2 -= l[2 * n + 2] * x2;
-        s3 -= l[3 * n + 2] * x2;
-        const real x3 = y[3 * m];
-        s0 -= l[3] * x3;
-        s1 -= l[n + 3] * x3;
-        s2 -= l[2 * n + 3] * x3;
-        s3 -= l[3 * n + 3] * x3;
-        l += 4;
-        y += 4 * m;
     }
     s0 *= l[0];
     s1 -= l[n] * s0;
-    s2 -= l[2 * n] * s0;
-    s3 -= l[3 * n] * s0;
     s1 *= l[n + 1];
-    s2 -= l[2 * n + 1] * s1;
-    s3 -= l[3 * n + 1] * s1;
-    s2 *= l[2 * n + 2];
-    s3 -= l[3 * n + 2] * s2;
-    s3 *= l[3 * n + 3];
     y[0] = s0;
     y[m] = s1;
-    y[2 * m] = s2;
-    y[3 * m] = s3;
 }
 
-/* 4 row(s) of x = L^-T (x - a' x_next) from row r on, with products of L's rows from the last one up. */
-static inline void backward_rows_4(const real* l, const real* a, const real* x_next, int height, real* x, int r) {
-    real* solved = x + r * m;
-    real s0 = solved[0], s1 = solved[m], s2 = solved[2 * m], s3 = solved[3 * m];
-    for (int k = 0; k < height; k += 4) {
+/* 2 row(s) of x = L^-T (x - a' x_next) from row r on, with products of L's rows from the last one up. */
+static inline void backward_rows_2(const real* l, const real* a, const real* x_next, int height, real* x) {
+    real s0 = x[0], s1 = x[m];
+    if (height > 0) {
         const real x0 = x_next[0];
         s0 -= a[0] * x0;
         s1 -= a[1] * x0;
-        s2 -= a[2] * x0;
-        s3 -= a[3] * x0;
         const real x1 = x_next[m];
         s0 -= a[n] * x1;
         s1 -= a[n + 1] * x1;
-        s2 -= a[n + 2] * x1;
-        s3 -= a[n + 3] * x1;
-        const real x2 = x_next[2 * m];
-        s0 -= a[2 * n] * x2;
-        s1 -= a[2 * n + 1] * x2;
-        s2 -= a[2 * n + 2] * x2;
-        s3 -= a[2 * n + 3] * x2;
-        const real x3 = x_next[3 * m];
-        s0 -= a[3 * n] * x3;
-        s1 -= a[3 * n + 1] * x3;
-        s2 -= a[3 * n + 2] * x3;
-        s3 -= a[3 * n + 3] * x3;
-        a += 4 * n;
-        x_next += 4 * m;
     }
-    for (int k = n - 4; k >= r + 4; k -= 4) {
-        const real* below = l + k * n;
-        const real* after = x + k * m;
-        const real x3 = after[3 * m];
-        s0 -= below[3 * n] * x3;
-        s1 -= below[3 * n + 1] * x3;
-        s2 -= below[3 * n + 2] * x3;
-        s3 -= below[3 * n + 3] * x3;
-        const real x2 = after[2 * m];
-        s0 -= below[2 * n] * x2;
-        s1 -= below[2 * n + 1] * x2;
-        s2 -= below[2 * n + 2] * x2;
-        s3 -= below[2 * n + 3] * x2;
-        const real x1 = after[m];
-        s0 -= below[n] * x1;
-        s1 -= below[n + 1] * x1;
-        s2 -= below[n + 2] * x1;
-        s3 -= below[n + 3] * x1;
-        const real x0 = after[0];
-        s0 -= below[0] * x0;
-        s1 -= below[1] * x0;
-        s2 -= below[2] * x0;
-        s3 -= below[3] * x0;
-    }
-    const real* diagonal = l + r * n;
-    s3 *= diagonal[3 * n + 3];
-    s2 -= diagonal[3 * n + 2] * s3;
-    s1 -= diagonal[3 * n + 1] * s3;
-    s0 -= diagonal[3 * n] * s3;
-    s2 *= diagonal[2 * n + 2];
-    s1 -= diagonal[2 * n + 1] * s2;
-    s0 -= diagonal[2 * n] * s2;
-    s1 *= diagonal[n + 1];
-    s0 -= diagonal[n] * s1;
-    s0 *= diagonal[0];
-    solved[0] = s0;
-    solved[m] = s1;
-    solved[2 * m] = s2;
-    solved[3 * m] = s3;
+    s1 *= l[n + 1];
+    s0 -= l[n] * s1;
+    s0 *= l[0];
+    x[0] = s0;
+    x[m] = s1;
 }
 
 /* y = L^-1 (b - a y_before), a being `width` columns wide: n, or 0 for the first block. y may be b. */
 MPC_CODE static void forward_block(const real* l, const real* a, const real* y_before, int width, const real* b, real* y) {
     for (int c = 0; c < m; ++c) {
-        for (int r = 0; r < 12; r += 4) {
-            forward_rows_4(l + r * n, a + r * n, y_before + c, width, b + r * m + c, y + c, r);
-        }
+        forward_rows_2(l, a, y_before + c, width, b + c, y + c);
     }
 }
 
 /* x = L^-T (x - a' x_next), a having `height` rows: n, or 0 for the last block, which has no next. */
 MPC_CODE static void backward_block(const real* l, const real* a, const real* x_next, int height, real* x) {
     for (int c = 0; c < m; ++c) {
-        for (int r = n - 4; r >= 0; r -= 4) {
-            backward_rows_4(l + r, a + r, x_next + c, height, x + c, r);
-        }
+        backward_rows_2(l, a, x_next + c, height, x + c);
     }
 }
 
@@ -278,9 +174,8 @@ static inline int is_pivot(real pivot) { return pivot > TOO_SMALL && pivot <= MP
 /* The rest of a block whose pivot `row` is not sound beyond doubt. Rare, and so in few instructions; the bits are those of the code below.
  * Returns the row that fails, or -1; the status becomes that of the first pivot that is nearly zero. */
 MPC_CODE static int finish_block(const real* d, const real* before, int width, real* l, int block, int row, mpc_status* status) {
-    const int corner = row - row % 4, below = corner + 4;
     for (int r = row; r < n; ++r) {
-        for (int c = r < below ? row : corner; c <= r; ++c) {
+        for (int c = row; c <= r; ++c) {
             const real entry = d[r * n + r];
             real sum = d[r * n + c];
             for (int k = 0; k < width; ++k) {
@@ -304,157 +199,69 @@ MPC_CODE static int finish_block(const real* d, const real* before, int width, r
     return -1;
 }
 
-/* Columns j to j + 3 of a panel, rows `first` to n - 1: what x and `before` have to do with the rows of the multipliers is subtracted
+/* Columns j to j + 1 of a panel, rows `first` to n - 1: what x and `before` have to do with the rows of the multipliers is subtracted
  * from the source. The products with `before` run over `width` columns: n, or 0 for none. x may be the source. The sums of a tile and what
  * they are made of are to stay in registers: a Cortex-M7 has 32 in single precision, 16 in double. */
-MPC_CODE static void solve_columns_4(const real* source, const real* before, int width, const real* multipliers, const real* own, real* x,
+MPC_CODE static void solve_columns_2(const real* source, const real* before, int width, const real* multipliers, const real* own, real* x,
                                      int j, int first) {
-    for (int r = first; r < 12; r += 4) {
+    for (int r = first; r < 2; r += 2) {
         const real* s = source + r * n + j;
         const real* a = before + r * n;
         const real* b = multipliers;
-        real c00 = s[0], c01 = s[1], c02 = s[2], c03 = s[3];
-        real c10 = s[n], c11 = s[n + 1], c12 = s[n + 2], c13 = s[n + 3];
-        real c20 = s[2 * n], c21 = s[2 * n + 1], c22 = s[2 * n + 2], c23 = s[2 * n + 3];
-        real c30 = s[3 * n], c31 = s[3 * n + 1], c32 = s[3 * n + 2], c33 = s[3 * n + 3];
+        real c00 = s[0], c01 = s[1];
+        real c10 = s[n], c11 = s[n + 1];
         for (int k = 0; k < width; ++k) {
-            const real a0 = a[0], a1 = a[n], a2 = a[2 * n], a3 = a[3 * n];
-            const real b0 = b[0], b1 = b[n], b2 = b[2 * n], b3 = b[3 * n];
+            const real a0 = a[0], a1 = a[n];
+            const real b0 = b[0], b1 = b[n];
             c00 -= a0 * b0;
             c01 -= a0 * b1;
-            c02 -= a0 * b2;
-            c03 -= a0 * b3;
             c10 -= a1 * b0;
             c11 -= a1 * b1;
-            c12 -= a1 * b2;
-            c13 -= a1 * b3;
-            c20 -= a2 * b0;
-            c21 -= a2 * b1;
-            c22 -= a2 * b2;
-            c23 -= a2 * b3;
-            c30 -= a3 * b0;
-            c31 -= a3 * b1;
-            c32 -= a3 * b2;
-            c33 -= a3 * b3;
             ++a;
             ++b;
         }
         real* y = x + r * n;
         b = own;
         for (int k = 0; k < j; ++k) {
-            const real a0 = y[0], a1 = y[n], a2 = y[2 * n], a3 = y[3 * n];
-            const real b0 = b[0], b1 = b[n], b2 = b[2 * n], b3 = b[3 * n];
+            const real a0 = y[0], a1 = y[n];
+            const real b0 = b[0], b1 = b[n];
             c00 -= a0 * b0;
             c01 -= a0 * b1;
-            c02 -= a0 * b2;
-            c03 -= a0 * b3;
             c10 -= a1 * b0;
             c11 -= a1 * b1;
-            c12 -= a1 * b2;
-            c13 -= a1 * b3;
-            c20 -= a2 * b0;
-            c21 -= a2 * b1;
-            c22 -= a2 * b2;
-            c23 -= a2 * b3;
-            c30 -= a3 * b0;
-            c31 -= a3 * b1;
-            c32 -= a3 * b2;
-            c33 -= a3 * b3;
             ++y;
             ++b;
         }
         c00 *= b[0];
         c10 *= b[0];
-        c20 *= b[0];
-        c30 *= b[0];
         c01 -= c00 * b[n];
         c11 -= c10 * b[n];
-        c21 -= c20 * b[n];
-        c31 -= c30 * b[n];
         c01 *= b[n + 1];
         c11 *= b[n + 1];
-        c21 *= b[n + 1];
-        c31 *= b[n + 1];
-        c02 -= c00 * b[2 * n];
-        c12 -= c10 * b[2 * n];
-        c22 -= c20 * b[2 * n];
-        c32 -= c30 * b[2 * n];
-        c02 -= c01 * b[2 * n + 1];
-        c12 -= c11 * b[2 * n + 1];
-        c22 -= c21 * b[2 * n + 1];
-        c32 -= c31 * b[2 * n + 1];
-        c02 *= b[2 * n + 2];
-        c12 *= b[2 * n + 2];
-        c22 *= b[2 * n + 2];
-        c32 *= b[2 * n + 2];
-        c03 -= c00 * b[3 * n];
-        c13 -= c10 * b[3 * n];
-        c23 -= c20 * b[3 * n];
-        c33 -= c30 * b[3 * n];
-        c03 -= c01 * b[3 * n + 1];
-        c13 -= c11 * b[3 * n + 1];
-        c23 -= c21 * b[3 * n + 1];
-        c33 -= c31 * b[3 * n + 1];
-        c03 -= c02 * b[3 * n + 2];
-        c13 -= c12 * b[3 * n + 2];
-        c23 -= c22 * b[3 * n + 2];
-        c33 -= c32 * b[3 * n + 2];
-        c03 *= b[3 * n + 3];
-        c13 *= b[3 * n + 3];
-        c23 *= b[3 * n + 3];
-        c33 *= b[3 * n + 3];
         y[0] = c00;
         y[1] = c01;
-        y[2] = c02;
-        y[3] = c03;
         y[n] = c10;
         y[n + 1] = c11;
-        y[n + 2] = c12;
-        y[n + 3] = c13;
-        y[2 * n] = c20;
-        y[2 * n + 1] = c21;
-        y[2 * n + 2] = c22;
-        y[2 * n + 3] = c23;
-        y[3 * n] = c30;
-        y[3 * n + 1] = c31;
-        y[3 * n + 2] = c32;
-        y[3 * n + 3] = c33;
     }
 }
 
-/* Pivots j to j + 3 with the rows below them, from d less the products of `before` and of l. Returns the row of the
+/* Pivots j to j + 1 with the rows below them, from d less the products of `before` and of l. Returns the row of the
  * first one that is not sound beyond doubt, or -1. */
-MPC_CODE static int factor_corner_4(const real* d, const real* before, int width, real* l, int j) {
+MPC_CODE static int factor_corner_2(const real* d, const real* before, int width, real* l, int j) {
     real c00 = d[0];
     real c10 = d[n], c11 = d[n + 1];
-    real c20 = d[2 * n], c21 = d[2 * n + 1], c22 = d[2 * n + 2];
-    real c30 = d[3 * n], c31 = d[3 * n + 1], c32 = d[3 * n + 2], c33 = d[3 * n + 3];
     for (int k = 0; k < width; ++k) {
-        const real a0 = before[0], a1 = before[n], a2 = before[2 * n], a3 = before[3 * n];
+        const real a0 = before[0], a1 = before[n];
         c00 -= a0 * a0;
         c10 -= a1 * a0;
         c11 -= a1 * a1;
-        c20 -= a2 * a0;
-        c21 -= a2 * a1;
-        c22 -= a2 * a2;
-        c30 -= a3 * a0;
-        c31 -= a3 * a1;
-        c32 -= a3 * a2;
-        c33 -= a3 * a3;
         ++before;
     }
     for (int k = 0; k < j; ++k) {
-        const real a0 = l[0], a1 = l[n], a2 = l[2 * n], a3 = l[3 * n];
+        const real a0 = l[0], a1 = l[n];
         c00 -= a0 * a0;
         c10 -= a1 * a0;
         c11 -= a1 * a1;
-        c20 -= a2 * a0;
-        c21 -= a2 * a1;
-        c22 -= a2 * a2;
-        c30 -= a3 * a0;
-        c31 -= a3 * a1;
-        c32 -= a3 * a2;
-        c33 -= a3 * a3;
         ++l;
     }
     if (!is_sound(c00, d[0])) {
@@ -464,41 +271,12 @@ MPC_CODE static int factor_corner_4(const real* d, const real* before, int width
     l[0] = reciprocal0;
     c10 *= reciprocal0;
     l[n] = c10;
-    c20 *= reciprocal0;
-    l[2 * n] = c20;
-    c30 *= reciprocal0;
-    l[3 * n] = c30;
     c11 -= c10 * c10;
-    c21 -= c20 * c10;
-    c22 -= c20 * c20;
-    c31 -= c30 * c10;
-    c32 -= c30 * c20;
-    c33 -= c30 * c30;
     if (!is_sound(c11, d[n + 1])) {
         return j + 1;
     }
     const real reciprocal1 = 1 / MPC_SQRT(c11);
     l[n + 1] = reciprocal1;
-    c21 *= reciprocal1;
-    l[2 * n + 1] = c21;
-    c31 *= reciprocal1;
-    l[3 * n + 1] = c31;
-    c22 -= c21 * c21;
-    c32 -= c31 * c21;
-    c33 -= c31 * c31;
-    if (!is_sound(c22, d[2 * n + 2])) {
-        return j + 2;
-    }
-    const real reciprocal2 = 1 / MPC_SQRT(c22);
-    l[2 * n + 2] = reciprocal2;
-    c32 *= reciprocal2;
-    l[3 * n + 2] = c32;
-    c33 -= c32 * c32;
-    if (!is_sound(c33, d[3 * n + 3])) {
-        return j + 3;
-    }
-    const real reciprocal3 = 1 / MPC_SQRT(c33);
-    l[3 * n + 3] = reciprocal3;
     return -1;
 }
 
@@ -506,19 +284,16 @@ MPC_CODE static int factor_corner_4(const real* d, const real* before, int width
  * of the first pivot that is not sound beyond doubt, or -1: finish_block has the rest. */
 MPC_CODE static int factor_block(const real* d, const real* before, int width, real* l) {
     int failed = -1;
-    for (int j = 0; j < 12 && failed < 0; j += 4) {
-        failed = factor_corner_4(d + j * n + j, before + j * n, width, l + j * n, j);
-        if (failed < 0) {
-            solve_columns_4(d, before, width, before + j * n, l + j * n, l, j, j + 4);
-        }
+    for (int j = 0; j < 2 && failed < 0; j += 2) {
+        failed = factor_corner_2(d + j * n + j, before + j * n, width, l + j * n, j);
     }
     return failed;
 }
 
 /* x = (source - before multipliers') L^-T, where the products run over `width` columns: n, or 0 for none. x may be the source. */
 MPC_CODE static void solve_panel(const real* source, const real* before, const real* multipliers, int width, const real* l, real* x) {
-    for (int j = 0; j < 12; j += 4) {
-        solve_columns_4(source, before, width, multipliers + j * n, l + j * n, x, j, 0);
+    for (int j = 0; j < 2; j += 2) {
+        solve_columns_2(source, before, width, multipliers + j * n, l + j * n, x, j, 0);
     }
 }
 
@@ -663,15 +438,15 @@ MPC_CODE mpc_real mpc_least_pivot(const mpc_workspace* workspace, const mpc_real
 #undef is_computed
 #undef solved
 #undef poison_solution
-#undef forward_rows_4
-#undef backward_rows_4
+#undef forward_rows_2
+#undef backward_rows_2
 #undef forward_block
 #undef backward_block
 #undef is_sound
 #undef is_pivot
 #undef finish_block
-#undef solve_columns_4
-#undef factor_corner_4
+#undef solve_columns_2
+#undef factor_corner_2
 #undef factor_block
 #undef solve_panel
 #undef check_finite
