@@ -179,7 +179,7 @@ void check_hashes(const std::string& held, const std::string& made) {
     const auto before = lines_of(held);
     for (const auto& line : lines_of(made))
         CHECK_MESSAGE(before.contains(line), "generated/hashes.txt lacks " << line << ": the generator makes another text now; " << advice);
-    CHECK_MESSAGE(held == made, "generated/hashes.txt is not what the generator makes; " << advice);
+    CHECK_MESSAGE((held == made), "generated/hashes.txt is not what the generator makes; " << advice);
 }
 
 }  // namespace
@@ -197,7 +197,7 @@ TEST_CASE("golden sources are what the generator makes") {
         if (name == hashes)
             check_hashes(held, text);
         else
-            CHECK_MESSAGE(held == text, "generated/" << name.string() << " is not what the generator makes; " << advice);
+            CHECK_MESSAGE((held == text), "generated/" << name.string() << " is not what the generator makes; " << advice);
     }
     for (const auto& entry : std::filesystem::recursive_directory_iterator(golden_folder)) {
         const auto name = std::filesystem::relative(entry.path(), golden_folder);

@@ -3,6 +3,7 @@
 
 #include <regex>
 
+#include "generator/export/c99/parts.hpp"
 #include "generator/export/gpu/export.hpp"
 #include "tests/export/c99/project.hpp"
 
@@ -45,4 +46,11 @@ TEST_CASE("export: no mark of a template is left in any file of any export") {
             check_filled(export_gpu_project({.spec = {.block = n, .horizon = 9, .operations = export_operations()},
                                              .targets = parse_gpu_targets(targets),
                                              .tuning = {}}));
+}
+
+TEST_CASE("export: a section of a template ends where the next begins, and an unknown one is named") {
+    CHECK(section("kernels.c", "least_pivot").starts_with("btd_real btd_least_pivot("));
+    CHECK(section("kernels.c", "kernels").ends_with("    return solved(check_finite(x), status);\n}\n"));
+    CHECK(section("solver.c", "forward_rows").find("@LOADS@@BEFORE@@OWN@@FINISH@}\n") != std::string::npos);
+    CHECK_THROWS_WITH(section("kernels.c", "sweeps"), "templates/export/c99/kernels.c has no section 'sweeps'");
 }
