@@ -33,7 +33,7 @@ ALLOWED = {
     "tools": ["generator", "runtime"],
 }
 # Folders that know no family, and the public headers that they may include.
-COMMON_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "error.hpp", "precision.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
+COMMON_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "error.hpp", "integer.h", "repeat_args.h", "precision.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
 KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device", "runtime/session")
 # The public headers of each family, which no other may include.
 FAMILY_HEADERS = {
