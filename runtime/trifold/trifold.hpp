@@ -8,4 +8,5 @@
 #include <trifold/grid.hpp>
 #include <trifold/plan.hpp>
 #include <trifold/solver.hpp>
+#include <trifold/tridiagonal.hpp>
 // The public C++ interface.

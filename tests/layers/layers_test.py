@@ -37,11 +37,11 @@ COMMON_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "error.hpp", "integer.
 KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device", "runtime/session")
 # The public headers of each family, which no other may include.
 FAMILY_HEADERS = {
-    "tridiagonal": {"cost.hpp", "factors.hpp", "generate.hpp", "plan.hpp", "schedule.hpp", "solver.hpp", "spec.hpp", "tridiagonal_args.h"},
+    "tridiagonal": {"cost.hpp", "factors.hpp", "generate.hpp", "plan.hpp", "schedule.hpp", "solver.hpp", "spec.hpp", "tridiagonal.hpp", "tridiagonal_args.h"},
     "grid": {"grid.hpp", "grid_args.h", "grid_spec.hpp"},
 }
 # Public headers of the runtime, which the generator may not include.
-RUNTIME_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "factors.hpp", "grid.hpp", "plan.hpp", "solver.hpp", "trifold.h", "trifold.hpp", "version.h"}
+RUNTIME_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "factors.hpp", "grid.hpp", "plan.hpp", "solver.hpp", "tridiagonal.hpp", "trifold.h", "trifold.hpp", "version.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(trifold/[^>]+)>)', re.M)
 
 
