@@ -25,7 +25,7 @@ ALLOWED = {
     "runtime/tridiagonal": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/tridiagonal"],
     "runtime/grid": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/grid"],
     "runtime/c": [],
-    "runtime/python": ["runtime/compile", "runtime/tridiagonal"],  # which say what compiles, and what is taken of what was measured
+    "runtime/python": ["runtime/base", "runtime/compile", "runtime/tridiagonal"],  # forks, what compiles, what is taken of what was measured
     "tools/formats": [],
     "tools/problems": ["tools/formats"],
     "tools/examples": [],

@@ -322,11 +322,11 @@ void execute_grid(Problem problem, const Buffers& buffers, int ordinal, Stream s
     expect(buffers.in(0), real, 9 * pixels, "stencil");
     expect(buffers.in(1), real, elements, "b");
     expect(buffers.result(0), real, elements, "x");
-    GridLoan loan(spec, device_at(ordinal), {.workers = static_cast<int>(problem[g_workers])}, stream);
+    PooledGridSolver pooled(spec, device_at(ordinal), {.workers = static_cast<int>(problem[g_workers])}, stream);
     if (spec.precision == Precision::f32)
-        solve_grid<float>(*loan, problem[g_transposed] != 0, buffers, stream);
+        solve_grid<float>(*pooled, problem[g_transposed] != 0, buffers, stream);
     else
-        solve_grid<double>(*loan, problem[g_transposed] != 0, buffers, stream);
+        solve_grid<double>(*pooled, problem[g_transposed] != 0, buffers, stream);
 }
 
 ffi::Error execute_grid_cpu(ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
