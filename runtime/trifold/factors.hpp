@@ -46,7 +46,6 @@ class Factors {
     struct [[gnu::visibility("hidden")]] Seat;
 
   private:
-    [[gnu::visibility("hidden")]] State& state();
     [[gnu::visibility("hidden")]] Seat& take(void* value, Stream stream, std::int64_t members);
     std::unique_ptr<State> state_;
     Plan plan_;

@@ -26,7 +26,7 @@ ALLOWED = {
     "runtime/tridiagonal": ["runtime/base", "runtime/compile", "runtime/device", "runtime/session", "generator/program", "generator/tridiagonal"],
     "runtime/grid": ["runtime/base", "runtime/compile", "runtime/device", "runtime/session", "generator/program", "generator/grid"],
     "runtime/c": [],
-    "runtime/python": ["runtime/compile", "runtime/tridiagonal"],  # which say what compiles, and what is taken of what was measured
+    "runtime/python": ["runtime/base", "runtime/compile", "runtime/tridiagonal"],  # forks, what compiles, what is taken of what was measured
     "tools/formats": [],
     "tools/problems": ["tools/formats"],
     "tools/examples": [],
@@ -42,12 +42,20 @@ FAMILY_HEADERS = {
 }
 # Public headers of the runtime, which the generator may not include.
 RUNTIME_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "factors.hpp", "grid.hpp", "plan.hpp", "solver.hpp", "tridiagonal.hpp", "trifold.h", "trifold.hpp", "version.h"}
+# Each has a folder in tools/trifold, which the others do not know; the table of all is in main.cpp.
+FAMILIES = tuple(FAMILY_HEADERS)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(trifold/[^>]+)>)', re.M)
 
 
 def home(path):
     """The folder of the table that a file belongs to."""
     return next((folder for folder in ALLOWED if path.startswith(folder + "/")), None)
+
+
+def knows_another_family(path, included):
+    """Whether a file of the command reaches into the folder of a family that is not its own."""
+    wanted = next((family for family in FAMILIES if is_within(included, f"tools/trifold/{family}")), None)
+    return wanted is not None and path.startswith("tools/trifold/") and path != "tools/trifold/main.cpp" and not is_within(path, f"tools/trifold/{wanted}")
 
 
 def is_within(path, folder):
@@ -77,6 +85,8 @@ def problem(path, included):
         return None
     if "/" not in included:  # of its own folder
         return None
+    if knows_another_family(path, included):
+        return f'is no file of that family, and includes "{included}"'
     if is_within(included, folder) or any(is_within(included, allowed) for allowed in ALLOWED[folder]):
         return None
     return f'may not include "{included}": {folder} may include {", ".join([folder] + ALLOWED[folder])}'
@@ -142,10 +152,14 @@ def check_itself():
         ("runtime/trifold/grid.hpp", "trifold/solver.hpp"),
         ("generator/trifold/spec.hpp", "trifold/grid_spec.hpp"),
         ("tools/formats/npy.cpp", "runtime/base/files.hpp"),
+        ("tools/trifold/solve.cpp", "tools/trifold/grid/options.hpp"),
+        ("tools/trifold/grid/solve.cpp", "tools/trifold/tridiagonal/solution.hpp"),
         ("runtime/elsewhere/file.cpp", "runtime/base/log.hpp"),
     ]:
         assert problem(path, included), (path, included)
     assert problem("runtime/tridiagonal/plan.cpp", "runtime/device/gpu.hpp") is None
+    assert problem("tools/trifold/main.cpp", "tools/trifold/grid/verbs.hpp") is None
+    assert problem("tools/trifold/grid/solve.cpp", "tools/trifold/solve.hpp") is None
     text = "namespace a {\nstruct B {\n    struct C {\n};\nnamespace {\nclass D final : E {\n};\n}  // namespace\nenum class F { g };\n}  // namespace a\n"
     assert list(types(text)) == ["a::B", "a::F"], list(types(text))
 

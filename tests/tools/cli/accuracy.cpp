@@ -11,7 +11,7 @@
 
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
-#include "tools/trifold/solution.hpp"
+#include "tools/trifold/tridiagonal/solution.hpp"
 #include "tools/trifold/text.hpp"
 
 using namespace trifold;

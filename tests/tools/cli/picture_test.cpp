@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "tools/trifold/svg.hpp"
+#include "tools/trifold/tridiagonal/svg.hpp"
 #include "tools/trifold/text.hpp"
 
 using namespace trifold;
