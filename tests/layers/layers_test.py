@@ -33,15 +33,15 @@ ALLOWED = {
     "tools": ["generator", "runtime"],
 }
 # Folders that know no family, and the public headers that they may include.
-COMMON_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "error.hpp", "integer.h", "repeat_args.h", "precision.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
+COMMON_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "error.hpp", "factors_of.hpp", "integer.h", "repeat_args.h", "precision.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
 KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device", "runtime/session")
 # The public headers of each family, which no other may include.
 FAMILY_HEADERS = {
     "tridiagonal": {"cost.hpp", "factors.hpp", "generate.hpp", "plan.hpp", "schedule.hpp", "solver.hpp", "spec.hpp", "tridiagonal.hpp", "tridiagonal_args.h"},
-    "grid": {"grid.hpp", "grid_args.h", "grid_spec.hpp"},
+    "grid": {"grid.hpp", "grid_args.h", "grid_factors.hpp", "grid_spec.hpp"},
 }
 # Public headers of the runtime, which the generator may not include.
-RUNTIME_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "factors.hpp", "grid.hpp", "plan.hpp", "solver.hpp", "tridiagonal.hpp", "trifold.h", "trifold.hpp", "version.h"}
+RUNTIME_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "factors.hpp", "factors_of.hpp", "grid.hpp", "grid_factors.hpp", "plan.hpp", "solver.hpp", "tridiagonal.hpp", "trifold.h", "trifold.hpp", "version.h"}
 # Each has a folder in tools/trifold, which the others do not know; the table of all is in main.cpp.
 FAMILIES = tuple(FAMILY_HEADERS)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(trifold/[^>]+)>)', re.M)
