@@ -198,7 +198,7 @@ TEST_CASE("a workspace begins with the zeros and contents that a Program asks fo
           fmt::format("the workspace has {} bytes; this TriangularPlan needs {}", bytes - 1, bytes));
 }
 
-TEST_CASE("what a session refuses, in the words of the family's arrays; nothing is lost by it") {
+TEST_CASE("what a session refuses, in the words of the family's arrays, and nothing is lost by it") {
     Problem problem(3, 2);
     const auto prepared = prepare_triangular(problem.spec, Device::cpu());
     TriangularSolver solver(problem.spec, prepared);

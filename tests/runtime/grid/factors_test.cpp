@@ -51,7 +51,7 @@ TEST_CASE("the factor of an image is a value: it may be copied, and its memory u
     CHECK(borrowed->ok());
 }
 
-TEST_CASE("values of images: what does not fit is an error; those of equal problems share their kernels") {
+TEST_CASE("values of images: what does not fit is an error, and those of equal problems share their kernels") {
     const auto spec = spec_of(13, 9);
     const auto factors = GridFactors::shared(spec, Device::cpu());
     CHECK(factors == GridFactors::shared(spec, Device::cpu()));
