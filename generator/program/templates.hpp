@@ -6,12 +6,16 @@
 
 namespace trifold {
 
-/// `name` as listed in templates/, such as "cpu/tridiagonal/finish.c", or "grid_args.h" of generator/trifold; embedded at build time.
-/// Throws SpecError when there is none.
+/// `name` as listed in templates/, such as "cpu/tridiagonal/finish.c", or "grid_args.h" of generator/trifold. The text is embedded at build
+/// time. Builds of developers read it from the folder that TRIFOLD_TEMPLATES names, if that is set. Throws SpecError when there is none.
 std::string_view template_text(std::string_view name);
 
-/// All names, sorted.
+/// Names of the embedded texts, sorted.
 std::vector<std::string_view> template_names();
+
+/// The environment variable that names a folder of templates, and whether this build reads it (TRIFOLD_DEVELOPER in CMake).
+inline constexpr const char* templates_switch = "TRIFOLD_TEMPLATES";
+bool reads_template_folder();
 
 /// Its path from the repository's root, for messages.
 std::string template_path(std::string_view name);
