@@ -19,7 +19,9 @@ foreach(path IN LISTS INPUTS)
     endwhile()
     string(APPEND entries "    {\"${path}\", ${pieces}},\n")
 endforeach()
-file(WRITE "${OUTPUT}" "#include <map>
+file(
+    WRITE "${OUTPUT}"
+    "#include <map>
 #include <string>
 #include <string_view>
 

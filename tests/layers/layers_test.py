@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Which folder may include which, and that no two types have one name. Reads every #include of generator/, runtime/ and tools/, and names those that point upwards.
+"""Which folder may include which, and that no two types have one name. Reads every #include of generator/, runtime/ and tools/, and names
+those that point upwards.
 
-The layers, from the bottom: generator/program, one family (generator/tridiagonal, generator/grid), generator/export; runtime/base, compile, device, solve or grid, c, python;
-tools. A layer may include those that it lists, and itself. What lies below a family knows none: it may not include a family's public headers
-either.
+The layers, from the bottom: generator/program, one family (generator/tridiagonal, generator/grid), generator/export; runtime/base, compile,
+device, solve or grid, c, python; tools. A layer may include those that it lists, and itself. What lies below a family knows none: it may
+not include a family's public headers either.
 """
+
 import pathlib
 import re
 import sys
@@ -105,8 +107,11 @@ def twice(root):
             for name in types(file.read_text()):
                 where.setdefault(name, []).append(file.relative_to(root).as_posix())
     apart = ("tests/export/c99/", "tests/export/gpu/")  # two programs, of which neither has the other's files
-    return [f"{name} is defined in {' and '.join(files)}" for name, files in where.items()
-            if len(files) > 1 and not (len(files) == 2 and all(any(f.startswith(a) for f in files) for a in apart))]
+    return [
+        f"{name} is defined in {' and '.join(files)}"
+        for name, files in where.items()
+        if len(files) > 1 and not (len(files) == 2 and all(any(f.startswith(a) for f in files) for a in apart))
+    ]
 
 
 def check_itself():
@@ -126,7 +131,8 @@ def check_itself():
     ]:
         assert problem(path, included), (path, included)
     assert problem("runtime/tridiagonal/plan.cpp", "runtime/device/gpu.hpp") is None
-    text = "namespace a {\nstruct B {\n    struct C {\n};\nnamespace {\nclass D final : E {\n};\n}  // namespace\nenum class F { g };\n}  // namespace a\n"
+    text = "namespace a {\nstruct B {\n    struct C {\n};\nnamespace {\n"
+    text += "class D final : E {\n};\n}  // namespace\nenum class F { g };\n}  // namespace a\n"
     assert list(types(text)) == ["a::B", "a::F"], list(types(text))
 
 
