@@ -83,7 +83,7 @@ void add(KnownDevice& device, KnownDevice part) {
             throw std::runtime_error(fmt::format("the rows '{}' of {} stand in two texts; leave one", list, device.name));
 }
 
-/// What a device lacks, from the one that it is like.
+/// Takes what a device lacks from the one that it is like.
 void complete(KnownDevice& device, const KnownDevice& like) {
     device.numbers.insert(like.numbers.begin(), like.numbers.end());
     device.rows.insert(like.rows.begin(), like.rows.end());

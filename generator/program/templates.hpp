@@ -23,7 +23,7 @@ std::string template_path(std::string_view name);
 /// Where templates find their texts: template_text, or a function of a test.
 using TemplateReader = std::string_view (*)(std::string_view name);
 
-/// What the template that every GPU kernel needs, "gpu/platform.cuh", stands for in a unit: the header of its dialect.
+/// Dialect of a unit. It decides which header takes the place of "gpu/platform.cuh", which every GPU kernel needs.
 enum class Platform { none, cuda, hip };
 
 /// The text of templates with all that they need. A template names what it needs in lines such as

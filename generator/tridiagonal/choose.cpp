@@ -19,7 +19,7 @@ struct Picked {
     const Row* row = nullptr;
 };
 
-/// What a row of `variant` takes to have all variants compared that do not refuse.
+/// The word of a row of `variant` that has all variants compared that do not refuse.
 constexpr std::string_view fastest = "fastest";
 
 /// A schedule with its variant. Rows and models tell which is the best.
@@ -118,7 +118,7 @@ std::vector<Pair> pairs_of(const Problem& base, std::vector<Schedule> schedules,
     return pairs;
 }
 
-/// Of equals the first.
+/// The pair with the least time, the first of equals, and the next best.
 Best best_of(std::vector<Pair> pairs) {
     std::ranges::stable_sort(pairs, {}, &Pair::seconds);
     if (!std::isfinite(pairs.front().seconds)) throw SpecError("no schedule has a modelled time; give one");

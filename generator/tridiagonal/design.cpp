@@ -17,7 +17,7 @@
 namespace trifold {
 namespace {
 
-/// What names of kernels end in: n32_f64_sm90_1a2b3c4d.
+/// End of all kernels' names: n32_f64_sm90_1a2b3c4d.
 std::string label_of(const Choice& choice, const std::string& id) {
     std::string arch;
     for (const char c : choice.target.arch)

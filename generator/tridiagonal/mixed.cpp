@@ -21,7 +21,7 @@ std::string kernel_name(const Design& inner, std::string_view pass) { return fmt
 
 bool solves(const Spec& spec) { return spec.operations.contains(Operation::solve) || spec.operations.contains(Operation::factor_solve); }
 
-/// What the operations need, in the order of `passes`.
+/// The passes that the operations need, in the order of `passes`.
 std::vector<std::string_view> passes_of(const Design& inner) {
     std::vector<std::string_view> result;
     const bool factors = has_kernel(inner, Phase::factor);
@@ -52,7 +52,7 @@ void add_buffers(Design& inner, const MixedShape& shape) {
     inner.workspace_bytes = checked_add(plan.bytes, scratch, "workspace");
 }
 
-/// Of templates/tridiagonal/mixed.h and of mixed.c and mixed.cuh.
+/// Constants of templates/tridiagonal/mixed.h, mixed.c and mixed.cuh.
 std::vector<Constant> constants_of_mixed(const Spec& spec) {
     std::vector<Constant> constants;
     add_strides(constants, "CALLER_D", diagonal_strides(spec));
@@ -127,7 +127,7 @@ class Rounds {
     const Design& inner_;
     const MixedShape& shape_;
     std::vector<Launch> launches_;
-    std::vector<std::size_t> ends_;  // what the next launch waits for
+    std::vector<std::size_t> ends_;  // launches that the next one waits for
 };
 
 /// Every round takes the residual of what it has, the first that of x = 0, and corrects by the solution for that.

@@ -32,7 +32,7 @@ std::vector<double> placed(std::span<const double> blocks, std::int64_t n, const
     return result;
 }
 
-/// What the example and the report solve.
+/// Text with the problem that the example and the report solve.
 std::string_view problem(const ExportRequest& request) {
     if (request.prefactored) return template_text("export/c99/example/matrix.c");
     return template_text(request.data ? "export/c99/example/data.c" : "export/c99/example/problem.c");

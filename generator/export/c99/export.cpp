@@ -44,7 +44,7 @@ void check_sizes(const Spec& spec) {
     check("E", coupling_extent(spec, 1), "fewer blocks, or a smaller --e-leading or --e-stage");
 }
 
-/// Of the blocks of D the lower triangles count.
+/// Only the lower triangles of D's blocks count.
 void check_range(std::string_view name, std::span<const double> values, const Spec& spec, bool is_d) {
     const auto n = static_cast<std::size_t>(spec.block);
     for (std::size_t k = 0; k < values.size(); ++k)

@@ -29,7 +29,7 @@ std::int64_t partitioned_workspace(const Spec& spec, std::int64_t chains, std::i
            alignment;
 }
 
-/// What differs from the defaults.
+/// Options for the parts of the layout that differ from the defaults.
 std::string layout_options(const Spec& spec) {
     std::string text;
     if (spec.order == Order::column_major) text += " --order column-major";

@@ -14,7 +14,7 @@ namespace {
 
 std::string_view precision_words(const Spec& spec) { return is_single(spec) ? "single precision" : "double precision"; }
 
-/// What plain C99 rounds, and when that is the same everywhere.
+/// Comment that says how plain C99 rounds, and when results are the same everywhere.
 std::string rounding_comment(const Spec& spec) {
     return fmt::format(
         " * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in {}. Compiled without contraction\n"

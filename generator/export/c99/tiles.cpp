@@ -37,7 +37,7 @@ std::string subtract_outer(std::string_view a, std::string_view b, Int rows, Int
     return text;
 }
 
-/// What is left of a tile's columns once all products with earlier ones are subtracted.
+/// Finishes a tile's columns once all products with columns of earlier tiles are subtracted.
 std::string finish_tile(Int rows, Int columns, bool ldlt) {
     std::string text;
     for (Int c = 0; c < columns; ++c) {

@@ -42,7 +42,7 @@ void check_operations(const Operations& operations) {
         fmt::format("operations {} solve nothing; an exported solver has factor_solve, or factor and solve", to_string(operations)));
 }
 
-/// What C's int counts in the exported code.
+/// The exported code counts these with C's int.
 void check_sizes(const Spec& spec) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     for (const auto& [value, what] : {std::pair{spec.horizon, "horizon N"}, {spec.batch, "batch"}, {spec.rhs, "rhs"}})
@@ -87,7 +87,7 @@ std::vector<Design> designs_of(const GpuExportRequest& request) {
     return designs;
 }
 
-/// What has its usual value is left out.
+/// The command that makes the project again. It leaves out options with their usual values.
 std::string command_of(const GpuExportRequest& request, bool has_images) {
     const auto& spec = request.spec;
     auto text = fmt::format("trifold export --block {} --horizon {} --precision {}", spec.block, spec.horizon, to_string(spec.precision));

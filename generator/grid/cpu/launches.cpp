@@ -50,7 +50,7 @@ class Writer {
         return list_;
     }
 
-    /// Of a worker, in elements.
+    /// Elements of scratch memory that a worker needs.
     std::int64_t scratch() const {
         std::int64_t most = 0;
         for (const auto& level : layout_.levels) most = std::max<std::int64_t>(most, (level.eliminated + level.kept) * spec_.rhs);

@@ -12,7 +12,7 @@
 namespace trifold::cpu {
 namespace {
 
-/// What rows ask about vectors and columns.
+/// Quantities of vectors and columns that rows ask about.
 Quantities vector_quantities(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto widest = vector_bytes(target) / element_bytes(spec.precision), half = std::max<std::int64_t>(widest / 2, 1);

@@ -17,7 +17,7 @@ namespace {
 
 struct DataflowSizes : Sizes {
     std::int64_t riders = 1;                              ///< right-hand sides in the panel
-    std::int64_t lower_leading = 0, stacked_leading = 0;  ///< of D and of [R; G] in shared memory
+    std::int64_t lower_leading = 0, stacked_leading = 0;  ///< elements between columns of D and of [R; G] in shared memory
     std::int64_t message_level = 0, message_fronts = 0;   ///< fronts that send messages, from this level on
     bool front_room = true;                               ///< for the blocks that a front pulls
     bool is_long = false;                                 ///< more fronts than a device has room for
@@ -39,7 +39,7 @@ constexpr std::int64_t largest_wide = 64;
 /// Flops of a front with both neighbours, in thirds of n^3.
 constexpr double full_front_thirds = 19;
 
-/// What rows ask about dataflow.
+/// Quantities that rows of dataflow ask about.
 Quantities quantities_of(const Problem& problem, const DataflowSizes& sizes) {
     return gpu::quantities_of(problem, sizes) + Quantities{{"is_padded", static_cast<double>(problem.spec.block < sizes.padded)},
                                                            {"padded_mod_16", static_cast<double>(sizes.padded % 16)},
@@ -61,7 +61,7 @@ std::int64_t fronts_together(const Problem& problem, const DataflowSizes& sizes,
     return std::clamp<std::int64_t>(std::min(4 * warps_a_part / (sizes.threads / 32), room), 1, device.count("facts.blocks"));
 }
 
-/// Of a long horizon the first levels are wide, while they have so many fronts.
+/// The first levels of a long horizon are wide, as long as they have enough fronts.
 void plan_wide(DataflowSizes& sizes, const Problem& problem) {
     const auto& spec = problem.spec;
     if (!sizes.is_long || sizes.padded > largest_wide || !device_of(problem.target).has("deep_tensor")) return;
@@ -213,12 +213,12 @@ MemoryPlan memory(const Design& design) {
     add_updates(plan, design, both);
     add_verdicts(plan, design, 1);
     add_progress(plan, design, sizes.wide_levels > 0 ? 4 : 3, 1);
-    // What the sweeps' fronts send each other, in words of 8 bytes that are stamped with the number of the run.
+    // Fronts of a sweep send one another words of 8 bytes, which are stamped with the number of the run.
     const auto words = checked_multiply(design.lowered.storage.vector, sizes.real / 4, "words of a block's right-hand sides");
     plan.add("update_words", both, words, sizeof(std::uint64_t), true);
     plan.add("solution_words", blocks, words, sizeof(std::uint64_t), true);
     plan.add("forward_words", overlaps(design, sizes) ? blocks : 0, words, sizeof(std::uint64_t), true);
-    // What fronts of a factorization send to one another beside their flags.
+    // Fronts of a factorization send one another R and G besides their flags.
     const auto message = sizes.message_fronts * 2 * sizes.padded * (sizes.padded + sizes.riders) * sizes.real / 8;
     plan.add("message", design.lowered.members, message, sizeof(trifold_int), true);
     return plan;

@@ -12,7 +12,7 @@ namespace trifold::gpu::inverse_shared_text {
 namespace trifold::gpu {
 namespace {
 
-constexpr std::int64_t most_groups = 65535;  // of a grid's second dimension
+constexpr std::int64_t most_groups = 65535;  // the limit of a launch's second dimension
 
 std::int64_t most_chains(const Schedule& schedule) {
     std::int64_t most = 1;
