@@ -31,7 +31,7 @@ struct Layout {
     std::vector<Buffer> buffers;
     std::vector<trifold_grid_level> levels;
     std::int64_t status = 0, scale = -1, edge = -1, residual = 0;
-    std::int64_t bytes = 0;  ///< of all buffers
+    std::int64_t bytes = 0;  ///< the size of all buffers
 };
 
 /// Throws SpecError when a size leaves 63 bits.

@@ -43,7 +43,7 @@ std::vector<std::vector<PhaseKernel>> packed(const Design& design, Packing packi
     return result;
 }
 
-/// For people.
+/// Text about a launch for people.
 std::string what(const Design& design, const Step& step) {
     const auto phase = to_string(design.kernels[step.kernel].phase);
     if (step.levels.empty()) return std::string(phase);

@@ -76,7 +76,7 @@ bool listed(const char* name, std::string_view word) {
     return std::ranges::find(words, word) != words.end();
 }
 
-/// What is wrong with a list of words, and which may stand there; empty when nothing is.
+/// Says what is wrong with a list of words, and which are known; empty when nothing is wrong.
 std::string problem_of_list(std::string_view name) {
     const std::string values(std::ranges::find(table, name, &Switch::name)->values);
     const auto known = split(values, ',');

@@ -116,7 +116,7 @@ Binary load_or_compile(const Unit& unit, const std::string& key) {
     return binary;
 }
 
-/// What this process has obtained, and what is being obtained right now by some thread.
+/// Binaries that this process has obtained, and those that some thread is obtaining right now.
 class Memory {
   public:
     template <class Make>

@@ -32,7 +32,7 @@ void check_layout(const ExportRequest& request) {
 
 constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
 
-/// Indices are ints, on every machine. Throws before anything is computed from sizes that are out of reach.
+/// Indices are ints on every machine. So this throws before sizes that are out of reach enter a computation.
 void check_sizes(const Spec& spec) {
     const auto check = [](std::string_view name, std::int64_t elements, std::string_view advice) {
         if (elements > largest_size)

@@ -138,7 +138,7 @@ std::string chain_tables(const std::vector<ExportedChain>& chains) {
            table("chain", "chains", "BTD_CHAINS", rows) + "/* Their blocks. */\n" + table("int", "separators", "SEPARATORS", separators);
 }
 
-/// One after another.
+/// Templates of the solver, one after another.
 std::string templates(const std::vector<std::string_view>& names) {
     std::string text;
     for (const auto name : names)
@@ -215,7 +215,7 @@ constexpr std::string_view index_check =
     "/* Indices are ints. */\n"
     "typedef char btd_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];\n\n";
 
-/// Above the functions of each source file.
+/// Text above the functions of each source file.
 std::string prologue(const Spec& spec) {
     return fmt::format(
         "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)\n"

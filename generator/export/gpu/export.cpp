@@ -100,7 +100,7 @@ std::string command_of(const GpuExportRequest& request, bool has_images) {
     return has_images ? text : text + " --no-binaries";
 }
 
-/// How the kernels are called in files.
+/// Endings of the names of files with kernels.
 std::string_view source_suffix(Backend backend) { return backend == Backend::hip ? "hip" : "cu"; }
 std::string_view binary_suffix(Backend backend) { return backend == Backend::hip ? "hsaco" : "cubin"; }
 
@@ -141,7 +141,7 @@ std::map<std::string, std::string> values_of(const GpuExport& project) {
             {"WORKSPACE", number(project.workspace_bytes())}};
 }
 
-/// The kernels as they are, by their own names.
+/// Adds the kernels as they are, by their own names.
 void add_kernels(const GpuExport& project, std::vector<ExportedFile>& files) {
     const auto& prefix = project.request.prefix;
     for (std::size_t k = 0; k < project.designs.size(); ++k) {

@@ -343,7 +343,7 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
         throw SpecError(
             fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
     for (const auto& level : levels_of(spec, most_leaf)) {
-        // Merges on chip count the elements between what two boxes leave in 29 bits.
+        // Merges on chip have 29 bits for the distance, in elements, between what two boxes leave.
         if (level.eliminated <= grid_tile_width && (level.kept * level.kept) << (level.x_halvings + 1) >= std::int64_t{1} << 29)
             throw SpecError(
                 fmt::format("an image of {} by {} pixels is too wide for kernels of GPUs; give one of at most 500000 pixels a row",
