@@ -1,17 +1,18 @@
 #pragma once
+#include <memory>
 #include <trifold/grid.hpp>
+#include <vector>
 
-#include "runtime/device/gpu.hpp"
+#include "generator/grid/levels.hpp"
+#include "runtime/session/prepared.hpp"
 
 namespace trifold {
 
 /// What solvers share of a plan. Immutable once built.
 struct GridPlan::State {
     GridChoice choice;
-    Program program;
-    Device device;
-    PlanReport report;
-    gpu::Loaded loaded;  ///< entry points; keeps the code
+    std::vector<grid::Level> levels;
+    std::shared_ptr<const Prepared> prepared;
 };
 
 }  // namespace trifold

@@ -12,9 +12,9 @@
 #define GRID_KERNEL(kind, threads, body) GRID_KERNEL_AS(TRIFOLD_KERNEL_##kind, threads, TRIFOLD_BLOCKS_##kind, body)
 #define GRID_KERNEL_AS(name, threads, blocks, body)                                                                                      \
     TRIFOLD_KERNEL(threads, blocks) void name(TRIFOLD_PARAMETER trifold_grid_args args, TRIFOLD_PARAMETER trifold_grid_launch launch) { \
-        const Context c = {args, launch};                                                                                                \
-        assume_thread();                                                                                                                 \
-        body;                                                                                                                            \
+        const Context c = {args, launch};                                                                                               \
+        assume_thread();                                                                                                                \
+        body;                                                                                                                           \
     }
 
 #ifdef TRIFOLD_KERNEL_LEAF
