@@ -70,7 +70,7 @@ TEST_CASE("grid points: sizes and kinds on the command line, and Specs in files"
     CHECK(to_string(points[1]) == "33x17x4 f32");
     CHECK(to_string(points[2]) == "33x17 f32 symmetric");
     CHECK(to_string(points.back()) == "65x65x4 f32 symmetric");
-    CHECK(grid::spec_of(points[0]) == GridSpec{.width = 33, .height = 17, .precision = Precision::f32});
+    CHECK(tune::grid::spec_of(points[0]) == GridSpec{.width = 33, .height = 17, .precision = Precision::f32});
     const auto odd = of_command({"--grid", "9x9", "--pivoting", "none", "--boundary", "fixed", "--operation", "factor+3*solve"});
     CHECK(to_string(odd.at(0)) == "9x9 f64 factor+3*solve fixed unpivoted");
     CHECK_THROWS_WITH_AS(of_command({"--grid", "9"}), doctest::Contains("--grid '9' is no size of an image"), SpecError);
@@ -87,16 +87,16 @@ TEST_CASE("grid points: sizes and kinds on the command line, and Specs in files"
 }
 
 TEST_CASE("grid space: every knob that a level or a kernel asks for, and each value makes other kernels or launches") {
-    const auto point = grid::point_of({.width = 257, .height = 257});
+    const auto point = tune::grid::point_of({.width = 257, .height = 257});
     const auto space = space_of(point, h200, "");
     CHECK(space.standard == Candidate{"dissection", "fronts"});
     CHECK(space.pairs.empty());
-    std::set<std::string> knobs, prints{fingerprint(generate(grid::choice_of(point, h200, space.standard)))};
+    std::set<std::string> knobs, prints{fingerprint(generate(tune::grid::choice_of(point, h200, space.standard)))};
     for (const auto& values : space.knobs(space.standard)) {
         knobs.insert(values.knob);
         for (const auto& candidate : values.candidates) {
             INFO(candidate.variant);
-            CHECK(prints.insert(fingerprint(generate(grid::choice_of(point, h200, candidate)))).second);
+            CHECK(prints.insert(fingerprint(generate(tune::grid::choice_of(point, h200, candidate)))).second);
         }
     }
     for (const auto* knob : {"panel_columns", "product_side", "step_rows", "leaf_blocks", "step_1_blocks", "backward_kept_blocks"})
@@ -111,7 +111,7 @@ TEST_CASE("grid measure: every operation of all kinds of matrices agrees between
             spec.precision = precision;
             spec.matrix = matrix;
             spec.boundary = matrix == GridMatrix::symmetric ? GridBoundary::fixed : GridBoundary::natural;
-            auto point = grid::point_of(spec);
+            auto point = tune::grid::point_of(spec);
             point.objective.clear();
             for (const auto operation : spec.operations) point.objective.emplace_back(to_string(operation), 1);
             for (const bool spoiled : {false, true}) {
@@ -135,7 +135,7 @@ TEST_CASE("grid measure: every operation of all kinds of matrices agrees between
 
 TEST_CASE("grid sweep: knobs are searched, the decision is wisdom, and a GridPlan takes it") {
     const Place place;
-    const auto report = place.run(grid::point_of(small), eight_is_fast());
+    const auto report = place.run(tune::grid::point_of(small), eight_is_fast());
     REQUIRE(report.results.size() == 1);
     INFO(report.results[0].why);
     REQUIRE(report.results[0].decision);
@@ -143,7 +143,7 @@ TEST_CASE("grid sweep: knobs are searched, the decision is wisdom, and a GridPla
     CHECK(decision.winner == Candidate{"dissection", "fronts:leaf_cells=8"});
     CHECK(decision.gain() == doctest::Approx(2));
     CHECK(decision.trials == 5);
-    CHECK(place.run(grid::point_of(small), eight_is_fast()).results.at(0).was_decided);
+    CHECK(place.run(tune::grid::point_of(small), eight_is_fast()).results.at(0).was_decided);
 
     const auto row = row_of(decision);
     CHECK(key_of(row).find("\tf64\tsolve\tgeneral\t1\tgrid\t") != std::string::npos);
@@ -170,12 +170,12 @@ TEST_CASE("grid sweep: a fast candidate that is wrong does not win, and one that
     measuring.spoil = [](const Candidate& candidate, Outputs& outputs) {
         if (candidate.variant.find("leaf_cells=8") != std::string::npos) outputs.values.at("solve").front() += 1;
     };
-    const auto wrong = place.run(grid::point_of(small), measuring);
+    const auto wrong = place.run(tune::grid::point_of(small), measuring);
     REQUIRE(wrong.results.at(0).decision);
     CHECK(wrong.results[0].decision->winner == wrong.results[0].decision->standard);
     CHECK(wrong.state.failures.contains(Verdict::disagrees));
     Trial trial;
-    trial.point = grid::point_of(small);
+    trial.point = tune::grid::point_of(small);
     trial.candidate = {"dissection", "fronts:leaf_cells=7"};
     PointBench(trial.point, Device::cpu(), {}).measure(trial, {"first", 1}, true);
     CHECK(trial.verdict == Verdict::refused);

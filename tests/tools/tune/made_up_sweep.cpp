@@ -25,7 +25,7 @@ std::vector<std::pair<Machine, Point>> points_of(std::size_t count) {
                 for (const auto horizon : horizons)
                     for (const auto block : blocks)
                         if (points.size() < count)
-                            points.emplace_back(machine, tridiagonal::point_of(
+                            points.emplace_back(machine, tune::tridiagonal::point_of(
                                                              {.block = block, .horizon = horizon, .precision = precision, .batch = batch}));
     return points;
 }

@@ -11,9 +11,9 @@
 
 using namespace trifold;
 using namespace trifold::tune;
-using tridiagonal::Data;
-using tridiagonal::data_bytes;
-using tridiagonal::fared;
+using tune::tridiagonal::Data;
+using tune::tridiagonal::data_bytes;
+using tune::tridiagonal::fared;
 
 namespace {
 
@@ -22,7 +22,7 @@ const Round first{"first", 5}, last{"final", 8, true};
 Spec small_spec(Precision precision = Precision::f64) {
     return {.block = 4, .horizon = 6, .precision = precision, .batch = 3, .operations = all_operations()};
 }
-Point point_of(const Spec& spec = small_spec()) { return tridiagonal::point_of(spec); }
+Point point_of(const Spec& spec = small_spec()) { return tune::tridiagonal::point_of(spec); }
 
 Trial trial(const Point& point, const Candidate& candidate) {
     Trial result;

@@ -20,7 +20,7 @@ Point a_point(int k) {
     spec.batch = k % 4 == 0 ? 256 : 1;
     if (k % 5 == 0) spec.order = Order::column_major;
     if (k % 5 == 1) spec.operations.insert(Operation::inverse);
-    auto point = tridiagonal::point_of(spec, 1 + k % 2);
+    auto point = tune::tridiagonal::point_of(spec, 1 + k % 2);
     if (k % 3 == 1) point.objective = parse_objective("factor+3*solve");
     point.seconds = 0.1 * k;
     return point;

@@ -27,7 +27,7 @@ std::size_t count(std::string_view text, std::string_view part) {
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 Point point(std::int64_t block, std::int64_t horizon, std::int64_t batch = 1) {
-    return tridiagonal::point_of({.block = block, .horizon = horizon, .batch = batch});
+    return tune::tridiagonal::point_of({.block = block, .horizon = horizon, .batch = batch});
 }
 
 Trial sound(const Point& at, const std::string& schedule, const std::string& variant, double seconds) {

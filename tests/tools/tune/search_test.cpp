@@ -17,7 +17,7 @@ using namespace trifold::tune;
 
 namespace {
 
-const Point point = tridiagonal::point_of({.block = 8, .horizon = 16});
+const Point point = tune::tridiagonal::point_of({.block = 8, .horizon = 16});
 
 Trial trial(const Candidate& candidate, double seconds, const std::string& round = "first", bool is_default = false) {
     Trial result;
@@ -263,7 +263,7 @@ TEST_CASE("models answer for trials with other numbers too") {
     const auto numbers = model_numbers({Backend::cuda, "sm_90"}, "team");
     REQUIRE(numbers.contains("models.team.front"));
     const auto usual = modelled({one}, {}).at(0).at("factor_solve");
-    CHECK(usual == doctest::Approx(modelled_seconds(tridiagonal::choice_of(point, {Backend::cuda, "sm_90"}, "twisted:2", "team"))));
+    CHECK(usual == doctest::Approx(modelled_seconds(tune::tridiagonal::choice_of(point, {Backend::cuda, "sm_90"}, "twisted:2", "team"))));
     CHECK(modelled({one}, numbers).at(0).at("factor_solve") == usual);
     auto slower = numbers;
     slower["models.team.front"] *= 1000;

@@ -17,7 +17,7 @@ using namespace trifold::tune;
 namespace {
 
 Point tiny(std::int64_t block = 3) {
-    return tridiagonal::point_of({.block = block, .horizon = 4, .operations = {Operation::factor_solve}});
+    return tune::tridiagonal::point_of({.block = block, .horizon = 4, .operations = {Operation::factor_solve}});
 }
 
 /// A database that is gone with it.

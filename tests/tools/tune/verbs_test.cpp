@@ -19,7 +19,7 @@ Decision usable(std::int64_t horizon, const std::string& schedule, double second
     decision.machine = {"AuthenticAMD family 25 model 1", "cpu:znver4", ""};
     decision.generator = generator_version();
     const Spec spec{.block = 8, .horizon = horizon};
-    decision.point = tridiagonal::point_of(spec);
+    decision.point = tune::tridiagonal::point_of(spec);
     decision.winner = {schedule, "scalar", 0};
     const auto choice = choose(spec, parse_target(decision.machine.target), Tuning{schedule});
     decision.winner.variant = choice.variant;
