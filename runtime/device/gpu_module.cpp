@@ -50,7 +50,7 @@ void check_grids(const Program& program, std::int64_t members) {
 Module::Module(const Driver& driver, int ordinal, std::vector<std::string> code) : context_(driver, ordinal), code_(std::move(code)) {
     const Current current(context_);
     try {
-        for (const auto& code : code_) modules_.push_back(driver.load_module(code, driver.device_name(ordinal)));
+        for (const auto& unit : code_) modules_.push_back(driver.load_module(unit, driver.device_name(ordinal)));
     } catch (...) {
         unload();
         throw;
