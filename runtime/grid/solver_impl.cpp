@@ -87,7 +87,7 @@ CallArray GridSolver::Impl::array_of(const GridArray& kind, const AnyArray& give
     return {.name = kind.name,
             .data = given.data,
             .bytes = checked_multiply(elements, real, kind.name),
-            .alignment = real,
+            .alignment = static_cast<int>(real),
             .access = kind.access,
             .may_equal = kind.may_equal};
 }

@@ -12,10 +12,10 @@ namespace trifold {
 
 /// An array of an operation: its elements for each pixel (0: one for each right-hand side), and what the operation does with it.
 struct GridArray {
-    std::string_view name;
+    const char* name;
     std::int64_t each;
     Access access = Access::read;
-    std::string_view may_equal{};
+    const char* may_equal = nullptr;
 };
 inline constexpr GridArray stencil_array{"the stencil", 9};
 
