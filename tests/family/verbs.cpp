@@ -2,14 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
-#include <trifold/binary.hpp>
 
-#include "runtime/device/host_graph.hpp"
-#include "runtime/device/host_memory.hpp"
-#include "runtime/device/host_module.hpp"
-#include "tests/family/triangular.hpp"
+#include "tests/family/solver.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/formats/npy.hpp"
 
@@ -36,15 +31,9 @@ TriangularProblem read(const SolveOptions& options, const std::string& size) {
 
 std::vector<double> apply(const TriangularProblem& problem, int workers) {
     const TriangularSpec spec{problem.block, 1, std::vector<double>(static_cast<std::size_t>(problem.block), 1.0)};
-    const auto program = generate_triangular(spec, Device::cpu().target(), workers);
-    const auto loaded = load_on_host(program, obtain_all(program));
-    std::vector<char> workspace(static_cast<std::size_t>(program.workspace_bytes));
-    clear_workspace(program, workspace.data(), true);
-    HostGraph graph(program, loaded.functions, workspace.data(), std::chrono::microseconds(0));
+    TriangularSolver solver(spec, prepare_triangular(spec, Device::cpu(), workers));
     std::vector<double> y(problem.x.values.size());
-    const TriangularArgs args{problem.l.values.data(), problem.x.values.data(), y.data(), workspace.data(), 1};
-    const std::array operands{Operand{&args, sizeof args, 1}};
-    graph.run(graph.operation("apply"), operands);
+    solver.apply_on_host(problem.l.values.data(), problem.x.values.data(), y.data(), 1);
     return y;
 }
 

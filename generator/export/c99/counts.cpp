@@ -23,7 +23,7 @@ void add_panel(OperationCounts& counts, std::int64_t block, std::int64_t width, 
     }
 }
 
-/// Of a block by a block, and of a block by a vector.
+/// Multiply-subtracts of a block by a block, and of a block by a vector.
 std::int64_t product(std::int64_t block) { return block * block * block; }
 std::int64_t vector_product(std::int64_t block) { return block * block; }
 
@@ -34,7 +34,7 @@ void add_sweep(OperationCounts& counts, std::int64_t block, std::int64_t width, 
     if (ldlt && backward) counts.add += block;
 }
 
-/// The test of X: templates/export/c99/solver/finite.c.
+/// The test of X: check_finite in templates/export/c99/solver.c.
 OperationCounts finite_test(const Spec& spec) { return {.multiply_subtract = spec.horizon * spec.block * spec.rhs, .add = 3}; }
 
 OperationCounts& operator+=(OperationCounts& sum, const OperationCounts& part) {
@@ -51,7 +51,7 @@ OperationCounts operator*(std::int64_t times, OperationCounts counts) {
     return counts;
 }
 
-/// Where a chain of templates/export/c99/solver/partitioned.c stands.
+/// Where a chain of templates/export/c99/partitioned.c stands.
 struct Place {
     bool behind, ahead;
 };

@@ -2,14 +2,13 @@
 
 #include "generator/export/c99/unrolled.hpp"
 #include "generator/export/c99/unrolled_text.hpp"
-#include "generator/program/templates.hpp"
 
 namespace trifold {
 namespace {
 
 using namespace unrolled;
 
-/// Products of `count` elements of the vector with as many columns of `rows` rows, or with as many rows of `rows` columns.
+/// Subtracts products of `count` elements of the vector with as many columns of `rows` rows, or with as many rows of `rows` columns.
 std::string subtract_many(std::string_view a, std::string_view x, Int rows, Int count, bool transposed, bool upwards, int indent) {
     std::string text;
     for (Int step = 0; step < count; ++step) {
@@ -20,7 +19,7 @@ std::string subtract_many(std::string_view a, std::string_view x, Int rows, Int 
     return indented(text, indent);
 }
 
-/// Over all n products, or none where `width` is 0.
+/// Subtracts all n products, or none where `width` is 0.
 std::string subtract_all(Int n, const Tiling& tiling, std::string_view x, std::string_view width, Int rows, bool transposed) {
     const auto unroll = rows == n ? n : tiling.sweep_rows, rest = n % unroll;
     if (unroll == n && width == "n") return subtract_many("a", x, rows, n, transposed, false, 4);
@@ -45,7 +44,7 @@ std::string forward_rows(Int n, const Tiling& tiling, Int rows) {
         for (Int below = r + 1; below < rows; ++below) finish += fmt::format("    s{} -= {} * s{};\n", below, element("l", below, r), r);
     }
     for (Int r = 0; r < rows; ++r) finish += fmt::format("    {} = s{};\n", element("y", r, 0, "m"), r);
-    return from("forward.c",
+    return from("solver.c", "forward_rows",
                 {{"ROWS", fmt::format("{}", rows)},
                  {"ROW", rows < n ? ", int r" : ""},
                  {"LOADS", declare("    real", rows, [](Int r) { return fmt::format("s{} = {}", r, element("b", r, 0, "m")); })},
@@ -75,12 +74,13 @@ std::string backward_rows(Int n, const Tiling& tiling, Int rows, bool ldlt) {
         for (Int above = r - 1; above >= 0; --above) finish += fmt::format("    s{} -= {} * s{};\n", above, element(diagonal, r, above), r);
     }
     for (Int r = 0; r < rows; ++r) finish += fmt::format("    {} = s{};\n", element(solved, r, 0, "m"), r);
-    return from("backward.c", {{"ROWS", fmt::format("{}", rows)},
-                               {"ROW", from_first ? "" : ", int r"},
-                               {"LOADS", loads},
-                               {"BEFORE", subtract_all(n, tiling, "x_next", "height", rows, true)},
-                               {"OWN", own},
-                               {"FINISH", finish}});
+    return from("solver.c", "backward_rows",
+                {{"ROWS", fmt::format("{}", rows)},
+                 {"ROW", from_first ? "" : ", int r"},
+                 {"LOADS", loads},
+                 {"BEFORE", subtract_all(n, tiling, "x_next", "height", rows, true)},
+                 {"OWN", own},
+                 {"FINISH", finish}});
 }
 
 std::string sweeps(Int n, const Tiling& tiling) {
@@ -109,14 +109,14 @@ std::string sweeps(Int n, const Tiling& tiling) {
             backward += fmt::format("        backward_rows_{}(l, a, x_next + c, height, x + c);\n", rest);
         }
     }
-    return from("sweep.c", {{"FORWARD", forward}, {"BACKWARD", backward}});
+    return from("solver.c", "sweeps", {{"FORWARD", forward}, {"BACKWARD", backward}});
 }
 
 std::string vector_rows(Int n, const Tiling& tiling, Int rows) {
     const auto one = [&](bool transposed) { return subtract_all(n, tiling, "x", "n", rows, transposed); };
     std::string stores;
     for (Int r = 0; r < rows; ++r) stores += fmt::format("    {} = s{};\n", element("y", r, 0, "m"), r);
-    return from("vector_rows.c",
+    return from("partitioned.c", "vector_rows",
                 {{"ROWS", fmt::format("{}", rows)},
                  {"LOADS", declare("    real", rows, [](Int r) { return fmt::format("s{} = {}", r, element("y", r, 0, "m")); })},
                  {"PRODUCTS", one(false)},
@@ -131,7 +131,7 @@ std::string vector_product(Int n, const Tiling& tiling) {
             "c, y + r * m + c);\n}}\n",
             rows);
     });
-    return from("vector_product.c", {{"CALLS", indented(calls, 8)}});
+    return from("partitioned.c", "vector_product", {{"CALLS", indented(calls, 8)}});
 }
 
 }  // namespace
@@ -152,12 +152,10 @@ std::string c99_solution(const ExportRequest& request) {
     const auto& spec = request.spec;
     const bool small =
         tiling_of(request).sweep_rows == spec.block && spec.block >= 4 && spec.block <= 6 && spec.horizon > 1 && spec.rhs == 1;
-    if (!small)
-        return std::string(template_text("export/c99/solver/finite.c")) + "\n" +
-               std::string(template_text("export/c99/solver/solve_blocks.c"));
+    if (!small) return section("solver.c", "check_finite") + "\n" + section("solver.c", "solve_blocks");
     std::string test;
     for (Int r = 0; r < spec.block; ++r) test += fmt::format("zero{} -= y[{}] * 0;\n", r % 4, r);
-    return filled(template_text("export/c99/solver/solve_small.c"), {{"TEST", indented(test, 4)}, {"TEST_INSIDE", indented(test, 8)}});
+    return filled(section("solver.c", "solve_small_blocks"), {{"TEST", indented(test, 4)}, {"TEST_INSIDE", indented(test, 8)}});
 }
 
 std::string c99_vector_products(const ExportRequest& request) {

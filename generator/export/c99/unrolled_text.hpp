@@ -10,8 +10,8 @@ namespace trifold::unrolled {
 using Int = std::int64_t;
 using Values = std::map<std::string, std::string>;
 
-/// A template of export/c99/solver, filled, behind an empty line.
-std::string from(std::string_view name, const Values& values);
+/// A section of a file of templates/export/c99, filled, behind an empty line.
+std::string from(std::string_view file, std::string_view name, const Values& values);
 /// Lines moved to the right, or to the left where `by` is below 0.
 std::string indented(std::string_view text, int by);
 /// Element (row, column) behind a pointer into rows that are `stride` apart: "l[2 * n + 1]".
@@ -22,7 +22,7 @@ std::string row_of(std::string_view pointer, std::string_view j);
 std::string declare(std::string_view type, Int count, const std::function<std::string(Int)>& one);
 /// `body` for `step` rows or columns at a time, and for what they leave of n; `variable` is a loop's or a constant.
 std::string loop(Int n, Int step, char variable, const std::function<std::string(Int)>& body);
-/// What `make` makes for `most`, and for what they leave of n.
+/// The text of `make` for `most`, where n is that large, and for n % `most`, where that is not 0.
 std::string for_sizes(Int n, Int most, const std::function<std::string(Int)>& make);
 
 }  // namespace trifold::unrolled

@@ -50,8 +50,9 @@ def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
     implies it.
 
     check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged when a member fails. Without
-    it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
-    Raises SpecError on arrays that do not fit, DeviceError when there is no device or compiler.
+    it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the
+    work is enqueued on the library's current stream, and only check=True waits for it. Raises SpecError on arrays that do not fit,
+    DeviceError when there is no device or compiler.
     """
     settings = read("solve", options, OPTIONS)
     return _solver_for(D, b, "factor_solve,solve", settings).factor_solve(D, E, b, **settings)

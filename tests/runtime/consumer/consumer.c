@@ -3,12 +3,12 @@
 #include <string.h>
 #include <trifold/trifold.h>
 
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
+#define EXPECT(condition)                                                                            \
+    do {                                                                                             \
+        if (!(condition)) {                                                                          \
             printf("line %d: not %s; last error: %s\n", __LINE__, #condition, trifold_last_error()); \
-            return 1;                                                                              \
-        }                                                                                          \
+            return 1;                                                                                \
+        }                                                                                            \
     } while (0)
 
 /* The matrix tridiag(-1, 4, -1) of order 6 as three blocks of two, and the vector of its row sums: x is all ones. */

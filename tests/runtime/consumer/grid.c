@@ -3,12 +3,12 @@
 #include <string.h>
 #include <trifold/trifold.h>
 
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
+#define EXPECT(condition)                                                                            \
+    do {                                                                                             \
+        if (!(condition)) {                                                                          \
             printf("line %d: not %s; last error: %s\n", __LINE__, #condition, trifold_last_error()); \
-            return 1;                                                                              \
-        }                                                                                          \
+            return 1;                                                                                \
+        }                                                                                            \
     } while (0)
 
 /* Two images of 5 by 3 pixels, two right-hand sides. */
@@ -225,7 +225,8 @@ static int singular(trifold_grid_solver* solver) {
     bad[3] = NAN;
     EXPECT(trifold_grid_solve_host_f64(solver, bad, x, NULL) == TRIFOLD_OK && trifold_grid_check(solver) == TRIFOLD_OUT_OF_RANGE);
     EXPECT(strstr(trifold_last_error(), "X holds infinities or NaN in 1 of 2 images") != NULL);
-    EXPECT(trifold_grid_outcomes(solver, outcomes, B, NULL) == TRIFOLD_OK && outcomes[0].range == TRIFOLD_RANGE_SOLUTION && outcomes[1].range == 0);
+    EXPECT(trifold_grid_outcomes(solver, outcomes, B, NULL) == TRIFOLD_OK && outcomes[0].range == TRIFOLD_RANGE_SOLUTION &&
+           outcomes[1].range == 0);
     EXPECT(trifold_grid_solve_host_f64(solver, b, x, NULL) == TRIFOLD_OK && trifold_grid_check(solver) == TRIFOLD_OK);
     return 0;
 }

@@ -1,4 +1,5 @@
 """symbols.py LIBRARY HEADERS: the shared library exports the public interface, all of it and nothing else, and needs no library of ours."""
+
 import pathlib
 import re
 import subprocess
@@ -11,7 +12,10 @@ def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-text = {path.name: re.sub(r"//.*|/\*.*?\*/", "", path.read_text(), flags=re.DOTALL if path.suffix == ".h" else 0) for path in headers.glob("*.h*")}
+text = {
+    path.name: re.sub(r"//.*|/\*.*?\*/", "", path.read_text(), flags=re.DOTALL if path.suffix == ".h" else 0)
+    for path in headers.glob("*.h*")
+}
 public = "\n".join(body for name, body in text.items() if name.endswith(".hpp"))
 classes = set(re.findall(r"^(?:class|struct) (\w+)", public, re.MULTILINE))
 names = classes | set(re.findall(r"^[\w:<>&*, ]*?[ &*](\w+|operator\*)(?:\(|\[|\{| =)", public, re.MULTILINE))
@@ -22,7 +26,10 @@ typed = set(inline.findall(expanded))
 functions = set(re.findall(r"\b(trifold_\w+)\(", inline.sub("", expanded)))
 
 # What a template returns stands before its name.
-exported = [re.sub(r"^std::vector<double, std::allocator<double> > (?=trifold::)", "", line.split(maxsplit=2)[2]) for line in run("nm", "-D", "-C", "--defined-only", library).splitlines()]
+exported = [
+    re.sub(r"^std::vector<double, std::allocator<double> > (?=trifold::)", "", line.split(maxsplit=2)[2])
+    for line in run("nm", "-D", "-C", "--defined-only", library).splitlines()
+]
 unknown = []
 for symbol in exported:
     member = re.search(r"\btrifold::(\w+(?:\*)?)(\[abi:cxx11\])?(::|\(|<|$)", re.sub(r"^(typeinfo|typeinfo name|vtable) for ", "", symbol))
@@ -30,8 +37,12 @@ for symbol in exported:
     if not known or re.search(r"^std::|\bnlohmann::|\bfmt::|(State|Impl)::", symbol.split("(")[0]):
         unknown.append(symbol)
 missing = functions - set(exported)
-for name in ("typeinfo for trifold::SpecError", "typeinfo for trifold::NotConverged", "trifold::Plan::program() const",
-             "void trifold::Solver::solve<float>(float const*, float*, trifold::Stream, trifold::SweepOptions const&)"):
+for name in (
+    "typeinfo for trifold::SpecError",
+    "typeinfo for trifold::NotConverged",
+    "trifold::Plan::program() const",
+    "void trifold::Solver::solve<float>(float const*, float*, trifold::Stream, trifold::SweepOptions const&)",
+):
     if name not in exported:
         missing.add(name)
 needed = re.findall(r"NEEDED.*\[(.*?)\]", run("readelf", "-d", library))
