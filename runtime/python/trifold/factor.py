@@ -72,8 +72,8 @@ class Factor:
     """A = P' L L' P, as factor() leaves it. Its memory is an array of the library that D came from.
 
     Arrays b and y have the shape (N, n), or (N, n, m), with the batch axis of D in front where D has one. Calls of several threads on one
-    Factor wait for one another; on a GPU they must be on one stream, or on streams that wait for one another. It pickles, for machines where
-    its Plan is the same.
+    Factor wait for one another; on a GPU they must be on one stream, or on streams that wait for one another. It pickles, for machines
+    where its Plan is the same.
     """
 
     def __init__(self, solver: Solver, like: Any, mixed: bool) -> None:

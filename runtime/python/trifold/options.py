@@ -80,7 +80,8 @@ def takes(options: Mapping[str, Option]) -> Callable[[_Function], _Function]:
         signature = inspect.signature(function)
         named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         named += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default) for name, one in options.items()]
-        setattr(function, "__signature__", signature.replace(parameters=named))
+        shown: Any = function
+        shown.__signature__ = signature.replace(parameters=named)
         return function
 
     return show
