@@ -103,7 +103,7 @@ void BoundGrid::run(Body body) {
 
 void BoundGrid::factor(std::optional<bool> asked) {
     run([&]<class Real>(GridSolver& solver, Real, Stream stream) {
-        apply(on_host(), stream, options(), [&](auto... of) { solver.factor<Real>(of...); }, stencil_.all<const Real>());
+        apply(on_host(), stream, options(), [&](auto... of) { solver.factor(of...); }, stencil_.all<const Real>());
         if (checks(asked)) solver.check();
     });
 }
@@ -114,7 +114,7 @@ nb::object BoundGrid::factor_solve(nb::handle b, nb::handle out, int refine, std
     const auto x = result(of_x, out, "out", of_b);
     run([&]<class Real>(GridSolver& solver, Real, Stream stream) {
         apply(
-            on_host(), stream, asked_for, [&](auto... of) { solver.factor_solve<Real>(of...); }, stencil_.all<const Real>(),
+            on_host(), stream, asked_for, [&](auto... of) { solver.factor_solve(of...); }, stencil_.all<const Real>(),
             of_b.all<const Real>(), of_x.all<Real>());
         for (int step = 0; step < refine; ++step)
             solver.refine(stencil_.as<const Real>(), of_b.as<const Real>(), of_x.as<Real>(), false, stream, asked_for);

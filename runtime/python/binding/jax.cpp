@@ -301,9 +301,9 @@ void solve_grid(GridSolver& solver, bool transposed, const Buffers& buffers, Str
     const auto stencil = elements(buffers.read<Real>(0), buffers.in(0)), b = elements(buffers.read<Real>(1), buffers.in(1));
     const auto x = elements(buffers.write<Real>(0), buffers.in(1));
     const bool on_host = solver.plan().device().backend() == Backend::cpu;
-    if (!transposed) return apply(on_host, stream, options, [&](auto... of) { solver.factor_solve<Real>(of...); }, stencil, b, x);
-    apply(on_host, stream, GridOptions{}, [&](auto... of) { solver.factor<Real>(of...); }, stencil);
-    apply(on_host, stream, options, [&](auto... of) { solver.solve_transposed<Real>(of...); }, b, x);
+    if (!transposed) return apply(on_host, stream, options, [&](auto... of) { solver.factor_solve(of...); }, stencil, b, x);
+    apply(on_host, stream, GridOptions{}, [&](auto... of) { solver.factor(of...); }, stencil);
+    apply(on_host, stream, options, [&](auto... of) { solver.solve_transposed(of...); }, b, x);
 }
 
 void execute_grid(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
