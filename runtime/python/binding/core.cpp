@@ -265,8 +265,8 @@ void bind_grid(nb::module_& module) {
             BoundGrid grid(stencil, {matrix, pivoting, boundary, rhs, workers, accept_nearly_singular}, operations_of_one_solution(refine));
             return grid.factor_solve(b, out, refine, check);
         },
-        "stencil"_a.none(), "b"_a.none(), "out"_a.none(), nb::kw_only(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "refine"_a, "workers"_a,
-        "check"_a.none(), "accept_nearly_singular"_a, guarded);
+        "stencil"_a.none(), "b"_a.none(), "out"_a.none(), nb::kw_only(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "refine"_a,
+        "workers"_a, "check"_a.none(), "accept_nearly_singular"_a, guarded);
 }
 
 nb::dict tools() {
