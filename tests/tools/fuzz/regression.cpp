@@ -1,5 +1,5 @@
-// Runs the fuzz target over a corpus and over a fixed number of mutations of it, the same ones every time: 150000 under AddressSanitizer, else
-// 15000.
+// Runs the fuzz target over a corpus and over a fixed number of mutations of it, the same ones every time: 150000 under AddressSanitizer,
+// else 15000.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
