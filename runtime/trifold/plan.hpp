@@ -1,23 +1,16 @@
 #pragma once
 #include <memory>
-#include <string>
-#include <trifold/binary.hpp>
+#include <trifold/call.hpp>
 #include <trifold/device.hpp>
 #include <trifold/generate.hpp>
-#include <vector>
 
 namespace [[gnu::visibility("default")]] trifold {
-
-struct PlanReport {
-    bool cache_hit = false;
-    std::string compiler;  ///< name and exact version of what made the binary
-    double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;
-    std::vector<KernelResources> kernels;  ///< of all units
-};
 
 /// Generated, compiled or taken from the cache, loaded. Immutable; may be shared between threads and Solvers.
 class Plan {
   public:
+    using spec_type = Spec;
+    using tuning_type = Tuning;
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the Plan has been moved from.
     Plan(const Spec& spec, const Device& device, const Tuning& tuning = {});
     const Choice& choice() const;    ///< the Spec, and what was decided

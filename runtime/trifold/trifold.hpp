@@ -1,10 +1,13 @@
 #pragma once
+#include <trifold/binary.hpp>
 #include <trifold/cost.hpp>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
 #include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 #include <trifold/grid.hpp>
+#include <trifold/grid_factors.hpp>
 #include <trifold/plan.hpp>
 #include <trifold/solver.hpp>
+#include <trifold/tridiagonal.hpp>
 // The public C++ interface.

@@ -137,6 +137,7 @@ static int errors(trifold_grid_solver* solver, const trifold_grid_plan* plan) {
     trifold_grid_tuning tuning;
     trifold_grid_plan* none = NULL;
     trifold_grid_solver* fresh = NULL;
+    trifold_call call;
     memset(narrow, 0, sizeof narrow);
     memcpy(bad, stencil, sizeof bad);
     bad[(P + 2 * W + 3) * 9 + 4] = NAN;
@@ -156,6 +157,10 @@ static int errors(trifold_grid_solver* solver, const trifold_grid_plan* plan) {
     EXPECT(trifold_grid_solve_f64(NULL, b, x, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_solve_host_f64(NULL, b, x, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_check(NULL) == TRIFOLD_BAD_ARGUMENT);
+    trifold_call_init(&call);
+    call.operation = 1 << 6;
+    EXPECT(trifold_grid_run(solver, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "TRIFOLD_GRID_FACTOR") != NULL);
+    EXPECT(trifold_grid_run(NULL, &call) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_refine_f64(solver, stencil, x, x, 0, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
     memset(&options, 0, sizeof options);
     EXPECT(trifold_grid_solve_host_f64(solver, b, x, &options) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "_init") != NULL);

@@ -21,7 +21,9 @@ classes = set(re.findall(r"^(?:class|struct) (\w+)", public, re.MULTILINE))
 names = classes | set(re.findall(r"^[\w:<>&*, ]*?[ &*](\w+|operator\*)(?:\(|\[|\{| =)", public, re.MULTILINE))
 
 expanded = run("cc", "-E", "-P", "-I", str(headers.parent), str(headers / "trifold.h"))
-functions = set(re.findall(r"\b(trifold_\w+)\(", expanded))
+inline = re.compile(r"static inline \w+ (trifold_\w+)\([^{]*\{.*?return [^}]*\}")  # the typed calls, which stand on those of the library
+typed = set(inline.findall(expanded))
+functions = set(re.findall(r"\b(trifold_\w+)\(", inline.sub("", expanded)))
 
 # What a template returns stands before its name.
 exported = [
@@ -45,6 +47,6 @@ for name in (
         missing.add(name)
 needed = re.findall(r"NEEDED.*\[(.*?)\]", run("readelf", "-d", library))
 foreign = [name for name in needed if not re.match(r"lib(stdc\+\+|m|gcc_s|c|dl|pthread)\.so|ld-linux", name)]
-print(f"{len(exported)} symbols, {len(functions)} functions in C, needs {', '.join(needed)}")
-if unknown or missing or foreign or len(functions) < 40:
+print(f"{len(exported)} symbols, {len(functions)} functions in C and {len(typed)} on them, needs {', '.join(needed)}")
+if unknown or missing or foreign or len(functions) < 35 or len(typed) != 2 * (2 * (7 + 6) + 2):
     sys.exit(f"exported but not public: {unknown}\npublic but not exported: {sorted(missing)}\nneeded but not of the system: {foreign}")

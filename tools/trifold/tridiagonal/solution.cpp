@@ -1,0 +1,191 @@
+#include "tools/trifold/tridiagonal/solution.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "tools/trifold/solve.hpp"
+
+namespace trifold::command {
+namespace {
+
+using formats::System;
+constexpr std::int64_t max_columns = 16;  // of one pass; a wider B goes in panels
+
+template <class Real>
+std::vector<Real> converted(const std::vector<double>& values) {
+    return {values.begin(), values.end()};
+}
+
+/// Only what solve_in() calls, as everything else would be compiled in vain.
+Spec spec_of(const System& system, const SolveRequest& request) {
+    Spec spec{.block = system.block,
+              .horizon = system.horizon,
+              .precision = request.precision,
+              .rhs = std::min(system.rhs, max_columns),
+              .batch = system.batch,
+              .operations = {Operation::factor, Operation::solve}};
+    if (request.inverse) spec.operations.insert(Operation::inverse);
+    return spec;
+}
+
+std::vector<NotPositiveDefinite::Failure> failures(const std::vector<trifold::Outcome>& status) {
+    std::vector<NotPositiveDefinite::Failure> failed;
+    for (std::size_t k = 0; k < status.size(); ++k) {
+        if (status[k].block >= 0) failed.push_back({static_cast<std::int64_t>(k), status[k].block, status[k].row});
+    }
+    return failed;
+}
+
+std::vector<OutOfRange::Failure> out_of_range(const std::vector<trifold::Outcome>& status) {
+    std::vector<OutOfRange::Failure> left;
+    for (std::size_t k = 0; k < status.size(); ++k) {
+        const auto& member = status[k];
+        if (member.block < 0 && (!member.solution || !member.inverse))
+            left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
+    }
+    return left;
+}
+
+/// The least pivot of sound systems may be small by chance, and that of singular ones large, so a condition number that is there decides.
+/// Mixed precision is judged by its factors: what f32 cannot tell from a singular matrix may be refined, but is not known to be sound.
+void judge_singular(const std::vector<trifold::Outcome>& status, Precision precision, Solution& solution) {
+    const auto factors = precision == Precision::mixed ? Precision::f32 : precision;
+    for (std::size_t k = 0; k < status.size(); ++k) {
+        solution.least_pivot.push_back(status[k].least_pivot);
+        const bool singular = solution.reciprocal_condition.empty() ? status[k].least_pivot < nearly_singular_bound(factors)
+                                                                    : solution.reciprocal_condition[k] < least_condition(factors);
+        if (status[k].block < 0 && singular) solution.nearly_singular.push_back({static_cast<std::int64_t>(k), status[k].least_pivot});
+    }
+}
+
+/// b' x, which is b' A^-1 b, where the solver has none: in mixed precision, and of more columns than one pass has.
+std::vector<double> products(const System& system, const std::vector<double>& x) {
+    std::vector<double> sums(static_cast<std::size_t>(system.batch * system.rhs));
+    const auto size = system.horizon * system.block * system.rhs;
+    for (std::int64_t k = 0; k < system.batch * size; ++k)
+        sums[static_cast<std::size_t>(k / size * system.rhs + k % system.rhs)] +=
+            system.b[static_cast<std::size_t>(k)] * x[static_cast<std::size_t>(k)];
+    return sums;
+}
+
+/// Members fall back to f64 that have not converged, or that f32 cannot tell from singular ones.
+void take_refinement(const std::vector<Refinement>& members, Solution& solution) {
+    for (std::size_t k = 0; k < members.size(); ++k) {
+        const auto member = static_cast<std::int64_t>(k);
+        solution.iterations.push_back(members[k].iterations);
+        const bool singular =
+            std::ranges::find(solution.nearly_singular, member, &NearlySingular::Failure::member) != solution.nearly_singular.end();
+        if (!members[k].converged || singular) solution.fell_back.push_back(member);
+    }
+}
+
+template <class Real>
+Solution solve_in(const System& system, const SolveRequest& request) {
+    const Plan plan(spec_of(system, request), request.device, request.tuning);
+    Solver solver(plan);
+    Solution solution;
+    solution.schedule = plan.choice().schedule.name;
+    solution.variant = plan.choice().variant;
+    solution.rung = to_string(plan.choice().rung);
+    solution.row = plan.choice().row;
+    solution.target = to_string(plan.choice().target);
+    solution.report = plan.report();
+    const auto d = converted<Real>(system.d), e = converted<Real>(system.e), b = converted<Real>(system.b);
+    std::vector<Real> x(b.size());
+    solution.factor_seconds = seconds_of([&] {
+        solver.factor(std::span<const Real>(d), std::span<const Real>(e));
+        solution.failed = failures(solver.status());
+    });
+    solution.solve_seconds =
+        seconds_of([&] { solver.solve(std::span<const Real>(b), std::span<Real>(x), SweepOptions{.columns = system.rhs}); });
+    solution.log_determinant = solver.log_determinant();
+    solution.x = {x.begin(), x.end()};
+    const bool counted = request.precision != Precision::mixed && system.rhs <= max_columns;
+    solution.quadratic = counted ? solver.quadratic() : products(system, solution.x);
+    if (request.inverse) {
+        std::vector<Real> diagonal(d.size()), coupling(e.size());
+        solver.selected_inverse(std::span<Real>(diagonal), std::span<Real>(coupling));
+        solution.inverse_diagonal = {diagonal.begin(), diagonal.end()};
+        solution.inverse_coupling = {coupling.begin(), coupling.end()};
+    }
+    const auto status = solver.status();  // this and the refinement before the condition, whose solutions have their own
+    const auto refinement = request.precision == Precision::mixed ? solver.refinement() : std::vector<Refinement>();
+    solution.out_of_range = out_of_range(status);
+    if (request.condition) solution.reciprocal_condition = solver.reciprocal_condition(d, e);
+    judge_singular(status, request.precision, solution);
+    take_refinement(refinement, solution);
+    return solution;
+}
+
+/// The System of these members alone.
+System members_of(const System& system, const std::vector<std::int64_t>& members) {
+    System part{system.block, system.horizon, system.rhs, static_cast<std::int64_t>(members.size()), system.rows, {}, {}, {}};
+    const auto take = [&](const std::vector<double>& from, std::vector<double>& to, std::int64_t member) {
+        const auto size = static_cast<std::ptrdiff_t>(from.size()) / system.batch;
+        to.insert(to.end(), from.begin() + member * size, from.begin() + (member + 1) * size);
+    };
+    for (const auto member : members) {
+        take(system.d, part.d, member);
+        take(system.e, part.e, member);
+        take(system.b, part.b, member);
+    }
+    return part;
+}
+
+/// Failures of members that were solved alone, by their numbers among all.
+template <class Failure>
+std::vector<Failure> numbered(std::vector<Failure> failures, const std::vector<std::int64_t>& members) {
+    for (auto& failure : failures) failure.member = members[static_cast<std::size_t>(failure.member)];
+    return failures;
+}
+
+/// Members that mixed precision gave no solution are solved again in f64. No other has failed: what has converged is finite.
+void fall_back(const System& system, SolveRequest request, Solution& solution) {
+    request.precision = Precision::f64;
+    request.tuning.variant = "auto";  // one of f32 may not fit
+    const auto again = solve_in<double>(members_of(system, solution.fell_back), request);
+    solution.factor_seconds += again.factor_seconds;
+    solution.solve_seconds += again.solve_seconds;
+    solution.failed = numbered(again.failed, solution.fell_back);
+    solution.nearly_singular = numbered(again.nearly_singular, solution.fell_back);
+    solution.out_of_range = numbered(again.out_of_range, solution.fell_back);
+    const auto size = static_cast<std::ptrdiff_t>(solution.x.size()) / system.batch;
+    for (std::size_t k = 0; k < solution.fell_back.size(); ++k) {
+        const auto member = solution.fell_back[k];
+        std::copy_n(again.x.begin() + static_cast<std::ptrdiff_t>(k) * size, size, solution.x.begin() + member * size);
+        solution.log_determinant[static_cast<std::size_t>(member)] = again.log_determinant[k];
+        solution.least_pivot[static_cast<std::size_t>(member)] = again.least_pivot[k];
+        if (request.condition) solution.reciprocal_condition[static_cast<std::size_t>(member)] = again.reciprocal_condition[k];
+        std::copy_n(again.quadratic.begin() + static_cast<std::ptrdiff_t>(k) * system.rhs, system.rhs,
+                    solution.quadratic.begin() + member * system.rhs);
+    }
+}
+
+}  // namespace
+
+double least_condition(Precision precision) {
+    return precision == Precision::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+}
+
+Solution solve(const System& system, const SolveRequest& request) {
+    if (request.precision == Precision::f32) return solve_in<float>(system, request);
+    auto solution = solve_in<double>(system, request);
+    if (!solution.fell_back.empty()) fall_back(system, request, solution);
+    return solution;
+}
+
+void locate_sequentially(const System& system, const SolveRequest& request, std::vector<NotPositiveDefinite::Failure>& failed) {
+    auto again = request;
+    again.tuning.schedule = "sequential", again.tuning.variant = "auto";
+    again.inverse = again.condition = false;
+    std::vector<std::int64_t> members;
+    for (const auto& failure : failed) members.push_back(failure.member);
+    for (const auto& found : solve(members_of(system, members), again).failed) {
+        auto& failure = failed[static_cast<std::size_t>(found.member)];
+        failure.block = found.block;
+        failure.row = found.row;
+    }
+}
+
+}  // namespace trifold::command
