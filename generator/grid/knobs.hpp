@@ -7,7 +7,7 @@
 
 #include "generator/program/knob.hpp"
 
-/// What of a grid's kernels a caller may pin, and a tuner tries.
+/// Knobs of a grid's kernels: a caller may pin them, and a tuner tries them.
 namespace trifold::grid {
 
 /// The one order of elimination, and the one variant, that there are: names for records and wisdom, which have both of every family.
@@ -15,7 +15,7 @@ inline constexpr std::string_view dissection = "dissection", fronts = "fronts";
 
 /// The knobs of a backend.
 std::span<const Knob> knobs_for(const Target& target);
-/// What the tuning's variant pins. Throws SpecError where it is no variant, or has knobs or values that there are not.
+/// The knobs that the tuning's variant pins. Throws SpecError where it is no variant, or has knobs or values that there are not.
 Knobs pinned_by(const GridTuning& tuning, const Target& target);
 /// The knobs that a Program of the choice asks for, each with all values where it asks more than once, such as for different levels.
 std::vector<Turned> decided(const GridChoice& choice);

@@ -15,7 +15,7 @@ ProblemKey key_of(const GridSpec& spec, const Target& target, int workers);
 GridSpec grid_of(const ProblemKey& key);
 bool is_grid(const ProblemKey& key);
 
-/// What wisdom is told of a problem whose variant is open. Throws SpecError where the GridSpec or the target is wrong.
+/// A problem whose variant is open, as wisdom is told of it. Throws SpecError where the GridSpec or the target is wrong.
 std::unique_ptr<const WisdomProblem> wisdom_problem(const GridSpec& spec, const Target& target, const GridTuning& tuning);
 /// As choose(spec, target, tuning), with the row that was found.
 GridChoice choose_with(const WisdomAnswer& answer, const GridSpec& spec, const Target& target, const GridTuning& tuning);

@@ -19,7 +19,7 @@ struct Knob {
     std::initializer_list<std::int64_t> candidates;  ///< the values that it can have, in order
 };
 
-/// What was decided about a knob, and by whom.
+/// A decision about a knob, and who made it.
 struct Turned {
     std::string list;
     std::int64_t value = 0;
@@ -33,7 +33,7 @@ struct Knobs {
     std::vector<Turned>* asked = nullptr;
 };
 
-/// What the caller has pinned, or the number of the first row of the device that holds; noted where somebody wants to know it.
+/// The number that the caller has pinned, or that of the first row of the device that holds; noted where somebody wants to know it.
 std::int64_t take(const Knobs& knobs, const KnownDevice& device, std::string_view knob, const Quantities& of);
 
 /// A variant with pinned knobs, as callers write it: "tile-dataflow:stages=3,stage_columns=32".

@@ -10,7 +10,7 @@
 
 namespace trifold {
 
-/// What a family tells about one of its problems, so that a row of wisdom can be found for it.
+/// A problem as its family tells about it, so that a row of wisdom can be found for it.
 class WisdomProblem {
   public:
     WisdomProblem() = default;
@@ -29,7 +29,7 @@ class WisdomProblem {
     virtual std::optional<double> modelled_seconds(const WisdomRow*) const { return std::nullopt; }
 };
 
-/// What came of looking into wisdom.
+/// The result of looking into wisdom.
 struct WisdomAnswer {
     std::optional<Pins> pins;  ///< nothing: no row was taken
     Rung rung = Rung::model;

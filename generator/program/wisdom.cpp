@@ -18,7 +18,7 @@ constexpr std::string_view begins_with = "trifold wisdom ";
 constexpr int format_of_wisdom = 1;
 constexpr std::size_t lines_before_rows = 2;
 
-/// Of all columns, those of the key first.
+/// The names of all columns, those of the key first.
 constexpr std::string_view column_names =
     "target\tprecision\toperations\tlayout\tworkers\tn\tdevice\tN\tm\tbatch\tobjective\tschedule\tvariant\tseconds\tdefault_seconds\t"
     "measured";
@@ -118,7 +118,7 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 
 [[noreturn]] void refuse_first_line(const std::string& why) { throw SpecError("line 1: " + why); }
 
-/// What the first line says; checks the text by it.
+/// The lines with rows. Checks the text by what the first line says.
 std::vector<std::string_view> checked_lines(std::string_view text) {
     if (!text.starts_with(begins_with)) refuse_first_line(fmt::format("this is no wisdom, which begins with '{}'", begins_with));
     const auto after = text.substr(begins_with.size());

@@ -12,8 +12,8 @@
 /// Wisdom: choices that a tuner measured, for all that make kernels. A row holds for one problem on one device.
 namespace trifold {
 
-/// What decides about the kernels of a problem of any family: its order of elimination, and a variant of its kernels, which may have pinned
-/// knobs (see knob.hpp). They are texts, as in a Tuning, in records and in files of wisdom.
+/// Choices that decide about the kernels of a problem of any family: its order of elimination, and a variant of its kernels, which may have
+/// pinned knobs (see knob.hpp). They are texts, as in a Tuning, in records and in files of wisdom.
 struct Pins {
     std::string schedule, variant;
     bool operator==(const Pins&) const = default;
@@ -24,22 +24,22 @@ struct ProblemKey {
     Target target;
     Precision precision = Precision::f64;
     std::string operations, layout;
-    int workers = 1;                  ///< 1 on a GPU, where they mean nothing
-    std::string kind;                 ///< n, the size of a block; of a family without blocks its name
-    std::string size;                 ///< numbers with x between: N, or "513x257"
+    int workers = 1;   ///< 1 on a GPU, where they mean nothing
+    std::string kind;  ///< n, the size of a block; of a family without blocks its name
+    std::string size;  ///< numbers with x between: N, or "513x257"
     std::int64_t rhs = 1, batch = 1;
 };
 /// Whether the problem has blocks, and N of them; else `kind` is a family's name.
 bool has_blocks(const ProblemKey& key);
 
-/// What was fastest for a problem.
+/// The fastest choice for a problem.
 struct WisdomRow {
     std::string device;  ///< "NVIDIA H200"; of a processor what processor_name says
     ProblemKey key;
-    std::string objective;       ///< what was to be fast: "factor_solve", "factor+3*solve"
+    std::string objective;       ///< the operations that were to be fast: "factor_solve", "factor+3*solve"
     Pins pins;                   ///< never auto
-    double seconds = 0;          ///< of the objective, measured
-    double default_seconds = 0;  ///< of what is taken without this row, measured by turns with it
+    double seconds = 0;          ///< measured, of the objective
+    double default_seconds = 0;  ///< the time of what is taken without this row, measured by turns with it
     std::string measured;        ///< which record made the row, for people
 };
 
@@ -52,7 +52,7 @@ using RowCheck = std::function<void(const WisdomRow&)>;
 std::string write_wisdom(const std::vector<WisdomRow>& rows);
 /// All rows. Throws SpecError with the line and what is wrong. Whether kernels can be made as a row says is not looked at.
 std::vector<WisdomRow> read_wisdom(std::string_view text, const RowCheck& check = {});
-/// What a row is about, as a file writes it: target, device and problem. Rows of the same key replace one another.
+/// The key of a row, as a file writes it: target, device and problem. Rows of the same key replace one another.
 std::string key_of(const WisdomRow& row);
 
 /// The columns that a near row must have too, each with a tab behind it. They stand first, so that near rows are together.

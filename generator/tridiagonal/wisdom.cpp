@@ -11,7 +11,7 @@
 namespace trifold {
 namespace {
 
-/// What a file keeps of Operations, and what a row's Spec has for it.
+/// The part of Operations that a file keeps, and Operations for it.
 struct Kind {
     std::string_view name;
     bool solves, inverse;

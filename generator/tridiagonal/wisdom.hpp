@@ -26,7 +26,7 @@ struct Resolved {
     std::vector<std::string> ignored;  ///< see WisdomAnswer
 };
 
-/// What wisdom is told of a problem whose schedule and variant are open. Throws SpecError where the Spec or the target is wrong.
+/// A problem whose schedule and variant are open, as wisdom is told of it. Throws SpecError where the Spec or the target is wrong.
 std::unique_ptr<const WisdomProblem> wisdom_problem(const Spec& spec, const Target& target, const Tuning& tuning);
 Resolved resolved_by(const WisdomAnswer& answer, const Tuning& tuning);
 /// Whether the caller leaves both schedule and variant open. If not, no wisdom is asked.

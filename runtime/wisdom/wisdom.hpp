@@ -9,7 +9,7 @@
 /// Wisdom of this machine's user, and what is built in: for Plans of every family.
 namespace trifold {
 
-/// What rows of wisdom call a device: its name; of a processor what processor_name says.
+/// The name that rows of wisdom have for a device: its own; of a processor what processor_name says.
 std::string wisdom_device(const Device& device);
 
 /// The row that is taken for a problem, by the user's wisdom and what is built in. An empty device is one that is not known. What is wrong

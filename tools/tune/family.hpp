@@ -15,7 +15,7 @@
 
 namespace trifold::tune {
 
-/// What the command line says of every family, as lists: --batch, --rhs, --precision.
+/// Lists that the command line gives to every family: --batch, --rhs, --precision.
 struct CommonRanges {
     std::vector<std::int64_t> batches{1}, rhs{1};
     std::vector<Precision> precisions{Precision::f64};
@@ -39,7 +39,7 @@ struct SizeField {
     std::string field, label;
 };
 
-/// What the tuner knows of a family. Specs are JSON as `parse` returns them.
+/// A family as the tuner knows it. Specs are JSON as `parse` returns them.
 struct TunedFamily {
     std::string_view name;
     std::vector<std::string_view> operations;  ///< that an objective may have, in the order in which it has them
@@ -48,11 +48,12 @@ struct TunedFamily {
 
     /// A Spec with all its fields, the same for the same Spec. Throws SpecError where it is none.
     nlohmann::json (*parse)(const nlohmann::json& spec);
-    /// What is not the default beside sizes, precision and right-hand sides, each word with a space before it.
+    /// Words for what is not the default beside sizes, precision and right-hand sides, each word with a space before it.
     std::string (*notes)(const nlohmann::json& spec);
     std::unique_ptr<SpecRanges> (*ranges)();
 
-    /// What is taken without wisdom of the user: by shipped wisdom of the named device, or by rows and models. Throws SpecError.
+    /// The candidate that is taken without wisdom of the user: by shipped wisdom of the named device, or by rows and models. Throws
+    /// SpecError.
     Candidate (*standard)(const Point&, const Target&, std::string_view device);
     /// The other schedules and variants without pinned knobs, the most promising first; with `all` every one that is known.
     std::vector<Candidate> (*others)(const Point&, const Target&, bool all);

@@ -6,7 +6,7 @@
 
 namespace trifold::tune {
 
-/// What the operations of a Spec compute, by name: solutions of the first members, log determinants and the like.
+/// Results of the operations of a Spec, by name: solutions of the first members, log determinants and the like.
 struct Outputs {
     std::map<std::string, std::vector<double>> values;
     std::vector<std::string> status;  ///< how each member fared, in words that are the same whatever the order of elimination
@@ -15,7 +15,7 @@ struct Outputs {
 /// How the second differ from the first by more than rounding does: "inverse, by 3e-2". Empty: they agree.
 std::string difference(const Outputs& first, const Outputs& second, Precision precision);
 
-/// Of a relative residual.
+/// The largest relative residual that is taken.
 double tolerance_of(Precision precision);
 
 }  // namespace trifold::tune

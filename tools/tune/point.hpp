@@ -9,7 +9,7 @@
 /// The search for the fastest kernels of a device, and its records. It knows families by their names only: see family.hpp.
 namespace trifold::tune {
 
-/// What is to be fast: the seconds of these operations, each times its weight, added up. Each operation is there once.
+/// The time that is to be short: the seconds of these operations, each times its weight, added up. Each operation is there once.
 using Objective = std::vector<std::pair<std::string, double>>;
 std::string to_string(const Objective& objective);  ///< "factor_solve", "factor+3*solve"
 /// In the order of the text. Whether there are such operations is not looked at. Throws SpecError.

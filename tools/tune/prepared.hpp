@@ -30,9 +30,10 @@ class Prepared {
     virtual ~Prepared() = default;
     virtual const Program& program() const = 0;
     virtual const std::vector<KernelResources>& resources() const = 0;
-    /// Of a solution of the first set of data, the worst of the members that are looked at; 0 where nothing in the Spec solves.
+    /// The relative residual of a solution of the first set of data, the worst of the members that are looked at; 0 where nothing in the
+    /// Spec solves.
     virtual double residual() = 0;
-    /// What every operation of the Spec computes of the first set.
+    /// The results of every operation of the Spec on the first set.
     virtual Outputs outputs() = 0;
     /// A call of an operation, which takes the next set of the data each time. Factors first where the operation needs it.
     virtual Timed timed(const std::string& operation) = 0;
@@ -54,7 +55,7 @@ Timed timed_calls(DeviceTools& tools, std::int64_t sets, const std::function<voi
 
 /// Registers, shared memory and spills of all kernels.
 nlohmann::ordered_json kernels_of(const Program& program, const std::vector<KernelResources>& resources);
-/// Of all kernels together, as kernels_of gives them.
+/// Spills of all kernels together, as kernels_of gives them.
 std::int64_t spill_bytes(const nlohmann::ordered_json& kernels);
 
 /// Throws TooLarge where workspace and data need nearly all of the device's memory, or more.

@@ -123,7 +123,7 @@ std::optional<Candidate> default_now(const Trial& trial) try {
     return std::nullopt;
 }
 
-/// What the default is worth, without a search.
+/// The default alone, without a search.
 Replay replay_default(const std::vector<Recorded>& points, bool now) {
     Replay result{now ? "default now" : "default"};
     double regrets = 0, gains = 0;

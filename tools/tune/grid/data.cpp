@@ -63,7 +63,7 @@ void Images::poison() const {
     tools_.upload(x_.at(0), ones.data(), x_.bytes);
 }
 
-/// Of as many members as there are images that differ, image 0 first.
+/// X of as many members as there are images that differ, image 0 first.
 std::vector<double> Images::solution_of(std::int64_t first_member) const {
     const auto each = pixels_of(spec_) * spec_.rhs, real = element_bytes(spec_.precision);
     const auto* from = static_cast<const char*>(x_.at(0)) + first_member * each * real;

@@ -23,7 +23,7 @@ class PreparedGrid : public Prepared {
     Call call_of(GridOperation operation);
     bool has(GridOperation operation) const { return images_.spec().operations.contains(operation); }
     void factor();
-    /// Of the first set, by an operation that leaves X.
+    /// X of the first set, by an operation that leaves one.
     std::vector<double> solution_by(GridOperation operation);
     std::vector<double> gradient();
     std::shared_ptr<void> like_stencil_, like_b_;  // what gradients are written to

@@ -12,7 +12,7 @@ Point point_of(const GridSpec& spec, int workers = 1);
 /// Throws SpecError.
 GridOperation operation_named(std::string_view name);
 GridTuning tuning_of(const Point& point, const Candidate& candidate);
-/// What the generator makes of a candidate. Throws SpecError where it refuses it.
+/// The generator's choice for a candidate. Throws SpecError where it refuses it.
 GridChoice choice_of(const Point& point, const Target& target, const Candidate& candidate);
 
 }  // namespace trifold::tune::grid

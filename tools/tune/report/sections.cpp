@@ -122,7 +122,7 @@ std::string decision_html(const Decision& decision) {
            fmt::format("<td>{}</td><td>{}</td></tr>\n", escape(decision.effort), escape(decision.machine.device));
 }
 
-/// What the columns of the sizes are called, by all families that are there.
+/// Headings of the columns of sizes, for all families that are there.
 std::array<std::string, 3> size_headings(const std::vector<Decision>& decisions) {
     std::array<std::vector<std::string>, 3> names;
     for (const auto& decision : decisions) {

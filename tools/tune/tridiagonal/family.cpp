@@ -87,7 +87,7 @@ std::vector<Candidate> others(const Point& point, const Target& target, bool all
     return result;
 }
 
-/// Of those who call `factor` alone where it is asked for.
+/// Seconds for callers of `factor` alone where that is asked for.
 double seconds_by_model(const Point& point, const Target& target, const Candidate& candidate, std::string_view operation,
                         const KnownDevice& device) {
     auto spec = spec_of(point);

@@ -11,7 +11,7 @@ Spec spec_of(const Point& point);
 Point point_of(const Spec& spec, int workers = 1);
 /// Throws SpecError.
 Operation operation_named(std::string_view name);
-/// What the chooser makes of a candidate. Throws SpecError where the generator refuses it.
+/// The chooser's choice for a candidate. Throws SpecError where the generator refuses it.
 Choice choice_of(const Point& point, const Target& target, const std::string& schedule, const std::string& variant);
 
 }  // namespace trifold::tune::tridiagonal
