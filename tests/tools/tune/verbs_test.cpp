@@ -171,7 +171,7 @@ TEST_CASE("tune of a grid, as a user runs it: sweep, show, wisdom that explain n
     CHECK(replayed[0]["strategy"] == "default");
     CHECK(replayed[0]["points"] == 2);
     REQUIRE(a.run("report -o r.html").status == 0);
-    CHECK(a.scratch.read("r.html").find("width and height, 1 image") != std::string::npos);
+    CHECK(a.scratch.read("r.html").find("height and width, 1 image") != std::string::npos);
     CHECK(a.run("forget --family grid --width 17 --json").json()["decisions"] == 2);
 }
 
