@@ -12,7 +12,8 @@ constexpr std::string_view blocks_of = "thread blocks of the kernel for which a 
 // Arrays of braces alone: then the lists of values live as long as they do.
 constexpr Knob cpu_knobs[] = {{"leaf_cells", "most cells of a leaf tile each way", {4, 5, 6, 8, 16}}};
 
-constexpr Knob gpu_knobs[] = {{"product_side", "rows and columns of a large front's update that a thread block computes", {64, 128}},
+constexpr Knob gpu_knobs[] = {{"leaf_cells", "most cells of a leaf tile each way", {4}},
+                              {"product_side", "rows and columns of a large front's update that a thread block computes", {64, 128}},
                               {"step_rows", "rows of a pivot block that its smallest thread blocks take", {128, 512}},
                               {"panel_columns", "most columns of a large pivot block that are factored at a time", {2, 4, 8, 16, 32}},
                               {"leaf_blocks", blocks_of, {12, 16, 20, 24}},

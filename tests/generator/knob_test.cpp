@@ -146,6 +146,7 @@ TEST_CASE("knobs of grids: rows decide what is not pinned, and every row takes o
             for (const auto& row : device_of(target).rows_of(knob.name))
                 CHECK_MESSAGE(std::ranges::find(knob.candidates, std::llround(row.number)) != knob.candidates.end(), to_string(row));
     }
-    CHECK_THROWS_WITH_AS(decided(sm_90, "fronts:leaf_cells=4"), doctest::Contains("variant 'fronts' has no knob 'leaf_cells'"), SpecError);
+    CHECK_THROWS_WITH_AS(decided(sm_90, "fronts:leaf_cells=8"),
+                         doctest::Contains("knob leaf_cells of variant 'fronts' cannot be 8; give one of 4"), SpecError);
     CHECK_THROWS_WITH_AS(decided(sm_90, "auto:step_rows=128"), doctest::Contains("variant 'auto' has no knobs"), SpecError);
 }

@@ -37,10 +37,12 @@ void RecordOptions::add_filters(CLI::App& app) {
         app.add_option_function<std::int64_t>("--" + field, [this, field](const std::int64_t& value) { numbers_[field] = value; }, what);
     };
     std::vector<std::string> names;
+    std::map<std::string, std::string> sizes;  // families may share one
     for (const auto* family : tune::families()) {
         names.emplace_back(family->name);
-        for (const auto& size : family->sizes) number(size.field, fmt::format("Only of this {}, of a {}", size.label, family->name));
+        for (const auto& size : family->sizes) sizes.emplace(size.field, size.label);
     }
+    for (const auto& [field, label] : sizes) number(field, fmt::format("Only of this {}", label));
     number("batch", "Only of so many systems or images");
     app.add_option("--family", family_, "Only of this family")->check(CLI::IsMember(names));
     app.add_option("--precision", precision_, "Only of f32, f64 or mixed");
