@@ -77,7 +77,7 @@ std::optional<std::string> entry_file(const Descriptor& directory, const std::st
 std::string checked_file(const Descriptor& directory, const std::string& name, const json& meta, EntryContent& content) {
     auto bytes = entry_file(directory, name, content);
     if (!bytes) return {};
-    if (meta.at("files").at(name) != json(sha256(*bytes)))
+    if (sha256(*bytes) != meta.at("files").at(name).get<std::string>())
         set_problem(content, EntryState::damaged, name + " does not have the checksum it was written with");
     return std::move(*bytes);
 }
@@ -146,7 +146,7 @@ void write_entry(const std::filesystem::path& directory, const Binary& binary, c
         files[name] = sha256(text);
     };
     add(source_file(backend), unit.source);
-    add(binary_file(backend), binary.image);
+    add(binary_file(backend), binary.code);
     add("log.txt", binary.log);
     auto kernels = json::array();
     for (const auto& kernel : binary.kernels) kernels.push_back(kernel_json(kernel));
@@ -165,7 +165,7 @@ EntryContent read_entry(const Descriptor& directory, const std::string& key) {
         const auto backend = parse_target(content.meta.target).backend;
         auto& binary = content.binary;
         (void)optional_file(directory, source_file(backend), meta, content);
-        binary.image = checked_file(directory, binary_file(backend), meta, content);
+        binary.code = checked_file(directory, binary_file(backend), meta, content);
         binary.log = optional_file(directory, "log.txt", meta, content);
         binary.compiler = content.meta.compiler;
         binary.kernels = content.meta.kernels;
