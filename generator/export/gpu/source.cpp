@@ -84,20 +84,19 @@ std::string image_declarations(const GpuExport& project) {
 
 // ---- tables ----
 
-/// The levels that a Program's launches are over, each once.
-class Levels {
+/// The constants of a Program's launches, each once, as initializers of a trifold_constants.
+class Constants {
   public:
-    std::size_t index(const trifold_level& level) {
-        const auto same = [&](const trifold_level& other) { return std::memcmp(&level, &other, sizeof level) == 0; };
-        const auto found = std::ranges::find_if(levels_, same);
-        const auto result = static_cast<std::size_t>(found - levels_.begin());
-        if (found == levels_.end()) levels_.push_back(level);
+    std::size_t index(std::string row) {
+        const auto found = std::ranges::find(rows_, row);
+        const auto result = static_cast<std::size_t>(found - rows_.begin());
+        if (found == rows_.end()) rows_.push_back(std::move(row));
         return result;
     }
-    const std::vector<trifold_level>& all() const { return levels_; }
+    std::string text() const { return fmt::format("{}", fmt::join(rows_, "")); }
 
   private:
-    std::vector<trifold_level> levels_;
+    std::vector<std::string> rows_;
 };
 
 std::string level_row(const trifold_level& l) {
