@@ -79,8 +79,8 @@ typedef long long trifold_int;
 #endif
 
 /* ---- tridiagonal_args.h ---- */
-/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
- * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides
+ * agree; every unit asserts the sizes. Plain 64-bit integers and pointers only. */
 #ifndef TRIFOLD_TRIDIAGONAL_ARGS_H
 #define TRIFOLD_TRIDIAGONAL_ARGS_H
 
@@ -176,7 +176,8 @@ typedef TRIFOLD_REAL real;
 #define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members stored element by element beside one another; 1: each member on its own */
 #define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* of each thread */
 
-/* Where element (r, c) of block i of member b stands in the caller's D: at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN. So in E. */
+/* Where element (r, c) of block i of member b stands in the caller's D: at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN. So in
+ * E. */
 #define D_ROW TRIFOLD_D_ROW
 #define D_COLUMN TRIFOLD_D_COLUMN
 #define D_STAGE TRIFOLD_D_STAGE
@@ -186,7 +187,8 @@ typedef TRIFOLD_REAL real;
 #define E_STAGE TRIFOLD_E_STAGE
 #define E_MEMBER TRIFOLD_E_MEMBER
 
-/* What level 0 leaves: block SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Each has slots that chains write their updates to. */
+/* What level 0 leaves: block SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Each has slots that chains write their updates
+ * to. */
 #define SEPARATORS TRIFOLD_SEPARATORS
 #define SEPARATOR_BASE TRIFOLD_SEPARATOR_BASE
 #define SEPARATOR_SCALE TRIFOLD_SEPARATOR_SCALE
@@ -213,7 +215,7 @@ typedef TRIFOLD_REAL real;
 #define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* of each slot: whether what fed it had failed */
 #define OFFSET_BLOCK_LOG_DETERMINANT TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT
 #define OFFSET_BLOCK_QUADRATIC TRIFOLD_OFFSET_BLOCK_QUADRATIC
-#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS                     /* of each member, as all below */
+#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS /* of each member, as all below */
 #define OFFSET_LOG_DETERMINANT TRIFOLD_OFFSET_LOG_DETERMINANT
 #define OFFSET_QUADRATIC TRIFOLD_OFFSET_QUADRATIC
 #define OFFSET_RANGE TRIFOLD_OFFSET_RANGE
@@ -222,7 +224,8 @@ typedef TRIFOLD_REAL real;
 #define LOW_LANES(w) TRIFOLD_LOW_##w
 #define HIGH_LANES(w) TRIFOLD_HIGH_##w
 
-_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL, "host and kernel disagree on tridiagonal_args.h");
+_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL,
+               "host and kernel disagree on tridiagonal_args.h");
 
 /* ---- cpu/tridiagonal/tile/constants.c ---- */
 /* What variant "tile" is told. */
@@ -262,8 +265,8 @@ INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survive
 INLINE vec load(const real* p) { return *(const vec*)p; }
 INLINE void store(real* p, vec x) { *(vec*)p = x; }
 
-/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. Clang does not. Only a vector that fills one
- * register can be held: a wider one takes several, and a narrower one may lie in a register of another kind. */
+/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. Clang does not. Only a vector that
+ * fills one register can be held: a wider one takes several, and a narrower one may lie in a register of another kind. */
 #if defined(__AVX512F__)
 #define HELD_BYTES 64
 #elif defined(__AVX__)
@@ -288,7 +291,8 @@ INLINE void store(real* p, vec x) { *(vec*)p = x; }
  *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
  *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
  *   behind    G = A(behind, i) L^-T: column k holds the rows of the block behind at pivot column k
- *   update    what chains add to a separator;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
+ *   update    what chains add to a separator;   coupling  A(higher position, lower position)
+ *   rhs_update  one column of LD a right-hand side
  */
 
 typedef trifold_int integer;
@@ -478,7 +482,9 @@ INLINE double* block_quadratic_of(const trifold_args* args, integer member, inte
     return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * MOST_COLUMNS;
 }
 
-INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, OFFSET_RANGE) + member; }
+INLINE trifold_range* range_of(const trifold_args* args, integer member) {
+    return (trifold_range*)workspace_at(args, OFFSET_RANGE) + member;
+}
 /* Chains of one member may end side by side, and all say the same. */
 INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
 /* The last level has one chain, with which what goes down the levels begins. */
@@ -575,8 +581,8 @@ INLINE integer at(integer row, integer column) { return row / LANES * STRIP + co
 INLINE integer across(integer row, integer column) { return SQUARE ? row * n + column * LANES : at(row, column); }
 INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
 
-/* GCC carries rows from one turn of a loop to the next, for which there are too few registers, unless FORGET hides where a pointer points. Clang does
- * not. */
+/* GCC carries rows from one turn of a loop to the next, for which there are too few registers, unless FORGET hides where a pointer points.
+ * Clang does not. */
 #if defined(__clang__)
 #define FORGET(pointer)
 #else
@@ -596,7 +602,8 @@ INLINE void multiply_column(const int H, const int W, vec* c, const real* a, con
     }
 }
 
-/* Four columns at a time, with fetches before them; where accumulators are so few that they would wait for themselves, odd columns have their own. */
+/* Four columns at a time, with fetches before them; where accumulators are so few that they would wait for themselves, odd columns have
+ * their own. */
 INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count, expected* next) {
     const int few = H * W < 8;
     vec odd[8];
@@ -610,8 +617,7 @@ INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, c
         fetch(next, k);
         UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES);
     }
-    if (n % 4 != 0 || LANES % 4 != 0)
-        ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES);
+    if (n % 4 != 0 || LANES % 4 != 0) ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES);
     if (few) {
         UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
     }
@@ -737,7 +743,8 @@ INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, 
     const integer pivot = pivot_of(j), zeros = p->upper * strip;
     start_tile(H, W, c, p, strip, j);
     if (H == 1) fetch_start(p, strip, strip + 1, j + W);
-    if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
+    if (p->before)
+        multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
     if (p->factor) {
         multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros, p->next);
         if (!left_open) solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
@@ -758,8 +765,8 @@ INLINE void close_tile(const int H, const int W, const panel* p, integer strip, 
 
 typedef enum { WHOLE, OPEN, CLOSE } work;
 
-#define PANEL_TILE(H, W, NAME)                                                                                                       \
-    NOINLINE void NAME(const panel* p, integer strip, integer j, int left_open) { panel_tile(H, W, p, strip, j, left_open); }            \
+#define PANEL_TILE(H, W, NAME)                                                                                                \
+    NOINLINE void NAME(const panel* p, integer strip, integer j, int left_open) { panel_tile(H, W, p, strip, j, left_open); } \
     NOINLINE void close_##NAME(const panel* p, integer strip, integer j) { close_tile(H, W, p, strip, j); }
 PANEL_TILE(1, WIDTH, tile_1)
 PANEL_TILE(2, WIDTH, tile_2)
@@ -776,31 +783,28 @@ INLINE integer tile_height(integer strips) {
     return VECTORS >= 2 && strips >= 2 ? 2 : 1;
 }
 
-/* A tile that no call reaches is not compiled. So these constants come first in conditions: compilers leave out what a constant rules out there.
- * Three strips are closed at once only where the first tile of six or more has left them. Up to four whole strips, taken one by one, need
- * taller tiles only on the diagonal, if products end a chain and not each front. */
-enum {
-    CLOSES_THREE = VECTORS >= 6,
-    ONE_BY_ONE = FEW_STRIPS && !FRONTS_HAVE_PRODUCTS && VECTORS <= 4 && n % LANES == 0
-};
+/* A tile that no call reaches is not compiled. So these constants come first in conditions: compilers leave out what a constant rules out
+ * there. Three strips are closed at once only where the first tile of six or more has left them. Up to four whole strips, taken one by one,
+ * need taller tiles only on the diagonal, if products end a chain and not each front. */
+enum { CLOSES_THREE = VECTORS >= 6, ONE_BY_ONE = FEW_STRIPS && !FRONTS_HAVE_PRODUCTS && VECTORS <= 4 && n % LANES == 0 };
 
-#define TILE(NAME, OPENS, CLOSES)                 \
-    do {                                          \
-        if (CLOSES && what == CLOSE)              \
-            close_##NAME(p, strip, j);            \
-        else if (OPENS && what != CLOSE)          \
-            NAME(p, strip, j, what == OPEN);      \
-        else                                      \
-            __builtin_trap();                     \
+#define TILE(NAME, OPENS, CLOSES)            \
+    do {                                     \
+        if (CLOSES && what == CLOSE)         \
+            close_##NAME(p, strip, j);       \
+        else if (OPENS && what != CLOSE)     \
+            NAME(p, strip, j, what == OPEN); \
+        else                                 \
+            __builtin_trap();                \
     } while (0)
-#define TILE_OF_HEIGHT(NAME)                      \
-    do {                                          \
-        if (VECTORS >= 3 && height == 3)          \
+#define TILE_OF_HEIGHT(NAME)                          \
+    do {                                              \
+        if (VECTORS >= 3 && height == 3)              \
             TILE(NAME##3, !ONE_BY_ONE, CLOSES_THREE); \
-        else if (VECTORS >= 2 && height == 2)     \
-            TILE(NAME##2, !ONE_BY_ONE, 1);        \
-        else                                      \
-            TILE(NAME##1, 1, 1);                  \
+        else if (VECTORS >= 2 && height == 2)         \
+            TILE(NAME##2, !ONE_BY_ONE, 1);            \
+        else                                          \
+            TILE(NAME##1, 1, 1);                      \
     } while (0)
 
 /* The tiles of `height` strips at the pivot tile's columns j .. j + LANES - 1. */
@@ -828,11 +832,8 @@ enum { FULL = 0, LOWER = 1, UPPER_LEFT = 2 };
 
 /* target = (add ? target : 0) - a b' */
 NOINLINE void subtract_product(real* target, int add, const real* a, const real* b, int shape) {
-    const panel p = {.target = target,
-                     .start = add ? stored(target) : zero(),
-                     .before = a,
-                     .multipliers = b,
-                     .upper = shape & UPPER_LEFT ? LANES : 0};
+    const panel p = {
+        .target = target, .start = add ? stored(target) : zero(), .before = a, .multipliers = b, .upper = shape & UPPER_LEFT ? LANES : 0};
     for (integer v = 0; v < VECTORS; ++v) panel_strips(&p, shape & LOWER ? v : 0, VECTORS, v * LANES, WHOLE);
 }
 
@@ -955,8 +956,8 @@ INLINE void store_rhs(const real* y, const trifold_strides* strides, integer col
 }
 
 /* ---- cpu/tridiagonal/tile/diagonal.c ---- */
-/* Variant "tile": the tiles that begin on the diagonal. Their later columns have the first half of their first strip above the diagonal, where
- * results are not used. A processor that carries out a vector in two halves can leave that half out. */
+/* Variant "tile": the tiles that begin on the diagonal. Their later columns have the first half of their first strip above the diagonal,
+ * where results are not used. A processor that carries out a vector in two halves can leave that half out. */
 
 #if HALF_VECTORS
 enum { HALF = WIDTH / 2 };
@@ -980,9 +981,8 @@ INLINE void multiply_diagonal(const int H, vec* c, const real* a, const real* b,
         fetch(next, k);
         UNROLL for (int u = 0; u < 4; ++u) multiply_diagonal_column(H, c, below, a + (k + u) * LANES, b + (k + u) * LANES);
     }
-    if (n % 4 != 0)
-        ROLLED for (; k < count; ++k) multiply_diagonal_column(H, c, below, a + k * LANES, b + k * LANES);
-    UNROLL for (int w = 0; w < HALF; ++w) ((half*)&c[(w + HALF) * H])[1] = below[w];
+    if (n % 4 != 0) ROLLED for (; k < count; ++k) multiply_diagonal_column(H, c, below, a + k * LANES, b + k * LANES);
+    UNROLL for (int w = 0; w < HALF; ++w)((half*)&c[(w + HALF) * H])[1] = below[w];
 }
 
 /* A full tile of D, but for what waits for its pivots. */
@@ -1026,8 +1026,8 @@ INLINE void open_diagonal(const panel* p, integer v, integer height) {
  *         strip 5      b   w   w   o   o   P       e   at the end
  *      R and G         1   2   3   4   5   e
  *
- * To open a tile is to subtract the products that wait for no pivot of its columns; to close it is to solve with these. A chain of pivots is all
- * latency, so the processor needs other work between them: that is the backlog.
+ * To open a tile is to subtract the products that wait for no pivot of its columns; to close it is to solve with these. A chain of pivots
+ * is all latency, so the processor needs other work between them: that is the backlog.
  *
  * How the tiles are made follows from the processor, and from the size n of a block:
  *
@@ -1040,15 +1040,14 @@ INLINE void open_diagonal(const panel* p, integer v, integer height) {
  *      n > 5 LANES                                                  CLOSES_THREE   three strips can be closed at once
  *      HALF_VECTORS and n <= 5 LANES                                FEW_STRIPS     the backlog takes strips one by one
  *      and whole tiles, n <= 4 LANES, products end chains only      ONE_BY_ONE     so does everything but the diagonal
- *      n % LANES, n % WIDTH                                         PIVOT_TAIL, TAIL   columns of the last pivot tile and register tile
- */
+ *      n % LANES, n % WIDTH                                         PIVOT_TAIL, TAIL   columns of the last tiles of pivots and registers */
 
 /* A front's blocks; null where it has no such neighbour. `previous_*` are those of the front before in the chain, whose Schur
  * update this front applies while it factors. */
 typedef struct {
     real *factor, *next, *behind;
     const real *previous_next, *previous_behind;
-    const real *d, *e; /* where D and the coupling to the next block stand if they have not been copied to factor and next */
+    const real *d, *e;  /* where D and the coupling to the next block stand if they have not been copied to factor and next */
     expected* expected; /* of the next front; may be null */
 } front;
 
@@ -1088,10 +1087,11 @@ enum { MANTISSA_BITS = 52, BIAS = 1023 };
 #endif
 typedef real_bits bits __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
 
-/* Whether squares of a tile's elements could leave the range: an element's square is at most the product of two entries of the diagonal. It is
- * lost where it is too small beside that of a pivot, which is no smaller than a diagonal's entry times the unit roundoff. */
+/* Whether squares of a tile's elements could leave the range: an element's square is at most the product of two entries of the diagonal. It
+ * is lost where it is too small beside that of a pivot, which is no smaller than a diagonal's entry times the unit roundoff. */
 INLINE int squares_leave(const int W, const vec* c) {
-    const real_bits low = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 450 : 38)) << MANTISSA_BITS, high = (real_bits)(BIAS + BIAS / 2 - 1) << MANTISSA_BITS;
+    const real_bits low = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 450 : 38)) << MANTISSA_BITS;
+    const real_bits high = (real_bits)(BIAS + BIAS / 2 - 1) << MANTISSA_BITS;
     vec entries = spread(1);
     UNROLL for (int w = 0; w < W; ++w) entries[w] = c[w][w];
     const bits diagonal = (bits)entries, outside = (diagonal < low) | (diagonal > high);
@@ -1157,12 +1157,12 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     real d = c[0][0];
     /* Not a loop: the compiler would copy the work in line to every turn of it before it finds most of them without any. LANES is in the
      * conditions because it is a constant when they are read, which W is not. */
-#define TWO_PIVOTS(k)                                                                                                    \
-    if (k < LANES && k < W) {                                                                                            \
-        d = pivot_step(W, k, d, floor, c, &diagonal, reciprocal, unit, l);                                               \
-        if (k + 1 < W) d = pivot_step(W, k + 1, d, floor, c, &diagonal, reciprocal, unit, l);                            \
-        if (VECTORS > 1 && k + 2 + EARLY < LANES && k + 2 + EARLY < W)                                                   \
-            work_off(others, count * (unsigned)(W - 2 - EARLY - k) / (unsigned)W, FEW_STRIPS);                           \
+#define TWO_PIVOTS(k)                                                                         \
+    if (k < LANES && k < W) {                                                                 \
+        d = pivot_step(W, k, d, floor, c, &diagonal, reciprocal, unit, l);                    \
+        if (k + 1 < W) d = pivot_step(W, k + 1, d, floor, c, &diagonal, reciprocal, unit, l); \
+        if (VECTORS > 1 && k + 2 + EARLY < LANES && k + 2 + EARLY < W)                        \
+            work_off(others, count*(unsigned)(W - 2 - EARLY - k) / (unsigned)W, FEW_STRIPS);  \
     }
     TWO_PIVOTS(0)
     TWO_PIVOTS(2)
@@ -1177,7 +1177,7 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     work_off(others, 0, IN_LINE);
 }
 
-#define PIVOT_TILE(W, NAME)                                                                          \
+#define PIVOT_TILE(W, NAME)                                                                           \
     NOINLINE void NAME(real* factor, integer j, real floor, real* raw, real* unit, backlog* others) { \
         pivot_tile(W, factor, j, floor, raw, unit, others);                                           \
     }
@@ -1293,8 +1293,8 @@ COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer
     }
     return most;
 }
-/* The same of all entries of a front that has been factored. The chain does this one front late: what it reads is in the cache then, and no longer on
- * its way there, and the processor does it beside the next front's pivots. */
+/* The same of all entries of a front that has been factored. The chain does this one front late: what it reads is in the cache then, and no
+ * longer on its way there, and the processor does it beside the next front's pivots. */
 INLINE vec larger_reductions(vec most, const trifold_args* args, integer member, integer block, const real* factor) {
     const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
     if (__builtin_expect(args->diagonal || args->shift, 0)) return larger_quotients_with_terms(most, args, member, block, reciprocal);
@@ -1563,7 +1563,8 @@ INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || 
 /* What the last front of a chain leaves for the separators: - R R' ahead, the coupling of ahead and behind. */
 static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
     if (c->ahead < 0) return;
-    subtract_product(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next, last->next, LOWER);
+    subtract_product(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next, last->next,
+                     LOWER);
     if (!HAS_FILL || c->behind < 0) return;
     const integer low = next_position(level, smaller(c->ahead, c->behind));
     real* coupling = coupling_of(args, member, level->next_coupling + low);
@@ -1588,7 +1589,8 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
 }
 
 /* D, the coupling ahead, and what the front writes that is k-th in its chain; or nothing. */
-static expected* expect_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k, expected* next) {
+static expected* expect_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k,
+                              expected* next) {
     if (FETCHED_LINES == 0 || k >= c->length || level->index > 0) return 0;
     const integer position = c->first + k * c->step, block = block_at(level, position), low = smaller(position, position + c->step);
     const int d_by_columns = D_ROW == 1, growth = d_by_columns ? -1 : 1;
@@ -1602,7 +1604,7 @@ static expected* expect_front(const trifold_args* args, const trifold_level* lev
 }
 
 KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
-                         void* scratch) {
+                              void* scratch) {
     real raw[LD] __attribute__((aligned(64)));
     front f = {0};
     expected next;
@@ -1630,7 +1632,8 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
         determinant = times_pivots(determinant, raw, row == SMALL);
         *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
         if (HAS_FILL && f.behind)
-            subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind, LOWER);
+            subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind,
+                             LOWER);
         if (with_rhs) {
             real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);
             forward_front(args, level, member, block, f.previous_next, previous_y, y);
@@ -1667,7 +1670,8 @@ COLD void finish_factor(const trifold_args* args, integer member) {
     const int sound = worst == SOUND;
     const double least = sound ? 1 / reduction : 0, least_sound = (double)trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
     const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
-    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, sound && !accepted && least < least_sound};
+    *status =
+        (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, sound && !accepted && least < least_sound};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 
@@ -1684,7 +1688,8 @@ COLD void finish_forward(const trifold_args* args, integer member) {
 }
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
-KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                    void* scratch) {
     (void)level, (void)scratch;
     for (integer member = first_task; member < last_task; ++member)
         if (is_active(args, member)) finish_factor(args, member);
@@ -1692,7 +1697,8 @@ KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_leve
 #endif
 
 #ifdef TRIFOLD_KERNEL_FINISH_FORWARD
-KERNEL TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+KERNEL TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                     void* scratch) {
     (void)level, (void)scratch;
     for (integer member = first_task; member < last_task; ++member)
         if (is_active(args, member)) finish_forward(args, member);

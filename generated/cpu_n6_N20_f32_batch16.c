@@ -75,8 +75,8 @@ typedef long long trifold_int;
 #endif
 
 /* ---- tridiagonal_args.h ---- */
-/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
- * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides
+ * agree; every unit asserts the sizes. Plain 64-bit integers and pointers only. */
 #ifndef TRIFOLD_TRIDIAGONAL_ARGS_H
 #define TRIFOLD_TRIDIAGONAL_ARGS_H
 
@@ -172,7 +172,8 @@ typedef TRIFOLD_REAL real;
 #define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members stored element by element beside one another; 1: each member on its own */
 #define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* of each thread */
 
-/* Where element (r, c) of block i of member b stands in the caller's D: at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN. So in E. */
+/* Where element (r, c) of block i of member b stands in the caller's D: at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN. So in
+ * E. */
 #define D_ROW TRIFOLD_D_ROW
 #define D_COLUMN TRIFOLD_D_COLUMN
 #define D_STAGE TRIFOLD_D_STAGE
@@ -182,7 +183,8 @@ typedef TRIFOLD_REAL real;
 #define E_STAGE TRIFOLD_E_STAGE
 #define E_MEMBER TRIFOLD_E_MEMBER
 
-/* What level 0 leaves: block SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Each has slots that chains write their updates to. */
+/* What level 0 leaves: block SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Each has slots that chains write their updates
+ * to. */
 #define SEPARATORS TRIFOLD_SEPARATORS
 #define SEPARATOR_BASE TRIFOLD_SEPARATOR_BASE
 #define SEPARATOR_SCALE TRIFOLD_SEPARATOR_SCALE
@@ -209,7 +211,7 @@ typedef TRIFOLD_REAL real;
 #define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* of each slot: whether what fed it had failed */
 #define OFFSET_BLOCK_LOG_DETERMINANT TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT
 #define OFFSET_BLOCK_QUADRATIC TRIFOLD_OFFSET_BLOCK_QUADRATIC
-#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS                     /* of each member, as all below */
+#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS /* of each member, as all below */
 #define OFFSET_LOG_DETERMINANT TRIFOLD_OFFSET_LOG_DETERMINANT
 #define OFFSET_QUADRATIC TRIFOLD_OFFSET_QUADRATIC
 #define OFFSET_RANGE TRIFOLD_OFFSET_RANGE
@@ -218,7 +220,8 @@ typedef TRIFOLD_REAL real;
 #define LOW_LANES(w) TRIFOLD_LOW_##w
 #define HIGH_LANES(w) TRIFOLD_HIGH_##w
 
-_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL, "host and kernel disagree on tridiagonal_args.h");
+_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL,
+               "host and kernel disagree on tridiagonal_args.h");
 
 /* ---- cpu/tridiagonal/lanes/constants.c ---- */
 /* What variant "lanes" is told. */
@@ -250,8 +253,8 @@ INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survive
 INLINE vec load(const real* p) { return *(const vec*)p; }
 INLINE void store(real* p, vec x) { *(vec*)p = x; }
 
-/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. Clang does not. Only a vector that fills one
- * register can be held: a wider one takes several, and a narrower one may lie in a register of another kind. */
+/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. Clang does not. Only a vector that
+ * fills one register can be held: a wider one takes several, and a narrower one may lie in a register of another kind. */
 #if defined(__AVX512F__)
 #define HELD_BYTES 64
 #elif defined(__AVX__)
@@ -276,7 +279,8 @@ INLINE void store(real* p, vec x) { *(vec*)p = x; }
  *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
  *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
  *   behind    G = A(behind, i) L^-T: column k holds the rows of the block behind at pivot column k
- *   update    what chains add to a separator;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
+ *   update    what chains add to a separator;   coupling  A(higher position, lower position)
+ *   rhs_update  one column of LD a right-hand side
  */
 
 typedef trifold_int integer;
@@ -466,7 +470,9 @@ INLINE double* block_quadratic_of(const trifold_args* args, integer member, inte
     return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * MOST_COLUMNS;
 }
 
-INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, OFFSET_RANGE) + member; }
+INLINE trifold_range* range_of(const trifold_args* args, integer member) {
+    return (trifold_range*)workspace_at(args, OFFSET_RANGE) + member;
+}
 /* Chains of one member may end side by side, and all say the same. */
 INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
 /* The last level has one chain, with which what goes down the levels begins. */
@@ -497,7 +503,8 @@ INLINE int record_front(const trifold_args* args, integer member, integer block,
 /* ---- cpu/tridiagonal/lanes/pieces.c ---- */
 /* Variant "lanes": elements of the members' arrays, which lie apart, become vectors. */
 
-/* The user's arrays are read in pieces of 16 bytes, which all vectors have at the same price; whole vectors would take shuffles across them. */
+/* The user's arrays are read in pieces of 16 bytes, which all vectors have at the same price; whole vectors would take shuffles across
+ * them. */
 enum { PIECE = 16 / REAL_BYTES };
 typedef real piece __attribute__((vector_size(16), aligned(REAL_BYTES), may_alias));
 
@@ -522,7 +529,8 @@ INLINE vec join_pieces(const real* const base[LANES], int i, integer offset) {
 #elif VECTOR_LANES * REAL_BYTES == 32
     return __builtin_shufflevector(AT(0), AT(1), TO_LANES);
 #else
-    return __builtin_shufflevector(__builtin_shufflevector(AT(0), AT(1), TO_HALF), __builtin_shufflevector(AT(2), AT(3), TO_HALF), TO_LANES);
+    return __builtin_shufflevector(__builtin_shufflevector(AT(0), AT(1), TO_HALF), __builtin_shufflevector(AT(2), AT(3), TO_HALF),
+                                   TO_LANES);
 #endif
 #undef AT
 }
@@ -546,7 +554,8 @@ INLINE vec gather_element(const real* const base[LANES], integer offset) {
 /* ---- cpu/tridiagonal/lanes/fetch.c ---- */
 /* Variant "lanes", batches far larger than the caches (IS_FAR): what the next front of a chain reads and writes comes to the second-level
  * cache while this one is worked on, a few lines every few columns of its products. The arrays of a group are too many streams for the
- * processor to foresee, all at once they would take the buffers that the products' own operands wait for, and the first-level cache is full. */
+ * processor to foresee, all at once they would take the buffers that the products' own operands wait for, and the first-level cache is
+ * full. */
 
 enum {
     BLOCK_LINES = (n * n * REAL_BYTES + 63) / 64, /* of D or E, for each member */
@@ -561,7 +570,7 @@ enum {
 
 /* What is yet to be fetched. */
 typedef struct {
-    const char *d, *e;     /* of the group's first member */
+    const char *d, *e; /* of the group's first member */
     const vec *l, *r;
     int line;              /* of D, then of E */
     int row, column, rest; /* of L, row after row of its triangle; then an element of R */
@@ -573,8 +582,7 @@ INLINE void fetch_reads(ahead* f) {
     if (f->line == FETCHES) return;
     const int of_e = f->line >= BLOCK_LINES;
     const char* p = of_e ? f->e + 64 * (f->line - BLOCK_LINES) : f->d + 64 * f->line;
-    UNROLL for (int lane = 0; lane < LANES; ++lane)
-        __builtin_prefetch(p + lane * (of_e ? E_MEMBER : D_MEMBER) * REAL_BYTES, 0, 2);
+    UNROLL for (int lane = 0; lane < LANES; ++lane) __builtin_prefetch(p + lane * (of_e ? E_MEMBER : D_MEMBER) * REAL_BYTES, 0, 2);
     ++f->line;
 }
 
@@ -623,7 +631,8 @@ INLINE view stored(const vec* p) { return (view){p, n, 1}; }
 INLINE view transposed(view a) { return (view){a.p, a.column, a.row}; }
 INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row + c * a.column, a.row, a.column}; }
 
-/* Where a block comes from: vectors, or the members' own arrays, `member` apart, whose elements become vectors on their way to registers. */
+/* Where a block comes from: vectors, or the members' own arrays, `member` apart, whose elements become vectors on their way to
+ * registers. */
 typedef struct {
     view vectors;
     const real* array; /* 0: vectors */
@@ -632,19 +641,18 @@ typedef struct {
 
 INLINE source from_vectors(view v) { return (source){v, 0, 0, 0, 0}; }
 INLINE source source_part(source a, integer r, integer c) {
-    return a.array ? (source){a.vectors, a.array + r * a.row + c * a.column, a.member, a.row, a.column} : from_vectors(part(a.vectors, r, c));
+    return a.array ? (source){a.vectors, a.array + r * a.row + c * a.column, a.member, a.row, a.column}
+                   : from_vectors(part(a.vectors, r, c));
 }
 /* Whether tiles of D and E can be read so. */
-#define GATHERS_TILES \
-    ((int)TILE >= (int)PIECE && (D_ROW == 1 || D_COLUMN == 1) && (E_ROW == 1 || E_COLUMN == 1))
+#define GATHERS_TILES ((int)TILE >= (int)PIECE && (D_ROW == 1 || D_COLUMN == 1) && (E_ROW == 1 || E_COLUMN == 1))
 
 /* ---- register tiles. rows and cols are constants, at most TILE, wherever these are inlined ---- */
 
 typedef vec tile[TILE][TILE];
 
 INLINE void tile_zero(tile t, int rows, int cols) {
-    UNROLL for (int i = 0; i < rows; ++i)
-        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
+    UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
 }
 
 /* A tile that begins beyond the first one or is whole, so that a piece which ends with a row or column begins within the block. */
@@ -652,26 +660,24 @@ INLINE void tile_gather(tile t, source a, int rows, int cols) {
     const int along_rows = a.column == 1, count = along_rows ? cols : rows, others = along_rows ? rows : cols;
     const real* base[LANES];
     UNROLL for (int lane = 0; lane < LANES; ++lane) base[lane] = a.array + lane * a.member;
-    UNROLL for (int other = 0; other < others; ++other)
-        UNROLL for (int k = 0; k < count; k += PIECE) {
-            const int from = k + PIECE <= count ? k : count - PIECE;
-            vec v[PIECE];
-            gather_piece(v, 1, base, other * (along_rows ? a.row : a.column) + from);
-            UNROLL for (int e = 0; e < PIECE; ++e)
-                if (from + e >= 0) *(along_rows ? &t[other][from + e] : &t[from + e][other]) = v[e];
+    UNROLL for (int other = 0; other < others; ++other) UNROLL for (int k = 0; k < count; k += PIECE) {
+        const int from = k + PIECE <= count ? k : count - PIECE;
+        vec v[PIECE];
+        gather_piece(v, 1, base, other * (along_rows ? a.row : a.column) + from);
+        UNROLL for (int e = 0; e < PIECE; ++e) {
+            if (from + e >= 0) *(along_rows ? &t[other][from + e] : &t[from + e][other]) = v[e];
         }
+    }
 }
 
 INLINE void tile_load(tile t, source a, int rows, int cols) {
     if (a.array) return tile_gather(t, a, rows, cols);
     const view v = a.vectors;
-    UNROLL for (int i = 0; i < rows; ++i)
-        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = v.p[i * v.row + j * v.column];
+    UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) t[i][j] = v.p[i * v.row + j * v.column];
 }
 
 INLINE void tile_store(tile t, vec* p, integer row, integer column, int rows, int cols) {
-    UNROLL for (int i = 0; i < rows; ++i)
-        UNROLL for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
+    UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
 }
 
 /* t -= a b' over the first `count` columns of a and b; of a square tile only the lower triangle where `lower`. Fetches meanwhile. */
@@ -681,9 +687,7 @@ INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int c
         fetch(f, k);
         UNROLL for (int i = 0; i < rows; ++i) left[i] = a.p[i * a.row + k * a.column];
         UNROLL for (int j = 0; j < cols; ++j) right[j] = b.p[j * b.row + k * b.column];
-        UNROLL for (int i = 0; i < rows; ++i)
-            UNROLL for (int j = 0; j < cols; ++j)
-                if (!lower || j <= i) t[i][j] -= left[i] * right[j];
+        UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) if (!lower || j <= i) t[i][j] -= left[i] * right[j];
     }
 }
 
@@ -692,11 +696,10 @@ INLINE void multiply_tile(vec* out, int add, int sign, view a, view bt, int widt
     tile t;
     tile_zero(t, rows, cols);
     tile_subtract(t, a, bt, n, rows, cols, 0, 0);
-    UNROLL for (int i = 0; i < rows; ++i)
-        UNROLL for (int j = 0; j < cols; ++j) {
-            const vec start = add ? out[i * width + j] : (vec){};
-            out[i * width + j] = sign < 0 ? start + t[i][j] : start - t[i][j];
-        }
+    UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) {
+        const vec start = add ? out[i * width + j] : (vec){};
+        out[i * width + j] = sign < 0 ? start + t[i][j] : start - t[i][j];
+    }
 }
 
 INLINE void multiply_strip(vec* out, int add, int sign, view a, view bt, int width, int j, int cols, int lower) {
@@ -720,17 +723,17 @@ NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x) {
 }
 
 /* One tile of solve_any(). */
-INLINE void solve_tile(view out, source start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols, ahead* f) {
+INLINE void solve_tile(view out, source start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols,
+                       ahead* f) {
     tile t;
     tile_load(t, start, rows, cols);
     tile_subtract(t, before, before_r, count, rows, cols, 0, f);
     tile_subtract(t, out, stored(l), j, rows, cols, 0, f);
-    UNROLL for (int c = 0; c < cols; ++c)
-        UNROLL for (int i = 0; i < rows; ++i) {
-            vec sum = t[i][c];
-            UNROLL for (int k = 0; k < c; ++k) sum -= t[i][k] * l[c * n + j + k];
-            t[i][c] = sum * l[c * n + j + c];
-        }
+    UNROLL for (int c = 0; c < cols; ++c) UNROLL for (int i = 0; i < rows; ++i) {
+        vec sum = t[i][c];
+        UNROLL for (int k = 0; k < c; ++k) sum -= t[i][k] * l[c * n + j + k];
+        t[i][c] = sum * l[c * n + j + c];
+    }
     tile_store(t, (vec*)out.p + j * out.column, out.row, out.column, rows, cols);
 }
 
@@ -740,7 +743,8 @@ INLINE void solve_strip(view out, source start, view before, view before_r, inte
     int i = 0;
     for (; i + step <= height; i += step)
         solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols, f);
-    if (height % step) solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols, f);
+    if (height % step)
+        solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols, f);
 }
 
 /* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
@@ -755,8 +759,8 @@ NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* be
 }
 /* solve_panel() with right-hand sides, n by m, as rows. */
 NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any((view){out, 1, m}, from_vectors((view){start, 1, m}), (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
-              RHS_TILE, 0);
+    solve_any((view){out, 1, m}, from_vectors((view){start, 1, m}), (view){before ? before : start, 1, m}, stored(before ? before_r : l),
+              before ? n : 0, l, m, RHS_TILE, 0);
 }
 
 /* ---- cpu/tridiagonal/lanes/arrays.c ---- */
@@ -764,10 +768,10 @@ NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec
 
 typedef struct {
     integer group;
-    int any, all;             /* some lane is active; every one is */
+    int any, all; /* some lane is active; every one is */
     int active[LANES];
-    integer member[LANES];    /* whose data the lane reads: its own, or an active lane's where it is idle */
-    mask which;               /* active lanes */
+    integer member[LANES]; /* whose data the lane reads: its own, or an active lane's where it is idle */
+    mask which;            /* active lanes */
 } lanes;
 
 COLD lanes find_lanes(const trifold_args* args, integer group) {
@@ -791,14 +795,17 @@ INLINE void scatter_piece(real* const base[LANES], integer offset, const vec* in
     UNROLL for (int i = 0; i < PIECE; ++i) v[i] = in[i * stride];
     STEPS(PIECE_STEP, v)
     UNROLL for (int i = 0; i < PIECE; ++i) {
-        union { vec all; piece at[LANES / PIECE]; } row = {v[i]};
-        UNROLL for (int k = 0; k < LANES / PIECE; ++k)
+        union {
+            vec all;
+            piece at[LANES / PIECE];
+        } row = {v[i]};
+        UNROLL for (int k = 0; k < LANES / PIECE; ++k) {
             if (g->active[i + k * PIECE]) *(piece*)(base[i + k * PIECE] + offset) = row.at[k];
+        }
     }
 }
 INLINE void scatter_element(real* const base[LANES], integer offset, vec v, const lanes* g) {
-    UNROLL for (int lane = 0; lane < LANES; ++lane)
-        if (g->active[lane]) base[lane][offset] = v[lane];
+    UNROLL for (int lane = 0; lane < LANES; ++lane) if (g->active[lane]) base[lane][offset] = v[lane];
 }
 
 /* At least the elements first .. end - 1 of `count`, all three constants or not, the last piece moved back to end with them. */
@@ -824,10 +831,15 @@ INLINE void scatter_run(real* const base[LANES], const vec* in, const lanes* g, 
 /* A block of constant strides, kept in the order of its memory; where `lower`, at least its lower triangle. */
 INLINE view gather_block(vec* out, const real* const base[LANES], integer row, integer column, const int lower) {
     const int dense = (row == n && column == 1) || (row == 1 && column == n);
-    if (dense && !lower) gather_run(out, base, 0, 0, AREA, AREA);
-    else if (column == 1) for (integer r = 0; r < n; ++r) gather_run(out + r * n, base, r * row, 0, lower ? r + 1 : n, n);
-    else if (row == 1) for (integer c = 0; c < n; ++c) gather_run(out + c * n, base, c * column, lower ? c : 0, n, n);
-    else for (integer r = 0; r < n; ++r) for (integer c = 0; c < n; ++c) out[r * n + c] = gather_element(base, r * row + c * column);
+    if (dense && !lower)
+        gather_run(out, base, 0, 0, AREA, AREA);
+    else if (column == 1)
+        for (integer r = 0; r < n; ++r) gather_run(out + r * n, base, r * row, 0, lower ? r + 1 : n, n);
+    else if (row == 1)
+        for (integer c = 0; c < n; ++c) gather_run(out + c * n, base, c * column, lower ? c : 0, n, n);
+    else
+        for (integer r = 0; r < n; ++r)
+            for (integer c = 0; c < n; ++c) out[r * n + c] = gather_element(base, r * row + c * column);
     return row == 1 && column != 1 ? (view){out, 1, n} : stored(out);
 }
 
@@ -865,8 +877,10 @@ COLD void clear_idle(vec* values, integer count, const lanes* g) {
 NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
     const real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (is_dense(s, columns)) gather_run(out, base, 0, 0, n * m, n * m);
-    else gather_strided(out, base, s, columns);
+    if (is_dense(s, columns))
+        gather_run(out, base, 0, 0, n * m, n * m);
+    else
+        gather_strided(out, base, s, columns);
     if (!g->all) clear_idle(out, n * m, g);
 }
 
@@ -877,31 +891,33 @@ COLD void scatter_strided(real* const base[LANES], trifold_strides s, integer co
 NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (is_dense(s, columns)) scatter_run(base, in, g, n * m);
-    else scatter_strided(base, s, columns, in, g);
+    if (is_dense(s, columns))
+        scatter_run(base, in, g, n * m);
+    else
+        scatter_strided(base, s, columns, in, g);
 }
 
 /* ---- cpu/tridiagonal/lanes/factor.c ---- */
 /* Variant "lanes": factorization, alone or with the right-hand sides riding along. */
 
 typedef struct {
-    vec d[AREA], e[AREA];       /* pivot block and coupling as loaded */
-    vec own[2][3 * AREA];       /* where some lanes are idle: the factor of this front and of the one before, idle lanes and all */
-    vec b[n * m], y[2][n * m];  /* right-hand sides of this front; solved ones of this front and of the one before */
-    vec unit[2 * n];            /* zeros around a one */
+    vec d[AREA], e[AREA];      /* pivot block and coupling as loaded */
+    vec own[2][3 * AREA];      /* where some lanes are idle: the factor of this front and of the one before, idle lanes and all */
+    vec b[n * m], y[2][n * m]; /* right-hand sides of this front; solved ones of this front and of the one before */
+    vec unit[2 * n];           /* zeros around a one */
 } factor_scratch;
 _Static_assert(sizeof(factor_scratch) <= SCRATCH_BYTES, "scratch");
 
 /* What the pivots of a front and of its chain leave behind. */
 typedef struct {
-    vec floor;          /* smaller pivots are raised to it */
-    mask sound;         /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
-    mask floors;        /* pivots raised */
-    mask failed;        /* lanes whose chain has failed or was fed by a failed front */
-    vec product;        /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
-    mask exponent;      /* sum of their exponents */
-    vec reduction;      /* the chain's largest diagonal entry over its pivot */
-    vec entry[n];       /* diagonal entries of the front as the caller gave them */
+    vec floor;     /* smaller pivots are raised to it */
+    mask sound;    /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
+    mask floors;   /* pivots raised */
+    mask failed;   /* lanes whose chain has failed or was fed by a failed front */
+    vec product;   /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
+    mask exponent; /* sum of their exponents */
+    vec reduction; /* the chain's largest diagonal entry over its pivot */
+    vec entry[n];  /* diagonal entries of the front as the caller gave them */
 } pivots;
 
 #if REAL_BYTES == 8
@@ -958,8 +974,7 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
         t[c][c] = scale;
     }
     p->sound = sound;
-    UNROLL for (int i = 0; i < cols; ++i)
-        UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
+    UNROLL for (int i = 0; i < cols; ++i) UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
 }
 
 /* The column of tiles below a pivot tile. */
@@ -1069,7 +1084,9 @@ NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block
             sum += wide * wide;
         }
         for (int lane = 0; lane < LANES; ++lane)
-            if (g->active[lane]) block_quadratic_of(args, g->member[lane], block)[c] = sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, lane) : sum[lane];
+            if (g->active[lane])
+                block_quadratic_of(args, g->member[lane], block)[c] =
+                    sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, lane) : sum[lane];
     }
 }
 
@@ -1125,7 +1142,8 @@ INLINE void pass_poison(const trifold_args* args, const lanes* g, int side, inte
 }
 
 /* The separators at the ends of a chain and their new coupling. */
-COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill, const pivots* p) {
+COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill,
+                    const pivots* p) {
     if (c.behind >= 0) pass_poison(args, g, side_behind(&c), block_at(level, c.behind), level->index, p);
     if (c.ahead < 0) return;
     const integer ahead = block_at(level, c.ahead);
@@ -1142,8 +1160,14 @@ COLD void end_chain(const trifold_args* args, const trifold_level* level, const 
 /* The front at a position of the first level, on its way. */
 INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, const lanes* g, integer position, integer step) {
     const integer block = block_at(level, position), coupling = smaller(block, block_at(level, position + step));
-    return (ahead){(const char*)d_of(args, g->member[0], block), (const char*)e_of(args, g->member[0], coupling),
-                   (const vec*)factor_of(args, g->group, block), (const vec*)next_of(args, g->group, block), 0, 0, 0, 0};
+    return (ahead){(const char*)d_of(args, g->member[0], block),
+                   (const char*)e_of(args, g->member[0], coupling),
+                   (const vec*)factor_of(args, g->group, block),
+                   (const vec*)next_of(args, g->group, block),
+                   0,
+                   0,
+                   0,
+                   0};
 }
 
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
@@ -1233,12 +1257,11 @@ INLINE void back_tile(view x, view y, view next, const vec* r, view behind, cons
     tile_subtract(t, next, (view){r ? r + j : l, 1, n}, r ? n : 0, rows, cols, 0, 0);
     tile_subtract(t, behind, (view){fill ? fill + j : l, 1, n}, fill ? n : 0, rows, cols, 0, 0);
     tile_subtract(t, part(x, 0, past), (view){l + past * n + j, 1, n}, n - past, rows, cols, 0, 0);
-    UNROLL for (int c = cols - 1; c >= 0; --c)
-        UNROLL for (int i = 0; i < rows; ++i) {
-            vec sum = t[i][c];
-            UNROLL for (int k = c + 1; k < cols; ++k) sum -= t[i][k] * l[(j + k) * n + j + c];
-            t[i][c] = sum * l[(j + c) * n + j + c];
-        }
+    UNROLL for (int c = cols - 1; c >= 0; --c) UNROLL for (int i = 0; i < rows; ++i) {
+        vec sum = t[i][c];
+        UNROLL for (int k = c + 1; k < cols; ++k) sum -= t[i][k] * l[(j + k) * n + j + c];
+        t[i][c] = sum * l[(j + c) * n + j + c];
+    }
     tile_store(t, (vec*)x.p + j * x.column, x.row, x.column, rows, cols);
 }
 
@@ -1328,7 +1351,8 @@ COLD void finish_factor(const trifold_args* args, integer member) {
     const int sound = worst == SOUND;
     const double least = sound ? 1 / reduction : 0, least_sound = (double)trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
     const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
-    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, sound && !accepted && least < least_sound};
+    *status =
+        (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, sound && !accepted && least < least_sound};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 
@@ -1345,7 +1369,8 @@ COLD void finish_forward(const trifold_args* args, integer member) {
 }
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
-KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                    void* scratch) {
     (void)level, (void)scratch;
     for (integer member = first_task; member < last_task; ++member)
         if (is_active(args, member)) finish_factor(args, member);
@@ -1353,7 +1378,8 @@ KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_leve
 #endif
 
 #ifdef TRIFOLD_KERNEL_FINISH_FORWARD
-KERNEL TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+KERNEL TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                     void* scratch) {
     (void)level, (void)scratch;
     for (integer member = first_task; member < last_task; ++member)
         if (is_active(args, member)) finish_forward(args, member);

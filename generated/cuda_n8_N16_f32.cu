@@ -95,8 +95,8 @@ typedef long long trifold_int;
 #endif
 
 /* ---- tridiagonal_args.h ---- */
-/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
- * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides
+ * agree; every unit asserts the sizes. Plain 64-bit integers and pointers only. */
 #ifndef TRIFOLD_TRIDIAGONAL_ARGS_H
 #define TRIFOLD_TRIDIAGONAL_ARGS_H
 
@@ -175,8 +175,8 @@ typedef struct {
 #endif
 
 /* ---- gpu/platform_cuda.cuh ---- */
-/* All that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names, and a unit has one of the three. Other
- * device code uses nothing of a toolkit. */
+/* All that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names, and a unit has one of the
+ * three. Other device code uses nothing of a toolkit. */
 
 #ifndef TRIFOLD_PLATFORM
 #define TRIFOLD_PLATFORM
@@ -196,15 +196,16 @@ constexpr int warp_lanes = 32;
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
 /* Says that it is not negative, where the compiler does not know: divisions then take half the instructions. */
 TRIFOLD_DEVICE void assume_thread() { __builtin_assume(thread_index() >= 0); }
-/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute again
- * at the next use. That frees registers. */
+/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute
+ * again at the next use. That frees registers. */
 TRIFOLD_DEVICE int thread_afresh() {
     unsigned thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
     __builtin_assume(thread < 1024); /* divisions of what may be negative take twice the instructions */
     return static_cast<int>(thread);
 }
-/* The thread's index, hidden from the compiler, which then does not know its range either. Where it knows the range, it keeps more values. */
+/* The thread's index, hidden from the compiler, which then does not know its range either. Where it knows the range, it keeps more
+ * values. */
 TRIFOLD_DEVICE int thread_opaque() {
     int index = thread_index();
     asm volatile("" : "+r"(index));
@@ -293,7 +294,9 @@ TRIFOLD_DEVICE void load_words(trifold_word (&words)[2], const trifold_word* fro
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(from));
 }
 /* One of as many bytes as a number has. */
-TRIFOLD_DEVICE void store_word(trifold_word* to, trifold_word word) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word)); }
+TRIFOLD_DEVICE void store_word(trifold_word* to, trifold_word word) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word));
+}
 TRIFOLD_DEVICE void store_word(unsigned* to, unsigned word) { asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word)); }
 TRIFOLD_DEVICE trifold_word load_word(const trifold_word* from) {
     trifold_word word;
@@ -331,7 +334,8 @@ TRIFOLD_DEVICE void spin() {}
  * waited until at most `Pending` later groups are under way; for others after a barrier. */
 TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
 #if TRIFOLD_ARCH >= 80
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from)
+                 : "memory");
 #else
     *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
 #endif
@@ -340,7 +344,8 @@ TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
 template <class T>
 TRIFOLD_DEVICE void copy_element_async(T* to, const T* from) {
 #if TRIFOLD_ARCH >= 80
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "n"(sizeof(T))
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from),
+                 "n"(sizeof(T))
                  : "memory");
 #else
     *to = *from;
@@ -372,18 +377,21 @@ TRIFOLD_DEVICE void gate_arrive(trifold_gate* gate) {
 }
 /* An arrival that announces the bytes of copies. */
 TRIFOLD_DEVICE void gate_arrive_with(trifold_gate* gate, int bytes) {
-    asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(shared_address(gate)), "r"(bytes) : "memory");
+    asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(shared_address(gate)), "r"(bytes)
+                 : "memory");
 }
 TRIFOLD_DEVICE void gate_wait(trifold_gate* gate, unsigned turn) {
-    asm volatile("{.reg .pred open; waiting_%=: mbarrier.try_wait.parity.shared::cta.b64 open, [%0], %1; @!open bra waiting_%=;}" ::"r"(shared_address(gate)),
+    asm volatile("{.reg .pred open; waiting_%=: mbarrier.try_wait.parity.shared::cta.b64 open, [%0], %1; @!open bra waiting_%=;}" ::"r"(
+                     shared_address(gate)),
                  "r"(turn % 2)
                  : "memory");
 }
 /* One copy of a whole range from device memory, a multiple of 16 bytes, of which a gate hears. The copy engine reads and writes by another
- * way than threads do (the async proxy): what threads have written, this one or others that it has heard of, it sees only after these fences. */
+ * way than threads do (the async proxy): what threads have written, this one or others that it has heard of, it sees only after these
+ * fences. */
 TRIFOLD_DEVICE void copy_range(void* to, const void* from, int bytes, trifold_gate* gate) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)), "l"(from), "r"(bytes),
-                 "r"(shared_address(gate))
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
+                 "l"(from), "r"(bytes), "r"(shared_address(gate))
                  : "memory");
 }
 TRIFOLD_DEVICE void fence_device_copies() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
@@ -425,8 +433,8 @@ TRIFOLD_DEVICE void store_vector(float* to, const float (&from)[4]) {
     *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
 }
 
-/* 16 bytes at once to device memory. A plain store would not do: where the compiler sees that the memory is the device's, it stores numbers one by
- * one. */
+/* 16 bytes at once to device memory. A plain store would not do: where the compiler sees that the memory is the device's, it stores numbers
+ * one by one. */
 TRIFOLD_DEVICE void store_global(double* to, const double (&from)[2]) {
     asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(from[0]), "d"(from[1]) : "memory");
 }
@@ -444,7 +452,8 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
     static_assert(Quads == 2 || Quads == 4, "shapes of the instruction");
 #if TRIFOLD_ARCH >= 90
     if constexpr (Quads == 4)
-        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, "
+            "{%0,%1,%2,%3};"
             : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
             : "d"(columns[0][0]), "d"(columns[1][0]), "d"(columns[0][1]), "d"(columns[1][1]), "d"(columns[0][2]), "d"(columns[1][2]),
               "d"(columns[0][3]), "d"(columns[1][3]), "d"(rows[0]), "d"(rows[1]), "d"(rows[2]), "d"(rows[3]));
@@ -455,8 +464,12 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
 #elif TRIFOLD_ARCH >= 80
 #pragma unroll
     for (int i = 0; i < Quads; ++i) {
-        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c0[0]), "+d"(c0[1]) : "d"(columns[0][i]), "d"(rows[i]));
-        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c1[0]), "+d"(c1[1]) : "d"(columns[1][i]), "d"(rows[i]));
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            : "+d"(c0[0]), "+d"(c0[1])
+            : "d"(columns[0][i]), "d"(rows[i]));
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            : "+d"(c1[0]), "+d"(c1[1])
+            : "d"(columns[1][i]), "d"(rows[i]));
     }
 #endif
 }
@@ -467,8 +480,8 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const float (&a)[4], const fl
 #if TRIFOLD_ARCH >= 80
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])),
-          "r"(__float_as_uint(b[1])));
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
+          "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
 #endif
 }
 /* In single precision by three products of such digits, small ones first; the product of the last digits is below rounding. They have a
@@ -503,15 +516,16 @@ TRIFOLD_DEVICE float half_of(unsigned word, bool high) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<unsigned short>(high ? word >> 16 : word)));
     return value;
 }
-/* Four matrices of 8 by 8 halves in shared memory, whose rows of 16 bytes the lanes name, eight lanes for each: a lane gets columns 2 (lane % 4) and
- * the next of row lane / 4. */
+/* Four matrices of 8 by 8 halves in shared memory, whose rows of 16 bytes the lanes name, eight lanes for each: a lane gets columns 2 (lane
+ * % 4) and the next of row lane / 4. */
 TRIFOLD_DEVICE void load_matrices(unsigned (&words)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                  : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
                  : "memory");
 }
-/* c += columns rows of 16 by 16 and 16 by 8 halves, operands of such matrices: columns of lines and those 8 beyond, then of the next 8 columns. */
+/* c += columns rows of 16 by 16 and 16 by 8 halves, operands of such matrices: columns of lines and those 8 beyond, then of the next 8
+ * columns. */
 TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4], const unsigned (&rows)[2]) {
 #if TRIFOLD_ARCH >= 80
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
@@ -524,13 +538,15 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4],
  * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
  * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
 [[maybe_unused]] constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
-[[maybe_unused]] constexpr bool results_are_operands = true; /* those of a strip of 8 are A's of the next product, its columns at k in the order 0 2 4 6 1 3 5 7 */
+[[maybe_unused]] constexpr bool results_are_operands =
+    true; /* those of a strip of 8 are A's of the next product, its columns at k in the order 0 2 4 6 1 3 5 7 */
 TRIFOLD_DEVICE int tensor_depth(int thread = thread_index()) { return thread % 4; }
 TRIFOLD_DEVICE int tensor_row(int thread = thread_index()) { return thread % warp_lanes / 4; }
 TRIFOLD_DEVICE int tensor_column(int thread = thread_index()) { return thread % warp_lanes / 4; }
 TRIFOLD_DEVICE int result_row(int, int thread = thread_index()) { return thread % 4 * 2; }
 template <int Quads, class T>
-TRIFOLD_DEVICE void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads], const T (&rows)[Quads]) {
+TRIFOLD_DEVICE void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads],
+                                    const T (&rows)[Quads]) {
     tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }
 
@@ -574,15 +590,15 @@ constexpr int padded = TRIFOLD_PADDED;
 /* The diagonal tiles of a factor are stored inverted, so that every triangular solve is a sequence of products. They are `tile` wide. */
 [[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
 
-[[maybe_unused]] constexpr int threads = TRIFOLD_THREADS;    /* of a thread block that factors */
-constexpr bool use_tensor = TRIFOLD_TENSOR; /* tensor instructions for products */
+[[maybe_unused]] constexpr int threads = TRIFOLD_THREADS; /* of a thread block that factors */
+constexpr bool use_tensor = TRIFOLD_TENSOR;               /* tensor instructions for products */
 
 constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
-[[maybe_unused]] constexpr int strip = padded < 8 ? padded : 8;                    /* columns of a product that one thread takes */
+[[maybe_unused]] constexpr int strip = padded < 8 ? padded : 8;   /* columns of a product that one thread takes */
 
 /* ---- gpu/tridiagonal/constants.cuh ---- */
-/* What every kernel of a block tridiagonal system is told. A variant's own constants stand in its folder. Nothing outside files of constants
- * reads the generator's macros, except names of kernels and what the preprocessor must decide. */
+/* What every kernel of a block tridiagonal system is told. A variant's own constants stand in its folder. Nothing outside files of
+ * constants reads the generator's macros, except names of kernels and what the preprocessor must decide. */
 
 constexpr trifold_int horizon = TRIFOLD_HORIZON; /* blocks of a system, N */
 constexpr trifold_int batch = TRIFOLD_BATCH;     /* systems that there is room for */
@@ -591,7 +607,8 @@ constexpr int most_columns = TRIFOLD_RHS;        /* right-hand sides of a call, 
 /* Members of the batch that one thread block treats, one after another. */
 [[maybe_unused]] constexpr trifold_int members_per_group = TRIFOLD_MEMBERS_PER_GROUP;
 
-/* What level 0 leaves: block separator_base + k * separator_scale for k below `separators`. Each has slots that chains write their updates to. */
+/* What level 0 leaves: block separator_base + k * separator_scale for k below `separators`. Each has slots that chains write their updates
+ * to. */
 constexpr trifold_int separators = TRIFOLD_SEPARATORS, separator_base = TRIFOLD_SEPARATOR_BASE, separator_scale = TRIFOLD_SEPARATOR_SCALE;
 /* Couplings of a member at all levels above 0, which stand in the workspace. */
 constexpr trifold_int couplings = TRIFOLD_COUPLINGS;
@@ -613,20 +630,23 @@ constexpr trifold_int vector_storage = TRIFOLD_STORAGE_VECTOR;
 
 /* Where the workspace has what all variants keep there, in bytes from its start. */
 struct Offset {
-    static constexpr trifold_int factor = TRIFOLD_OFFSET_FACTOR, next = TRIFOLD_OFFSET_NEXT, behind = TRIFOLD_OFFSET_BEHIND; /* L, R and G */
-    static constexpr trifold_int update = TRIFOLD_OFFSET_UPDATE, rhs_update = TRIFOLD_OFFSET_RHS_UPDATE;                     /* slots of separators */
-    static constexpr trifold_int coupling = TRIFOLD_OFFSET_COUPLING;                                                         /* above level 0 */
-    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;   /* whether what fed a separator had failed */
-    static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE; /* of each block: its verdict */
-    static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;   /* of each block: pivots raised to the floor */
+    static constexpr trifold_int factor = TRIFOLD_OFFSET_FACTOR, next = TRIFOLD_OFFSET_NEXT,
+                                 behind = TRIFOLD_OFFSET_BEHIND;                                         /* L, R and G */
+    static constexpr trifold_int update = TRIFOLD_OFFSET_UPDATE, rhs_update = TRIFOLD_OFFSET_RHS_UPDATE; /* slots of separators */
+    static constexpr trifold_int coupling = TRIFOLD_OFFSET_COUPLING;                                     /* above level 0 */
+    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;       /* whether what fed a separator had failed */
+    static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE;     /* of each block: its verdict */
+    static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;       /* of each block: pivots raised to the floor */
     static constexpr trifold_int reduction = TRIFOLD_OFFSET_REDUCTION; /* of each block: the largest diagonal entry over its pivot */
-    static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT, block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
+    static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT,
+                                 block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
     /* Results of a member. */
     static constexpr trifold_int status = TRIFOLD_OFFSET_STATUS, log_determinant = TRIFOLD_OFFSET_LOG_DETERMINANT;
     static constexpr trifold_int quadratic = TRIFOLD_OFFSET_QUADRATIC, range = TRIFOLD_OFFSET_RANGE;
 };
 
-static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 184, "host and device disagree");
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 184,
+              "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * most_columns,
               "host and device disagree");
@@ -646,7 +666,8 @@ static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == stor
  *       m rows   |  b'  -> y' |   right-hand sides, where they ride along: y = L^-1 b
  *                +------------+
  *
- * It leaves its neighbours: - R R' and - R y for the next one, - G G' and - G y for the one behind, - R G' as the coupling between the two. */
+ * It leaves its neighbours: - R R' and - R y for the next one, - G G' and - G y for the one behind, - R G' as the coupling between the
+ * two. */
 
 /* The verdict on a block that did not fail, and on one whose inputs had failed. */
 [[maybe_unused]] constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
@@ -731,9 +752,10 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
 }
 
-/* The outcome of a member's factorization from those of its blocks: the first failure, the pivots raised, the largest diagonal entry over its
- * pivot, and the sum of the pivots' logarithms. By one thread. */
-TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction, double log_sum) {
+/* The outcome of a member's factorization from those of its blocks: the first failure, the pivots raised, the largest diagonal entry over
+ * its pivot, and the sum of the pivots' logarithms. By one thread. */
+TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction,
+                                  double log_sum) {
     constexpr double least_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
     trifold_status status{-1, 0, floors, reduction > 1 ? 1 / reduction : 1, 0};
     if (failure != sound) {
@@ -764,15 +786,16 @@ TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Resu
 TRIFOLD_DEVICE void watch(const trifold_args& args, trifold_int member, Result result, real value) {
     if (has_left(value)) set_range(args, member, result, 1);
 }
-/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other columns of
- * the same result add to what the first has found. */
+/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other
+ * columns of the same result add to what the first has found. */
 TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, Result result) {
     if (args.first_column == 0) set_range(args, member, result, 0);
 }
 /* The last level has one chain, with which what goes down the levels begins. */
 TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.next_size == 0; }
 
-/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was one. */
+/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was
+ * one. */
 TRIFOLD_DEVICE double square_of(real y) {
     const double wide = static_cast<double>(y), square = wide * wide;
     return sizeof(real) == 8 && square == 0 && wide != 0 ? 4.94065645841246544e-324 : square;
@@ -802,11 +825,11 @@ TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, 
 }
 
 /* ---- gpu/tridiagonal/input.cuh ---- */
-/* The caller's D and E: the only file that knows where they stand. Kernels that copy in their own order take a block from D_OF or E_OF, and its
- * strides from D and E. */
+/* The caller's D and E: the only file that knows where they stand. Kernels that copy in their own order take a block from D_OF or E_OF, and
+ * its strides from D and E. */
 
-/* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D. These are
- * macros, since compilers made other machine code of functions. */
+/* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D.
+ * These are macros, since compilers made other machine code of functions. */
 #define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member + (block) * D::stage)
 #define D_OF(args, number, block) BLOCK_OF_D(global_pointer(static_cast<const real*>((args).d)), number, block)
 #define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member + (block) * E::stage)
@@ -817,7 +840,8 @@ TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, 
 /* What is added to diagonal entry r of a block of D. */
 TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     real term = 0;
-    if (args.diagonal != nullptr) term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
+    if (args.diagonal != nullptr)
+        term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
     if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
     return term;
 }
@@ -826,7 +850,8 @@ TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, 
 [[maybe_unused]] constexpr trifold_int d_pitch = D::row > D::column ? D::row : D::column, e_pitch = E::row > E::column ? E::row : E::column;
 
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
-TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
+TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
+                                       trifold_int q) {
     const trifold_int lower = p < q ? p : q;
     if (level.index == 0) return E_OF(args, member, lower);
     return buffer<real>(args, Offset::coupling) + (member * couplings + level.coupling + lower) * storage;
@@ -840,8 +865,8 @@ struct Place {
 TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * strip, e / strip % padded}; }
 
 /* A(p, q) into column-major `to`, zeros in the padding, from the couplings A(higher, lower). */
-TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
-                                  trifold_int q) {
+TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
+                                  trifold_int p, trifold_int q) {
     const real* from = global_pointer(coupling_at(args, level, member, p, q));
     const bool by_rows = (level.index > 0 || E::row < E::column) == (p > q);
     const trifold_int step = level.index > 0 ? padded : e_pitch;
@@ -853,8 +878,10 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
     }
 }
 
-/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding. What stands above the diagonal is left as it was. */
-TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
+/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding. What stands above the diagonal is left as it
+ * was. */
+TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
+                                  trifold_int block) {
     const real* from = D_OF(args, member, block);
     const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
@@ -878,10 +905,10 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
 
 /* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
 struct Pivots {
-    double floor;    /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
-    double log_sum;  /* sum of the pivots' logarithms */
-    int failed_row;  /* first row whose pivot failed, or -1 */
-    int floors;      /* pivots raised */
+    double floor;   /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
+    double log_sum; /* sum of the pivots' logarithms */
+    int failed_row; /* first row whose pivot failed, or -1 */
+    int floors;     /* pivots raised */
 };
 
 constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
@@ -913,7 +940,8 @@ TRIFOLD_DEVICE real inverse_sqrt(real d) {
 }
 
 /* ---- gpu/tridiagonal/verdict.cuh ---- */
-/* What becomes of a front's pivots: the floor that they are raised to, the logarithms of the determinant, which one failed, and who must hear of it. */
+/* What becomes of a front's pivots: the floor that they are raised to, the logarithms of the determinant, which one failed, and who must
+ * hear of it. */
 
 /* Diagonal entry r of a block as the caller gave it, with what the options add. */
 TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, trifold_int block, int r) {
@@ -939,8 +967,8 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
     if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
-/* What `count` pivots say together: the sum of their logarithms, and the largest of their diagonal entries, entry(r), over them. NaN counts for
- * nothing. By one warp. */
+/* What `count` pivots say together: the sum of their logarithms, and the largest of their diagonal entries, entry(r), over them. NaN counts
+ * for nothing. By one warp. */
 template <class T, class Entry>
 TRIFOLD_DEVICE void sum_up(int count, const T* pivots, const Entry& entry, double* log_sum, double* largest_quotient) {
     double sum = 0, reduction = 0;
@@ -961,14 +989,16 @@ TRIFOLD_DEVICE void sum_up(int count, const T* pivots, const Entry& entry, doubl
 /* The same to place `place` of the results of blocks, or of their parts. */
 template <class T, class Entry>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, int count, const T* pivots, trifold_int place, const Entry& entry) {
-    sum_up(count, pivots, entry, buffer<double>(args, Offset::block_log_determinant) + place, buffer<double>(args, Offset::reduction) + place);
+    sum_up(count, pivots, entry, buffer<double>(args, Offset::block_log_determinant) + place,
+           buffer<double>(args, Offset::reduction) + place);
 }
 /* The same of a whole front, from D as it is in the caller's memory. */
 template <class T>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots) {
     report_diagonal(args, block_size, pivots, block_index(member, block), [&](int r) { return given_entry(args, member, block, r); });
 }
-/* The same from a copy of D's diagonal, which fetch_entries() has made: at the end of a front nothing is left that a look at memory could hide behind. */
+/* The same from a copy of D's diagonal, which fetch_entries() has made: at the end of a front nothing is left that a look at memory could
+ * hide behind. */
 template <class T>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const real* entries) {
     report_diagonal(args, block_size, pivots, block_index(member, block),
@@ -980,7 +1010,8 @@ TRIFOLD_DEVICE void fetch_entries(real* to, const trifold_args& args, trifold_in
     for (int r = thread; r < block_size; r += count) copy_element_async(to + r, &ENTRY_OF_D(d, r));
 }
 /* The front's verdict, by one thread, after the panel. */
-TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots) {
+TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed,
+                                   const Pivots& pivots) {
     const trifold_int index = block_index(member, block);
     trifold_int verdict = sound;
     if (pivots.failed_row >= 0) verdict = (level * horizon + block) * block_size + pivots.failed_row;
@@ -989,8 +1020,8 @@ TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, 
     buffer<int>(args, Offset::floors)[index] = pivots.floors;
 }
 /* Both, by the whole thread block. */
-TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots,
-                                  const double* diagonal) {
+TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed,
+                                  const Pivots& pivots, const double* diagonal) {
     if (thread_index() < warp_lanes) report_diagonal(args, member, block, diagonal);
     if (thread_index() == 0) report_verdict(args, level, member, block, fed, pivots);
 }
@@ -1036,31 +1067,33 @@ constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along as ro
 constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_STACKED_LEADING;
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;             /* for the blocks that a front pulls, beside its own */
 constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS; /* [R; G], by tensor instructions of double precision */
-constexpr int wide_levels = TRIFOLD_WIDE_LEVELS;          /* the first levels, which have a launch of their own, before that of all others */
-constexpr int message_fronts = TRIFOLD_MESSAGE_FRONTS;    /* fronts of a member that send [R; G] as messages: few, so that latency binds them */
-constexpr int message_level = TRIFOLD_MESSAGE_LEVEL;      /* fronts from this level on send */
+constexpr int wide_levels = TRIFOLD_WIDE_LEVELS; /* the first levels, which have a launch of their own, before that of all others */
+constexpr int message_fronts =
+    TRIFOLD_MESSAGE_FRONTS;                          /* fronts of a member that send [R; G] as messages: few, so that latency binds them */
+constexpr int message_level = TRIFOLD_MESSAGE_LEVEL; /* fronts from this level on send */
 
 /* ---- sweeps ---- */
 
 constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that a sweep treats together */
 constexpr bool sweeps_reread = TRIFOLD_SWEEP_REREADS;  /* they read a thread's number again at each use, which frees registers */
-/* Columns of the diagonal tiles whose inverses a front makes and uses: of a front that waits for its neighbours, and of others; measured. */
+/* Columns of the diagonal tiles whose inverses a front makes and uses: of a front that waits for its neighbours, and of others;
+ * measured. */
 constexpr int long_inverse = TRIFOLD_LONG_INVERSE, short_inverse = TRIFOLD_SHORT_INVERSE;
 constexpr trifold_int waiting_fronts = TRIFOLD_WAITING_FRONTS; /* fronts wait at levels of no more than so many, of all members; measured */
 
 /* Where the workspace has what fronts tell each other, in bytes from its start. */
 struct FlowOffset {
-    static constexpr trifold_int ticket = TRIFOLD_OFFSET_TICKET; /* counters from which fronts are claimed */
-    static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;     /* of each block: what its front has left */
+    static constexpr trifold_int ticket = TRIFOLD_OFFSET_TICKET;   /* counters from which fronts are claimed */
+    static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;       /* of each block: what its front has left */
     static constexpr trifold_int message = TRIFOLD_OFFSET_MESSAGE; /* [R; G] on its way */
     static constexpr trifold_int update_words = TRIFOLD_OFFSET_UPDATE_WORDS, forward_words = TRIFOLD_OFFSET_FORWARD_WORDS;
     static constexpr trifold_int solution_words = TRIFOLD_OFFSET_SOLUTION_WORDS;
 };
 
 /* ---- gpu/tridiagonal/dataflow/flags.cuh ---- */
-/* One launch for all levels of the multi-stage schedule. Thread blocks claim fronts in the order of their levels and wait for the fronts that they
- * need. Those have been claimed before, so waiting cannot deadlock. Levels hold chains of one front each, and block i = (2 q + 1) 2^l - 1 is front q
- * of level l. */
+/* One launch for all levels of the multi-stage schedule. Thread blocks claim fronts in the order of their levels and wait for the fronts
+ * that they need. Those have been claimed before, so waiting cannot deadlock. Levels hold chains of one front each, and block i = (2 q + 1)
+ * 2^l - 1 is front q of level l. */
 
 /* A front and where it stands. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left
  * through their R, those to the right through their G. */
@@ -1121,7 +1154,9 @@ TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, 
     store_release(flag_of(args, member, front.block), 4 * front.run + 2 * static_cast<int>(left) + static_cast<int>(failed));
 }
 /* Launches of this variant treat all levels, so their level's index says when they may begin. */
-TRIFOLD_DEVICE trifold_start start_of(const trifold_level& level) { return overlaps ? static_cast<trifold_start>(level.index) : trifold_after; }
+TRIFOLD_DEVICE trifold_start start_of(const trifold_level& level) {
+    return overlaps ? static_cast<trifold_start>(level.index) : trifold_after;
+}
 /* What a solution's words carry in place of the number of the backward sweep's run where that begins beside the factorization, whose last
  * front sends the first of them and does not know that number. */
 TRIFOLD_DEVICE trifold_int early_run(trifold_int factor_run) { return factor_run | trifold_int(1) << 31; }
@@ -1200,9 +1235,9 @@ TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int
     return content_of(message);
 }
 
-/* By one thread of the last front, for which all others wait, before the barrier after which its thread block sends x. The words it sends order
- * nothing but themselves: hence the fence, after which the whole device has what this stores. What others store because of an x that they have got
- * comes later, so that it stands. */
+/* By one thread of the last front, for which all others wait, before the barrier after which its thread block sends x. The words it sends
+ * order nothing but themselves: hence the fence, after which the whole device has what this stores. What others store because of an x that
+ * they have got comes later, so that it stands. */
 TRIFOLD_DEVICE void begin_solution(const trifold_args& args, trifold_int member) {
     begin_result(args, member, Result::solution);
     fence_device();
@@ -1225,7 +1260,8 @@ TRIFOLD_SIZE bool inverses_apart(long long padded, long long real) { return real
 TRIFOLD_SIZE long long front_bytes(long long padded, long long lower_leading, long long stacked_leading, bool has_room, long long real) {
     const long long pivots = 24, ticket = 8, arrivals = 16 * 4, vector = 16 / real;
     const long long inverse = inverses_apart(padded, real) ? 8 * lower_leading : vector;
-    const long long before = (pivots + ticket + arrivals + (2 * padded + inverse + padded) * real + 15) / 16 * 16; /* diagonal, entry, inverse, reciprocal */
+    const long long before =
+        (pivots + ticket + arrivals + (2 * padded + inverse + padded) * real + 15) / 16 * 16; /* diagonal, entry, inverse, reciprocal */
     const long long pulled = has_room ? 2 * lower_leading * padded : vector;
     return before + ((lower_leading + stacked_leading) * padded + pulled) * real;
 }
@@ -1245,15 +1281,17 @@ static_assert(inverse_apart || !in_registers, "the identity has a place");
 
 struct FrontShared {
     Pivots pivots;
-    trifold_int ticket; /* then, where the stack's warps pull, whether a front that they pull from has failed */
+    trifold_int ticket;    /* then, where the stack's warps pull, whether a front that they pull from has failed */
     unsigned arrivals[16]; /* at the named barriers */
     real diagonal[padded]; /* pivots */
     real entry[padded];    /* the diagonal of D as the caller gave it */
-    alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
-    alignas(16) real reciprocal[padded];          /* of L's diagonal */
-    alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
-    alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
-    alignas(16) real pulled[has_room ? 2 * lower_leading * padded : vector_width]; /* R of the front to the left, G of the one to the right */
+    alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to
+                                                                                   load there than to make */
+    alignas(16) real reciprocal[padded];                                        /* of L's diagonal */
+    alignas(16) real lower[lower_leading * padded];                             /* D, then L, and below it b', then y'; column-major */
+    alignas(16) real stacked[stacked_leading * padded];                         /* rows: R, G */
+    alignas(
+        16) real pulled[has_room ? 2 * lower_leading * padded : vector_width]; /* R of the front to the left, G of the one to the right */
 };
 static_assert(sizeof(FrontShared) == SharedBytes::factor &&
                   sizeof(FrontShared) == front_bytes(padded, lower_leading, stacked_leading, has_room, sizeof(real)),
@@ -1267,7 +1305,8 @@ struct SweepShared {
     real running[columns_at_once][padded];            /* right-hand sides on their way to solutions */
     real solved[columns_at_once][2 * padded];         /* forward: y; backward: x of the next and behind, then of the front */
 };
-static_assert(sizeof(SweepShared) == SharedBytes::sweep && sizeof(SweepShared) == sweep_bytes(padded, columns_at_once, sizeof(real)), "host and device disagree");
+static_assert(sizeof(SweepShared) == SharedBytes::sweep && sizeof(SweepShared) == sweep_bytes(padded, columns_at_once, sizeof(real)),
+              "host and device disagree");
 #endif
 
 /* ---- gpu/tridiagonal/dataflow/front.cuh ---- */
@@ -1277,7 +1316,7 @@ constexpr int tiles = padded / 8;
 constexpr int pivot_warps = tiles < 2 ? tiles : 2;
 constexpr int stacked_rows = 2 * padded, stacked_warps = (stacked_rows + warp_lanes - 1) / warp_lanes;
 constexpr int warps = pivot_warps + stacked_warps;
-constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes; /* rows of D a lane has */
+constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes;         /* rows of D a lane has */
 constexpr int strip_columns = use_tensor ? tensor_rows : warp_lanes / 4; /* a warp multiplies bands of 16 rows by strips of these */
 constexpr int bands = (padded + 15) / 16, strips = padded / strip_columns;
 static_assert(padded % strip_columns == 0, "strips are whole, bands may lack their second half");
@@ -1301,21 +1340,21 @@ typedef ProductOf<in_registers>::type product;
  * rows of [R; G] before those are needed. */
 constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 
-/* Named barriers from `first` on, at each of which `party` threads meet: tile t is there for the stack, its pivots' warp only arrives; the warps
- * of the stack have met; a tile is there for the next, even ones and odd ones, so that the pivots' warps need not wait for a stack that is late.
- * Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t; the stack's have pulled what
- * D takes from other fronts, for which the pivots' wait. */
+/* Named barriers from `first` on, at each of which `party` threads meet: tile t is there for the stack, its pivots' warp only arrives; the
+ * warps of the stack have met; a tile is there for the next, even ones and odd ones, so that the pivots' warps need not wait for a stack
+ * that is late. Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t; the
+ * stack's have pulled what D takes from other fronts, for which the pivots' wait. */
 struct Barriers {
     int first, count, party;
 };
-constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps * warp_lanes},
-    pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, message_fronts > 0 ? 1 : 0, pivot_warps * warp_lanes},
-    message_barriers{5 + tiles, message_fronts > 0 ? tiles : 0, threads}, pulled_barrier{5 + 2 * tiles, message_fronts > 0 ? 1 : 0, threads};
+constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps* warp_lanes},
+    pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, message_fronts > 0 ? 1 : 0, pivot_warps* warp_lanes},
+    message_barriers{5 + tiles, message_fronts > 0 ? tiles : 0, threads},
+    pulled_barrier{5 + 2 * tiles, message_fronts > 0 ? 1 : 0, threads};
 constexpr int barriers = pulled_barrier.count > 0 ? pulled_barrier.first + pulled_barrier.count : part_barrier.first;
 
-
-/* A thread's number in its front. With every wave, a thread block a multiprocessor, the warps change parts, or the fronts of a multiprocessor would
- * all have their pivots on the same schedulers. */
+/* A thread's number in its front. With every wave, a thread block a multiprocessor, the warps change parts, or the fronts of a
+ * multiprocessor would all have their pivots on the same schedulers. */
 TRIFOLD_DEVICE int front_thread() {
     const int turn = in_registers ? static_cast<int>(group_x()) / multiprocessors % warps * warp_lanes : 0;
     return (thread_index() + turn) % threads;
@@ -1345,20 +1384,18 @@ template <class P>
 TRIFOLD_DEVICE auto& element(P& patch, int k) {
     return patch.at[k / 2 / tensor_vectors][k / 2 % tensor_vectors][k % 2];
 }
-TRIFOLD_DEVICE int patch_row(int k) {
-    return use_tensor ? k / 2 / tensor_vectors * 8 + tensor_column() : thread_index() % 4 * 4 + k;
-}
-TRIFOLD_DEVICE int patch_column(int k) {
-    return use_tensor ? result_row(k / 2 % tensor_vectors) + k % 2 : thread_index() % warp_lanes / 4;
-}
+TRIFOLD_DEVICE int patch_row(int k) { return use_tensor ? k / 2 / tensor_vectors * 8 + tensor_column() : thread_index() % 4 * 4 + k; }
+TRIFOLD_DEVICE int patch_column(int k) { return use_tensor ? result_row(k / 2 % tensor_vectors) + k % 2 : thread_index() % warp_lanes / 4; }
 
 /* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns; strips from `count` on do not exist. A
  * strip has `Columns` columns, or its results beyond them are of no use. Of a band that is half padding (not `whole`) the first half
  * is taken twice, and the second result is not used. */
 template <int Sign, int Quads, int Columns, int Strips>
-TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole, int count, int depth) {
+TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole,
+                                  int count, int depth) {
     if constexpr (use_tensor) {
-        a += (whole ? tensor_column() : tensor_column() % 8) + tensor_depth() * a_leading, b += tensor_row() % Columns + tensor_depth() * b_leading;
+        a += (whole ? tensor_column() : tensor_column() % 8) + tensor_depth() * a_leading,
+            b += tensor_row() % Columns + tensor_depth() * b_leading;
         const int second = whole ? 8 : 0;
 #pragma unroll 2
         for (int k = 0; k < depth; k += 4 * Quads) {
@@ -1431,8 +1468,8 @@ TRIFOLD_DEVICE trifold_int right_child(const Front& front) {
     return right < horizon ? right : -1;
 }
 
-/* A message is a number's bits in a word of their size, and zero as long as nothing has come. The number zero is sent as minus zero. Who has
- * taken it clears it for the next run, so one thread alone looks at it. */
+/* A message is a number's bits in a word of their size, and zero as long as nothing has come. The number zero is sent as minus zero. Who
+ * has taken it clears it for the next run, so one thread alone looks at it. */
 template <int Bytes>
 struct MailOf {
     typedef trifold_word type;
@@ -1459,12 +1496,13 @@ TRIFOLD_DEVICE Mail* message_of(const trifold_args& args, trifold_int member, tr
     return buffer<Mail>(args, FlowOffset::message) + (front * (padded + riders) + column) * stacked_rows + row;
 }
 
-/* The pivots' warps receive what D takes, R of the child to the left and G of the one to the right, and go on when they have it; the stack's
- * receive the other two, and for their products need all. A thread of either has a row, and of every column tile some columns. */
+/* The pivots' warps receive what D takes, R of the child to the left and G of the one to the right, and go on when they have it; the
+ * stack's receive the other two, and for their products need all. A thread of either has a row, and of every column tile some columns. */
 enum class Receiver { pivots, stack };
 template <Receiver By>
 struct Inbox {
-    static constexpr int first = By == Receiver::pivots ? 0 : pivot_warps * warp_lanes, workers = By == Receiver::pivots ? pivot_warps * warp_lanes : threads - first;
+    static constexpr int first = By == Receiver::pivots ? 0 : pivot_warps * warp_lanes,
+                         workers = By == Receiver::pivots ? pivot_warps * warp_lanes : threads - first;
     static constexpr int row_threads = workers < 2 * stacked_rows ? 1 : 2, row_columns = 8 / row_threads;
     static constexpr int column_step = row_threads * stacked_rows, tile_step = 8 * stacked_rows;
     Mail* from; /* null: nothing comes */
@@ -1494,7 +1532,8 @@ struct Looks {
 template <Receiver By>
 TRIFOLD_DEVICE void look_at(Looks<By>& looks, const Inbox<By>& inbox) {
 #pragma unroll
-    for (int k = 0; k < Inbox<By>::row_columns; ++k) looks.at[k] = inbox.from == nullptr ? Mail(1) : load_word(inbox.from + k * Inbox<By>::column_step);
+    for (int k = 0; k < Inbox<By>::row_columns; ++k)
+        looks.at[k] = inbox.from == nullptr ? Mail(1) : load_word(inbox.from + k * Inbox<By>::column_step);
 }
 template <Receiver By>
 TRIFOLD_DEVICE bool have_come(const Looks<By>& looks) {
@@ -1542,7 +1581,8 @@ TRIFOLD_DEVICE void clear_inbox(const Inbox<By>& inbox) {
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t)
 #pragma unroll
-        for (int k = 0; k < Inbox<By>::row_columns; ++k) store_word(inbox.from + t * Inbox<By>::tile_step + k * Inbox<By>::column_step, Mail(0));
+        for (int k = 0; k < Inbox<By>::row_columns; ++k)
+            store_word(inbox.from + t * Inbox<By>::tile_step + k * Inbox<By>::column_step, Mail(0));
 }
 TRIFOLD_DEVICE void clear_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     if (front_thread() < pivot_warps * warp_lanes)
@@ -1628,8 +1668,7 @@ TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_i
         const int c = e / padded, r = e % padded;
         const trifold_strides& s = args.b_strides;
         const bool inside = r < block_size && c < args.columns;
-        lower[padded + c + r * lower_leading] =
-            inside ? static_cast<const real*>(args.b)[rhs_at(s, member, block, r, c)] : real(0);
+        lower[padded + c + r * lower_leading] = inside ? static_cast<const real*>(args.b)[rhs_at(s, member, block, r, c)] : real(0);
     }
 }
 TRIFOLD_DEVICE void update_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int left, trifold_int right) {
@@ -1727,7 +1766,8 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
 }
 
 /* R_k and G_j to where they are needed, by the warps of the stack, where they had no place while D took its updates. */
-TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, trifold_int left, trifold_int right) {
+TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, trifold_int left,
+                                trifold_int right) {
     const int worker = front_thread() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
     if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right), worker, workers);
     if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left), worker, workers);
@@ -1749,14 +1789,15 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
         Patch products[strips]{};
         const real* other = ahead ? right_of(shared) : left_of(shared);
         if (!has_room) other = ahead ? behind_of(args, member, right) : next_of(args, member, left);
-        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, other, has_room ? lower_leading : padded, row + 8 < padded, strips,
-                                                     padded);
+        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, other, has_room ? lower_leading : padded,
+                                                      row + 8 < padded, strips, padded);
         warp_sync();
 #pragma unroll
         for (int strip = 0; strip < strips; ++strip)
 #pragma unroll
             for (int k = 0; k < 4; ++k)
-                if (row + patch_row(k) < padded) band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(products[strip], k);
+                if (row + patch_row(k) < padded)
+                    band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(products[strip], k);
     }
     meet(shared, stack_barrier);
 }
@@ -1831,7 +1872,8 @@ TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, tr
     wait_copies<0>();
     block_sync();
     if (args.diagonal != nullptr || args.shift != nullptr) {
-        for (int r = front_thread(); r < block_size; r += threads) shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
+        for (int r = front_thread(); r < block_size; r += threads)
+            shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
         block_sync();
     }
 }
@@ -1915,9 +1957,9 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
     return stands;
 }
 
-/* Eliminates a column tile in shared memory, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or that is out of
- * the quick way's range. The tile begins at row and column `first` of `panel`, and the rows end before `end`. `row` is the panel's first
- * row in the block. */
+/* Eliminates a column tile in shared memory, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or that
+ * is out of the quick way's range. The tile begins at row and column `first` of `panel`, and the rows end before `end`. `row` is the
+ * panel's first row in the block. */
 template <class T = double>
 TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, int end, int row, Pivots& pivots, KeptAs<T> kept) {
     const int lane = thread_index() % warp_lanes;
@@ -1956,10 +1998,12 @@ TRIFOLD_FUNCTION void eliminate_carefully(real* panel, int leading, int first, i
 /* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait()` returns when
  * the last of L's is there. Rows from `limit` on do not exist; those before `begin` are of no use. */
 template <int Sets, class Wait>
-TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int begin, int limit, const real* lower, int t, const Wait& wait) {
+TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int begin, int limit, const real* lower, int t,
+                                const Wait& wait) {
     const int lane = thread_index() % warp_lanes;
     real* columns = rows + t * 8 * leading;
-    constexpr bool by_tensor = use_tensor && (sizeof(real) == 8 || Sets > 1); /* of few rows conversions would take longer than these products */
+    constexpr bool by_tensor =
+        use_tensor && (sizeof(real) == 8 || Sets > 1); /* of few rows conversions would take longer than these products */
     if constexpr (by_tensor) {
         if (t > 0) {
             constexpr int own_bands = Sets * warp_lanes / 16;
@@ -1969,13 +2013,15 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
 #pragma unroll
             for (int h = 0; h < own_bands; ++h)
 #pragma unroll
-                for (int k = 0; k < 4; ++k) element(sums[h][0], k) = static_cast<product>(inside(h, k) ? columns[h * 16 + patch_row(k) + patch_column(k) * leading] : real(0));
+                for (int k = 0; k < 4; ++k)
+                    element(sums[h][0], k) =
+                        static_cast<product>(inside(h, k) ? columns[h * 16 + patch_row(k) + patch_column(k) * leading] : real(0));
             const auto subtract = [&](int s) {
 #pragma unroll
                 for (int h = 0; h < own_bands; ++h)
                     if (h * 16 < limit && begin < h * 16 + 16)
-                        multiply_band<-1, 2, 8>(sums[h], rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading, lower_leading,
-                                                h * 16 + 8 < limit, 1, 8);
+                        multiply_band<-1, 2, 8>(sums[h], rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading,
+                                                lower_leading, h * 16 + 8 < limit, 1, 8);
             };
 #pragma unroll 2
             for (int s = 0; s + 1 < t; ++s) subtract(s);
@@ -1985,7 +2031,8 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
             for (int h = 0; h < own_bands; ++h)
 #pragma unroll
                 for (int k = 0; k < 4; ++k)
-                    if (inside(h, k)) columns[h * 16 + patch_row(k) + patch_column(k) * leading] = static_cast<real>(element(sums[h][0], k));
+                    if (inside(h, k))
+                        columns[h * 16 + patch_row(k) + patch_column(k) * leading] = static_cast<real>(element(sums[h][0], k));
             warp_sync();
         }
     }
@@ -2082,8 +2129,8 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
     warp_sync();
 }
 
-/* Column tile t of D by one warp: the rows below it, the tile itself in every lane, and the inverse of its factor. The elimination makes that inverse
- * of the identity, which stands in the lanes of the tile's own rows. */
+/* Column tile t of D by one warp: the rows below it, the tile itself in every lane, and the inverse of its factor. The elimination makes
+ * that inverse of the identity, which stands in the lanes of the tile's own rows. */
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
     update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t,
@@ -2157,7 +2204,8 @@ struct Band {
 struct Stack {
     Band bands[2];
 };
-static_assert(!in_registers || (use_tensor && results_are_operands && has_room && bands == stacked_warps && strip_columns == 8), "two bands a warp");
+static_assert(!in_registers || (use_tensor && results_are_operands && has_room && bands == stacked_warps && strip_columns == 8),
+              "two bands a warp");
 
 TRIFOLD_DEVICE Stack empty_stack() {
     Stack stack{};
@@ -2201,8 +2249,9 @@ TRIFOLD_DEVICE void load_stack(Stack& stack, const FrontShared& shared) {
         for (int t = 0; t < tiles; ++t)
 #pragma unroll
             for (int k = 0; k < 4; ++k)
-                element(band.columns[t], k) = static_cast<product>(
-                    shared.stacked[(band.ahead ? 0 : padded) + band.row + patch_row(k) % (band.whole ? 16 : 8) + (t * 8 + patch_column(k)) * stacked_leading]);
+                element(band.columns[t], k) =
+                    static_cast<product>(shared.stacked[(band.ahead ? 0 : padded) + band.row + patch_row(k) % (band.whole ? 16 : 8) +
+                                                        (t * 8 + patch_column(k)) * stacked_leading]);
 }
 
 /* -R_k G_k' and -G_j R_j', of their columns from `first` on. */
@@ -2220,7 +2269,8 @@ TRIFOLD_DEVICE void start_stack(Stack& stack, FrontShared& shared, const trifold
     if (front.level == 0)
         load_stack(stack, shared);
     else if (gets_messages(front))
-        receive_tiles(shared, inbox_of<Receiver::stack>(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
+        receive_tiles(shared, inbox_of<Receiver::stack>(shared, args, member, front),
+                      [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
     else
         multiply_stack(stack, shared, 0, padded);
 }
@@ -2273,7 +2323,8 @@ TRIFOLD_DEVICE void pull_rider(real& value, const trifold_args& args, trifold_in
         if (right < horizon) value -= neighbour_rhs_of(args, member, right, 0)[c * padded + r];
     }
 }
-/* A lane's entry of the right-hand side that stands at `at`, every `step`-th, when tile t has been solved: by its own lanes, then off others'. */
+/* A lane's entry of the right-hand side that stands at `at`, every `step`-th, when tile t has been solved: by its own lanes, then off
+ * others'. */
 template <class Solve, class Take>
 TRIFOLD_DEVICE void ride_tile(real& value, real* at, int step, int t, bool others, const Solve& solve, const Take& take) {
     const int row = thread_index() % warp_lanes;
@@ -2288,7 +2339,8 @@ TRIFOLD_DEVICE void ride_tile(real& value, real* at, int step, int t, bool other
     if (owns_rider_row() && others) value -= take(tile_at);
 }
 /* The last front's part of the backward sweep. If it has failed, so has every solution. */
-TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
+TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                              bool failed) {
     const int row = thread_index() % warp_lanes;
 #pragma unroll 1
     for (int t = tiles - 1; t >= 0; --t)
@@ -2304,7 +2356,8 @@ TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trif
     watch(args, member, Result::solution, value);
 }
 /* The last front has nothing else to do, so that the first column follows its tiles. */
-TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
+TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed,
+                         bool ends) {
     const int row = thread_index() % warp_lanes;
     bool follows = is_last(front);
     const int pairs = front.level - static_cast<int>(gets_messages(front));
@@ -2325,7 +2378,8 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
             if (follows) meet(shared, tile_barriers, t);
             if (!exists) continue;
             ride_tile(
-                value, at, lower_leading, t, row >= t * 8 + 8, [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8 * lower_leading, 1, v, lower_leading); },
+                value, at, lower_leading, t, row >= t * 8 + 8,
+                [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8 * lower_leading, 1, v, lower_leading); },
                 [&](const real* v) { return sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, v, lower_leading); });
         }
         follows = false;
@@ -2339,7 +2393,8 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
 
 /* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. */
 template <bool Riders>
-TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, RiderLook& look) {
+TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                RiderLook& look) {
     const Outbox out[2] = {outbox_of(stack.bands[0], args, member, front), outbox_of(stack.bands[1], args, member, front)};
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
@@ -2359,7 +2414,8 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
 #pragma unroll
         for (int band = 0; band < 2; ++band)
             if (out[band].mail != nullptr)
-                each_of(values[band], stack.bands[band].whole, t, [&](real value, int r, int c) { post(out[band].mail + r + c * stacked_rows, value); });
+                each_of(values[band], stack.bands[band].whole, t,
+                        [&](real value, int r, int c) { post(out[band].mail + r + c * stacked_rows, value); });
 #pragma unroll
         for (int s = t + 1; s < tiles; ++s) {
             load_operand(b, shared.lower + s * 8 + t * 8 * lower_leading, 1, lower_leading);
@@ -2375,7 +2431,8 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
 
 /* use(value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y. */
 template <class Use>
-TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Front& front, const Use& use) {
+TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Front& front,
+                               const Use& use) {
 #pragma unroll 1
     for (int c = 0; c < args.columns; ++c)
 #pragma unroll
@@ -2386,7 +2443,8 @@ TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, co
             for (int t = 0; t < tiles; ++t)
 #pragma unroll
                 for (int k = 0; k < 4; ++k)
-                    sum[k / 2] += static_cast<real>(element(band.columns[t], k)) * shared.lower[padded + c + (t * 8 + patch_column(k)) * lower_leading];
+                    sum[k / 2] += static_cast<real>(element(band.columns[t], k)) *
+                                  shared.lower[padded + c + (t * 8 + patch_column(k)) * lower_leading];
 #pragma unroll
             for (int i = 0; i < 2; ++i) sum[i] += shuffle_xor(sum[i], 1), sum[i] += shuffle_xor(sum[i], 2);
             if (tensor_depth() < 2 && (band.whole || tensor_depth() == 0))
@@ -2397,8 +2455,8 @@ TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, co
 /* ---- gpu/tridiagonal/dataflow/factor.cuh ---- */
 /* Factorization of all fronts in one launch, a thread block each, for blocks up to 96.
  *
- * Two warps, the pivots', take turns at the column tiles of D, each 8 columns wide. The other warps, the stack's, follow a tile behind with [R; G].
- * For four tiles, in time:
+ * Two warps, the pivots', take turns at the column tiles of D, each 8 columns wide. The other warps, the stack's, follow a tile behind with
+ * [R; G]. For four tiles, in time:
  *
  *      pivots' warp 0   | load |  tile 0  |          |  tile 2  |          |                 | verdict
  *                                         P0         P1         P0
@@ -2415,16 +2473,17 @@ TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, co
  *         5 + tiles ...    tile t of a message has come; the stack waits
  *         5 + 2 tiles      the stack has pulled what D takes from fronts that send no messages; the pivots' warps wait
  *
- * What a front publishes, and when: L tile by tile, by the pivots' warps; [R; G] tile by tile, by the stack, as messages where it sends any; the flag
- * `couplings`, after which others may pull R and G; the flag `everything`, after which its verdict and right-hand sides are there too.
+ * What a front publishes, and when: L tile by tile, by the pivots' warps; [R; G] tile by tile, by the stack, as messages where it sends
+ * any; the flag `couplings`, after which others may pull R and G; the flag `everything`, after which its verdict and right-hand sides are
+ * there too.
  *
  * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
  * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
  * overlap the waiting, no front writes to another's data, and the sums have one order.
  *
- * The lanes of a pivots' warp hold the rows of a column tile. Each lane has the tile itself too, and eliminates two pivots at a time: with a, b, c the
- * 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together. Right-hand sides ride along as rows below D's. The stack has
- * [R; G] a row a lane (panel.cuh), or bands of 16 rows in registers (stack.cuh). */
+ * The lanes of a pivots' warp hold the rows of a column tile. Each lane has the tile itself too, and eliminates two pivots at a time: with
+ * a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together. Right-hand sides ride along as rows
+ * below D's. The stack has [R; G] a row a lane (panel.cuh), or bands of 16 rows in registers (stack.cuh). */
 
 /* Column tile t of L, its diagonal tile inverted, by one warp: a lane a row. */
 TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
@@ -2450,7 +2509,8 @@ TRIFOLD_DEVICE void each_rider(const FrontShared& shared, const trifold_args& ar
 #pragma unroll 4
         for (int k = 0; k < padded; k += 4)
 #pragma unroll
-            for (int q = 0; q < 4; ++q) sum[q] += shared.stacked[row + (k + q) * stacked_leading] * shared.lower[padded + c + (k + q) * lower_leading];
+            for (int q = 0; q < 4; ++q)
+                sum[q] += shared.stacked[row + (k + q) * stacked_leading] * shared.lower[padded + c + (k + q) * lower_leading];
         use(row < padded, (sum[0] + sum[1]) + (sum[2] + sum[3]), row % padded, c);
     }
 }
@@ -2466,9 +2526,11 @@ TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& 
 TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     for (int c = front_thread() / warp_lanes; c < args.columns; c += warps) {
         double sum = 0;
-        for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += square_of(shared.lower[padded + c + r * lower_leading]);
+        for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes)
+            sum += square_of(shared.lower[padded + c + r * lower_leading]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-        if (thread_index() % warp_lanes == 0) buffer<double>(args, Offset::block_quadratic)[block_index(member, block) * most_columns + c] = sum;
+        if (thread_index() % warp_lanes == 0)
+            buffer<double>(args, Offset::block_quadratic)[block_index(member, block) * most_columns + c] = sum;
     }
 }
 /* One of those values to where its neighbour looks for it. */
@@ -2478,7 +2540,8 @@ TRIFOLD_DEVICE void leave_rider(const trifold_args& args, trifold_int member, co
     neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + r] = value;
 }
 
-/* The warps of the stack let the fronts that pull from this one go on, before anything else: those two levels up would be late otherwise. */
+/* The warps of the stack let the fronts that pull from this one go on, before anything else: those two levels up would be late
+ * otherwise. */
 TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
     meet(shared, stack_barrier);
     if (front_thread() == pivot_warps * warp_lanes) release_front(args, member, front, Left::couplings, failed);
@@ -2507,7 +2570,8 @@ TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold
 
 /* The couplings and what becomes of them, by the warps of the stack. The last tile's barrier has shown them every failure. */
 template <bool Riders>
-TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
+TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed,
+                                    bool ends) {
     const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
     if constexpr (in_registers) {
         static_assert(!Riders || padded <= warp_lanes, "a lane a row");
@@ -2539,12 +2603,14 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
 
 /* D, by the pivots' warps. */
 TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool ends) {
-    if (ends && is_last(front) && front_thread() == 0) begin_solution(args, member); /* before its warp comes to the barrier of a tile: x is sent after the last */
+    if (ends && is_last(front) && front_thread() == 0)
+        begin_solution(args, member); /* before its warp comes to the barrier of a tile: x is sent after the last */
     const int warp = front_thread() / warp_lanes;
     if (in_registers)
 #pragma unroll 1
         for (int t = warp; t < tiles; t += pivot_warps)
-            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) inverse_of(shared, t)[e % 8 + e / 8 * lower_leading] = e % 8 == e / 8 ? real(1) : real(0);
+            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes)
+                inverse_of(shared, t)[e % 8 + e / 8 * lower_leading] = e % 8 == e / 8 ? real(1) : real(0);
     warp_sync();
     if (gets_messages(front)) receive_pivots(shared, args, member, front);
     real* const to = factor_of(args, member, front.block);
@@ -2553,7 +2619,8 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
         factor_column_tile(shared, t);
         store_column_tile(shared, to, t);
     }
-    if (warp == (tiles - 1) % pivot_warps) report_diagonal(args, member, front.block, shared.diagonal, shared.entry); /* it has met the other */
+    if (warp == (tiles - 1) % pivot_warps)
+        report_diagonal(args, member, front.block, shared.diagonal, shared.entry); /* it has met the other */
 }
 
 /* `ends`: the backward sweep begins early, so that the last front can solve what it has. */
@@ -2604,12 +2671,10 @@ constexpr int sweep_threads = 4 * padded, sweep_warps = sweep_threads / warp_lan
 
 /* Whether a front will have to wait for its neighbours: not at the first level, nor at others with more fronts than a device has room for.
  * A front that waits makes inverses of long diagonal tiles meanwhile, which shorten the way from arrival to departure. */
-TRIFOLD_DEVICE bool will_wait(const Front& front) {
-    return front.level > 0 && (horizon * batch >> front.level) <= waiting_fronts;
-}
+TRIFOLD_DEVICE bool will_wait(const Front& front) { return front.level > 0 && (horizon * batch >> front.level) <= waiting_fronts; }
 
-/* A thread's number. Rows of [R; G] take most of a thread's registers from its first load on. Where fronts are many, values that follow from the
- * number are computed again at each use, which frees registers; short horizons are faster when these values stand ready. */
+/* A thread's number. Rows of [R; G] take most of a thread's registers from its first load on. Where fronts are many, values that follow
+ * from the number are computed again at each use, which frees registers; short horizons are faster when these values stand ready. */
 TRIFOLD_DEVICE int sweep_thread() { return sweeps_reread ? thread_opaque() : thread_index(); }
 
 /* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next. */
@@ -2737,7 +2802,8 @@ TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns, const Deliver&
 #pragma unroll 1
             for (int c = 0; c < columns; ++c) {
                 const real* b = shared.running[c] + j;
-                const real x = sum_of_four<Width>([&](int k) { return j + k >= row && inside(j + k) ? inverse_at(shared, j + k, row) * b[k] : real(0); });
+                const real x = sum_of_four<Width>(
+                    [&](int k) { return j + k >= row && inside(j + k) ? inverse_at(shared, j + k, row) * b[k] : real(0); });
                 if (writes) deliver(c, row, x);
                 if (writes && j > 0) shared.solved[c][row] = x;
             }
@@ -2755,7 +2821,8 @@ TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns, const Deliver&
     }
 }
 
-TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifold_args& args, trifold_int member, trifold_int block,
+                                   Columns columns) {
 #pragma unroll 1
     for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
         const int r = e % padded, c = e / padded;
@@ -2764,7 +2831,8 @@ TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifo
 }
 
 /* The squared norm of the solved block, by column, for b' A^-1 b. */
-TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block,
+                                    Columns columns) {
     const int lane = sweep_thread() % warp_lanes;
     double* to = buffer<double>(args, Offset::block_quadratic) + block_index(member, block) * most_columns + columns.first;
     for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
@@ -2780,15 +2848,18 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, const trifold_args& args, 
 #pragma unroll 1
     for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
         const int r = e % padded, c = e / padded;
-        shared.running[c][r] = r < block_size ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, block, r, columns.first + c)] : real(0);
+        shared.running[c][r] =
+            r < block_size ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, block, r, columns.first + c)] : real(0);
     }
 }
 
 /* The forward sweep's solution to the backward sweep of the same front, early: args.x is then the backward sweep's alone. */
-TRIFOLD_DEVICE void send_running(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+TRIFOLD_DEVICE void send_running(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                 Columns columns) {
     if constexpr (overlaps) {
         trifold_word* to = forward_words(args, member, front.block) + columns.first * padded * message_words;
-        for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
+        for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads)
+            send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
     }
 }
 TRIFOLD_DEVICE void receive_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
@@ -2848,8 +2919,8 @@ TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args
 }
 
 /* R y and G y, for the neighbours. */
-TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth],
-                                  Columns columns) {
+TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                  const real (&a)[half_depth], Columns columns) {
     const int row = sweep_thread() / 2, half = sweep_thread() % 2 * half_depth;
     const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
     trifold_word* to = update_words(args, member, front.block, ahead ? 1 : 0) + (columns.first * padded + row % padded) * message_words;
@@ -2865,7 +2936,8 @@ TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args&
 }
 
 template <int Width>
-TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], bool sends) {
+TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                  const real (&a)[half_depth], bool sends) {
     widen_inverses<Width>(shared);
 #pragma unroll 1
     for (int first = 0; first < columns_of(args); first += columns_at_once) {
@@ -2942,7 +3014,8 @@ TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const real (&a)[hal
 }
 
 /* x of the next and behind; zeros where there is none. */
-TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                      Columns columns) {
     constexpr int together = columns_at_once == 1 ? 1 : 2;
     const auto place = [&](int e) -> const trifold_word* {
         const trifold_int block = e / padded % 2 == 0 ? front.next : front.behind;
@@ -2968,7 +3041,8 @@ TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& a
 }
 
 template <int Width>
-TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], trifold_start start) {
+TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                   const real (&a)[half_depth], trifold_start start) {
     trifold_word* words = solution_words(args, member, front.block);
     widen_inverses<Width>(shared);
 #pragma unroll 1
@@ -3021,7 +3095,8 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
 /* What the kernels that finish are told. */
 
 constexpr int finish_threads = TRIFOLD_THREADS_FINISH; /* of the thread block that gathers a member's verdict */
-[[maybe_unused]] constexpr int log_parts = TRIFOLD_LOG_PARTS;           /* terms of a block's log determinant, one for each diagonal tile that has its own task */
+[[maybe_unused]] constexpr int log_parts =
+    TRIFOLD_LOG_PARTS; /* terms of a block's log determinant, one for each diagonal tile that has its own task */
 
 /* ---- gpu/tridiagonal/finish.cuh ---- */
 /* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
@@ -3084,7 +3159,8 @@ TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int 
     for (int column = 0; column < args.columns; ++column) {
         double sum = 0;
 #pragma unroll 4
-        for (trifold_int block = t; block < horizon; block += finish_threads) sum += from[block_index(member, block) * most_columns + column];
+        for (trifold_int block = t; block < horizon; block += finish_threads)
+            sum += from[block_index(member, block) * most_columns + column];
         shared.sum[t] = sum;
         block_sync();
         for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
@@ -3109,8 +3185,9 @@ TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
     }
 }
 
-/* Without a loop where a thread block has one member. Compilers move work that a loop repeats before it, which costs a factorization registers,
- * and time before it claims a front. A sweep gains from such a loop: it has fewer instructions left when what it waits for has come. */
+/* Without a loop where a thread block has one member. Compilers move work that a loop repeats before it, which costs a factorization
+ * registers, and time before it claims a front. A sweep gains from such a loop: it has fewer instructions left when what it waits for has
+ * come. */
 template <class Use>
 TRIFOLD_DEVICE void each_factored_member(const trifold_args& args, const Use& use) {
     if constexpr (members_per_group > 1)
@@ -3136,7 +3213,8 @@ struct FrontsAtWork {
 };
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
-TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(finish_threads, 1)
+void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { finish_factor_member(args, member, FrontsAtWork{overlaps && level.index != 0}); });
 }
 #endif
@@ -3158,20 +3236,24 @@ TRIFOLD_KERNEL(threads, Blocks::factor) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAM
 #endif
 
 #ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
-TRIFOLD_KERNEL(threads, Blocks::factor_forward) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(threads, Blocks::factor_forward)
+void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     start_barriers();
-    each_factored_member(args, [&](trifold_int member) { factor_front<true>(args, member, ends_sweep && start_of(level) == trifold_beside_factor); });
+    each_factored_member(
+        args, [&](trifold_int member) { factor_front<true>(args, member, ends_sweep && start_of(level) == trifold_beside_factor); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
-TRIFOLD_KERNEL(sweep_threads, Blocks::sweep) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(sweep_threads, Blocks::sweep)
+void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { forward_front(args, member, start_of(level) == trifold_beside_forward); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_BACKWARD
-TRIFOLD_KERNEL(sweep_threads, Blocks::sweep) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(sweep_threads, Blocks::sweep)
+void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { backward_front(args, member, start_of(level)); });
 }
 #endif

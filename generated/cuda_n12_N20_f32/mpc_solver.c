@@ -15,8 +15,8 @@ typedef long long trifold_int;
 #endif
 
 /* ---- tridiagonal_args.h ---- */
-/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides agree;
- * every unit asserts the sizes. Plain 64-bit integers and pointers only. */
+/* Block tridiagonal systems: what a launch passes to a kernel. One text for the host library, generated C and device code, so both sides
+ * agree; every unit asserts the sizes. Plain 64-bit integers and pointers only. */
 #ifndef TRIFOLD_TRIDIAGONAL_ARGS_H
 #define TRIFOLD_TRIDIAGONAL_ARGS_H
 

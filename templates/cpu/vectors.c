@@ -22,8 +22,8 @@ INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survive
 INLINE vec load(const real* p) { return *(const vec*)p; }
 INLINE void store(real* p, vec x) { *(vec*)p = x; }
 
-/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. Clang does not. Only a vector that fills one
- * register can be held: a wider one takes several, and a narrower one may lie in a register of another kind. */
+/* GCC reads a row again for every multiplier, unless HOLD hides where the register's value is from. Clang does not. Only a vector that
+ * fills one register can be held: a wider one takes several, and a narrower one may lie in a register of another kind. */
 #if defined(__AVX512F__)
 #define HELD_BYTES 64
 #elif defined(__AVX__)

@@ -1,5 +1,5 @@
-/* All that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names, and a unit has one of the three. Other
- * device code uses nothing of a toolkit. */
+/* All that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names, and a unit has one of the
+ * three. Other device code uses nothing of a toolkit. */
 #include "integer.h"
 
 #ifndef TRIFOLD_PLATFORM
@@ -20,15 +20,16 @@ constexpr int warp_lanes = 32;
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
 /* Says that it is not negative, where the compiler does not know: divisions then take half the instructions. */
 TRIFOLD_DEVICE void assume_thread() { __builtin_assume(thread_index() >= 0); }
-/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute again
- * at the next use. That frees registers. */
+/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute
+ * again at the next use. That frees registers. */
 TRIFOLD_DEVICE int thread_afresh() {
     unsigned thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
     __builtin_assume(thread < 1024); /* divisions of what may be negative take twice the instructions */
     return static_cast<int>(thread);
 }
-/* The thread's index, hidden from the compiler, which then does not know its range either. Where it knows the range, it keeps more values. */
+/* The thread's index, hidden from the compiler, which then does not know its range either. Where it knows the range, it keeps more
+ * values. */
 TRIFOLD_DEVICE int thread_opaque() {
     int index = thread_index();
     asm volatile("" : "+r"(index));
@@ -117,7 +118,9 @@ TRIFOLD_DEVICE void load_words(trifold_word (&words)[2], const trifold_word* fro
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(from));
 }
 /* One of as many bytes as a number has. */
-TRIFOLD_DEVICE void store_word(trifold_word* to, trifold_word word) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word)); }
+TRIFOLD_DEVICE void store_word(trifold_word* to, trifold_word word) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word));
+}
 TRIFOLD_DEVICE void store_word(unsigned* to, unsigned word) { asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word)); }
 TRIFOLD_DEVICE trifold_word load_word(const trifold_word* from) {
     trifold_word word;
@@ -155,7 +158,8 @@ TRIFOLD_DEVICE void spin() {}
  * waited until at most `Pending` later groups are under way; for others after a barrier. */
 TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
 #if TRIFOLD_ARCH >= 80
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from)
+                 : "memory");
 #else
     *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
 #endif
@@ -164,7 +168,8 @@ TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
 template <class T>
 TRIFOLD_DEVICE void copy_element_async(T* to, const T* from) {
 #if TRIFOLD_ARCH >= 80
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "n"(sizeof(T))
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from),
+                 "n"(sizeof(T))
                  : "memory");
 #else
     *to = *from;
@@ -196,18 +201,21 @@ TRIFOLD_DEVICE void gate_arrive(trifold_gate* gate) {
 }
 /* An arrival that announces the bytes of copies. */
 TRIFOLD_DEVICE void gate_arrive_with(trifold_gate* gate, int bytes) {
-    asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(shared_address(gate)), "r"(bytes) : "memory");
+    asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(shared_address(gate)), "r"(bytes)
+                 : "memory");
 }
 TRIFOLD_DEVICE void gate_wait(trifold_gate* gate, unsigned turn) {
-    asm volatile("{.reg .pred open; waiting_%=: mbarrier.try_wait.parity.shared::cta.b64 open, [%0], %1; @!open bra waiting_%=;}" ::"r"(shared_address(gate)),
+    asm volatile("{.reg .pred open; waiting_%=: mbarrier.try_wait.parity.shared::cta.b64 open, [%0], %1; @!open bra waiting_%=;}" ::"r"(
+                     shared_address(gate)),
                  "r"(turn % 2)
                  : "memory");
 }
 /* One copy of a whole range from device memory, a multiple of 16 bytes, of which a gate hears. The copy engine reads and writes by another
- * way than threads do (the async proxy): what threads have written, this one or others that it has heard of, it sees only after these fences. */
+ * way than threads do (the async proxy): what threads have written, this one or others that it has heard of, it sees only after these
+ * fences. */
 TRIFOLD_DEVICE void copy_range(void* to, const void* from, int bytes, trifold_gate* gate) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)), "l"(from), "r"(bytes),
-                 "r"(shared_address(gate))
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
+                 "l"(from), "r"(bytes), "r"(shared_address(gate))
                  : "memory");
 }
 TRIFOLD_DEVICE void fence_device_copies() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
@@ -249,8 +257,8 @@ TRIFOLD_DEVICE void store_vector(float* to, const float (&from)[4]) {
     *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
 }
 
-/* 16 bytes at once to device memory. A plain store would not do: where the compiler sees that the memory is the device's, it stores numbers one by
- * one. */
+/* 16 bytes at once to device memory. A plain store would not do: where the compiler sees that the memory is the device's, it stores numbers
+ * one by one. */
 TRIFOLD_DEVICE void store_global(double* to, const double (&from)[2]) {
     asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(from[0]), "d"(from[1]) : "memory");
 }
@@ -268,7 +276,8 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
     static_assert(Quads == 2 || Quads == 4, "shapes of the instruction");
 #if TRIFOLD_ARCH >= 90
     if constexpr (Quads == 4)
-        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, "
+            "{%0,%1,%2,%3};"
             : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
             : "d"(columns[0][0]), "d"(columns[1][0]), "d"(columns[0][1]), "d"(columns[1][1]), "d"(columns[0][2]), "d"(columns[1][2]),
               "d"(columns[0][3]), "d"(columns[1][3]), "d"(rows[0]), "d"(rows[1]), "d"(rows[2]), "d"(rows[3]));
@@ -279,8 +288,12 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
 #elif TRIFOLD_ARCH >= 80
 #pragma unroll
     for (int i = 0; i < Quads; ++i) {
-        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c0[0]), "+d"(c0[1]) : "d"(columns[0][i]), "d"(rows[i]));
-        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c1[0]), "+d"(c1[1]) : "d"(columns[1][i]), "d"(rows[i]));
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            : "+d"(c0[0]), "+d"(c0[1])
+            : "d"(columns[0][i]), "d"(rows[i]));
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            : "+d"(c1[0]), "+d"(c1[1])
+            : "d"(columns[1][i]), "d"(rows[i]));
     }
 #endif
 }
@@ -291,8 +304,8 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const float (&a)[4], const fl
 #if TRIFOLD_ARCH >= 80
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])),
-          "r"(__float_as_uint(b[1])));
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
+          "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
 #endif
 }
 /* In single precision by three products of such digits, small ones first; the product of the last digits is below rounding. They have a
@@ -327,15 +340,16 @@ TRIFOLD_DEVICE float half_of(unsigned word, bool high) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<unsigned short>(high ? word >> 16 : word)));
     return value;
 }
-/* Four matrices of 8 by 8 halves in shared memory, whose rows of 16 bytes the lanes name, eight lanes for each: a lane gets columns 2 (lane % 4) and
- * the next of row lane / 4. */
+/* Four matrices of 8 by 8 halves in shared memory, whose rows of 16 bytes the lanes name, eight lanes for each: a lane gets columns 2 (lane
+ * % 4) and the next of row lane / 4. */
 TRIFOLD_DEVICE void load_matrices(unsigned (&words)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                  : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
                  : "memory");
 }
-/* c += columns rows of 16 by 16 and 16 by 8 halves, operands of such matrices: columns of lines and those 8 beyond, then of the next 8 columns. */
+/* c += columns rows of 16 by 16 and 16 by 8 halves, operands of such matrices: columns of lines and those 8 beyond, then of the next 8
+ * columns. */
 TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4], const unsigned (&rows)[2]) {
 #if TRIFOLD_ARCH >= 80
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
@@ -348,13 +362,15 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4],
  * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
  * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
 [[maybe_unused]] constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
-[[maybe_unused]] constexpr bool results_are_operands = true; /* those of a strip of 8 are A's of the next product, its columns at k in the order 0 2 4 6 1 3 5 7 */
+[[maybe_unused]] constexpr bool results_are_operands =
+    true; /* those of a strip of 8 are A's of the next product, its columns at k in the order 0 2 4 6 1 3 5 7 */
 TRIFOLD_DEVICE int tensor_depth(int thread = thread_index()) { return thread % 4; }
 TRIFOLD_DEVICE int tensor_row(int thread = thread_index()) { return thread % warp_lanes / 4; }
 TRIFOLD_DEVICE int tensor_column(int thread = thread_index()) { return thread % warp_lanes / 4; }
 TRIFOLD_DEVICE int result_row(int, int thread = thread_index()) { return thread % 4 * 2; }
 template <int Quads, class T>
-TRIFOLD_DEVICE void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads], const T (&rows)[Quads]) {
+TRIFOLD_DEVICE void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads],
+                                    const T (&rows)[Quads]) {
     tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }
 

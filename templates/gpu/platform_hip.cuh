@@ -1,5 +1,5 @@
-/* All that HIP spells in its own way, by the names of platform_cuda.cuh. They are made of the compiler's own builtins, so that hiprtc and Clang need
- * no header. A warp is what AMD calls a wave. */
+/* All that HIP spells in its own way, by the names of platform_cuda.cuh. They are made of the compiler's own builtins, so that hiprtc and
+ * Clang need no header. A warp is what AMD calls a wave. */
 #include "integer.h"
 
 #ifndef TRIFOLD_PLATFORM
@@ -19,8 +19,8 @@ constexpr int warp_lanes = TRIFOLD_WAVE;
 
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
 TRIFOLD_DEVICE void assume_thread() {} /* the compiler knows that it is not negative */
-/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute again
- * at the next use. That frees registers. */
+/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute
+ * again at the next use. That frees registers. */
 TRIFOLD_DEVICE int thread_afresh() {
     int thread = thread_index();
     asm volatile("" : "+v"(thread));

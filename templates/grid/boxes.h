@@ -1,10 +1,10 @@
 /* The boxes of a grid: which pixels each one eliminates and keeps. The generator includes this text too.
  *
  * The cells between W pixels, W - 1 of them, are halved again and again, and those between H pixels too. Line k after d halvings stands at
- * pixel k (W - 1) / 2^d, rounded down: so each halving keeps the lines before it, and widths differ by one cell at most. A box lies between two
- * neighbouring lines each way, and has the pixels on its sides. It keeps the pixels on those sides that lie inside the image, where another
- * box has them too. A leaf tile eliminates all its other pixels; a merge eliminates those on the line between its two parts which it does
- * not keep. Either way what is eliminated is a rectangle.
+ * pixel k (W - 1) / 2^d, rounded down: so each halving keeps the lines before it, and widths differ by one cell at most. A box lies between
+ * two neighbouring lines each way, and has the pixels on its sides. It keeps the pixels on those sides that lie inside the image, where
+ * another box has them too. A leaf tile eliminates all its other pixels; a merge eliminates those on the line between its two parts which
+ * it does not keep. Either way what is eliminated is a rectangle.
  *
  * Kept pixels are numbered along the bottom row, the top row, the left column, the right column, each upwards. So what a box keeps goes to
  * few runs of neighbouring numbers of its parent. */
@@ -25,9 +25,18 @@ TRIFOLD_SIZE int grid_line(int pixels, int halvings, int k) {
 }
 
 TRIFOLD_SIZE grid_box grid_box_at(int width, int height, int x_halvings, int y_halvings, int i, int j, int made) {
-    grid_box box = {grid_line(width, x_halvings, i), grid_line(width, x_halvings, i + 1), grid_line(height, y_halvings, j),
-                    grid_line(height, y_halvings, j + 1), i > 0, i + 1 < 1 << x_halvings, j > 0,
-                    j + 1 < 1 << y_halvings, 0, 0, 0, 0};
+    grid_box box = {grid_line(width, x_halvings, i),
+                    grid_line(width, x_halvings, i + 1),
+                    grid_line(height, y_halvings, j),
+                    grid_line(height, y_halvings, j + 1),
+                    i > 0,
+                    i + 1 < 1 << x_halvings,
+                    j > 0,
+                    j + 1 < 1 << y_halvings,
+                    0,
+                    0,
+                    0,
+                    0};
     box.ex0 = made == grid_beside ? grid_line(width, x_halvings + 1, 2 * i + 1) : box.x0 + box.left;
     box.ex1 = made == grid_beside ? box.ex0 : box.x1 - box.right;
     box.ey0 = made == grid_above ? grid_line(height, y_halvings + 1, 2 * j + 1) : box.y0 + box.bottom;
@@ -49,12 +58,13 @@ TRIFOLD_SIZE int grid_kept(const grid_box* box) {
 TRIFOLD_SIZE int grid_place(const grid_box* box, int x, int y) {
     const int width = grid_row(box), height = grid_column(box), rows = (box->bottom + box->top) * width;
     const int first = box->bottom && y == box->y0, last = box->top && y == box->y1, right = !(box->left && x == box->x0);
-    const int row = (first ? 0 : box->bottom * width) + x - box->x0, column = rows + (right ? box->left * height : 0) + y - box->y0 - box->bottom;
+    const int row = (first ? 0 : box->bottom * width) + x - box->x0,
+              column = rows + (right ? box->left * height : 0) + y - box->y0 - box->bottom;
     return first || last ? row : column; /* without branches */
 }
 
-/* The number of a pixel among those that a part keeps; -1 where the part does not have it. What a merge has of its part lies on sides that the part
- * keeps. */
+/* The number of a pixel among those that a part keeps; -1 where the part does not have it. What a merge has of its part lies on sides that
+ * the part keeps. */
 TRIFOLD_SIZE int grid_place_in_part(const grid_box* part, int x, int y) {
     return x < part->x0 || x > part->x1 || y < part->y0 || y > part->y1 ? -1 : grid_place(part, x, y);
 }

@@ -12,10 +12,10 @@ TRIFOLD_MIXED_FUNCTION void raise(double* largest, double value) {
     if (!(value <= *largest) && *largest == *largest) *largest = value;
 }
 
-/* The backward error of a row is |b - A x| over |A| |x| + |b|, in which the units of rows and columns do not matter (Oettli and Prager, 1964).
- * Where the diagonal entry makes the residual a correction below the normal numbers of single precision, it cannot be solved for; what counts
- * then is how large it is beside the column's largest b. `errors` has of many rows of a column: the largest such error, the largest such
- * residual, the largest b. */
+/* The backward error of a row is |b - A x| over |A| |x| + |b|, in which the units of rows and columns do not matter (Oettli and Prager,
+ * 1964). Where the diagonal entry makes the residual a correction below the normal numbers of single precision, it cannot be solved for;
+ * what counts then is how large it is beside the column's largest b. `errors` has of many rows of a column: the largest such error, the
+ * largest such residual, the largest b. */
 enum { ROW_ERROR, SMALL_RESIDUAL, LARGEST_B, ERRORS };
 TRIFOLD_MIXED_FUNCTION void add_row(double* errors, double residual, double size, double entry, double b) {
     const double smallest = 0x1p-126 * (entry > 1 ? entry : 1), magnitude = residual < 0 ? -residual : residual;
@@ -31,8 +31,8 @@ TRIFOLD_MIXED_FUNCTION double backward_error(const double* errors) {
     return error;
 }
 
-/* Whether a member goes on after its residual of round `round`, of error `error`, that of the worst row. `progress` keeps the error, -1 once it
- * is given up: when the error has not halved since the last round (that of x = 0 is 1), or the rounds are used up. */
+/* Whether a member goes on after its residual of round `round`, of error `error`, that of the worst row. `progress` keeps the error, -1
+ * once it is given up: when the error has not halved since the last round (that of x = 0 is 1), or the rounds are used up. */
 TRIFOLD_MIXED_FUNCTION int judge(trifold_refined* result, double* progress, double error, trifold_int round, trifold_int first_column,
                                  int factored) {
     const double before = round == 0 ? 2 : *progress;

@@ -1,8 +1,8 @@
 /* What a merge starts from: what its two parts have left. */
 #include "cpu/grid/pivots.c"
 
-/* Neighbouring numbers: kept pixels `from` .. `from` + count - 1 of a part are pixels `to` .. of its parent, where 0 .. s - 1 are eliminated, and S
- * .. S + r - 1 kept. */
+/* Neighbouring numbers: kept pixels `from` .. `from` + count - 1 of a part are pixels `to` .. of its parent, where
+ * 0 .. s - 1 are eliminated, and S .. S + r - 1 kept. */
 typedef struct {
     integer from, to, count;
 } run;
@@ -74,9 +74,10 @@ INLINE void add_vector(real* to, const real* from, integer count) {
     for (; k < count; ++k) to[k] += from[k];
 }
 
-/* Adds rows a and columns b of what a part has left, as far as they go to columns left .. right - 1 of the parent. `lower`: only what is not above
- * the part's diagonal. `turned`: as its transpose. */
-INLINE void add_block(const front* f, real* w, real* d, const real* from, integer R, run a, run b, int lower, int turned, integer left, integer right) {
+/* Adds rows a and columns b of what a part has left, as far as they go to columns left .. right - 1 of the parent. `lower`: only what is
+ * not above the part's diagonal. `turned`: as its transpose. */
+INLINE void add_block(const front* f, real* w, real* d, const real* from, integer R, run a, run b, int lower, int turned, integer left,
+                      integer right) {
     const integer S = f->S, first = turned ? 0 : larger(0, left - b.to), end = turned ? b.count : smaller(b.count, right - b.to);
     for (integer j = first; j < end; ++j) {
         const integer i = larger(lower ? j : 0, turned ? left - a.to : 0), count = (turned ? smaller(a.count, right - a.to) : a.count) - i;

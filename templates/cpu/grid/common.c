@@ -1,8 +1,8 @@
 /* Stored fronts and addresses in the workspace, for all kernels of grids.
  *
- * A front has s pixels that it eliminates and r that it keeps, each rounded up to whole vectors: S and R. What is stored of it are its s columns,
- * in strips of LANES rows, each strip column by column: element (row, k) stands at (row / LANES) S LANES + k LANES + row % LANES. So
- * products read all they need from front to back. The rows:
+ * A front has s pixels that it eliminates and r that it keeps, each rounded up to whole vectors: S and R. What is stored of it are its s
+ * columns, in strips of LANES rows, each strip column by column: element (row, k) stands at (row / LANES) S LANES + k LANES + row % LANES.
+ * So products read all they need from front to back. The rows:
  *   W    S rows: its factors L and U, or L
  *   Y    R rows, which become Y U^-1, or Y L^-T
  *   Z'   R rows, which become (L^-1 P Z)'; none where the matrix is symmetric
@@ -48,7 +48,10 @@ INLINE front front_at(const context* c, integer level, integer member, integer i
     const trifold_grid_launch* launch = c->launch;
     const trifold_grid_level* l = &launch->level[level];
     front f = {.box = grid_box_at(launch->width, launch->height, l->x_halvings, l->y_halvings, i, j, made_of(launch, level)),
-               .level = l, .member = member, .i = i, .j = j};
+               .level = l,
+               .member = member,
+               .i = i,
+               .j = j};
     f.place = (j << l->x_halvings) + i;
     f.slot = (member << (l->x_halvings + l->y_halvings)) + f.place;
     f.s = grid_eliminated(&f.box);
@@ -59,17 +62,19 @@ INLINE front front_at(const context* c, integer level, integer member, integer i
 }
 
 INLINE char* workspace_at(const context* c, integer offset) { return (char*)c->args->workspace + offset; }
-INLINE real* reals_at(const context* c, integer offset, integer index) {
-    return (real*)workspace_at(c, offset) + index;
-}
+INLINE real* reals_at(const context* c, integer offset, integer index) { return (real*)workspace_at(c, offset) + index; }
 INLINE real* w_of(const context* c, const front* f) { return reals_at(c, f->level->factor, f->slot * f->level->factor_elements); }
 INLINE real* y_of(const context* c, const front* f) { return w_of(c, f) + f->S * f->S; }
 INLINE real* z_of(const context* c, const front* f) { return SYMMETRIC ? y_of(c, f) : y_of(c, f) + f->R * f->S; }
-INLINE real* update_of(const context* c, const front* f) { return reals_at(c, f->level->update, f->member * f->level->update_stride + f->place * f->level->kept * f->level->kept); }
+INLINE real* update_of(const context* c, const front* f) {
+    return reals_at(c, f->level->update, f->member * f->level->update_stride + f->place * f->level->kept * f->level->kept);
+}
 INLINE real* vector_of(const context* c, const front* f) {
     return reals_at(c, f->level->vector, f->member * f->level->vector_stride + f->place * f->level->kept * c->args->used_columns);
 }
-INLINE int* pivots_of(const context* c, const front* f) { return (int*)workspace_at(c, f->level->pivots) + f->slot * f->level->pivot_elements; }
+INLINE int* pivots_of(const context* c, const front* f) {
+    return (int*)workspace_at(c, f->level->pivots) + f->slot * f->level->pivot_elements;
+}
 INLINE real* inverses_of(const context* c, const front* f) { return reals_at(c, f->level->inverses, f->slot * f->level->inverse_elements); }
 INLINE real* turned_of(const context* c, const front* f) {
     return reals_at(c, f->level->turned, f->member * f->level->turned_stride + f->place * f->level->eliminated * f->level->eliminated);

@@ -4,12 +4,12 @@
 
 #define TRIFOLD_SIZE static inline __attribute__((unused)) /* of what the generator counts too */
 
-#define TILE_STRIPS TRIFOLD_STRIPS    /* vectors of a register tile */
-#define TILE_COLUMNS TRIFOLD_COLUMNS  /* its columns, which divide VECTOR_LANES */
-#define SYMMETRIC TRIFOLD_SYMMETRIC   /* 1: positive definite, of which one half is read */
-#define PIVOTING TRIFOLD_PIVOTING     /* 1: rows of an eliminated block are exchanged */
-#define SLICE TRIFOLD_SLICE           /* columns that a product takes at a time, so that its multipliers stay in the nearest cache */
-#define BAND TRIFOLD_BAND             /* columns that are eliminated before the rest of a pivot block is updated */
+#define TILE_STRIPS TRIFOLD_STRIPS   /* vectors of a register tile */
+#define TILE_COLUMNS TRIFOLD_COLUMNS /* its columns, which divide VECTOR_LANES */
+#define SYMMETRIC TRIFOLD_SYMMETRIC  /* 1: positive definite, of which one half is read */
+#define PIVOTING TRIFOLD_PIVOTING    /* 1: rows of an eliminated block are exchanged */
+#define SLICE TRIFOLD_SLICE          /* columns that a product takes at a time, so that its multipliers stay in the nearest cache */
+#define BAND TRIFOLD_BAND            /* columns that are eliminated before the rest of a pivot block is updated */
 
 #if REAL_BYTES == 4
 typedef unsigned real_bits; /* an integer of a real's size */

@@ -1,17 +1,15 @@
 /* The kernels of a unit. Each does the tasks first .. last - 1 of a launch; those of a member follow one another. */
 #include "cpu/grid/images.c"
 
-#define KERNEL(name)                                                                                                                       \
-    void name(const trifold_grid_args* args, const trifold_grid_launch* launch, trifold_int first, trifold_int last, void* scratch);    \
+#define KERNEL(name)                                                                                                                 \
+    void name(const trifold_grid_args* args, const trifold_grid_launch* launch, trifold_int first, trifold_int last, void* scratch); \
     void name(const trifold_grid_args* args, const trifold_grid_launch* launch, trifold_int first, trifold_int last, void* scratch)
-#define TASKS                                                             \
+#define TASKS                                                              \
     const context here = {args, launch, (char*)scratch}, *const c = &here; \
     for (integer task = first; task < last; ++task)
 
 /* A task: a box of the last level, with all boxes below it that the launch treats. */
-KERNEL(TRIFOLD_KERNEL_ELIMINATE) {
-    TASKS eliminate_boxes(c, task);
-}
+KERNEL(TRIFOLD_KERNEL_ELIMINATE) { TASKS eliminate_boxes(c, task); }
 
 /* The parts of a large front's elimination: its columns, its pivot block, its rows, the tiles of D. */
 KERNEL(TRIFOLD_KERNEL_ASSEMBLE) {
@@ -53,9 +51,7 @@ KERNEL(TRIFOLD_KERNEL_PRODUCT) {
 }
 
 /* A task: a member, and all boxes of the launch's last level. */
-KERNEL(TRIFOLD_KERNEL_FINISH) {
-    TASKS add_level(c, task, launch->levels - 1, launch->leaves);
-}
+KERNEL(TRIFOLD_KERNEL_FINISH) { TASKS add_level(c, task, launch->levels - 1, launch->leaves); }
 
 /* A task: a box. */
 KERNEL(TRIFOLD_KERNEL_FORWARD) {
@@ -72,19 +68,11 @@ KERNEL(TRIFOLD_KERNEL_BACKWARD) {
     }
 }
 
-KERNEL(TRIFOLD_KERNEL_RING) {
-    TASKS finish_ring(c, task);
-}
+KERNEL(TRIFOLD_KERNEL_RING) { TASKS finish_ring(c, task); }
 
 /* A task: a row of an image. */
-KERNEL(TRIFOLD_KERNEL_RESIDUAL) {
-    TASKS residual_row(c, task / (launch->pixels / launch->pitch), task % (launch->pixels / launch->pitch));
-}
+KERNEL(TRIFOLD_KERNEL_RESIDUAL) { TASKS residual_row(c, task / (launch->pixels / launch->pitch), task % (launch->pixels / launch->pitch)); }
 
-KERNEL(TRIFOLD_KERNEL_CORRECT) {
-    TASKS correct_row(c, task / (launch->pixels / launch->pitch), task % (launch->pixels / launch->pitch));
-}
+KERNEL(TRIFOLD_KERNEL_CORRECT) { TASKS correct_row(c, task / (launch->pixels / launch->pitch), task % (launch->pixels / launch->pitch)); }
 
-KERNEL(TRIFOLD_KERNEL_GRADIENT) {
-    TASKS gradient_row(c, task / (launch->pixels / launch->pitch), task % (launch->pixels / launch->pitch));
-}
+KERNEL(TRIFOLD_KERNEL_GRADIENT) { TASKS gradient_row(c, task / (launch->pixels / launch->pitch), task % (launch->pixels / launch->pitch)); }

@@ -102,7 +102,8 @@ INLINE void add_record(trifold_grid_record* all, const trifold_grid_record* reco
     if (record->row_sum > all->row_sum) all->row_sum = record->row_sum;
 }
 
-/* The first front that failed, level by level, of which none below it has; else what all of a level have in common. `first`: the level is the lowest.*/
+/* The first front that failed, level by level, of which none below it has; else what all of a level have in common. `first`: the level is
+ * the lowest. */
 NOINLINE void add_level(const context* c, integer member, integer level, int first) {
     trifold_grid_status* status = status_of(c, member);
     const trifold_grid_level* l = &c->launch->level[level];

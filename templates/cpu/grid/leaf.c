@@ -9,7 +9,9 @@ INLINE integer leaf_place(const front* f, integer x, integer y) {
 }
 
 /* Of two tiles that share a line, the one before it owns the couplings along it. */
-INLINE int owns(integer first, integer end, integer a, integer b) { return (a >= first && a <= end && b >= first && b <= end) && (a != b || a > first || first == 0); }
+INLINE int owns(integer first, integer end, integer a, integer b) {
+    return (a >= first && a <= end && b >= first && b <= end) && (a != b || a > first || first == 0);
+}
 
 /* Where the stencil of an unknown beside the ring is kept. */
 INLINE real* edge_of(const context* c, integer member, integer x, integer y) {

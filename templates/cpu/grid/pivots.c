@@ -10,7 +10,8 @@ INLINE void note_problem(const context* c, const front* f, trifold_grid_record* 
     record->pixel = eliminated_y(&f->box, k) * c->launch->width + eliminated_x(&f->box, k);
 }
 
-/* `pivot` of column k; `before`: the diagonal entry that it began with. A small pivot that is negative is one that rounding has taken there. */
+/* `pivot` of column k; `before`: the diagonal entry that it began with. A small pivot that is negative is one that rounding has taken
+ * there. */
 INLINE void note_pivot(const context* c, const front* f, trifold_grid_record* record, integer k, double pivot, double before) {
     const double size = size_of(pivot), least = SYMMETRIC ? size / size_of(before) : size;
     const int fails = !(size > 0 && size <= (double)LARGEST) || (SYMMETRIC && pivot < 0);

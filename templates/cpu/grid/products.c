@@ -1,5 +1,5 @@
-/* Products and triangles: where nearly all the time goes. A register tile is up to TILE_STRIPS strips by TILE_COLUMNS columns: the rows in vector
- * lanes, the multipliers broadcast from memory. */
+/* Products and triangles: where nearly all the time goes. A register tile is up to TILE_STRIPS strips by TILE_COLUMNS columns: the rows in
+ * vector lanes, the multipliers broadcast from memory. */
 #include "cpu/grid/common.c"
 
 /* c[w H + h] -= sum over k < count of a(rows h, k) b(w, k), where b is a row of another strip. */
@@ -18,7 +18,8 @@ INLINE void multiply_subtract(const int H, vec* c, const real* a, integer strip,
 }
 
 /* Tiles of c = c - a b': `target` has strips `strip` apart and columns `column` apart. */
-INLINE void product_tile(const int H, real* target, integer strip, integer column, const real* a, integer a_strip, const real* b, integer count) {
+INLINE void product_tile(const int H, real* target, integer strip, integer column, const real* a, integer a_strip, const real* b,
+                         integer count) {
     vec c[TILE_STRIPS * TILE_COLUMNS];
     UNROLL for (int w = 0; w < TILE_COLUMNS; ++w) {
         UNROLL for (int h = 0; h < H; ++h) c[w * H + h] = load(target + w * column + h * strip);
@@ -29,7 +30,8 @@ INLINE void product_tile(const int H, real* target, integer strip, integer colum
     }
 }
 
-/* A tile of T = (T - its columns before j times m') m(tile)^-T, where m is lower triangular. `inverses` of its diagonal; null where that is 1. */
+/* A tile of T = (T - its columns before j times m') m(tile)^-T, where m is lower triangular. `inverses` of its diagonal; null where that
+ * is 1. */
 INLINE void triangle_tile(const int H, real* t, integer strip, const real* m, const real* inverses, integer j) {
     vec c[TILE_STRIPS * TILE_COLUMNS];
     UNROLL for (int w = 0; w < TILE_COLUMNS; ++w) {
@@ -51,11 +53,13 @@ INLINE void triangle_tile(const int H, real* t, integer strip, const real* m, co
     }
 }
 
-#define TILES(H)                                                                                                                               \
-    NOINLINE void product_##H(real* target, integer strip, integer column, const real* a, integer a_strip, const real* b, integer count) {     \
-        product_tile(H, target, strip, column, a, a_strip, b, count);                                                                          \
-    }                                                                                                                                          \
-    NOINLINE void triangle_##H(real* t, integer strip, const real* m, const real* inverses, integer j) { triangle_tile(H, t, strip, m, inverses, j); }
+#define TILES(H)                                                                                                                           \
+    NOINLINE void product_##H(real* target, integer strip, integer column, const real* a, integer a_strip, const real* b, integer count) { \
+        product_tile(H, target, strip, column, a, a_strip, b, count);                                                                      \
+    }                                                                                                                                      \
+    NOINLINE void triangle_##H(real* t, integer strip, const real* m, const real* inverses, integer j) {                                   \
+        triangle_tile(H, t, strip, m, inverses, j);                                                                                        \
+    }
 TILES(1)
 #if TILE_STRIPS >= 2
 TILES(2)
@@ -116,8 +120,8 @@ NOINLINE void solve_rows(real* t, integer first, integer end, integer S, const r
 }
 
 /* D -= y z' in rows [first, end) and columns [left, right), whole strips, S terms. Where `lower` only tiles on and below the diagonal. */
-NOINLINE void subtract_product(real* d, integer R, const real* y, const real* z, integer S, integer first, integer end, integer left, integer right,
-                               int lower) {
+NOINLINE void subtract_product(real* d, integer R, const real* y, const real* z, integer S, integer first, integer end, integer left,
+                               integer right, int lower) {
     const integer strip = S * LANES;
     for (integer k = 0; k < S; k += SLICE) {
         const integer count = smaller(SLICE, S - k);
@@ -125,7 +129,8 @@ NOINLINE void subtract_product(real* d, integer R, const real* y, const real* z,
             const integer top = lower ? larger(first, j / LANES * LANES) : first;
             for (integer v = top / LANES, height; v < end / LANES; v += height) {
                 height = tile_height(end / LANES - v);
-                product_of_height(height, d + j * R + v * LANES, LANES, R, y + v * strip + k * LANES, strip, z + row_of(j, S) + k * LANES, count);
+                product_of_height(height, d + j * R + v * LANES, LANES, R, y + v * strip + k * LANES, strip, z + row_of(j, S) + k * LANES,
+                                  count);
             }
         }
     }

@@ -13,8 +13,7 @@ INLINE real sum_of(vec x) {
 INLINE void subtract_strip(real* y, const real* a, const real* x, integer first, integer end) {
     vec sum[4] = {load(y), {}, {}, {}};
     integer k = first;
-    for (; k + 4 <= end; k += 4)
-        UNROLL for (int u = 0; u < 4; ++u) sum[u] -= load(a + (k + u) * LANES) * spread(x[k + u]);
+    for (; k + 4 <= end; k += 4) UNROLL for (int u = 0; u < 4; ++u) sum[u] -= load(a + (k + u) * LANES) * spread(x[k + u]);
     store(y, (sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
@@ -127,9 +126,10 @@ INLINE int all_finite(const real* x, integer count) {
 /* ---- a front ---- */
 
 /* Each row of pixels that a box eliminates: `pixel` is the first, and k counts them. */
-#define EACH_ROW(f)                                                                                      \
-    const integer width = (f)->box.ex1 - (f)->box.ex0 + 1, columns = c->args->columns;                   \
-    for (integer k = 0, y = (f)->box.ey0, pixel = pixel_at(c, (f)->box.ex0, y); y <= (f)->box.ey1; ++y, k += width, pixel += c->launch->pitch)
+#define EACH_ROW(f)                                                                                \
+    const integer width = (f)->box.ex1 - (f)->box.ex0 + 1, columns = c->args->columns;             \
+    for (integer k = 0, y = (f)->box.ey0, pixel = pixel_at(c, (f)->box.ex0, y); y <= (f)->box.ey1; \
+         ++y, k += width, pixel += c->launch->pitch)
 
 /* Times the powers of two of their rows: what comes in, or of A' x = b what goes out. */
 INLINE void scale_eliminated(const context* c, const front* f, real* w) {
@@ -155,7 +155,8 @@ INLINE void fetch_right_hand_side(const context* c, const front* f, real* w, int
     const int beside_ring = c->launch->edge >= 0 && !c->launch->transposed;
     EACH_ROW(f) {
         const real* from = b_at(c, f->member, pixel) + column;
-        for (integer i = 0; i < width; ++i) w[k + i] = beside_ring ? right_hand_side(c, f->member, f->box.ex0 + i, y, column) : from[i * columns];
+        for (integer i = 0; i < width; ++i)
+            w[k + i] = beside_ring ? right_hand_side(c, f->member, f->box.ex0 + i, y, column) : from[i * columns];
     }
 }
 
@@ -211,7 +212,8 @@ INLINE void forward_front(const context* c, const front* f, integer level) {
 }
 
 /* The solution at `count` pixels from (x, y) on, upwards or to the right, as sweeps have it. */
-INLINE real* fetch_line(const context* c, const front* f, real* to, integer x, integer y, integer count, int upwards, integer column, int turned) {
+INLINE real* fetch_line(const context* c, const front* f, real* to, integer x, integer y, integer count, int upwards, integer column,
+                        int turned) {
     const integer step = upwards ? c->launch->pitch * c->args->columns : c->args->columns;
     const real* from = x_at(c, f->member, pixel_at(c, x, y)) + column;
     for (integer i = 0; i < count; ++i) to[i] = from[i * step];

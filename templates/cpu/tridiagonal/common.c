@@ -4,7 +4,8 @@
  *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
  *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
  *   behind    G = A(behind, i) L^-T: column k holds the rows of the block behind at pivot column k
- *   update    what chains add to a separator;   coupling  A(higher position, lower position);   rhs_update  one column of LD a right-hand side
+ *   update    what chains add to a separator;   coupling  A(higher position, lower position)
+ *   rhs_update  one column of LD a right-hand side
  */
 #include "cpu/tridiagonal/constants.c"
 #include "cpu/vectors.c"
@@ -196,7 +197,9 @@ INLINE double* block_quadratic_of(const trifold_args* args, integer member, inte
     return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * MOST_COLUMNS;
 }
 
-INLINE trifold_range* range_of(const trifold_args* args, integer member) { return (trifold_range*)workspace_at(args, OFFSET_RANGE) + member; }
+INLINE trifold_range* range_of(const trifold_args* args, integer member) {
+    return (trifold_range*)workspace_at(args, OFFSET_RANGE) + member;
+}
 /* Chains of one member may end side by side, and all say the same. */
 INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
 /* The last level has one chain, with which what goes down the levels begins. */

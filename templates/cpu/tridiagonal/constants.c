@@ -11,7 +11,8 @@
 #define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members stored element by element beside one another; 1: each member on its own */
 #define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* of each thread */
 
-/* Where element (r, c) of block i of member b stands in the caller's D: at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN. So in E. */
+/* Where element (r, c) of block i of member b stands in the caller's D: at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN. So in
+ * E. */
 #define D_ROW TRIFOLD_D_ROW
 #define D_COLUMN TRIFOLD_D_COLUMN
 #define D_STAGE TRIFOLD_D_STAGE
@@ -21,7 +22,8 @@
 #define E_STAGE TRIFOLD_E_STAGE
 #define E_MEMBER TRIFOLD_E_MEMBER
 
-/* What level 0 leaves: block SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Each has slots that chains write their updates to. */
+/* What level 0 leaves: block SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Each has slots that chains write their updates
+ * to. */
 #define SEPARATORS TRIFOLD_SEPARATORS
 #define SEPARATOR_BASE TRIFOLD_SEPARATOR_BASE
 #define SEPARATOR_SCALE TRIFOLD_SEPARATOR_SCALE
@@ -48,7 +50,7 @@
 #define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* of each slot: whether what fed it had failed */
 #define OFFSET_BLOCK_LOG_DETERMINANT TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT
 #define OFFSET_BLOCK_QUADRATIC TRIFOLD_OFFSET_BLOCK_QUADRATIC
-#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS                     /* of each member, as all below */
+#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS /* of each member, as all below */
 #define OFFSET_LOG_DETERMINANT TRIFOLD_OFFSET_LOG_DETERMINANT
 #define OFFSET_QUADRATIC TRIFOLD_OFFSET_QUADRATIC
 #define OFFSET_RANGE TRIFOLD_OFFSET_RANGE
@@ -57,4 +59,5 @@
 #define LOW_LANES(w) TRIFOLD_LOW_##w
 #define HIGH_LANES(w) TRIFOLD_HIGH_##w
 
-_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL, "host and kernel disagree on tridiagonal_args.h");
+_Static_assert(sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_level) == TRIFOLD_SIZEOF_LEVEL,
+               "host and kernel disagree on tridiagonal_args.h");

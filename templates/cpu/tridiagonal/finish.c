@@ -16,7 +16,8 @@ COLD void finish_factor(const trifold_args* args, integer member) {
     const int sound = worst == SOUND;
     const double least = sound ? 1 / reduction : 0, least_sound = (double)trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
     const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
-    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, sound && !accepted && least < least_sound};
+    *status =
+        (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, sound && !accepted && least < least_sound};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 
@@ -33,7 +34,8 @@ COLD void finish_forward(const trifold_args* args, integer member) {
 }
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
-KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                    void* scratch) {
     (void)level, (void)scratch;
     for (integer member = first_task; member < last_task; ++member)
         if (is_active(args, member)) finish_factor(args, member);
@@ -41,7 +43,8 @@ KERNEL TRIFOLD_KERNEL_FINISH_FACTOR(const trifold_args* args, const trifold_leve
 #endif
 
 #ifdef TRIFOLD_KERNEL_FINISH_FORWARD
-KERNEL TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+KERNEL TRIFOLD_KERNEL_FINISH_FORWARD(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                                     void* scratch) {
     (void)level, (void)scratch;
     for (integer member = first_task; member < last_task; ++member)
         if (is_active(args, member)) finish_forward(args, member);

@@ -13,7 +13,9 @@ INLINE double* doubles_at(const trifold_args* args, integer offset, integer inde
 INLINE float* floats_at(const trifold_args* args, integer offset, integer index) { return (float*)workspace_at(args, offset) + index; }
 INLINE integer coupling_index(integer member, integer block) { return member * (HORIZON - 1) + block; }
 /* Of column `column` of a block of right-hand sides, which stand column by column. */
-INLINE integer column_index(integer member, integer block, integer column) { return (front_index(member, block) * MOST_COLUMNS + column) * n; }
+INLINE integer column_index(integer member, integer block, integer column) {
+    return (front_index(member, block) * MOST_COLUMNS + column) * n;
+}
 INLINE int* running_of(const trifold_args* args, integer member) { return (int*)workspace_at(args, OFFSET_RUNNING) + member; }
 INLINE double* progress_of(const trifold_args* args, integer member) { return doubles_at(args, OFFSET_PROGRESS, member); }
 
@@ -28,8 +30,7 @@ INLINE float narrowed(double x) {
 /* ---- copies ---- */
 
 INLINE double caller_coupling(const trifold_args* args, integer member, integer block, integer r, integer c) {
-    return ((const double*)args->e)[member * CALLER_E_MEMBER + block * CALLER_E_STAGE + r * CALLER_E_ROW +
-                                    c * CALLER_E_COLUMN];
+    return ((const double*)args->e)[member * CALLER_E_MEMBER + block * CALLER_E_STAGE + r * CALLER_E_ROW + c * CALLER_E_COLUMN];
 }
 
 /* D whole, with what is added to its diagonal. */
@@ -170,7 +171,7 @@ INLINE int is_running(const trifold_args* args, integer member, integer round) {
 #define BLOCK_KERNEL(NAME, CALL)                                                                                                      \
     KERNEL NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
         for (integer task = first_task; task < last_task; ++task) {                                                                   \
-            const integer member = task / HORIZON, block = task % HORIZON;                                            \
+            const integer member = task / HORIZON, block = task % HORIZON;                                                            \
             CALL;                                                                                                                     \
         }                                                                                                                             \
         (void)level, (void)scratch;                                                                                                   \
@@ -211,7 +212,8 @@ BLOCK_KERNEL(TRIFOLD_KERNEL_DELIVER, deliver_block(args, member, block))
 #endif
 
 #ifdef TRIFOLD_KERNEL_JUDGE
-KERNEL TRIFOLD_KERNEL_JUDGE(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+KERNEL TRIFOLD_KERNEL_JUDGE(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                            void* scratch) {
     (void)scratch;
     for (integer member = first_task; member < last_task; ++member) {
         if (is_running(args, member, round_of(level)))

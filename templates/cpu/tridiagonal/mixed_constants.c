@@ -12,7 +12,7 @@
 #define CALLER_E_MEMBER TRIFOLD_CALLER_E_MEMBER
 
 /* Where the workspace holds what refinement keeps, in bytes from its start. */
-#define OFFSET_WIDE_D TRIFOLD_OFFSET_WIDE_D     /* D and E in double precision */
+#define OFFSET_WIDE_D TRIFOLD_OFFSET_WIDE_D /* D and E in double precision */
 #define OFFSET_WIDE_E TRIFOLD_OFFSET_WIDE_E
 #define OFFSET_NARROW_D TRIFOLD_OFFSET_NARROW_D /* D and E in single precision */
 #define OFFSET_NARROW_E TRIFOLD_OFFSET_NARROW_E

@@ -70,9 +70,9 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
     return stands;
 }
 
-/* Eliminates a column tile in shared memory, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or that is out of
- * the quick way's range. The tile begins at row and column `first` of `panel`, and the rows end before `end`. `row` is the panel's first
- * row in the block. */
+/* Eliminates a column tile in shared memory, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or that
+ * is out of the quick way's range. The tile begins at row and column `first` of `panel`, and the rows end before `end`. `row` is the
+ * panel's first row in the block. */
 template <class T = double>
 TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, int end, int row, Pivots& pivots, KeptAs<T> kept) {
     const int lane = thread_index() % warp_lanes;

@@ -3,10 +3,10 @@
 
 /* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
 struct Pivots {
-    double floor;    /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
-    double log_sum;  /* sum of the pivots' logarithms */
-    int failed_row;  /* first row whose pivot failed, or -1 */
-    int floors;      /* pivots raised */
+    double floor;   /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
+    double log_sum; /* sum of the pivots' logarithms */
+    int failed_row; /* first row whose pivot failed, or -1 */
+    int floors;     /* pivots raised */
 };
 
 constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);

@@ -20,7 +20,8 @@ TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* 
 
 /* part[c][q] += the product of `Depth` columns of the q-th vector of rows of a, `apart` from one to the next, and row c of b. */
 template <int Depth, int Columns, int Rows>
-TRIFOLD_DEVICE void multiply_strips(real (&part)[Columns][Rows][vector_width], const real* a, int apart, int a_leading, const real* b, int b_leading) {
+TRIFOLD_DEVICE void multiply_strips(real (&part)[Columns][Rows][vector_width], const real* a, int apart, int a_leading, const real* b,
+                                    int b_leading) {
 #pragma unroll 4
     for (int k = 0; k < Depth; ++k) {
         real x[Rows][vector_width], y[Columns / vector_width][vector_width];
@@ -144,7 +145,8 @@ TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, i
             for (; unit < units; unit += threads / warp_lanes - 1) {
                 const int row = column + unit * 16;
                 Square square{};
-                multiply_square<2>(square, panel + row + j * leading, panel + column + j * leading, row + 8 < rows, column + 8 < size, leading, 8);
+                multiply_square<2>(square, panel + row + j * leading, panel + column + j * leading, row + 8 < rows, column + 8 < size,
+                                   leading, 8);
 #pragma unroll
                 for (int c = 0; c < tensor_columns; ++c)
 #pragma unroll

@@ -1,8 +1,8 @@
 /* Fronts, and where the workspace has what belongs to them.
  *
- * A front eliminates s pixels and keeps r. What is stored of it, column by column: W, s by s, its factors L and U, or L; Y, r by s, which is Y U^-1,
- * or Y L^-T; Z', r by s, which is (L^-1 P Z)', none where the matrix is symmetric. Columns have S and R elements: s and r rounded up to
- * whole vectors. D, r by r, which goes to the parent, has columns of R elements; of a symmetric one the lower half. */
+ * A front eliminates s pixels and keeps r. What is stored of it, column by column: W, s by s, its factors L and U, or L; Y, r by s, which
+ * is Y U^-1, or Y L^-T; Z', r by s, which is (L^-1 P Z)', none where the matrix is symmetric. Columns have S and R elements: s and r
+ * rounded up to whole vectors. D, r by r, which goes to the parent, has columns of R elements; of a symmetric one the lower half. */
 #include "gpu/grid/constants.cuh"
 #include "grid/boxes.h"
 #include "grid/outcome.h"
@@ -40,7 +40,8 @@ TRIFOLD_DEVICE Front front_at(const Context& c, int level, int member, int i, in
     const trifold_grid_level& l = c.launch.level[level];
     Front f;
     const int x_halvings = static_cast<int>(l.x_halvings), y_halvings = static_cast<int>(l.y_halvings);
-    f.box = grid_box_at(static_cast<int>(c.launch.width), static_cast<int>(c.launch.height), x_halvings, y_halvings, i, j, made_of(c.launch, level));
+    f.box = grid_box_at(static_cast<int>(c.launch.width), static_cast<int>(c.launch.height), x_halvings, y_halvings, i, j,
+                        made_of(c.launch, level));
     f.level = &l;
     f.member = member, f.i = i, f.j = j;
     f.place = (j << x_halvings) + i;
@@ -81,7 +82,9 @@ TRIFOLD_DEVICE int* pivots_of(const Context& c, const Front& f) {
     return global_pointer(reinterpret_cast<int*>(workspace_at(c, f.level->pivots)) + f.slot * f.level->pivot_elements);
 }
 /* Of a small front: reciprocals of the diagonal. Of a shared one: the inverses of L's and U's tiles on the diagonal, in turn. */
-TRIFOLD_DEVICE real* inverses_of(const Context& c, const Front& f) { return reals_at(c, f.level->inverses, f.slot * f.level->inverse_elements); }
+TRIFOLD_DEVICE real* inverses_of(const Context& c, const Front& f) {
+    return reals_at(c, f.level->inverses, f.slot * f.level->inverse_elements);
+}
 TRIFOLD_DEVICE real* inverse_tile(const Context& c, const Front& f, int tile, int upper) {
     return inverses_of(c, f) + (tile * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width);
 }
@@ -98,7 +101,9 @@ TRIFOLD_DEVICE trifold_int values_at(const Context& c, trifold_int member, trifo
     return member * c.launch.pixels * c.args.columns + c.args.first_column + pixel * c.args.columns;
 }
 
-TRIFOLD_DEVICE trifold_int pixel_at(const Context& c, trifold_int x, trifold_int y) { return c.launch.origin + product(y, c.launch.pitch) + x; }
+TRIFOLD_DEVICE trifold_int pixel_at(const Context& c, trifold_int x, trifold_int y) {
+    return c.launch.origin + product(y, c.launch.pitch) + x;
+}
 TRIFOLD_DEVICE bool is_inside(const Context& c, int x, int y) {
     return x >= 0 && y >= 0 && x < static_cast<int>(c.launch.width) && y < static_cast<int>(c.launch.height);
 }
@@ -188,7 +193,9 @@ TRIFOLD_DEVICE void note_problem(const Context& c, const Front& f, trifold_grid_
     record.pixel = pixel.y * c.launch.width + pixel.x;
 }
 /* What is wrong with a pivot: a small one that is negative has been taken there by rounding. */
-TRIFOLD_DEVICE int pivot_problem(const Context& c, double least) { return symmetric && least < c.launch.least ? trifold_grid_nearly : trifold_grid_pivot; }
+TRIFOLD_DEVICE int pivot_problem(const Context& c, double least) {
+    return symmetric && least < c.launch.least ? trifold_grid_nearly : trifold_grid_pivot;
+}
 /* `pivot` of column k; `before`: what it began with. */
 TRIFOLD_DEVICE void note_pivot(const Context& c, const Front& f, trifold_grid_record& record, int k, double pivot, double before) {
     const double size = size_of(pivot), least = size / size_of(before);

@@ -3,7 +3,8 @@
 #include "gpu/grid/warp_tile.cuh"
 #include "gpu/grid/rows.cuh"
 
-/* What all threads know. It stands in shared memory, since compilers that have it in registers compute it again and again, to have fewer of them. */
+/* What all threads know. It stands in shared memory, since compilers that have it in registers compute it again and again, to have fewer of
+ * them. */
 struct Task {
     Front front; /* without a level */
     Sources sources;
@@ -169,8 +170,14 @@ TRIFOLD_DEVICE void solve_row(int row, int rows) {
     const Chip<Width> chip = chip_of<Width>(f);
     const bool is_y = symmetric || smaller(row, rows - 1) < f.r;
     const int i = smaller(row, rows - 1) - (is_y ? 0 : f.r);
-    PanelRow solved = {(is_y ? chip.y : chip.z) + i, kept_pointer((is_y ? task.y : task.z) + i), symmetric || !is_y ? chip.lower : chip.upper, chip.inverses,
-                       chip.leading, f.R, is_y, row < rows};
+    PanelRow solved = {(is_y ? chip.y : chip.z) + i,
+                       kept_pointer((is_y ? task.y : task.z) + i),
+                       symmetric || !is_y ? chip.lower : chip.upper,
+                       chip.inverses,
+                       chip.leading,
+                       f.R,
+                       is_y,
+                       row < rows};
     real a[Width];
 #pragma unroll
     for (int k = 0; k < Width; ++k) {
@@ -197,7 +204,8 @@ TRIFOLD_DEVICE void store_w() {
     real* w = global_pointer(task.w) + i;
 #pragma unroll 1
     for (int k = warp_index() * together + lane_index() / Width; k < f.s; k += step)
-        if (i < f.s && (!symmetric || i >= k)) w[k * f.S] = symmetric || i > k ? chip.lower[k * leading + i - k] : chip.upper[i * leading + k - i];
+        if (i < f.s && (!symmetric || i >= k))
+            w[k * f.S] = symmetric || i > k ? chip.lower[k * leading + i - k] : chip.upper[i * leading + k - i];
 }
 
 /* Pairs of rows, of which the second may stand behind the last one, where a column of D has room. */
@@ -227,7 +235,8 @@ TRIFOLD_DEVICE void leave_update() {
         Places at[count];
         real before[count];
         int q = 0;
-        tile.each([&](real&, int i, int j) { at[q++] = offsets_at(sources, kept[smaller(top + i, f.r - 1)], kept[smaller(left + j, f.r - 1)]); });
+        tile.each(
+            [&](real&, int i, int j) { at[q++] = offsets_at(sources, kept[smaller(top + i, f.r - 1)], kept[smaller(left + j, f.r - 1)]); });
         gather_elements(sources, at, before);
         tile.clear();
         if constexpr (use_tensor && Width <= 8)

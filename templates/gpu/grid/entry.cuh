@@ -8,11 +8,11 @@
 #include "gpu/grid/sweep_shared.cuh"
 #include "gpu/grid/tiny.cuh"
 
-#define GRID_KERNEL(name, threads, blocks, body)                                                                                         \
+#define GRID_KERNEL(name, threads, blocks, body)                                                                                        \
     TRIFOLD_KERNEL(threads, blocks) void name(TRIFOLD_PARAMETER trifold_grid_args args, TRIFOLD_PARAMETER trifold_grid_launch launch) { \
-        const Context c = {args, launch};                                                                                                \
-        assume_thread();                                                                                                                 \
-        body;                                                                                                                            \
+        const Context c = {args, launch};                                                                                               \
+        assume_thread();                                                                                                                \
+        body;                                                                                                                           \
     }
 
 #ifdef TRIFOLD_KERNEL_LEAF

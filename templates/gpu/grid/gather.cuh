@@ -53,7 +53,8 @@ TRIFOLD_DEVICE real entry_of(const real* update, int R, int row, int column) {
 }
 /* The parent's entry at a row and a column. */
 TRIFOLD_DEVICE real gathered(const Parts& parts, Places row, Places column) {
-    return entry_of(parts.first_update, parts.first.R, row.first, column.first) + entry_of(parts.second_update, parts.second.R, row.second, column.second);
+    return entry_of(parts.first_update, parts.first.R, row.first, column.first) +
+           entry_of(parts.second_update, parts.second.R, row.second, column.second);
 }
 
 /* What a thread block keeps of the parts in shared memory, so that it has registers for other things. */
@@ -67,7 +68,8 @@ TRIFOLD_DEVICE Updates kept_updates(const Updates& u) { return {kept_pointer(u.f
 TRIFOLD_DEVICE int gather_async(real* to, const Updates& updates, Places row, Places column) {
     const int first = row.first | column.first, second = row.second | column.second; /* negative: the part does not have it */
     const bool in_first = first >= 0;
-    const int i = in_first ? row.first : row.second, j = in_first ? column.first : column.second, R = in_first ? updates.first_R : updates.second_R;
+    const int i = in_first ? row.first : row.second, j = in_first ? column.first : column.second,
+              R = in_first ? updates.first_R : updates.second_R;
     const int upper = symmetric ? smaller(i, j) : j, lower = symmetric ? larger(i, j) : i;
     const real* from = (in_first ? updates.first : updates.second) + (lower + upper * R);
     if ((first ^ second) < 0) copy_element_async(to, global_pointer(from));
@@ -91,7 +93,9 @@ TRIFOLD_DEVICE Sources sources_of(const Parts& parts) {
 }
 /* Negative, whatever else is added. */
 constexpr int nowhere = -(1 << 29);
-TRIFOLD_DEVICE Places offsets_of(Places places) { return {places.first < 0 ? nowhere : places.first, places.second < 0 ? nowhere : places.second}; }
+TRIFOLD_DEVICE Places offsets_of(Places places) {
+    return {places.first < 0 ? nowhere : places.first, places.second < 0 ? nowhere : places.second};
+}
 
 /* Of a row and a column; of a symmetric part the lower half is stored. Both are negative where there is nothing. */
 TRIFOLD_DEVICE int offset_in_part(int row, int column, int R) {
@@ -99,11 +103,13 @@ TRIFOLD_DEVICE int offset_in_part(int row, int column, int R) {
     return lower + (upper < 0 ? nowhere : upper * R);
 }
 TRIFOLD_DEVICE Places offsets_at(const Sources& sources, Places row, Places column) {
-    return {offset_in_part(row.first, column.first, sources.first_R), offset_in_part(row.second, column.second, sources.second_R) + sources.apart};
+    return {offset_in_part(row.first, column.first, sources.first_R),
+            offset_in_part(row.second, column.second, sources.second_R) + sources.apart};
 }
 /* What is added to places of rows, where the matrix is not symmetric. */
 TRIFOLD_DEVICE Places column_offsets(const Sources& sources, Places column) {
-    return {column.first < 0 ? nowhere : column.first * sources.first_R, column.second < 0 ? nowhere : column.second * sources.second_R + sources.apart};
+    return {column.first < 0 ? nowhere : column.first * sources.first_R,
+            column.second < 0 ? nowhere : column.second * sources.second_R + sources.apart};
 }
 /* Few elements have both parts; where there is none, the first element is read and not used. All loads are on their way together. */
 template <int Count>

@@ -1,5 +1,5 @@
-/* A leaf tile, by one warp: a lane has the row of a pixel, of all that the tile has, so that D is what is left of the last rows. It keeps at most
- * 16 pixels. */
+/* A leaf tile, by one warp: a lane has the row of a pixel, of all that the tile has, so that D is what is left of the last rows. It keeps
+ * at most 16 pixels. */
 #include "gpu/grid/rows.cuh"
 
 constexpr int leaf_columns = static_cast<int>(grid_leaf_columns(sizeof(real)));
@@ -19,8 +19,8 @@ TRIFOLD_DEVICE LeafChip leaf_chip(const Front& f) {
     return chip;
 }
 
-/* A pixel among the three of a line that are neighbours: which exist in the image, and with which the tile owns the coupling. Of two tiles that share a
- * line, the one before it owns the couplings along it. */
+/* A pixel among the three of a line that are neighbours: which exist in the image, and with which the tile owns the coupling. Of two tiles
+ * that share a line, the one before it owns the couplings along it. */
 struct Neighbours {
     bool inside[3], owned[3];
 };
@@ -72,14 +72,16 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
     const int lane = lane_index(), width = grid_row(&b), pitch = static_cast<int>(c.launch.pitch);
     const bool exists = lane < f.s + f.r;
     const grid_pixel at = lane < f.s || !exists ? grid_eliminated_pixel(&b, lane < f.s ? lane : 0) : grid_kept_pixel(&b, lane - f.s);
-    const Neighbours x = neighbours_of(at.x, b.x0, b.x1, static_cast<int>(c.launch.width)), y = neighbours_of(at.y, b.y0, b.y1, static_cast<int>(c.launch.height));
+    const Neighbours x = neighbours_of(at.x, b.x0, b.x1, static_cast<int>(c.launch.width)),
+                     y = neighbours_of(at.y, b.y0, b.y1, static_cast<int>(c.launch.height));
     const real* stencil = kept_pointer(stencil_of(c, f.member, at.x, at.y));
     const bool ring = is_beside_ring(c, at.x, at.y);
     real values[9];
 #pragma unroll
     for (int k = 0; k < 9; ++k) {
         const bool later = symmetric && k > 4, other = later && x.inside[k % 3] && y.inside[k / 3];
-        const real value = stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k]; /* under no condition, for which loads would wait */
+        const real value =
+            stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k]; /* under no condition, for which loads would wait */
         values[k] = later && !other && !ring ? real(0) : value;
     }
     before = symmetric ? values[4] : real(1);
@@ -118,7 +120,8 @@ TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, const LeafCh
     trifold_grid_record record = new_record();
     record.entry = symmetric ? warp_most(check.entry) : 1.0;
     record.row_sum = warp_most(check.row_sum);
-    const unsigned first = warp_greatest(check.problem != trifold_grid_sound ? static_cast<unsigned>((64 - number) * 4 + check.problem) : 0u);
+    const unsigned first =
+        warp_greatest(check.problem != trifold_grid_sound ? static_cast<unsigned>((64 - number) * 4 + check.problem) : 0u);
     if (first != 0) {
         const int pixel = 64 - static_cast<int>(first / 4), width = grid_row(&f.box);
         record.problem = static_cast<int>(first % 4);

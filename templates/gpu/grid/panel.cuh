@@ -2,9 +2,9 @@
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/warp_tile.cuh"
 
-/* Columns are solved tile_width at a time, from left to right. Each such tile takes a step for each tile behind it, whose columns are multiplied by
- * what is above the diagonal of U, or of L'; then one for itself, which multiplies by the inverse of the tile on the diagonal. What steps need goes
- * through a ring of stages: 64 rows of tile_width columns, and a tile of a triangle. */
+/* Columns are solved tile_width at a time, from left to right. Each such tile takes a step for each tile behind it, whose columns are
+ * multiplied by what is above the diagonal of U, or of L'; then one for itself, which multiplies by the inverse of the tile on the
+ * diagonal. What steps need goes through a ring of stages: 64 rows of tile_width columns, and a tile of a triangle. */
 constexpr int tile_rows = grid_tile_rows, panel_threads = 8 * warp_lanes, panel_stages = grid_panel_stages(fetches_async);
 constexpr int columns_leading = static_cast<int>(grid_leading(tile_rows, sizeof(real)));
 constexpr int triangle_leading = static_cast<int>(grid_leading(tile_width, sizeof(real)));
@@ -65,7 +65,8 @@ struct Panel {
     template <bool Both>
     TRIFOLD_METHOD bool gather(real* columns, int left) const {
         const Updates updates = kept_updates(chip.updates);
-        const int width = width_at(left), fastest = is_z ? tile_width : tile_rows, i = thread_index() % fastest, first = thread_index() / fastest;
+        const int width = width_at(left), fastest = is_z ? tile_width : tile_rows, i = thread_index() % fastest,
+                  first = thread_index() / fastest;
         const int count = i >= (is_z ? width : rows) ? 0 : is_z ? rows : width;
         const Places mine = is_z ? places_at(pivot) : chip.rows[smaller(i, rows - 1)];
         int any = -1;
@@ -130,8 +131,17 @@ TRIFOLD_DEVICE void solve_panel(const Context& c) {
     const bool is_z = !symmetric && part >= tiles;
     if (top >= f.r) return wait_for_launches();
     const Parts parts = parts_of(c, f);
-    Panel panel{chip, f, w_of(c, f), inverse_tile(c, f, 0, symmetric || is_z ? 0 : 1), pivots_of(c, f), (is_z ? z_of(c, f) : y_of(c, f)) + top,
-                smaller(tile_rows, f.r - top), is_z, symmetric || is_z, places_eliminated(parts, f, 0), 0};
+    Panel panel{chip,
+                f,
+                w_of(c, f),
+                inverse_tile(c, f, 0, symmetric || is_z ? 0 : 1),
+                pivots_of(c, f),
+                (is_z ? z_of(c, f) : y_of(c, f)) + top,
+                smaller(tile_rows, f.r - top),
+                is_z,
+                symmetric || is_z,
+                places_eliminated(parts, f, 0),
+                0};
     wait_for_launches();
     panel.find_pivot(0);
     if (thread_index() < panel.rows) chip.rows[thread_index()] = places_kept(parts, f, top + thread_index());

@@ -40,7 +40,8 @@ TRIFOLD_DEVICE void take_residual(const Context& c, trifold_int member, trifold_
             for (int k = 0; k < 9; ++k) {
                 const trifold_int to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
                 if (c.launch.edge < 0 && !is_inside(c, to_x, to_y)) continue;
-                sum -= static_cast<double>(coupling(c, member, x, y, k)) * static_cast<double>(x_at(c, member, pixel_at(c, to_x, to_y))[column]);
+                sum -= static_cast<double>(coupling(c, member, x, y, k)) *
+                       static_cast<double>(x_at(c, member, pixel_at(c, to_x, to_y))[column]);
             }
         }
         residual_at(c, member, x, y)[column] = static_cast<real>(sum);
@@ -81,7 +82,8 @@ template <int Threads>
 TRIFOLD_DEVICE void treat_pixel(const Context& c) {
     const trifold_int pixel = group_x() * Threads + thread_index();
     if (pixel >= c.launch.pixels) return;
-    const trifold_int x = pixel % c.launch.pitch - c.launch.origin % c.launch.pitch, y = pixel / c.launch.pitch - c.launch.origin / c.launch.pitch;
+    const trifold_int x = pixel % c.launch.pitch - c.launch.origin % c.launch.pitch,
+                      y = pixel / c.launch.pitch - c.launch.origin / c.launch.pitch;
     if (c.launch.work == trifold_grid_ring) finish_ring(c, group_y(), x, y);
     if (c.launch.work == trifold_grid_residual) take_residual(c, group_y(), x, y);
     if (c.launch.work == trifold_grid_correct) correct(c, group_y(), x, y);

@@ -2,21 +2,24 @@
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/warp_tile.cuh"
 
-/* Columns of Y and of Z', stage_depth of each, on their way through a ring of stages. At last D's columns as the parts have them, twice as many. */
+/* Columns of Y and of Z', stage_depth of each, on their way through a ring of stages. At last D's columns as the parts have them, twice as
+ * many. */
 constexpr int product_stages = grid_product_stages(fetches_async), stage_depth = grid_stage_depth;
 
 /* `side` rows and columns of D, by warps with so many squares each. */
 template <int side, int RowSquares, int ColumnSquares>
 struct ProductTile {
     static constexpr int warps_down = side / (16 * RowSquares), threads = warps_down * (side / (16 * ColumnSquares)) * warp_lanes;
-    static constexpr int leading = static_cast<int>(grid_leading(side, sizeof(real))), width = 2 * stage_depth, vectors = side / vector_width;
+    static constexpr int leading = static_cast<int>(grid_leading(side, sizeof(real))), width = 2 * stage_depth,
+                         vectors = side / vector_width;
     static constexpr int last_stages = side / width;
-    static_assert(16 * ColumnSquares == width && last_stages <= product_stages, "a warp's columns of D are in one stage, and all of D in the ring");
+    static_assert(16 * ColumnSquares == width && last_stages <= product_stages,
+                  "a warp's columns of D are in one stage, and all of D in the ring");
     struct Chip {
         real stages[product_stages][width * leading];
         Places places[2 * side]; /* of rows, then of columns */
         Updates updates;
-        real* d;                 /* the tile's first element */
+        real* d; /* the tile's first element */
     };
     static_assert(sizeof(Chip) <= grid_product_bytes(side, fetches_async, sizeof(real)), "the launch asks for enough shared memory");
     Chip& chip;
@@ -90,7 +93,8 @@ TRIFOLD_DEVICE void leave_product(const Context& c) {
     tile.find_places(c, f, top, left);
     WarpTile<RowSquares, ColumnSquares> sum;
     sum.clear();
-    const int warp_row = warp_index() % Tile::warps_down * (16 * RowSquares), warp_column = warp_index() / Tile::warps_down * (16 * ColumnSquares);
+    const int warp_row = warp_index() % Tile::warps_down * (16 * RowSquares),
+              warp_column = warp_index() / Tile::warps_down * (16 * ColumnSquares);
 #pragma unroll 1
     for (int t = 0; t < last + larger(Tile::last_stages - ahead, 0); ++t) {
         wait_copies<ahead - 1>();
@@ -102,7 +106,9 @@ TRIFOLD_DEVICE void leave_product(const Context& c) {
             tile.fetch_gathered(tile.stage(next), (next - last) * Tile::width);
         end_copies();
         const real* columns = tile.stage(t);
-        if (t < steps) sum.add(columns + warp_row, Tile::leading, 16 * RowSquares, columns + stage_depth * Tile::leading + warp_column, Tile::leading, stage_depth);
+        if (t < steps)
+            sum.add(columns + warp_row, Tile::leading, 16 * RowSquares, columns + stage_depth * Tile::leading + warp_column, Tile::leading,
+                    stage_depth);
     }
     wait_copies<0>();
     block_sync();

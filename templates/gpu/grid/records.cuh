@@ -47,8 +47,8 @@ TRIFOLD_DEVICE double digits_of(double size, int& exponent) {
     return size;
 }
 
-/* Of a front whose pivot k lane k has, and what it began with. `odd`: rows were exchanged an odd number of times. `exponent`: of rows that the lane has
- * scaled. */
+/* Of a front whose pivot k lane k has, and what it began with. `odd`: rows were exchanged an odd number of times. `exponent`: of rows that
+ * the lane has scaled. */
 TRIFOLD_DEVICE trifold_grid_record record_of_pivots(const Context& c, const Front& f, real pivot, real before, bool odd, int exponent = 0) {
     const int lane = lane_index();
     const bool exists = lane < f.s;

@@ -19,8 +19,9 @@ struct LaneRow {
     bool odd = false; /* rows were exchanged an odd number of times */
 };
 
-/* a[0] is the column at work, and the others move up, so all columns take the same code, which the caches of instructions hold. Row k of U, from its
- * diagonal on, goes to row k of `upper`. leave(k, l, u) gets the lane's entry of L, and that row. Width: columns that are left at the first. */
+/* a[0] is the column at work, and the others move up, so all columns take the same code, which the caches of instructions hold. Row k of U,
+ * from its diagonal on, goes to row k of `upper`. leave(k, l, u) gets the lane's entry of L, and that row. Width: columns that are left at
+ * the first. */
 template <int Width, int Columns, class Leave>
 TRIFOLD_DEVICE void eliminate_columns(int begin, int end, real (&a)[Columns], LaneRow& mine, real* upper, int leading, const Leave& leave) {
     const int lane = lane_index();
@@ -98,8 +99,8 @@ TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const RowChi
 
 /* The whole elimination: of the last rows D is left. */
 template <int Columns, int MostKept>
-TRIFOLD_DEVICE trifold_grid_record eliminate_rows(const Context& c, const Front& f, const RowChip<Columns>& chip, real (&a)[Columns], real before,
-                                                  int exponent = 0) {
+TRIFOLD_DEVICE trifold_grid_record eliminate_rows(const Context& c, const Front& f, const RowChip<Columns>& chip, real (&a)[Columns],
+                                                  real before, int exponent = 0) {
     const int lane = lane_index(), pixels = f.s + f.r;
     LaneRow mine = {lane < f.s, lane};
     eliminate_columns<Columns>(0, f.s, a, mine, chip.rows, Columns, [&](int k, real l, const real*) {

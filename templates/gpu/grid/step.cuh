@@ -1,5 +1,6 @@
-/* The pivot block W of a front that thread blocks share, panel after panel of its columns, a launch each: what panel `step` does to the columns
- * behind it, and then the factorization of the next one, by the thread block that has its columns. So a panel waits for no other columns. */
+/* The pivot block W of a front that thread blocks share, panel after panel of its columns, a launch each: what panel `step` does to the
+ * columns behind it, and then the factorization of the next one, by the thread block that has its columns. So a panel waits for no other
+ * columns. */
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/pivots.cuh"
 #include "gpu/grid/warp_tile.cuh"
@@ -8,7 +9,8 @@
 template <int Threads>
 TRIFOLD_DEVICE void assemble(const Context& c) {
     constexpr int each = grid_assembled_rows / warp_lanes;
-    static_assert(grid_assembled_rows == Threads && grid_assembled_columns == Threads / warp_lanes * (warp_lanes / 32), "a thread has one place");
+    static_assert(grid_assembled_rows == Threads && grid_assembled_columns == Threads / warp_lanes * (warp_lanes / 32),
+                  "a thread has one place");
     start_dependents();
     Places* rows = static_cast<Places*>(shared_memory());
     const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles, lane = lane_index();
@@ -53,7 +55,8 @@ struct StepChip {
     int places[2][warps];
     int chosen[tile_width];  /* the row of each pivot; -1: none */
     int outside[tile_width]; /* of those from behind the panel's rows, one after another */
-    /* Rows that move: from where, to where, and with how many entries of L. Those of pivots, then those of the panel's rows that go elsewhere. */
+    /* Rows that move: from where, to where, and with how many entries of L. Those of pivots, then those of the panel's rows that go
+     * elsewhere. */
     int from[2 * Columns], to[2 * Columns], entries[2 * Columns];
 };
 
@@ -62,10 +65,12 @@ TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, trifold_int turn)
     return pivots_of(c, f) + f.level->eliminated + turn % 2 * 4 * tile_width;
 }
 
-/* What a panel of `width` columns from `first` on, of which there are `size`, does to its rows in `count` columns from `w` on: those that its pivots have
- * taken change places with those that they push away; then they become rows of U, where these columns are `behind` it, here and in shared memory. */
+/* What a panel of `width` columns from `first` on, of which there are `size`, does to its rows in `count` columns from `w` on: those that
+ * its pivots have taken change places with those that they push away; then they become rows of U, where these columns are `behind` it, here
+ * and in shared memory. */
 template <int Columns, int Rows, int Threads>
-TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Rows, Threads>& chip, const real* panel, const int* moves, int first, int size, int width, real* w, int count, bool behind) {
+TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Rows, Threads>& chip, const real* panel, const int* moves, int first,
+                               int size, int width, real* w, int count, bool behind) {
     constexpr int together = 4, each = (tile_width * tile_width + Threads - 1) / Threads;
     const int lane = lane_index();
     int from = first + lane, pushed_to = -1, pushed_from = 0;
@@ -120,11 +125,16 @@ TRIFOLD_DEVICE void treat_rows(const Front& f, StepChip<Columns, Rows, Threads>&
     }
 }
 
-/* What the panel of `size` columns from `first` on does to `count` columns from `left` on, behind it, once their rows of U are there. What becomes the
- * next panel (`stays`) is left in shared memory, if there is enough. */
+/* What the panel of `size` columns from `first` on does to `count` columns from `left` on, behind it, once their rows of U are there. What
+ * becomes the next panel (`stays`) is left in shared memory, if there is enough. */
 template <int Columns, int Rows, int Threads>
-TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int size, int left, int count, bool stays) {
-    constexpr int warps = Threads / warp_lanes, row_squares = Columns <= 16 ? 4 : Threads > grid_few_rows ? 2 : 1, column_squares = Columns > 16 ? 2 : 1, rows = 16 * row_squares;
+TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int size, int left,
+                                   int count, bool stays) {
+    constexpr int warps = Threads / warp_lanes,
+                  row_squares = Columns <= 16             ? 4
+                                : Threads > grid_few_rows ? 2
+                                                          : 1,
+                  column_squares = Columns > 16 ? 2 : 1, rows = 16 * row_squares;
     real *w = w_of(c, f) + trifold_int(left) * f.S, *l = w_of(c, f) + trifold_int(first) * f.S;
     if (symmetric)
         for (int k = thread_index(); k < size * count; k += Threads)
@@ -153,14 +163,16 @@ TRIFOLD_DEVICE void update_columns(const Context& c, const Front& f, StepChip<Co
     block_sync();
 }
 
-/* A tile on the diagonal inverted: L^-1, or U^-1 (`upper`). Lanes have rows, a warp columns, of which it works on several at the same time. */
+/* A tile on the diagonal inverted: L^-1, or U^-1 (`upper`). Lanes have rows, a warp columns, of which it works on several at the same
+ * time. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void invert_tile(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int tile, bool upper) {
     const int first = tile * tile_width, size = smaller(tile_width, f.s - first), lane = lane_index();
     const real* w = w_of(c, f) + first + trifold_int(first) * f.S;
 #pragma unroll 1
     for (int k = thread_index(); k < size * size; k += Threads)
-        if (!symmetric || k % size >= k / size) chip.lower[k % size + k / size * chip.lower_leading] = w[k % size + trifold_int(k / size) * f.S];
+        if (!symmetric || k % size >= k / size)
+            chip.lower[k % size + k / size * chip.lower_leading] = w[k % size + trifold_int(k / size) * f.S];
     block_sync();
     if (thread_index() < size) chip.inverses[thread_index()] = reciprocal(chip.lower[thread_index() * (chip.lower_leading + 1)]);
     block_sync();
@@ -195,13 +207,14 @@ TRIFOLD_DEVICE int row_of_thread(int first, int q) {
 }
 
 /* Columns of a panel, one after another: a[q][0] is the one at work, and the others move up. So all take the same code, which the caches of
- * instructions hold. L goes where the rows stand, U into shared memory. Width: columns that are left at the first of these. place[q]: the column whose
- * pivot the row is, or -1. Warps without rows wait. */
+ * instructions hold. L goes where the rows stand, U into shared memory. Width: columns that are left at the first of these. place[q]: the
+ * column whose pivot the row is, or -1. Warps without rows wait. */
 template <int Width, int Columns, int Rows, int Threads>
-TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threads>& chip, real* w, int first, int begin, int end, real (&a)[Rows][Columns],
-                                   int (&place)[Rows]) {
+TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threads>& chip, real* w, int first, int begin, int end,
+                                   real (&a)[Rows][Columns], int (&place)[Rows]) {
     constexpr int warps = Threads / warp_lanes;
-    const int lane = lane_index(), warp = warp_index(), mine = row_of_thread<Rows>(first, 0), last = (f.s - 1 - first) / (warp_lanes * Rows);
+    const int lane = lane_index(), warp = warp_index(), mine = row_of_thread<Rows>(first, 0),
+              last = (f.s - 1 - first) / (warp_lanes * Rows);
     if (warp > last) {
 #pragma unroll 1
         for (int k = begin; k < end; ++k) block_sync();
@@ -214,10 +227,10 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threa
         unsigned key = 0;
 #pragma unroll
         for (int q = 0; q < Rows; ++q) {
-            const unsigned candidate = place[q] >= 0                       ? 0u
-                                       : pivoting                          ? key_of_lane(size_key(candidates[q]), lane)
+            const unsigned candidate = place[q] >= 0                        ? 0u
+                                       : pivoting                           ? key_of_lane(size_key(candidates[q]), lane)
                                        : mine + q * warp_lanes == first + k ? key_of_lane(~lane_digits, lane)
-                                                                           : 0u;
+                                                                            : 0u;
             if (q == 0 || candidate > key) key = candidate, best = q, best_value = candidates[q];
         }
         return key;
@@ -244,7 +257,8 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threa
         } else if (greatest_here == 0 && lane == 0)
             chip.keys[k % 2][warp] = 0;
         block_sync();
-        const int winner = lane_of_key(warp_greatest(lane <= last ? chip.keys[k % 2][smaller(lane, warps - 1)] : 0u)), pivot_row = chip.places[k % 2][winner];
+        const int winner = lane_of_key(warp_greatest(lane <= last ? chip.keys[k % 2][smaller(lane, warps - 1)] : 0u)),
+                  pivot_row = chip.places[k % 2][winner];
         const real* u = chip.rows[k % 2][winner];
         const real inverse = chip.pivot_inverses[k % 2][winner], root = symmetric ? root_of(u[0]) : real(1);
         if (warp == last) {
@@ -275,8 +289,8 @@ TRIFOLD_DEVICE void factor_columns(const Front& f, StepChip<Columns, Rows, Threa
     }
 }
 
-/* Which rows a factored panel moves, by one warp: rows of pivots to the front; those of the first rows that no pivot took to where pivots have come from,
- * in their order. For the columns beside the panel, and for the panel itself. */
+/* Which rows a factored panel moves, by one warp: rows of pivots to the front; those of the first rows that no pivot took to where pivots
+ * have come from, in their order. For the columns beside the panel, and for the panel itself. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int count) {
     const int k = lane_index(), end = first + count, row = first + k, mine = k < Columns ? chip.chosen[k] : -1;
@@ -336,7 +350,8 @@ TRIFOLD_DEVICE void gather_panel(const Front& f, StepChip<Columns, Rows, Threads
 #pragma unroll 1
         for (int i = thread_index(); i < f.s - first; i += Threads) {
 #pragma unroll 8
-            for (int k = 0; k < count; ++k) copy_element_async(chip.panel + i + k * chip.panel_leading, w + first + i + trifold_int(k) * f.S);
+            for (int k = 0; k < count; ++k)
+                copy_element_async(chip.panel + i + k * chip.panel_leading, w + first + i + trifold_int(k) * f.S);
         }
         end_copies();
         wait_copies<0>();
@@ -353,7 +368,8 @@ TRIFOLD_DEVICE void gather_panel(const Front& f, StepChip<Columns, Rows, Threads
 
 /* The panel of `count` columns from `first` on, from its own rows on; in shared memory, or (`fresh`) as it was assembled. */
 template <int Columns, int Rows, int Threads>
-TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int count, bool fresh) {
+TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Columns, Rows, Threads>& chip, int first, int count,
+                                 bool fresh) {
     real *w = w_of(c, f) + trifold_int(first) * f.S, a[Rows][Columns];
     int place[Rows];
     if (panel_on_chip) gather_panel(f, chip, w, first, count, fresh);
@@ -394,9 +410,9 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
     }
 }
 
-/* Adds the pivots of a factored panel to the front's record, by one warp: `count` columns from `first` on, of `width` that the launch names. The sign
- * of the exchanges is that of two steps: rows of pivots go to the front, then those that they push away to where pivots have come from. `before`: what
- * the lane's pivot began with. */
+/* Adds the pivots of a factored panel to the front's record, by one warp: `count` columns from `first` on, of `width` that the launch
+ * names. The sign of the exchanges is that of two steps: rows of pivots go to the front, then those that they push away to where pivots
+ * have come from. `before`: what the lane's pivot began with. */
 TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* moves, int first, int count, int width, real before) {
     const int lane = lane_index(), end = first + count;
     const real* w = w_of(c, f);
@@ -415,7 +431,8 @@ TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* move
         for (int k = 0; k < count; ++k) {
             const int other = shuffle(from, k), other_pushed = shuffle(pushed, k);
             if (lane < count && k < lane && other < from) ++exchanges;
-            if (lane < count && pushed >= 0 && other_pushed >= 0 && (other_pushed < pushed) != (k < lane && other_pushed > pushed)) ++exchanges;
+            if (lane < count && pushed >= 0 && other_pushed >= 0 && (other_pushed < pushed) != (k < lane && other_pushed > pushed))
+                ++exchanges;
         }
         if (exchanges % 2 != 0) known.sign = -known.sign;
     }
@@ -428,11 +445,14 @@ TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const int* move
     }
 }
 
-/* Thread block (box, tile), and some more. Tiles before the panel have their rows moved, those behind it are updated, and the first of these becomes the
- * next panel. After them one notes what the panel's pivots were, and others invert the tiles on the diagonal in whose rows nothing moves any more. */
+/* Thread block (box, tile), and some more. Tiles before the panel have their rows moved, those behind it are updated, and the first of
+ * these becomes the next panel. After them one notes what the panel's pivots were, and others invert the tiles on the diagonal in whose
+ * rows nothing moves any more. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void step(const Context& c) {
-    static_assert(sizeof(StepChip<Columns, Rows, Threads>) <= grid_step_bytes(Columns, Threads / warp_lanes, sizeof(real), panel_on_chip ? Rows * Threads : 0), "the launch asks for enough shared memory");
+    static_assert(sizeof(StepChip<Columns, Rows, Threads>) <=
+                      grid_step_bytes(Columns, Threads / warp_lanes, sizeof(real), panel_on_chip ? Rows * Threads : 0),
+                  "the launch asks for enough shared memory");
     start_dependents();
     StepChip<Columns, Rows, Threads>& chip = *static_cast<StepChip<Columns, Rows, Threads>*>(shared_memory());
     const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles;

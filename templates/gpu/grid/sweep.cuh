@@ -1,5 +1,5 @@
-/* Sweeps: forward from the leaf tiles to the last line, w <- L^-1 P w and d <- d - Y w; backward, x = U^-1 (w - Z x). With A' the factors change places.
- * Between both, the solution's array holds w at the pixels that a front eliminates. */
+/* Sweeps: forward from the leaf tiles to the last line, w <- L^-1 P w and d <- d - Y w; backward, x = U^-1 (w - Z x). With A' the factors
+ * change places. Between both, the solution's array holds w at the pixels that a front eliminates. */
 #include "gpu/grid/gather.cuh"
 
 /* b less what the ring's values take from it. */
@@ -34,10 +34,15 @@ TRIFOLD_DEVICE real left_at(const PartVectors& parts, grid_pixel pixel, int colu
     const real second = parts.second_vector[trifold_int(column) * parts.second.R + (b >= 0 ? b : 0)];
     return (a >= 0 ? first : real(0)) + (b >= 0 ? second : real(0));
 }
-TRIFOLD_DEVICE real* solution_at(const Context& c, const Front& f, grid_pixel pixel) { return x_at(c, f.member, pixel_at(c, pixel.x, pixel.y)); }
-TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) { return f.r == 0 && grid_has_failed(&status_of(c, f.member)->record, c.args.accepts) != 0; }
+TRIFOLD_DEVICE real* solution_at(const Context& c, const Front& f, grid_pixel pixel) {
+    return x_at(c, f.member, pixel_at(c, pixel.x, pixel.y));
+}
+TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) {
+    return f.r == 0 && grid_has_failed(&status_of(c, f.member)->record, c.args.accepts) != 0;
+}
 
-/* Columns on their way to shared memory, where they stand grid_pitch apart: an odd number of vectors, so that lanes meet in no bank along rows or columns. */
+/* Columns on their way to shared memory, where they stand grid_pitch apart: an odd number of vectors, so that lanes meet in no bank along
+ * rows or columns. */
 TRIFOLD_DEVICE void fetch_columns(real* to, int pitch, const real* from, trifold_int stride, int rows, int columns, int lane, int lanes) {
     const int vectors = rows / vector_width;
     if (vectors == 0) return;
@@ -61,14 +66,15 @@ TRIFOLD_DEVICE int power_over(int count) {
 /* ---- small fronts: each has a team of lanes, a part of a warp or the thread block ---- */
 
 constexpr int sweep_threads = grid_sweep_threads, team_lanes = grid_team_lanes, small_width = grid_tile_width;
-static_assert(warp_lanes % team_lanes == 0 && sweep_threads % warp_lanes == 0 && small_width <= warp_lanes, "teams are parts of a warp, or whole warps");
+static_assert(warp_lanes % team_lanes == 0 && sweep_threads % warp_lanes == 0 && small_width <= warp_lanes,
+              "teams are parts of a warp, or whole warps");
 
 /* A lane for each pixel that a front eliminates: launches choose the kernel by that. */
 template <int lanes>
 struct Team {
     static constexpr int warps = lanes > warp_lanes ? lanes / warp_lanes : 1, together = lanes / warps; /* lanes of a warp */
     int lane, most; /* most: pixels that a front of the level eliminates */
-    bool exists; /* else it takes the same steps with the last front, and stores nothing */
+    bool exists;    /* else it takes the same steps with the last front, and stores nothing */
     Front f;
     real *w, *panel, *kept, *x, *sums; /* shared memory: W, Y or Z', vectors of what is kept and eliminated, sums of warps */
     int w_pitch, panel_pitch;
@@ -168,7 +174,8 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
     }
 }
 
-/* The solution of pixels that a front keeps, as the sweep has it: of A' without the scale of what goes out. Several loads are on their way together. */
+/* The solution of pixels that a front keeps, as the sweep has it: of A' without the scale of what goes out. Several loads are on their way
+ * together. */
 template <int lanes>
 TRIFOLD_DEVICE void gather_kept(const Context& c, const Team<lanes>& team, int column) {
     constexpr int together = 2;

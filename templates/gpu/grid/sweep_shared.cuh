@@ -1,5 +1,5 @@
-/* Sweeps over fronts that thread blocks share. One thread block solves with a triangle of W, or with so many of its columns as a launch says; many
- * multiply by Y and Z', or by what W has beside such columns. */
+/* Sweeps over fronts that thread blocks share. One thread block solves with a triangle of W, or with so many of its columns as a launch
+ * says; many multiply by Y and Z', or by what W has beside such columns. */
 #include "gpu/grid/sweep.cuh"
 
 constexpr int wide_threads = grid_wide_threads, triangle_threads = grid_triangle_threads;
@@ -11,7 +11,8 @@ constexpr int wide_threads = grid_wide_threads, triangle_threads = grid_triangle
  *   - others take from all later tiles what tile q - 1 gives;
  *   - two warps fetch what the first one needs in later steps. */
 constexpr int tile_pitch = static_cast<int>(grid_pitch(tile_width, sizeof(real))), tile_reals = tile_width * tile_pitch;
-constexpr int chain_stages = grid_chain_stages(fetches_async), first_streaming = 3, streaming = triangle_threads / warp_lanes - first_streaming;
+constexpr int chain_stages = grid_chain_stages(fetches_async), first_streaming = 3,
+              streaming = triangle_threads / warp_lanes - first_streaming;
 static_assert(streaming > 0, "some warp takes later tiles");
 
 /* A warp fetches a tile, or a part of one. */
@@ -28,10 +29,10 @@ TRIFOLD_DEVICE void fetch_tile(real* to, const real* from, int stride, int rows,
 template <bool turned, bool up>
 struct Triangle {
     const real *w, *inverses;
-    int S;             /* of W */
-    int first, end;    /* columns of this launch */
-    int tiles, upper;  /* upper: of inverses */
-    real *x, *stages;  /* shared memory: from column `first` on; inverses and tiles beside them */
+    int S;            /* of W */
+    int first, end;   /* columns of this launch */
+    int tiles, upper; /* upper: of inverses */
+    real *x, *stages; /* shared memory: from column `first` on; inverses and tiles beside them */
 
     TRIFOLD_METHOD int place(int q) const { return first + (up ? q : tiles - 1 - q) * tile_width; } /* the first column of tile q */
     TRIFOLD_METHOD int size(int q) const { return smaller(tile_width, end - place(q)); }
@@ -44,7 +45,8 @@ struct Triangle {
     /* Warp 1 fetches inverses, warp 2 the tiles beside them. */
     TRIFOLD_METHOD void fetch(int q) const {
         if (q < tiles && warp_index() == 1)
-            fetch_tile(stage(q), inverses + (place(q) / tile_width * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width), tile_width, tile_width, size(q));
+            fetch_tile(stage(q), inverses + (place(q) / tile_width * (symmetric ? 1 : 2) + upper) * (tile_width * tile_width), tile_width,
+                       tile_width, size(q));
         if (q < tiles && q > 0 && warp_index() == 2) {
             const int rows = turned ? q - 1 : q, columns = turned ? q : q - 1;
             fetch_tile(stage(q) + tile_reals, block(q, q - 1), S, whole(size(rows)), size(columns));
@@ -53,8 +55,8 @@ struct Triangle {
     }
 };
 
-/* The product of the lane's line of a tile in shared memory and the first `size` entries of x. Where a wave has more lanes than a tile rows, lanes
- * share rows. */
+/* The product of the lane's line of a tile in shared memory and the first `size` entries of x. Where a wave has more lanes than a tile
+ * rows, lanes share rows. */
 template <bool turned>
 TRIFOLD_DEVICE real line_times(const real* tile, const real* x, int size) {
     constexpr int width = tile_width * tile_width / warp_lanes, along = turned ? 1 : tile_pitch, across = turned ? tile_pitch : 1;
@@ -93,8 +95,8 @@ TRIFOLD_DEVICE void solve_tile(const Triangle<turned, up>& t, int q) {
     if (mine) x[row] = solved;
 }
 
-/* A tile of W in a warp's registers, on its way long before it is needed: warps take in turn all tiles that steps need. Vectors lie along columns of W.
- * Lanes that share one row (`turned`) or the same rows add up what they have. */
+/* A tile of W in a warp's registers, on its way long before it is needed: warps take in turn all tiles that steps need. Vectors lie along
+ * columns of W. Lanes that share one row (`turned`) or the same rows add up what they have. */
 template <bool turned, bool up>
 struct Streamed {
     static constexpr int vectors = tile_width / vector_width, apart = turned ? 4 : vectors, lines = warp_lanes / apart;
@@ -204,8 +206,8 @@ TRIFOLD_DEVICE void announce(const Triangle<turned, up>& t) {
         for (int row = from + lane_index() * line; row < end; row += warp_lanes * line) prefetch(t.w + row + trifold_int(column) * t.S);
     }
 }
-/* x <- T^-1 x, once `gather` has brought x. What the first steps need is on its way before that, or after it with `late`. Each kind of warp has a loop
- * of its own, so that the others' registers are free. */
+/* x <- T^-1 x, once `gather` has brought x. What the first steps need is on its way before that, or after it with `late`. Each kind of warp
+ * has a loop of its own, so that the others' registers are free. */
 template <bool turned, bool up, class Gather>
 TRIFOLD_DEVICE void solve_triangle(const Triangle<turned, up>& t, bool late, const Gather& gather) {
     const int warp = warp_index();
@@ -264,7 +266,8 @@ TRIFOLD_DEVICE void forward_triangle(const Context& c, int column) {
         /* At first all of x, even where this launch solves for some: the solution's array may be that of right-hand sides. */
 #pragma unroll 1
         for (int k = t.first + thread_index(); k < (begins ? f.s : t.end); k += triangle_threads) {
-            const real value = begins ? right_hand_side(c, f.member, pixel, column) : *at(k), left = begins ? left_at(parts, pixel, column) : real(0);
+            const real value = begins ? right_hand_side(c, f.member, pixel, column) : *at(k),
+                       left = begins ? left_at(parts, pixel, column) : real(0);
             t.x[k - t.first] = (turned ? value : times_power(value, exponent)) + left;
             if (k + triangle_threads >= f.s) continue;
             pixel = pixel_of(k + triangle_threads);
@@ -300,7 +303,8 @@ TRIFOLD_DEVICE void backward_triangle(const Context& c, int column) {
     const auto at = [&](int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)) + column; };
     solve_triangle(t, false, [&] {
 #pragma unroll 1
-        for (int k = t.first + thread_index(); k < t.end; k += triangle_threads) t.x[k - t.first] = failed ? static_cast<real>(not_a_number()) : *at(k);
+        for (int k = t.first + thread_index(); k < t.end; k += triangle_threads)
+            t.x[k - t.first] = failed ? static_cast<real>(not_a_number()) : *at(k);
     });
     if (moves && t.end < f.s) {
 #pragma unroll 1
@@ -332,8 +336,8 @@ TRIFOLD_DEVICE void backward_pivots(const Context& c) {
 
 /* ---- products with panels ---- */
 
-/* What a launch multiplies by: a panel, and then `turn` is 0; or columns `step` to `step_next` of W, or with `turned` of W'. Of that it takes rows `from` to
- * `end`: those behind the columns, or with turn 2 those before them. */
+/* What a launch multiplies by: a panel, and then `turn` is 0; or columns `step` to `step_next` of W, or with `turned` of W'. Of that it
+ * takes rows `from` to `end`: those behind the columns, or with turn 2 those before them. */
 struct Factor {
     const real* entries; /* of row 0 */
     int stride, first, count, from, end;
@@ -342,7 +346,12 @@ TRIFOLD_DEVICE Factor factor_of(const Context& c, const Front& f, const real* pa
     if (c.launch.turn == 0) return {panel, f.R, 0, columns, 0, rows};
     const int first = static_cast<int>(c.launch.step), end = smaller(static_cast<int>(c.launch.step_next), f.s);
     const bool behind = c.launch.turn == 1;
-    return {w_of(c, f) + trifold_int(first) * (turned ? 1 : f.S), f.S, first, end - first, behind ? end : 0, behind ? f.s : smaller(first, f.s)};
+    return {w_of(c, f) + trifold_int(first) * (turned ? 1 : f.S),
+            f.S,
+            first,
+            end - first,
+            behind ? end : 0,
+            behind ? f.s : smaller(first, f.s)};
 }
 TRIFOLD_DEVICE real* eliminated_at(const Context& c, const Front& f, int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)); }
 
@@ -358,7 +367,8 @@ TRIFOLD_DEVICE void forward_kept(const Context& c) {
     if (top >= factor.end) return wait_for_launches();
     real *x = static_cast<real*>(shared_memory()), *part = x + f.level->eliminated;
     const PartVectors parts = vectors_of(c, f);
-    const int vector = thread_index() % row_vectors, group = thread_index() / row_vectors, row = top + vector * vector_width, mine = top + thread_index();
+    const int vector = thread_index() % row_vectors, group = thread_index() / row_vectors, row = top + vector * vector_width,
+              mine = top + thread_index();
     const bool keeps = c.launch.turn == 0, writes = thread_index() < kept_rows && mine < factor.end;
     const real* const entries = factor.entries + (row < factor.stride ? row : 0);
     const grid_pixel pixel = grid_kept_pixel(&f.box, writes ? mine : 0);
@@ -422,7 +432,8 @@ TRIFOLD_DEVICE void backward_kept(const Context& c) {
     const auto fetch = [&](int n, int row) {
 #pragma unroll
         for (int q = 0; q < kept_columns; ++q)
-            if (row < factor.count && left + q < factor.end) load_vector(ahead[n][q], factor.entries + row + trifold_int(left + q) * factor.stride);
+            if (row < factor.count && left + q < factor.end)
+                load_vector(ahead[n][q], factor.entries + row + trifold_int(left + q) * factor.stride);
     };
     for (int column = 0; column < c.args.used_columns; ++column) {
         real sum[kept_columns] = {};

@@ -24,7 +24,8 @@ TRIFOLD_DEVICE Places element_at(const Sources& sources, const TinyChip& chip, P
     return symmetric ? offsets_at(sources, row, column) : Places{row.first + column.first, row.second + column.second};
 }
 /* The lane's row; all loads are on their way together. Bit k of `both`: the pixel of column k belongs to both parts, as few do. */
-TRIFOLD_DEVICE void gather_row(const Sources& sources, const TinyChip& chip, Places row, int pixels, unsigned both, real (&a)[tiny_columns]) {
+TRIFOLD_DEVICE void gather_row(const Sources& sources, const TinyChip& chip, Places row, int pixels, unsigned both,
+                               real (&a)[tiny_columns]) {
 #pragma unroll
     for (int k = 0; k < tiny_columns; ++k) {
         a[k] = 0;

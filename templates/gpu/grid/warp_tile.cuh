@@ -37,7 +37,8 @@ struct WarpTile {
 #pragma unroll
                 for (int k = 0; k < lane_columns * lane_pairs; ++k)
 #pragma unroll
-                    for (int v = 0; v < 2; ++v) at[j][i][k / lane_pairs][k % lane_pairs][v] -= other.at[j][i][k / lane_pairs][k % lane_pairs][v];
+                    for (int v = 0; v < 2; ++v)
+                        at[j][i][k / lane_pairs][k % lane_pairs][v] -= other.at[j][i][k / lane_pairs][k % lane_pairs][v];
     }
 
     /* Where an element stands in the tile. */
@@ -45,7 +46,8 @@ struct WarpTile {
     TRIFOLD_METHOD static int column_of(int square, int k) { return square * 16 + square_column(k); }
 
     template <int Quads>
-    TRIFOLD_METHOD void add_tensor(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth, int b_apart = 1) {
+    TRIFOLD_METHOD void add_tensor(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth,
+                                   int b_apart = 1) {
         a += tensor_row() + tensor_depth() * a_leading;
         b += tensor_column() * b_apart + tensor_depth() * b_leading;
 #pragma unroll 1
@@ -55,7 +57,8 @@ struct WarpTile {
             for (int q = 0; q < Quads; ++q) {
                 const bool inside = k + 4 * q + tensor_depth() < depth;
 #pragma unroll
-                for (int i = 0; i < RowSquares * square_strips; ++i) rows[i][q] = inside && i * tensor_rows + tensor_row() < a_rows ? a[i * tensor_rows + (k + 4 * q) * a_leading] : real(0);
+                for (int i = 0; i < RowSquares * square_strips; ++i)
+                    rows[i][q] = inside && i * tensor_rows + tensor_row() < a_rows ? a[i * tensor_rows + (k + 4 * q) * a_leading] : real(0);
             }
 #pragma unroll
             for (int j = 0; j < ColumnSquares; ++j) {
@@ -64,14 +67,16 @@ struct WarpTile {
                 for (int q = 0; q < Quads; ++q) {
                     const bool inside = k + 4 * q + tensor_depth() < depth;
 #pragma unroll
-                    for (int t = 0; t < tensor_columns; ++t) columns[t][q] = inside ? b[(j * 16 + t * 8) * b_apart + (k + 4 * q) * b_leading] : real(0);
+                    for (int t = 0; t < tensor_columns; ++t)
+                        columns[t][q] = inside ? b[(j * 16 + t * 8) * b_apart + (k + 4 * q) * b_leading] : real(0);
                 }
 #pragma unroll
                 for (int i = 0; i < RowSquares * square_strips; ++i) tensor_multiply<Quads>(at[j][i], columns, rows[i]);
             }
         }
     }
-    TRIFOLD_METHOD void add_plain(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth, int b_apart = 1) {
+    TRIFOLD_METHOD void add_plain(const real* a, trifold_int a_leading, int a_rows, const real* b, int b_leading, int depth,
+                                  int b_apart = 1) {
 #pragma unroll 2
         for (int k = 0; k < depth; ++k) {
 #pragma unroll

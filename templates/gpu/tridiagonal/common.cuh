@@ -12,7 +12,8 @@
  *       m rows   |  b'  -> y' |   right-hand sides, where they ride along: y = L^-1 b
  *                +------------+
  *
- * It leaves its neighbours: - R R' and - R y for the next one, - G G' and - G y for the one behind, - R G' as the coupling between the two. */
+ * It leaves its neighbours: - R R' and - R y for the next one, - G G' and - G y for the one behind, - R G' as the coupling between the
+ * two. */
 #include "gpu/tridiagonal/constants.cuh"
 
 /* The verdict on a block that did not fail, and on one whose inputs had failed. */
@@ -98,9 +99,10 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
 }
 
-/* The outcome of a member's factorization from those of its blocks: the first failure, the pivots raised, the largest diagonal entry over its
- * pivot, and the sum of the pivots' logarithms. By one thread. */
-TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction, double log_sum) {
+/* The outcome of a member's factorization from those of its blocks: the first failure, the pivots raised, the largest diagonal entry over
+ * its pivot, and the sum of the pivots' logarithms. By one thread. */
+TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction,
+                                  double log_sum) {
     constexpr double least_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
     trifold_status status{-1, 0, floors, reduction > 1 ? 1 / reduction : 1, 0};
     if (failure != sound) {
@@ -131,15 +133,16 @@ TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Resu
 TRIFOLD_DEVICE void watch(const trifold_args& args, trifold_int member, Result result, real value) {
     if (has_left(value)) set_range(args, member, result, 1);
 }
-/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other columns of
- * the same result add to what the first has found. */
+/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other
+ * columns of the same result add to what the first has found. */
 TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, Result result) {
     if (args.first_column == 0) set_range(args, member, result, 0);
 }
 /* The last level has one chain, with which what goes down the levels begins. */
 TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.next_size == 0; }
 
-/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was one. */
+/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was
+ * one. */
 TRIFOLD_DEVICE double square_of(real y) {
     const double wide = static_cast<double>(y), square = wide * wide;
     return sizeof(real) == 8 && square == 0 && wide != 0 ? 4.94065645841246544e-324 : square;

@@ -1,5 +1,5 @@
-/* What every kernel of a block tridiagonal system is told. A variant's own constants stand in its folder. Nothing outside files of constants
- * reads the generator's macros, except names of kernels and what the preprocessor must decide. */
+/* What every kernel of a block tridiagonal system is told. A variant's own constants stand in its folder. Nothing outside files of
+ * constants reads the generator's macros, except names of kernels and what the preprocessor must decide. */
 #include "tridiagonal_args.h"
 #include "gpu/dense/constants.cuh"
 
@@ -10,7 +10,8 @@ constexpr int most_columns = TRIFOLD_RHS;        /* right-hand sides of a call, 
 /* Members of the batch that one thread block treats, one after another. */
 [[maybe_unused]] constexpr trifold_int members_per_group = TRIFOLD_MEMBERS_PER_GROUP;
 
-/* What level 0 leaves: block separator_base + k * separator_scale for k below `separators`. Each has slots that chains write their updates to. */
+/* What level 0 leaves: block separator_base + k * separator_scale for k below `separators`. Each has slots that chains write their updates
+ * to. */
 constexpr trifold_int separators = TRIFOLD_SEPARATORS, separator_base = TRIFOLD_SEPARATOR_BASE, separator_scale = TRIFOLD_SEPARATOR_SCALE;
 /* Couplings of a member at all levels above 0, which stand in the workspace. */
 constexpr trifold_int couplings = TRIFOLD_COUPLINGS;
@@ -32,20 +33,23 @@ constexpr trifold_int vector_storage = TRIFOLD_STORAGE_VECTOR;
 
 /* Where the workspace has what all variants keep there, in bytes from its start. */
 struct Offset {
-    static constexpr trifold_int factor = TRIFOLD_OFFSET_FACTOR, next = TRIFOLD_OFFSET_NEXT, behind = TRIFOLD_OFFSET_BEHIND; /* L, R and G */
-    static constexpr trifold_int update = TRIFOLD_OFFSET_UPDATE, rhs_update = TRIFOLD_OFFSET_RHS_UPDATE;                     /* slots of separators */
-    static constexpr trifold_int coupling = TRIFOLD_OFFSET_COUPLING;                                                         /* above level 0 */
-    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;   /* whether what fed a separator had failed */
-    static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE; /* of each block: its verdict */
-    static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;   /* of each block: pivots raised to the floor */
+    static constexpr trifold_int factor = TRIFOLD_OFFSET_FACTOR, next = TRIFOLD_OFFSET_NEXT,
+                                 behind = TRIFOLD_OFFSET_BEHIND;                                         /* L, R and G */
+    static constexpr trifold_int update = TRIFOLD_OFFSET_UPDATE, rhs_update = TRIFOLD_OFFSET_RHS_UPDATE; /* slots of separators */
+    static constexpr trifold_int coupling = TRIFOLD_OFFSET_COUPLING;                                     /* above level 0 */
+    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;       /* whether what fed a separator had failed */
+    static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE;     /* of each block: its verdict */
+    static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;       /* of each block: pivots raised to the floor */
     static constexpr trifold_int reduction = TRIFOLD_OFFSET_REDUCTION; /* of each block: the largest diagonal entry over its pivot */
-    static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT, block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
+    static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT,
+                                 block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
     /* Results of a member. */
     static constexpr trifold_int status = TRIFOLD_OFFSET_STATUS, log_determinant = TRIFOLD_OFFSET_LOG_DETERMINANT;
     static constexpr trifold_int quadratic = TRIFOLD_OFFSET_QUADRATIC, range = TRIFOLD_OFFSET_RANGE;
 };
 
-static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 184, "host and device disagree");
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 184,
+              "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * most_columns,
               "host and device disagree");

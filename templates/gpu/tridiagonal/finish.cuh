@@ -60,7 +60,8 @@ TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int 
     for (int column = 0; column < args.columns; ++column) {
         double sum = 0;
 #pragma unroll 4
-        for (trifold_int block = t; block < horizon; block += finish_threads) sum += from[block_index(member, block) * most_columns + column];
+        for (trifold_int block = t; block < horizon; block += finish_threads)
+            sum += from[block_index(member, block) * most_columns + column];
         shared.sum[t] = sum;
         block_sync();
         for (int count = finish_threads; count > 1; count = (count + 1) / 2) {

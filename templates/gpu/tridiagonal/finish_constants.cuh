@@ -2,4 +2,5 @@
 #include "gpu/platform.cuh"
 
 constexpr int finish_threads = TRIFOLD_THREADS_FINISH; /* of the thread block that gathers a member's verdict */
-[[maybe_unused]] constexpr int log_parts = TRIFOLD_LOG_PARTS;           /* terms of a block's log determinant, one for each diagonal tile that has its own task */
+[[maybe_unused]] constexpr int log_parts =
+    TRIFOLD_LOG_PARTS; /* terms of a block's log determinant, one for each diagonal tile that has its own task */

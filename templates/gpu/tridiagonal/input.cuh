@@ -1,9 +1,9 @@
-/* The caller's D and E: the only file that knows where they stand. Kernels that copy in their own order take a block from D_OF or E_OF, and its
- * strides from D and E. */
+/* The caller's D and E: the only file that knows where they stand. Kernels that copy in their own order take a block from D_OF or E_OF, and
+ * its strides from D and E. */
 #include "gpu/tridiagonal/common.cuh"
 
-/* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D. These are
- * macros, since compilers made other machine code of functions. */
+/* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D.
+ * These are macros, since compilers made other machine code of functions. */
 #define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member + (block) * D::stage)
 #define D_OF(args, number, block) BLOCK_OF_D(global_pointer(static_cast<const real*>((args).d)), number, block)
 #define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member + (block) * E::stage)
@@ -14,7 +14,8 @@
 /* What is added to diagonal entry r of a block of D. */
 TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     real term = 0;
-    if (args.diagonal != nullptr) term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
+    if (args.diagonal != nullptr)
+        term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
     if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
     return term;
 }
@@ -23,7 +24,8 @@ TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, 
 [[maybe_unused]] constexpr trifold_int d_pitch = D::row > D::column ? D::row : D::column, e_pitch = E::row > E::column ? E::row : E::column;
 
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
-TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
+TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
+                                       trifold_int q) {
     const trifold_int lower = p < q ? p : q;
     if (level.index == 0) return E_OF(args, member, lower);
     return buffer<real>(args, Offset::coupling) + (member * couplings + level.coupling + lower) * storage;
@@ -37,8 +39,8 @@ struct Place {
 TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * strip, e / strip % padded}; }
 
 /* A(p, q) into column-major `to`, zeros in the padding, from the couplings A(higher, lower). */
-TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
-                                  trifold_int q) {
+TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
+                                  trifold_int p, trifold_int q) {
     const real* from = global_pointer(coupling_at(args, level, member, p, q));
     const bool by_rows = (level.index > 0 || E::row < E::column) == (p > q);
     const trifold_int step = level.index > 0 ? padded : e_pitch;
@@ -50,8 +52,10 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
     }
 }
 
-/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding. What stands above the diagonal is left as it was. */
-TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
+/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding. What stands above the diagonal is left as it
+ * was. */
+TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
+                                  trifold_int block) {
     const real* from = D_OF(args, member, block);
     const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;

@@ -45,13 +45,14 @@ struct Quad {
     }
 };
 
-/* A thread's part of `square` rows and `depth_at_once` columns of a view, on the way to shared memory. Neighbours in memory go to threads side by side,
- * and each of a thread's elements is as far from the one before it. */
+/* A thread's part of `square` rows and `depth_at_once` columns of a view, on the way to shared memory. Neighbours in memory go to threads
+ * side by side, and each of a thread's elements is as far from the one before it. */
 struct Staged {
     static constexpr int count = square * depth_at_once / inverse_threads;
     static_assert(inverse_threads % square == 0 && inverse_threads % depth_at_once == 0, "elements lie in line");
     real at[count];
-    /* Where a thread's first element stands, and how far the next one is. Large blocks are short of registers, so that nothing of it is kept. */
+    /* Where a thread's first element stands, and how far the next one is. Large blocks are short of registers, so that nothing of it is
+     * kept. */
     struct Place {
         int row, column, next_row, next_column;
         TRIFOLD_METHOD explicit Place(bool by_columns) {
@@ -77,10 +78,11 @@ struct Staged {
     }
 };
 
-/* sum += A(row .., first .. last - 1) B(first .. last - 1, column ..). Starts and ends with shared memory free. The next columns are fetched
- * while these are multiplied. */
+/* sum += A(row .., first .. last - 1) B(first .. last - 1, column ..). Starts and ends with shared memory free. The next columns are
+ * fetched while these are multiplied. */
 template <class Sum>
-TRIFOLD_DEVICE void multiply_views(Sum& sum, InverseOperands& shared, const View& a, const View& b, int row, int column, int first, int last) {
+TRIFOLD_DEVICE void multiply_views(Sum& sum, InverseOperands& shared, const View& a, const View& b, int row, int column, int first,
+                                   int last) {
     const View turned_b = b.transposed();
     Staged of_a, of_b;
     of_a.fetch(a, row, first, last);
@@ -98,11 +100,12 @@ TRIFOLD_DEVICE void multiply_views(Sum& sum, InverseOperands& shared, const View
 }
 
 /* to = start - (A B + C D), where start is the identity or zero; C D where it exists. */
-TRIFOLD_DEVICE void subtract_products(InverseShared& shared, const View& to, bool identity, bool first, const View& a, const View& b, bool second,
-                                      const View& c, const View& d) {
+TRIFOLD_DEVICE void subtract_products(InverseShared& shared, const View& to, bool identity, bool first, const View& a, const View& b,
+                                      bool second, const View& c, const View& d) {
 #pragma unroll 1
     for (int tile_at = 0; tile_at < (block_size + square - 1) / square * ((block_size + square - 1) / square); ++tile_at) {
-        const int row = tile_at / ((block_size + square - 1) / square) * square, column = tile_at % ((block_size + square - 1) / square) * square;
+        const int row = tile_at / ((block_size + square - 1) / square) * square,
+                  column = tile_at % ((block_size + square - 1) / square) * square;
         Quad sum{};
 #pragma unroll 1
         for (int part = first ? 0 : 1; part < (second ? 2 : 1); ++part)
@@ -122,7 +125,8 @@ TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j
     for (int e = thread_index(); e < band * band; e += inverse_threads) {
         const int r = e % band, c = e / band;
         const bool inside = j + r < padded && j + c < padded;
-        (inverted_bands ? shared.inverse[r][c] : shared.factor[r + c * leading]) = inside ? factor[place_in_block(j + r, j + c)] : (r == c ? real(1) : real(0));
+        (inverted_bands ? shared.inverse[r][c] : shared.factor[r + c * leading]) =
+            inside ? factor[place_in_block(j + r, j + c)] : (r == c ? real(1) : real(0));
     }
     block_sync();
     if constexpr (!inverted_bands) {
@@ -150,8 +154,8 @@ TRIFOLD_DEVICE void invert_band(InverseShared& shared, const real* factor, int j
     }
 }
 
-/* block = block L^-1 for up to three blocks of the inverse, in bands of columns from the last to the first. A second call for the same factor
- * finds the inverse of its band where there is only one. */
+/* block = block L^-1 for up to three blocks of the inverse, in bands of columns from the last to the first. A second call for the same
+ * factor finds the inverse of its band where there is only one. */
 TRIFOLD_DEVICE void divide(InverseShared& shared, const trifold_args& args, trifold_int member, const real* factor, const View (&blocks)[3],
                            const bool (&exists)[3], bool again) {
     const View lower{const_cast<real*>(factor), 1, padded, true};

@@ -27,9 +27,9 @@ TRIFOLD_SIZE long long inverse_bytes(long long padded, long long tile, long long
 #include "gpu/tridiagonal/common.cuh"
 
 constexpr int square = inverse_square(padded), operand_line = inverse_line(padded);
-constexpr int side = square / 4;  /* threads along a tile's edge; each has 4 by 4 elements, `side` apart */
+constexpr int side = square / 4; /* threads along a tile's edge; each has 4 by 4 elements, `side` apart */
 constexpr int depth_at_once = inverse_depth, band = inverse_band(tile);
-constexpr bool inverted_bands = tile == band;  /* the factor has the bands' inverses */
+constexpr bool inverted_bands = tile == band; /* the factor has the bands' inverses */
 static_assert(side * side == inverse_threads, "host and device disagree");
 
 /* Of A B', column by column. */

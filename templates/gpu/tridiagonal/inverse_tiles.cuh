@@ -1,7 +1,7 @@
-/* Selected inverse of large blocks, whose tiles all multiprocessors share. With the border b of front i (next and behind), S the inverse, M = L^-1
- * and Q = [R; G] M: S_bi = -S_bb Q, S_ii = M' M - Q' S_bi. M and Q need nothing of the levels above, so that they are made for all fronts beforehand
- * (invert_factor, invert_panels). The others go down the levels, a launch for the couplings and one for the diagonal block of each chain's last front
- * that is left: the generator shortens the chains of a level from one pair of launches to the next. */
+/* Selected inverse of large blocks, whose tiles all multiprocessors share. With the border b of front i (next and behind), S the inverse, M
+ * = L^-1 and Q = [R; G] M: S_bi = -S_bb Q, S_ii = M' M - Q' S_bi. M and Q need nothing of the levels above, so that they are made for all
+ * fronts beforehand (invert_factor, invert_panels). The others go down the levels, a launch for the couplings and one for the diagonal
+ * block of each chain's last front that is left: the generator shortens the chains of a level from one pair of launches to the next. */
 #include "gpu/dense/products.cuh"
 #include "gpu/tridiagonal/inverse_tiles_constants.cuh"
 #include "gpu/tridiagonal/inverse_views.cuh"
@@ -18,7 +18,8 @@ TRIFOLD_DEVICE View quotient_of(const trifold_args& args, trifold_int member, tr
 /* A warp's part of a tile by tensor instructions: 16 rows by some squares of 16 columns. */
 template <class T> /* a template, so that it need not make sense without tensor instructions */
 struct TensorPart {
-    static constexpr int quads = sizeof(T) == 8 ? 2 : 4; /* columns of an instruction by four: in double precision few, for want of registers */
+    static constexpr int quads =
+        sizeof(T) == 8 ? 2 : 4; /* columns of an instruction by four: in double precision few, for want of registers */
     static constexpr int count = square * square / 256 / (inverse_threads / warp_lanes);
     Square squares[count];
     TRIFOLD_METHOD static int first_row() { return thread_index() / warp_lanes % (square / 16) * 16; }
@@ -53,7 +54,8 @@ struct TilePart<true> {
 };
 typedef TilePart<use_tensor>::type Sum;
 
-/* Rows `row` .. of L^-1, in bands of columns from the last to the first: M_j = (I - M_k L_kj) L_jj^-1, where k stands for the columns behind. */
+/* Rows `row` .. of L^-1, in bands of columns from the last to the first: M_j = (I - M_k L_kj) L_jj^-1, where k stands for the columns
+ * behind. */
 TRIFOLD_DEVICE void invert_rows(InverseShared& shared, const trifold_args& args, trifold_int member, trifold_int block, int row) {
     const real* factor = factor_of(args, member, block);
     const View lower{const_cast<real*>(factor), 1, padded, true}, inverse = quotient_of(args, member, block, Quotient::factor);
@@ -109,7 +111,8 @@ TRIFOLD_DEVICE void invert_panel_tile(const trifold_args& args, const trifold_le
 }
 
 #ifdef TRIFOLD_KERNEL_INVERT_PANELS
-TRIFOLD_KERNEL(inverse_threads, 2) void TRIFOLD_KERNEL_INVERT_PANELS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(inverse_threads, 2)
+void TRIFOLD_KERNEL_INVERT_PANELS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { invert_panel_tile(args, level, group_x(), member); });
 }
 #endif
@@ -129,7 +132,8 @@ TRIFOLD_DEVICE InverseFront find_front(const trifold_level& level, trifold_int n
 }
 
 /* S between a front and its next neighbour or the one behind, as (neighbour, front). */
-TRIFOLD_DEVICE View inverse_beside(const trifold_args& args, const trifold_level& level, trifold_int member, const InverseFront& front, bool next) {
+TRIFOLD_DEVICE View inverse_beside(const trifold_args& args, const trifold_level& level, trifold_int member, const InverseFront& front,
+                                   bool next) {
     const Chain& chain = front.chain;
     if (!next && chain.length > 1) return inverse_scratch(args, member, front.number, chain.length - 1);
     return inverse_coupling_of(args, level, member, next ? chain.ahead : chain.behind, front.position);
@@ -176,7 +180,8 @@ TRIFOLD_DEVICE void inverse_coupling_tile(const trifold_args& args, const trifol
 }
 
 #ifdef TRIFOLD_KERNEL_INVERSE_COUPLING
-TRIFOLD_KERNEL(inverse_threads, 2) void TRIFOLD_KERNEL_INVERSE_COUPLING(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(inverse_threads, 2)
+void TRIFOLD_KERNEL_INVERSE_COUPLING(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { inverse_coupling_tile(args, level, group_x(), member); });
 }
 #endif
@@ -209,7 +214,8 @@ TRIFOLD_DEVICE void inverse_diagonal_tile(const trifold_args& args, const trifol
 }
 
 #ifdef TRIFOLD_KERNEL_INVERSE_DIAGONAL
-TRIFOLD_KERNEL(inverse_threads, 2) void TRIFOLD_KERNEL_INVERSE_DIAGONAL(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(inverse_threads, 2)
+void TRIFOLD_KERNEL_INVERSE_DIAGONAL(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { inverse_diagonal_tile(args, level, group_x(), member); });
 }
 #endif

@@ -8,11 +8,11 @@ TRIFOLD_DEVICE View inverse_diagonal_of(const trifold_args& args, trifold_int me
 }
 
 /* Where the inverse between neighbours p and q of a level stands, as (p, q): the caller's array or the workspace. */
-TRIFOLD_DEVICE View inverse_coupling_of(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
+TRIFOLD_DEVICE View inverse_coupling_of(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
+                                        trifold_int q) {
     const trifold_int lower = p < q ? p : q;
-    real* at = level.index == 0
-                   ? static_cast<real*>(args.inverse_coupling) + (member * (horizon - 1) + lower) * block_size * block_size
-                   : buffer<real>(args, offset_inverse_coupling) + (member * couplings + level.coupling + lower) * storage;
+    real* at = level.index == 0 ? static_cast<real*>(args.inverse_coupling) + (member * (horizon - 1) + lower) * block_size * block_size
+                                : buffer<real>(args, offset_inverse_coupling) + (member * couplings + level.coupling + lower) * storage;
     const View view{at, block_size, 1};
     return p > q ? view : view.transposed();
 }

@@ -1,6 +1,6 @@
 /* Mixed precision: what stands around the kernels that factor and sweep in single precision. A thread has a row of a block; a block's rows
- * are cut in `row_parts` parts of `part_rows` rows, and a thread block has several parts where they are small. Matrices in the workspace are
- * row-major; right-hand sides and the solution stand column by column. */
+ * are cut in `row_parts` parts of `part_rows` rows, and a thread block has several parts where they are small. Matrices in the workspace
+ * are row-major; right-hand sides and the solution stand column by column. */
 #include "gpu/tridiagonal/mixed_constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "tridiagonal/mixed.h"
@@ -34,7 +34,9 @@ TRIFOLD_DEVICE trifold_int column_index(trifold_int member, trifold_int block, i
     return (block_index(member, block) * most_columns + column) * block_size;
 }
 TRIFOLD_DEVICE int& running_of(const trifold_args& args, trifold_int member) { return buffer<int>(args, MixedOffset::running)[member]; }
-TRIFOLD_DEVICE double& progress_of(const trifold_args& args, trifold_int member) { return buffer<double>(args, MixedOffset::progress)[member]; }
+TRIFOLD_DEVICE double& progress_of(const trifold_args& args, trifold_int member) {
+    return buffer<double>(args, MixedOffset::progress)[member];
+}
 TRIFOLD_DEVICE bool is_running(const trifold_args& args, trifold_int member, trifold_int round) {
     return is_active(args, member) && (round == 0 || running_of(args, member) != 0);
 }
@@ -71,8 +73,8 @@ TRIFOLD_DEVICE double caller_diagonal(const trifold_args& args, trifold_int memb
 }
 
 TRIFOLD_DEVICE double caller_coupling(const trifold_args& args, trifold_int member, trifold_int block, int r, int c) {
-    return global_pointer(static_cast<const double*>(args.e))[member * CallerE::member + block * CallerE::stage +
-                                                               r * CallerE::row + c * CallerE::column];
+    return global_pointer(
+        static_cast<const double*>(args.e))[member * CallerE::member + block * CallerE::stage + r * CallerE::row + c * CallerE::column];
 }
 
 /* A part's rows of D, with what is added to its diagonal, and of E. */

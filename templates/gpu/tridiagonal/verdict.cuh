@@ -1,4 +1,5 @@
-/* What becomes of a front's pivots: the floor that they are raised to, the logarithms of the determinant, which one failed, and who must hear of it. */
+/* What becomes of a front's pivots: the floor that they are raised to, the logarithms of the determinant, which one failed, and who must
+ * hear of it. */
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/dense/pivots.cuh"
@@ -27,8 +28,8 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
     if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
-/* What `count` pivots say together: the sum of their logarithms, and the largest of their diagonal entries, entry(r), over them. NaN counts for
- * nothing. By one warp. */
+/* What `count` pivots say together: the sum of their logarithms, and the largest of their diagonal entries, entry(r), over them. NaN counts
+ * for nothing. By one warp. */
 template <class T, class Entry>
 TRIFOLD_DEVICE void sum_up(int count, const T* pivots, const Entry& entry, double* log_sum, double* largest_quotient) {
     double sum = 0, reduction = 0;
@@ -49,14 +50,16 @@ TRIFOLD_DEVICE void sum_up(int count, const T* pivots, const Entry& entry, doubl
 /* The same to place `place` of the results of blocks, or of their parts. */
 template <class T, class Entry>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, int count, const T* pivots, trifold_int place, const Entry& entry) {
-    sum_up(count, pivots, entry, buffer<double>(args, Offset::block_log_determinant) + place, buffer<double>(args, Offset::reduction) + place);
+    sum_up(count, pivots, entry, buffer<double>(args, Offset::block_log_determinant) + place,
+           buffer<double>(args, Offset::reduction) + place);
 }
 /* The same of a whole front, from D as it is in the caller's memory. */
 template <class T>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots) {
     report_diagonal(args, block_size, pivots, block_index(member, block), [&](int r) { return given_entry(args, member, block, r); });
 }
-/* The same from a copy of D's diagonal, which fetch_entries() has made: at the end of a front nothing is left that a look at memory could hide behind. */
+/* The same from a copy of D's diagonal, which fetch_entries() has made: at the end of a front nothing is left that a look at memory could
+ * hide behind. */
 template <class T>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const real* entries) {
     report_diagonal(args, block_size, pivots, block_index(member, block),
@@ -68,7 +71,8 @@ TRIFOLD_DEVICE void fetch_entries(real* to, const trifold_args& args, trifold_in
     for (int r = thread; r < block_size; r += count) copy_element_async(to + r, &ENTRY_OF_D(d, r));
 }
 /* The front's verdict, by one thread, after the panel. */
-TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots) {
+TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed,
+                                   const Pivots& pivots) {
     const trifold_int index = block_index(member, block);
     trifold_int verdict = sound;
     if (pivots.failed_row >= 0) verdict = (level * horizon + block) * block_size + pivots.failed_row;
@@ -77,8 +81,8 @@ TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, 
     buffer<int>(args, Offset::floors)[index] = pivots.floors;
 }
 /* Both, by the whole thread block. */
-TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed, const Pivots& pivots,
-                                  const double* diagonal) {
+TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed,
+                                  const Pivots& pivots, const double* diagonal) {
     if (thread_index() < warp_lanes) report_diagonal(args, member, block, diagonal);
     if (thread_index() == 0) report_verdict(args, level, member, block, fed, pivots);
 }

@@ -4,10 +4,10 @@
 
 typedef struct {
     integer group;
-    int any, all;             /* some lane is active; every one is */
+    int any, all; /* some lane is active; every one is */
     int active[LANES];
-    integer member[LANES];    /* whose data the lane reads: its own, or an active lane's where it is idle */
-    mask which;               /* active lanes */
+    integer member[LANES]; /* whose data the lane reads: its own, or an active lane's where it is idle */
+    mask which;            /* active lanes */
 } lanes;
 
 COLD lanes find_lanes(const trifold_args* args, integer group) {
@@ -31,14 +31,17 @@ INLINE void scatter_piece(real* const base[LANES], integer offset, const vec* in
     UNROLL for (int i = 0; i < PIECE; ++i) v[i] = in[i * stride];
     STEPS(PIECE_STEP, v)
     UNROLL for (int i = 0; i < PIECE; ++i) {
-        union { vec all; piece at[LANES / PIECE]; } row = {v[i]};
-        UNROLL for (int k = 0; k < LANES / PIECE; ++k)
+        union {
+            vec all;
+            piece at[LANES / PIECE];
+        } row = {v[i]};
+        UNROLL for (int k = 0; k < LANES / PIECE; ++k) {
             if (g->active[i + k * PIECE]) *(piece*)(base[i + k * PIECE] + offset) = row.at[k];
+        }
     }
 }
 INLINE void scatter_element(real* const base[LANES], integer offset, vec v, const lanes* g) {
-    UNROLL for (int lane = 0; lane < LANES; ++lane)
-        if (g->active[lane]) base[lane][offset] = v[lane];
+    UNROLL for (int lane = 0; lane < LANES; ++lane) if (g->active[lane]) base[lane][offset] = v[lane];
 }
 
 /* At least the elements first .. end - 1 of `count`, all three constants or not, the last piece moved back to end with them. */
@@ -64,10 +67,15 @@ INLINE void scatter_run(real* const base[LANES], const vec* in, const lanes* g, 
 /* A block of constant strides, kept in the order of its memory; where `lower`, at least its lower triangle. */
 INLINE view gather_block(vec* out, const real* const base[LANES], integer row, integer column, const int lower) {
     const int dense = (row == n && column == 1) || (row == 1 && column == n);
-    if (dense && !lower) gather_run(out, base, 0, 0, AREA, AREA);
-    else if (column == 1) for (integer r = 0; r < n; ++r) gather_run(out + r * n, base, r * row, 0, lower ? r + 1 : n, n);
-    else if (row == 1) for (integer c = 0; c < n; ++c) gather_run(out + c * n, base, c * column, lower ? c : 0, n, n);
-    else for (integer r = 0; r < n; ++r) for (integer c = 0; c < n; ++c) out[r * n + c] = gather_element(base, r * row + c * column);
+    if (dense && !lower)
+        gather_run(out, base, 0, 0, AREA, AREA);
+    else if (column == 1)
+        for (integer r = 0; r < n; ++r) gather_run(out + r * n, base, r * row, 0, lower ? r + 1 : n, n);
+    else if (row == 1)
+        for (integer c = 0; c < n; ++c) gather_run(out + c * n, base, c * column, lower ? c : 0, n, n);
+    else
+        for (integer r = 0; r < n; ++r)
+            for (integer c = 0; c < n; ++c) out[r * n + c] = gather_element(base, r * row + c * column);
     return row == 1 && column != 1 ? (view){out, 1, n} : stored(out);
 }
 
@@ -105,8 +113,10 @@ COLD void clear_idle(vec* values, integer count, const lanes* g) {
 NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
     const real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (is_dense(s, columns)) gather_run(out, base, 0, 0, n * m, n * m);
-    else gather_strided(out, base, s, columns);
+    if (is_dense(s, columns))
+        gather_run(out, base, 0, 0, n * m, n * m);
+    else
+        gather_strided(out, base, s, columns);
     if (!g->all) clear_idle(out, n * m, g);
 }
 
@@ -117,6 +127,8 @@ COLD void scatter_strided(real* const base[LANES], trifold_strides s, integer co
 NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (is_dense(s, columns)) scatter_run(base, in, g, n * m);
-    else scatter_strided(base, s, columns, in, g);
+    if (is_dense(s, columns))
+        scatter_run(base, in, g, n * m);
+    else
+        scatter_strided(base, s, columns, in, g);
 }

@@ -4,23 +4,23 @@
 #include "cpu/tridiagonal/lanes/fetch.c"
 
 typedef struct {
-    vec d[AREA], e[AREA];       /* pivot block and coupling as loaded */
-    vec own[2][3 * AREA];       /* where some lanes are idle: the factor of this front and of the one before, idle lanes and all */
-    vec b[n * m], y[2][n * m];  /* right-hand sides of this front; solved ones of this front and of the one before */
-    vec unit[2 * n];            /* zeros around a one */
+    vec d[AREA], e[AREA];      /* pivot block and coupling as loaded */
+    vec own[2][3 * AREA];      /* where some lanes are idle: the factor of this front and of the one before, idle lanes and all */
+    vec b[n * m], y[2][n * m]; /* right-hand sides of this front; solved ones of this front and of the one before */
+    vec unit[2 * n];           /* zeros around a one */
 } factor_scratch;
 _Static_assert(sizeof(factor_scratch) <= SCRATCH_BYTES, "scratch");
 
 /* What the pivots of a front and of its chain leave behind. */
 typedef struct {
-    vec floor;          /* smaller pivots are raised to it */
-    mask sound;         /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
-    mask floors;        /* pivots raised */
-    mask failed;        /* lanes whose chain has failed or was fed by a failed front */
-    vec product;        /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
-    mask exponent;      /* sum of their exponents */
-    vec reduction;      /* the chain's largest diagonal entry over its pivot */
-    vec entry[n];       /* diagonal entries of the front as the caller gave them */
+    vec floor;     /* smaller pivots are raised to it */
+    mask sound;    /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
+    mask floors;   /* pivots raised */
+    mask failed;   /* lanes whose chain has failed or was fed by a failed front */
+    vec product;   /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
+    mask exponent; /* sum of their exponents */
+    vec reduction; /* the chain's largest diagonal entry over its pivot */
+    vec entry[n];  /* diagonal entries of the front as the caller gave them */
 } pivots;
 
 #if REAL_BYTES == 8
@@ -77,8 +77,7 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
         t[c][c] = scale;
     }
     p->sound = sound;
-    UNROLL for (int i = 0; i < cols; ++i)
-        UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
+    UNROLL for (int i = 0; i < cols; ++i) UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
 }
 
 /* The column of tiles below a pivot tile. */
@@ -188,7 +187,9 @@ NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block
             sum += wide * wide;
         }
         for (int lane = 0; lane < LANES; ++lane)
-            if (g->active[lane]) block_quadratic_of(args, g->member[lane], block)[c] = sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, lane) : sum[lane];
+            if (g->active[lane])
+                block_quadratic_of(args, g->member[lane], block)[c] =
+                    sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, lane) : sum[lane];
     }
 }
 
@@ -244,7 +245,8 @@ INLINE void pass_poison(const trifold_args* args, const lanes* g, int side, inte
 }
 
 /* The separators at the ends of a chain and their new coupling. */
-COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill, const pivots* p) {
+COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill,
+                    const pivots* p) {
     if (c.behind >= 0) pass_poison(args, g, side_behind(&c), block_at(level, c.behind), level->index, p);
     if (c.ahead < 0) return;
     const integer ahead = block_at(level, c.ahead);
@@ -261,8 +263,14 @@ COLD void end_chain(const trifold_args* args, const trifold_level* level, const 
 /* The front at a position of the first level, on its way. */
 INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, const lanes* g, integer position, integer step) {
     const integer block = block_at(level, position), coupling = smaller(block, block_at(level, position + step));
-    return (ahead){(const char*)d_of(args, g->member[0], block), (const char*)e_of(args, g->member[0], coupling),
-                   (const vec*)factor_of(args, g->group, block), (const vec*)next_of(args, g->group, block), 0, 0, 0, 0};
+    return (ahead){(const char*)d_of(args, g->member[0], block),
+                   (const char*)e_of(args, g->member[0], coupling),
+                   (const vec*)factor_of(args, g->group, block),
+                   (const vec*)next_of(args, g->group, block),
+                   0,
+                   0,
+                   0,
+                   0};
 }
 
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {

@@ -1,6 +1,7 @@
 /* Variant "lanes", batches far larger than the caches (IS_FAR): what the next front of a chain reads and writes comes to the second-level
  * cache while this one is worked on, a few lines every few columns of its products. The arrays of a group are too many streams for the
- * processor to foresee, all at once they would take the buffers that the products' own operands wait for, and the first-level cache is full. */
+ * processor to foresee, all at once they would take the buffers that the products' own operands wait for, and the first-level cache is
+ * full. */
 #include "cpu/tridiagonal/lanes/constants.c"
 #include "cpu/tridiagonal/common.c"
 
@@ -17,7 +18,7 @@ enum {
 
 /* What is yet to be fetched. */
 typedef struct {
-    const char *d, *e;     /* of the group's first member */
+    const char *d, *e; /* of the group's first member */
     const vec *l, *r;
     int line;              /* of D, then of E */
     int row, column, rest; /* of L, row after row of its triangle; then an element of R */
@@ -29,8 +30,7 @@ INLINE void fetch_reads(ahead* f) {
     if (f->line == FETCHES) return;
     const int of_e = f->line >= BLOCK_LINES;
     const char* p = of_e ? f->e + 64 * (f->line - BLOCK_LINES) : f->d + 64 * f->line;
-    UNROLL for (int lane = 0; lane < LANES; ++lane)
-        __builtin_prefetch(p + lane * (of_e ? E_MEMBER : D_MEMBER) * REAL_BYTES, 0, 2);
+    UNROLL for (int lane = 0; lane < LANES; ++lane) __builtin_prefetch(p + lane * (of_e ? E_MEMBER : D_MEMBER) * REAL_BYTES, 0, 2);
     ++f->line;
 }
 

@@ -7,7 +7,7 @@ typedef struct {
     vec upper[AREA];                  /* L^-T */
     vec p_next[AREA], p_behind[AREA]; /* P */
     vec next_next[AREA], behind_behind[AREA];
-    vec across[2][AREA];              /* S(behind, next), then S(behind, i) */
+    vec across[2][AREA]; /* S(behind, next), then S(behind, i) */
     vec next_i[AREA], i_i[2][AREA], turned[AREA];
     vec unit[2 * n];
 } inverse_scratch;

@@ -28,7 +28,8 @@ INLINE view stored(const vec* p) { return (view){p, n, 1}; }
 INLINE view transposed(view a) { return (view){a.p, a.column, a.row}; }
 INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row + c * a.column, a.row, a.column}; }
 
-/* Where a block comes from: vectors, or the members' own arrays, `member` apart, whose elements become vectors on their way to registers. */
+/* Where a block comes from: vectors, or the members' own arrays, `member` apart, whose elements become vectors on their way to
+ * registers. */
 typedef struct {
     view vectors;
     const real* array; /* 0: vectors */
@@ -37,19 +38,18 @@ typedef struct {
 
 INLINE source from_vectors(view v) { return (source){v, 0, 0, 0, 0}; }
 INLINE source source_part(source a, integer r, integer c) {
-    return a.array ? (source){a.vectors, a.array + r * a.row + c * a.column, a.member, a.row, a.column} : from_vectors(part(a.vectors, r, c));
+    return a.array ? (source){a.vectors, a.array + r * a.row + c * a.column, a.member, a.row, a.column}
+                   : from_vectors(part(a.vectors, r, c));
 }
 /* Whether tiles of D and E can be read so. */
-#define GATHERS_TILES \
-    ((int)TILE >= (int)PIECE && (D_ROW == 1 || D_COLUMN == 1) && (E_ROW == 1 || E_COLUMN == 1))
+#define GATHERS_TILES ((int)TILE >= (int)PIECE && (D_ROW == 1 || D_COLUMN == 1) && (E_ROW == 1 || E_COLUMN == 1))
 
 /* ---- register tiles. rows and cols are constants, at most TILE, wherever these are inlined ---- */
 
 typedef vec tile[TILE][TILE];
 
 INLINE void tile_zero(tile t, int rows, int cols) {
-    UNROLL for (int i = 0; i < rows; ++i)
-        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
+    UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) t[i][j] = (vec){};
 }
 
 /* A tile that begins beyond the first one or is whole, so that a piece which ends with a row or column begins within the block. */
@@ -57,26 +57,24 @@ INLINE void tile_gather(tile t, source a, int rows, int cols) {
     const int along_rows = a.column == 1, count = along_rows ? cols : rows, others = along_rows ? rows : cols;
     const real* base[LANES];
     UNROLL for (int lane = 0; lane < LANES; ++lane) base[lane] = a.array + lane * a.member;
-    UNROLL for (int other = 0; other < others; ++other)
-        UNROLL for (int k = 0; k < count; k += PIECE) {
-            const int from = k + PIECE <= count ? k : count - PIECE;
-            vec v[PIECE];
-            gather_piece(v, 1, base, other * (along_rows ? a.row : a.column) + from);
-            UNROLL for (int e = 0; e < PIECE; ++e)
-                if (from + e >= 0) *(along_rows ? &t[other][from + e] : &t[from + e][other]) = v[e];
+    UNROLL for (int other = 0; other < others; ++other) UNROLL for (int k = 0; k < count; k += PIECE) {
+        const int from = k + PIECE <= count ? k : count - PIECE;
+        vec v[PIECE];
+        gather_piece(v, 1, base, other * (along_rows ? a.row : a.column) + from);
+        UNROLL for (int e = 0; e < PIECE; ++e) {
+            if (from + e >= 0) *(along_rows ? &t[other][from + e] : &t[from + e][other]) = v[e];
         }
+    }
 }
 
 INLINE void tile_load(tile t, source a, int rows, int cols) {
     if (a.array) return tile_gather(t, a, rows, cols);
     const view v = a.vectors;
-    UNROLL for (int i = 0; i < rows; ++i)
-        UNROLL for (int j = 0; j < cols; ++j) t[i][j] = v.p[i * v.row + j * v.column];
+    UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) t[i][j] = v.p[i * v.row + j * v.column];
 }
 
 INLINE void tile_store(tile t, vec* p, integer row, integer column, int rows, int cols) {
-    UNROLL for (int i = 0; i < rows; ++i)
-        UNROLL for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
+    UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
 }
 
 /* t -= a b' over the first `count` columns of a and b; of a square tile only the lower triangle where `lower`. Fetches meanwhile. */
@@ -86,9 +84,7 @@ INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int c
         fetch(f, k);
         UNROLL for (int i = 0; i < rows; ++i) left[i] = a.p[i * a.row + k * a.column];
         UNROLL for (int j = 0; j < cols; ++j) right[j] = b.p[j * b.row + k * b.column];
-        UNROLL for (int i = 0; i < rows; ++i)
-            UNROLL for (int j = 0; j < cols; ++j)
-                if (!lower || j <= i) t[i][j] -= left[i] * right[j];
+        UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) if (!lower || j <= i) t[i][j] -= left[i] * right[j];
     }
 }
 
@@ -97,11 +93,10 @@ INLINE void multiply_tile(vec* out, int add, int sign, view a, view bt, int widt
     tile t;
     tile_zero(t, rows, cols);
     tile_subtract(t, a, bt, n, rows, cols, 0, 0);
-    UNROLL for (int i = 0; i < rows; ++i)
-        UNROLL for (int j = 0; j < cols; ++j) {
-            const vec start = add ? out[i * width + j] : (vec){};
-            out[i * width + j] = sign < 0 ? start + t[i][j] : start - t[i][j];
-        }
+    UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) {
+        const vec start = add ? out[i * width + j] : (vec){};
+        out[i * width + j] = sign < 0 ? start + t[i][j] : start - t[i][j];
+    }
 }
 
 INLINE void multiply_strip(vec* out, int add, int sign, view a, view bt, int width, int j, int cols, int lower) {
@@ -125,17 +120,17 @@ NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x) {
 }
 
 /* One tile of solve_any(). */
-INLINE void solve_tile(view out, source start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols, ahead* f) {
+INLINE void solve_tile(view out, source start, view before, view before_r, integer count, const vec* l, int j, int rows, int cols,
+                       ahead* f) {
     tile t;
     tile_load(t, start, rows, cols);
     tile_subtract(t, before, before_r, count, rows, cols, 0, f);
     tile_subtract(t, out, stored(l), j, rows, cols, 0, f);
-    UNROLL for (int c = 0; c < cols; ++c)
-        UNROLL for (int i = 0; i < rows; ++i) {
-            vec sum = t[i][c];
-            UNROLL for (int k = 0; k < c; ++k) sum -= t[i][k] * l[c * n + j + k];
-            t[i][c] = sum * l[c * n + j + c];
-        }
+    UNROLL for (int c = 0; c < cols; ++c) UNROLL for (int i = 0; i < rows; ++i) {
+        vec sum = t[i][c];
+        UNROLL for (int k = 0; k < c; ++k) sum -= t[i][k] * l[c * n + j + k];
+        t[i][c] = sum * l[c * n + j + c];
+    }
     tile_store(t, (vec*)out.p + j * out.column, out.row, out.column, rows, cols);
 }
 
@@ -145,7 +140,8 @@ INLINE void solve_strip(view out, source start, view before, view before_r, inte
     int i = 0;
     for (; i + step <= height; i += step)
         solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols, f);
-    if (height % step) solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols, f);
+    if (height % step)
+        solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols, f);
 }
 
 /* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
@@ -160,6 +156,6 @@ NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* be
 }
 /* solve_panel() with right-hand sides, n by m, as rows. */
 NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any((view){out, 1, m}, from_vectors((view){start, 1, m}), (view){before ? before : start, 1, m}, stored(before ? before_r : l), before ? n : 0, l, m,
-              RHS_TILE, 0);
+    solve_any((view){out, 1, m}, from_vectors((view){start, 1, m}), (view){before ? before : start, 1, m}, stored(before ? before_r : l),
+              before ? n : 0, l, m, RHS_TILE, 0);
 }

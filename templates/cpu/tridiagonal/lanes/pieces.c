@@ -1,7 +1,8 @@
 /* Variant "lanes": elements of the members' arrays, which lie apart, become vectors. */
 #include "cpu/tridiagonal/common.c"
 
-/* The user's arrays are read in pieces of 16 bytes, which all vectors have at the same price; whole vectors would take shuffles across them. */
+/* The user's arrays are read in pieces of 16 bytes, which all vectors have at the same price; whole vectors would take shuffles across
+ * them. */
 enum { PIECE = 16 / REAL_BYTES };
 typedef real piece __attribute__((vector_size(16), aligned(REAL_BYTES), may_alias));
 
@@ -26,7 +27,8 @@ INLINE vec join_pieces(const real* const base[LANES], int i, integer offset) {
 #elif VECTOR_LANES * REAL_BYTES == 32
     return __builtin_shufflevector(AT(0), AT(1), TO_LANES);
 #else
-    return __builtin_shufflevector(__builtin_shufflevector(AT(0), AT(1), TO_HALF), __builtin_shufflevector(AT(2), AT(3), TO_HALF), TO_LANES);
+    return __builtin_shufflevector(__builtin_shufflevector(AT(0), AT(1), TO_HALF), __builtin_shufflevector(AT(2), AT(3), TO_HALF),
+                                   TO_LANES);
 #endif
 #undef AT
 }

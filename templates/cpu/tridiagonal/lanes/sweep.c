@@ -28,12 +28,11 @@ INLINE void back_tile(view x, view y, view next, const vec* r, view behind, cons
     tile_subtract(t, next, (view){r ? r + j : l, 1, n}, r ? n : 0, rows, cols, 0, 0);
     tile_subtract(t, behind, (view){fill ? fill + j : l, 1, n}, fill ? n : 0, rows, cols, 0, 0);
     tile_subtract(t, part(x, 0, past), (view){l + past * n + j, 1, n}, n - past, rows, cols, 0, 0);
-    UNROLL for (int c = cols - 1; c >= 0; --c)
-        UNROLL for (int i = 0; i < rows; ++i) {
-            vec sum = t[i][c];
-            UNROLL for (int k = c + 1; k < cols; ++k) sum -= t[i][k] * l[(j + k) * n + j + c];
-            t[i][c] = sum * l[(j + c) * n + j + c];
-        }
+    UNROLL for (int c = cols - 1; c >= 0; --c) UNROLL for (int i = 0; i < rows; ++i) {
+        vec sum = t[i][c];
+        UNROLL for (int k = c + 1; k < cols; ++k) sum -= t[i][k] * l[(j + k) * n + j + c];
+        t[i][c] = sum * l[(j + c) * n + j + c];
+    }
     tile_store(t, (vec*)x.p + j * x.column, x.row, x.column, rows, cols);
 }
 

@@ -1,5 +1,5 @@
-/* Variant "tile": the tiles that begin on the diagonal. Their later columns have the first half of their first strip above the diagonal, where
- * results are not used. A processor that carries out a vector in two halves can leave that half out. */
+/* Variant "tile": the tiles that begin on the diagonal. Their later columns have the first half of their first strip above the diagonal,
+ * where results are not used. A processor that carries out a vector in two halves can leave that half out. */
 #include "cpu/tridiagonal/tile/tile.c"
 
 #if HALF_VECTORS
@@ -24,9 +24,8 @@ INLINE void multiply_diagonal(const int H, vec* c, const real* a, const real* b,
         fetch(next, k);
         UNROLL for (int u = 0; u < 4; ++u) multiply_diagonal_column(H, c, below, a + (k + u) * LANES, b + (k + u) * LANES);
     }
-    if (n % 4 != 0)
-        ROLLED for (; k < count; ++k) multiply_diagonal_column(H, c, below, a + k * LANES, b + k * LANES);
-    UNROLL for (int w = 0; w < HALF; ++w) ((half*)&c[(w + HALF) * H])[1] = below[w];
+    if (n % 4 != 0) ROLLED for (; k < count; ++k) multiply_diagonal_column(H, c, below, a + k * LANES, b + k * LANES);
+    UNROLL for (int w = 0; w < HALF; ++w)((half*)&c[(w + HALF) * H])[1] = below[w];
 }
 
 /* A full tile of D, but for what waits for its pivots. */

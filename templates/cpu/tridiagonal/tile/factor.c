@@ -8,7 +8,8 @@ INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || 
 /* What the last front of a chain leaves for the separators: - R R' ahead, the coupling of ahead and behind. */
 static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
     if (c->ahead < 0) return;
-    subtract_product(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next, last->next, LOWER);
+    subtract_product(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next, last->next,
+                     LOWER);
     if (!HAS_FILL || c->behind < 0) return;
     const integer low = next_position(level, smaller(c->ahead, c->behind));
     real* coupling = coupling_of(args, member, level->next_coupling + low);
@@ -33,7 +34,8 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
 }
 
 /* D, the coupling ahead, and what the front writes that is k-th in its chain; or nothing. */
-static expected* expect_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k, expected* next) {
+static expected* expect_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k,
+                              expected* next) {
     if (FETCHED_LINES == 0 || k >= c->length || level->index > 0) return 0;
     const integer position = c->first + k * c->step, block = block_at(level, position), low = smaller(position, position + c->step);
     const int d_by_columns = D_ROW == 1, growth = d_by_columns ? -1 : 1;
@@ -47,7 +49,7 @@ static expected* expect_front(const trifold_args* args, const trifold_level* lev
 }
 
 KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
-                         void* scratch) {
+                              void* scratch) {
     real raw[LD] __attribute__((aligned(64)));
     front f = {0};
     expected next;
@@ -75,7 +77,8 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
         determinant = times_pivots(determinant, raw, row == SMALL);
         *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
         if (HAS_FILL && f.behind)
-            subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind, LOWER);
+            subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind,
+                             LOWER);
         if (with_rhs) {
             real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);
             forward_front(args, level, member, block, f.previous_next, previous_y, y);

@@ -11,8 +11,8 @@
  *         strip 5      b   w   w   o   o   P       e   at the end
  *      R and G         1   2   3   4   5   e
  *
- * To open a tile is to subtract the products that wait for no pivot of its columns; to close it is to solve with these. A chain of pivots is all
- * latency, so the processor needs other work between them: that is the backlog.
+ * To open a tile is to subtract the products that wait for no pivot of its columns; to close it is to solve with these. A chain of pivots
+ * is all latency, so the processor needs other work between them: that is the backlog.
  *
  * How the tiles are made follows from the processor, and from the size n of a block:
  *
@@ -25,8 +25,7 @@
  *      n > 5 LANES                                                  CLOSES_THREE   three strips can be closed at once
  *      HALF_VECTORS and n <= 5 LANES                                FEW_STRIPS     the backlog takes strips one by one
  *      and whole tiles, n <= 4 LANES, products end chains only      ONE_BY_ONE     so does everything but the diagonal
- *      n % LANES, n % WIDTH                                         PIVOT_TAIL, TAIL   columns of the last pivot tile and register tile
- */
+ *      n % LANES, n % WIDTH                                         PIVOT_TAIL, TAIL   columns of the last tiles of pivots and registers */
 #include "cpu/tridiagonal/tile/tile.c"
 #include "cpu/tridiagonal/tile/diagonal.c"
 
@@ -35,7 +34,7 @@
 typedef struct {
     real *factor, *next, *behind;
     const real *previous_next, *previous_behind;
-    const real *d, *e; /* where D and the coupling to the next block stand if they have not been copied to factor and next */
+    const real *d, *e;  /* where D and the coupling to the next block stand if they have not been copied to factor and next */
     expected* expected; /* of the next front; may be null */
 } front;
 
@@ -75,10 +74,11 @@ enum { MANTISSA_BITS = 52, BIAS = 1023 };
 #endif
 typedef real_bits bits __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
 
-/* Whether squares of a tile's elements could leave the range: an element's square is at most the product of two entries of the diagonal. It is
- * lost where it is too small beside that of a pivot, which is no smaller than a diagonal's entry times the unit roundoff. */
+/* Whether squares of a tile's elements could leave the range: an element's square is at most the product of two entries of the diagonal. It
+ * is lost where it is too small beside that of a pivot, which is no smaller than a diagonal's entry times the unit roundoff. */
 INLINE int squares_leave(const int W, const vec* c) {
-    const real_bits low = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 450 : 38)) << MANTISSA_BITS, high = (real_bits)(BIAS + BIAS / 2 - 1) << MANTISSA_BITS;
+    const real_bits low = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 450 : 38)) << MANTISSA_BITS;
+    const real_bits high = (real_bits)(BIAS + BIAS / 2 - 1) << MANTISSA_BITS;
     vec entries = spread(1);
     UNROLL for (int w = 0; w < W; ++w) entries[w] = c[w][w];
     const bits diagonal = (bits)entries, outside = (diagonal < low) | (diagonal > high);
@@ -144,12 +144,12 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     real d = c[0][0];
     /* Not a loop: the compiler would copy the work in line to every turn of it before it finds most of them without any. LANES is in the
      * conditions because it is a constant when they are read, which W is not. */
-#define TWO_PIVOTS(k)                                                                                                    \
-    if (k < LANES && k < W) {                                                                                            \
-        d = pivot_step(W, k, d, floor, c, &diagonal, reciprocal, unit, l);                                               \
-        if (k + 1 < W) d = pivot_step(W, k + 1, d, floor, c, &diagonal, reciprocal, unit, l);                            \
-        if (VECTORS > 1 && k + 2 + EARLY < LANES && k + 2 + EARLY < W)                                                   \
-            work_off(others, count * (unsigned)(W - 2 - EARLY - k) / (unsigned)W, FEW_STRIPS);                           \
+#define TWO_PIVOTS(k)                                                                         \
+    if (k < LANES && k < W) {                                                                 \
+        d = pivot_step(W, k, d, floor, c, &diagonal, reciprocal, unit, l);                    \
+        if (k + 1 < W) d = pivot_step(W, k + 1, d, floor, c, &diagonal, reciprocal, unit, l); \
+        if (VECTORS > 1 && k + 2 + EARLY < LANES && k + 2 + EARLY < W)                        \
+            work_off(others, count*(unsigned)(W - 2 - EARLY - k) / (unsigned)W, FEW_STRIPS);  \
     }
     TWO_PIVOTS(0)
     TWO_PIVOTS(2)
@@ -164,7 +164,7 @@ INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* r
     work_off(others, 0, IN_LINE);
 }
 
-#define PIVOT_TILE(W, NAME)                                                                          \
+#define PIVOT_TILE(W, NAME)                                                                           \
     NOINLINE void NAME(real* factor, integer j, real floor, real* raw, real* unit, backlog* others) { \
         pivot_tile(W, factor, j, floor, raw, unit, others);                                           \
     }
@@ -280,8 +280,8 @@ COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer
     }
     return most;
 }
-/* The same of all entries of a front that has been factored. The chain does this one front late: what it reads is in the cache then, and no longer on
- * its way there, and the processor does it beside the next front's pivots. */
+/* The same of all entries of a front that has been factored. The chain does this one front late: what it reads is in the cache then, and no
+ * longer on its way there, and the processor does it beside the next front's pivots. */
 INLINE vec larger_reductions(vec most, const trifold_args* args, integer member, integer block, const real* factor) {
     const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
     if (__builtin_expect(args->diagonal || args->shift, 0)) return larger_quotients_with_terms(most, args, member, block, reciprocal);

@@ -7,8 +7,8 @@
 enum { STORED = n * LD };
 
 typedef struct {
-    real *x, *t_next, *t_behind;                             /* L^-T, -T */
-    real *i_next, *i_behind;                                 /* S(i, .) */
+    real *x, *t_next, *t_behind;                                       /* L^-T, -T */
+    real *i_next, *i_behind;                                           /* S(i, .) */
     real *i_i, *next_next, *next_behind, *behind_next, *behind_behind; /* -S */
 } inverse_work;
 
@@ -61,7 +61,8 @@ static void load_inverse_diagonal(const trifold_args* args, const trifold_level*
 
 /* S(from, to) of neighbouring positions: to the caller as S(higher, lower), row-major; beyond level 0 to where the level
  * below finds it, as -S(lower, higher). */
-static void put_inverse_coupling(const trifold_args* args, const trifold_level* level, integer member, integer from, integer to, const real* s) {
+static void put_inverse_coupling(const trifold_args* args, const trifold_level* level, integer member, integer from, integer to,
+                                 const real* s) {
     const integer low = smaller(from, to);
     if (level->index > 0) {
         negate(inverse_coupling_of(args, member, level->coupling + low), s, to < from);
@@ -120,7 +121,8 @@ static void inverse_chain(const trifold_args* args, const trifold_level* level, 
     if (is_trouble(trouble)) set_range(&range_of(args, member)->inverse, 1);
 }
 
-KERNEL TRIFOLD_KERNEL_INVERSE(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {
+KERNEL TRIFOLD_KERNEL_INVERSE(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+                              void* scratch) {
     for (integer task = first_task; task < last_task; ++task) {
         const integer member = task / level->chains;
         if (!is_active(args, member)) continue;

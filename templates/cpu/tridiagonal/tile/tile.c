@@ -17,8 +17,8 @@ INLINE integer at(integer row, integer column) { return row / LANES * STRIP + co
 INLINE integer across(integer row, integer column) { return SQUARE ? row * n + column * LANES : at(row, column); }
 INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
 
-/* GCC carries rows from one turn of a loop to the next, for which there are too few registers, unless FORGET hides where a pointer points. Clang does
- * not. */
+/* GCC carries rows from one turn of a loop to the next, for which there are too few registers, unless FORGET hides where a pointer points.
+ * Clang does not. */
 #if defined(__clang__)
 #define FORGET(pointer)
 #else
@@ -38,7 +38,8 @@ INLINE void multiply_column(const int H, const int W, vec* c, const real* a, con
     }
 }
 
-/* Four columns at a time, with fetches before them; where accumulators are so few that they would wait for themselves, odd columns have their own. */
+/* Four columns at a time, with fetches before them; where accumulators are so few that they would wait for themselves, odd columns have
+ * their own. */
 INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count, expected* next) {
     const int few = H * W < 8;
     vec odd[8];
@@ -52,8 +53,7 @@ INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, c
         fetch(next, k);
         UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES);
     }
-    if (n % 4 != 0 || LANES % 4 != 0)
-        ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES);
+    if (n % 4 != 0 || LANES % 4 != 0) ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES);
     if (few) {
         UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
     }
@@ -179,7 +179,8 @@ INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, 
     const integer pivot = pivot_of(j), zeros = p->upper * strip;
     start_tile(H, W, c, p, strip, j);
     if (H == 1) fetch_start(p, strip, strip + 1, j + W);
-    if (p->before) multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
+    if (p->before)
+        multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
     if (p->factor) {
         multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros, p->next);
         if (!left_open) solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
@@ -200,8 +201,8 @@ INLINE void close_tile(const int H, const int W, const panel* p, integer strip, 
 
 typedef enum { WHOLE, OPEN, CLOSE } work;
 
-#define PANEL_TILE(H, W, NAME)                                                                                                       \
-    NOINLINE void NAME(const panel* p, integer strip, integer j, int left_open) { panel_tile(H, W, p, strip, j, left_open); }            \
+#define PANEL_TILE(H, W, NAME)                                                                                                \
+    NOINLINE void NAME(const panel* p, integer strip, integer j, int left_open) { panel_tile(H, W, p, strip, j, left_open); } \
     NOINLINE void close_##NAME(const panel* p, integer strip, integer j) { close_tile(H, W, p, strip, j); }
 PANEL_TILE(1, WIDTH, tile_1)
 PANEL_TILE(2, WIDTH, tile_2)
@@ -218,31 +219,28 @@ INLINE integer tile_height(integer strips) {
     return VECTORS >= 2 && strips >= 2 ? 2 : 1;
 }
 
-/* A tile that no call reaches is not compiled. So these constants come first in conditions: compilers leave out what a constant rules out there.
- * Three strips are closed at once only where the first tile of six or more has left them. Up to four whole strips, taken one by one, need
- * taller tiles only on the diagonal, if products end a chain and not each front. */
-enum {
-    CLOSES_THREE = VECTORS >= 6,
-    ONE_BY_ONE = FEW_STRIPS && !FRONTS_HAVE_PRODUCTS && VECTORS <= 4 && n % LANES == 0
-};
+/* A tile that no call reaches is not compiled. So these constants come first in conditions: compilers leave out what a constant rules out
+ * there. Three strips are closed at once only where the first tile of six or more has left them. Up to four whole strips, taken one by one,
+ * need taller tiles only on the diagonal, if products end a chain and not each front. */
+enum { CLOSES_THREE = VECTORS >= 6, ONE_BY_ONE = FEW_STRIPS && !FRONTS_HAVE_PRODUCTS && VECTORS <= 4 && n % LANES == 0 };
 
-#define TILE(NAME, OPENS, CLOSES)                 \
-    do {                                          \
-        if (CLOSES && what == CLOSE)              \
-            close_##NAME(p, strip, j);            \
-        else if (OPENS && what != CLOSE)          \
-            NAME(p, strip, j, what == OPEN);      \
-        else                                      \
-            __builtin_trap();                     \
+#define TILE(NAME, OPENS, CLOSES)            \
+    do {                                     \
+        if (CLOSES && what == CLOSE)         \
+            close_##NAME(p, strip, j);       \
+        else if (OPENS && what != CLOSE)     \
+            NAME(p, strip, j, what == OPEN); \
+        else                                 \
+            __builtin_trap();                \
     } while (0)
-#define TILE_OF_HEIGHT(NAME)                      \
-    do {                                          \
-        if (VECTORS >= 3 && height == 3)          \
+#define TILE_OF_HEIGHT(NAME)                          \
+    do {                                              \
+        if (VECTORS >= 3 && height == 3)              \
             TILE(NAME##3, !ONE_BY_ONE, CLOSES_THREE); \
-        else if (VECTORS >= 2 && height == 2)     \
-            TILE(NAME##2, !ONE_BY_ONE, 1);        \
-        else                                      \
-            TILE(NAME##1, 1, 1);                  \
+        else if (VECTORS >= 2 && height == 2)         \
+            TILE(NAME##2, !ONE_BY_ONE, 1);            \
+        else                                          \
+            TILE(NAME##1, 1, 1);                      \
     } while (0)
 
 /* The tiles of `height` strips at the pivot tile's columns j .. j + LANES - 1. */
@@ -270,10 +268,7 @@ enum { FULL = 0, LOWER = 1, UPPER_LEFT = 2 };
 
 /* target = (add ? target : 0) - a b' */
 NOINLINE void subtract_product(real* target, int add, const real* a, const real* b, int shape) {
-    const panel p = {.target = target,
-                     .start = add ? stored(target) : zero(),
-                     .before = a,
-                     .multipliers = b,
-                     .upper = shape & UPPER_LEFT ? LANES : 0};
+    const panel p = {
+        .target = target, .start = add ? stored(target) : zero(), .before = a, .multipliers = b, .upper = shape & UPPER_LEFT ? LANES : 0};
     for (integer v = 0; v < VECTORS; ++v) panel_strips(&p, shape & LOWER ? v : 0, VECTORS, v * LANES, WHOLE);
 }

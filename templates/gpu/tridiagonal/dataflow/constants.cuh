@@ -20,22 +20,24 @@ constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along as ro
 constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_STACKED_LEADING;
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;             /* for the blocks that a front pulls, beside its own */
 constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS; /* [R; G], by tensor instructions of double precision */
-constexpr int wide_levels = TRIFOLD_WIDE_LEVELS;          /* the first levels, which have a launch of their own, before that of all others */
-constexpr int message_fronts = TRIFOLD_MESSAGE_FRONTS;    /* fronts of a member that send [R; G] as messages: few, so that latency binds them */
-constexpr int message_level = TRIFOLD_MESSAGE_LEVEL;      /* fronts from this level on send */
+constexpr int wide_levels = TRIFOLD_WIDE_LEVELS; /* the first levels, which have a launch of their own, before that of all others */
+constexpr int message_fronts =
+    TRIFOLD_MESSAGE_FRONTS;                          /* fronts of a member that send [R; G] as messages: few, so that latency binds them */
+constexpr int message_level = TRIFOLD_MESSAGE_LEVEL; /* fronts from this level on send */
 
 /* ---- sweeps ---- */
 
 constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that a sweep treats together */
 constexpr bool sweeps_reread = TRIFOLD_SWEEP_REREADS;  /* they read a thread's number again at each use, which frees registers */
-/* Columns of the diagonal tiles whose inverses a front makes and uses: of a front that waits for its neighbours, and of others; measured. */
+/* Columns of the diagonal tiles whose inverses a front makes and uses: of a front that waits for its neighbours, and of others;
+ * measured. */
 constexpr int long_inverse = TRIFOLD_LONG_INVERSE, short_inverse = TRIFOLD_SHORT_INVERSE;
 constexpr trifold_int waiting_fronts = TRIFOLD_WAITING_FRONTS; /* fronts wait at levels of no more than so many, of all members; measured */
 
 /* Where the workspace has what fronts tell each other, in bytes from its start. */
 struct FlowOffset {
-    static constexpr trifold_int ticket = TRIFOLD_OFFSET_TICKET; /* counters from which fronts are claimed */
-    static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;     /* of each block: what its front has left */
+    static constexpr trifold_int ticket = TRIFOLD_OFFSET_TICKET;   /* counters from which fronts are claimed */
+    static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;       /* of each block: what its front has left */
     static constexpr trifold_int message = TRIFOLD_OFFSET_MESSAGE; /* [R; G] on its way */
     static constexpr trifold_int update_words = TRIFOLD_OFFSET_UPDATE_WORDS, forward_words = TRIFOLD_OFFSET_FORWARD_WORDS;
     static constexpr trifold_int solution_words = TRIFOLD_OFFSET_SOLUTION_WORDS;

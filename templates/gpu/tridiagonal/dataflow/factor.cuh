@@ -1,7 +1,7 @@
 /* Factorization of all fronts in one launch, a thread block each, for blocks up to 96.
  *
- * Two warps, the pivots', take turns at the column tiles of D, each 8 columns wide. The other warps, the stack's, follow a tile behind with [R; G].
- * For four tiles, in time:
+ * Two warps, the pivots', take turns at the column tiles of D, each 8 columns wide. The other warps, the stack's, follow a tile behind with
+ * [R; G]. For four tiles, in time:
  *
  *      pivots' warp 0   | load |  tile 0  |          |  tile 2  |          |                 | verdict
  *                                         P0         P1         P0
@@ -18,16 +18,17 @@
  *         5 + tiles ...    tile t of a message has come; the stack waits
  *         5 + 2 tiles      the stack has pulled what D takes from fronts that send no messages; the pivots' warps wait
  *
- * What a front publishes, and when: L tile by tile, by the pivots' warps; [R; G] tile by tile, by the stack, as messages where it sends any; the flag
- * `couplings`, after which others may pull R and G; the flag `everything`, after which its verdict and right-hand sides are there too.
+ * What a front publishes, and when: L tile by tile, by the pivots' warps; [R; G] tile by tile, by the stack, as messages where it sends
+ * any; the flag `couplings`, after which others may pull R and G; the flag `everything`, after which its verdict and right-hand sides are
+ * there too.
  *
  * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
  * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
  * overlap the waiting, no front writes to another's data, and the sums have one order.
  *
- * The lanes of a pivots' warp hold the rows of a column tile. Each lane has the tile itself too, and eliminates two pivots at a time: with a, b, c the
- * 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together. Right-hand sides ride along as rows below D's. The stack has
- * [R; G] a row a lane (panel.cuh), or bands of 16 rows in registers (stack.cuh). */
+ * The lanes of a pivots' warp hold the rows of a column tile. Each lane has the tile itself too, and eliminates two pivots at a time: with
+ * a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together. Right-hand sides ride along as rows
+ * below D's. The stack has [R; G] a row a lane (panel.cuh), or bands of 16 rows in registers (stack.cuh). */
 #include "gpu/tridiagonal/verdict.cuh"
 #include "gpu/tridiagonal/dataflow/load.cuh"
 #include "gpu/tridiagonal/dataflow/panel.cuh"
@@ -57,7 +58,8 @@ TRIFOLD_DEVICE void each_rider(const FrontShared& shared, const trifold_args& ar
 #pragma unroll 4
         for (int k = 0; k < padded; k += 4)
 #pragma unroll
-            for (int q = 0; q < 4; ++q) sum[q] += shared.stacked[row + (k + q) * stacked_leading] * shared.lower[padded + c + (k + q) * lower_leading];
+            for (int q = 0; q < 4; ++q)
+                sum[q] += shared.stacked[row + (k + q) * stacked_leading] * shared.lower[padded + c + (k + q) * lower_leading];
         use(row < padded, (sum[0] + sum[1]) + (sum[2] + sum[3]), row % padded, c);
     }
 }
@@ -73,9 +75,11 @@ TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& 
 TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     for (int c = front_thread() / warp_lanes; c < args.columns; c += warps) {
         double sum = 0;
-        for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes) sum += square_of(shared.lower[padded + c + r * lower_leading]);
+        for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes)
+            sum += square_of(shared.lower[padded + c + r * lower_leading]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-        if (thread_index() % warp_lanes == 0) buffer<double>(args, Offset::block_quadratic)[block_index(member, block) * most_columns + c] = sum;
+        if (thread_index() % warp_lanes == 0)
+            buffer<double>(args, Offset::block_quadratic)[block_index(member, block) * most_columns + c] = sum;
     }
 }
 /* One of those values to where its neighbour looks for it. */
@@ -85,7 +89,8 @@ TRIFOLD_DEVICE void leave_rider(const trifold_args& args, trifold_int member, co
     neighbour_rhs_of(args, member, front.block, ahead ? 1 : 0)[c * padded + r] = value;
 }
 
-/* The warps of the stack let the fronts that pull from this one go on, before anything else: those two levels up would be late otherwise. */
+/* The warps of the stack let the fronts that pull from this one go on, before anything else: those two levels up would be late
+ * otherwise. */
 TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
     meet(shared, stack_barrier);
     if (front_thread() == pivot_warps * warp_lanes) release_front(args, member, front, Left::couplings, failed);
@@ -114,7 +119,8 @@ TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold
 
 /* The couplings and what becomes of them, by the warps of the stack. The last tile's barrier has shown them every failure. */
 template <bool Riders>
-TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
+TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed,
+                                    bool ends) {
     const auto leave = [&](bool ahead, real value, int r, int c) { leave_rider(args, member, front, ahead, value, r, c); };
     if constexpr (in_registers) {
         static_assert(!Riders || padded <= warp_lanes, "a lane a row");
@@ -146,12 +152,14 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
 
 /* D, by the pivots' warps. */
 TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool ends) {
-    if (ends && is_last(front) && front_thread() == 0) begin_solution(args, member); /* before its warp comes to the barrier of a tile: x is sent after the last */
+    if (ends && is_last(front) && front_thread() == 0)
+        begin_solution(args, member); /* before its warp comes to the barrier of a tile: x is sent after the last */
     const int warp = front_thread() / warp_lanes;
     if (in_registers)
 #pragma unroll 1
         for (int t = warp; t < tiles; t += pivot_warps)
-            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes) inverse_of(shared, t)[e % 8 + e / 8 * lower_leading] = e % 8 == e / 8 ? real(1) : real(0);
+            for (int e = thread_index() % warp_lanes; e < 64; e += warp_lanes)
+                inverse_of(shared, t)[e % 8 + e / 8 * lower_leading] = e % 8 == e / 8 ? real(1) : real(0);
     warp_sync();
     if (gets_messages(front)) receive_pivots(shared, args, member, front);
     real* const to = factor_of(args, member, front.block);
@@ -160,7 +168,8 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
         factor_column_tile(shared, t);
         store_column_tile(shared, to, t);
     }
-    if (warp == (tiles - 1) % pivot_warps) report_diagonal(args, member, front.block, shared.diagonal, shared.entry); /* it has met the other */
+    if (warp == (tiles - 1) % pivot_warps)
+        report_diagonal(args, member, front.block, shared.diagonal, shared.entry); /* it has met the other */
 }
 
 /* `ends`: the backward sweep begins early, so that the last front can solve what it has. */

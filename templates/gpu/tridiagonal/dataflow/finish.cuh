@@ -17,7 +17,8 @@ struct FrontsAtWork {
 };
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
-TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(finish_threads, 1)
+void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { finish_factor_member(args, member, FrontsAtWork{overlaps && level.index != 0}); });
 }
 #endif

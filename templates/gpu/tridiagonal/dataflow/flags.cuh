@@ -1,6 +1,6 @@
-/* One launch for all levels of the multi-stage schedule. Thread blocks claim fronts in the order of their levels and wait for the fronts that they
- * need. Those have been claimed before, so waiting cannot deadlock. Levels hold chains of one front each, and block i = (2 q + 1) 2^l - 1 is front q
- * of level l. */
+/* One launch for all levels of the multi-stage schedule. Thread blocks claim fronts in the order of their levels and wait for the fronts
+ * that they need. Those have been claimed before, so waiting cannot deadlock. Levels hold chains of one front each, and block i = (2 q + 1)
+ * 2^l - 1 is front q of level l. */
 #include "gpu/tridiagonal/dataflow/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 
@@ -63,7 +63,9 @@ TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, 
     store_release(flag_of(args, member, front.block), 4 * front.run + 2 * static_cast<int>(left) + static_cast<int>(failed));
 }
 /* Launches of this variant treat all levels, so their level's index says when they may begin. */
-TRIFOLD_DEVICE trifold_start start_of(const trifold_level& level) { return overlaps ? static_cast<trifold_start>(level.index) : trifold_after; }
+TRIFOLD_DEVICE trifold_start start_of(const trifold_level& level) {
+    return overlaps ? static_cast<trifold_start>(level.index) : trifold_after;
+}
 /* What a solution's words carry in place of the number of the backward sweep's run where that begins beside the factorization, whose last
  * front sends the first of them and does not know that number. */
 TRIFOLD_DEVICE trifold_int early_run(trifold_int factor_run) { return factor_run | trifold_int(1) << 31; }
@@ -142,9 +144,9 @@ TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int
     return content_of(message);
 }
 
-/* By one thread of the last front, for which all others wait, before the barrier after which its thread block sends x. The words it sends order
- * nothing but themselves: hence the fence, after which the whole device has what this stores. What others store because of an x that they have got
- * comes later, so that it stands. */
+/* By one thread of the last front, for which all others wait, before the barrier after which its thread block sends x. The words it sends
+ * order nothing but themselves: hence the fence, after which the whole device has what this stores. What others store because of an x that
+ * they have got comes later, so that it stands. */
 TRIFOLD_DEVICE void begin_solution(const trifold_args& args, trifold_int member) {
     begin_result(args, member, Result::solution);
     fence_device();

@@ -8,7 +8,7 @@ constexpr int tiles = padded / 8;
 constexpr int pivot_warps = tiles < 2 ? tiles : 2;
 constexpr int stacked_rows = 2 * padded, stacked_warps = (stacked_rows + warp_lanes - 1) / warp_lanes;
 constexpr int warps = pivot_warps + stacked_warps;
-constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes; /* rows of D a lane has */
+constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes;         /* rows of D a lane has */
 constexpr int strip_columns = use_tensor ? tensor_rows : warp_lanes / 4; /* a warp multiplies bands of 16 rows by strips of these */
 constexpr int bands = (padded + 15) / 16, strips = padded / strip_columns;
 static_assert(padded % strip_columns == 0, "strips are whole, bands may lack their second half");
@@ -32,21 +32,21 @@ typedef ProductOf<in_registers>::type product;
  * rows of [R; G] before those are needed. */
 constexpr int pulled_leading = has_room ? lower_leading : stacked_leading;
 
-/* Named barriers from `first` on, at each of which `party` threads meet: tile t is there for the stack, its pivots' warp only arrives; the warps
- * of the stack have met; a tile is there for the next, even ones and odd ones, so that the pivots' warps need not wait for a stack that is late.
- * Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t; the stack's have pulled what
- * D takes from other fronts, for which the pivots' wait. */
+/* Named barriers from `first` on, at each of which `party` threads meet: tile t is there for the stack, its pivots' warp only arrives; the
+ * warps of the stack have met; a tile is there for the next, even ones and odd ones, so that the pivots' warps need not wait for a stack
+ * that is late. Where there are messages: the pivots' warps have their part of a tile; they and, waiting, the stack's have tile t; the
+ * stack's have pulled what D takes from other fronts, for which the pivots' wait. */
 struct Barriers {
     int first, count, party;
 };
-constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps * warp_lanes},
-    pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, message_fronts > 0 ? 1 : 0, pivot_warps * warp_lanes},
-    message_barriers{5 + tiles, message_fronts > 0 ? tiles : 0, threads}, pulled_barrier{5 + 2 * tiles, message_fronts > 0 ? 1 : 0, threads};
+constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps* warp_lanes},
+    pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, message_fronts > 0 ? 1 : 0, pivot_warps* warp_lanes},
+    message_barriers{5 + tiles, message_fronts > 0 ? tiles : 0, threads},
+    pulled_barrier{5 + 2 * tiles, message_fronts > 0 ? 1 : 0, threads};
 constexpr int barriers = pulled_barrier.count > 0 ? pulled_barrier.first + pulled_barrier.count : part_barrier.first;
 
-
-/* A thread's number in its front. With every wave, a thread block a multiprocessor, the warps change parts, or the fronts of a multiprocessor would
- * all have their pivots on the same schedulers. */
+/* A thread's number in its front. With every wave, a thread block a multiprocessor, the warps change parts, or the fronts of a
+ * multiprocessor would all have their pivots on the same schedulers. */
 TRIFOLD_DEVICE int front_thread() {
     const int turn = in_registers ? static_cast<int>(group_x()) / multiprocessors % warps * warp_lanes : 0;
     return (thread_index() + turn) % threads;
@@ -76,20 +76,18 @@ template <class P>
 TRIFOLD_DEVICE auto& element(P& patch, int k) {
     return patch.at[k / 2 / tensor_vectors][k / 2 % tensor_vectors][k % 2];
 }
-TRIFOLD_DEVICE int patch_row(int k) {
-    return use_tensor ? k / 2 / tensor_vectors * 8 + tensor_column() : thread_index() % 4 * 4 + k;
-}
-TRIFOLD_DEVICE int patch_column(int k) {
-    return use_tensor ? result_row(k / 2 % tensor_vectors) + k % 2 : thread_index() % warp_lanes / 4;
-}
+TRIFOLD_DEVICE int patch_row(int k) { return use_tensor ? k / 2 / tensor_vectors * 8 + tensor_column() : thread_index() % 4 * 4 + k; }
+TRIFOLD_DEVICE int patch_column(int k) { return use_tensor ? result_row(k / 2 % tensor_vectors) + k % 2 : thread_index() % warp_lanes / 4; }
 
 /* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns; strips from `count` on do not exist. A
  * strip has `Columns` columns, or its results beyond them are of no use. Of a band that is half padding (not `whole`) the first half
  * is taken twice, and the second result is not used. */
 template <int Sign, int Quads, int Columns, int Strips>
-TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole, int count, int depth) {
+TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole,
+                                  int count, int depth) {
     if constexpr (use_tensor) {
-        a += (whole ? tensor_column() : tensor_column() % 8) + tensor_depth() * a_leading, b += tensor_row() % Columns + tensor_depth() * b_leading;
+        a += (whole ? tensor_column() : tensor_column() % 8) + tensor_depth() * a_leading,
+            b += tensor_row() % Columns + tensor_depth() * b_leading;
         const int second = whole ? 8 : 0;
 #pragma unroll 2
         for (int k = 0; k < depth; k += 4 * Quads) {

@@ -11,8 +11,7 @@ TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_i
         const int c = e / padded, r = e % padded;
         const trifold_strides& s = args.b_strides;
         const bool inside = r < block_size && c < args.columns;
-        lower[padded + c + r * lower_leading] =
-            inside ? static_cast<const real*>(args.b)[rhs_at(s, member, block, r, c)] : real(0);
+        lower[padded + c + r * lower_leading] = inside ? static_cast<const real*>(args.b)[rhs_at(s, member, block, r, c)] : real(0);
     }
 }
 TRIFOLD_DEVICE void update_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int left, trifold_int right) {
@@ -110,7 +109,8 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
 }
 
 /* R_k and G_j to where they are needed, by the warps of the stack, where they had no place while D took its updates. */
-TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, trifold_int left, trifold_int right) {
+TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, trifold_int left,
+                                trifold_int right) {
     const int worker = front_thread() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
     if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right), worker, workers);
     if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left), worker, workers);
@@ -132,14 +132,15 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
         Patch products[strips]{};
         const real* other = ahead ? right_of(shared) : left_of(shared);
         if (!has_room) other = ahead ? behind_of(args, member, right) : next_of(args, member, left);
-        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, other, has_room ? lower_leading : padded, row + 8 < padded, strips,
-                                                     padded);
+        multiply_band<-1, block_quads, strip_columns>(products, band, stacked_leading, other, has_room ? lower_leading : padded,
+                                                      row + 8 < padded, strips, padded);
         warp_sync();
 #pragma unroll
         for (int strip = 0; strip < strips; ++strip)
 #pragma unroll
             for (int k = 0; k < 4; ++k)
-                if (row + patch_row(k) < padded) band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(products[strip], k);
+                if (row + patch_row(k) < padded)
+                    band[patch_row(k) + (strip * strip_columns + patch_column(k)) * stacked_leading] = element(products[strip], k);
     }
     meet(shared, stack_barrier);
 }
@@ -214,7 +215,8 @@ TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, tr
     wait_copies<0>();
     block_sync();
     if (args.diagonal != nullptr || args.shift != nullptr) {
-        for (int r = front_thread(); r < block_size; r += threads) shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
+        for (int r = front_thread(); r < block_size; r += threads)
+            shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
         block_sync();
     }
 }

@@ -15,8 +15,8 @@ TRIFOLD_DEVICE trifold_int right_child(const Front& front) {
     return right < horizon ? right : -1;
 }
 
-/* A message is a number's bits in a word of their size, and zero as long as nothing has come. The number zero is sent as minus zero. Who has
- * taken it clears it for the next run, so one thread alone looks at it. */
+/* A message is a number's bits in a word of their size, and zero as long as nothing has come. The number zero is sent as minus zero. Who
+ * has taken it clears it for the next run, so one thread alone looks at it. */
 template <int Bytes>
 struct MailOf {
     typedef trifold_word type;
@@ -43,12 +43,13 @@ TRIFOLD_DEVICE Mail* message_of(const trifold_args& args, trifold_int member, tr
     return buffer<Mail>(args, FlowOffset::message) + (front * (padded + riders) + column) * stacked_rows + row;
 }
 
-/* The pivots' warps receive what D takes, R of the child to the left and G of the one to the right, and go on when they have it; the stack's
- * receive the other two, and for their products need all. A thread of either has a row, and of every column tile some columns. */
+/* The pivots' warps receive what D takes, R of the child to the left and G of the one to the right, and go on when they have it; the
+ * stack's receive the other two, and for their products need all. A thread of either has a row, and of every column tile some columns. */
 enum class Receiver { pivots, stack };
 template <Receiver By>
 struct Inbox {
-    static constexpr int first = By == Receiver::pivots ? 0 : pivot_warps * warp_lanes, workers = By == Receiver::pivots ? pivot_warps * warp_lanes : threads - first;
+    static constexpr int first = By == Receiver::pivots ? 0 : pivot_warps * warp_lanes,
+                         workers = By == Receiver::pivots ? pivot_warps * warp_lanes : threads - first;
     static constexpr int row_threads = workers < 2 * stacked_rows ? 1 : 2, row_columns = 8 / row_threads;
     static constexpr int column_step = row_threads * stacked_rows, tile_step = 8 * stacked_rows;
     Mail* from; /* null: nothing comes */
@@ -78,7 +79,8 @@ struct Looks {
 template <Receiver By>
 TRIFOLD_DEVICE void look_at(Looks<By>& looks, const Inbox<By>& inbox) {
 #pragma unroll
-    for (int k = 0; k < Inbox<By>::row_columns; ++k) looks.at[k] = inbox.from == nullptr ? Mail(1) : load_word(inbox.from + k * Inbox<By>::column_step);
+    for (int k = 0; k < Inbox<By>::row_columns; ++k)
+        looks.at[k] = inbox.from == nullptr ? Mail(1) : load_word(inbox.from + k * Inbox<By>::column_step);
 }
 template <Receiver By>
 TRIFOLD_DEVICE bool have_come(const Looks<By>& looks) {
@@ -126,7 +128,8 @@ TRIFOLD_DEVICE void clear_inbox(const Inbox<By>& inbox) {
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t)
 #pragma unroll
-        for (int k = 0; k < Inbox<By>::row_columns; ++k) store_word(inbox.from + t * Inbox<By>::tile_step + k * Inbox<By>::column_step, Mail(0));
+        for (int k = 0; k < Inbox<By>::row_columns; ++k)
+            store_word(inbox.from + t * Inbox<By>::tile_step + k * Inbox<By>::column_step, Mail(0));
 }
 TRIFOLD_DEVICE void clear_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     if (front_thread() < pivot_warps * warp_lanes)

@@ -6,10 +6,12 @@
 /* Column tile t of `Sets` times 32 rows, less what the tiles before it take: from shared memory to a lane a row. `wait()` returns when
  * the last of L's is there. Rows from `limit` on do not exist; those before `begin` are of no use. */
 template <int Sets, class Wait>
-TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int begin, int limit, const real* lower, int t, const Wait& wait) {
+TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int begin, int limit, const real* lower, int t,
+                                const Wait& wait) {
     const int lane = thread_index() % warp_lanes;
     real* columns = rows + t * 8 * leading;
-    constexpr bool by_tensor = use_tensor && (sizeof(real) == 8 || Sets > 1); /* of few rows conversions would take longer than these products */
+    constexpr bool by_tensor =
+        use_tensor && (sizeof(real) == 8 || Sets > 1); /* of few rows conversions would take longer than these products */
     if constexpr (by_tensor) {
         if (t > 0) {
             constexpr int own_bands = Sets * warp_lanes / 16;
@@ -19,13 +21,15 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
 #pragma unroll
             for (int h = 0; h < own_bands; ++h)
 #pragma unroll
-                for (int k = 0; k < 4; ++k) element(sums[h][0], k) = static_cast<product>(inside(h, k) ? columns[h * 16 + patch_row(k) + patch_column(k) * leading] : real(0));
+                for (int k = 0; k < 4; ++k)
+                    element(sums[h][0], k) =
+                        static_cast<product>(inside(h, k) ? columns[h * 16 + patch_row(k) + patch_column(k) * leading] : real(0));
             const auto subtract = [&](int s) {
 #pragma unroll
                 for (int h = 0; h < own_bands; ++h)
                     if (h * 16 < limit && begin < h * 16 + 16)
-                        multiply_band<-1, 2, 8>(sums[h], rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading, lower_leading,
-                                                h * 16 + 8 < limit, 1, 8);
+                        multiply_band<-1, 2, 8>(sums[h], rows + h * 16 + s * 8 * leading, leading, lower + t * 8 + s * 8 * lower_leading,
+                                                lower_leading, h * 16 + 8 < limit, 1, 8);
             };
 #pragma unroll 2
             for (int s = 0; s + 1 < t; ++s) subtract(s);
@@ -35,7 +39,8 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
             for (int h = 0; h < own_bands; ++h)
 #pragma unroll
                 for (int k = 0; k < 4; ++k)
-                    if (inside(h, k)) columns[h * 16 + patch_row(k) + patch_column(k) * leading] = static_cast<real>(element(sums[h][0], k));
+                    if (inside(h, k))
+                        columns[h * 16 + patch_row(k) + patch_column(k) * leading] = static_cast<real>(element(sums[h][0], k));
             warp_sync();
         }
     }
@@ -132,8 +137,8 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
     warp_sync();
 }
 
-/* Column tile t of D by one warp: the rows below it, the tile itself in every lane, and the inverse of its factor. The elimination makes that inverse
- * of the identity, which stands in the lanes of the tile's own rows. */
+/* Column tile t of D by one warp: the rows below it, the tile itself in every lane, and the inverse of its factor. The elimination makes
+ * that inverse of the identity, which stands in the lanes of the tile's own rows. */
 TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
     update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t,

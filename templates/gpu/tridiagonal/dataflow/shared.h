@@ -8,7 +8,8 @@ TRIFOLD_SIZE bool inverses_apart(long long padded, long long real) { return real
 TRIFOLD_SIZE long long front_bytes(long long padded, long long lower_leading, long long stacked_leading, bool has_room, long long real) {
     const long long pivots = 24, ticket = 8, arrivals = 16 * 4, vector = 16 / real;
     const long long inverse = inverses_apart(padded, real) ? 8 * lower_leading : vector;
-    const long long before = (pivots + ticket + arrivals + (2 * padded + inverse + padded) * real + 15) / 16 * 16; /* diagonal, entry, inverse, reciprocal */
+    const long long before =
+        (pivots + ticket + arrivals + (2 * padded + inverse + padded) * real + 15) / 16 * 16; /* diagonal, entry, inverse, reciprocal */
     const long long pulled = has_room ? 2 * lower_leading * padded : vector;
     return before + ((lower_leading + stacked_leading) * padded + pulled) * real;
 }
@@ -31,15 +32,17 @@ static_assert(inverse_apart || !in_registers, "the identity has a place");
 
 struct FrontShared {
     Pivots pivots;
-    trifold_int ticket; /* then, where the stack's warps pull, whether a front that they pull from has failed */
+    trifold_int ticket;    /* then, where the stack's warps pull, whether a front that they pull from has failed */
     unsigned arrivals[16]; /* at the named barriers */
     real diagonal[padded]; /* pivots */
     real entry[padded];    /* the diagonal of D as the caller gave it */
-    alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to load there than to make */
-    alignas(16) real reciprocal[padded];          /* of L's diagonal */
-    alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
-    alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
-    alignas(16) real pulled[has_room ? 2 * lower_leading * padded : vector_width]; /* R of the front to the left, G of the one to the right */
+    alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to
+                                                                                   load there than to make */
+    alignas(16) real reciprocal[padded];                                        /* of L's diagonal */
+    alignas(16) real lower[lower_leading * padded];                             /* D, then L, and below it b', then y'; column-major */
+    alignas(16) real stacked[stacked_leading * padded];                         /* rows: R, G */
+    alignas(
+        16) real pulled[has_room ? 2 * lower_leading * padded : vector_width]; /* R of the front to the left, G of the one to the right */
 };
 static_assert(sizeof(FrontShared) == SharedBytes::factor &&
                   sizeof(FrontShared) == front_bytes(padded, lower_leading, stacked_leading, has_room, sizeof(real)),
@@ -53,5 +56,6 @@ struct SweepShared {
     real running[columns_at_once][padded];            /* right-hand sides on their way to solutions */
     real solved[columns_at_once][2 * padded];         /* forward: y; backward: x of the next and behind, then of the front */
 };
-static_assert(sizeof(SweepShared) == SharedBytes::sweep && sizeof(SweepShared) == sweep_bytes(padded, columns_at_once, sizeof(real)), "host and device disagree");
+static_assert(sizeof(SweepShared) == SharedBytes::sweep && sizeof(SweepShared) == sweep_bytes(padded, columns_at_once, sizeof(real)),
+              "host and device disagree");
 #endif

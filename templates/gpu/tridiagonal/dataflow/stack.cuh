@@ -12,7 +12,8 @@ struct Band {
 struct Stack {
     Band bands[2];
 };
-static_assert(!in_registers || (use_tensor && results_are_operands && has_room && bands == stacked_warps && strip_columns == 8), "two bands a warp");
+static_assert(!in_registers || (use_tensor && results_are_operands && has_room && bands == stacked_warps && strip_columns == 8),
+              "two bands a warp");
 
 TRIFOLD_DEVICE Stack empty_stack() {
     Stack stack{};
@@ -56,8 +57,9 @@ TRIFOLD_DEVICE void load_stack(Stack& stack, const FrontShared& shared) {
         for (int t = 0; t < tiles; ++t)
 #pragma unroll
             for (int k = 0; k < 4; ++k)
-                element(band.columns[t], k) = static_cast<product>(
-                    shared.stacked[(band.ahead ? 0 : padded) + band.row + patch_row(k) % (band.whole ? 16 : 8) + (t * 8 + patch_column(k)) * stacked_leading]);
+                element(band.columns[t], k) =
+                    static_cast<product>(shared.stacked[(band.ahead ? 0 : padded) + band.row + patch_row(k) % (band.whole ? 16 : 8) +
+                                                        (t * 8 + patch_column(k)) * stacked_leading]);
 }
 
 /* -R_k G_k' and -G_j R_j', of their columns from `first` on. */
@@ -75,7 +77,8 @@ TRIFOLD_DEVICE void start_stack(Stack& stack, FrontShared& shared, const trifold
     if (front.level == 0)
         load_stack(stack, shared);
     else if (gets_messages(front))
-        receive_tiles(shared, inbox_of<Receiver::stack>(shared, args, member, front), [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
+        receive_tiles(shared, inbox_of<Receiver::stack>(shared, args, member, front),
+                      [&](int t) { multiply_stack(stack, shared, t * 8, 8); });
     else
         multiply_stack(stack, shared, 0, padded);
 }
@@ -128,7 +131,8 @@ TRIFOLD_DEVICE void pull_rider(real& value, const trifold_args& args, trifold_in
         if (right < horizon) value -= neighbour_rhs_of(args, member, right, 0)[c * padded + r];
     }
 }
-/* A lane's entry of the right-hand side that stands at `at`, every `step`-th, when tile t has been solved: by its own lanes, then off others'. */
+/* A lane's entry of the right-hand side that stands at `at`, every `step`-th, when tile t has been solved: by its own lanes, then off
+ * others'. */
 template <class Solve, class Take>
 TRIFOLD_DEVICE void ride_tile(real& value, real* at, int step, int t, bool others, const Solve& solve, const Take& take) {
     const int row = thread_index() % warp_lanes;
@@ -143,7 +147,8 @@ TRIFOLD_DEVICE void ride_tile(real& value, real* at, int step, int t, bool other
     if (owns_rider_row() && others) value -= take(tile_at);
 }
 /* The last front's part of the backward sweep. If it has failed, so has every solution. */
-TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool failed) {
+TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                              bool failed) {
     const int row = thread_index() % warp_lanes;
 #pragma unroll 1
     for (int t = tiles - 1; t >= 0; --t)
@@ -159,7 +164,8 @@ TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trif
     watch(args, member, Result::solution, value);
 }
 /* The last front has nothing else to do, so that the first column follows its tiles. */
-TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed, bool ends) {
+TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed,
+                         bool ends) {
     const int row = thread_index() % warp_lanes;
     bool follows = is_last(front);
     const int pairs = front.level - static_cast<int>(gets_messages(front));
@@ -180,7 +186,8 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
             if (follows) meet(shared, tile_barriers, t);
             if (!exists) continue;
             ride_tile(
-                value, at, lower_leading, t, row >= t * 8 + 8, [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8 * lower_leading, 1, v, lower_leading); },
+                value, at, lower_leading, t, row >= t * 8 + 8,
+                [&](const real* v) { return sum_of_eight(inverse_of(shared, t) + row % 8 * lower_leading, 1, v, lower_leading); },
                 [&](const real* v) { return sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, v, lower_leading); });
         }
         follows = false;
@@ -194,7 +201,8 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
 
 /* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. */
 template <bool Riders>
-TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, RiderLook& look) {
+TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                RiderLook& look) {
     const Outbox out[2] = {outbox_of(stack.bands[0], args, member, front), outbox_of(stack.bands[1], args, member, front)};
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
@@ -214,7 +222,8 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
 #pragma unroll
         for (int band = 0; band < 2; ++band)
             if (out[band].mail != nullptr)
-                each_of(values[band], stack.bands[band].whole, t, [&](real value, int r, int c) { post(out[band].mail + r + c * stacked_rows, value); });
+                each_of(values[band], stack.bands[band].whole, t,
+                        [&](real value, int r, int c) { post(out[band].mail + r + c * stacked_rows, value); });
 #pragma unroll
         for (int s = t + 1; s < tiles; ++s) {
             load_operand(b, shared.lower + s * 8 + t * 8 * lower_leading, 1, lower_leading);
@@ -230,7 +239,8 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
 
 /* use(value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y. */
 template <class Use>
-TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Front& front, const Use& use) {
+TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Front& front,
+                               const Use& use) {
 #pragma unroll 1
     for (int c = 0; c < args.columns; ++c)
 #pragma unroll
@@ -241,7 +251,8 @@ TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, co
             for (int t = 0; t < tiles; ++t)
 #pragma unroll
                 for (int k = 0; k < 4; ++k)
-                    sum[k / 2] += static_cast<real>(element(band.columns[t], k)) * shared.lower[padded + c + (t * 8 + patch_column(k)) * lower_leading];
+                    sum[k / 2] += static_cast<real>(element(band.columns[t], k)) *
+                                  shared.lower[padded + c + (t * 8 + patch_column(k)) * lower_leading];
 #pragma unroll
             for (int i = 0; i < 2; ++i) sum[i] += shuffle_xor(sum[i], 1), sum[i] += shuffle_xor(sum[i], 2);
             if (tensor_depth() < 2 && (band.whole || tensor_depth() == 0))

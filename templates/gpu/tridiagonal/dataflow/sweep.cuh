@@ -8,12 +8,10 @@ constexpr int sweep_threads = 4 * padded, sweep_warps = sweep_threads / warp_lan
 
 /* Whether a front will have to wait for its neighbours: not at the first level, nor at others with more fronts than a device has room for.
  * A front that waits makes inverses of long diagonal tiles meanwhile, which shorten the way from arrival to departure. */
-TRIFOLD_DEVICE bool will_wait(const Front& front) {
-    return front.level > 0 && (horizon * batch >> front.level) <= waiting_fronts;
-}
+TRIFOLD_DEVICE bool will_wait(const Front& front) { return front.level > 0 && (horizon * batch >> front.level) <= waiting_fronts; }
 
-/* A thread's number. Rows of [R; G] take most of a thread's registers from its first load on. Where fronts are many, values that follow from the
- * number are computed again at each use, which frees registers; short horizons are faster when these values stand ready. */
+/* A thread's number. Rows of [R; G] take most of a thread's registers from its first load on. Where fronts are many, values that follow
+ * from the number are computed again at each use, which frees registers; short horizons are faster when these values stand ready. */
 TRIFOLD_DEVICE int sweep_thread() { return sweeps_reread ? thread_opaque() : thread_index(); }
 
 /* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next. */
@@ -141,7 +139,8 @@ TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns, const Deliver&
 #pragma unroll 1
             for (int c = 0; c < columns; ++c) {
                 const real* b = shared.running[c] + j;
-                const real x = sum_of_four<Width>([&](int k) { return j + k >= row && inside(j + k) ? inverse_at(shared, j + k, row) * b[k] : real(0); });
+                const real x = sum_of_four<Width>(
+                    [&](int k) { return j + k >= row && inside(j + k) ? inverse_at(shared, j + k, row) * b[k] : real(0); });
                 if (writes) deliver(c, row, x);
                 if (writes && j > 0) shared.solved[c][row] = x;
             }
@@ -159,7 +158,8 @@ TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns, const Deliver&
     }
 }
 
-TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifold_args& args, trifold_int member, trifold_int block,
+                                   Columns columns) {
 #pragma unroll 1
     for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
         const int r = e % padded, c = e / padded;
@@ -168,7 +168,8 @@ TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifo
 }
 
 /* The squared norm of the solved block, by column, for b' A^-1 b. */
-TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block,
+                                    Columns columns) {
     const int lane = sweep_thread() % warp_lanes;
     double* to = buffer<double>(args, Offset::block_quadratic) + block_index(member, block) * most_columns + columns.first;
     for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
@@ -184,15 +185,18 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, const trifold_args& args, 
 #pragma unroll 1
     for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
         const int r = e % padded, c = e / padded;
-        shared.running[c][r] = r < block_size ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, block, r, columns.first + c)] : real(0);
+        shared.running[c][r] =
+            r < block_size ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, block, r, columns.first + c)] : real(0);
     }
 }
 
 /* The forward sweep's solution to the backward sweep of the same front, early: args.x is then the backward sweep's alone. */
-TRIFOLD_DEVICE void send_running(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+TRIFOLD_DEVICE void send_running(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                 Columns columns) {
     if constexpr (overlaps) {
         trifold_word* to = forward_words(args, member, front.block) + columns.first * padded * message_words;
-        for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
+        for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads)
+            send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
     }
 }
 TRIFOLD_DEVICE void receive_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
@@ -252,8 +256,8 @@ TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args
 }
 
 /* R y and G y, for the neighbours. */
-TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth],
-                                  Columns columns) {
+TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                  const real (&a)[half_depth], Columns columns) {
     const int row = sweep_thread() / 2, half = sweep_thread() % 2 * half_depth;
     const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
     trifold_word* to = update_words(args, member, front.block, ahead ? 1 : 0) + (columns.first * padded + row % padded) * message_words;
@@ -269,7 +273,8 @@ TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args&
 }
 
 template <int Width>
-TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], bool sends) {
+TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                  const real (&a)[half_depth], bool sends) {
     widen_inverses<Width>(shared);
 #pragma unroll 1
     for (int first = 0; first < columns_of(args); first += columns_at_once) {
@@ -346,7 +351,8 @@ TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const real (&a)[hal
 }
 
 /* x of the next and behind; zeros where there is none. */
-TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
+TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                      Columns columns) {
     constexpr int together = columns_at_once == 1 ? 1 : 2;
     const auto place = [&](int e) -> const trifold_word* {
         const trifold_int block = e / padded % 2 == 0 ? front.next : front.behind;
@@ -372,7 +378,8 @@ TRIFOLD_DEVICE void gather_neighbours(SweepShared& shared, const trifold_args& a
 }
 
 template <int Width>
-TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, const real (&a)[half_depth], trifold_start start) {
+TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front,
+                                   const real (&a)[half_depth], trifold_start start) {
     trifold_word* words = solution_words(args, member, front.block);
     widen_inverses<Width>(shared);
 #pragma unroll 1

@@ -1,6 +1,6 @@
-/* Factorization of the fronts of wide levels, in a launch before that of all others. Wide levels have many fronts. Each front gets as few warps as
- * possible, so that many fronts share a multiprocessor. A warp keeps bands of 16 rows in registers: first of D, then of R, then of G, as results of
- * tensor instructions of double precision. Shared memory has what they are multiplied by: L, and what the front pulls.
+/* Factorization of the fronts of wide levels, in a launch before that of all others. Wide levels have many fronts. Each front gets as few
+ * warps as possible, so that many fronts share a multiprocessor. A warp keeps bands of 16 rows in registers: first of D, then of R, then of
+ * G, as results of tensor instructions of double precision. Shared memory has what they are multiplied by: L, and what the front pulls.
  *
  * A patch is 16 rows of a band by the 8 columns of a tile. Each lane has four elements of it:
  *
@@ -40,9 +40,12 @@ struct WideBands {
 struct WideLines {
     double at[wide_bands][tensor_columns][2];
 };
-/* A band's first row, in D, R and G alike; whether its second half is no padding, which repeats the first; tiles of its rows up to D's diagonal. */
+/* A band's first row, in D, R and G alike; whether its second half is no padding, which repeats the first; tiles of its rows up to D's
+ * diagonal. */
 TRIFOLD_DEVICE int wide_row(int band) { return (wide_thread() / warp_lanes % wide_warps * wide_bands + band) * 16; }
-TRIFOLD_DEVICE bool is_whole(int band) { return padded % 16 == 0 || (thread_index() / warp_lanes % wide_warps * wide_bands + band) * 16 + 8 < padded; }
+TRIFOLD_DEVICE bool is_whole(int band) {
+    return padded % 16 == 0 || (thread_index() / warp_lanes % wide_warps * wide_bands + band) * 16 + 8 < padded;
+}
 TRIFOLD_DEVICE int lower_tiles(int band) { return wide_row(band) / 8 + (is_whole(band) ? 2 : 1); }
 TRIFOLD_DEVICE constexpr int down(int k) { return k / 2 * 8; }
 TRIFOLD_DEVICE double& item(WidePatch& patch, int k) { return patch.at[k / 2][0][k % 2]; }
@@ -53,7 +56,8 @@ TRIFOLD_DEVICE void wide_sync() {
         block_sync();
 }
 
-/* A lane's place in a column-major block whose rows the bands are multiplied with, and in one in shared memory whose rows are the other operand. */
+/* A lane's place in a column-major block whose rows the bands are multiplied with, and in one in shared memory whose rows are the other
+ * operand. */
 TRIFOLD_DEVICE int lines_place(int leading) {
     const int lane = wide_thread() % warp_lanes;
     return wide_row(0) + lane / 4 + lane % 4 * leading;
@@ -104,7 +108,9 @@ TRIFOLD_DEVICE void announce_block(const real* from, trifold_int pitch, int size
     for (int e = wide_thread(); e < size * lines; e += wide_threads)
         if (e % lines * line < size) prefetch(from + e / lines * pitch + e % lines * line);
 }
-TRIFOLD_DEVICE const real* coupling_of(const trifold_args& args, trifold_int member, trifold_int block) { return E_OF(args, member, block); }
+TRIFOLD_DEVICE const real* coupling_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return E_OF(args, member, block);
+}
 /* An original coupling on its way to where others are pulled, as it stands in memory: lines of contiguous elements, `Size` at a time. */
 template <int Size>
 TRIFOLD_DEVICE void pull_piece(real* to, const real* from) {
@@ -132,8 +138,8 @@ TRIFOLD_DEVICE void pull_lines(real* to, const real* from) {
 }
 /* An original coupling on its way, in pieces of 16 bytes where the caller's array allows. */
 TRIFOLD_DEVICE void pull_original(WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
-    constexpr bool in_pieces = block_size % vector_width == 0 && e_pitch % vector_width == 0 && E::stage % vector_width == 0 &&
-                               E::member % vector_width == 0;
+    constexpr bool in_pieces =
+        block_size % vector_width == 0 && e_pitch % vector_width == 0 && E::stage % vector_width == 0 && E::member % vector_width == 0;
     constexpr int size = in_pieces ? vector_width : 1;
     if (in_pieces && reinterpret_cast<unsigned long long>(args.e) % 16 == 0)
         pull_lines<size>(shared.pulled, coupling_of(args, member, block));
@@ -163,7 +169,8 @@ TRIFOLD_DEVICE void load_bands(WideBands& bands, const trifold_args& args, trifo
             if (wide_warps == 1 && t >= lower_tiles(band)) continue; /* known when this is compiled */
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
-                const int below = band * 16 + down(k), right = t * 8 + k % 2, row = first + below, above = row - column - right; /* from the diagonal */
+                const int below = band * 16 + down(k), right = t * 8 + k % 2, row = first + below,
+                          above = row - column - right; /* from the diagonal */
                 real value = above == 0 ? real(1) : real(0);
                 if (above >= 0 && (block_size % 16 == 0 || row < block_size)) value = from[below * D::row + right * D::column];
                 item(bands.at[band][t], k) = static_cast<double>(value);
@@ -212,7 +219,8 @@ TRIFOLD_DEVICE bool pull_diagonal(WideBands& bands, WideShared& shared, const tr
 TRIFOLD_DEVICE void store_tile(const WideShared& shared, real* to, int t) {
     for (int e = wide_thread(); e < 8 * padded; e += wide_threads) {
         const int r = e % padded, c = e / padded;
-        if (r >= t * 8) to[r + (t * 8 + c) * padded] = r / 8 == t ? shared.inverse[t][r % 8 * 8 + c] : shared.lower[r + (t * 8 + c) * lower_leading];
+        if (r >= t * 8)
+            to[r + (t * 8 + c) * padded] = r / 8 == t ? shared.inverse[t][r % 8 * 8 + c] : shared.lower[r + (t * 8 + c) * lower_leading];
     }
 }
 
@@ -230,7 +238,8 @@ TRIFOLD_DEVICE void eliminate_tile(WideShared& shared, real* to, int t) {
         if (of_tile) a[0][c] = r % 8 == c ? real(1) : real(0);
     }
     const bool first = warp == t * 8 / warp_lanes;
-    const bool stands = eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {first ? shared.diagonal + t * 8 : nullptr, nullptr});
+    const bool stands =
+        eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {first ? shared.diagonal + t * 8 : nullptr, nullptr});
     if (first && lane == 0) shared.slowly = !stands;
     if (!stands || r >= padded || r < t * 8) return;
     real* near = of_tile ? shared.inverse[t] + r % 8 : own + r;
@@ -243,7 +252,8 @@ TRIFOLD_DEVICE void eliminate_tile(WideShared& shared, real* to, int t) {
 /* Column tile t of L by every test, where the quick way has met a pivot that needs them. */
 TRIFOLD_DEVICE void eliminate_slowly(WideShared& shared, real* to, int t) {
     if (wide_thread() < warp_lanes) {
-        eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, {shared.diagonal + t * 8, shared.reciprocal + t * 8});
+        eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots,
+                             {shared.diagonal + t * 8, shared.reciprocal + t * 8});
         invert_tile<8>(shared, t);
     }
     wide_sync();
@@ -268,8 +278,8 @@ TRIFOLD_DEVICE void shift_tiles(WideBands& bands) {
 #pragma unroll
         for (int k = 1; k < tiles; ++k) bands.at[band][k - 1] = bands.at[band][k];
 }
-/* Moves the tiles from the second on to the left, and subtracts their products by column tile s of L; only the first `rest` tiles have any. Several
- * tiles go at once: a result has other registers than what it is added to, so a tile that is skipped would have to be moved. */
+/* Moves the tiles from the second on to the left, and subtracts their products by column tile s of L; only the first `rest` tiles have any.
+ * Several tiles go at once: a result has other registers than what it is added to, so a tile that is skipped would have to be moved. */
 TRIFOLD_DEVICE void shift_and_subtract(WideBands& bands, const WideLines& lines, const real* rows_at, int rest) {
 #pragma unroll
     for (int first = 1; first + 1 < tiles; first += 3) {
@@ -287,8 +297,8 @@ TRIFOLD_DEVICE void shift_and_subtract(WideBands& bands, const WideLines& lines,
     }
 }
 
-/* D = L L', out to `to`. The bands' first tile is the next to be eliminated: it takes the products of a column tile before the others, which
- * take theirs while it is. */
+/* D = L L', out to `to`. The bands' first tile is the next to be eliminated: it takes the products of a column tile before the others,
+ * which take theirs while it is. */
 TRIFOLD_DEVICE void factor_diagonal(WideBands& bands, WideShared& shared, real* to) {
     leave_tile(bands, shared, 0);
     shift_tiles(bands);
@@ -410,7 +420,8 @@ TRIFOLD_DEVICE void spoil_front(const trifold_args& args, trifold_int member, co
 
 /* R and G. What R needs has been pulled: the original, or G_k of R_k G_k', which the last of D's updates has left. What G needs takes its
  * place while R is made. */
-TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const trifold_args& args, trifold_int member,
+                                    const Front& front) {
     if (front.next >= 0) {
         if (front.level == 0)
             take_original<true>(bands, shared);
@@ -456,7 +467,8 @@ TRIFOLD_FUNCTION void report_small(const WideShared& shared, const trifold_args&
     report_diagonal(args, member, block, shared.diagonal, shared.entry);
 }
 
-/* D is needed first. Where ptxas finds few registers, those that wait for D make those of the copies spill; then the couplings come first. */
+/* D is needed first. Where ptxas finds few registers, those that wait for D make those of the copies spill; then the couplings come
+ * first. */
 TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     WideShared& shared = *static_cast<WideShared*>(shared_memory());
     const Front claimed = claim_front(args, member, Kind::wide, shared.ticket);
@@ -497,7 +509,8 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
 }
 
 #ifdef TRIFOLD_KERNEL_FACTOR_WIDE
-TRIFOLD_KERNEL(wide_threads, wide_blocks) void TRIFOLD_KERNEL_FACTOR_WIDE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(wide_threads, wide_blocks)
+void TRIFOLD_KERNEL_FACTOR_WIDE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
     each_factored_member(args, [&](trifold_int member) { factor_wide(args, member); });
 }
 #endif

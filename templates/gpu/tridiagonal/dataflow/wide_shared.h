@@ -3,7 +3,8 @@
 
 TRIFOLD_SIZE long long wide_bytes(long long padded, long long lower_leading, long long real) {
     const long long pivots = 24, ticket = 8, terms = 16, front = 40, flags = 8, diagonal = 8 * padded, inverse = padded / 8 * 64;
-    const long long before = (pivots + ticket + terms + front + flags + diagonal + (padded + inverse + padded) * real + 15) / 16 * 16; /* with entry and reciprocal */
+    const long long before = (pivots + ticket + terms + front + flags + diagonal + (padded + inverse + padded) * real + 15) / 16 *
+                             16; /* with entry and reciprocal */
     return before + 2 * lower_leading * padded * real;
 }
 
@@ -17,14 +18,15 @@ struct WideShared {
     trifold_int ticket;
     const real* terms; /* what is added to the entries, or null; and the same to each */
     double shift;
-    Front front; /* if it is shared */
-    bool slowly; /* the tile's pivots need every test */
-    bool failed; /* the front, or one that it needs; for one thread */
-    double diagonal[padded]; /* pivots */
-    real entry[padded];      /* the diagonal of D as the caller gave it */
-    alignas(16) real inverse[tiles][64];             /* of L's diagonal tiles, row-major */
-    alignas(16) real reciprocal[padded];             /* of L's diagonal */
-    alignas(16) real lower[lower_leading * padded];  /* L's column tiles as they are made; before, R of the front to the left; column-major */
+    Front front;                         /* if it is shared */
+    bool slowly;                         /* the tile's pivots need every test */
+    bool failed;                         /* the front, or one that it needs; for one thread */
+    double diagonal[padded];             /* pivots */
+    real entry[padded];                  /* the diagonal of D as the caller gave it */
+    alignas(16) real inverse[tiles][64]; /* of L's diagonal tiles, row-major */
+    alignas(16) real reciprocal[padded]; /* of L's diagonal */
+    alignas(
+        16) real lower[lower_leading * padded]; /* L's column tiles as they are made; before, R of the front to the left; column-major */
     alignas(16) real pulled[lower_leading * padded]; /* G of the front to the right, then whatever else a band is multiplied by */
 };
 static_assert(sizeof(WideShared) == wide_shared_bytes && sizeof(WideShared) == wide_bytes(padded, lower_leading, sizeof(real)),

@@ -9,7 +9,6 @@
 
 constexpr int next_row = padded, behind_row = 2 * padded;
 
-
 /* Copies panel rows row .. row + padded - 1 to a block of the workspace. */
 TRIFOLD_DEVICE void store_rows(real* to, const real* panel, int row) {
     constexpr int vectors = padded / vector_width;
@@ -103,7 +102,8 @@ TRIFOLD_DEVICE void spoil(real* panel) {
 }
 
 /* The chain's updates of the separators beside it, and the coupling it leaves between them. */
-TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain) {
+TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, const trifold_level& level, trifold_int member,
+                                const Chain& chain) {
     if (chain.ahead < 0) return;
     const bool add = level.index > 0, up = chain.step > 0;
 #pragma unroll 1

@@ -13,9 +13,10 @@ TRIFOLD_SIZE long long front_bytes(long long padded, long long leading, long lon
 #include "gpu/dense/pivots.cuh"
 struct FrontShared {
     Pivots pivots;
-    Chain chain;  /* here rather than in registers, of which the panel needs all */
+    Chain chain; /* here rather than in registers, of which the panel needs all */
     double diagonal[padded];
     alignas(16) real panel[panel_leading * padded];
 };
-static_assert(sizeof(FrontShared) == factor_shared_bytes && sizeof(FrontShared) == front_bytes(padded, panel_leading, sizeof(real)), "host and device disagree");
+static_assert(sizeof(FrontShared) == factor_shared_bytes && sizeof(FrontShared) == front_bytes(padded, panel_leading, sizeof(real)),
+              "host and device disagree");
 #endif

@@ -8,7 +8,8 @@
 TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member);
 
 #ifdef TRIFOLD_KERNEL_FACTOR
-TRIFOLD_KERNEL(threads, Blocks::factor) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(threads, Blocks::factor)
+void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { factor_chain(args, level, group_x(), member); });
 }
 #endif
@@ -24,13 +25,15 @@ TRIFOLD_KERNEL(threads, 1) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER 
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
-TRIFOLD_KERNEL(threads, Blocks::sweep) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(threads, Blocks::sweep)
+void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_BACKWARD
-TRIFOLD_KERNEL(threads, Blocks::sweep) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(threads, Blocks::sweep)
+void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member); });
 }
 #endif

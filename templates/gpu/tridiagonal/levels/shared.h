@@ -20,8 +20,10 @@ constexpr int stack = 3 * padded;
 struct SweepShared {
     real stacked[columns_at_once][stack];
     real solved[columns_at_once][padded];
-    real partial[parts][columns_at_once][2 * padded];  /* sums over parts of a panel's columns */
+    real partial[parts][columns_at_once][2 * padded]; /* sums over parts of a panel's columns */
     real factor[stage_factor ? factor_leading * padded : 1];
 };
-static_assert(sizeof(SweepShared) == sweep_shared_bytes && sizeof(SweepShared) == sweep_bytes(padded, columns_at_once, parts, stage_factor, sizeof(real)), "host and device disagree");
+static_assert(sizeof(SweepShared) == sweep_shared_bytes &&
+                  sizeof(SweepShared) == sweep_bytes(padded, columns_at_once, parts, stage_factor, sizeof(real)),
+              "host and device disagree");
 #endif

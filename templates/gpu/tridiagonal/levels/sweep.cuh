@@ -4,20 +4,21 @@
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/levels/shared.h"
 
-
-TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
-                             Columns columns) {
+TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, const trifold_strides& strides, trifold_int member,
+                             trifold_int block, Columns columns) {
 #pragma unroll 1
     for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
         const int r = e % padded, c = e / padded;
         const bool inside = r < block_size && c < columns.count;
-        shared.stacked[c][row + r] = inside ? static_cast<const real*>(from)[rhs_at(strides, member, block, r, columns.first + c)] : real(0);
+        shared.stacked[c][row + r] =
+            inside ? static_cast<const real*>(from)[rhs_at(strides, member, block, r, columns.first + c)] : real(0);
     }
 }
 
 /* What a sweep makes of a block's right-hand sides. */
 template <bool Forward>
-TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block,
+                              Columns columns) {
 #pragma unroll 1
     for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
         const int r = e % padded, c = e / padded;
@@ -202,7 +203,8 @@ TRIFOLD_DEVICE void apply_transposed(SweepShared& shared, const real* next, cons
 }
 
 /* The squared norm of the solved block, by column, for b' A^-1 b. */
-TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block,
+                                    Columns columns) {
     const int lane = thread_index() % warp_lanes;
     double* to = buffer<double>(args, Offset::block_quadratic) + block_index(member, block) * most_columns + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += threads / warp_lanes) {
@@ -213,8 +215,8 @@ TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_arg
     }
 }
 
-TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Chain& chain, trifold_int member,
-                                    Columns columns) {
+TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Chain& chain,
+                                    trifold_int member, Columns columns) {
     load_running(shared, 0, args, level, member, block_at(level, chain.first), columns);
     clear(shared, 2 * padded);
 #pragma unroll 1
@@ -229,7 +231,8 @@ TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& arg
         block_sync();
         solve_lower(shared, factor);
         const bool has_next = !last || chain.ahead >= 0;
-        apply_panels(shared, has_next ? next_of(args, member, block) : nullptr, chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
+        apply_panels(shared, has_next ? next_of(args, member, block) : nullptr,
+                     chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
         store_rhs<true>(shared.solved, args, member, block, columns);
         store_quadratic(shared, args, member, block, columns);
         block_sync();
@@ -247,8 +250,8 @@ TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& arg
     block_sync();
 }
 
-TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Chain& chain, trifold_int member,
-                                     Columns columns) {
+TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Chain& chain,
+                                     trifold_int member, Columns columns) {
     if (chain.ahead >= 0) load_rhs(shared, padded, args.x, args.x_strides, member, block_at(level, chain.ahead), columns);
     if (chain.behind >= 0) load_rhs(shared, 2 * padded, args.x, args.x_strides, member, block_at(level, chain.behind), columns);
 #pragma unroll 1
@@ -259,7 +262,8 @@ TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& ar
         load_rhs(shared, 0, args.b, args.b_strides, member, block, columns);
         block_sync();
         const bool has_next = !last || chain.ahead >= 0;
-        apply_transposed(shared, has_next ? next_of(args, member, block) : nullptr, chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
+        apply_transposed(shared, has_next ? next_of(args, member, block) : nullptr,
+                         chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
         block_sync();
         solve_upper(shared, factor);
         store_rhs<false>(shared.solved, args, member, block, columns);

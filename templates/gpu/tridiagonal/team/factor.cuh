@@ -3,12 +3,12 @@
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/team/team.cuh"
 
-/* Blocks without gaps come in pieces of 16 bytes, if the caller's arrays are aligned so; not where lanes would then read their rows from the
- * same banks. */
+/* Blocks without gaps come in pieces of 16 bytes, if the caller's arrays are aligned so; not where lanes would then read their rows from
+ * the same banks. */
 template <trifold_int Pitch, trifold_int Stage, trifold_int Member>
 constexpr bool has_no_gaps = block_size == padded && Pitch == padded && Stage % vector_width == 0 && Member % vector_width == 0;
 constexpr bool comes_in_pieces = has_no_gaps<d_pitch, D::stage, D::member> && has_no_gaps<e_pitch, E::stage, E::member> &&
-                          (D::row == 1 || padded / vector_width % 4 != 0);
+                                 (D::row == 1 || padded / vector_width % 4 != 0);
 /* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
 constexpr int stage_leading = comes_in_pieces ? padded : padded | 1;
 
@@ -30,16 +30,16 @@ struct Verdict {
     trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
     int floors = 0;              /* pivots of this lane's row that were raised */
     double reduction = 0;        /* the largest diagonal entry of this lane's row over its pivot */
-    double product = 1; /* of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
+    double product = 1;          /* of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
     int scales = 0;
     double squares[riders] = {};
 };
 
 /* What a front leaves to the next one of its chain, or the chain to its separators: of this lane's row of them. */
 struct Carry {
-    real next[padded] = {};   /* R R' */
-    real across[padded] = {}; /* G of the next front: -G R' */
-    real behind[padded] = {}; /* the sum of G G' */
+    real next[padded] = {};      /* R R' */
+    real across[padded] = {};    /* G of the next front: -G R' */
+    real behind[padded] = {};    /* the sum of G G' */
     real y[panels][riders] = {}; /* -R y, the sum of -G y */
 };
 
@@ -71,10 +71,11 @@ TRIFOLD_DEVICE void fetch_pieces(real* to, const real* from, bool exists) {
     }
 }
 
-/* D's lower triangle, the coupling to the next block, the updates of the chains below and the right-hand sides on their way; padding is the identity, or
- * zeros. */
+/* D's lower triangle, the coupling to the next block, the updates of the chains below and the right-hand sides on their way; padding is the
+ * identity, or zeros. */
 template <bool Riders>
-TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, trifold_int k) {
+TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
+                                trifold_int k) {
     if (k < task.chain.length) {
         auto& to = shared.stage[k % depth];
         const trifold_int position = position_of(task.chain, k), block = block_at(level, position);
@@ -150,10 +151,10 @@ TRIFOLD_DEVICE void load_line(real (&line)[padded], const real* block, int at, b
     }
 }
 
-/* This lane's row of every panel, its diagonal entry as the caller gave it, and the pivots' floor. Where there is no front, the identity: that
- * changes nothing that a team knows. */
-TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const FactorShared& shared, const Carry& carry, const trifold_args& args,
-                              const trifold_level& level, const Task& task, trifold_int k) {
+/* This lane's row of every panel, its diagonal entry as the caller gave it, and the pivots' floor. Where there is no front, the identity:
+ * that changes nothing that a team knows. */
+TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const FactorShared& shared, const Carry& carry,
+                              const trifold_args& args, const trifold_level& level, const Task& task, trifold_int k) {
     const auto& stage = shared.stage[k % depth];
     const int row = team_lane();
     const bool exists = k < task.chain.length && row < padded;
@@ -164,7 +165,8 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     const int at = exists ? row : 0;
     real d[padded], e[padded], term = 0;
     diagonal = 0;
-    if (exists && row < block_size && (args.diagonal != nullptr || args.shift != nullptr)) term = diagonal_term(args, task.member, block, row);
+    if (exists && row < block_size && (args.diagonal != nullptr || args.shift != nullptr))
+        term = diagonal_term(args, task.member, block, row);
     load_line(d, stage.d, at, D::row == 1);
     load_line(e, stage.e, at, along);
 #pragma unroll
@@ -195,8 +197,8 @@ TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, 
     return passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
 }
 
-/* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, and -R y, -G y. `failure` is the number that a
- * failure of the first row has. */
+/* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, and -R y, -G y. `failure` is the
+ * number that a failure of the first row has. */
 template <bool Riders>
 TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor,
                                 trifold_int failure, Verdict& verdict) {
@@ -245,8 +247,8 @@ TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][rid
 
 /* L, its diagonal inverted, R and G; y to X. */
 template <bool Riders>
-TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[panels][riders], const trifold_args& args, trifold_int member,
-                               trifold_int block, Verdict& verdict) {
+TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[panels][riders], const trifold_args& args,
+                               trifold_int member, trifold_int block, Verdict& verdict) {
     const int row = team_lane();
     if (row >= padded) return;
 #pragma unroll
@@ -322,8 +324,8 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
     }
 }
 
-/* With what chains below found, to the slots of the separators beside, or as the verdict on the member. A failure of an earlier level has the smaller
- * number. */
+/* With what chains below found, to the slots of the separators beside, or as the verdict on the member. A failure of an earlier level has
+ * the smaller number. */
 TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
     constexpr double log_scale = 600 * 0.693147180559945309417;
     double log_sum = -2 * (natural_log(verdict.product) + verdict.scales * log_scale);
@@ -381,7 +383,8 @@ TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args,
 #pragma unroll
             for (int c = 0; c < riders; ++c) {
                 carry.y[0][c] = carry.y[1][c];
-                if (team_lane() < padded) carry.y[0][c] += running_value(shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
+                if (team_lane() < padded)
+                    carry.y[0][c] += running_value(shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
                 carry.y[1][c] = 0;
             }
         }

@@ -22,8 +22,8 @@ TRIFOLD_DEVICE trifold_int front_number(const Chain& chain, trifold_int number) 
 }
 
 template <bool Forward>
-TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, trifold_int number,
-                                  Columns columns) {
+TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
+                                  trifold_int number, Columns columns) {
     const trifold_int k = front_number<Forward>(task.chain, number);
     if (k >= 0) {
         auto& to = shared.stage[number % depth];
@@ -93,7 +93,8 @@ TRIFOLD_DEVICE void subtract_beside(const real (&a)[panels][padded], real (&y)[p
 }
 
 /* The solutions of the blocks beside the chain. */
-TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, Columns columns) {
+TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
+                                Columns columns) {
     const int row = team_lane();
     if (row >= padded) return;
 #pragma unroll
@@ -111,7 +112,8 @@ TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, c
 }
 
 template <bool Forward>
-TRIFOLD_DEVICE void store_solution(const real (&y)[riders], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void store_solution(const real (&y)[riders], const trifold_args& args, trifold_int member, trifold_int block,
+                                   Columns columns) {
     if (team_lane() >= block_size) return;
 #pragma unroll
     for (int c = 0; c < riders; ++c) {
@@ -169,7 +171,8 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_chain(SweepShared& shared, const trifold_args& args, const trifold_level& level) {
-    if (!Forward && begins_descent(level) && shared.task.chain.length > 0 && team_lane() == 0) begin_result(args, shared.task.member, Result::solution);
+    if (!Forward && begins_descent(level) && shared.task.chain.length > 0 && team_lane() == 0)
+        begin_result(args, shared.task.member, Result::solution);
 #pragma unroll 1
     for (int first = 0; first < args.columns; first += riders)
         sweep_columns<Forward>(shared, args, level, columns_from(args, first, riders));

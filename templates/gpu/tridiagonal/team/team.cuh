@@ -1,6 +1,6 @@
-/* Chains of small blocks (variant team): a team of lanes has a chain, be it a whole system of a batch, from its first front to its last. A lane
- * has a row of L, of R and, in schedules with fill, of G in registers; what others need of it goes through shared memory. Nothing but barriers
- * of a warp, so that a warp may hold several teams, and a thread block many. */
+/* Chains of small blocks (variant team): a team of lanes has a chain, be it a whole system of a batch, from its first front to its last. A
+ * lane has a row of L, of R and, in schedules with fill, of G in registers; what others need of it goes through shared memory. Nothing but
+ * barriers of a warp, so that a warp may hold several teams, and a thread block many. */
 #include "gpu/tridiagonal/team/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/team/shared.h"
@@ -30,8 +30,8 @@ TRIFOLD_DEVICE double sum_of_team(double value) {
     return value;
 }
 
-/* A chain of a member, of length 0 where there is none; the teams of a warp go together, so that it has the steps of their longest. It stands in shared memory,
- * since rows need the registers. */
+/* A chain of a member, of length 0 where there is none; the teams of a warp go together, so that it has the steps of their longest. It
+ * stands in shared memory, since rows need the registers. */
 struct Task {
     Chain chain;
     trifold_int member, steps;
@@ -66,8 +66,8 @@ TRIFOLD_DEVICE void each_chain(const trifold_args& args, const trifold_level& le
 TRIFOLD_DEVICE trifold_int position_of(const Chain& chain, trifold_int k) { return chain.first + k * chain.step; }
 TRIFOLD_DEVICE bool has_next(const Chain& chain, trifold_int k) { return k + 1 < chain.length || chain.ahead >= 0; }
 
-/* What chains found, beside their updates, goes up from slot to slot to the chain that is the last level. First: the slots of a chain's blocks, dealt to
- * the lanes. */
+/* What chains found, beside their updates, goes up from slot to slot to the chain that is the last level. First: the slots of a chain's
+ * blocks, dealt to the lanes. */
 template <class Use>
 TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task, const Use& use) {
     if (level.index == 0) return;
@@ -113,7 +113,8 @@ TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifo
 }
 
 /* Right-hand sides of a block, or what a sweep has made of them, on their way. */
-TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
+                                  Columns columns) {
 #pragma unroll 1
     for (int e = team_lane(); e < padded * riders; e += team) {
         const int r = e % padded, c = e / padded;
@@ -135,7 +136,8 @@ TRIFOLD_DEVICE void fetch_running(RhsStage& to, const trifold_args& args, const 
     if (has_slots && level.index > 0) {
 #pragma unroll
         for (int side = 0; side < 2; ++side)
-            if (has_side(block, side)) fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
+            if (has_side(block, side))
+                fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
     }
 }
 TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& level, trifold_int block, int at) {
@@ -148,7 +150,8 @@ TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& lev
 }
 
 /* What a chain leaves of its right-hand sides: y are -R y and -G y of this lane's row. */
-TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& args, const trifold_level& level, const Task& task, Columns columns) {
+TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& args, const trifold_level& level, const Task& task,
+                              Columns columns) {
     const Chain& chain = task.chain;
 #pragma unroll
     for (int p = 1; p < panels; ++p) {

@@ -10,7 +10,8 @@ static_assert(threads == 256, "eight times 32");
 /* With tensor instructions a warp has half of the columns and, with the others that have the same, its share of the rows.
  * Else 32 threads have four columns, and each of them vectors of rows. */
 constexpr int row_warps = threads / warp_lanes / 2, warp_rows = tile_rows / row_warps;
-constexpr int part_columns = use_tensor ? tensor_columns : 4, part_rows = use_tensor ? warp_rows / tensor_rows * tensor_vectors : row_vectors;
+constexpr int part_columns = use_tensor ? tensor_columns : 4,
+              part_rows = use_tensor ? warp_rows / tensor_rows * tensor_vectors : row_vectors;
 TRIFOLD_DEVICE int part_row(int q) {
     const int warp = thread_index() / warp_lanes;
     return use_tensor ? warp % row_warps * warp_rows + q / tensor_vectors * tensor_rows + result_row(q % tensor_vectors)

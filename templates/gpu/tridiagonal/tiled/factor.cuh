@@ -5,7 +5,6 @@
 #include "gpu/tridiagonal/verdict.cuh"
 #include "gpu/tridiagonal/tiled/block_products.cuh"
 
-
 /* Adds sign * A B' to a block, or sets it, in tiles; the lower part only where so asked. */
 struct Product {
     const real *a, *b;
@@ -77,10 +76,10 @@ TRIFOLD_DEVICE void factor_rows(FrontShared& shared, real* at, const real* facto
 #pragma unroll
         for (int c = 0; c < part_columns; ++c) {
             real v[vector_width] = {};
-            if (part_row(q) < rows) load_vector(v, column + part_row(q) + (part_column(c)) * padded);
+            if (part_row(q) < rows) load_vector(v, column + part_row(q) + (part_column(c))*padded);
 #pragma unroll
             for (int k = 0; k < vector_width; ++k) v[k] -= part.at[c][q][k];
-            store_vector(shared.a + part_row(q) + (part_column(c)) * a_leading, v);
+            store_vector(shared.a + part_row(q) + (part_column(c))*a_leading, v);
         }
     block_sync();
     if (diagonal) {
@@ -102,8 +101,8 @@ TRIFOLD_DEVICE void factor_rows(FrontShared& shared, real* at, const real* facto
 }
 
 /* The front's blocks are brought to the workspace, unless the chain's previous front left them there. */
-TRIFOLD_DEVICE void load_front(const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain, trifold_int position,
-                               bool has_next) {
+TRIFOLD_DEVICE void load_front(const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain,
+                               trifold_int position, bool has_next) {
     const bool first = position == chain.first, fill = chain.behind >= 0;
     const trifold_int block = block_at(level, position);
     if (first) load_diagonal(factor_of(args, member, block), padded, args, level, member, block);
@@ -121,8 +120,8 @@ TRIFOLD_DEVICE void spoil(real* block) {
 }
 
 /* What the front leaves: updates of the next pivot or the separator ahead, of the separator behind, and their coupling. */
-TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain,
-                                trifold_int position, bool last) {
+TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, const trifold_level& level, trifold_int member,
+                                const Chain& chain, trifold_int position, bool last) {
     const trifold_int block = block_at(level, position), next = block_at(level, position + chain.step);
     const real *r = next_of(args, member, block), *g = behind_of(args, member, block);
     const bool first = position == chain.first, up = chain.step > 0, add = level.index > 0;

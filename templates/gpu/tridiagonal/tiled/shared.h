@@ -21,11 +21,12 @@ constexpr int a_leading = leading_of(tile_rows), b_leading = leading_of(chunk);
 
 struct FrontShared {
     Pivots pivots;
-    Chain chain;  /* here rather than in registers, of which the panel needs all */
+    Chain chain; /* here rather than in registers, of which the panel needs all */
     double diagonal[padded];
     alignas(16) real a[chunk * a_leading];
     real b[chunk * b_leading];
     real inverse[chunk * b_leading];
 };
-static_assert(sizeof(FrontShared) == factor_shared_bytes && sizeof(FrontShared) == front_bytes(padded, tile_rows, sizeof(real)), "host and device disagree");
+static_assert(sizeof(FrontShared) == factor_shared_bytes && sizeof(FrontShared) == front_bytes(padded, tile_rows, sizeof(real)),
+              "host and device disagree");
 #endif

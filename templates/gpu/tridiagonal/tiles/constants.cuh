@@ -2,9 +2,10 @@
 #include "gpu/platform.cuh"
 
 constexpr int level_count = TRIFOLD_LEVELS;
-constexpr trifold_int factor_tasks = TRIFOLD_TASKS, sweep_tasks = TRIFOLD_SWEEP_TASKS;                /* tasks of a launch */
-constexpr trifold_int factor_groups = TRIFOLD_TASK_BLOCKS, sweep_groups = TRIFOLD_SWEEP_TASK_BLOCKS;  /* thread blocks that share them */
-constexpr int chains_together = TRIFOLD_GROUP_LINES; /* fronts of a rank that go side by side: they fill the device, and few enough for its cache */
+constexpr trifold_int factor_tasks = TRIFOLD_TASKS, sweep_tasks = TRIFOLD_SWEEP_TASKS;               /* tasks of a launch */
+constexpr trifold_int factor_groups = TRIFOLD_TASK_BLOCKS, sweep_groups = TRIFOLD_SWEEP_TASK_BLOCKS; /* thread blocks that share them */
+constexpr int chains_together =
+    TRIFOLD_GROUP_LINES; /* fronts of a rank that go side by side: they fill the device, and few enough for its cache */
 
 constexpr int stage_columns = TRIFOLD_STAGE_COLUMNS, stages = TRIFOLD_STAGES; /* columns of a copy, and copies in flight; measured */
 constexpr int half_panels = TRIFOLD_HALF_PANELS; /* panels of a block that are kept as pairs of halves too; 0: none */

@@ -17,7 +17,8 @@ TRIFOLD_DEVICE bool any_failed(const Work& work, const trifold_args& args) {
     for (int s = thread_index() % warp_lanes; s + 1 < work.task.sources; s += warp_lanes) {
         const Source source = work.sources[s];
         for (int k = 0; k < source.count; ++k)
-            if (buffer<trifold_int>(args, Offset::failure)[block_index(work.task.member, source.block + k * source.step)] != sound) failed = 1;
+            if (buffer<trifold_int>(args, Offset::failure)[block_index(work.task.member, source.block + k * source.step)] != sound)
+                failed = 1;
     }
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) failed |= shuffle_xor(failed, mask);
     return failed != 0;
@@ -64,7 +65,8 @@ TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_ar
     wait_copies<0>();
     block_sync();
     part.clear();
-    if (!is_padded || !is_idle(task)) multiply_tiles(part, shared.memory, inverse, use_tensor ? warp_column(thread_index()) + warp_columns : edge);
+    if (!is_padded || !is_idle(task))
+        multiply_tiles(part, shared.memory, inverse, use_tensor ? warp_column(thread_index()) + warp_columns : edge);
 }
 
 /* The tile times that inverse, where it comes in stages. The tile stands in the memory of the stages after it. */

@@ -1,13 +1,15 @@
-/* Single precision by tensor instructions of half precision: a number is the sum of two halves, of eleven digits each, that take the place of its
- * four bytes. So that none is too small or too large for them, rows of the factors are scaled by powers of two: a row's squares sum up to its
- * element of the diagonal. Of 16 columns a row has four chunks of 16 bytes: the first halves of eight columns, of the next eight, and their last
- * halves. */
+/* Single precision by tensor instructions of half precision: a number is the sum of two halves, of eleven digits each, that take the place
+ * of its four bytes. So that none is too small or too large for them, rows of the factors are scaled by powers of two: a row's squares sum
+ * up to its element of the diagonal. Of 16 columns a row has four chunks of 16 bytes: the first halves of eight columns, of the next eight,
+ * and their last halves. */
 #include "gpu/tridiagonal/tiles/tile_products.cuh"
 
 constexpr bool use_halves = half_panels > 0;
 #if TRIFOLD_HALF_PANELS > 0 /* not every platform has instructions for halves */
 /* Where the chunk of row r in the group of columns from c on stands: two rows' chunks together, in another order from row to row. */
-TRIFOLD_DEVICE int place_of_chunk(int r, int c, int chunk) { return c / 16 * (16 * edge) + r / 2 * 32 + ((r % 2 * 4 + chunk) ^ (r / 4 % 8)) * 4; }
+TRIFOLD_DEVICE int place_of_chunk(int r, int c, int chunk) {
+    return c / 16 * (16 * edge) + r / 2 * 32 + ((r % 2 * 4 + chunk) ^ (r / 4 % 8)) * 4;
+}
 
 /* part += a b' over columns of halves in shared memory, a multiple of 16. */
 TRIFOLD_DEVICE void multiply_halves(Part& part, const float* a, const float* b, int columns) {
@@ -68,13 +70,16 @@ TRIFOLD_DEVICE void scale_part(Part& part, const float* rows, const float* colum
         for (int v = 0; v < vector_width; ++v)
 #pragma unroll
             for (int c = 0; c < part_columns; ++c)
-                part.value(c, q, v) = part.value(c, q, v) * by_row(rows[part_row(thread, q) + v]) * by_column(columns[part_column(thread, c)]);
+                part.value(c, q, v) =
+                    part.value(c, q, v) * by_row(rows[part_row(thread, q) + v]) * by_column(columns[part_column(thread, c)]);
 }
 /* What products are added to: minus the original, in rows and columns times their scales; and back. */
 TRIFOLD_DEVICE void start_sums(Part& part, const float* rows, const float* columns) {
     scale_part(part, rows, columns, [](float scale) { return -scale; }, [](float scale) { return scale; });
 }
-TRIFOLD_DEVICE void end_sums(Part& part, const float* rows, const float* columns) { scale_part(part, rows, columns, inverse_scale, inverse_scale); }
+TRIFOLD_DEVICE void end_sums(Part& part, const float* rows, const float* columns) {
+    scale_part(part, rows, columns, inverse_scale, inverse_scale);
+}
 
 /* The tile as halves, rows scaled. A lane has half of two chunks, first and last halves; its neighbour in columns has the others. */
 TRIFOLD_DEVICE void store_halves(float* to, Part& part, const float* rows) {

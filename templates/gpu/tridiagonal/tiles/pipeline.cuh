@@ -1,5 +1,5 @@
-/* How the operands of a task come to shared memory, in stages, and are multiplied there. A stage is some columns of a tile of A and as many of a
- * tile of B. For three places in memory (`stages`), in time:
+/* How the operands of a task come to shared memory, in stages, and are multiplied there. A stage is some columns of a tile of A and as many
+ * of a tile of B. For three places in memory (`stages`), in time:
  *
  *      one warp starts copies   0  1         2        3        4
  *      all warps multiply             | 0 |    | 1 |    | 2 |    | 3 |
@@ -8,28 +8,31 @@
  *      full[0]  opens when copy 0 has come, and again when copy 3 has
  *      empty[0] opens when all warps have multiplied stage 0: then copy 3 may start
  *
- * Which tiles come next is told by the counts of finished tiles in the workspace: the warp that starts copies looks at them, and starts none while
- * the next tile is not finished. Devices without copies of whole ranges take the same stages, copied by all threads, with barriers in place of gates. */
+ * Which tiles come next is told by the counts of finished tiles in the workspace: the warp that starts copies looks at them, and starts
+ * none while the next tile is not finished. Devices without copies of whole ranges take the same stages, copied by all threads, with
+ * barriers in place of gates. */
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/tiles/pivots.cuh"
 #include "gpu/tridiagonal/tiles/sources.cuh"
 
-constexpr int shared_elements = edge * leading > 2 * stages * stage_size ? edge * leading : 2 * stages * stage_size;
+constexpr int shared_elements = edge * leading > 2 * stages* stage_size ? edge* leading : 2 * stages* stage_size;
 struct TileShared {
     Work work;
     Pivots pivots;
-    trifold_int ready; /* what the thread that waits has found */
+    trifold_int ready;                        /* what the thread that waits has found */
     trifold_gate full[stages], empty[stages]; /* is a stage's copy there, and have all warps multiplied it? */
     double diagonal[edge];
-    alignas(16) float scales[2][edge]; /* of the tile's rows and columns, where halves are multiplied */
+    alignas(16) float scales[2][edge];        /* of the tile's rows and columns, where halves are multiplied */
     alignas(16) real memory[shared_elements]; /* stages of two operands; two tiles; or the diagonal tile above the identity */
 };
-static_assert(sizeof(TileShared) == SharedBytes::factor && sizeof(TileShared) == tile_bytes(level_count, edge, stages, stage_columns, sizeof(real)), "host and device disagree");
+static_assert(sizeof(TileShared) == SharedBytes::factor &&
+                  sizeof(TileShared) == tile_bytes(level_count, edge, stages, stage_columns, sizeof(real)),
+              "host and device disagree");
 
 /* ---- waiting for other thread blocks ---- */
 
-/* The smaller of two counts, for one warp, which may then start copies of what they announce. A lane looks at either, since looks of one lane come one
- * after another. */
+/* The smaller of two counts, for one warp, which may then start copies of what they announce. A lane looks at either, since looks of one
+ * lane come one after another. */
 TRIFOLD_DEVICE trifold_int look_at(const trifold_int* a, const trifold_int* b) {
     const int lane = thread_index() % warp_lanes;
     const trifold_int seen = lane < 2 ? load_acquire(lane == 0 ? a : b) : 0, first = shuffle(seen, 0), second = shuffle(seen, 1);
@@ -37,8 +40,8 @@ TRIFOLD_DEVICE trifold_int look_at(const trifold_int* a, const trifold_int* b) {
     return first < second ? first : second;
 }
 
-/* Waits with the whole thread block until two counts are at least `wanted`; the smaller one. One warp looks: if all did, those who wait would
- * take time from those who work. Between two calls there is a barrier. */
+/* Waits with the whole thread block until two counts are at least `wanted`; the smaller one. One warp looks: if all did, those who wait
+ * would take time from those who work. Between two calls there is a barrier. */
 TRIFOLD_DEVICE trifold_int wait_together(TileShared& shared, const trifold_int* a, const trifold_int* b, trifold_int wanted) {
     if (thread_index() < warp_lanes) {
         for (;;) {
@@ -75,7 +78,8 @@ TRIFOLD_DEVICE void find_scales(TileShared& shared, const trifold_args& args) {
 TRIFOLD_DEVICE bool is_idle(const Task& task) {
     if (!use_tensor) return false;
     const int thread = own_thread();
-    const bool is_padding = is_padded && (task.row * edge + warp_row(thread) >= block_size || task.column * edge + warp_column(thread) >= block_size);
+    const bool is_padding =
+        is_padded && (task.row * edge + warp_row(thread) >= block_size || task.column * edge + warp_column(thread) >= block_size);
     return is_padding || (is_pivots(task) && warp_row(thread) + 32 <= warp_column(thread));
 }
 
@@ -88,7 +92,8 @@ TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifol
         if (!cursor.find(work)) return false;
         const trifold_int epoch = work.task.epoch;
         if (cursor.tile >= cursor.ready)
-            cursor.ready = static_cast<int>(wait_together(shared, cursor.a_count(work, args), cursor.b_count(work, args), epoch + cursor.tile + 1) - epoch);
+            cursor.ready = static_cast<int>(
+                wait_together(shared, cursor.a_count(work, args), cursor.b_count(work, args), epoch + cursor.tile + 1) - epoch);
         cursor.take(work, args);
     }
     fetch_columns<stage_columns>(to, cursor.a);
@@ -124,9 +129,9 @@ TRIFOLD_DEVICE void add_sources(Part& part, TileShared& shared, const trifold_ar
 
 /* ---- stages that one warp copies as whole ranges ---- */
 
-/* The stages are one sequence over all tasks of the thread block. One warp starts their copies, and all warps multiply them. A stage has the gates
- * and the memory of its number modulo `stages`. No warp waits for another, except that the one that starts copies waits for those two stages
- * behind it. It is the warp that has nothing to multiply for tiles on the diagonal: its other work would delay all others. */
+/* The stages are one sequence over all tasks of the thread block. One warp starts their copies, and all warps multiply them. A stage has
+ * the gates and the memory of its number modulo `stages`. No warp waits for another, except that the one that starts copies waits for those
+ * two stages behind it. It is the warp that has nothing to multiply for tiles on the diagonal: its other work would delay all others. */
 struct Pipeline {
     unsigned now = 0, started = 0; /* numbers of the stage that is multiplied next, and of the one whose copy starts next */
 };
@@ -147,8 +152,8 @@ TRIFOLD_DEVICE void leave_stage(TileShared& shared, unsigned number) {
 
 TRIFOLD_DEVICE real* stage_at(TileShared& shared, unsigned number) { return shared.memory + number % stages * (2 * stage_size); }
 
-/* Goes to the tiles of the next stages, by one warp, if they are finished: those of sources, and after the last ones the inverse that a tile is
- * multiplied with, whose columns fill the place of both. */
+/* Goes to the tiles of the next stages, by one warp, if they are finished: those of sources, and after the last ones the inverse that a
+ * tile is multiplied with, whose columns fill the place of both. */
 TRIFOLD_DEVICE bool find_tiles(Cursor& cursor, const Work& work, const trifold_args& args) {
     const Task& task = work.task;
     if (cursor.find(work)) {

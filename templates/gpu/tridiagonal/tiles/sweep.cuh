@@ -9,7 +9,8 @@ static_assert(row_groups <= warp_lanes && piece_columns % vector_width == 0, "a 
 struct Piece {
     real at[piece_columns][vector_width];
 };
-/* The thread's number; in double precision, whose kernels are short of registers, what follows from it is not kept from one use to the next. */
+/* The thread's number; in double precision, whose kernels are short of registers, what follows from it is not kept from one use to the
+ * next. */
 TRIFOLD_DEVICE int sweep_thread() { return sizeof(real) == 8 ? thread_afresh() : thread_index(); }
 TRIFOLD_DEVICE int piece_row(int thread) { return thread % row_groups * vector_width; }
 TRIFOLD_DEVICE int piece_column(int thread) { return thread / row_groups * piece_columns; }
@@ -27,7 +28,8 @@ struct SweepShared {
 };
 static_assert(columns_at_once * edge <= sweep_threads, "a thread for each result");
 static_assert(sizeof(SweepShared) == SharedBytes::sweep &&
-                  sizeof(SweepShared) == sweep_bytes(level_count, edge, columns_at_once, sweep_threads, sizeof(real)), "host and device disagree");
+                  sizeof(SweepShared) == sweep_bytes(level_count, edge, columns_at_once, sweep_threads, sizeof(real)),
+              "host and device disagree");
 
 TRIFOLD_DEVICE real* result_of(const trifold_args& args, trifold_int member, trifold_int block, int first) {
     return buffer<real>(args, Offset::rhs_update) + block_index(member, block) * vector_storage + first * padded;
@@ -109,9 +111,10 @@ TRIFOLD_DEVICE void add_forward(Sums<true>& sums, const trifold_args& args, cons
     }
 }
 
-/* Backward, sums += the products of rows `first` and below of a panel of the task's block times the results of `block`, the last rows first. */
-TRIFOLD_DEVICE void add_backward(Sums<false>& sums, const trifold_args& args, const Task& task, const real* panel, trifold_int block, int first,
-                                 Columns columns) {
+/* Backward, sums += the products of rows `first` and below of a panel of the task's block times the results of `block`, the last rows
+ * first. */
+TRIFOLD_DEVICE void add_backward(Sums<false>& sums, const trifold_args& args, const Task& task, const real* panel, trifold_int block,
+                                 int first, Columns columns) {
     const real* results = result_of(args, task.member, block, columns.first);
     const trifold_int* count = swept_of(args, task.member, block, Kind::backward);
     panel += place_of_tile(0, task.column);

@@ -12,10 +12,10 @@ static_assert(2 * level_count <= threads, "a thread for each source");
 
 struct Task {
     bool exists;
-    bool first;    /* front of its chain */
-    bool upward;   /* the panel's neighbour is a higher block */
+    bool first;  /* front of its chain */
+    bool upward; /* the panel's neighbour is a higher block */
     int level, member;
-    int panel;     /* 0: pivot block, 1: next neighbour, 2: neighbour behind */
+    int panel; /* 0: pivot block, 1: next neighbour, 2: neighbour behind */
     int row, column;
     int sources;
     trifold_int position, block, step; /* step: in blocks, from one front of the chain to the next */
@@ -141,8 +141,9 @@ TRIFOLD_DEVICE void place_task(Task& task, const Rank& rank, number_type line) {
     task.exists = k < chain.length;
 }
 
-/* Half a column of a group's tiles. Each front has rows of its panels there, and before them tiles of its pivot block's next column or, beyond
- * the last, a front of the next group has some of its first: the diagonal tile in the first half, those that wait for it in the second. */
+/* Half a column of a group's tiles. Each front has rows of its panels there, and before them tiles of its pivot block's next column or,
+ * beyond the last, a front of the next group has some of its first: the diagonal tile in the first half, those that wait for it in the
+ * second. */
 struct Half {
     bool beyond;
     int pivot_column, pivot_row, pivots, row, rows;
@@ -159,8 +160,8 @@ TRIFOLD_DEVICE Half half_of(int column, bool second, int in_panels) {
 }
 
 /* The number-th task of the factorization: level by level, rank by rank; a rank's fronts go side by side in groups, column by column of
- * their tiles. The pivot blocks are ahead of the panels, and between them, so that thread blocks that wait for pivots, factor them and multiply
- * share a multiprocessor. */
+ * their tiles. The pivot blocks are ahead of the panels, and between them, so that thread blocks that wait for pivots, factor them and
+ * multiply share a multiprocessor. */
 TRIFOLD_FUNCTION void find_factor_task(Task& task, number_type number) {
     constexpr number_type together = chains_together;
     const auto tasks_of = [](const TaskLevel& level) { return tiles * (tiles + 1) / 2 + level.panels * tiles * tiles; };
@@ -179,7 +180,8 @@ TRIFOLD_FUNCTION void find_factor_task(Task& task, number_type number) {
         task.row = static_cast<int>(share(rank.rest, width_of(0)));
         line = rank.rest - task.row * width_of(0);
     } else {
-        const number_type whole = share(rank.fronts - 1, together) - 1; /* groups before the last but one, whose tasks are as many as any's */
+        const number_type whole =
+            share(rank.fronts - 1, together) - 1; /* groups before the last but one, whose tasks are as many as any's */
         group = share(rest, together * each);
         if (group > whole) group = whole > 0 ? whole : 0;
         rest -= group * together * each;

@@ -1,5 +1,5 @@
-/* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands come to shared memory in stages, some columns of A and then
- * as many of B, by copies of whole ranges that one thread starts, or where there are none, by asynchronous copies of all threads. */
+/* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands come to shared memory in stages, some columns of A and
+ * then as many of B, by copies of whole ranges that one thread starts, or where there are none, by asynchronous copies of all threads. */
 #include "gpu/dense/products.cuh"
 #include "gpu/tridiagonal/tiles/tasks.cuh"
 
@@ -34,9 +34,12 @@ struct Part {
         each([](real& value) { value = -value; });
     }
     /* Element (part_row(q) + v, part_column(c)) of the tile. */
-    TRIFOLD_METHOD real& value(int c, int q, int v) { return use_tensor && row_lines > 1 ? at[c][q / 2 * row_lines + v][q % 2] : at[c][q][v]; }
+    TRIFOLD_METHOD real& value(int c, int q, int v) {
+        return use_tensor && row_lines > 1 ? at[c][q / 2 * row_lines + v][q % 2] : at[c][q][v];
+    }
 };
-/* The thread's number; in single precision, whose kernels are short of registers, what follows from it is not kept from one use to the next. */
+/* The thread's number; in single precision, whose kernels are short of registers, what follows from it is not kept from one use to the
+ * next. */
 TRIFOLD_DEVICE int own_thread() { return sizeof(real) == 4 ? thread_afresh() : thread_index(); }
 TRIFOLD_DEVICE int warp_row(int thread) { return thread / warp_lanes % (edge / 32) * 32; }
 TRIFOLD_DEVICE int warp_column(int thread) { return thread / warp_lanes / (edge / 32) * warp_columns; }
@@ -51,8 +54,9 @@ TRIFOLD_DEVICE int part_row(int thread, int q) {
 }
 TRIFOLD_DEVICE int part_column(int thread, int c) {
     const int lane = thread % warp_lanes, warp = thread / warp_lanes;
-    return use_tensor ? warp_column(thread) + (c / column_lines * (16 / tensor_columns) + tensor_column(thread)) * column_lines + c % column_lines
-                      : warp * 16 + lane / row_lanes * 4 + c;
+    return use_tensor
+               ? warp_column(thread) + (c / column_lines * (16 / tensor_columns) + tensor_column(thread)) * column_lines + c % column_lines
+               : warp * 16 + lane / row_lanes * 4 + c;
 }
 
 /* use(value, r, c) for every element of a thread's part. */
@@ -67,8 +71,8 @@ TRIFOLD_DEVICE void each_element(Part& part, const Use& use) {
             for (int v = 0; v < vector_width; ++v) use(part.value(c, q, v), part_row(thread, q) + v, part_column(thread, c));
 }
 
-/* Columns of an instruction, in quads: in double precision few, so that operands of the next are on their way while these are multiplied; in
- * single precision as many as have sums of their own. */
+/* Columns of an instruction, in quads: in double precision few, so that operands of the next are on their way while these are multiplied;
+ * in single precision as many as have sums of their own. */
 constexpr int quads = sizeof(real) == 8 ? 2 : 4, step_columns = 4 * quads;
 
 /* A lane's neighbours of an operand, 4 columns apart. */
@@ -135,7 +139,8 @@ TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b, int co
         const int thread = own_thread();
 #pragma unroll 1
         for (int k = 0; k < columns; k += 16)
-            multiply_strips<16>(part.at, a + part_row(thread, 0) + k * edge, row_lanes * vector_width, edge, b + part_column(thread, 0) + k * edge, edge);
+            multiply_strips<16>(part.at, a + part_row(thread, 0) + k * edge, row_lanes * vector_width, edge,
+                                b + part_column(thread, 0) + k * edge, edge);
     }
 }
 
