@@ -50,7 +50,6 @@ std::string what(const Design& design, const Step& step) {
     return fmt::format("{} {}, {} chain{}", phase, step.levels, step.level.chains, step.level.chains == 1 ? "" : "s");
 }
 
-
 Launch launch_of(const Design& design, const Program& program, const Step& step) {
     require_sound(design, step);
     const auto& kernel = design.kernels[step.kernel];
@@ -171,10 +170,13 @@ const Buffer& buffer(const Design& design, std::string_view name) {
     return *found;
 }
 
-trifold_constants constants_of(const Design& design, const Step& step) {
+bool takes_all_levels(const Design& design, const Step& step) {
     const auto& kernel = design.kernels[step.kernel];
-    const bool finishes = kernel.phase == Phase::finish_factor || kernel.phase == Phase::finish_forward;
-    if (finishes || kernel.shape.all_levels) return {.all_levels = {step.start, {}}};
+    return kernel.shape.all_levels || kernel.phase == Phase::finish_factor || kernel.phase == Phase::finish_forward;
+}
+
+trifold_constants constants_of(const Design& design, const Step& step) {
+    if (takes_all_levels(design, step)) return {.all_levels = {step.start, {}}};
     return {.level = step.level};
 }
 

@@ -118,6 +118,8 @@ std::int64_t groups_of(const Design& design, const Step& step);
 const Buffer& buffer(const Design& design, std::string_view name);
 /// The level as kernels see it.
 trifold_level kernel_level(const Schedule& schedule, std::size_t index);
+/// Whether its kernel takes a trifold_all_levels, and not a trifold_level.
+bool takes_all_levels(const Design& design, const Step& step);
 /// The constants of a launch, as its kernel takes them.
 trifold_constants constants_of(const Design& design, const Step& step);
 

@@ -38,7 +38,59 @@ typedef struct {
     trifold_int records;               /* a trifold_grid_record a box */
 } trifold_grid_level;
 
-/* What the constants of every launch begin with. `level` are those that it treats; of merges the level below stands first. */
+/* Constants that only some kernels read: a structure for each kind of kernel. `trifold_grid_launch::kind` says which of them a launch has.
+ * Kernels that read another one are caught in the emulator, and launches that bring another one in the generator. */
+typedef enum {
+    trifold_grid_whole,     /* none: a front has one thread block or less, or a sum is taken */
+    trifold_grid_shared,    /* trifold_grid_share */
+    trifold_grid_stepping,  /* trifold_grid_step */
+    trifold_grid_solving,   /* trifold_grid_triangle */
+    trifold_grid_sweeping,  /* trifold_grid_factor */
+    trifold_grid_pixelwise, /* trifold_grid_pixels */
+    trifold_grid_tasks      /* trifold_grid_task */
+} trifold_grid_kind;
+
+/* GPU: several thread blocks share a front. */
+typedef struct {
+    trifold_int parts; /* thread blocks of a front */
+} trifold_grid_share;
+
+/* GPU: a step through the panels of a pivot block. It applies one panel to the columns behind it, and factors the next one. */
+typedef struct {
+    trifold_int parts;                /* thread blocks of a front */
+    trifold_int applied;              /* first column of the panel that it applies; -1: none, the first panel is still to come */
+    trifold_int factored;             /* first column of the panel that it factors; the applied one ends there */
+    trifold_int panel;                /* number of the panel that it factors */
+    trifold_int inverse, inverse_end; /* tiles on the diagonal that it inverts */
+} trifold_grid_step;
+
+/* GPU: a sweep solves with the triangle in columns `first` to before `end` of W. */
+typedef struct {
+    trifold_int first, end;
+} trifold_grid_triangle;
+
+/* GPU: a sweep multiplies by a part of a front's factor: a panel (Y or Z), or rows of W beside the columns of a triangle. */
+typedef enum { trifold_grid_panel, trifold_grid_rows_behind, trifold_grid_rows_before } trifold_grid_rows;
+typedef struct {
+    trifold_int parts;      /* thread blocks of a front */
+    trifold_int rows;       /* a trifold_grid_rows */
+    trifold_int first, end; /* columns of W; none with a panel */
+} trifold_grid_factor;
+
+/* GPU: each thread has a pixel. */
+typedef enum { trifold_grid_ring, trifold_grid_residual, trifold_grid_correct, trifold_grid_gradient } trifold_grid_work;
+typedef struct {
+    trifold_int work; /* a trifold_grid_work */
+} trifold_grid_pixels;
+
+/* CPU: all kernels. */
+typedef struct {
+    trifold_int odd_scratch;   /* where the second of two generations of D begins in a worker's scratch, in elements */
+    trifold_int spare_scratch; /* where the free part behind both begins */
+    trifold_int tile;          /* rows or columns of a task, where tasks share a front */
+} trifold_grid_task;
+
+/* The constants of a launch. `level` are those that it treats; of merges the level below stands first. */
 typedef struct {
     trifold_int width, height; /* pixels that are unknowns */
     trifold_int origin;        /* the first of them in the caller's image */
@@ -47,23 +99,22 @@ typedef struct {
     trifold_int status;        /* a trifold_grid_status a member */
     trifold_int scale;    /* of A that is not symmetric: the exponent of each unknown's row, a 32-bit integer; see templates/grid/scale.h */
     trifold_int residual; /* where the workspace keeps b - A x: [batch][H][W] by the columns of this call */
-    trifold_int transposed;           /* 1: of A' */
-    trifold_int leaves;               /* the first level is that of the leaf tiles */
-    trifold_int odd_scratch;          /* where the second of two generations of D begins in a worker's scratch, in elements */
-    trifold_int spare_scratch;        /* ... and what is free behind both */
-    trifold_int tile;                 /* of fronts that are shared. CPU: rows or columns of a task; GPU: thread blocks of a box */
-    trifold_int step;                 /* GPU: the first column of the panel that a launch applies; before the first one -1. Or of a sweep */
-    trifold_int step_next;            /* ... of the one that it factors; or behind those of a sweep */
-    trifold_int inverse, inverse_end; /* tiles on the diagonal that it inverts */
-    trifold_int turn;                 /* of the launches of a pivot block; of a sweep, which rows of W it multiplies by */
-    trifold_int work;                 /* a trifold_grid_work, of kernels that treat pixels */
-    trifold_int number;               /* of the last level, counted from the leaf tiles */
-    double least, growth, row_sum;    /* below the first, above the second, not above the third: see templates/grid/outcome.h */
+    trifold_int transposed; /* 1: the system is A' x = b */
+    trifold_int leaves;     /* 1: the first level is that of the leaf tiles */
+    trifold_int number;     /* of the last level, counted from the leaf tiles */
+    trifold_int kind;       /* a trifold_grid_kind */
+    union {
+        trifold_grid_share share;
+        trifold_grid_step step;
+        trifold_grid_triangle triangle;
+        trifold_grid_factor factor;
+        trifold_grid_pixels pixelwise;
+        trifold_grid_task task;
+    };
+    double least, growth, row_sum; /* below the first, above the second, not above the third: see templates/grid/outcome.h */
     trifold_int levels;
     trifold_grid_level level[trifold_grid_levels];
 } trifold_grid_launch;
-
-typedef enum { trifold_grid_ring, trifold_grid_residual, trifold_grid_correct, trifold_grid_gradient } trifold_grid_work;
 
 /* What is known of one front; on a GPU, of all below it too. */
 typedef struct {

@@ -10,11 +10,11 @@ typedef struct {
     trifold_int first, stride, count, length, step;
 } trifold_run;
 
-/* The constants of a launch that treats one level. The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
- * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
+/* The constants of a launch that treats one level. The blocks that remain when a level starts are base + scale * p for positions p = 0 ..
+ * size - 1. A chain's neighbours are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;             /* level number, from 0 */
-    trifold_int base, scale, size; /* remaining blocks */
+    trifold_int index;                            /* level number, from 0 */
+    trifold_int base, scale, size;                /* remaining blocks */
     trifold_int next_base, next_scale, next_size; /* remaining blocks of the next level; next_size is 0 at the last one */
     trifold_int coupling, next_coupling;          /* first block of this and the next level's couplings in their buffer; level 0 reads E */
     trifold_int chains, runs;                     /* chains of all runs together; runs in use */

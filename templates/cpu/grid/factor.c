@@ -14,7 +14,7 @@ INLINE real* update_within(const context* c, const front* f, integer level) {
     if (level == launch->levels - 1 || (level == 0 && !launch->leaves)) return update_of(c, f);
     const integer x = halvings_below(c, level, 0), y = halvings_below(c, level, 1);
     const integer i = f->i & ((1LL << x) - 1), j = f->j & ((1LL << y) - 1);
-    return scratch_of(c, (level % 2 ? launch->odd_scratch : 0) + ((j << x) + i) * f->level->kept * f->level->kept);
+    return scratch_of(c, (level % 2 ? launch->task.odd_scratch : 0) + ((j << x) + i) * f->level->kept * f->level->kept);
 }
 
 /* The part of a merge: the one behind where `second`. */
@@ -32,7 +32,7 @@ INLINE void assemble(const context* c, const front* f, integer level, real* w, r
 }
 
 NOINLINE void eliminate_box(const context* c, const front* f, integer level) {
-    real *w = w_of(c, f), *d = update_within(c, f, level), *turned = scratch_of(c, c->launch->spare_scratch);
+    real *w = w_of(c, f), *d = update_within(c, f, level), *turned = scratch_of(c, c->launch->task.spare_scratch);
     trifold_grid_record record = new_record();
     if (level == 0)
         read_leaf(c, f, w, d, &record);
@@ -73,4 +73,4 @@ INLINE share share_at(const context* c, integer task, integer parts) {
     return (share){front_at(c, level, row >> last->y_halvings, i, row & ((1LL << last->y_halvings) - 1)), level, task % parts};
 }
 
-INLINE integer parts_of(const context* c, integer size) { return (size + c->launch->tile - 1) / c->launch->tile; }
+INLINE integer parts_of(const context* c, integer size) { return (size + c->launch->task.tile - 1) / c->launch->task.tile; }

@@ -161,20 +161,18 @@ KERNEL_PART void deliver_column(const trifold_args* args, integer member, intege
 
 /* ---- entry points ---- */
 
-/* Launches of refinement have no level; its index is their round. */
-INLINE integer round_of(const trifold_level* level) { return level->index; }
-
 INLINE int is_running(const trifold_args* args, integer member, integer round) {
     return is_active(args, member) && (round == 0 || *running_of(args, member));
 }
 
-#define BLOCK_KERNEL(NAME, CALL)                                                                                                      \
-    KERNEL NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
-        for (integer task = first_task; task < last_task; ++task) {                                                                   \
-            const integer member = task / HORIZON, block = task % HORIZON;                                                            \
-            CALL;                                                                                                                     \
-        }                                                                                                                             \
-        (void)level, (void)scratch;                                                                                                   \
+#define BLOCK_KERNEL(NAME, CALL)                                                                                               \
+    KERNEL NAME(const trifold_args* args, const trifold_refinement* refinement, trifold_int first_task, trifold_int last_task, \
+                void* scratch) {                                                                                               \
+        for (integer task = first_task; task < last_task; ++task) {                                                            \
+            const integer member = task / HORIZON, block = task % HORIZON;                                                     \
+            CALL;                                                                                                              \
+        }                                                                                                                      \
+        (void)refinement, (void)scratch;                                                                                       \
     }
 
 /* The kernels that factor skip members that do not run. */
@@ -193,7 +191,7 @@ INLINE void take_residuals(const trifold_args* args, integer member, integer blo
     for (integer column = 0; column < columns_of(args); ++column) take_residual(args, member, block, column, round);
 }
 #ifdef TRIFOLD_KERNEL_RESIDUAL
-BLOCK_KERNEL(TRIFOLD_KERNEL_RESIDUAL, take_residuals(args, member, block, round_of(level)))
+BLOCK_KERNEL(TRIFOLD_KERNEL_RESIDUAL, take_residuals(args, member, block, refinement->round))
 #endif
 
 INLINE void correct_block(const trifold_args* args, integer member, integer block) {
@@ -212,12 +210,12 @@ BLOCK_KERNEL(TRIFOLD_KERNEL_DELIVER, deliver_block(args, member, block))
 #endif
 
 #ifdef TRIFOLD_KERNEL_JUDGE
-KERNEL TRIFOLD_KERNEL_JUDGE(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+KERNEL TRIFOLD_KERNEL_JUDGE(const trifold_args* args, const trifold_refinement* refinement, trifold_int first_task, trifold_int last_task,
                             void* scratch) {
     (void)scratch;
     for (integer member = first_task; member < last_task; ++member) {
-        if (is_running(args, member, round_of(level)))
-            judge_member(args, member, round_of(level));
+        if (is_running(args, member, refinement->round))
+            judge_member(args, member, refinement->round);
         else
             *running_of(args, member) = 0;
     }

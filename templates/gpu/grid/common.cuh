@@ -13,6 +13,28 @@ struct Context {
     const trifold_grid_launch& launch;
 };
 
+/* The constants that only some kernels read. */
+TRIFOLD_DEVICE const trifold_grid_share& share_of(const Context& c) {
+    EXPECT(c.launch.kind == trifold_grid_shared);
+    return c.launch.share;
+}
+TRIFOLD_DEVICE const trifold_grid_step& step_of(const Context& c) {
+    EXPECT(c.launch.kind == trifold_grid_stepping);
+    return c.launch.step;
+}
+TRIFOLD_DEVICE const trifold_grid_triangle& triangle_of(const Context& c) {
+    EXPECT(c.launch.kind == trifold_grid_solving);
+    return c.launch.triangle;
+}
+TRIFOLD_DEVICE const trifold_grid_factor& factor_of(const Context& c) {
+    EXPECT(c.launch.kind == trifold_grid_sweeping);
+    return c.launch.factor;
+}
+TRIFOLD_DEVICE trifold_grid_work work_of(const Context& c) {
+    EXPECT(c.launch.kind == trifold_grid_pixelwise);
+    return static_cast<trifold_grid_work>(c.launch.pixelwise.work);
+}
+
 struct Front {
     grid_box box;
     const trifold_grid_level* level;

@@ -125,7 +125,7 @@ TRIFOLD_DEVICE void solve_panel(const Context& c) {
     start_dependents();
     PanelChip& chip = *static_cast<PanelChip*>(shared_memory());
     constexpr int ahead = panel_stages - 1;
-    const int tiles = static_cast<int>(c.launch.tile), kinds = symmetric ? 1 : 2;
+    const int tiles = static_cast<int>(share_of(c).parts), kinds = symmetric ? 1 : 2;
     const Front f = front_of_launch(c, group_index() / (tiles * kinds));
     const int part = group_index() % (tiles * kinds), top = part % tiles * tile_rows;
     const bool is_z = !symmetric && part >= tiles;

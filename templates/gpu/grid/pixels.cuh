@@ -84,10 +84,10 @@ TRIFOLD_DEVICE void treat_pixel(const Context& c) {
     if (pixel >= c.launch.pixels) return;
     const trifold_int x = pixel % c.launch.pitch - c.launch.origin % c.launch.pitch,
                       y = pixel / c.launch.pitch - c.launch.origin / c.launch.pitch;
-    if (c.launch.work == trifold_grid_ring) finish_ring(c, group_y(), x, y);
-    if (c.launch.work == trifold_grid_residual) take_residual(c, group_y(), x, y);
-    if (c.launch.work == trifold_grid_correct) correct(c, group_y(), x, y);
-    if (c.launch.work == trifold_grid_gradient) take_gradient(c, group_y(), x, y);
+    if (work_of(c) == trifold_grid_ring) finish_ring(c, group_y(), x, y);
+    if (work_of(c) == trifold_grid_residual) take_residual(c, group_y(), x, y);
+    if (work_of(c) == trifold_grid_correct) correct(c, group_y(), x, y);
+    if (work_of(c) == trifold_grid_gradient) take_gradient(c, group_y(), x, y);
 }
 
 /* ---- a member's outcome ---- */

@@ -77,7 +77,7 @@ TRIFOLD_DEVICE void leave_product(const Context& c) {
     start_dependents();
     using Tile = ProductTile<side, RowSquares, ColumnSquares>;
     constexpr int ahead = product_stages - 1;
-    const int tiles = static_cast<int>(c.launch.tile);
+    const int tiles = static_cast<int>(share_of(c).parts);
     const Front f = front_of_launch(c, group_index() / (tiles * tiles));
     const int part = group_index() % (tiles * tiles), top = part % tiles * side, left = part / tiles * side;
     if (top >= f.r || left >= f.r || (symmetric && top < left)) return wait_for_launches();

@@ -13,7 +13,7 @@ TRIFOLD_DEVICE void assemble(const Context& c) {
                   "a thread has one place");
     start_dependents();
     Places* rows = static_cast<Places*>(shared_memory());
-    const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles, lane = lane_index();
+    const int tiles = static_cast<int>(share_of(c).parts), tile = group_index() % tiles, lane = lane_index();
     const Front f = front_of_launch(c, group_index() / tiles);
     const int left = tile * grid_assembled_columns, right = smaller(left + grid_assembled_columns, f.s);
     const Parts parts = parts_of(c, f);
@@ -61,8 +61,8 @@ struct StepChip {
 };
 
 /* Where a panel says which rows it moves: pairs of where to and where from, -1 for none. Two panels in turn. */
-TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, trifold_int turn) {
-    return pivots_of(c, f) + f.level->eliminated + turn % 2 * 4 * tile_width;
+TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, trifold_int panel) {
+    return pivots_of(c, f) + f.level->eliminated + panel % 2 * 4 * tile_width;
 }
 
 /* What a panel of `width` columns from `first` on, of which there are `size`, does to its rows in `count` columns from `w` on: those that
@@ -306,7 +306,7 @@ TRIFOLD_DEVICE void note_moves(const Context& c, const Front& f, StepChip<Column
     if (mine >= end) chip.outside[before] = mine;
     warp_sync();
     const int number = k - below, to = taken ? -1 : chip.outside[number];
-    int *moves = moves_of(c, f, c.launch.turn), *order = pivots_of(c, f);
+    int *moves = moves_of(c, f, step_of(c).panel), *order = pivots_of(c, f);
     const bool comes = k < count && mine != row;
     const int old = comes ? order[mine] : 0, old_pushed = taken ? 0 : order[row];
     if (k < Columns) {
@@ -455,18 +455,18 @@ TRIFOLD_DEVICE void step(const Context& c) {
                   "the launch asks for enough shared memory");
     start_dependents();
     StepChip<Columns, Rows, Threads>& chip = *static_cast<StepChip<Columns, Rows, Threads>*>(shared_memory());
-    const int tiles = static_cast<int>(c.launch.tile), tile = group_index() % tiles;
+    const int tiles = static_cast<int>(step_of(c).parts), tile = group_index() % tiles;
     const Front f = front_of_launch(c, group_index() / tiles);
-    const int first = static_cast<int>(c.launch.step), next = static_cast<int>(c.launch.step_next), end = smaller(next, f.s);
+    const int first = static_cast<int>(step_of(c).applied), next = static_cast<int>(step_of(c).factored), end = smaller(next, f.s);
     const bool begins = first < 0; /* there is no panel yet */
-    const int* moves = moves_of(c, f, c.launch.turn + 1);
+    const int* moves = moves_of(c, f, step_of(c).panel + 1);
     const int beside = tile - (tiles - grid_step_groups(symmetric)); /* 0: notes; 1, 2: inverts L's and U's tiles */
     const bool notes = !begins && beside == 0 && first < f.s && warp_index() == 0;
     const real before = notes ? diagonal_of(c, f, smaller(first + lane_index(), f.s - 1)) : real(1);
     wait_for_launches();
     if (!begins && beside >= 0) {
         if (notes) note_panel(c, f, moves, first, end - first, next - first, before);
-        for (int k = static_cast<int>(c.launch.inverse); beside > 0 && k < c.launch.inverse_end && k * tile_width < f.s; ++k)
+        for (int k = static_cast<int>(step_of(c).inverse); beside > 0 && k < step_of(c).inverse_end && k * tile_width < f.s; ++k)
             invert_tile(c, f, chip, k, beside == 2);
         return;
     }

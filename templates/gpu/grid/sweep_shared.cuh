@@ -188,10 +188,10 @@ TRIFOLD_DEVICE Triangle<turned, up> triangle_of(const Context& c, const Front& f
     Triangle<turned, up> t;
     t.w = w_of(c, f), t.inverses = inverses_of(c, f);
     t.S = f.S, t.upper = upper;
-    t.first = static_cast<int>(c.launch.step), t.end = smaller(static_cast<int>(c.launch.step_next), f.s);
+    t.first = static_cast<int>(triangle_of(c).first), t.end = smaller(static_cast<int>(triangle_of(c).end), f.s);
     t.tiles = larger(t.end - t.first + tile_width - 1, 0) / tile_width;
     t.x = static_cast<real*>(shared_memory());
-    t.stages = t.x + static_cast<int>(grid_round(c.launch.step_next - c.launch.step, tile_width));
+    t.stages = t.x + static_cast<int>(grid_round(triangle_of(c).end - triangle_of(c).first, tile_width));
     return t;
 }
 /* Says of all that the triangle reads that it is needed soon. */
@@ -343,9 +343,9 @@ struct Factor {
     int stride, first, count, from, end;
 };
 TRIFOLD_DEVICE Factor factor_of(const Context& c, const Front& f, const real* panel, int rows, int columns, bool turned) {
-    if (c.launch.turn == 0) return {panel, f.R, 0, columns, 0, rows};
-    const int first = static_cast<int>(c.launch.step), end = smaller(static_cast<int>(c.launch.step_next), f.s);
-    const bool behind = c.launch.turn == 1;
+    if (factor_of(c).rows == trifold_grid_panel) return {panel, f.R, 0, columns, 0, rows};
+    const int first = static_cast<int>(factor_of(c).first), end = smaller(static_cast<int>(factor_of(c).end), f.s);
+    const bool behind = factor_of(c).rows == trifold_grid_rows_behind;
     return {w_of(c, f) + trifold_int(first) * (turned ? 1 : f.S),
             f.S,
             first,
@@ -360,7 +360,7 @@ constexpr int kept_rows = grid_kept_rows, row_vectors = kept_rows / vector_width
 TRIFOLD_DEVICE void forward_kept(const Context& c) {
     start_dependents();
     constexpr int warps = wide_threads / warp_lanes;
-    const int tiles = static_cast<int>(c.launch.tile);
+    const int tiles = static_cast<int>(factor_of(c).parts);
     const Front f = front_of_launch(c, group_x() / tiles);
     const Factor factor = factor_of(c, f, c.launch.transposed && !symmetric ? z_of(c, f) : y_of(c, f), f.r, f.s, false);
     const int top = factor.from + static_cast<int>(group_x() % tiles) * kept_rows;
@@ -369,7 +369,7 @@ TRIFOLD_DEVICE void forward_kept(const Context& c) {
     const PartVectors parts = vectors_of(c, f);
     const int vector = thread_index() % row_vectors, group = thread_index() / row_vectors, row = top + vector * vector_width,
               mine = top + thread_index();
-    const bool keeps = c.launch.turn == 0, writes = thread_index() < kept_rows && mine < factor.end;
+    const bool keeps = factor_of(c).rows == trifold_grid_panel, writes = thread_index() < kept_rows && mine < factor.end;
     const real* const entries = factor.entries + (row < factor.stride ? row : 0);
     const grid_pixel pixel = grid_kept_pixel(&f.box, writes ? mine : 0);
     real ahead[rows_ahead][vector_width];
@@ -420,13 +420,13 @@ static_assert(kept_chunk % (columns_ahead * column_step) == 0, "chunks begin wit
 TRIFOLD_DEVICE void backward_kept(const Context& c) {
     start_dependents();
     constexpr int warps = wide_threads / warp_lanes;
-    const int tiles = static_cast<int>(c.launch.tile), lane = lane_index();
+    const int tiles = static_cast<int>(factor_of(c).parts), lane = lane_index();
     const Front f = front_of_launch(c, group_x() / tiles);
     const Factor factor = factor_of(c, f, c.launch.transposed && !symmetric ? y_of(c, f) : z_of(c, f), f.s, f.r, true);
     const int first = factor.from + static_cast<int>(group_x() % tiles) * warps * kept_columns;
     if (first >= factor.end) return wait_for_launches();
     const int left = first + warp_index() * kept_columns;
-    const bool keeps = c.launch.turn == 0;
+    const bool keeps = factor_of(c).rows == trifold_grid_panel;
     real* const kept = static_cast<real*>(shared_memory());
     real ahead[columns_ahead][kept_columns][vector_width];
     const auto fetch = [&](int n, int row) {

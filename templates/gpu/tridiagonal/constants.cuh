@@ -48,7 +48,8 @@ struct Offset {
     static constexpr trifold_int quadratic = TRIFOLD_OFFSET_QUADRATIC, range = TRIFOLD_OFFSET_RANGE;
 };
 
-static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 184,
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_constants) == 208 &&
+                  sizeof(trifold_args) == 184,
               "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * most_columns,

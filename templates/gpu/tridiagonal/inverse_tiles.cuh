@@ -78,7 +78,8 @@ TRIFOLD_DEVICE void invert_rows(InverseShared& shared, const trifold_args& args,
 }
 
 #ifdef TRIFOLD_KERNEL_INVERT_FACTOR
-TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERT_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(inverse_threads, 1)
+void TRIFOLD_KERNEL_INVERT_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) {
     const trifold_int block = group_x() / tiles_along;
     const int row = (tiles_along - 1 - static_cast<int>(group_x() % tiles_along)) * square; /* the longest first */
     each_member(args, [&](trifold_int member) {

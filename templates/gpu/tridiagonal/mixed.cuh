@@ -180,12 +180,9 @@ TRIFOLD_DEVICE void each_of_group(const trifold_args& args, const Use& use) {
     }
 }
 
-/* Launches of refinement have no level; its index is their round. */
-TRIFOLD_DEVICE trifold_int round_of(const trifold_level& level) { return level.index; }
-
 #ifdef TRIFOLD_KERNEL_NARROW
 /* The kernels that factor skip members that do not run. */
-TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_NARROW(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_NARROW(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement) {
     const Row at = find_row();
     each_of_group(args, [&](trifold_int member) {
         if (group_x() == 0 && thread_index() == 0) running_of(args, member) = is_active(args, member) ? 1 : 0;
@@ -195,24 +192,26 @@ TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_NARROW(TRIFOLD_PARAMETER tr
 #endif
 
 #ifdef TRIFOLD_KERNEL_RESIDUAL
-TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_RESIDUAL(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(mixed_threads, 4)
+void TRIFOLD_KERNEL_RESIDUAL(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement refinement) {
     const Row at = find_row();
     each_of_group(args, [&](trifold_int member) {
-        if (!is_running(args, member, round_of(level))) return;
-        for (int column = 0; column < args.columns; ++column) take_residual(args, member, at, column, round_of(level));
+        if (!is_running(args, member, refinement.round)) return;
+        for (int column = 0; column < args.columns; ++column) take_residual(args, member, at, column, refinement.round);
     });
 }
 
-TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_JUDGE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(mixed_threads, 4)
+void TRIFOLD_KERNEL_JUDGE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement refinement) {
     each_of_group(args, [&](trifold_int member) {
-        if (is_running(args, member, round_of(level)))
-            judge_member(args, member, round_of(level));
-        else if (round_of(level) == 0 && thread_index() == 0)
+        if (is_running(args, member, refinement.round))
+            judge_member(args, member, refinement.round);
+        else if (refinement.round == 0 && thread_index() == 0)
             running_of(args, member) = 0;
     });
 }
 
-TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_CORRECT(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_CORRECT(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement) {
     const Row at = find_row();
     each_of_group(args, [&](trifold_int member) {
         if (!at.exists || !is_active(args, member) || running_of(args, member) == 0) return;
@@ -223,7 +222,7 @@ TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_CORRECT(TRIFOLD_PARAMETER t
     });
 }
 
-TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_DELIVER(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_DELIVER(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement) {
     const Row at = find_row();
     each_of_group(args, [&](trifold_int member) {
         if (!at.exists || !is_active(args, member)) return;

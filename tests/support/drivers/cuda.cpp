@@ -19,7 +19,7 @@ namespace trifold::test {
 
 void call_tridiagonal(void* entry, const void* operand, const void* constants) {
     reinterpret_cast<void (*)(trifold_args, trifold_constants)>(entry)(*static_cast<const trifold_args*>(operand),
-                                                                   *static_cast<const trifold_constants*>(constants));
+                                                                       *static_cast<const trifold_constants*>(constants));
 }
 
 FakeCuda& fake_cuda() {

@@ -62,9 +62,8 @@ enum class Left { couplings, everything };
 TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, const Front& front, Left left, bool failed) {
     store_release(flag_of(args, member, front.block), 4 * front.run + 2 * static_cast<int>(left) + static_cast<int>(failed));
 }
-/* Launches of this variant treat all levels, so their level's index says when they may begin. */
-TRIFOLD_DEVICE trifold_start start_of(const trifold_level& level) {
-    return overlaps ? static_cast<trifold_start>(level.index) : trifold_after;
+TRIFOLD_DEVICE trifold_start start_of(const trifold_all_levels& all) {
+    return overlaps ? static_cast<trifold_start>(all.start) : trifold_after;
 }
 /* What a solution's words carry in place of the number of the backward sweep's run where that begins beside the factorization, whose last
  * front sends the first of them and does not know that number. */

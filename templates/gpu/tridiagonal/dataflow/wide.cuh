@@ -510,7 +510,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
 
 #ifdef TRIFOLD_KERNEL_FACTOR_WIDE
 TRIFOLD_KERNEL(wide_threads, wide_blocks)
-void TRIFOLD_KERNEL_FACTOR_WIDE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+void TRIFOLD_KERNEL_FACTOR_WIDE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) {
     each_factored_member(args, [&](trifold_int member) { factor_wide(args, member); });
 }
 #endif
