@@ -34,8 +34,9 @@ typedef struct {
     trifold_int pivot_elements;        /* of one box */
     trifold_int inverses;              /* of the diagonal, or of whole tiles on it */
     trifold_int inverse_elements;      /* of one box */
-    trifold_int turned, turned_stride; /* U', of levels whose fronts are shared by several tasks: eliminated by eliminated */
-    trifold_int records;               /* a trifold_grid_record a box */
+    trifold_int transposed_pivots,
+        transposed_pivots_stride; /* U', of levels whose fronts are shared by several tasks: eliminated by eliminated */
+    trifold_int records;          /* a trifold_grid_record a box */
 } trifold_grid_level;
 
 /* Constants that only some kernels read: a structure for each kind of kernel. `trifold_grid_launch::kind` says which of them a launch has.

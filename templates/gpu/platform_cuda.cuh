@@ -54,7 +54,8 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
     __builtin_assume(__isGlobal(p));
     return p;
 }
-/* What is kept in registers: compilers compute addresses again at each use, even within loops, to have fewer of them. */
+/* Values that stay in registers. Without these functions compilers compute addresses again at each use, even within loops, to save
+ * registers. */
 template <class T>
 TRIFOLD_DEVICE T* kept_pointer(T* p) {
     asm volatile("" : "+l"(p));
@@ -101,7 +102,7 @@ TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
     return value;
 }
-/* What this thread has stored is there for the whole device before what it does next. */
+/* A fence: the whole device sees the thread's stores before anything that it does next. */
 TRIFOLD_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 /* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. Two at once stand at a multiple of 16. */
 typedef unsigned long long trifold_word;
@@ -151,7 +152,7 @@ TRIFOLD_DEVICE void wait_for_launches() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-/* What a thread does between two looks at a flag or word. */
+/* The pause of a thread between two reads of a flag or word. */
 TRIFOLD_DEVICE void spin() {}
 
 /* 16 bytes on their way from device to shared memory. They are there for this thread after it has ended a group of copies and

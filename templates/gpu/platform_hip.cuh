@@ -27,7 +27,7 @@ TRIFOLD_DEVICE int thread_afresh() {
     __builtin_assume(thread >= 0);
     return thread;
 }
-TRIFOLD_DEVICE int thread_opaque() { return thread_index(); } /* for registers that are short elsewhere */
+TRIFOLD_DEVICE int thread_opaque() { return thread_index(); } /* CUDA's version saves registers, which are not short here */
 TRIFOLD_DEVICE trifold_int group_x() { return __builtin_amdgcn_workgroup_id_x(); }
 TRIFOLD_DEVICE trifold_int group_y() { return __builtin_amdgcn_workgroup_id_y(); }
 TRIFOLD_DEVICE void block_sync() {
@@ -50,7 +50,7 @@ template <class T>
 TRIFOLD_DEVICE T* global_pointer(T* p) {
     return (T*)(__attribute__((address_space(1))) T*)p;
 }
-/* What CUDA's compiler needs to be told. */
+/* Hints that only CUDA's compiler needs. */
 template <class T>
 TRIFOLD_DEVICE T* kept_pointer(T* p) {
     return global_pointer(p);
@@ -91,7 +91,7 @@ TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) {
 TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     return __hip_atomic_load(flag, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
 }
-/* What this thread has stored is there for the whole device before what it does next. */
+/* A fence: the whole device sees the thread's stores before anything that it does next. */
 TRIFOLD_DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
 /* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. */
 typedef unsigned long long trifold_word;
@@ -123,7 +123,7 @@ TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
 /* Launches that may begin as soon as all thread blocks of this one have come here: there are none. */
 TRIFOLD_DEVICE void start_dependents() {}
 TRIFOLD_DEVICE void wait_for_launches() {}
-/* What a thread does between two looks at a flag or word: lets others have the pipeline. */
+/* The pause of a thread between two reads of a flag or word: it lets others have the pipeline. */
 TRIFOLD_DEVICE void spin() { __builtin_amdgcn_s_sleep(1); }
 
 /* Barriers of some of the block's waves: `word` counts the waves that have come since the kernel began, so the barrier that a wave

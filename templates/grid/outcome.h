@@ -1,6 +1,6 @@
-/* What a factorization comes to, from the record of all fronts. The limits stand in the launch. */
+/* The outcome of a factorization, from the record of all fronts. The launch has the limits. */
 
-/* Whether A x is zero for a constant x: its rows sum to zero, but for rounding. */
+/* Whether A x is zero for a constant x: all rows sum to zero, but for rounding. */
 TRIFOLD_SIZE int grid_sums_to_zero(const trifold_grid_record* all, const trifold_grid_launch* launch) {
     return launch->edge < 0 && all->row_sum <= launch->row_sum;
 }

@@ -56,9 +56,9 @@ class Writer {
         for (const auto& level : layout_.levels) most = std::max<std::int64_t>(most, (level.eliminated + level.kept) * spec_.rhs);
         for (const auto& stage : shape_.stages) {
             const auto launch = of_stage(stage);
-            std::int64_t turned = 0;
-            for (std::size_t k = stage.first; k <= stage.last; ++k) turned = std::max<std::int64_t>(turned, layout_.levels[k].eliminated);
-            most = std::max<std::int64_t>(most, launch.task.spare_scratch + (stage.shared ? 0 : turned * turned));
+            std::int64_t largest = 0;
+            for (std::size_t k = stage.first; k <= stage.last; ++k) largest = std::max<std::int64_t>(largest, layout_.levels[k].eliminated);
+            most = std::max<std::int64_t>(most, launch.task.spare_scratch + (stage.shared ? 0 : largest * largest));
         }
         return most;
     }

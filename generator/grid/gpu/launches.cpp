@@ -132,7 +132,7 @@ class Launches {
     void add_steps(std::size_t level) {
         const auto& l = levels_[level];
         const bool many = l.boxes() * spec_.batch >= device_of(target_).count("models.grid.many_boxes");
-        const auto panels = panels_of(l, most_columns_, step_rows_ == 0 ? many : step_rows_ == grid_few_rows);
+        const auto panels = panels_of(l, most_columns_, step_rows_ == 0 ? many : step_rows_ == grid_small_step_rows);
         const auto first_of = [&](std::size_t index) {
             return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns();
         };
@@ -348,9 +348,9 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
     if (tuning.product_side != 0 && tuning.product_side != grid_tile_rows && tuning.product_side != 2 * grid_tile_rows)
         throw SpecError(fmt::format("product_side = {} is out of range; give {}, {} or 0", tuning.product_side, int{grid_tile_rows},
                                     2 * grid_tile_rows));
-    if (tuning.step_rows != 0 && tuning.step_rows != grid_few_rows && tuning.step_rows != grid_step_rows)
+    if (tuning.step_rows != 0 && tuning.step_rows != grid_small_step_rows && tuning.step_rows != grid_step_rows)
         throw SpecError(
-            fmt::format("step_rows = {} is out of range; give {}, {} or 0", tuning.step_rows, int{grid_few_rows}, int{grid_step_rows}));
+            fmt::format("step_rows = {} is out of range; give {}, {} or 0", tuning.step_rows, int{grid_small_step_rows}, int{grid_step_rows}));
     if (spec.batch > most_images)
         throw SpecError(
             fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));

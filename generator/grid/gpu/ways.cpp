@@ -42,7 +42,7 @@ std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns, bool
         while (times > 1 && grid_step_columns(times) < most_columns && left <= grid_most_rows(times / 2) &&
                first % grid_step_columns(times / 2) == 0)
             times /= 2;
-        if (few && times == 1 && left <= grid_few_rows) times = 0;
+        if (few && times == 1 && left <= grid_small_step_rows) times = 0;
         panels.push_back({first, times});
     }
     return panels;

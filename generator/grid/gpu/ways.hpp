@@ -68,7 +68,7 @@ std::int64_t chip_bytes(const GridSpec& spec, const Level& level, const OnChip& 
 /// The first that fits; null: thread blocks share such fronts.
 const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level& level, bool leaf);
 
-/// Columns of a pivot block that are factored at a time, by a thread block that takes so many times grid_step_rows rows; 0: grid_few_rows.
+/// Columns of a pivot block that are factored at a time, by a thread block that takes so many times grid_step_rows rows; 0: grid_small_step_rows.
 struct Panel {
     std::int64_t first;
     int times;

@@ -26,7 +26,7 @@ KERNEL(TRIFOLD_KERNEL_PIVOTS) {
     TASKS {
         const share s = share_at(c, task, 1);
         trifold_grid_record record = new_record();
-        factor_pivots(c, &s.f, turned_of(c, &s.f), &record);
+        factor_pivots(c, &s.f, transposed_pivots_of(c, &s.f), &record);
         *record_of(c, &s.f) = record;
     }
 }
@@ -35,7 +35,7 @@ KERNEL(TRIFOLD_KERNEL_PANEL) {
     TASKS {
         const share s = share_at(c, task, parts_of(c, launch->level[launch->levels - 1].kept));
         const integer top = s.part * launch->task.tile, end = smaller(top + launch->task.tile, s.f.R);
-        if (top < end) solve_panel(c, &s.f, turned_of(c, &s.f), top, end);
+        if (top < end) solve_panel(c, &s.f, transposed_pivots_of(c, &s.f), top, end);
     }
 }
 

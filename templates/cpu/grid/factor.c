@@ -32,14 +32,14 @@ INLINE void assemble(const context* c, const front* f, integer level, real* w, r
 }
 
 NOINLINE void eliminate_box(const context* c, const front* f, integer level) {
-    real *w = w_of(c, f), *d = update_within(c, f, level), *turned = scratch_of(c, c->launch->task.spare_scratch);
+    real *w = w_of(c, f), *d = update_within(c, f, level), *transposed_pivots = scratch_of(c, c->launch->task.spare_scratch);
     trifold_grid_record record = new_record();
     if (level == 0)
         read_leaf(c, f, w, d, &record);
     else
         assemble(c, f, level, w, d, 0, f->S + f->R);
-    factor_pivots(c, f, turned, &record);
-    solve_panel(c, f, turned, 0, f->R);
+    factor_pivots(c, f, transposed_pivots, &record);
+    solve_panel(c, f, transposed_pivots, 0, f->R);
     subtract_product(d, f->R, y_of(c, f), z_of(c, f), f->S, 0, f->R, 0, f->R, SYMMETRIC);
     *record_of(c, f) = record;
 }

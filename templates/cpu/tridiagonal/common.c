@@ -10,11 +10,9 @@
 #include "cpu/tridiagonal/constants.c"
 #include "cpu/vectors.c"
 
-typedef trifold_int integer;
+enum { n = BLOCK, LD = LEADING, INTERLEAVE = GROUP_MEMBERS };
 
-enum { n = BLOCK, LD = LEADING, LANES = VECTOR_LANES, INTERLEAVE = GROUP_MEMBERS };
-
-/* What a kernel consists of; a unit without that kernel does not call it. */
+/* A function that kernels consist of. A unit without that kernel does not call it. */
 #define KERNEL_PART static __attribute__((unused))
 /* A Program's kernels are those whose name the generator defines. They are static in a unit that calls them itself. */
 #ifdef TRIFOLD_STATIC_KERNELS
@@ -25,9 +23,7 @@ enum { n = BLOCK, LD = LEADING, LANES = VECTOR_LANES, INTERLEAVE = GROUP_MEMBERS
 /* Off the main path: small code, sooner compiled. */
 #define COLD static __attribute__((noinline, cold, unused))
 
-#define LEAST_NORMAL 2.22507385850720138309e-308 /* of f64 */
-
-INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
+#define LEAST_NORMAL 2.22507385850720138309e-308 /* least normal number of f64 */
 
 /* ---- lanes ---- */
 
@@ -150,7 +146,7 @@ INLINE real* inverse_neighbour_of(const trifold_args* args, integer member, inte
     return (real*)args->inverse_coupling + (member * (HORIZON - 1) + block) * n * n;
 }
 
-/* What is added to entry `row` of the diagonal of D where it is loaded. */
+/* The number that is added to entry `row` of D's diagonal when it is loaded. */
 INLINE real diagonal_term(const trifold_args* args, integer member, integer block, integer row) {
     real sum = 0;
     if (args->diagonal) sum += ((const real*)args->diagonal)[(member * HORIZON + block) * n + row];
@@ -174,7 +170,7 @@ COLD double tiny_square(double sum, const real* y, integer count) {
 }
 
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
-#define FED_BY_FAILED (SOUND - 1)  /* of one whose inputs had failed already */
+#define FED_BY_FAILED (SOUND - 1)  /* verdict on a front whose inputs had failed already */
 
 INLINE integer front_index(integer member, integer block) { return member * HORIZON + block; }
 INLINE integer* failure_of(const trifold_args* args, integer member, integer block) {

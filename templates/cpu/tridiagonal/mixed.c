@@ -12,7 +12,7 @@ _Static_assert(REAL_BYTES == 4, "the kernels factor in single precision");
 INLINE double* doubles_at(const trifold_args* args, integer offset, integer index) { return (double*)workspace_at(args, offset) + index; }
 INLINE float* floats_at(const trifold_args* args, integer offset, integer index) { return (float*)workspace_at(args, offset) + index; }
 INLINE integer coupling_index(integer member, integer block) { return member * (HORIZON - 1) + block; }
-/* Of column `column` of a block of right-hand sides, which stand column by column. */
+/* The index of a column of a block's right-hand sides, which are stored column by column. */
 INLINE integer column_index(integer member, integer block, integer column) {
     return (front_index(member, block) * MOST_COLUMNS + column) * n;
 }

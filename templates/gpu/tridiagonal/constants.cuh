@@ -1,7 +1,7 @@
 /* What every kernel of a block tridiagonal system is told. A variant's own constants stand in its folder. Nothing outside files of
  * constants reads the generator's macros, except names of kernels and what the preprocessor must decide. */
 #include "tridiagonal_args.h"
-#include "gpu/dense/constants.cuh"
+#include "gpu/tridiagonal/dense/constants.cuh"
 
 constexpr trifold_int horizon = TRIFOLD_HORIZON; /* blocks of a system, N */
 constexpr trifold_int batch = TRIFOLD_BATCH;     /* systems that there is room for */

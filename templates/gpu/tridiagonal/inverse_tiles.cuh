@@ -2,7 +2,7 @@
  * = L^-1 and Q = [R; G] M: S_bi = -S_bb Q, S_ii = M' M - Q' S_bi. M and Q need nothing of the levels above, so that they are made for all
  * fronts beforehand (invert_factor, invert_panels). The others go down the levels, a launch for the couplings and one for the diagonal
  * block of each chain's last front that is left: the generator shortens the chains of a level from one pair of launches to the next. */
-#include "gpu/dense/products.cuh"
+#include "gpu/tridiagonal/dense/products.cuh"
 #include "gpu/tridiagonal/inverse_tiles_constants.cuh"
 #include "gpu/tridiagonal/inverse_views.cuh"
 
@@ -33,15 +33,10 @@ struct TensorPart {
     }
     template <class Use>
     TRIFOLD_METHOD void each(const Use& use) {
-#pragma unroll
-        for (int s = 0; s < count; ++s)
-#pragma unroll
-            for (int c = 0; c < tensor_columns; ++c)
-#pragma unroll
-                for (int q = 0; q < square_vectors; ++q)
-#pragma unroll
-                    for (int v = 0; v < 2; ++v)
-                        use(squares[s].at[c][q][v], first_row() + square_row(q) + v, first_column() + s * 16 + square_column(c));
+        each_index<count, tensor_columns, square_vectors * 2>([&](int s, int c, int e) {
+            const int q = e / 2, v = e % 2;
+            use(squares[s].at[c][q][v], first_row() + square_row(q) + v, first_column() + s * 16 + square_column(c));
+        });
     }
 };
 template <bool Tensor>

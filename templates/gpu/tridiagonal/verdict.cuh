@@ -2,7 +2,7 @@
  * hear of it. */
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/input.cuh"
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 
 /* Diagonal entry r of a block as the caller gave it, with what the options add. */
 TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, trifold_int block, int r) {

@@ -5,13 +5,13 @@
 
 typedef struct {
     vec d[AREA], e[AREA];      /* pivot block and coupling as loaded */
-    vec own[2][3 * AREA];      /* where some lanes are idle: the factor of this front and of the one before, idle lanes and all */
+    vec own[2][3 * AREA];      /* if some lanes are idle: the factors of this front and of the one before, including idle lanes */
     vec b[n * m], y[2][n * m]; /* right-hand sides of this front; solved ones of this front and of the one before */
     vec unit[2 * n];           /* zeros around a one */
 } factor_scratch;
 _Static_assert(sizeof(factor_scratch) <= SCRATCH_BYTES, "scratch");
 
-/* What the pivots of a front and of its chain leave behind. */
+/* Outcome of the pivots of a front and of its chain. */
 typedef struct {
     vec floor;     /* smaller pivots are raised to it */
     mask sound;    /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
@@ -44,13 +44,13 @@ INLINE double log_of(double x, double e) {
     return 2 * s * sum + (e + 0.5) * 0.693147180559945309417;
 }
 
-/* The chain of pivots is what a front waits for: the next one is a division and a multiply-add away, the square roots and
- * the test stand beside the chain. A pivot whose reciprocal overflows fails like one that is zero. */
+/* A front waits for the chain of pivots. So the next pivot is a division and a multiply-add away, and the square roots and the test are not
+ * part of the chain. A pivot whose reciprocal overflows fails like one that is zero. */
 INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, ahead* f, pivots* p) {
     mask sound = p->sound;
     tile t;
     tile_load(t, source_part(d, j, j), cols, cols);
-    if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->entry[j + c] = t[c][c]; /* else assemble_pivot() has kept them */
+    if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->entry[j + c] = t[c][c]; /* otherwise assemble_pivot() has kept them */
     const view r = stored(before_r + j * n), done = stored(l + j * n);
     tile_subtract(t, r, r, count, cols, cols, 1, f);
     tile_subtract(t, done, done, j, cols, cols, 1, f);

@@ -120,7 +120,7 @@ INLINE void forward_front(const trifold_args* args, const trifold_level* level, 
     for (integer c = 0; c < columns_of(args); ++c) quadratic[c] = sum_of_squares(y + c * LD);
 }
 
-/* What a front leaves for a separator's right-hand side. */
+/* Writes the update that a front leaves to a separator's right-hand side, or adds it (`add`). */
 INLINE void update_rhs(real* slot, integer columns, const real* panel, const real* y, int add) {
     for (integer c = 0; c < columns; ++c) vector_product(slot + c * LD, panel, y + c * LD, add);
 }

@@ -13,7 +13,7 @@ enum { WIDTH = TILE_WIDTH, STRIP = n * LANES, VECTORS = LD / LANES, PIVOT_TAIL =
 enum { SQUARE = TILE_WIDTH == VECTOR_LANES }; /* a column tile is as wide as a pivot tile */
 
 INLINE integer at(integer row, integer column) { return row / LANES * STRIP + column * LANES + row % LANES; }
-/* Where element (row, column) stands if `row` starts a column tile. And the first column of the pivot tile that column j is in. */
+/* The place of element (row, column) if `row` starts a column tile, and the first column of the pivot tile that column j is in. */
 INLINE integer across(integer row, integer column) { return SQUARE ? row * n + column * LANES : at(row, column); }
 INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
 
@@ -79,7 +79,7 @@ enum { DIRECT = 2, D_LEADING = D_ROW, E_LEADING = E_ROW };
 enum { DIRECT = 0, D_LEADING = 0, E_LEADING = 0 };
 #endif
 
-/* Where strips are not simply read with another distance between columns. */
+/* SPECIAL: strips cannot simply be read with another distance between columns. */
 enum { SPECIAL = DIRECT == 2 || (DIRECT == 1 && n % LANES != 0) };
 
 /* LANES reals of a column from `row` on, zeros below its last row, reading nothing beyond it. */
@@ -110,7 +110,7 @@ INLINE void load_source(const int H, const int W, vec* c, const real* source, in
 
 /* ---- tiles of a panel ---- */
 
-/* What a panel starts from: columns of strips anywhere in memory, or the user's array. */
+/* The numbers that a panel starts from: columns of strips anywhere in memory, or the user's array. */
 typedef struct {
     const real* p;
     integer strip, column; /* apart */
@@ -165,7 +165,8 @@ INLINE void start_tile(const int H, const int W, vec* c, const panel* p, integer
  * what a tile starts from would come late, since other tiles last no longer than the second- and third-level caches take. */
 enum { FEW_STRIPS = VECTORS <= MOST_FEW_STRIPS };
 
-/* What the tiles of the strips first .. end - 1 at column j start from, in the user's array; past its block's end, in the next block. */
+/* Prefetches the part of the user's array that the tiles of strips first .. end - 1 at column j start from. Past its block's end that is in
+ * the next block. */
 INLINE void fetch_start(const panel* p, integer first, integer end, integer j) {
     if (!FEW_STRIPS || DIRECT != 1 || !p->start.source) return;
     for (integer strip = first; strip < end; ++strip)
@@ -188,7 +189,7 @@ INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, 
     store_tile(H, W, c, target + j * LANES);
 }
 
-/* What was left open. */
+/* Closes a tile: computes the part that was left open. */
 INLINE void close_tile(const int H, const int W, const panel* p, integer strip, integer j) {
     vec c[3 * WIDTH];
     real* target = p->target + strip * STRIP;

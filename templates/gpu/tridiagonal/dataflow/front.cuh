@@ -2,7 +2,7 @@
 #include "gpu/tridiagonal/dataflow/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/dataflow/shared.h"
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 
 constexpr int tiles = padded / 8;
 constexpr int pivot_warps = tiles < 2 ? tiles : 2;

@@ -1,5 +1,5 @@
 /* The panel of a front: D factored, R, G and the right-hand sides behind it. */
-#include "gpu/dense/column_tile.cuh"
+#include "gpu/tridiagonal/dense/column_tile.cuh"
 #include "gpu/tridiagonal/dataflow/flags.cuh"
 #include "gpu/tridiagonal/dataflow/front.cuh"
 

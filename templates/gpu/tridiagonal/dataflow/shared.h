@@ -25,7 +25,7 @@ TRIFOLD_SIZE long long sweep_bytes(long long padded, long long columns, long lon
 #ifdef TRIFOLD_DEVICE
 #include "gpu/tridiagonal/dataflow/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 
 constexpr bool inverse_apart = inverses_apart(padded, sizeof(real));
 static_assert(inverse_apart || !in_registers, "the identity has a place");

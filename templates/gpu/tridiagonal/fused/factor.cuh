@@ -4,7 +4,7 @@
 #include "gpu/tridiagonal/fused/constants.cuh"
 #include "gpu/tridiagonal/fused/shared.h"
 #include "gpu/tridiagonal/common.cuh"
-#include "gpu/dense/panel.cuh"
+#include "gpu/tridiagonal/dense/panel.cuh"
 #include "gpu/tridiagonal/verdict.cuh"
 
 constexpr int next_row = padded, behind_row = 2 * padded;

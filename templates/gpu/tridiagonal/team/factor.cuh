@@ -1,5 +1,5 @@
 /* Factorization by teams, right-hand sides along with it. */
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/team/team.cuh"
 

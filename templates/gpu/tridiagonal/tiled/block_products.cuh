@@ -3,7 +3,7 @@
 #include "gpu/tridiagonal/tiled/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/tiled/shared.h"
-#include "gpu/dense/products.cuh"
+#include "gpu/tridiagonal/dense/products.cuh"
 
 static_assert(threads == 256, "eight times 32");
 

@@ -1,7 +1,7 @@
 /* Factorization of one chain by one thread block, the front in the workspace, where its factors stay: the pivot block in
  * its factor's place, R and G in theirs. Left-looking, by columns of 32. */
 #include "gpu/tridiagonal/input.cuh"
-#include "gpu/dense/panel.cuh"
+#include "gpu/tridiagonal/dense/panel.cuh"
 #include "gpu/tridiagonal/verdict.cuh"
 #include "gpu/tridiagonal/tiled/block_products.cuh"
 

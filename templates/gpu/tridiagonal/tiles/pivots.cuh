@@ -4,7 +4,7 @@
  *
  * One warp has the column tile (column_tile.cuh), a lane up to two of its rows; meanwhile the others bring the columns further right up
  * to date. */
-#include "gpu/dense/column_tile.cuh"
+#include "gpu/tridiagonal/dense/column_tile.cuh"
 #include "gpu/tridiagonal/tiles/tile_products.cuh"
 
 constexpr int leading = 2 * edge + 32 / static_cast<int>(sizeof(real)); /* free of bank conflicts */

@@ -1,6 +1,6 @@
 /* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands come to shared memory in stages, some columns of A and
  * then as many of B, by copies of whole ranges that one thread starts, or where there are none, by asynchronous copies of all threads. */
-#include "gpu/dense/products.cuh"
+#include "gpu/tridiagonal/dense/products.cuh"
 #include "gpu/tridiagonal/tiles/tasks.cuh"
 
 constexpr int tile_size = edge * edge, stage_size = edge * stage_columns; /* the latter of each operand */
@@ -20,12 +20,7 @@ struct Part {
     real at[part_columns][depth][width];
     template <class Use>
     TRIFOLD_METHOD void each(const Use& use) {
-#pragma unroll
-        for (int c = 0; c < part_columns; ++c)
-#pragma unroll
-            for (int q = 0; q < depth; ++q)
-#pragma unroll
-                for (int v = 0; v < width; ++v) use(at[c][q][v]);
+        each_index<part_columns, depth, width>([&](int c, int q, int v) { use(at[c][q][v]); });
     }
     TRIFOLD_METHOD void clear() {
         each([](real& value) { value = 0; });
@@ -63,12 +58,8 @@ TRIFOLD_DEVICE int part_column(int thread, int c) {
 template <class Use>
 TRIFOLD_DEVICE void each_element(Part& part, const Use& use) {
     const int thread = own_thread();
-#pragma unroll
-    for (int c = 0; c < part_columns; ++c)
-#pragma unroll
-        for (int q = 0; q < part_rows; ++q)
-#pragma unroll
-            for (int v = 0; v < vector_width; ++v) use(part.value(c, q, v), part_row(thread, q) + v, part_column(thread, c));
+    each_index<part_columns, part_rows, vector_width>(
+        [&](int c, int q, int v) { use(part.value(c, q, v), part_row(thread, q) + v, part_column(thread, c)); });
 }
 
 /* Columns of an instruction, in quads: in double precision few, so that operands of the next are on their way while these are multiplied;

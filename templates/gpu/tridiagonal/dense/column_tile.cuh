@@ -1,5 +1,5 @@
 /* Elimination of a column tile, 8 wide, by one warp: the 8 by 8 pivot tile, and rows below it. */
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 
 /* Where the eight pivots go, and the reciprocals of their roots; null: nowhere. */
 template <class T>

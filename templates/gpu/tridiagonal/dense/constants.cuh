@@ -1,7 +1,5 @@
 /* What the pieces on chip are told of a block. The constants of a variant stand in a file of that name in its own folder. */
-#include "gpu/platform.cuh"
-
-typedef TRIFOLD_REAL real;
+#include "gpu/lanes.cuh"
 
 /* Blocks are padded to `padded` rows and columns on chip and in the workspace: pivots by the identity, everything else by zeros. */
 constexpr int block_size = TRIFOLD_BLOCK;
@@ -11,7 +9,5 @@ constexpr int padded = TRIFOLD_PADDED;
 [[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
 
 [[maybe_unused]] constexpr int threads = TRIFOLD_THREADS; /* of a thread block that factors */
-constexpr bool use_tensor = TRIFOLD_TENSOR;               /* tensor instructions for products */
 
-constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
-[[maybe_unused]] constexpr int strip = padded < 8 ? padded : 8;   /* columns of a product that one thread takes */
+[[maybe_unused]] constexpr int strip = padded < 8 ? padded : 8; /* columns of a product that one thread takes */
