@@ -71,7 +71,7 @@ TRIFOLD_DEVICE int place_in_tile(int r, int c) { return c * tile + (r ^ turned(c
 TRIFOLD_DEVICE trifold_int place_of_tile(int row, int column) {
     return (static_cast<trifold_int>(column) * (padded / tile) + row) * (tile * tile);
 }
-/* Where element (r, c) of a block of the workspace stands. */
+/* The place of element (r, c) in a block of the workspace. */
 TRIFOLD_DEVICE trifold_int place_in_block(int r, int c) {
     if (!in_tiles) return r + static_cast<trifold_int>(c) * padded;
     return place_of_tile(r / tile, c / tile) + place_in_tile(r % tile, c % tile);
@@ -133,8 +133,8 @@ TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Resu
 TRIFOLD_DEVICE void watch(const trifold_args& args, trifold_int member, Result result, real value) {
     if (has_left(value)) set_range(args, member, result, 1);
 }
-/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other
- * columns of the same result add to what the first has found. */
+/* Clears the mark of a result that has left the range. One thread of the last level's chain calls it, before any element of the result is
+ * written, since all others wait for this chain. Later calls for other columns of the same result keep the mark. */
 TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, Result result) {
     if (args.first_column == 0) set_range(args, member, result, 0);
 }

@@ -117,7 +117,7 @@ void TRIFOLD_KERNEL_INVERT_PANELS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_P
 struct InverseFront {
     trifold_int number, position, block;
     Chain chain;
-    TRIFOLD_METHOD bool exists() const { return chain.length > 0; } /* else all fronts of the chain have been treated */
+    TRIFOLD_METHOD bool exists() const { return chain.length > 0; } /* otherwise all fronts of the chain have been treated */
     TRIFOLD_METHOD bool has_next() const { return exists() && chain.ahead >= 0; }
     TRIFOLD_METHOD bool has_behind() const { return exists() && chain.behind >= 0; }
 };

@@ -95,7 +95,7 @@ TRIFOLD_DEVICE void narrow_rows(const trifold_args& args, trifold_int member, co
 
 /* ---- residuals ---- */
 
-/* What a row of b - A x is, and of |b| + |A| |x|. */
+/* A row of b - A x, and of |b| + |A| |x|. */
 struct Residual {
     double value, size;
     TRIFOLD_METHOD void subtract(double a, double x) {
@@ -105,7 +105,8 @@ struct Residual {
     }
 };
 
-/* Subtracts (A x) of a row, in one column. D is symmetric, and is read by columns so that threads read beside one another. */
+/* Subtracts (A x) of a row, in one column. D is symmetric, and is read by columns, so that neighbouring threads read neighbours in memory.
+ */
 TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& args, trifold_int member, const Row& at, int column) {
     const double* x = buffer<double>(args, MixedOffset::solution) + column_index(member, at.block, column);
     const trifold_int neighbour = static_cast<trifold_int>(block_size) * most_columns;

@@ -153,7 +153,7 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
 /* D, by the pivots' warps. */
 TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool ends) {
     if (ends && is_last(front) && front_thread() == 0)
-        begin_solution(args, member); /* before its warp comes to the barrier of a tile: x is sent after the last */
+        begin_solution(args, member); /* done before its warp meets a tile's barrier, because x is sent after the last of these */
     const int warp = front_thread() / warp_lanes;
     if (in_registers)
 #pragma unroll 1
@@ -193,7 +193,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
         eliminate_pivots(shared, args, member, front, Riders && ends);
     block_sync();
     if (gets_messages(front)) fed = shared.ticket != 0;
-    /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */
+    /* A failed front has sent NaN, so the front that received it has failed as well, and asks whether its neighbours had. */
     if (gets_messages(front) && shared.pivots.failed_row >= 0 &&
         await_fronts(args, member, front.run, left_child(front), right_child(front)))
         fed = true;

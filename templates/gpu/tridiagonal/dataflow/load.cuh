@@ -220,7 +220,7 @@ TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, tr
         block_sync();
     }
 }
-/* What has been eliminated before a front that gets messages, by the warps of the stack. */
+/* Pulls the updates of the fronts that were eliminated earlier, for a front that gets messages. The warps of the stack do this. */
 TRIFOLD_DEVICE bool pull_beside_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     const bool fed = pull_updates<Crew::stack, false>(shared, args, member, front);
     if (front_thread() == pivot_warps * warp_lanes) shared.ticket = static_cast<trifold_int>(fed);

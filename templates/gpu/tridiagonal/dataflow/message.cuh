@@ -138,7 +138,7 @@ TRIFOLD_DEVICE void clear_messages(FrontShared& shared, const trifold_args& args
         clear_inbox(inbox_of<Receiver::stack>(shared, args, member, front));
 }
 
-/* What does not exist is zero. */
+/* Clears the place of the front to the right, for a front that has none. */
 TRIFOLD_DEVICE void clear_right(FrontShared& shared) {
     for (int e = front_thread(); e < padded * padded; e += threads) right_of(shared)[e % padded + e / padded * pulled_leading] = 0;
 }
@@ -185,7 +185,8 @@ TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args
     warp_sync();
 }
 
-/* What the last pair takes from row r of right-hand side c: a look, which may be long before what is needed; then what has come. */
+/* The last pair's update of row r of right-hand side c. A first read (look_at_rider) may come long before the number is needed;
+ * receive_rider then waits for it. */
 struct RiderLook {
     Mail left, right;
 };

@@ -5,7 +5,7 @@
 #include "gpu/tridiagonal/dataflow/message.cuh"
 
 struct Band {
-    bool ahead, whole; /* of R; not half padding */
+    bool ahead, whole; /* ahead: the band is part of R, not G; whole: it is not half padding */
     int row;           /* within R or G */
     Patch columns[tiles];
 };
@@ -28,7 +28,7 @@ TRIFOLD_DEVICE Stack empty_stack() {
 }
 TRIFOLD_DEVICE bool exists(const Band& band, const Front& front) { return (band.ahead ? front.next : front.behind) >= 0; }
 
-/* Where this lane's elements of a band go, from its first one's place on; null: nowhere. */
+/* The places that this lane's elements of a band are stored to, given as those of its first one; null: nowhere. */
 struct Outbox {
     Mail* mail;
     real* to;
@@ -122,7 +122,7 @@ TRIFOLD_DEVICE void await_pairs(const trifold_args& args, trifold_int member, co
     if (pair < pairs && other < horizon) await_everything(args, member, other, front.run);
     warp_sync();
 }
-/* What they take from row r of right-hand side c. */
+/* Subtracts the updates that these fronts have for row r of right-hand side c. */
 TRIFOLD_DEVICE void pull_rider(real& value, const trifold_args& args, trifold_int member, const Front& front, int pairs, int r, int c) {
 #pragma unroll 4
     for (int k = 0; k < pairs; ++k) {

@@ -14,7 +14,7 @@ TRIFOLD_DEVICE bool will_wait(const Front& front) { return front.level > 0 && (h
  * from the number are computed again at each use, which frees registers; short horizons are faster when these values stand ready. */
 TRIFOLD_DEVICE int sweep_thread() { return sweeps_reread ? thread_opaque() : thread_index(); }
 
-/* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next. */
+/* The words in which a front leaves its updates of its neighbours' right-hand sides: side 0 for the one behind, side 1 for the next. */
 TRIFOLD_DEVICE trifold_word* update_words(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     constexpr trifold_int words = vector_storage * message_words;
     return buffer<trifold_word>(args, FlowOffset::update_words) + (side * batch * horizon + block_index(member, block)) * words;
@@ -26,7 +26,7 @@ TRIFOLD_DEVICE trifold_word* forward_words(const trifold_args& args, trifold_int
     return buffer<trifold_word>(args, FlowOffset::forward_words) + block_index(member, block) * words;
 }
 
-/* What a call's passes treat; where the Spec has one column the compiler knows that there is one pass. */
+/* The columns of a call, and those that one pass treats. If the Spec has one column, the compiler knows that there is one pass. */
 TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return most_columns == 1 ? 1 : static_cast<int>(args.columns); }
 TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
     return columns_at_once == 1 ? Columns{first, 1} : columns_from(args, first, columns_at_once);
@@ -422,7 +422,7 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
     if (start != trifold_beside_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
     block_sync();
-    if (will_wait(front) && !is_last(front)) /* that waits for no other */
+    if (will_wait(front) && !is_last(front)) /* the last front waits for no other */
         sweep_backward<long_inverse>(shared, args, member, front, a, start);
     else
         sweep_backward<short_inverse>(shared, args, member, front, a, start);

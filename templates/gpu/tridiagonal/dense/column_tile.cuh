@@ -1,7 +1,7 @@
 /* Elimination of a column tile, 8 wide, by one warp: the 8 by 8 pivot tile, and rows below it. */
 #include "gpu/tridiagonal/dense/pivots.cuh"
 
-/* Where the eight pivots go, and the reciprocals of their roots; null: nowhere. */
+/* The places that the eight pivots and the reciprocals of their roots are stored to; null: they are not. */
 template <class T>
 struct KeptAs {
     T* pivots;

@@ -1,7 +1,7 @@
 /* The test that a pivot must pass, and the reciprocal of its root. */
 #include "gpu/tridiagonal/dense/constants.cuh"
 
-/* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
+/* The floor that pivots are tested against, and the outcome of the pivots. A thread block has one, in shared memory. */
 struct Pivots {
     double floor;   /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
     double log_sum; /* sum of the pivots' logarithms */

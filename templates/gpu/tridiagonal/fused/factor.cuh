@@ -101,7 +101,7 @@ TRIFOLD_DEVICE void spoil(real* panel) {
     block_sync();
 }
 
-/* The chain's updates of the separators beside it, and the coupling it leaves between them. */
+/* Writes the chain's updates of the separators at its ends, and the coupling that it leaves between them. */
 TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, const trifold_level& level, trifold_int member,
                                 const Chain& chain) {
     if (chain.ahead < 0) return;

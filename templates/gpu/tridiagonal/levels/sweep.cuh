@@ -15,7 +15,7 @@ TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, con
     }
 }
 
-/* What a sweep makes of a block's right-hand sides. */
+/* Stores a block's solved right-hand sides. */
 template <bool Forward>
 TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block,
                               Columns columns) {

@@ -36,7 +36,7 @@ TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args,
                                         : behind_of(args, task.member, block);
 #pragma unroll 2
             for (int e = team_lane(); e < vectors * padded; e += team)
-                if (p > 0 || (e % vectors + 1) * vector_width > e / vectors) /* what stands above L's diagonal is not read */
+                if (p > 0 || (e % vectors + 1) * vector_width > e / vectors) /* elements above L's diagonal are not read */
                     copy_async(to.panel[p] + e % vectors * vector_width + e / vectors * block_leading, from + e * vector_width);
         }
         if (Forward)
@@ -92,7 +92,7 @@ TRIFOLD_DEVICE void subtract_beside(const real (&a)[panels][padded], real (&y)[p
         }
 }
 
-/* The solutions of the blocks beside the chain. */
+/* Loads the solutions of the blocks at the chain's ends. */
 TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
                                 Columns columns) {
     const int row = team_lane();

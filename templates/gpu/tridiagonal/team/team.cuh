@@ -66,8 +66,8 @@ TRIFOLD_DEVICE void each_chain(const trifold_args& args, const trifold_level& le
 TRIFOLD_DEVICE trifold_int position_of(const Chain& chain, trifold_int k) { return chain.first + k * chain.step; }
 TRIFOLD_DEVICE bool has_next(const Chain& chain, trifold_int k) { return k + 1 < chain.length || chain.ahead >= 0; }
 
-/* What chains found, beside their updates, goes up from slot to slot to the chain that is the last level. First: the slots of a chain's
- * blocks, dealt to the lanes. */
+/* Results of chains, such as failures and sums, go up from slot to slot to the chain of the last level. This visits the slots of a chain's
+ * own blocks, which are shared out among the lanes. */
 template <class Use>
 TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task, const Use& use) {
     if (level.index == 0) return;
@@ -77,7 +77,7 @@ TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task
         if (has_side(block, e % 2)) use(slot_index(task.member, block, e % 2));
     }
 }
-/* Then the slots of the separators beside a chain: sums go to the first of them only. By one lane. */
+/* Visits the slots of the separators at a chain's ends, by one lane. Sums go to the first of them only. */
 template <class Use>
 TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task, const Use& use) {
     const Chain& chain = task.chain;
@@ -125,7 +125,7 @@ TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_stri
     }
 }
 
-/* The right-hand sides of a block on their way up: the caller's and, above level 0, the updates of the chains beside it. */
+/* The right-hand sides of a block on the way up: the caller's and, above level 0, the updates of the chains next to it. */
 struct RhsStage {
     alignas(16) real b[riders * padded];
     alignas(16) real slot[2][has_slots ? riders * padded : vector_width];
@@ -149,7 +149,7 @@ TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& lev
     return value;
 }
 
-/* What a chain leaves of its right-hand sides: y are -R y and -G y of this lane's row. */
+/* Writes the chain's updates of right-hand sides to the separators at its ends. `y` holds -R y and -G y of this lane's row. */
 TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& args, const trifold_level& level, const Task& task,
                               Columns columns) {
     const Chain& chain = task.chain;

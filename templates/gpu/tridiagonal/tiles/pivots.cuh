@@ -70,14 +70,14 @@ TRIFOLD_DEVICE void subtract_product(T* at, const T* a, const T* b) {
     }
 }
 
-/* What column tile t takes from 16 rows of column tile s, those from the pivot tile of s on but for `band` times 16. */
+/* Subtracts the contribution of column tile t from 16 rows of column tile s. The rows begin `band` times 16 below the pivot tile of s. */
 TRIFOLD_DEVICE void update_band(real* square, int t, int s, int band) {
     real* rows = square + s * 8 + band * 16;
     subtract_product(rows + s * 8 * leading, rows + t * 8 * leading, square + s * 8 + t * 8 * leading);
 }
 
-/* What column tile t takes from all columns but the next, by the warps that have nothing else to do; column tiles from `end` on are
- * padding. A last band that is half beyond the rows that take part subtracts zeros from zeros. */
+/* Subtracts the contribution of column tile t from all later column tiles but the next, by the warps that have nothing else to do. Column
+ * tiles from `end` on are padding. If the last band is half beyond the rows that take part, it subtracts zeros from zeros there. */
 TRIFOLD_DEVICE void update_right(real* square, int t, int end, int worker, int workers) {
     int band = worker;
 #pragma unroll 1
