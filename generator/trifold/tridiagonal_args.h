@@ -23,7 +23,7 @@ typedef struct {
 
 /* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
  * a forward sweep have been claimed but need not be done. */
-typedef enum { trifold_after, trifold_beside_factor, trifold_beside_forward } trifold_start;
+typedef enum { trifold_after, trifold_during_factor, trifold_during_forward } trifold_start;
 
 /* The constants of a launch that treats all levels, or that gathers what they leave. Its kernels find levels by arithmetic. */
 typedef struct {
@@ -45,7 +45,7 @@ typedef union {
     trifold_refinement refinement;
 } trifold_constants;
 
-/* Strides in elements; element (r, c) of block i of member b stands at b * member + i * stage + r * row + c * column. */
+/* Strides in elements: element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column. */
 typedef struct {
     trifold_int row, column, stage, member;
 } trifold_strides;
@@ -70,7 +70,7 @@ typedef struct {
     int inverse;  /* of the last selected inverse */
 } trifold_range;
 
-/* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
+/* Mixed precision: outcome of the refinement of a member's solution, for the worst of a call's columns. */
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
     trifold_int converged;  /* 1, or 0: the solution is NaN */

@@ -1,5 +1,5 @@
-/* All that HIP spells in its own way, by the names of platform_cuda.cuh. They are made of the compiler's own builtins, so that hiprtc and
- * Clang need no header. A warp is what AMD calls a wave. */
+/* HIP's version of the functions of platform_cuda.cuh. They use the compiler's own builtins, so that hiprtc and Clang need no header. AMD
+ * calls a warp a wave. */
 #include "integer.h"
 
 #ifndef TRIFOLD_PLATFORM
@@ -19,8 +19,8 @@ constexpr int warp_lanes = TRIFOLD_WAVE;
 
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
 TRIFOLD_DEVICE void assume_thread() {} /* the compiler knows that it is not negative */
-/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute
- * again at the next use. That frees registers. */
+/* The thread's index, read again. Compilers keep numbers that follow from an index in registers, but those that follow from this one they
+ * compute again at the next use. That frees registers. */
 TRIFOLD_DEVICE int thread_afresh() {
     int thread = thread_index();
     asm volatile("" : "+v"(thread));
@@ -81,7 +81,8 @@ TRIFOLD_DEVICE unsigned warp_greatest(unsigned number) {
     return number;
 }
 
-/* Between thread blocks: adds one and returns what was there; a flag that publishes what was written before; its reader. */
+/* Communication between thread blocks: claim() adds one and returns the old number; store_release() publishes all earlier writes with a
+ * flag; load_acquire() reads such a flag. */
 TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
     return __hip_atomic_fetch_add(counter, trifold_int(1), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }

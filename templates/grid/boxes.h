@@ -1,13 +1,13 @@
 /* The boxes of a grid: which pixels each one eliminates and keeps. The generator includes this text too.
  *
- * The cells between W pixels, W - 1 of them, are halved again and again, and those between H pixels too. Line k after d halvings stands at
- * pixel k (W - 1) / 2^d, rounded down: so each halving keeps the lines before it, and widths differ by one cell at most. A box lies between
- * two neighbouring lines each way, and has the pixels on its sides. It keeps the pixels on those sides that lie inside the image, where
- * another box has them too. A leaf tile eliminates all its other pixels; a merge eliminates those on the line between its two parts which
- * it does not keep. Either way what is eliminated is a rectangle.
+ * The W - 1 cells between W pixels are halved again and again, and those between H pixels too. Line k after d halvings is at pixel k (W -
+ * 1) / 2^d, rounded down. So each halving keeps the lines before it, and widths differ by one cell at most. A box lies between two
+ * neighbouring lines each way, and includes the pixels on these lines. It keeps the pixels on those of its sides that lie inside the image,
+ * because another box has them too. A leaf tile eliminates all its other pixels. A merge eliminates the pixels on the line between its two
+ * parts, unless it keeps them. Either way the eliminated pixels form a rectangle.
  *
- * Kept pixels are numbered along the bottom row, the top row, the left column, the right column, each upwards. So what a box keeps goes to
- * few runs of neighbouring numbers of its parent. */
+ * Kept pixels are numbered along the bottom row, the top row, the left column and the right column, each upwards. So the kept pixels of a
+ * box fall into few runs of neighbouring numbers of its parent. */
 
 /* A box: pixels x0 .. x1 by y0 .. y1, of which it eliminates ex0 .. ex1 by ey0 .. ey1. Both ends are included. left, right, bottom, top: 1
  * if that side is kept. */
@@ -18,7 +18,7 @@ typedef struct {
 } grid_box;
 
 /* How a box is made: from pixels, from two boxes side by side, or from two boxes one above the other. */
-enum { grid_leaf, grid_beside, grid_above };
+enum { grid_leaf, grid_side_by_side, grid_above };
 
 /* The pixel of line k. Both factors have 32 bits, since such products are cheaper on a GPU. */
 TRIFOLD_SIZE int grid_line(int pixels, int halvings, int k) {
@@ -38,8 +38,8 @@ TRIFOLD_SIZE grid_box grid_box_at(int width, int height, int x_halvings, int y_h
                     0,
                     0,
                     0};
-    box.ex0 = made == grid_beside ? grid_line(width, x_halvings + 1, 2 * i + 1) : box.x0 + box.left;
-    box.ex1 = made == grid_beside ? box.ex0 : box.x1 - box.right;
+    box.ex0 = made == grid_side_by_side ? grid_line(width, x_halvings + 1, 2 * i + 1) : box.x0 + box.left;
+    box.ex1 = made == grid_side_by_side ? box.ex0 : box.x1 - box.right;
     box.ey0 = made == grid_above ? grid_line(height, y_halvings + 1, 2 * j + 1) : box.y0 + box.bottom;
     box.ey1 = made == grid_above ? box.ey0 : box.y1 - box.top;
     return box;

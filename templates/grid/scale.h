@@ -8,7 +8,7 @@ enum {
     scale_most = scale_bias - 1                  /* 2^scale_most and its reciprocal are normal numbers */
 };
 
-/* The exponent of what a row is multiplied by, from the bits of its largest entry without a sign. */
+/* The exponent of a row's scale, from the bits of its largest entry without a sign. */
 TRIFOLD_SIZE int scale_exponent(real_bits largest_entry) {
     const int exponent = scale_most - (int)(largest_entry >> scale_digits);
     return largest_entry == 0 ? 0 : exponent < -scale_most ? -scale_most : exponent;

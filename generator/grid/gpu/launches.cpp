@@ -174,7 +174,7 @@ class Launches {
         for (const auto& [first, end] : parts_of(l)) {
             add_triangle(Kernel::forward_pivots, level, {first, end}, transposed);
             if (end < l.eliminated)
-                add_beside(level, {first, end}, l.eliminated - end, trifold_grid_rows_behind, transposed, is_general() && transposed);
+                add_adjacent(level, {first, end}, l.eliminated - end, trifold_grid_rows_behind, transposed, is_general() && transposed);
         }
         if (l.kept > 0) add_rows(at(level, transposed), {}, l.kept, "forward level", level);
     }
@@ -185,7 +185,7 @@ class Launches {
         std::ranges::reverse(parts);
         for (const auto& [first, end] : parts) {
             add_triangle(Kernel::backward_pivots, level, {first, end}, transposed);
-            if (first > 0) add_beside(level, {first, end}, first, trifold_grid_rows_before, transposed, !is_general() || transposed);
+            if (first > 0) add_adjacent(level, {first, end}, first, trifold_grid_rows_before, transposed, !is_general() || transposed);
         }
     }
     bool is_general() const { return spec_.matrix != GridMatrix::symmetric; }
@@ -210,10 +210,10 @@ class Launches {
                   kernel == Kernel::forward_pivots ? "forward pivots of level" : "backward pivots of level", level);
     }
     /// Takes from the `count` rows behind or before such columns what the columns give them; `by_columns`: rows are columns of memory.
-    void add_beside(std::size_t level, Columns columns, std::int64_t count, trifold_grid_rows rows, bool transposed, bool by_columns) {
+    void add_adjacent(std::size_t level, Columns columns, std::int64_t count, trifold_grid_rows rows, bool transposed, bool by_columns) {
         const auto launch = at(level, transposed);
         const trifold_grid_factor factor{0, rows, columns.first, columns.second};
-        const auto* what = "beside pivots of level";
+        const auto* what = "next to pivots of level";
         by_columns ? add_columns(launch, factor, count, what, level) : add_rows(launch, factor, count, what, level);
     }
     void add_rows(trifold_grid_launch launch, trifold_grid_factor factor, std::int64_t rows, std::string_view what, std::size_t level) {
@@ -349,8 +349,8 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
         throw SpecError(fmt::format("product_side = {} is out of range; give {}, {} or 0", tuning.product_side, int{grid_tile_rows},
                                     2 * grid_tile_rows));
     if (tuning.step_rows != 0 && tuning.step_rows != grid_small_step_rows && tuning.step_rows != grid_step_rows)
-        throw SpecError(
-            fmt::format("step_rows = {} is out of range; give {}, {} or 0", tuning.step_rows, int{grid_small_step_rows}, int{grid_step_rows}));
+        throw SpecError(fmt::format("step_rows = {} is out of range; give {}, {} or 0", tuning.step_rows, int{grid_small_step_rows},
+                                    int{grid_step_rows}));
     if (spec.batch > most_images)
         throw SpecError(
             fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));

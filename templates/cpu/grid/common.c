@@ -14,14 +14,14 @@
 INLINE double size_of(double x) { return x < 0 ? -x : x; }
 INLINE integer whole(integer count) { return (count + LANES - 1) / LANES * LANES; }
 
-/* One call's arrays and what belongs to one launch. */
+/* The operands of a call, the constants of a launch, and a worker's scratch. */
 typedef struct {
     const trifold_grid_args* args;
     const trifold_grid_launch* launch;
     char* scratch;
 } context;
 
-/* One box: where it is, and what its level keeps for it. S and R are its own, not those of the level's largest. */
+/* One box, and its level. S and R are the box's own, not those of the level's largest. */
 typedef struct {
     grid_box box;
     const trifold_grid_level* level;
@@ -36,7 +36,7 @@ INLINE integer row_of(integer k, integer S) {
 
 INLINE int made_of(const trifold_grid_launch* launch, integer level) {
     if (level < 1) return grid_leaf; /* a merge's launch only reads the level below */
-    return launch->level[level].x_halvings < launch->level[level - 1].x_halvings ? grid_beside : grid_above;
+    return launch->level[level].x_halvings < launch->level[level - 1].x_halvings ? grid_side_by_side : grid_above;
 }
 
 INLINE front front_at(const context* c, integer level, integer member, integer i, integer j) {

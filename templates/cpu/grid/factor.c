@@ -8,7 +8,7 @@ INLINE integer halvings_below(const context* c, integer level, int y) {
     return y ? l->y_halvings - last->y_halvings : l->x_halvings - last->x_halvings;
 }
 
-/* D of a box: what the launch leaves, and what it finds, is in the workspace; what it makes and uses itself is in scratch. */
+/* The place of D of a box. A D that the launch reads or leaves is in the workspace; one that it makes and uses itself is in scratch. */
 INLINE real* update_within(const context* c, const front* f, integer level) {
     const trifold_grid_launch* launch = c->launch;
     if (level == launch->levels - 1 || (level == 0 && !launch->leaves)) return update_of(c, f);
@@ -19,8 +19,8 @@ INLINE real* update_within(const context* c, const front* f, integer level) {
 
 /* The part of a merge: the one behind where `second`. */
 INLINE front part_of(const context* c, const front* f, integer level, int second) {
-    const int beside = made_of(c->launch, level) == grid_beside;
-    return front_at(c, level - 1, f->member, beside ? 2 * f->i + second : f->i, beside ? f->j : 2 * f->j + second);
+    const int side_by_side = made_of(c->launch, level) == grid_side_by_side;
+    return front_at(c, level - 1, f->member, side_by_side ? 2 * f->i + second : f->i, side_by_side ? f->j : 2 * f->j + second);
 }
 
 INLINE void assemble(const context* c, const front* f, integer level, real* w, real* d, integer left, integer right) {

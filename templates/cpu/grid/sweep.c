@@ -131,7 +131,7 @@ INLINE int all_finite(const real* x, integer count) {
     for (integer k = 0, y = (f)->box.ey0, pixel = pixel_at(c, (f)->box.ex0, y); y <= (f)->box.ey1; \
          ++y, k += width, pixel += c->launch->pitch)
 
-/* Times the powers of two of their rows: what comes in, or of A' x = b what goes out. */
+/* Scales the vector by the powers of two of its rows: on its way in, or with A' x = b on its way out. */
 INLINE void scale_eliminated(const context* c, const front* f, real* w) {
     const integer width = f->box.ex1 - f->box.ex0 + 1;
     for (integer y = f->box.ey0; y <= f->box.ey1; ++y, w += width) {
@@ -152,11 +152,11 @@ INLINE void fetch_eliminated(const context* c, const front* f, real* w, integer 
     }
 }
 INLINE void fetch_right_hand_side(const context* c, const front* f, real* w, integer column) {
-    const int beside_ring = c->launch->edge >= 0 && !c->launch->transposed;
+    const int has_ring = c->launch->edge >= 0 && !c->launch->transposed;
     EACH_ROW(f) {
         const real* from = b_at(c, f->member, pixel) + column;
         for (integer i = 0; i < width; ++i)
-            w[k + i] = beside_ring ? right_hand_side(c, f->member, f->box.ex0 + i, y, column) : from[i * columns];
+            w[k + i] = has_ring ? right_hand_side(c, f->member, f->box.ex0 + i, y, column) : from[i * columns];
     }
 }
 
@@ -166,7 +166,7 @@ INLINE void exchange(real* w, const int* pivots, integer a) {
     w[pivots[a]] = x;
 }
 
-/* `w` and `d` are zero where they are padding. Adds what the parts leave. */
+/* Adds the vectors that the parts leave. The padding of `w` and `d` is zero. */
 INLINE void add_vectors(const context* c, const front* f, real* w, real* d) {
     for (int second = 0; second < 2; ++second) {
         const front part = part_of(c, f, 1, second);

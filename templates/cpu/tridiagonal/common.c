@@ -161,8 +161,8 @@ INLINE int is_active(const trifold_args* args, integer member) { return !args->a
 
 /* ---- results of one front ---- */
 
-/* A sum of squares below the normal range: zero only if all roots are. The least number of all stands for squares that have become zero, so
- * that finish_forward sees that there were some. */
+/* A sum of squares below the normal range. It is zero only if all roots are: squares that have vanished count as the least number of all,
+ * so that finish_forward sees that there were some. */
 COLD double tiny_square(double sum, const real* y, integer count) {
     for (integer r = 0; r < count && sum == 0; ++r)
         if (y[r] != 0) sum = 4.94065645841246544177e-324;
@@ -198,10 +198,10 @@ INLINE trifold_range* range_of(const trifold_args* args, integer member) {
 }
 /* Chains of one member may end side by side, and all say the same. */
 INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
-/* The last level has one chain, with which what goes down the levels begins. */
+/* Whether a level is the last one. It has one chain, with which backward sweeps and inverses begin. */
 INLINE int begins_descent(const trifold_args* args, const trifold_level* level) { return level->next_size == 0 && args->first_column == 0; }
 
-/* Whether what a front at a higher level reads comes from a failed one. */
+/* Whether a chain that updated a front at a higher level had failed. */
 INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {
     return (has_slot(block, 0) && *poison_of(args, 0, member, block)) || (has_slot(block, 1) && *poison_of(args, 1, member, block));
 }
@@ -212,7 +212,7 @@ INLINE void mark_poison(const trifold_args* args, int side, integer member, inte
     *slot = (level > 0 && *slot) || poisoned;
 }
 
-/* The record of a front: `row` is the first failing row or -1. Returns whether what comes after is poisoned. */
+/* Writes the record of a front: `row` is the first failing row or -1. Returns whether later fronts are poisoned. */
 INLINE int record_front(const trifold_args* args, integer member, integer block, integer level, integer row, int fed_by_failed) {
     integer failure = SOUND;
     if (fed_by_failed)

@@ -1,4 +1,4 @@
-/* Mixed precision: what stands around the kernels that factor and sweep in single precision. Tasks are blocks of members, or members. */
+/* Mixed precision: the kernels around those that factor and sweep in single precision. Tasks are blocks of members, or members. */
 #include "cpu/tridiagonal/mixed_constants.c"
 #include "cpu/tridiagonal/common.c"
 #include "tridiagonal/mixed.h"
@@ -21,7 +21,7 @@ INLINE double* progress_of(const trifold_args* args, integer member) { return do
 
 INLINE double magnitude(double x) { return __builtin_fabs(x); }
 
-/* In single precision, infinity beyond its range. Only what fits is converted, so that nothing overflows. */
+/* The number in single precision, or infinity beyond its range. Only numbers that fit are converted, so that no conversion overflows. */
 INLINE float narrowed(double x) {
     const double largest = 3.40282346638528859811704183484516925e+38, within = magnitude(x) <= largest ? x : 0;
     return within == x ? (float)within : x > 0 ? __builtin_inff() : x < 0 ? -__builtin_inff() : __builtin_nanf("");
@@ -33,7 +33,7 @@ INLINE double caller_coupling(const trifold_args* args, integer member, integer 
     return ((const double*)args->e)[member * CALLER_E_MEMBER + block * CALLER_E_STAGE + r * CALLER_E_ROW + c * CALLER_E_COLUMN];
 }
 
-/* D whole, with what is added to its diagonal. */
+/* Both halves of D, with the terms that are added to its diagonal. */
 KERNEL_PART void narrow_diagonal(const trifold_args* args, integer member, integer block) {
     const integer at = front_index(member, block) * AREA_OF_BLOCK;
     const double* d = (const double*)args->d + member * CALLER_D_MEMBER + block * CALLER_D_STAGE;

@@ -53,7 +53,7 @@ TRIFOLD_DEVICE int whole(int count) { return (count + vector_width - 1) / vector
 
 TRIFOLD_DEVICE int made_of(const trifold_grid_launch& launch, int level) {
     if (level < 1) return grid_leaf; /* a merge's launch only reads the level below */
-    return launch.level[level].x_halvings < launch.level[level - 1].x_halvings ? grid_beside : grid_above;
+    return launch.level[level].x_halvings < launch.level[level - 1].x_halvings ? grid_side_by_side : grid_above;
 }
 
 TRIFOLD_DEVICE Front front_at(const Context& c, int level, int member, int i, int j) {
@@ -80,8 +80,8 @@ TRIFOLD_DEVICE Front front_of_launch(const Context& c, int place) {
 }
 /* The first or second part of a merge. Its level comes before the merge's in the launch. */
 TRIFOLD_DEVICE Front part_of(const Context& c, const Front& f, int second) {
-    const bool beside = made_of(c.launch, 1) == grid_beside;
-    return front_at(c, 0, f.member, beside ? 2 * f.i + second : f.i, beside ? f.j : 2 * f.j + second);
+    const bool side_by_side = made_of(c.launch, 1) == grid_side_by_side;
+    return front_at(c, 0, f.member, side_by_side ? 2 * f.i + second : f.i, side_by_side ? f.j : 2 * f.j + second);
 }
 
 TRIFOLD_DEVICE char* workspace_at(const Context& c, trifold_int offset) { return static_cast<char*>(c.args.workspace) + offset; }
@@ -269,7 +269,7 @@ TRIFOLD_DEVICE trifold_grid_record sum_of_records(trifold_grid_record mine) {
         other.problem = shuffle_xor(mine.problem, apart);
         other.pixel = shuffle_xor(mine.pixel, apart);
         other.level = other.place = mine.level = mine.place = 0;
-        const bool behind = (lane_index() & apart) != 0; /* the lower lane's problem stands */
+        const bool behind = (lane_index() & apart) != 0; /* the lower lane's problem stays */
         if (behind) {
             const trifold_grid_record swap = mine;
             mine = other;

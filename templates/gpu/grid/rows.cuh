@@ -28,7 +28,7 @@ TRIFOLD_DEVICE void eliminate_columns(int begin, int end, real (&a)[Columns], La
 #pragma unroll 1
     for (int k = begin; k < end; ++k) {
         const int row = pivoting ? lane_of_key(warp_greatest(mine.candidate ? key_of_lane(size_key(a[0]), lane) : 0u)) : k;
-        /* Lanes invert what they have while the pivot is searched. */
+        /* All lanes invert their candidates while the pivot is searched. */
         const real inverse = shuffle(reciprocal(a[0]), row), root = symmetric ? root_of(shuffle(a[0], row)) : real(1);
         real* u = upper + k * leading;
         if (lane == row) {

@@ -41,8 +41,8 @@ TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) {
     return f.r == 0 && grid_has_failed(&status_of(c, f.member)->record, c.args.accepts) != 0;
 }
 
-/* Columns on their way to shared memory, where they stand grid_pitch apart: an odd number of vectors, so that lanes meet in no bank along
- * rows or columns. */
+/* Starts the copies of columns to shared memory, where they are grid_pitch apart: an odd number of vectors, against bank conflicts along
+ * rows and columns. */
 TRIFOLD_DEVICE void fetch_columns(real* to, int pitch, const real* from, trifold_int stride, int rows, int columns, int lane, int lanes) {
     const int vectors = rows / vector_width;
     if (vectors == 0) return;
@@ -76,7 +76,7 @@ struct Team {
     int lane, most; /* most: pixels that a front of the level eliminates */
     bool exists;    /* without a front a team takes the same steps with the last one, and stores nothing */
     Front f;
-    real *w, *panel, *kept, *x, *sums; /* shared memory: W, Y or Z', vectors of what is kept and eliminated, sums of warps */
+    real *w, *panel, *kept, *x, *sums; /* shared memory: W; Y or Z'; vectors of kept and eliminated pixels; sums of warps */
     int w_pitch, panel_pitch;
 
     TRIFOLD_METHOD void sync() const {

@@ -95,10 +95,9 @@ struct WarpTile {
     /* use(pair, row, column) for each pair that the lane has: elements of that row and the next. */
     template <class Use>
     TRIFOLD_METHOD void each_pair(const Use& use) {
-        each_index<ColumnSquares * lane_columns, strips, lane_pairs>([&](int k, int i, int u) {
-            const int j = k / lane_columns, t = k % lane_columns;
-            use(at[j][i][t][u], row_of(i, u), column_of(j, t));
-        });
+#pragma unroll
+        for (int j = 0; j < ColumnSquares; ++j)
+            each_index<lane_columns, strips, lane_pairs>([&](int t, int i, int u) { use(at[j][i][t][u], row_of(i, u), column_of(j, t)); });
     }
     /* use(element, row, column) */
     template <class Use>

@@ -64,8 +64,8 @@ TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, tri
     return buffer<real>(args, Offset::behind) + block_index(member, block) * storage;
 }
 
-/* Tiles of blocks that are treated tile by tile lie in one piece, column by column, so that a tile's columns are fetched by one copy; the
- * vectors of a column stand in another order from column to column, so that operands and results meet no bank conflicts on chip. */
+/* Blocks that are treated tile by tile are stored in tiles. Each tile is contiguous, column by column, so that one copy fetches it. The
+ * order of a column's vectors differs from column to column, against bank conflicts on chip. */
 TRIFOLD_DEVICE int turned(int column) { return use_tensor ? column % 4 * 2 * vector_width : 0; }
 TRIFOLD_DEVICE int place_in_tile(int r, int c) { return c * tile + (r ^ turned(c)); }
 TRIFOLD_DEVICE trifold_int place_of_tile(int row, int column) {
@@ -138,7 +138,7 @@ TRIFOLD_DEVICE void watch(const trifold_args& args, trifold_int member, Result r
 TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, Result result) {
     if (args.first_column == 0) set_range(args, member, result, 0);
 }
-/* The last level has one chain, with which what goes down the levels begins. */
+/* Whether a level is the last one. It has one chain, with which backward sweeps and inverses begin. */
 TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.next_size == 0; }
 
 /* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was

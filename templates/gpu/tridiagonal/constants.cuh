@@ -13,7 +13,7 @@ constexpr int most_columns = TRIFOLD_RHS;        /* right-hand sides of a call, 
 /* Separators: the blocks that level 0 leaves, separator_base + k * separator_scale for k below `separators`. Chains write their updates to
  * a separator's slots. */
 constexpr trifold_int separators = TRIFOLD_SEPARATORS, separator_base = TRIFOLD_SEPARATOR_BASE, separator_scale = TRIFOLD_SEPARATOR_SCALE;
-/* Couplings of a member at all levels above 0, which stand in the workspace. */
+/* Couplings of a member at all levels above 0, which are in the workspace. */
 constexpr trifold_int couplings = TRIFOLD_COUPLINGS;
 
 /* Strides of the caller's arrays. Element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column of D. E has the
@@ -38,7 +38,7 @@ struct Offset {
                                  behind = TRIFOLD_OFFSET_BEHIND;                                         /* L, R and G */
     static constexpr trifold_int update = TRIFOLD_OFFSET_UPDATE, rhs_update = TRIFOLD_OFFSET_RHS_UPDATE; /* slots of separators */
     static constexpr trifold_int coupling = TRIFOLD_OFFSET_COUPLING;                                     /* above level 0 */
-    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;       /* whether what fed a separator had failed */
+    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;       /* whether a chain that updated a separator had failed */
     static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE;     /* verdict on each block */
     static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;       /* pivots of each block that were raised to the floor */
     static constexpr trifold_int reduction = TRIFOLD_OFFSET_REDUCTION; /* largest diagonal entry over its pivot, of each block */

@@ -1,5 +1,5 @@
-/* The caller's D and E: the only file that knows where they stand. Kernels that copy in their own order take a block from D_OF or E_OF, and
- * its strides from D and E. */
+/* The caller's D and E. Only this file knows their layout. Kernels that copy in their own order take a block from D_OF or E_OF, and its
+ * strides from D and E. */
 #include "gpu/tridiagonal/common.cuh"
 
 /* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D.

@@ -128,8 +128,8 @@ TRIFOLD_DEVICE InverseFront find_front(const trifold_level& level, trifold_int n
 }
 
 /* S between a front and its next neighbour or the one behind, as (neighbour, front). */
-TRIFOLD_DEVICE View inverse_beside(const trifold_args& args, const trifold_level& level, trifold_int member, const InverseFront& front,
-                                   bool next) {
+TRIFOLD_DEVICE View inverse_adjacent(const trifold_args& args, const trifold_level& level, trifold_int member, const InverseFront& front,
+                                     bool next) {
     const Chain& chain = front.chain;
     if (!next && chain.length > 1) return inverse_scratch(args, member, front.number, chain.length - 1);
     return inverse_coupling_of(args, level, member, next ? chain.ahead : chain.behind, front.position);
@@ -160,10 +160,10 @@ TRIFOLD_DEVICE void inverse_coupling_tile(const trifold_args& args, const trifol
     View between{};
     if (both) between = inverse_between(args, level, member, front);
     if (!to_next) between = between.transposed();
-    const View to = inverse_beside(args, level, member, front, to_next);
+    const View to = inverse_adjacent(args, level, member, front, to_next);
     Sum sum{};
 #pragma unroll 1
-    for (int term = 0; term < (both ? 2 : 1); ++term) { /* the neighbour's own row of S_bb, then what is between the two */
+    for (int term = 0; term < (both ? 2 : 1); ++term) { /* the neighbour's own row of S_bb, then the coupling of the two */
         const bool with_next = to_next == (term == 0);
         const View quotient = quotient_of(args, member, front.block, with_next ? Quotient::next : Quotient::behind);
         multiply_views(sum, shared, term == 0 ? own : between, quotient, row, column, 0, block_size);
@@ -196,7 +196,7 @@ TRIFOLD_DEVICE void inverse_diagonal_tile(const trifold_args& args, const trifol
         const bool next = term == 0;
         if (!(next ? front.has_next() : front.has_behind())) continue;
         const View quotient = quotient_of(args, member, front.block, next ? Quotient::next : Quotient::behind);
-        multiply_views(sum, shared, quotient.transposed(), inverse_beside(args, level, member, front, next), row, column, 0, block_size);
+        multiply_views(sum, shared, quotient.transposed(), inverse_adjacent(args, level, member, front, next), row, column, 0, block_size);
     }
     sum.each([](real& value, int, int) { value = -value; });
     const View inverse = quotient_of(args, member, front.block, Quotient::factor), to = inverse_diagonal_of(args, member, front.block);

@@ -1,6 +1,6 @@
-/* Mixed precision: what stands around the kernels that factor and sweep in single precision. A thread has a row of a block; a block's rows
- * are cut in `row_parts` parts of `part_rows` rows, and a thread block has several parts where they are small. Matrices in the workspace
- * are row-major; right-hand sides and the solution stand column by column. */
+/* Mixed precision: the kernels around those that factor and sweep in single precision. A thread has a row of a block. A block's rows are
+ * cut in `row_parts` parts of `part_rows` rows, and a thread block has several parts if they are small. Matrices in the workspace are
+ * row-major; right-hand sides and the solution are stored column by column. */
 #include "gpu/tridiagonal/mixed_constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "tridiagonal/mixed.h"
@@ -77,7 +77,7 @@ TRIFOLD_DEVICE double caller_coupling(const trifold_args& args, trifold_int memb
         static_cast<const double*>(args.e))[member * CallerE::member + block * CallerE::stage + r * CallerE::row + c * CallerE::column];
 }
 
-/* A part's rows of D, with what is added to its diagonal, and of E. */
+/* A part's rows of D, with the terms that are added to its diagonal, and of E. */
 TRIFOLD_DEVICE void narrow_rows(const trifold_args& args, trifold_int member, const Row& at) {
     const int rows = rows_of(at);
     const trifold_int d = block_index(member, at.block) * area, e = coupling_index(member, at.block) * area;

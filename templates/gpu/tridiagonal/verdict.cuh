@@ -4,7 +4,7 @@
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/dense/pivots.cuh"
 
-/* Diagonal entry r of a block as the caller gave it, with what the options add. */
+/* Diagonal entry r of a block as the caller gave it, with the terms that options add. */
 TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     return static_cast<double>(ENTRY_OF_D(D_OF(args, member, block), r) + diagonal_term(args, member, block, r));
 }

@@ -106,7 +106,7 @@ INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int fl
 }
 NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
 
-/* factor_pivot() with D as it stands in the members' arrays, and the panel r l' = e with E as it stands there. */
+/* factor_pivot() with D from the members' own arrays, and the panel r l' = e with E from there. */
 NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, ahead* f, pivots* p) {
     factor_pivot_any(l, (source){{}, d, D_MEMBER, D_ROW, D_COLUMN}, before_r, 0, f, p);
 }
@@ -130,7 +130,7 @@ COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lan
 
 INLINE int adds_to_pivots(const trifold_args* args) { return args->diagonal || args->shift || args->pivot_floor > 0; }
 
-/* D with what the caller adds to its diagonal and, beyond level 0, without the updates of the separator. */
+/* Loads D with the terms that the caller adds to its diagonal and, beyond level 0, less the updates of the separator. */
 NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
     const view d = gather_d(out, args, g, block);
     if (args->diagonal || args->shift) add_to_diagonal(out, args, g, block);
@@ -193,8 +193,8 @@ NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block
     }
 }
 
-/* Active lanes of a front's part of the factor go where it is kept. The others hold what another member made of its data: it raises no
- * exceptions that the member itself does not. */
+/* Stores the active lanes of a front's factor. Idle lanes have worked on another member's data, so they raise no exceptions that that
+ * member does not. */
 COLD void deliver(vec* const kept[3], const vec* own, mask which) {
     for (int k = 0; k < 3; ++k)
         for (integer i = 0; kept[k] && i < AREA; ++i) kept[k][i] = choose(which, own[k * AREA + i], kept[k][i]);

@@ -1,7 +1,7 @@
-/* Variant "lanes", batches far larger than the caches (IS_FAR): what the next front of a chain reads and writes comes to the second-level
- * cache while this one is worked on, a few lines every few columns of its products. The arrays of a group are too many streams for the
- * processor to foresee, all at once they would take the buffers that the products' own operands wait for, and the first-level cache is
- * full. */
+/* Prefetching of variant "lanes", for batches far larger than the caches (IS_FAR). The lines that the next front of a chain reads and
+ * writes are brought to the second-level cache during the work on this one, a few lines every few columns of its products. The arrays of a
+ * group are too many streams for the processor to foresee. All at once they would take the buffers that the products' own operands need,
+ * and the first-level cache is full. */
 #include "cpu/tridiagonal/lanes/constants.c"
 #include "cpu/tridiagonal/common.c"
 

@@ -1,6 +1,6 @@
-/* Variant "lanes": the members of a group in the lanes of one vector, so that every operation of the scalar algorithm is
- * a vector operation and a member's result cannot depend on its neighbours. Element e of a block of group g stands at
- * (... * storage + e) * LANES + lane. Stored blocks are n by n, row-major; the diagonal of a factor holds 1 / l(j,j). */
+/* Variant "lanes": the members of a group are in the lanes of one vector. So every operation of the scalar algorithm is a vector operation,
+ * and a member's result cannot depend on its neighbours. Element e of a block of group g is at (... * storage + e) * LANES + lane. Stored
+ * blocks are n by n, row-major; the diagonal of a factor holds 1 / l(j,j). */
 #include "cpu/tridiagonal/lanes/constants.c"
 #include "cpu/tridiagonal/lanes/pieces.c"
 #include "cpu/tridiagonal/lanes/fetch.c"

@@ -33,7 +33,7 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     if (f->behind && k == 0) load_coupling(args, level, member, c->behind, position, f->behind);
 }
 
-/* D, the coupling ahead, and what the front writes that is k-th in its chain; or nothing. */
+/* Lines to fetch for the front that is k-th in its chain: D, the coupling ahead, and the blocks that it writes; or none. */
 static expected* expect_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k,
                               expected* next) {
     if (FETCHED_LINES == 0 || k >= c->length || level->index > 0) return 0;

@@ -87,7 +87,7 @@ INLINE int squares_leave(const int W, const vec* c) {
     return any != 0;
 }
 
-/* pivot_tile() without squares, for tiles of any size: every pivot is what the columns before it leave, a product later. */
+/* pivot_tile() without squares, for tiles of any size. Every pivot waits for the products of the columns before it. */
 COLD void pivot_tile_apart(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
     real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
     vec diagonal = spread(1);
@@ -272,7 +272,7 @@ INLINE vec larger_quotients(vec most, const real* d, const real* reciprocal, con
     const bits quotient = (bits)(entry * scale * scale), greater = quotient > (bits)most; /* positive numbers are ordered as integers are */
     return (vec)((greater & quotient) | (~greater & (bits)most));
 }
-/* The same with what the options add. */
+/* The same with the terms that options add. */
 COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer member, integer block, const real* reciprocal) {
     for (integer k = 0; k < n; ++k) {
         const real entry = d_of(args, member, block)[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k);

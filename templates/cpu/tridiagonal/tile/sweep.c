@@ -144,7 +144,7 @@ KERNEL_PART void forward_chain(const trifold_args* args, const trifold_level* le
                    rhs_scratch(scratch, ~c->length & 1), level->index > 0);
 }
 
-/* Adds what is no number where x has an infinity or NaN, else zeros. */
+/* Adds NaN if x has an infinity or NaN, otherwise zeros. */
 INLINE vec add_trouble(vec trouble, const real* x, integer count) {
     for (integer r = 0; r < count; r += LANES) trouble += load(x + r) * 0;
     return trouble;

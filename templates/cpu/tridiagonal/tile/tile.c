@@ -1,10 +1,10 @@
 /* Variant "tile": stored blocks and the register tiles that work on them.
  *
- * A stored block lies in strips of LANES rows, each strip column by column: element (r, c) stands at (r / LANES) STRIP + c LANES +
- * r % LANES. So a product reads both its operands, and a sweep its block, from front to back. Rows n .. LD - 1 are zero; what
- * stands above the diagonal of L or of an update is left open.
+ * A block is stored in strips of LANES rows, each strip column by column: element (r, c) is at (r / LANES) STRIP + c LANES + r % LANES. So
+ * a product reads both its operands, and a sweep its block, from front to back. Rows n .. LD - 1 are zero. Elements above the diagonal of L
+ * or of an update are undefined.
  *
- * A register tile is H strips by W columns: the rows in vector lanes, the multipliers broadcast from memory. */
+ * A register tile is H strips by W columns. Rows are in vector lanes, and multipliers are broadcast from memory. */
 #include "cpu/tridiagonal/tile/constants.c"
 #include "cpu/tridiagonal/common.c"
 #include "cpu/tridiagonal/tile/fetch.c"
@@ -161,8 +161,8 @@ INLINE void start_tile(const int H, const int W, vec* c, const panel* p, integer
         load_start(H, W, c, &p->start, strip, j);
 }
 
-/* Blocks of few strips on a processor that carries out a vector in two halves: the columns of one strip keep its multipliers busy, and
- * what a tile starts from would come late, since other tiles last no longer than the second- and third-level caches take. */
+/* Blocks of few strips, on a processor that carries out a vector in two halves. The columns of one strip keep its multipliers busy. A
+ * tile's first numbers would come late, since other tiles take no longer than the second- and third-level caches do. */
 enum { FEW_STRIPS = VECTORS <= MOST_FEW_STRIPS };
 
 /* Prefetches the part of the user's array that the tiles of strips first .. end - 1 at column j start from. Past its block's end that is in
@@ -264,7 +264,7 @@ INLINE void panel_strips(const panel* p, integer first, integer end, integer j, 
     }
 }
 
-/* How a product a b' is spared: only what lies on or below its diagonal tiles; a is upper triangular, with zeros below. */
+/* The parts of a product a b' that are left out: those above its diagonal tiles, or those where an upper triangular a has zeros. */
 enum { FULL = 0, LOWER = 1, UPPER_LEFT = 2 };
 
 /* target = (add ? target : 0) - a b' */

@@ -17,14 +17,14 @@ TRIFOLD_KERNEL(threads, Blocks::factor_forward)
 void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
     start_barriers();
     each_factored_member(
-        args, [&](trifold_int member) { factor_front<true>(args, member, ends_sweep && start_of(all) == trifold_beside_factor); });
+        args, [&](trifold_int member) { factor_front<true>(args, member, ends_sweep && start_of(all) == trifold_during_factor); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
 TRIFOLD_KERNEL(sweep_threads, Blocks::sweep)
 void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
-    each_member(args, [&](trifold_int member) { forward_front(args, member, start_of(all) == trifold_beside_forward); });
+    each_member(args, [&](trifold_int member) { forward_front(args, member, start_of(all) == trifold_during_forward); });
 }
 #endif
 

@@ -4,8 +4,8 @@
 #include "gpu/tridiagonal/dataflow/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 
-/* A front and where it stands. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left
- * through their R, those to the right through their G. */
+/* A front and its place. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left through their R,
+ * those to the right through their G. */
 struct Front {
     trifold_int block, next, behind; /* -1 where the path ends */
     trifold_int run;                 /* counts the launches of this kind of kernel, from 1 */
@@ -115,7 +115,7 @@ TRIFOLD_DEVICE void send(trifold_word* to, real value, trifold_int run) {
     for (int k = 0; k < message_words; ++k) message.words[k] = static_cast<trifold_word>(run) << 32 | content[k];
     store_words(to, message.words);
 }
-/* The first look may be long before what is needed: several looks are then on their way together. */
+/* Reads a message once. The first read may come long before the message is needed, so that several reads are on their way together. */
 TRIFOLD_DEVICE Message look(const trifold_word* at) {
     Message message;
     load_words(message.words, at);

@@ -15,8 +15,8 @@ static_assert(padded % strip_columns == 0, "strips are whole, bands may lack the
 constexpr int lower_squares = bands * (bands + 1) / 2;
 static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
 
-/* [R; G] in the stack's registers, where results of tensor instructions are operands of others as they stand; in single precision too
- * these are sums in double precision, made by the same instructions. Else a lane has a row. */
+/* The stack keeps [R; G] in registers if results of tensor instructions can be operands of others as they are. In single precision too
+ * these are sums in double precision, made by the same instructions. Otherwise a lane has a row. */
 constexpr bool ends_sweep = in_registers && overlaps; /* the last front begins the backward sweep */
 template <bool Wide>
 struct ProductOf {

@@ -91,7 +91,7 @@ TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_set
     }
 }
 
-/* The inverse of tile t's factor where that stands in shared memory: lane c < 8 solves for column c. */
+/* Computes the inverse of tile t's factor, which is in shared memory. Lane c < 8 solves for column c. */
 template <int inverse_leading, class Shared>
 TRIFOLD_DEVICE void invert_tile(Shared& shared, int t) {
     const int lane = thread_index() % warp_lanes;

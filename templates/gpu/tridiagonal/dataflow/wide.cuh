@@ -111,7 +111,8 @@ TRIFOLD_DEVICE void prefetch_block(const real* from, trifold_int pitch, int size
 TRIFOLD_DEVICE const real* coupling_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return E_OF(args, member, block);
 }
-/* An original coupling on its way to where others are pulled, as it stands in memory: lines of contiguous elements, `Size` at a time. */
+/* Starts the copy of an original coupling to the place of pulled blocks, in the order of memory: lines of contiguous elements, `Size` at a
+ * time. */
 template <int Size>
 TRIFOLD_DEVICE void pull_piece(real* to, const real* from) {
     if constexpr (Size == vector_width)
@@ -158,7 +159,7 @@ TRIFOLD_DEVICE void start_couplings(WideShared& shared, const trifold_args& args
     }
 }
 
-/* The bands of D, the identity in the padding; what stands above the diagonal is not looked at. */
+/* Loads the bands of D, with the identity in the padding. Elements above the diagonal are not read. */
 TRIFOLD_DEVICE void load_bands(WideBands& bands, const trifold_args& args, trifold_int member, trifold_int block) {
     const int first = wide_row(0) + tensor_column(), column = result_row(0);
     const real* from = D_OF(args, member, block);
@@ -328,7 +329,7 @@ TRIFOLD_DEVICE void factor_diagonal(WideBands& bands, WideShared& shared, real* 
     }
 }
 
-/* Two elements that stand `step` apart, at once where they are neighbours. */
+/* Loads two elements that are `step` apart, by one load if they are neighbours. */
 TRIFOLD_DEVICE void load_pair(real (&to)[2], const real* from, int step) {
     struct alignas(2 * sizeof(real)) Pair {
         real at[2];
@@ -446,7 +447,7 @@ TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const 
     solve_bands(bands, shared, behind_of(args, member, front.block));
 }
 
-/* D's diagonal, and what is added to it, for the warp that reports it in the end. */
+/* Fetches D's diagonal, and the terms that are added to it, for the warp that reports it in the end. */
 TRIFOLD_DEVICE void fetch_report(WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     if (wide_thread() < wide_threads - warp_lanes) return;
     fetch_entries(shared.entry, args, member, block, wide_thread() % warp_lanes, warp_lanes);

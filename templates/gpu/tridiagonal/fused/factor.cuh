@@ -71,7 +71,8 @@ TRIFOLD_DEVICE void multiply_fill(real* panel) {
     block_sync();
 }
 
-/* The front of position `position` into the panel: what the level stored, less what the chain's previous front left there. */
+/* Loads the front of position `position` into the panel: the blocks of its level, less the updates that the chain's previous front left
+ * there. */
 TRIFOLD_DEVICE void load_front(real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain,
                                trifold_int position, bool has_next) {
     const bool first = position == chain.first, fill = chain.behind >= 0;

@@ -1,5 +1,5 @@
-/* Forward and backward sweeps of one chain by one thread block. `columns_at_once` right-hand sides go together; vectors
- * stand in shared memory as three stacked blocks (pivot, next, behind) a column. Small factors are staged there too. */
+/* Forward and backward sweeps of one chain by one thread block. `columns_at_once` right-hand sides are solved together. Shared memory holds
+ * their vectors as three stacked blocks (pivot, next, behind) a column. Small factors are staged there too. */
 #include "gpu/tridiagonal/levels/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/levels/shared.h"

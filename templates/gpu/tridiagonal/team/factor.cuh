@@ -184,7 +184,7 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     return k < task.chain.length ? floor : static_cast<real>(-infinity());
 }
 
-/* 1 / sqrt of a pivot, and what becomes of it. Nearly all pivots pass the first test, after which nothing waits for the others. */
+/* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, after which nothing waits for the other tests. */
 TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, Verdict& verdict) {
     constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
     if (d >= floor && d > real(1) / most && d < most) return quick_rsqrt(d);

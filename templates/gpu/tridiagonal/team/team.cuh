@@ -1,6 +1,6 @@
-/* Chains of small blocks (variant team): a team of lanes has a chain, be it a whole system of a batch, from its first front to its last. A
- * lane has a row of L, of R and, in schedules with fill, of G in registers; what others need of it goes through shared memory. Nothing but
- * barriers of a warp, so that a warp may hold several teams, and a thread block many. */
+/* Chains of small blocks (variant team). A team of lanes has a chain, which may be a whole system of a batch, from its first front to its
+ * last. A lane has a row of L, of R and, in schedules with fill, of G in registers. Numbers that other lanes need go through shared memory.
+ * Only barriers of a warp are used, so a warp may hold several teams, and a thread block many. */
 #include "gpu/tridiagonal/team/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/team/shared.h"
@@ -30,8 +30,8 @@ TRIFOLD_DEVICE double sum_of_team(double value) {
     return value;
 }
 
-/* A chain of a member, of length 0 where there is none; the teams of a warp go together, so that it has the steps of their longest. It
- * stands in shared memory, since rows need the registers. */
+/* A chain of a member; its length is 0 if there is none. The teams of a warp go together, so a warp takes the steps of its longest chain.
+ * It is in shared memory, since rows need the registers. */
 struct Task {
     Chain chain;
     trifold_int member, steps;
@@ -87,7 +87,7 @@ TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task
 }
 TRIFOLD_DEVICE bool is_whole(const Chain& chain) { return chain.length > 0 && chain.ahead < 0 && chain.behind < 0; }
 
-/* Sums of squares, by column, for b' A^-1 b: a lane's part, begun with what the chains below found. */
+/* Starts a lane's part of the sums of squares, by column, for b' A^-1 b, with the sums of the chains below. */
 TRIFOLD_DEVICE void gather_quadratic(double (&squares)[riders], const trifold_args& args, const trifold_level& level, const Task& task,
                                      Columns columns) {
     each_slot_below(level, task, [&](trifold_int slot) {
@@ -112,7 +112,7 @@ TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifo
     }
 }
 
-/* Right-hand sides of a block, or what a sweep has made of them, on their way. */
+/* Starts the copies of a block's right-hand sides, or of its solved ones. */
 TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
                                   Columns columns) {
 #pragma unroll 1

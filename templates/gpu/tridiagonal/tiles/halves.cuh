@@ -61,7 +61,7 @@ TRIFOLD_DEVICE float inverse_scale(float scale) {
     return scale;
 }
 
-/* part times what by_row and by_column make of the scales of its rows and columns. */
+/* Multiplies each element of `part` by by_row(its row's scale) and by_column(its column's scale). */
 template <class ByRow, class ByColumn>
 TRIFOLD_DEVICE void scale_part(Part& part, const float* rows, const float* columns, const ByRow& by_row, const ByColumn& by_column) {
     const int thread = thread_afresh();

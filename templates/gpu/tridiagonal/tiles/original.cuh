@@ -1,4 +1,4 @@
-/* A task's original tile: what stands there before anything is eliminated. */
+/* A task's original tile: its elements before anything is eliminated. */
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/tiles/sources.cuh"
 #include "gpu/tridiagonal/tiles/tile_products.cuh"

@@ -31,8 +31,8 @@ static_assert(sizeof(TileShared) == SharedBytes::factor &&
 
 /* ---- waiting for other thread blocks ---- */
 
-/* The smaller of two counts, for one warp, which may then start copies of what they announce. A lane looks at either, since looks of one
- * lane come one after another. */
+/* The smaller of two counts, for one warp, which may then start copies of the tiles that they count. Two lanes read one count each, since
+ * the reads of one lane would follow one another. */
 TRIFOLD_DEVICE trifold_int look_at(const trifold_int* a, const trifold_int* b) {
     const int lane = thread_index() % warp_lanes;
     const trifold_int seen = lane < 2 ? load_acquire(lane == 0 ? a : b) : 0, first = shuffle(seen, 0), second = shuffle(seen, 1);

@@ -113,15 +113,15 @@ TRIFOLD_DEVICE void start_square(real* square) {
     }
 }
 
-/* Factors the tile that stands in `square`, the pivots to `diagonal`, and stores the factor's inverse, zeros above, at `to`. Starts
- * and ends with a barrier. */
+/* Factors the tile in `square`, writes the pivots to `diagonal`, and stores the factor's inverse, with zeros above, at `to`. Starts and
+ * ends with a barrier. */
 TRIFOLD_DEVICE void invert_tile(real* square, int row, Pivots& pivots, double* diagonal, real* to) {
     const int warp = thread_index() / warp_lanes, end = is_padded && block_size - row < edge ? (block_size - row + 7) / 8 : column_tiles;
     start_square(square);
     block_sync();
 #pragma unroll 1
     for (int t = 0; t < end; ++t) {
-        const int turn = t % warps; /* all parts of a multiprocessor get their share, since warps are dealt out to them in turn */
+        const int turn = t % warps; /* all parts of a multiprocessor get their share, since warps are assigned to them in turn */
         if (warp == turn) {
             eliminate(square, t, row, pivots, diagonal);
         } else if (t > 0) {

@@ -265,12 +265,12 @@ TRIFOLD_DEVICE Chain chain_of(const trifold_level& level, trifold_int position) 
 
 /* The contribution of the chain on one side of a remaining block to its diagonal, at an earlier level. */
 TRIFOLD_DEVICE Source diagonal_source(const trifold_level& level, trifold_int block, int side) {
-    const trifold_int position = quotient(block - level.base, level.scale), beside = side == 0 ? position - 1 : position + 1;
+    const trifold_int position = quotient(block - level.base, level.scale), adjacent = side == 0 ? position - 1 : position + 1;
     Source source{};
-    if (beside < 0 || beside >= level.size) return source;
-    const Chain chain = chain_of(level, beside);
+    if (adjacent < 0 || adjacent >= level.size) return source;
+    const Chain chain = chain_of(level, adjacent);
     const bool ahead = chain.ahead == position;
-    source.block = block_at(level, ahead ? beside : chain.first);
+    source.block = block_at(level, ahead ? adjacent : chain.first);
     source.step = level.scale * chain.step;
     source.count = ahead ? 1 : static_cast<int>(chain.length);
     source.columns = filled;

@@ -33,8 +33,8 @@ struct Part {
         return use_tensor && row_lines > 1 ? at[c][q / 2 * row_lines + v][q % 2] : at[c][q][v];
     }
 };
-/* The thread's number; in single precision, whose kernels are short of registers, what follows from it is not kept from one use to the
- * next. */
+/* The thread's number. Kernels of single precision are short of registers, so there numbers that follow from it are computed again at each
+ * use. */
 TRIFOLD_DEVICE int own_thread() { return sizeof(real) == 4 ? thread_afresh() : thread_index(); }
 TRIFOLD_DEVICE int warp_row(int thread) { return thread / warp_lanes % (edge / 32) * 32; }
 TRIFOLD_DEVICE int warp_column(int thread) { return thread / warp_lanes / (edge / 32) * warp_columns; }
