@@ -47,6 +47,17 @@ struct Launch {
     std::string what;                ///< for people: "factor level 0, 32 chains"
 };
 
+/// Launches of an operation that are repeated while data says so, and at most `most` times: an iteration until convergence. Before each
+/// turn `flag`, a buffer of two 64-bit integers, decides by its first one: zero ends the repetition. Launches set it. The second is the
+/// runtime's. Turns after the end must change nothing, since a backend whose host has to look at the flag looks after every `look` turns.
+struct Repeat {
+    std::size_t first = 0, count = 0;  ///< launches; no other Repeat has one of them
+    std::int64_t most = 1;
+    std::int64_t look = 8;
+    std::string flag;
+    std::size_t unit = 0;  ///< of repeat_unit(), by which a CUDA device decides for itself
+};
+
 /// A region of the workspace.
 struct Buffer {
     std::string name;
@@ -66,6 +77,7 @@ struct Program {
     std::int64_t scratch_bytes = 0;                         ///< of one worker (CPU); on a GPU all of it
     int workers = 1;                                        ///< CPU threads of one call
     std::map<std::string, std::vector<Launch>> operations;  ///< by name, each a graph of launches
+    std::map<std::string, std::vector<Repeat>> repeats;     ///< of the operations that have some, in the order of their launches
     std::string about;                                      ///< the family's description of itself, as JSON
 };
 
@@ -78,6 +90,9 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) { ret
 const Buffer& buffer(const Program& program, std::string_view name);
 /// The kernel that a launch names.
 const Kernel& kernel_of(const Program& program, const Launch& launch);
+
+/// The unit of the kernel that ends repetitions on a device, which each CUDA Program with a Repeat has.
+Unit repeat_unit(const Target& target);
 
 std::string to_json(const Program& program);  ///< without the sources
 

@@ -49,6 +49,28 @@ using AddEdges = CUresult CUDAAPI(CUgraph, const CUgraphNode*, const CUgraphNode
 using AddEdges = void();
 #endif
 
+/// Nodes that repeat a graph, which drivers have from CUDA 12.4 on.
+#if CUDA_VERSION >= 12040
+struct WhileFunctions {
+    CUresult (*create_condition)(CUgraphConditionalHandle*, CUgraph, CUcontext, unsigned, unsigned) = nullptr;
+    CUresult (*add_node)(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, std::size_t, CUgraphNodeParams*) = nullptr;
+    CUresult (*current_context)(CUcontext*) = nullptr;
+    bool complete() const { return create_condition && add_node && current_context; }
+};
+WhileFunctions resolve_while(void* library) {
+    WhileFunctions found;
+    found.create_condition = reinterpret_cast<decltype(found.create_condition)>(::dlsym(library, "cuGraphConditionalHandleCreate"));
+    found.add_node = reinterpret_cast<decltype(found.add_node)>(::dlsym(library, "cuGraphAddNode_v2"));
+    found.current_context = reinterpret_cast<decltype(found.current_context)>(::dlsym(library, "cuCtxGetCurrent"));
+    return found;
+}
+#else
+struct WhileFunctions {
+    bool complete() const { return false; }
+};
+WhileFunctions resolve_while(void*) { return {}; }
+#endif
+
 #define TRIFOLD_STRING(text) #text
 #define TRIFOLD_EXPANDED_STRING(macro) TRIFOLD_STRING(macro)
 
@@ -112,8 +134,9 @@ CUDA_KERNEL_NODE_PARAMS node_of(const KernelLaunch& grid) {
 
 class CudaDriver final : public Driver {
   public:
-    CudaDriver(const Functions& functions, const EventFunctions& events, int version, AddEdges* add_programmatic)
-        : functions_(functions), events_(events), add_programmatic_(add_programmatic), version_(version) {}
+    CudaDriver(const Functions& functions, const EventFunctions& events, int version, AddEdges* add_programmatic,
+               const WhileFunctions& while_functions)
+        : functions_(functions), events_(events), add_programmatic_(add_programmatic), while_(while_functions), version_(version) {}
     Backend backend() const override { return Backend::cuda; }
 
     Report report() const override {
@@ -272,6 +295,30 @@ class CudaDriver final : public Driver {
             if (programmatic) add_edge(static_cast<CUgraph>(graph), from, node);
         return node;
     }
+    bool can_repeat() const override { return while_.complete(); }
+#if CUDA_VERSION >= 12040
+    unsigned long long create_condition(void* graph) const override {
+        CUgraphConditionalHandle handle = 0;
+        check(while_.create_condition(&handle, static_cast<CUgraph>(graph), current_context(), 0, 0), "cuGraphConditionalHandleCreate");
+        return handle;
+    }
+    While add_while(void* graph, const std::vector<void*>& after, unsigned long long condition) const override {
+        std::vector<CUgraphNode> nodes;
+        for (auto* node : after) nodes.push_back(static_cast<CUgraphNode>(node));
+        CUgraphNodeParams parameters{};
+        parameters.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+        parameters.conditional.handle = condition;
+        parameters.conditional.type = CU_GRAPH_COND_TYPE_WHILE;
+        parameters.conditional.size = 1;
+        parameters.conditional.ctx = current_context();
+        CUgraphNode node = nullptr;
+        check(while_.add_node(&node, static_cast<CUgraph>(graph), nodes.data(), nullptr, nodes.size(), &parameters), "cuGraphAddNode");
+        return {node, parameters.conditional.phGraph_out[0]};
+    }
+#else
+    unsigned long long create_condition(void*) const override { return 0; }
+    While add_while(void*, const std::vector<void*>&, unsigned long long) const override { return {}; }
+#endif
     void* instantiate(void* graph) const override {
         CUgraphExec executable = nullptr;
         TRIFOLD_CU(cuGraphInstantiateWithFlags, &executable, static_cast<CUgraph>(graph), 0ULL);
@@ -310,6 +357,13 @@ class CudaDriver final : public Driver {
         (void)graph, (void)from, (void)to;
 #endif
     }
+#if CUDA_VERSION >= 12040
+    CUcontext current_context() const {
+        CUcontext context = nullptr;
+        check(while_.current_context(&context), "cuCtxGetCurrent");
+        return context;
+    }
+#endif
     CUdevice device(int ordinal) const {
         CUdevice result = 0;
         TRIFOLD_CU(cuDeviceGet, &result, ordinal);
@@ -336,6 +390,7 @@ class CudaDriver final : public Driver {
     Functions functions_;
     EventFunctions events_;       // all or none
     AddEdges* add_programmatic_;  // null in older drivers
+    WhileFunctions while_;        // all or none
     int version_;                 // newest CUDA version the driver serves: 1000 * major + 10 * minor
 };
 
@@ -353,7 +408,7 @@ Opened open_cuda() {
     int version = 0;
     functions.cuDriverGetVersion(&version);
     auto* add_edges = reinterpret_cast<AddEdges*>(::dlsym(library, "cuGraphAddDependencies_v2"));
-    return {std::make_unique<CudaDriver>(functions, resolve_events(library), version, add_edges), {}};
+    return {std::make_unique<CudaDriver>(functions, resolve_events(library), version, add_edges, resolve_while(library)), {}};
 }
 
 }  // namespace trifold::gpu

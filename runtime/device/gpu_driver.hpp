@@ -79,6 +79,15 @@ class Driver {
     virtual void destroy_graph(void* graph) const noexcept = 0;
     /// Early: it may begin when the thread blocks of those before it are all at work, if the driver can do that.
     virtual void* add_kernel(void* graph, const std::vector<void*>& after, const KernelLaunch& grid, bool early) const = 0;
+    /// Whether a graph can hold a node that repeats another graph; which drivers of CUDA have from 12.4 on.
+    virtual bool can_repeat() const = 0;
+    /// What such a node is told by: a kernel sets it before each turn.
+    virtual unsigned long long create_condition(void* graph) const = 0;
+    /// Repeats `body`, a graph to be filled, while the condition is set.
+    struct While {
+        void *node, *body;
+    };
+    virtual While add_while(void* graph, const std::vector<void*>& after, unsigned long long condition) const = 0;
     virtual void* instantiate(void* graph) const = 0;
     virtual void destroy_executable(void* executable) const noexcept = 0;
     virtual void set_kernel(void* executable, void* node, const KernelLaunch& grid) const = 0;

@@ -1,5 +1,6 @@
 #include "runtime/device/gpu_graph.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace trifold::gpu {
@@ -19,54 +20,141 @@ Graph::Parameters::Parameters(const Node& of, std::span<const Operand> operands)
            arguments} {}
 
 Graph::Graph(const Driver& driver, const Program& program, const Loaded& loaded, const std::string& operation,
-             std::span<const Operand> operands)
-    : driver_(driver), graph_(driver.create_graph()), held_(operands.front().size, '\0') {
+             std::span<const Operand> operands, void* workspace)
+    : driver_(driver), program_(program), loaded_(loaded), held_(operands.front().size, '\0') {
+    for (const auto& launch : program.operations.at(operation)) {
+        const auto& kernel = kernel_of(program, launch);
+        nodes_.push_back({loaded.functions[launch.unit][launch.kernel], &launch, static_cast<unsigned>(kernel.threads),
+                          static_cast<unsigned>(kernel.shared_bytes)});
+    }
+    if (const auto found = program.repeats.find(operation); found != program.repeats.end()) repeats_ = found->second;
+    if (repeats_.empty() || driver_.can_repeat()) build(operands, workspace);
+}
+
+Graph::~Graph() { destroy(); }
+
+void Graph::destroy() noexcept {
+    if (executable_ != nullptr) driver_.destroy_executable(executable_);  // one in flight is freed when it ends
+    if (graph_ != nullptr) driver_.destroy_graph(graph_);
+    graph_ = executable_ = nullptr;
+}
+
+void Graph::build(std::span<const Operand> operands, void* workspace) {
+    graph_ = driver_.create_graph();
     try {
-        for (const auto& launch : program.operations.at(operation)) add_node(program, loaded, launch, operands);
+        auto repeat = repeats_.begin();
+        for (std::size_t k = 0; k < nodes_.size(); ++k) {
+            if (repeat != repeats_.end() && k == repeat->first) {
+                add_repeat(*repeat, operands, workspace);
+                k += repeat++->count - 1;
+                continue;
+            }
+            std::vector<void*> after;
+            for (const auto index : nodes_[k].launch->after) after.push_back(nodes_[index].handle);
+            std::ranges::sort(after);
+            after.erase(std::ranges::unique(after).begin(), after.end());  // launches of one repetition are one node
+            add_node(graph_, k, after, operands);
+        }
         executable_ = driver_.instantiate(graph_);
     } catch (...) {
-        driver_.destroy_graph(graph_);
+        destroy();
         throw;
     }
+    note(operands, workspace);
+}
+
+void Graph::add_node(void* graph, std::size_t k, const std::vector<void*>& after, std::span<const Operand> operands) {
+    const Parameters parameters(nodes_[k], operands);
+    nodes_[k].handle = driver_.add_kernel(graph, after, parameters.grid, nodes_[k].launch->early && graph == graph_);
+}
+
+/// A kernel that decides about the first turn, and behind it a node whose body ends with the same kernel, for the next turn. Both wait for
+/// all that came before them. Whoever needs a launch of the body waits for the node.
+void Graph::add_repeat(const Repeat& repeat, std::span<const Operand> operands, void* workspace) {
+    trifold_repeat_args args{driver_.create_condition(graph_), static_cast<trifold_int*>(flag_of(repeat, workspace)), repeat.most, 1};
+    void* arguments[]{&args};
+    const KernelLaunch decide{loaded_.functions[repeat.unit][0], 1, 1, 1, 0, arguments};
+    std::vector<void*> before;
+    for (std::size_t k = 0; k < repeat.first; ++k) before.push_back(nodes_[k].handle);
+    std::ranges::sort(before);
+    before.erase(std::ranges::unique(before).begin(), before.end());
+    const auto [node, body] = driver_.add_while(graph_, {driver_.add_kernel(graph_, before, decide, false)}, args.handle);
+    const auto end = repeat.first + repeat.count;
+    std::vector<void*> in_body;
+    for (auto k = repeat.first; k < end; ++k) {
+        std::vector<void*> after;
+        for (const auto index : nodes_[k].launch->after)
+            if (index >= repeat.first) after.push_back(nodes_[index].handle);
+        add_node(body, k, after, operands);
+        in_body.push_back(nodes_[k].handle);
+    }
+    args.begins = 0;
+    driver_.add_kernel(body, in_body, decide, false);
+    for (auto k = repeat.first; k < end; ++k) nodes_[k].handle = node;
+}
+
+void* Graph::flag_of(const Repeat& repeat, void* workspace) const {
+    return static_cast<char*>(workspace) + buffer(program_, repeat.flag).offset;
+}
+
+void Graph::note(std::span<const Operand> operands, void* workspace) {
     std::memcpy(held_.data(), operands.front().bytes, held_.size());
+    held_workspace_ = workspace;
     holds_ = true;
 }
 
-Graph::~Graph() {
-    driver_.destroy_executable(executable_);  // one in flight is freed when it ends
-    driver_.destroy_graph(graph_);
-}
-
-void Graph::add_node(const Program& program, const Loaded& loaded, const Launch& launch, std::span<const Operand> operands) {
-    const auto& kernel = kernel_of(program, launch);
-    Node node{loaded.functions[launch.unit][launch.kernel], &launch, static_cast<unsigned>(kernel.threads),
-              static_cast<unsigned>(kernel.shared_bytes), nullptr};
-    std::vector<void*> after;
-    for (const auto index : launch.after) after.push_back(nodes_.at(index).handle);
-    const Parameters parameters(node, operands);
-    node.handle = driver_.add_kernel(graph_, after, parameters.grid, launch.early);
-    nodes_.push_back(node);
-}
-
-void Graph::update(std::span<const Operand> operands) {
+void Graph::update(std::span<const Operand> operands, void* workspace) {
     holds_ = false;
+    if (!repeats_.empty()) {  // nodes of a body cannot be updated
+        destroy();
+        return build(operands, workspace);
+    }
     for (const auto& node : nodes_) {
         const Parameters parameters(node, operands);
         driver_.set_kernel(executable_, node.handle, parameters.grid);
     }
-    std::memcpy(held_.data(), operands.front().bytes, held_.size());
-    holds_ = true;
+    note(operands, workspace);
 }
 
-void Graph::launch(std::span<const Operand> operands, void* stream) {
-    if (!holds_ || std::memcmp(operands.front().bytes, held_.data(), held_.size()) != 0) update(operands);
+void Graph::upload(void* stream) const {
+    if (can_launch()) driver_.upload(executable_, stream);
+}
+
+void Graph::launch(std::span<const Operand> operands, void* workspace, void* stream) {
+    if (!holds_ || workspace != held_workspace_ || std::memcmp(operands.front().bytes, held_.data(), held_.size()) != 0)
+        update(operands, workspace);
     driver_.launch_graph(executable_, stream);
 }
 
-void Graph::enqueue(std::span<const Operand> operands, void* stream) const {
-    for (const auto& node : nodes_) {
-        const Parameters parameters(node, operands);
+void Graph::enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording) const {
+    std::size_t done = 0;
+    for (const auto& repeat : repeats_) {
+        enqueue_each(done, repeat.first, operands, stream);
+        done = repeat.first + repeat.count;
+        if (!recording)
+            enqueue_turns(repeat, operands, workspace, stream);
+        else
+            for (std::int64_t turn = 0; turn < repeat.most; ++turn) enqueue_each(repeat.first, done, operands, stream);
+    }
+    enqueue_each(done, nodes_.size(), operands, stream);
+}
+
+void Graph::enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* stream) const {
+    for (auto k = first; k < end; ++k) {
+        const Parameters parameters(nodes_[k], operands);
         driver_.launch(parameters.grid, stream);
+    }
+}
+
+void Graph::enqueue_turns(const Repeat& repeat, std::span<const Operand> operands, void* workspace, void* stream) const {
+    for (std::int64_t turn = 0; turn < repeat.most; ++turn) {
+        std::int64_t wanted = 1;
+        if (turn % repeat.look == 0) {
+            driver_.copy_to_host(&wanted, flag_of(repeat, workspace), sizeof wanted, stream);
+            driver_.synchronize_stream(stream);
+        }
+        if (wanted == 0) return;
+        enqueue_each(repeat.first, repeat.first + repeat.count, operands, stream);
     }
 }
 

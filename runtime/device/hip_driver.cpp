@@ -263,6 +263,11 @@ class HipDriver final : public Driver {
         TRIFOLD_HIP(hipGraphAddKernelNode, &node, static_cast<hipGraph_t>(graph), nodes.data(), nodes.size(), &parameters);
         return node;
     }
+    bool can_repeat() const override { return false; }
+    unsigned long long create_condition(void*) const override { throw LaunchError("graphs of HIP cannot repeat launches"); }
+    While add_while(void*, const std::vector<void*>&, unsigned long long) const override {
+        throw LaunchError("graphs of HIP cannot repeat launches");
+    }
     void* instantiate(void* graph) const override {
         hipGraphExec_t executable = nullptr;
         TRIFOLD_HIP(hipGraphInstantiate, &executable, static_cast<hipGraph_t>(graph), nullptr, nullptr, 0);

@@ -13,25 +13,44 @@ constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b
 
 }  // namespace
 
-HostGraph::HostGraph(const Program& program, const std::vector<std::vector<void*>>& functions, void* scratch,
+HostGraph::HostGraph(const Program& program, const std::vector<std::vector<void*>>& functions, void* workspace,
                      std::chrono::microseconds spin)
-    : workers_(program.workers), scratch_(static_cast<char*>(scratch)), scratch_bytes_(program.scratch_bytes) {
+    : workers_(program.workers),
+      workspace_(static_cast<char*>(workspace)),
+      scratch_(program.workspace_bytes - program.workers * program.scratch_bytes),
+      scratch_bytes_(program.scratch_bytes) {
     for (const auto& [operation, launches] : program.operations)
         for (const auto& launch : launches) {
             const auto [groups, members] = launch.grid;
-            steps_[operation].push_back({reinterpret_cast<decltype(Step::entry)>(functions[launch.unit][launch.kernel]),
-                                         launch.constants.data(), groups, members, launch.operands});
+            steps_[operation].steps.push_back({reinterpret_cast<decltype(Step::entry)>(functions[launch.unit][launch.kernel]),
+                                               launch.constants.data(), groups, members, launch.operands});
             group_ = std::max(group_, members);
         }
+    for (const auto& [operation, repeats] : program.repeats)
+        for (const auto& repeat : repeats)
+            steps_.at(operation).repeats.push_back({repeat.first, repeat.count, repeat.most, buffer(program, repeat.flag).offset});
     if (workers_ > 1) pool_.emplace(workers_, pieces_per_worker * workers_, spin);
 }
 
-void HostGraph::run(const Steps& steps, std::span<const Operand> operands) {
+void HostGraph::run(const Steps& all, std::span<const Operand> operands) {
     const auto groups = divide_up(operands.front().members, group_);
     operands_ = operands;
-    by_members_ = workers_ == 1 || groups >= pieces_per_worker * workers_;
-    if (by_members_) return share(steps, groups);
-    for (const auto& step : steps) share({&step, 1}, step.groups * divide_up(operands.front().members, step.members_per_group));
+    // Whether another turn follows is decided by what all members have done in this one.
+    by_members_ = all.repeats.empty() && (workers_ == 1 || groups >= pieces_per_worker * workers_);
+    if (by_members_) return share(all.steps, groups);
+    const std::span<const Step> steps = all.steps;
+    std::size_t done = 0;
+    for (const auto& repeat : all.repeats) {
+        run_each(steps.subspan(done, repeat.first - done));
+        const auto* flag = reinterpret_cast<const volatile std::int64_t*>(workspace_ + repeat.flag);
+        for (std::int64_t turn = 0; turn < repeat.most && *flag != 0; ++turn) run_each(steps.subspan(repeat.first, repeat.count));
+        done = repeat.first + repeat.count;
+    }
+    run_each(steps.subspan(done));
+}
+
+void HostGraph::run_each(std::span<const Step> steps) {
+    for (const auto& step : steps) share({&step, 1}, step.groups * divide_up(operands_.front().members, step.members_per_group));
 }
 
 void HostGraph::set_executor(Executor executor) {
@@ -75,7 +94,7 @@ void HostGraph::run_units(std::int64_t first, std::int64_t last, int worker) {
 }
 
 void HostGraph::run_tasks(const Step& step, std::int64_t first, std::int64_t last, int worker) {
-    step.entry(operands_[step.operands].bytes, step.constants, first, last, scratch_ + worker * scratch_bytes_);
+    step.entry(operands_[step.operands].bytes, step.constants, first, last, workspace_ + scratch_ + worker * scratch_bytes_);
 }
 
 void HostGraph::run_on_executor() {

@@ -18,8 +18,8 @@ namespace trifold {
 /// The operations of a Program on CPU threads: each launch is cut into tasks, which workers share.
 class HostGraph {
   public:
-    /// `functions` by index into Program::units and Unit::kernels. `scratch` has room for all workers. Idle workers stay awake for `spin`.
-    HostGraph(const Program& program, const std::vector<std::vector<void*>>& functions, void* scratch, std::chrono::microseconds spin);
+    /// `functions` by index into Program::units and Unit::kernels. Idle workers stay awake for `spin`.
+    HostGraph(const Program& program, const std::vector<std::vector<void*>>& functions, void* workspace, std::chrono::microseconds spin);
     HostGraph(const HostGraph&) = delete;
     HostGraph& operator=(const HostGraph&) = delete;
 
@@ -30,16 +30,25 @@ class HostGraph {
         std::int64_t groups, members_per_group;
         std::size_t operands;
     };
-    using Steps = std::vector<Step>;
+    /// Steps that are repeated.
+    struct Turns {
+        std::size_t first, count;
+        std::int64_t most, flag;  ///< turns; where the flag is, in bytes from the workspace's start
+    };
+    struct Steps {
+        std::vector<Step> steps;
+        std::vector<Turns> repeats;
+    };
     const Steps& operation(const std::string& name) const { return steps_.at(name); }
     /// Returns when all launches have ended. Allocates nothing. Throws LaunchError when an executor did not run every task.
     void run(const Steps& steps, std::span<const Operand> operands);
-    /// Other memory for the workers, between calls.
-    void set_scratch(void* scratch) { scratch_ = static_cast<char*>(scratch); }
+    /// Goes on in another workspace, between calls.
+    void set_workspace(void* workspace) { workspace_ = static_cast<char*>(workspace); }
     /// Runs the tasks in place of threads of its own.
     void set_executor(Executor executor);
 
   private:
+    void run_each(std::span<const Step> steps);
     void share(std::span<const Step> steps, std::int64_t units);
     void run_piece(std::int64_t piece, int worker);
     void run_units(std::int64_t first, std::int64_t last, int worker);
@@ -48,8 +57,8 @@ class HostGraph {
     void check_and_run_piece(std::int64_t piece, int worker);
 
     int workers_;
-    char* scratch_;
-    std::int64_t scratch_bytes_;  // of a worker
+    char* workspace_;
+    std::int64_t scratch_, scratch_bytes_;  // of the first worker, in bytes from the workspace's start; and of each
     std::map<std::string, Steps> steps_;
     std::int64_t group_ = 1;  // members that share a task
     // What is in progress.

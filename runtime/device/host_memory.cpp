@@ -33,10 +33,6 @@ void clear_workspace(const Program& program, void* workspace, bool whole) {
     }
 }
 
-void* scratch_of(const Program& program, void* workspace) {
-    return static_cast<char*>(workspace) + program.workspace_bytes - program.workers * program.scratch_bytes;
-}
-
 std::chrono::microseconds spin_time(int microseconds) {
     constexpr int most = 1'000'000;
     const auto value = switch_value("TRIFOLD_SPIN");

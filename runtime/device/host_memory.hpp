@@ -18,8 +18,6 @@ HostMemory allocate_on_host(std::int64_t bytes, std::string_view advice);
 
 /// Writes what a workspace needs before its first launch; `whole`: all of it is NaN at first. gpu::clear_workspace does so on a GPU.
 void clear_workspace(const Program& program, void* workspace, bool whole);
-/// The memory of the workers, at the workspace's end.
-void* scratch_of(const Program& program, void* workspace);
 
 /// How long idle threads stay awake; -1: TRIFOLD_SPIN, or Pool::standard_spin. Throws SpecError on what is no time that a thread could
 /// stay awake.

@@ -94,10 +94,7 @@ std::vector<double> GridSolver::reciprocal_condition(std::span<const Real> stenc
     const auto resolved = self.resolve(GridOperation::solve, options);
     if (spec.matrix == GridMatrix::general) self.resolve(GridOperation::solve_transposed, options);
     self.check_precision(std::is_same_v<Real, float> ? Precision::f32 : Precision::f64);
-    self.check(
-        std::array{GridArray{GridRole::stencil, "the stencil", GridUse::reads, const_cast<void*>(static_cast<const void*>(stencil.data())),
-                             9, static_cast<std::int64_t>(stencil.size())}},
-        resolved);
+    self.array_of({"the stencil", stencil.data(), 9, static_cast<std::int64_t>(stencil.size())}, resolved);
     const auto scaled = scaled_rows(spec, stencil, resolved.members);
     const auto norms = inverse_norms(*this, stencil, scaled, resolved.members);
     std::vector<double> result;

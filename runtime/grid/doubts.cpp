@@ -44,13 +44,13 @@ double largest_of(std::span<const Real> x) {
 }  // namespace
 
 template <class Real>
-void GridSolver::Impl::settle_doubts(std::span<const Real> stencil, std::span<Real> x, const GridOptions& options) {
+void GridSolver::Impl::settle_doubts(Session::Call& call, std::span<const Real> stencil, std::span<Real> x, const GridOptions& options) {
     const auto& spec = plan.spec();
     const auto limits = grid::limits_of(spec);
     if (limits.doubtful_pivot == 0 || options.accept_nearly_singular) return;
     const auto members = options.members > 0 ? options.members : spec.batch, pixels = spec.width * spec.height;
     std::vector<std::int64_t> doubtful;
-    const auto& all = statuses();
+    const auto all = statuses(call);
     for (std::int64_t k = 0; k < members; ++k)
         if (const auto& record = all[static_cast<std::size_t>(k)].record;
             record.problem == trifold_grid_sound && record.least < limits.doubtful_pivot)
@@ -63,43 +63,38 @@ void GridSolver::Impl::settle_doubts(std::span<const Real> stencil, std::span<Re
     const auto rows_of = [&](std::int64_t member) { return GridRows<Real>(spec, stencil.data() + member * pixels * 9); };
     const GridOptions one{.columns = 1, .members = members};
     for (const auto k : doubtful) fill_probe<Real>(rows_of(k), of(b, k));
-    solve_again(stencil.data(), b.data(), first.data(), one);
+    solve_again(call, stencil.data(), b.data(), first.data(), one);
     for (const auto k : doubtful) take_product<Real>(rows_of(k), of(first, k), of(b, k));
-    solve_again(stencil.data(), b.data(), second.data(), one);
+    solve_again(call, stencil.data(), b.data(), second.data(), one);
     constexpr double most = 0.25;
     for (const auto k : doubtful) {
         if (largest_of<Real>(of(second, k)) <= most * largest_of<Real>(of(first, k))) continue;
-        mark(k, trifold_grid_nearly);
+        mark(call, k, trifold_grid_nearly);
         const auto each = x.size() / static_cast<std::size_t>(members);
         for (auto& value : x.subspan(static_cast<std::size_t>(k) * each, each)) value = std::numeric_limits<Real>::quiet_NaN();
     }
 }
 
-template void GridSolver::Impl::settle_doubts(std::span<const float>, std::span<float>, const GridOptions&);
-template void GridSolver::Impl::settle_doubts(std::span<const double>, std::span<double>, const GridOptions&);
+template void GridSolver::Impl::settle_doubts(Session::Call&, std::span<const float>, std::span<float>, const GridOptions&);
+template void GridSolver::Impl::settle_doubts(Session::Call&, std::span<const double>, std::span<double>, const GridOptions&);
 
-void GridSolver::Impl::mark(std::int64_t member, trifold_grid_problem problem) {
-    auto status = statuses()[static_cast<std::size_t>(member)];
+void GridSolver::Impl::mark(Session::Call& call, std::int64_t member, trifold_grid_problem problem) {
+    auto status = statuses(call)[static_cast<std::size_t>(member)];
     status.record.problem = problem;
-    const auto size = static_cast<std::int64_t>(sizeof status);
-    engine->write(buffer(plan.program(), "status").offset + member * size, &status, size);
+    call.write("status", member * static_cast<std::int64_t>(sizeof status), std::as_bytes(std::span(&status, 1)));
 }
 
-void GridSolver::Impl::solve_again(const void* stencil, const void* b, void* x, const GridOptions& options) {
-    const auto bytes = bytes_of({.role = GridRole::b, .name = "B", .use = GridUse::reads, .data = nullptr, .each = 1}, options);
-    const auto on_device = [&](GridRole role, const void* host, std::int64_t size) {
-        auto* device = engine->device_array(role, const_cast<void*>(host), size);
-        engine->upload(device, host, size);
-        return device;
-    };
-    const auto* b_there = on_device(GridRole::b, b, bytes);
-    auto* x_there = engine->device_array(GridRole::x, x, bytes);
-    if (plan.program().operations.contains("solve"))
-        sweep("solve", b_there, x_there, engine->host_stream(), options);
+void GridSolver::Impl::solve_again(Session::Call& call, const void* stencil, const void* b, void* x, const GridOptions& options) {
+    const bool with_factors = plan.program().operations.contains("solve");
+    const auto each_of_stencil = std::int64_t{9};
+    const std::array arrays{array_of({"B", b, 1}, options), array_of({.name = "X", .data = x, .each = 1, .access = Access::write}, options),
+                            array_of({"the stencil", stencil, each_of_stencil}, options)};
+    call.bind_host(std::span(arrays).first(with_factors ? 2 : 3));
+    if (with_factors)
+        sweep(call, GridOperation::solve, call.at(0), call.at(1), options);
     else
-        factor_solve(on_device(GridRole::stencil, stencil, 9 * bytes), b_there, x_there, engine->host_stream(), options);
-    engine->download(x, x_there, bytes);
-    engine->synchronize();
+        factor_solve(call, call.at(2), call.at(0), call.at(1), options);
+    call.finish();
 }
 
 }  // namespace trifold

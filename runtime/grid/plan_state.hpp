@@ -1,7 +1,10 @@
 #pragma once
+#include <memory>
 #include <trifold/grid.hpp>
+#include <vector>
 
-#include "runtime/device/gpu.hpp"
+#include "generator/grid/levels.hpp"
+#include "runtime/session/prepared.hpp"
 
 namespace trifold {
 
@@ -9,10 +12,8 @@ namespace trifold {
 struct GridPlan::State {
     GridSpec spec;
     GridTuning tuning;
-    Program program;
-    Device device;
-    PlanReport report;
-    gpu::Loaded loaded;  ///< entry points; keeps the code
+    std::vector<grid::Level> levels;
+    std::shared_ptr<const Prepared> prepared;
 };
 
 }  // namespace trifold

@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <trifold/error.hpp>
 #include <type_traits>
 
-#include "runtime/base/one_call.hpp"
 #include "runtime/grid/solver_impl.hpp"
 
 namespace trifold {
@@ -17,97 +20,91 @@ struct Sized {
     std::int64_t size = -1;
     Sized(Real* pointer) : data(pointer) {}
     Sized(std::span<Real> values) : data(values.data()), size(static_cast<std::int64_t>(values.size())) {}
-    bool on_host() const { return size >= 0; }
     std::span<Real> values() const { return {data, static_cast<std::size_t>(size)}; }
-    GridArray as(GridRole role, std::string_view name, std::int64_t each, GridUse use = GridUse::reads) const {
-        return {role, name, use, const_cast<void*>(static_cast<const void*>(data)), each, size};
+    GridArray as(std::string_view name, std::int64_t each, Access access = Access::read, std::string_view may_equal = {}) const {
+        return {name, data, each, size, access, may_equal};
     }
 };
 
-/// The checks that all calls share; then `work` with where the device sees the arrays, the stream, and what the options mean. Arrays with a
-/// size stand in the host's memory.
-template <class Real, class Impl, class Arrays, class Work>
-void call(Impl& impl, GridOperation operation, Stream stream, const GridOptions& options, Arrays arrays, Work work) {
+/// One call: the checks that all share, `work` with the arrays where the device sees them, and `after` it, if the arrays are in the host's
+/// memory. `list` makes the arrays from the number of columns.
+template <class Real, class Impl, class List, class Work>
+void call(Impl& impl, GridOperation operation, Stream stream, const GridOptions& options, List list, Work work,
+          const std::function<void(Session::Call&)>& after = {}) {
+    Session::Call call(impl.session);
     impl.check_precision(std::is_same_v<Real, float> ? Precision::f32 : Precision::f64);
     const auto resolved = impl.resolve(operation, options);
-    const auto list = arrays(resolved.columns);
-    impl.check(list, resolved);
-    const bool on_host = list.front().size >= 0;
-    if (on_host) impl.engine->synchronize();  // the last call may be on another stream
-    std::array<void*, std::tuple_size_v<decltype(list)>> places{};
-    for (std::size_t k = 0; k < list.size(); ++k) places[k] = impl.bring(list[k], resolved);
-    work(places, on_host ? impl.engine->host_stream() : stream, resolved);
-    for (std::size_t k = 0; k < list.size(); ++k) impl.take_back(list[k], places[k], resolved);
-    if (on_host) impl.engine->synchronize();
+    const auto given = list(resolved.columns);
+    std::array<CallArray, std::tuple_size_v<decltype(given)>> arrays;
+    std::ranges::transform(given, arrays.begin(), [&](const GridArray& array) { return impl.array_of(array, resolved); });
+    const bool on_host = given.front().size >= 0;
+    if (on_host)
+        call.bind_host(arrays);
+    else
+        call.bind(arrays, stream);
+    work(call, resolved);
+    call.finish();
+    if (on_host && after) after(call);
 }
 
 template <class Real, class Impl>
 void factor_grid(Impl& impl, Sized<const Real> stencil, Stream stream, const GridOptions& options) {
-    const OneCall guard(impl.busy, "GridSolver");
     call<Real>(
-        impl, GridOperation::factor, stream, options,
-        [&](std::int64_t) { return std::array{stencil.as(GridRole::stencil, "the stencil", stencil_entries)}; },
-        [&](const auto& at, Stream s, const GridOptions& o) { impl.factor(at[0], s, o); });
-    if (stencil.on_host()) impl.template settle_doubts<Real>(stencil.values(), {}, options);
+        impl, GridOperation::factor, stream, options, [&](std::int64_t) { return std::array{stencil.as("the stencil", stencil_entries)}; },
+        [&](Session::Call& c, const GridOptions& o) { impl.factor(c, c.at(0), o); },
+        [&](Session::Call& c) { impl.template settle_doubts<Real>(c, stencil.values(), {}, options); });
 }
 
 template <class Real, class Impl>
 void factor_solve_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Sized<Real> x, Stream stream,
                        const GridOptions& options) {
-    const OneCall guard(impl.busy, "GridSolver");
     call<Real>(
         impl, GridOperation::factor_solve, stream, options,
         [&](std::int64_t m) {
-            return std::array{stencil.as(GridRole::stencil, "the stencil", stencil_entries), b.as(GridRole::b, "B", m),
-                              x.as(GridRole::x, "X", m, GridUse::writes)};
+            return std::array{stencil.as("the stencil", stencil_entries), b.as("B", m), x.as("X", m, Access::write, "B")};
         },
-        [&](const auto& at, Stream s, const GridOptions& o) { impl.factor_solve(at[0], at[1], at[2], s, o); });
-    if (x.on_host()) impl.template settle_doubts<Real>(stencil.values(), x.values(), options);
+        [&](Session::Call& c, const GridOptions& o) { impl.factor_solve(c, c.at(0), c.at(1), c.at(2), o); },
+        [&](Session::Call& c) { impl.template settle_doubts<Real>(c, stencil.values(), x.values(), options); });
 }
 
 template <class Real, class Impl>
 void solve_grid(Impl& impl, GridOperation operation, Sized<const Real> b, Sized<Real> x, Stream stream, const GridOptions& options) {
-    const OneCall guard(impl.busy, "GridSolver");
-    const auto* name = operation == GridOperation::solve ? "solve" : "solve_transposed";
     call<Real>(
-        impl, operation, stream, options,
-        [&](std::int64_t m) { return std::array{b.as(GridRole::b, "B", m), x.as(GridRole::x, "X", m, GridUse::writes)}; },
-        [&](const auto& at, Stream s, const GridOptions& o) { impl.sweep(name, at[0], at[1], s, o); });
+        impl, operation, stream, options, [&](std::int64_t m) { return std::array{b.as("B", m), x.as("X", m, Access::write, "B")}; },
+        [&](Session::Call& c, const GridOptions& o) { impl.sweep(c, operation, c.at(0), c.at(1), o); });
 }
 
 template <class Real, class Impl>
 void refine_grid(Impl& impl, Sized<const Real> stencil, Sized<const Real> b, Sized<Real> x, bool transposed, Stream stream,
                  const GridOptions& options) {
-    const OneCall guard(impl.busy, "GridSolver");
     call<Real>(
         impl, GridOperation::refine, stream, options,
-        [&](std::int64_t m) {
-            return std::array{stencil.as(GridRole::stencil, "the stencil", stencil_entries), b.as(GridRole::b, "B of a refinement", m),
-                              x.as(GridRole::x, "X", m, GridUse::changes)};
-        },
-        [&](const auto& at, Stream s, const GridOptions& o) { impl.refine(at[0], at[1], at[2], transposed, s, o); });
+        [&](std::int64_t m) { return std::array{stencil.as("the stencil", stencil_entries), b.as("B", m), x.as("X", m, Access::update)}; },
+        [&](Session::Call& c, const GridOptions& o) { impl.refine(c, c.at(0), c.at(1), c.at(2), transposed, o); });
 }
 
 template <class Real, class Impl>
 void gradients_of_grid(Impl& impl, Sized<const Real> x, Sized<const Real> by_x, Sized<Real> by_b, Sized<Real> by_stencil, Stream stream,
                        const GridOptions& options) {
-    const OneCall guard(impl.busy, "GridSolver");
     call<Real>(
         impl, GridOperation::gradient, stream, options,
         [&](std::int64_t m) {
-            return std::array{x.as(GridRole::x, "X", m), by_x.as(GridRole::by_x, "dE/dX", m),
-                              by_b.as(GridRole::by_b, "dE/dB", m, GridUse::writes),
-                              by_stencil.as(GridRole::by_stencil, "dE/dA", stencil_entries, GridUse::writes)};
+            return std::array{x.as("X", m), by_x.as("dE/dX", m), by_b.as("dE/dB", m, Access::write),
+                              by_stencil.as("dE/dA", stencil_entries, Access::write)};
         },
-        [&](const auto& at, Stream s, const GridOptions& o) {
-            impl.sweep("solve_transposed", at[1], at[2], s, o);
-            impl.gradient(at[0], at[2], at[3], s, o);
+        [&](Session::Call& c, const GridOptions& o) {
+            impl.sweep(c, GridOperation::solve_transposed, c.at(1), c.at(2), o);
+            impl.gradient(c, c.at(0), c.at(2), c.at(3), o);
         });
 }
 
 }  // namespace
 
-GridSolver::GridSolver(const GridPlan& plan) : impl_(std::make_unique<Impl>(plan)) {}
+GridSolver::GridSolver(const GridPlan& plan) : impl_(std::make_unique<Impl>(plan, nullptr, 0)) {}
+GridSolver::GridSolver(const GridPlan& plan, void* workspace, std::int64_t bytes) {
+    if (workspace == nullptr) throw SpecError(fmt::format("the workspace is a null pointer; it must hold {} bytes", workspace_bytes(plan)));
+    impl_ = std::make_unique<Impl>(plan, workspace, bytes);
+}
 GridSolver::GridSolver(GridSolver&&) noexcept = default;
 GridSolver& GridSolver::operator=(GridSolver&&) noexcept = default;
 GridSolver::~GridSolver() = default;
@@ -120,12 +117,8 @@ GridSolver::Impl& GridSolver::impl() const {
     if (impl_ == nullptr) throw SpecError("this GridSolver has been moved from; use the one it was moved to, or assign another to it");
     return *impl_;
 }
-void GridSolver::set_executor(Executor executor) {
-    if (!executor) throw SpecError("the executor is empty; give a function that runs its tasks");
-    auto& self = impl();
-    const OneCall guard(self.busy, "GridSolver");
-    self.engine->set_executor(std::move(executor));
-}
+void GridSolver::set_executor(Executor executor) { impl().session.set_executor(std::move(executor)); }
+void GridSolver::synchronize() { impl().session.synchronize(); }
 
 template <class Real>
 void GridSolver::factor(const Real* stencil, Stream stream, const GridOptions& options) {

@@ -16,17 +16,18 @@ void resolve_grid_count(std::int64_t& value, std::int64_t standard, std::int64_t
     if (value == 0) value = standard;
 }
 
-bool arrays_overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
-    const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
-    return first < second ? second - first < static_cast<std::uintptr_t>(a_bytes) : first - second < static_cast<std::uintptr_t>(b_bytes);
+Session make_session(const GridPlan& plan, void* workspace, std::int64_t bytes) {
+    trifold_grid_args args{};
+    args.columns = args.used_columns = 1;
+    args.members = plan.spec().batch;
+    const std::array stand_in{Operand{&args, sizeof args, args.members}};
+    return {plan.state().prepared, stand_in, workspace, bytes};
 }
 
 }  // namespace
 
-GridSolver::Impl::Impl(const GridPlan& given)
-    : plan(given),
-      engine(given.device().backend() == Backend::cpu ? make_grid_cpu_engine(given.shared_state())
-                                                      : make_grid_gpu_engine(given.shared_state())) {}
+GridSolver::Impl::Impl(const GridPlan& given, void* workspace, std::int64_t bytes)
+    : plan(given), session(make_session(given, workspace, bytes)) {}
 
 void GridSolver::Impl::check_precision(Precision precision) const {
     if (precision != plan.spec().precision)
@@ -51,46 +52,19 @@ GridOptions GridSolver::Impl::resolve(GridOperation operation, const GridOptions
     return resolved;
 }
 
-std::int64_t GridSolver::Impl::bytes_of(const GridArray& array, const GridOptions& options) const {
+CallArray GridSolver::Impl::array_of(const GridArray& array, const GridOptions& options) const {
     const auto& spec = plan.spec();
+    const auto real = element_bytes(spec.precision);
     const auto elements = checked_multiply(options.members * spec.width * spec.height, array.each, array.name);
-    return checked_multiply(elements, element_bytes(spec.precision), array.name);
-}
-
-void GridSolver::Impl::check(std::span<const GridArray> arrays, const GridOptions& options) const {
-    const auto& spec = plan.spec();
-    const auto real = element_bytes(spec.precision), pixels = options.members * spec.width * spec.height;
-    for (const auto& array : arrays) {
-        const auto bytes = bytes_of(array, options);
-        if (array.data == nullptr) throw SpecError(fmt::format("{} is a null pointer; it must hold {} bytes", array.name, bytes));
-        if (reinterpret_cast<std::uintptr_t>(array.data) % static_cast<std::uintptr_t>(real) != 0)
-            throw SpecError(fmt::format("{} is not aligned to its elements of {} bytes", array.name, real));
-        if (array.size >= 0 && array.size != pixels * array.each)
-            throw SpecError(fmt::format("{} has {} elements; {} images of {} by {} pixels with {} each need {}", array.name, array.size,
-                                        options.members, spec.width, spec.height, array.each, pixels * array.each));
-        for (const auto& other : arrays) {
-            const bool in_place = array.data == other.data && array.name == "X" && other.name == "B";
-            if (array.use == GridUse::reads || &array == &other || in_place ||
-                !arrays_overlap(array.data, bytes, other.data, bytes_of(other, options)))
-                continue;
-            throw SpecError(fmt::format("{} overlaps {}; only the X of a solution may be its B", array.name, other.name));
-        }
-    }
-}
-
-void* GridSolver::Impl::bring(const GridArray& array, const GridOptions& options) {
-    if (array.size < 0) {
-        engine->check_pointer(array.data, std::string(array.name));
-        return array.data;
-    }
-    const auto bytes = bytes_of(array, options);
-    auto* device = engine->device_array(array.role, array.data, bytes);
-    if (array.use != GridUse::writes) engine->upload(device, array.data, bytes);
-    return device;
-}
-
-void GridSolver::Impl::take_back(const GridArray& array, const void* device, const GridOptions& options) {
-    if (array.size >= 0 && array.use != GridUse::reads) engine->download(array.data, device, bytes_of(array, options));
+    if (array.size >= 0 && array.size != elements)
+        throw SpecError(fmt::format("{} has {} elements; {} images of {} by {} pixels with {} each need {}", array.name, array.size,
+                                    options.members, spec.width, spec.height, array.each, elements));
+    return {.name = array.name,
+            .data = array.data,
+            .bytes = checked_multiply(elements, real, array.name),
+            .alignment = real,
+            .access = array.access,
+            .may_equal = array.may_equal};
 }
 
 trifold_grid_args GridSolver::Impl::args_of(const void* b, void* x, const GridOptions& options, std::int64_t first) const {
@@ -103,49 +77,54 @@ trifold_grid_args GridSolver::Impl::args_of(const void* b, void* x, const GridOp
     args.members = options.members;
     args.begins = first == 0 ? 1 : 0;
     args.accepts = options.accept_nearly_singular ? 1 : 0;
-    args.workspace = engine->workspace();
+    args.workspace = session.workspace();
     return args;
 }
 
-void GridSolver::Impl::factor(const void* stencil, Stream stream, const GridOptions& options) {
+void GridSolver::Impl::run(Session::Call& call, std::string_view operation, const trifold_grid_args& args) const {
+    const std::array operands{Operand{&args, sizeof args, args.members}};
+    call.run(session.operation(operation), operands);
+}
+
+void GridSolver::Impl::factor(Session::Call& call, const void* stencil, const GridOptions& options) {
     auto args = args_of(nullptr, nullptr, options, 0);
     args.stencil = stencil;
-    engine->run("factor", args, stream);
+    run(call, "factor", args);
     factored = std::max(factored, options.members);
 }
 
-void GridSolver::Impl::sweep(const char* name, const void* b, void* x, Stream stream, const GridOptions& options) {
+void GridSolver::Impl::sweep(Session::Call& call, GridOperation operation, const void* b, void* x, const GridOptions& options) {
     for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs)
-        engine->run(name, args_of(b, x, options, first), stream);
+        run(call, to_string(operation), args_of(b, x, options, first));
 }
 
-void GridSolver::Impl::factor_solve(const void* stencil, const void* b, void* x, Stream stream, const GridOptions& options) {
+void GridSolver::Impl::factor_solve(Session::Call& call, const void* stencil, const void* b, void* x, const GridOptions& options) {
     auto args = args_of(b, x, options, 0);
     args.stencil = stencil;
-    engine->run("factor_solve", args, stream);
+    run(call, "factor_solve", args);
     factored = std::max(factored, options.members);
-    for (auto first = plan.spec().rhs; first < options.columns; first += plan.spec().rhs)
-        engine->run("solve", args_of(b, x, options, first), stream);
+    for (auto first = plan.spec().rhs; first < options.columns; first += plan.spec().rhs) run(call, "solve", args_of(b, x, options, first));
 }
 
-void GridSolver::Impl::refine(const void* stencil, const void* b, void* x, bool transposed, Stream stream, const GridOptions& options) {
-    auto* residual = static_cast<char*>(engine->workspace()) + buffer(plan.program(), "residual").offset;
+void GridSolver::Impl::refine(Session::Call& call, const void* stencil, const void* b, void* x, bool transposed,
+                              const GridOptions& options) {
+    auto* residual = session.place("residual");
     for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs) {
         auto args = args_of(b, x, options, first);
         args.stencil = stencil;
-        engine->run(transposed ? "residual_transposed" : "residual", args, stream);
+        run(call, transposed ? "residual_transposed" : "residual", args);
         auto step = args_of(residual, residual, {.columns = args.used_columns, .members = args.members}, 0);
         step.begins = args.begins;
-        engine->run(transposed ? "solve_transposed" : "solve", step, stream);
-        engine->run("correct", args, stream);
+        run(call, transposed ? "solve_transposed" : "solve", step);
+        run(call, "correct", args);
     }
 }
 
-void GridSolver::Impl::gradient(const void* x, const void* by_b, void* by_stencil, Stream stream, const GridOptions& options) {
+void GridSolver::Impl::gradient(Session::Call& call, const void* x, const void* by_b, void* by_stencil, const GridOptions& options) {
     for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs) {
         auto args = args_of(by_b, const_cast<void*>(x), options, first);
         args.gradient = by_stencil;
-        engine->run("gradient", args, stream);
+        run(call, "gradient", args);
     }
 }
 

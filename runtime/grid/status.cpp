@@ -8,7 +8,6 @@
 
 #include "generator/grid/layout.hpp"
 #include "generator/grid/levels.hpp"
-#include "runtime/base/one_call.hpp"
 #include "runtime/grid/solver_impl.hpp"
 
 /// What came of each image's factorization.
@@ -83,12 +82,9 @@ std::string describe(const GridFailed::Failure& failure, const GridSpec& spec) {
 
 }  // namespace
 
-const std::vector<trifold_grid_status>& GridSolver::Impl::statuses() {
+std::span<const trifold_grid_status> GridSolver::Impl::statuses(Session::Call& call) const {
     if (factored == 0) throw SpecError("there is no factorization yet; call factor or factor_solve first");
-    statuses_.resize(static_cast<std::size_t>(factored));
-    engine->read(statuses_.data(), buffer(plan.program(), "status").offset,
-                 factored * static_cast<std::int64_t>(sizeof(trifold_grid_status)));
-    return statuses_;
+    return call.read<trifold_grid_status>("status", factored);
 }
 
 GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) const {
@@ -100,7 +96,7 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
     outcome.solution = record.problem != trifold_grid_sound || status.left == 0;
     if (record.problem == trifold_grid_sound) return outcome;
     const std::int64_t origin = spec.boundary == GridBoundary::fixed ? 1 : 0, width = grid::unknown_width(spec);
-    const auto levels = grid::levels_of(spec, grid::leaf_cells_of(plan.tuning(), plan.device().target()));
+    const auto& levels = plan.state().levels;
     outcome.problem = problem_of(status, spec, levels);
     if (outcome.problem == GridProblem::nearly_singular || outcome.problem == GridProblem::unstable)
         return outcome;  // no one pixel is to blame
@@ -116,16 +112,16 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
 }
 
 const std::vector<GridOutcome>& GridSolver::Impl::status() {
-    const OneCall guard(busy, "GridSolver");
+    Session::Call call(session);
     outcomes_.clear();
-    for (const auto& status : statuses()) outcomes_.push_back(outcome_of(status));
+    for (const auto& status : statuses(call)) outcomes_.push_back(outcome_of(status));
     return outcomes_;
 }
 
 const std::vector<GridDeterminant>& GridSolver::Impl::log_determinant() {
-    const OneCall guard(busy, "GridSolver");
+    Session::Call call(session);
     determinants_.clear();
-    for (const auto& status : statuses()) {
+    for (const auto& status : statuses(call)) {
         const auto& record = status.record;
         const bool sound = record.problem == trifold_grid_sound;
         determinants_.push_back({sound ? record.log_determinant : std::numeric_limits<double>::quiet_NaN(), static_cast<int>(record.sign)});

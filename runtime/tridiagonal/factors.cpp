@@ -72,7 +72,7 @@ Factors::Seat& Factors::take(void* value, Stream stream, std::int64_t members) {
         throw SpecError(fmt::format("members = {} is out of range; give 1 to {}, or 0 for {}", members, batch, batch));
     auto& all = state();
     std::unique_lock lock(all.mutex);
-    const auto holds_value = [&](Seat& seat) { return seat.solver.impl().engine->workspace() == value; };
+    const auto holds_value = [&](Seat& seat) { return seat.solver.impl().session.workspace() == value; };
     auto seat = std::ranges::find_if(all.seats, holds_value);
     while (seat != all.seats.end() && seat->busy) {
         all.freed.wait(lock);
@@ -83,8 +83,8 @@ Factors::Seat& Factors::take(void* value, Stream stream, std::int64_t members) {
             if (!other->busy && (seat == all.seats.end() || other->used < seat->used)) seat = other;
         const bool on_cpu = plan_.device().backend() == Backend::cpu;
         const bool enough = on_cpu || all.seats.size() >= most_seats;
-        if (seat == all.seats.end() || (!enough && !seat->solver.impl().engine->captures(stream))) {
-            all.seats.push_back({Solver(std::make_unique<Solver::Impl>(plan_, value, bytes(), Holds::factor))});
+        if (seat == all.seats.end() || (!enough && !seat->solver.impl().session.captures(stream))) {
+            all.seats.push_back({Solver(std::make_unique<Solver::Impl>(plan_, value, bytes(), Holds::results))});
             seat = std::prev(all.seats.end());
         }
     }
@@ -96,7 +96,7 @@ Factors::Seat& Factors::take(void* value, Stream stream, std::int64_t members) {
 
 Factors::Borrowed Factors::fresh(void* value, Stream stream, bool masked) {
     Borrowed borrowed(state(), take(value, stream, 0));
-    borrowed->impl().engine->clear(masked, stream);
+    borrowed->impl().session.clear(masked, stream);
     return borrowed;
 }
 
@@ -108,7 +108,7 @@ Factors::Borrowed Factors::copied(const void* value, void* copy, Stream stream, 
     if (value == nullptr) throw SpecError(fmt::format("the factor to be copied is a null pointer; it must hold {} bytes", bytes()));
     if (apart(value, copy) < bytes()) throw SpecError(fmt::format("the factor and its copy overlap; both have {} bytes", bytes()));
     auto borrowed = filled(copy, stream, members);
-    borrowed->impl().engine->copy_from(value, stream);
+    borrowed->impl().session.copy_from(value, stream);
     return borrowed;
 }
 

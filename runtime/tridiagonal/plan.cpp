@@ -1,66 +1,35 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <trifold/error.hpp>
 #include <trifold/plan.hpp>
-#include <utility>
 
-#include "runtime/base/limits.hpp"
-#include "runtime/base/log.hpp"
-#include "runtime/device/gpu.hpp"
-#include "runtime/device/host_module.hpp"
+#include "generator/tridiagonal/spec_json.hpp"
+#include "runtime/session/capture.hpp"
 #include "runtime/tridiagonal/plan_state.hpp"
 #include "runtime/tridiagonal/wisdom.hpp"
 
 namespace trifold {
 namespace {
 
-class Stopwatch {
-  public:
-    /// Seconds since the last call.
-    double lap() {
-        const auto now = std::chrono::steady_clock::now();
-        return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
-    }
+constexpr FamilyWords words{"Plan", "Solver", "give a smaller horizon, batch or number of right-hand sides"};
 
-  private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-/// The report of all units: what was compiled side by side took as long as the slowest.
-PlanReport report_of(const std::vector<Binary>& binaries) {
-    PlanReport report;
-    report.cache_hit = true;
-    for (const auto& binary : binaries) {
-        report.cache_hit = report.cache_hit && binary.cache_hit;
-        report.compiler = binary.compiler;
-        report.kernels.insert(report.kernels.end(), binary.kernels.begin(), binary.kernels.end());
-    }
-    return report;
+/// What a capture says of a Solver: what was asked, and what was chosen.
+std::string describe(const Choice& choice) {
+    return fmt::format(R"("spec":{},"schedule":{},"variant":{})", to_json(choice.spec).dump(), captured_text(choice.schedule.name),
+                       captured_text(choice.variant));
 }
 
 }  // namespace
 
-Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) try {
-    Stopwatch watch;
-    auto choice = choose_by_wisdom(spec, device, tuning);
-    auto program = generate(choice);
-    const auto generate_seconds = watch.lap();
-    const auto binaries = obtain_all(program);
-    auto report = report_of(binaries);
-    report.generate_seconds = generate_seconds;
-    report.compile_seconds = watch.lap();
-    auto loaded = device.backend() == Backend::cpu ? load_on_host(program, binaries)
-                                                   : gpu::load(program, choice.spec.batch, device.ordinal(), binaries);
-    report.load_seconds = watch.lap();
-    if (logs(LogLevel::info))
-        log(LogLevel::info,
-            fmt::format("plan {} n={} N={} {} by {} on {}: generate {:.1f} ms, {} {:.1f} ms, load {:.1f} ms", program.id, spec.block,
-                        spec.horizon, choice.schedule.name, to_string(choice.rung), device.name(), report.generate_seconds * 1e3,
-                        report.cache_hit ? "cache" : "compile", report.compile_seconds * 1e3, report.load_seconds * 1e3));
-    state_ = std::make_shared<State>(State{std::move(choice), std::move(program), device, std::move(report), std::move(loaded)});
-} catch (const std::system_error& error) {
-    throw_refused(error);
+Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) {
+    State state;
+    state.prepared = prepare(device, words, [&] {
+        state.choice = choose_by_wisdom(spec, device, tuning);
+        const auto& choice = state.choice;
+        auto summary = fmt::format("n={} N={} {} by {}", spec.block, spec.horizon, choice.schedule.name, to_string(choice.rung));
+        return Preparation{generate(choice), choice.spec.batch, choice.tuning.spin_microseconds, std::move(summary), describe(choice)};
+    });
+    state_ = std::make_shared<const State>(std::move(state));
 }
 
 const Plan::State& Plan::get() const {
@@ -72,8 +41,8 @@ const std::shared_ptr<const Plan::State>& Plan::state() const {
     return state_;
 }
 const Choice& Plan::choice() const { return get().choice; }
-const Program& Plan::program() const { return get().program; }
-const Device& Plan::device() const { return get().device; }
-const PlanReport& Plan::report() const { return get().report; }
+const Program& Plan::program() const { return get().prepared->program; }
+const Device& Plan::device() const { return get().prepared->device; }
+const PlanReport& Plan::report() const { return get().prepared->report; }
 
 }  // namespace trifold

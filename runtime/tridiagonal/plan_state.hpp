@@ -1,19 +1,15 @@
 #pragma once
 #include <memory>
 #include <trifold/plan.hpp>
-#include <vector>
 
-#include "runtime/device/gpu.hpp"
+#include "runtime/session/prepared.hpp"
 
 namespace trifold {
 
 /// What Solvers share of a Plan. Immutable once built.
 struct Plan::State {
     Choice choice;
-    Program program;
-    Device device;
-    PlanReport report;
-    gpu::Loaded loaded;  ///< CPU entry points or the driver's functions; keeps the code, and on a GPU its primary context
+    std::shared_ptr<const Prepared> prepared;
 };
 
 }  // namespace trifold

@@ -5,7 +5,6 @@
 #include <trifold/solver.hpp>
 #include <type_traits>
 
-#include "runtime/base/one_call.hpp"
 #include "runtime/tridiagonal/solver_impl.hpp"
 
 namespace trifold {
@@ -17,18 +16,18 @@ template <class Real>
 constexpr Precision precision_of = std::is_same_v<Real, float> ? Precision::f32 : Precision::f64;
 
 template <class Real>
-Call call_of(Operation operation, const FactorOptions<Real>& options) {
-    Call call{operation, options.members, options.columns, options.pivot_floor, options.accept_nearly_singular, {}};
-    call[Array::diagonal] = options.diagonal;
-    call[Array::shift] = options.shift;
-    call[Array::active] = options.active;
-    return call;
+Request request_of(Operation operation, const FactorOptions<Real>& options) {
+    Request request{operation, options.members, options.columns, options.pivot_floor, options.accept_nearly_singular, {}};
+    request[Array::diagonal] = options.diagonal;
+    request[Array::shift] = options.shift;
+    request[Array::active] = options.active;
+    return request;
 }
 
-Call call_of(Operation operation, const SweepOptions& options) {
-    Call call{operation, options.members, options.columns, 0, false, {}};
-    call[Array::active] = options.active;
-    return call;
+Request request_of(Operation operation, const SweepOptions& options) {
+    Request request{operation, options.members, options.columns, 0, false, {}};
+    request[Array::active] = options.active;
+    return request;
 }
 
 struct Placed {
@@ -43,22 +42,22 @@ Placed place(Array array, std::span<Real> values) {
 }
 
 template <class Real, class Impl>
-void run(Impl& impl, Call call, Stream stream, std::initializer_list<Placed> arrays) {
+void run(Impl& impl, Request request, Stream stream, std::initializer_list<Placed> arrays) {
     impl.check_precision(precision_of<Real>);
-    for (const auto& placed : arrays) call[placed.array] = placed.pointer;
-    impl.run(call, stream);
+    for (const auto& placed : arrays) request[placed.array] = placed.pointer;
+    impl.run(request, stream);
 }
 
 template <class Real, class Impl>
-void run_on_host(Impl& impl, Call call, std::initializer_list<Placed> arrays) {
+void run_on_host(Impl& impl, Request request, std::initializer_list<Placed> arrays) {
     impl.check_precision(precision_of<Real>);
     Sizes sizes;
     sizes.fill(-1);
     for (const auto& placed : arrays) {
-        call[placed.array] = placed.pointer;
+        request[placed.array] = placed.pointer;
         sizes[static_cast<std::size_t>(placed.array)] = placed.size;
     }
-    impl.run_on_host(call, sizes);
+    impl.run_on_host(request, sizes);
 }
 
 constexpr std::size_t shown = 8;  // members that a message names
@@ -134,11 +133,7 @@ Solver::~Solver() = default;
 
 std::int64_t Solver::workspace_bytes(const Plan& plan) { return plan.program().workspace_bytes; }
 const Plan& Solver::plan() const { return impl().plan; }
-void Solver::set_executor(Executor executor) {
-    auto& self = impl();
-    const OneCall guard(self.busy, "Solver");
-    self.engine->set_executor(std::move(executor));
-}
+void Solver::set_executor(Executor executor) { impl().session.set_executor(std::move(executor)); }
 Solver::Impl& Solver::impl() const {
     if (impl_ == nullptr) throw SpecError("this Solver has been moved from; use the one it was moved to, or assign another to it");
     return *impl_;
@@ -146,69 +141,69 @@ Solver::Impl& Solver::impl() const {
 
 template <class Real>
 void Solver::factor(const Real* d, const Real* e, Stream stream, const FactorOptions<Real>& options) {
-    run<Real>(impl(), call_of(Operation::factor, options), stream, {{Array::d, d}, {Array::e, e}});
+    run<Real>(impl(), request_of(Operation::factor, options), stream, {{Array::d, d}, {Array::e, e}});
 }
 template <class Real>
 void Solver::factor_forward(const Real* d, const Real* e, const Real* b, Real* y, Stream stream, const FactorOptions<Real>& options) {
-    run<Real>(impl(), call_of(Operation::factor_forward, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, y}});
+    run<Real>(impl(), request_of(Operation::factor_forward, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, y}});
 }
 template <class Real>
 void Solver::factor_solve(const Real* d, const Real* e, const Real* b, Real* x, Stream stream, const FactorOptions<Real>& options) {
-    run<Real>(impl(), call_of(Operation::factor_solve, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, x}});
+    run<Real>(impl(), request_of(Operation::factor_solve, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, x}});
 }
 template <class Real>
 void Solver::forward(const Real* b, Real* y, Stream stream, const SweepOptions& options) {
-    run<Real>(impl(), call_of(Operation::forward, options), stream, {{Array::b, b}, {Array::x, y}});
+    run<Real>(impl(), request_of(Operation::forward, options), stream, {{Array::b, b}, {Array::x, y}});
 }
 template <class Real>
 void Solver::backward(const Real* y, Real* x, Stream stream, const SweepOptions& options) {
-    run<Real>(impl(), call_of(Operation::backward, options), stream, {{Array::b, y}, {Array::x, x}});
+    run<Real>(impl(), request_of(Operation::backward, options), stream, {{Array::b, y}, {Array::x, x}});
 }
 template <class Real>
 void Solver::solve(const Real* b, Real* x, Stream stream, const SweepOptions& options) {
-    run<Real>(impl(), call_of(Operation::solve, options), stream, {{Array::b, b}, {Array::x, x}});
+    run<Real>(impl(), request_of(Operation::solve, options), stream, {{Array::b, b}, {Array::x, x}});
 }
 template <class Real>
 void Solver::selected_inverse(Real* diagonal, Real* coupling, Stream stream, const SweepOptions& options) {
-    run<Real>(impl(), call_of(Operation::inverse, options), stream,
+    run<Real>(impl(), request_of(Operation::inverse, options), stream,
               {{Array::inverse_diagonal, diagonal}, {Array::inverse_coupling, coupling}});
 }
 
 template <class Real>
 void Solver::factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options) {
-    run_on_host<Real>(impl(), call_of(Operation::factor, options), {place(Array::d, d), place(Array::e, e)});
+    run_on_host<Real>(impl(), request_of(Operation::factor, options), {place(Array::d, d), place(Array::e, e)});
 }
 template <class Real>
 void Solver::factor_forward(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> y,
                             const FactorOptions<Real>& options) {
-    run_on_host<Real>(impl(), call_of(Operation::factor_forward, options),
+    run_on_host<Real>(impl(), request_of(Operation::factor_forward, options),
                       {place(Array::d, d), place(Array::e, e), place(Array::b, b), place(Array::x, y)});
 }
 template <class Real>
 void Solver::factor_solve(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> x,
                           const FactorOptions<Real>& options) {
-    run_on_host<Real>(impl(), call_of(Operation::factor_solve, options),
+    run_on_host<Real>(impl(), request_of(Operation::factor_solve, options),
                       {place(Array::d, d), place(Array::e, e), place(Array::b, b), place(Array::x, x)});
 }
 template <class Real>
 void Solver::forward(std::span<const Real> b, std::span<Real> y, const SweepOptions& options) {
-    run_on_host<Real>(impl(), call_of(Operation::forward, options), {place(Array::b, b), place(Array::x, y)});
+    run_on_host<Real>(impl(), request_of(Operation::forward, options), {place(Array::b, b), place(Array::x, y)});
 }
 template <class Real>
 void Solver::backward(std::span<const Real> y, std::span<Real> x, const SweepOptions& options) {
-    run_on_host<Real>(impl(), call_of(Operation::backward, options), {place(Array::b, y), place(Array::x, x)});
+    run_on_host<Real>(impl(), request_of(Operation::backward, options), {place(Array::b, y), place(Array::x, x)});
 }
 template <class Real>
 void Solver::solve(std::span<const Real> b, std::span<Real> x, const SweepOptions& options) {
-    run_on_host<Real>(impl(), call_of(Operation::solve, options), {place(Array::b, b), place(Array::x, x)});
+    run_on_host<Real>(impl(), request_of(Operation::solve, options), {place(Array::b, b), place(Array::x, x)});
 }
 template <class Real>
 void Solver::selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options) {
-    run_on_host<Real>(impl(), call_of(Operation::inverse, options),
+    run_on_host<Real>(impl(), request_of(Operation::inverse, options),
                       {place(Array::inverse_diagonal, diagonal), place(Array::inverse_coupling, coupling)});
 }
 
-void Solver::synchronize() { impl().synchronize(); }
+void Solver::synchronize() { impl().session.synchronize(); }
 bool Solver::ok() { return impl().ok(); }
 const std::vector<Outcome>& Solver::status() { return impl().status(); }
 const std::vector<double>& Solver::log_determinant() { return impl().log_determinant(); }

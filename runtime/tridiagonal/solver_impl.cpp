@@ -7,24 +7,33 @@
 #include <cstdint>
 #include <trifold/error.hpp>
 
-#include "runtime/base/one_call.hpp"
-#include "runtime/device/gpu.hpp"
+#include "generator/tridiagonal/operands.hpp"
 
 namespace trifold {
 namespace {
 
-void check_alignment(const void* workspace) {
-    if (reinterpret_cast<std::uintptr_t>(workspace) % workspace_base_alignment != 0)
-        throw SpecError(fmt::format("the workspace is not aligned to {} bytes", workspace_base_alignment));
-}
+constexpr std::array every_operation{Operation::factor,   Operation::factor_forward, Operation::factor_solve, Operation::forward,
+                                     Operation::backward, Operation::solve,          Operation::inverse};
 
-std::unique_ptr<Engine> make_engine(const Plan& plan, void* workspace, std::int64_t bytes, Holds holds) {
-    const auto needed = plan.program().workspace_bytes;
-    if (workspace != nullptr && bytes < needed)
-        throw SpecError(fmt::format("the workspace has {} bytes; this Plan needs {}", bytes, needed));
-    check_alignment(workspace);
-    const bool on_cpu = plan.device().backend() == Backend::cpu;
-    return on_cpu ? make_cpu_engine(plan.state(), workspace, holds) : make_gpu_engine(plan.state(), workspace, holds);
+/// What the kernels of one call get.
+struct CallOperands {
+    CallOperands(const Plan& plan, const trifold_args& caller) : args(operands_of(plan.choice().spec, plan.program().buffers, caller)) {
+        static_assert(sizeof(trifold_args) == 23 * 8, "operands are compared byte by byte, so nothing may be padding");
+        for (std::size_t k = 0; k < args.size(); ++k) list[k] = {&args[k], sizeof args[k], args[k].members};
+    }
+    CallOperands(const CallOperands&) = delete;
+    CallOperands& operator=(const CallOperands&) = delete;
+    std::array<trifold_args, 3> args;
+    std::array<Operand, 3> list;
+};
+
+Session make_session(const Plan& plan, void* workspace, std::int64_t bytes, Holds holds) {
+    trifold_args args{};
+    args.members = plan.choice().spec.batch;
+    args.columns = plan.choice().spec.rhs;
+    std::array<Operand, 3> stand_in;
+    stand_in.fill({&args, sizeof args, args.members});
+    return {plan.state()->prepared, stand_in, workspace, bytes, holds};
 }
 
 /// How later panels of right-hand sides are done, once the first has been factored along.
@@ -47,13 +56,14 @@ std::int64_t gaps_of(const Spec& spec, Array array) {
 }  // namespace
 
 Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds holds)
-    : plan(given), engine(make_engine(given, workspace, bytes, holds)) {
-    capture = Capture::make(plan, *engine);
+    : plan(given), session(make_session(given, workspace, bytes, holds)) {
+    for (const auto operation : every_operation)
+        if (plan.choice().spec.operations.contains(operation))
+            numbers_.at(static_cast<std::size_t>(operation)) = session.operation(to_string(operation));
 }
 
 void Solver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
-    check_alignment(workspace);
-    engine->adopt(workspace, stream);
+    session.adopt(workspace, stream);
     factored = members;
     solved = inverted = swept_members = swept_columns = 0;
 }
@@ -64,18 +74,16 @@ void Solver::Impl::check_precision(Precision precision) const {
         throw SpecError(fmt::format("the arrays are {} and the Plan is specialized for {}", to_string(precision), to_string(expected)));
 }
 
-void Solver::Impl::prepare(Call& call, const Sizes* sizes) const {
-    resolve(plan.choice().spec, call);
-    require_planned(call.operation, "");
-    if (call.columns > plan.choice().spec.rhs)
-        require_planned(without_factor(call.operation), ", which takes the columns beyond the Spec's rhs");
-    if (sizes != nullptr) check_sizes(call, *sizes);
-    check_arrays(plan.choice().spec, plan.program().workspace_bytes, call, engine->workspace());
-    if (factors(call.operation)) return;
-    require_factor(to_string(call.operation));
-    if (call.members > factored)
+void Solver::Impl::prepare(Request& request) const {
+    resolve(plan.choice().spec, request);
+    require_planned(request.operation, "");
+    if (request.columns > plan.choice().spec.rhs)
+        require_planned(without_factor(request.operation), ", which takes the columns beyond the Spec's rhs");
+    if (factors(request.operation)) return;
+    require_factor(to_string(request.operation));
+    if (request.members > factored)
         throw SpecError(
-            fmt::format("{} for {} members, but only {} have been factored", to_string(call.operation), call.members, factored));
+            fmt::format("{} for {} members, but only {} have been factored", to_string(request.operation), request.members, factored));
 }
 
 void Solver::Impl::require_planned(Operation operation, const char* why) const {
@@ -92,99 +100,74 @@ void Solver::Impl::require_factor(std::string_view what) const {
     if (factored == 0) throw SpecError(fmt::format("{} needs a factorization; call factor, factor_forward or factor_solve first", what));
 }
 
-void Solver::Impl::launch(Operation operation, const trifold_args& args, Stream stream) {
-    if (capture == nullptr) {
-        engine->run(operation, args, stream, nullptr);
-        return;
-    }
-    auto* timer = capture->begin(operation);
-    const bool recorded = engine->run(operation, args, stream, timer);
-    capture->end(operation, args.members, recorded);
-}
-
-void Solver::Impl::enqueue(const Call& call, Stream stream) {
+void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
     const auto& spec = plan.choice().spec;
-    auto operation = call.operation;
-    for (std::int64_t first = 0; first < call.columns; first += spec.rhs) {
-        launch(operation, panel_args(spec, call, first, std::min(spec.rhs, call.columns - first), engine->workspace()), stream);
+    auto operation = request.operation;
+    for (std::int64_t first = 0; first < request.columns; first += spec.rhs) {
+        const auto columns = std::min(spec.rhs, request.columns - first);
+        const CallOperands operands(plan, panel_args(spec, request, first, columns, session.workspace()));
+        call.run(numbers_[static_cast<std::size_t>(operation)], operands.list);
         operation = without_factor(operation);
     }
-    if (factors(call.operation)) factored = std::max(factored, call.members);
-    if (factors(call.operation)) solved = inverted = 0;
-    if (solves(call.operation)) solved = call.members;
-    if (call.operation == Operation::inverse) inverted = call.members;
-    if (sweeps_forward(call.operation)) {
-        swept_members = call.members;
-        swept_columns = call.columns;
+    if (factors(request.operation)) factored = std::max(factored, request.members);
+    if (factors(request.operation)) solved = inverted = 0;
+    if (solves(request.operation)) solved = request.members;
+    if (request.operation == Operation::inverse) inverted = request.members;
+    if (sweeps_forward(request.operation)) {
+        swept_members = request.members;
+        swept_columns = request.columns;
     }
 }
 
 /// From what the call touches to what an array has in full, for the Spec's whole batch and with the gaps of its strides. Any other size
 /// means that the caller thinks of another problem, one of more columns for example.
-void Solver::Impl::check_sizes(const Call& call, const Sizes& sizes) const {
+void Solver::Impl::check_sizes(const Request& request, const Sizes& sizes) const {
     const auto& spec = plan.choice().spec;
     const auto real = element_bytes(spec.precision);
-    auto full = call;
+    auto full = request;
     full.members = spec.batch;
-    const ArrayUses uses(spec, call), most(spec, full);
-    for (auto use = uses.begin(), whole = most.begin(); use != uses.end(); ++use, ++whole) {
-        const auto size = sizes[static_cast<std::size_t>(use->array)];
-        const auto least = use->bytes / real, gaps = gaps_of(spec, use->array), largest = whole->bytes / real + gaps;
+    const RequestArrays touched(spec, request), most(spec, full);
+    for (std::size_t k = 0; k < touched.list().size(); ++k) {
+        const auto array = touched.at(k);
+        const auto size = sizes[static_cast<std::size_t>(array)];
+        const auto least = touched.list()[k].bytes / real, largest = most.list()[k].bytes / real + gaps_of(spec, array);
         if (size < 0 || (size >= least && size <= largest)) continue;
-        const bool columns = size > largest && use->array >= Array::b && use->array <= Array::x;
+        const bool columns = size > largest && array >= Array::b && array <= Array::x;
         throw SpecError(
-            fmt::format("{} has {} elements; the Spec's layout needs {}{}", to_string(use->array), size, least,
-                        columns ? fmt::format(" for {} columns; give more columns in the options' `columns`", call.columns) : ""));
+            fmt::format("{} has {} elements; the Spec's layout needs {}{}", to_string(array), size, least,
+                        columns ? fmt::format(" for {} columns; give more columns in the options' `columns`", request.columns) : ""));
     }
 }
 
-void Solver::Impl::run(Call call, Stream stream) {
-    const OneCall guard(busy, "Solver");
-    prepare(call, nullptr);
-    enqueue(call, stream);
+void Solver::Impl::run(Request request, Stream stream) {
+    Session::Call call(session);
+    prepare(request);
+    call.bind(RequestArrays(plan.choice().spec, request).list(), stream);
+    enqueue(call, request);
 }
 
-void Solver::Impl::run_on_host(Call call, const Sizes& sizes) {
-    const OneCall guard(busy, "Solver");
-    prepare(call, &sizes);
-    engine->synchronize();  // the last call may be on another stream
-    auto on_device = call;
-    transfer(on_device, call, true);
-    enqueue(on_device, engine->host_stream());
-    transfer(on_device, call, false);
-    engine->synchronize();
-}
-
-void Solver::Impl::transfer(Call& call, const Call& host, bool in) {
-    for (const auto& use : ArrayUses(plan.choice().spec, host)) {
-        const auto* array = host[use.array];
-        if (array == nullptr || use.bytes == 0) continue;
-        if (!in) {
-            if (use.written) engine->download(const_cast<void*>(array), call[use.array], use.bytes);
-            continue;
-        }
-        call[use.array] = engine->device_array(use.array, array, use.bytes);
-        // Masked members of an output keep what they hold.
-        if (!use.written || host[Array::active] != nullptr) engine->upload(const_cast<void*>(call[use.array]), array, use.bytes);
-    }
-}
-
-template <class T>
-std::span<const T> Solver::Impl::read(std::string_view name, std::int64_t count) {
-    static_assert(sizeof(T) % sizeof(double) == 0 && alignof(T) <= alignof(double));
-    const auto entries = static_cast<std::size_t>(count);
-    read_.resize(entries * sizeof(T) / sizeof(double));
-    engine->synchronize();
-    if (count == 0) return {};  // nothing has no address
-    engine->read(read_.data(), buffer(plan.program(), name).offset, count * static_cast<std::int64_t>(sizeof(T)));
-    return {reinterpret_cast<const T*>(read_.data()), entries};
+void Solver::Impl::run_on_host(Request request, const Sizes& sizes) {
+    Session::Call call(session);
+    prepare(request);
+    check_sizes(request, sizes);
+    const RequestArrays arrays(plan.choice().spec, request);
+    call.bind_host(arrays.list());
+    auto on_device = request;
+    for (std::size_t k = 0; k < arrays.list().size(); ++k) on_device[arrays.at(k)] = call.at(k);
+    enqueue(call, on_device);
+    call.finish();
 }
 
 const std::vector<Outcome>& Solver::Impl::status() {
-    const OneCall guard(busy, "Solver");
+    Session::Call call(session);
+    read_status(call);
+    return outcomes_;
+}
+
+void Solver::Impl::read_status(Session::Call& call) {
     require_factor("status");
     outcomes_.assign(static_cast<std::size_t>(factored), Outcome{});
-    const auto factors = read<trifold_status>("status", factored);
+    const auto factors = call.read<trifold_status>("status", factored);
     for (std::size_t k = 0; k < outcomes_.size(); ++k) {
         outcomes_[k].block = factors[k].block;
         outcomes_[k].row = factors[k].row;
@@ -194,55 +177,48 @@ const std::vector<Outcome>& Solver::Impl::status() {
         // In mixed precision pivots of f32 may be small, and solutions be refined to the last digit all the same.
         outcomes_[k].nearly_singular = factors[k].nearly_singular != 0 && plan.choice().spec.precision != Precision::mixed;
     }
-    if (plan.choice().spec.precision == Precision::mixed) return outcomes_;  // there it is in the refinement
+    if (plan.choice().spec.precision == Precision::mixed) return;  // there it is in the refinement
     const auto sound = [&](std::size_t k) { return outcomes_[k].block < 0 && outcomes_[k].floors >= 0; };
-    const auto ranges = read<trifold_range>("range", std::max(solved, inverted));
+    const auto ranges = call.read<trifold_range>("range", std::max(solved, inverted));
     for (std::size_t k = 0; k < ranges.size(); ++k) {
         const auto member = static_cast<std::int64_t>(k);
         outcomes_[k].solution = !(member < solved && sound(k) && ranges[k].solution == 1);
         outcomes_[k].inverse = !(member < inverted && sound(k) && ranges[k].inverse == 1);
     }
-    if (!quadratic_known()) return outcomes_;
+    if (!quadratic_known()) return;
     const auto rhs = plan.choice().spec.rhs;
-    const auto quadratics = read<double>("quadratic", swept_members * rhs);
+    const auto quadratics = call.read<double>("quadratic", swept_members * rhs);
     for (std::int64_t member = 0; member < swept_members; ++member)
         for (std::int64_t c = 0; c < swept_columns; ++c) {
             const auto k = static_cast<std::size_t>(member);
             if (sound(k) && std::isnan(quadratics[static_cast<std::size_t>(member * rhs + c)])) outcomes_[k].quadratic = false;
         }
-    return outcomes_;
 }
 
 const std::vector<double>& Solver::Impl::log_determinant() {
-    const OneCall guard(busy, "Solver");
+    Session::Call call(session);
     require_factor("log_determinant");
-    const auto values = read<double>("log_determinant", factored);
+    const auto values = call.read<double>("log_determinant", factored);
     log_determinants_.assign(values.begin(), values.end());
     return log_determinants_;
 }
 
 bool Solver::Impl::quadratic_known() const { return swept_members > 0 && swept_columns <= plan.choice().spec.rhs; }
 
-void Solver::Impl::copy(std::string_view name, double* to, std::int64_t count, Stream stream) {
-    if (to == nullptr && count > 0) throw SpecError(fmt::format("{} is to be copied to a null pointer", name));
-    const auto& from = buffer(plan.program(), name);
-    engine->copy(to, from.offset, count * static_cast<std::int64_t>(sizeof(double)), stream);
-}
-
 void Solver::Impl::copy_log_determinant(double* to, std::int64_t members, Stream stream) {
-    const OneCall guard(busy, "Solver");
+    Session::Call call(session);
     require_factor("log_determinant");
     if (members < 0 || members > factored)
         throw SpecError(fmt::format("the log determinants of {} members, but {} have been factored", members, factored));
-    copy("log_determinant", to, members, stream);
+    call.copy("log_determinant", to, members * static_cast<std::int64_t>(sizeof *to), stream);
 }
 
 void Solver::Impl::copy_quadratic(double* to, std::int64_t members, Stream stream) {
-    const OneCall guard(busy, "Solver");
+    Session::Call call(session);
     require_quadratic();
     if (members < 0 || members > swept_members)
         throw SpecError(fmt::format("quadratic of {} members, but the last forward sweep had {}", members, swept_members));
-    copy("quadratic", to, members * plan.choice().spec.rhs, stream);
+    call.copy("quadratic", to, members * plan.choice().spec.rhs * static_cast<std::int64_t>(sizeof *to), stream);
 }
 
 void Solver::Impl::require_quadratic() const {
@@ -256,10 +232,10 @@ void Solver::Impl::require_quadratic() const {
 }
 
 const std::vector<double>& Solver::Impl::quadratic() {
-    const OneCall guard(busy, "Solver");
+    Session::Call call(session);
     require_quadratic();
     const auto rhs = plan.choice().spec.rhs;
-    const auto all = read<double>("quadratic", swept_members * rhs);
+    const auto all = call.read<double>("quadratic", swept_members * rhs);
     quadratics_.clear();
     for (std::int64_t member = 0; member < swept_members; ++member) {
         const auto row = all.subspan(static_cast<std::size_t>(member * rhs), static_cast<std::size_t>(swept_columns));
@@ -269,23 +245,28 @@ const std::vector<double>& Solver::Impl::quadratic() {
 }
 
 const std::vector<Refinement>& Solver::Impl::refinement() {
-    const OneCall guard(busy, "Solver");
+    Session::Call call(session);
+    read_refinement(call);
+    return refinements_;
+}
+
+void Solver::Impl::read_refinement(Session::Call& call) {
     if (plan.choice().spec.precision != Precision::mixed)
         throw SpecError(fmt::format("this Plan has precision {} and refines nothing; refinement is for mixed",
                                     to_string(plan.choice().spec.precision)));
     refinements_.clear();
-    for (const auto& member : read<trifold_refined>("refined", solved))
+    for (const auto& member : call.read<trifold_refined>("refined", solved))
         refinements_.push_back({member.iterations, member.converged != 0, member.backward_error});
-    return refinements_;
 }
 
 bool Solver::Impl::ok() {
-    const auto& members = status();
-    if (!std::ranges::all_of(members, &Outcome::ok)) return false;
+    Session::Call call(session);
+    read_status(call);
+    if (!std::ranges::all_of(outcomes_, &Outcome::ok)) return false;
     if (plan.choice().spec.precision != Precision::mixed) return true;
-    const auto& refined = refinement();
-    for (std::size_t k = 0; k < refined.size(); ++k)
-        if (!refined[k].converged && members[k].floors >= 0) return false;
+    read_refinement(call);
+    for (std::size_t k = 0; k < refinements_.size(); ++k)
+        if (!refinements_[k].converged && outcomes_[k].floors >= 0) return false;
     return true;
 }
 

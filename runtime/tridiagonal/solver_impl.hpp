@@ -1,11 +1,11 @@
 #pragma once
 #include <array>
-#include <atomic>
 #include <span>
 #include <trifold/solver.hpp>
 
-#include "runtime/tridiagonal/capture.hpp"
-#include "runtime/tridiagonal/engine.hpp"
+#include "runtime/session/session.hpp"
+#include "runtime/tridiagonal/plan_state.hpp"
+#include "runtime/tridiagonal/request.hpp"
 
 namespace trifold {
 
@@ -17,25 +17,24 @@ struct Solver::Impl {
     void adopt(void* workspace, Stream stream, std::int64_t members);
 
     /// Arrays where the device reads them; enqueues on the stream.
-    void run(Call call, Stream stream);
+    void run(Request request, Stream stream);
     /// Arrays in host memory, with their sizes in elements where they are known (-1 where not); returns when done.
     using Sizes = std::array<std::int64_t, array_count>;
-    void run_on_host(Call call, const Sizes& sizes);
+    void run_on_host(Request request, const Sizes& sizes);
 
     /// Throws SpecError unless host arrays D and E fit a factorization of so many members.
     template <class Real>
-    void check_readable(Call call, std::span<const Real> d, std::span<const Real> e) const {
+    void check_readable(Request request, std::span<const Real> d, std::span<const Real> e) const {
         check_precision(sizeof(Real) == 4 ? Precision::f32 : Precision::f64);
         Sizes sizes;
         sizes.fill(-1);
-        call[Array::d] = d.data(), call[Array::e] = e.data();
+        request[Array::d] = d.data(), request[Array::e] = e.data();
         sizes[static_cast<std::size_t>(Array::d)] = static_cast<std::int64_t>(d.size());
         sizes[static_cast<std::size_t>(Array::e)] = static_cast<std::int64_t>(e.size());
-        resolve(plan.choice().spec, call);
-        check_sizes(call, sizes);
+        resolve(plan.choice().spec, request);
+        check_sizes(request, sizes);
     }
 
-    void synchronize() { engine->synchronize(); }
     const std::vector<Outcome>& status();
     const std::vector<double>& log_determinant();
     const std::vector<double>& quadratic();
@@ -46,33 +45,27 @@ struct Solver::Impl {
     void check_precision(Precision precision) const;
 
     Plan plan;
-    std::unique_ptr<Capture> capture;  ///< null unless TRIFOLD_CAPTURE is set. Ends after the engine, and so after all that it times
-    std::unique_ptr<Engine> engine;
+    Session session;
     std::int64_t factored = 0;                          ///< members that a factor call has covered
     std::int64_t swept_members = 0, swept_columns = 0;  ///< of the last forward sweep
     std::int64_t solved = 0, inverted = 0;              ///< members that the last solution or inverse covered, since they were factored
-    std::atomic_flag busy;
 
   private:
-    void prepare(Call& call, const Sizes* sizes) const;
-    void enqueue(const Call& call, Stream stream);
-    void launch(Operation operation, const trifold_args& args, Stream stream);
+    void prepare(Request& request) const;
+    void enqueue(Session::Call& call, const Request& request);
     void require_planned(Operation operation, const char* why) const;
     void require_factor(std::string_view what) const;
-    void transfer(Call& call, const Call& host, bool in);
-    /// The first `count` entries of a buffer of the workspace, after the last call. Valid until the next read.
-    template <class T>
-    std::span<const T> read(std::string_view name, std::int64_t count);
-    void check_sizes(const Call& call, const Sizes& sizes) const;
+    void check_sizes(const Request& request, const Sizes& sizes) const;
     bool quadratic_known() const;
     void require_quadratic() const;
-    void copy(std::string_view name, double* to, std::int64_t count, Stream stream);
+    void read_refinement(Session::Call& call);
+    void read_status(Session::Call& call);
 
+    std::array<std::size_t, 7> numbers_{};  // of the Program's operations, by Operation
     // What the caller is given, and room for what is read.
     std::vector<Outcome> outcomes_;
     std::vector<Refinement> refinements_;
     std::vector<double> log_determinants_, quadratics_;
-    std::vector<double> read_;
 };
 
 }  // namespace trifold

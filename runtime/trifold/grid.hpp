@@ -3,10 +3,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <trifold/call.hpp>
+#include <trifold/device.hpp>
 #include <trifold/error.hpp>
 #include <trifold/grid_spec.hpp>
-#include <trifold/plan.hpp>
-#include <trifold/solver.hpp>
+#include <trifold/program.hpp>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] trifold {
@@ -25,7 +26,6 @@ class GridPlan {
 
     struct [[gnu::visibility("hidden")]] State;
     [[gnu::visibility("hidden")]] const State& state() const;
-    [[gnu::visibility("hidden")]] const std::shared_ptr<const State>& shared_state() const;
 
   private:
     std::shared_ptr<const State> state_;
@@ -95,6 +95,9 @@ void check(const std::vector<GridOutcome>& outcomes, const GridSpec& spec);
 class GridSolver {
   public:
     explicit GridSolver(const GridPlan& plan);
+    /// With the caller's workspace: device memory, 64-byte aligned, of at least workspace_bytes(plan), which must outlive the solver and
+    /// the work it has enqueued. Throws SpecError when it is not that.
+    GridSolver(const GridPlan& plan, void* workspace, std::int64_t bytes);
     GridSolver(GridSolver&&) noexcept;
     GridSolver& operator=(GridSolver&&) noexcept;
     ~GridSolver();
@@ -171,6 +174,8 @@ class GridSolver {
         return reciprocal_condition<RealOf<A>>(std::span<const RealOf<A>>(stencil), options);
     }
 
+    /// Waits for the last call; its stream must still exist.
+    void synchronize();
     /// Whether check() would return.
     bool ok();
     /// Throws GridFailed naming images whose matrices failed, their fronts and what to do; and OutOfRange where the last solution of some

@@ -1,19 +1,10 @@
 #pragma once
 #include <memory>
-#include <string>
-#include <trifold/binary.hpp>
+#include <trifold/call.hpp>
 #include <trifold/device.hpp>
 #include <trifold/generate.hpp>
-#include <vector>
 
 namespace [[gnu::visibility("default")]] trifold {
-
-struct PlanReport {
-    bool cache_hit = false;
-    std::string compiler;  ///< name and exact version of what made the binary
-    double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;
-    std::vector<KernelResources> kernels;  ///< of all units
-};
 
 /// Generated, compiled or taken from the cache, loaded. Immutable; may be shared between threads and Solvers.
 class Plan {

@@ -1,33 +1,14 @@
 #pragma once
-#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <ranges>
 #include <span>
+#include <trifold/call.hpp>
 #include <trifold/error.hpp>
 #include <trifold/plan.hpp>
-#include <type_traits>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] trifold {
-
-/// A stream of the device (CUstream, cudaStream_t or hipStream_t); the default is the device's default stream. Ignored on the CPU.
-struct Stream {
-    void* handle = nullptr;
-};
-
-/// A vector, array or span of float or double in host memory. What a call writes to must outlive it and be writable.
-template <class Array>
-concept HostArray =
-    std::ranges::contiguous_range<Array> && std::ranges::sized_range<Array> && !std::is_array_v<std::remove_cvref_t<Array>> &&
-    (std::same_as<std::ranges::range_value_t<Array>, float> || std::same_as<std::ranges::range_value_t<Array>, double>);
-template <HostArray Array>
-using RealOf = std::ranges::range_value_t<Array>;
-template <class Array, class Real>
-concept InputOf = HostArray<Array> && std::same_as<RealOf<Array>, Real>;
-template <class Array, class Real>
-concept OutputOf = InputOf<Array, Real> && std::ranges::borrowed_range<Array> && std::ranges::output_range<Array, Real>;
 
 /// Fused where D is loaded. Pointers live where D does.
 template <class Real>
@@ -74,9 +55,6 @@ struct Refinement {
     double backward_error = 0;    ///< the largest |b - A x| / (|A| |x| + |b|) of a row
     bool operator==(const Refinement&) const = default;
 };
-
-/// What the address of a workspace must be a multiple of.
-inline constexpr std::int64_t workspace_base_alignment = 64;
 
 /// Workspace and launch graphs of one Plan. One call in flight at a time. After construction nothing on the call path of
 /// the pointer overloads allocates, renders, hashes or takes a lock of ours.

@@ -1,4 +1,5 @@
 #pragma once
+#include <trifold/binary.hpp>
 #include <trifold/cost.hpp>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>

@@ -156,6 +156,9 @@ TRIFOLD_DEVICE void wait_for_launches() {
 }
 /* The pause of a thread between two reads of a flag or word. */
 TRIFOLD_DEVICE void spin() {}
+/* Says whether the graph node with this condition runs its body once more. */
+extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
+TRIFOLD_DEVICE void set_condition(unsigned long long handle, bool again) { cudaGraphSetConditional(handle, again ? 1 : 0); }
 
 /* 16 bytes on their way from device to shared memory. They are there for this thread after it has ended a group of copies and
  * waited until at most `Pending` later groups are under way; for others after a barrier. */

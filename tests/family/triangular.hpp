@@ -1,6 +1,7 @@
 #pragma once
-// A family of a page, for the tests alone: y = L' (w .* (L x)) for a batch of lower triangular matrices L, n by n, row by row. It shows
-// what a family has to bring, and that the runtime needs nothing else: units, buffers (one with contents, w) and launches.
+// A family of a page, for the tests alone: y = L' (w .* (L x)) for a batch of lower triangular matrices L, n by n, row by row; and an
+// iteration that ends by data: y = 3 * 2^-k x, with the first k for which no element of 2^-k x is larger than 0.001. It shows what a family
+// has to bring, and that the runtime needs nothing else: units, buffers (one with contents, w), launches and their repetition.
 #include <string>
 #include <trifold/program.hpp>
 
@@ -10,7 +11,8 @@ namespace trifold::test {
 
 struct TriangularSpec {
     std::int64_t block = 1, batch = 1;
-    std::vector<double> weights;  ///< w, n of them
+    std::vector<double> weights;   ///< w, n of them
+    std::int64_t most_turns = 30;  ///< of the iteration
 };
 
 /// What a call gives to kernels; their text has its own copy.
@@ -26,37 +28,53 @@ struct TriangularRows {
     long long count;
 };
 
-inline std::string triangular_text(const TriangularSpec& spec, const Program& program, bool gpu) {
+inline std::string triangular_head(const TriangularSpec& spec, const Program& program, bool gpu) {
     std::string text = gpu ? paste({"gpu/platform.cuh"}, Platform::cuda) : "#define TRIFOLD_DEVICE static\n";
     text +=
         "typedef struct { const double *l, *x; double* y; char* workspace; long long members; } args;\n"
         "typedef struct { long long count; } rows;\n";
     text += "enum { n = " + std::to_string(spec.block) + " };\n";
-    for (const auto& item : program.buffers)
-        text += "TRIFOLD_DEVICE double* " + item.name + "_of(const args* a) { return (double*)(a->workspace + " +
+    for (const auto& item : program.buffers) {
+        const std::string type = item.name == "again" ? "long long*" : "double*";
+        text += "TRIFOLD_DEVICE " + type + " " + item.name + "_of(const args* a) { return (" + type + ")(a->workspace + " +
                 std::to_string(item.offset) + "); }\n";
+    }
     return text;
 }
 
-/// Row r of w .* (L x), and of L' times that.
-inline constexpr const char* triangular_rows[] = {
-    "TRIFOLD_DEVICE void work(const args* a, long long m, int r) {\n"
-    "    double sum = 0;\n"
-    "    for (int c = 0; c <= r; ++c) sum += a->l[(m * n + r) * n + c] * a->x[m * n + c];\n"
-    "    product_of(a)[m * n + r] = weights_of(a)[r] * sum;\n}\n",
-    "TRIFOLD_DEVICE void work(const args* a, long long m, int r) {\n"
-    "    double sum = 0;\n"
-    "    for (int c = r; c < n; ++c) sum += a->l[(m * n + c) * n + r] * product_of(a)[m * n + c];\n"
-    "    a->y[m * n + r] = sum;\n}\n"};
+/// A kernel: what it is called, and the work of one row of a member.
+struct TriangularKernel {
+    const char *name, *work;
+};
+inline constexpr TriangularKernel triangular_kernels[] = {
+    {"multiply",
+     "    double sum = 0;\n"
+     "    for (int c = 0; c <= r; ++c) sum += a->l[(m * n + r) * n + c] * a->x[m * n + c];\n"
+     "    product_of(a)[m * n + r] = weights_of(a)[r] * sum;\n"},
+    {"multiply_transposed",
+     "    double sum = 0;\n"
+     "    for (int c = r; c < n; ++c) sum += a->l[(m * n + c) * n + r] * product_of(a)[m * n + c];\n"
+     "    a->y[m * n + r] = sum;\n"},
+    {"begin",
+     "    a->y[m * n + r] = a->x[m * n + r];\n"
+     "    if (m == 0 && r == 0) again_of(a)[0] = 1;\n"},
+    {"halve", "    if (again_of(a)[0] != 0) a->y[m * n + r] *= 0.5;\n"},
+    {"look",
+     "    if (again_of(a)[0] == 0 || m != 0 || r != 0) return;\n"
+     "    int large = 0;\n"
+     "    for (long long k = 0; k < a->members * n; ++k) large |= a->y[k] > 0.001 || a->y[k] < -0.001;\n"
+     "    again_of(a)[0] = large;\n"},
+    {"triple", "    a->y[m * n + r] *= 3;\n"}};
 
-/// The kernel around work(): groups of `count` rows by members.
-inline std::string triangular_kernel(const std::string& name, bool gpu) {
+/// The kernel around the work: groups of `count` rows by members.
+inline std::string triangular_text(const TriangularKernel& kernel, const std::string& name, bool gpu) {
+    const std::string work = "TRIFOLD_DEVICE void work(const args* a, long long m, int r) {\n" + std::string(kernel.work) + "}\n";
     if (gpu)
-        return "TRIFOLD_KERNEL(32, 1) void " + name +
+        return work + "TRIFOLD_KERNEL(32, 1) void " + name +
                "(TRIFOLD_PARAMETER args a, TRIFOLD_PARAMETER rows r) {\n"
                "    for (long long k = group_x() * r.count + thread_index(); k < (group_x() + 1) * r.count && k < n; k += 32)\n"
                "        work(&a, group_y(), (int)k);\n}\n";
-    return "void " + name +
+    return work + "void " + name +
            "(const args* a, const rows* r, long long first, long long last, void* scratch) {\n"
            "    const long long groups = (n + r->count - 1) / r->count;\n"
            "    (void)scratch;\n"
@@ -71,27 +89,39 @@ inline Program generate_triangular(const TriangularSpec& spec, const Target& tar
     Program program;
     program.id = "7e57";
     program.workers = workers;
-    const auto add_buffer = [&](const char* name, std::int64_t doubles, std::string contents) {
-        program.buffers.push_back({name, program.workspace_bytes, 8 * doubles, false, std::move(contents)});
-        program.workspace_bytes = round_up(program.workspace_bytes + 8 * doubles, workspace_alignment);
+    const auto add_buffer = [&](const char* name, std::int64_t numbers, std::string contents) {
+        program.buffers.push_back({name, program.workspace_bytes, 8 * numbers, false, std::move(contents)});
+        program.workspace_bytes = round_up(program.workspace_bytes + 8 * numbers, workspace_alignment);
     };
     add_buffer("weights", spec.block, {reinterpret_cast<const char*>(spec.weights.data()), 8 * spec.weights.size()});
+    add_buffer("again", 2, {});
     add_buffer("product", spec.block * spec.batch, {});
     const TriangularRows rows{rows_of_a_group};
-    for (std::size_t k = 0; k < 2; ++k) {
-        const std::string name = k == 0 ? "test_multiply_7e57" : "test_multiply_transposed_7e57";
-        Unit unit{target, name, {{name, gpu ? 32 : 1}}, {}, {}};
-        if (!gpu) unit.options = {"-std=gnu11", "-O1"};
-        unit.source = triangular_text(spec, program, gpu) + triangular_rows[k] + triangular_kernel(name, gpu);
-        program.units.push_back(std::move(unit));
+    const auto add_launch = [&](const char* operation, bool waits) {
+        const auto& kernel = triangular_kernels[program.units.size()];
+        const auto name = std::string("test_") + kernel.name + "_7e57";
         Launch launch;
-        launch.unit = k;
+        launch.unit = program.units.size();
         launch.grid = {(spec.block + rows_of_a_group - 1) / rows_of_a_group, 1};
         launch.constants.assign(reinterpret_cast<const char*>(&rows), sizeof rows);
-        if (k > 0) launch.after = {k - 1};
+        auto& launches = program.operations[operation];
+        if (waits) launch.after = {launches.size() - 1};
         launch.what = name;
-        program.operations["apply"].push_back(std::move(launch));
-    }
+        launches.push_back(std::move(launch));
+        Unit unit{target, name, {{name, gpu ? 32 : 1}}, {}, {}};
+        if (!gpu) unit.options = {"-std=gnu11", "-O1"};
+        unit.source = triangular_head(spec, program, gpu) + triangular_text(kernel, name, gpu);
+        program.units.push_back(std::move(unit));
+    };
+    add_launch("apply", false);
+    add_launch("apply", true);
+    add_launch("shrink", false);
+    add_launch("shrink", false);
+    add_launch("shrink", true);
+    add_launch("shrink", true);
+    program.repeats["shrink"] = {
+        {.first = 1, .count = 2, .most = spec.most_turns, .look = 3, .flag = "again", .unit = program.units.size()}};
+    if (target.backend == Backend::cuda) program.units.push_back(repeat_unit(target));
     return program;
 }
 

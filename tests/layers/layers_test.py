@@ -22,8 +22,9 @@ ALLOWED = {
     "runtime/compile/hiprtc": [],
     "runtime/compile": ["runtime/base", "generator/program"],
     "runtime/device": ["runtime/base", "runtime/compile"],
-    "runtime/tridiagonal": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/tridiagonal"],
-    "runtime/grid": ["runtime/base", "runtime/compile", "runtime/device", "generator/program", "generator/grid"],
+    "runtime/session": ["runtime/base", "runtime/compile", "runtime/device", "generator/program"],
+    "runtime/tridiagonal": ["runtime/base", "runtime/compile", "runtime/device", "runtime/session", "generator/program", "generator/tridiagonal"],
+    "runtime/grid": ["runtime/base", "runtime/compile", "runtime/device", "runtime/session", "generator/program", "generator/grid"],
     "runtime/c": [],
     "runtime/python": ["runtime/compile", "runtime/tridiagonal"],  # which say what compiles, and what is taken of what was measured
     "tools/formats": [],
@@ -32,10 +33,15 @@ ALLOWED = {
     "tools": ["generator", "runtime"],
 }
 # Folders that know no family, and the public headers that they may include.
-COMMON_HEADERS = {"binary.hpp", "device.hpp", "error.hpp", "precision.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
-KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device")
+COMMON_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "error.hpp", "integer.h", "repeat_args.h", "precision.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
+KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device", "runtime/session")
+# The public headers of each family, which no other may include.
+FAMILY_HEADERS = {
+    "tridiagonal": {"cost.hpp", "factors.hpp", "generate.hpp", "plan.hpp", "schedule.hpp", "solver.hpp", "spec.hpp", "tridiagonal_args.h"},
+    "grid": {"grid.hpp", "grid_args.h", "grid_spec.hpp"},
+}
 # Public headers of the runtime, which the generator may not include.
-RUNTIME_HEADERS = {"binary.hpp", "device.hpp", "factors.hpp", "grid.hpp", "plan.hpp", "solver.hpp", "trifold.h", "trifold.hpp", "version.h"}
+RUNTIME_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "factors.hpp", "grid.hpp", "plan.hpp", "solver.hpp", "trifold.h", "trifold.hpp", "version.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(trifold/[^>]+)>)', re.M)
 
 
@@ -48,6 +54,12 @@ def is_within(path, folder):
     return path.startswith(folder + "/")
 
 
+def family_of(path):
+    """The family that a file belongs to, also a public header; None where it serves all."""
+    parts = pathlib.PurePosixPath(path).parts
+    return next((family for family, headers in FAMILY_HEADERS.items() if family in parts[:-1] or (parts[1] == "trifold" and parts[0] != "tools" and parts[-1] in headers)), None)
+
+
 def problem(path, included):
     """Why `path` may not include `included`; None where it may."""
     folder = home(path)
@@ -57,6 +69,9 @@ def problem(path, included):
         header = included.removeprefix("trifold/")
         if path.startswith(KNOW_NO_FAMILY) and header not in COMMON_HEADERS:
             return f"is of a layer that knows no family, and includes <{included}>"
+        family = family_of(path)
+        if family and any(header in headers for other, headers in FAMILY_HEADERS.items() if other != family):
+            return f"is of the family {family}, and includes <{included}> of another"
         if path.startswith("generator/") and header in RUNTIME_HEADERS:
             return f"is of the generator, and includes <{included}> of the runtime"
         return None
@@ -116,11 +131,16 @@ def check_itself():
         ("generator/program/program.cpp", "trifold/spec.hpp"),
         ("generator/tridiagonal/design.cpp", "runtime/base/log.hpp"),
         ("generator/grid/levels.cpp", "generator/tridiagonal/design.hpp"),
-        ("runtime/grid/solver.cpp", "runtime/tridiagonal/call.hpp"),
+        ("runtime/grid/solver.cpp", "runtime/tridiagonal/request.hpp"),
         ("generator/tridiagonal/design.cpp", "trifold/plan.hpp"),
         ("runtime/base/log.cpp", "runtime/compile/cache.hpp"),
-        ("runtime/device/gpu_graph.cpp", "runtime/tridiagonal/call.hpp"),
+        ("runtime/device/gpu_graph.cpp", "runtime/tridiagonal/request.hpp"),
         ("runtime/device/gpu_graph.cpp", "trifold/tridiagonal_args.h"),
+        ("runtime/session/session.cpp", "trifold/solver.hpp"),
+        ("runtime/session/session.cpp", "runtime/grid/plan_state.hpp"),
+        ("runtime/grid/solver.cpp", "trifold/plan.hpp"),
+        ("runtime/trifold/grid.hpp", "trifold/solver.hpp"),
+        ("generator/trifold/spec.hpp", "trifold/grid_spec.hpp"),
         ("tools/formats/npy.cpp", "runtime/base/files.hpp"),
         ("runtime/elsewhere/file.cpp", "runtime/base/log.hpp"),
     ]:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Draws the JSON of `trifold bench`: our curves, the peers' and the floor, and published numbers beside them."""
 import argparse
+import io
 import json
 import os
 import sys
@@ -9,6 +10,7 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend comes first)
+from PIL import Image  # noqa: E402  (matplotlib brings it)
 
 COLOURS = {
     "trifold": "#1f5fa8",
@@ -165,12 +167,22 @@ def draw(suite, results, published):
     return figure
 
 
+def save(figure, path):
+    """The same results give the same bytes. A PNG is a picture of a page: 32 colours do for lines, and keep it below 60 KB."""
+    if not path.endswith(".png"):
+        figure.savefig(path, metadata={"Date": None})
+        return
+    memory = io.BytesIO()
+    figure.savefig(memory, format="png", dpi=95)
+    Image.open(memory).convert("RGB").quantize(colors=32).save(path, optimize=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", nargs="+", help="JSON of `trifold bench`, one file or more")
     parser.add_argument("--suite", help="which to draw; the only one in the files when it is not given")
     parser.add_argument("--precision", choices=("f32", "f64"), help="draw this one only")
-    parser.add_argument("-o", "--output", required=True, help="SVG to write")
+    parser.add_argument("-o", "--output", required=True, help="picture to write: .png for a page, .svg for more")
     parser.add_argument("--no-published", action="store_true", help="leave published numbers out")
     options = parser.parse_args()
     try:
@@ -181,7 +193,8 @@ def main():
             raise BadInput(f"give --suite: the files hold {', '.join(names) or 'nothing'}")
         published = [] if options.no_published else read(PUBLISHED)
         matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "trifold", "font.size": 9})
-        draw(suite, [r for r in results if r["suite"] == suite], published).savefig(options.output, metadata={"Date": None})
+        figure = draw(suite, [r for r in results if r["suite"] == suite], published)
+        save(figure, options.output)
     except (BadInput, OSError) as error:
         sys.exit(f"plot.py: {error}")
 

@@ -34,7 +34,7 @@ void add_sweep(OperationCounts& counts, std::int64_t block, std::int64_t width, 
     if (ldlt && backward) counts.add += block;
 }
 
-/// The test of X: templates/export/c99/solver/finite.c.
+/// The test of X: check_finite in templates/export/c99/solver.c.
 OperationCounts finite_test(const Spec& spec) { return {.multiply_subtract = spec.horizon * spec.block * spec.rhs, .add = 3}; }
 
 OperationCounts& operator+=(OperationCounts& sum, const OperationCounts& part) {
@@ -51,7 +51,7 @@ OperationCounts operator*(std::int64_t times, OperationCounts counts) {
     return counts;
 }
 
-/// Where a chain of templates/export/c99/solver/partitioned.c stands.
+/// Where a chain of templates/export/c99/partitioned.c stands.
 struct Place {
     bool behind, ahead;
 };

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "generator/export/c99/parts.hpp"
-#include "generator/program/templates.hpp"
 
 namespace trifold {
 namespace {
@@ -33,15 +32,12 @@ std::vector<double> placed(std::span<const double> blocks, std::int64_t n, const
 }
 
 /// What the example and the report solve.
-std::string_view problem(const ExportRequest& request) {
-    if (request.prefactored) return template_text("export/c99/example/matrix.c");
-    return template_text(request.data ? "export/c99/example/data.c" : "export/c99/example/problem.c");
+std::string problem(const ExportRequest& request) {
+    return section("example.c", request.prefactored ? "given_matrix" : request.data ? "given_problem" : "made_up_problem");
 }
 
-/// "solver" or "prefactored": the calls that there are.
-std::string calls(std::string_view program, const ExportRequest& request) {
-    return std::string(template_text(fmt::format("export/c99/{}/{}.c", program, request.prefactored ? "prefactored" : "solver")));
-}
+/// The section of the calls that there are.
+std::string_view calls(const ExportRequest& request) { return request.prefactored ? "prefactored" : "solver"; }
 
 constexpr std::string_view size_of_x = "enum { SIZE = BTD_HORIZON * BTD_BLOCK * BTD_RHS };\n\n";
 
@@ -96,8 +92,7 @@ std::string c99_example(const ExportRequest& request) {
         "static const double tolerance = {};\n"
         "{}{}\n{}\n{}",
         single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14", size_of_x, problem(request),
-        request.corrections > 0 ? std::string(template_text("export/c99/example/refined.c")) : calls("example", request),
-        template_text("export/c99/example/main.c"));
+        section("example.c", request.corrections > 0 ? "refined" : calls(request)), section("example.c", "main"));
 }
 
 std::string c99_report(const ExportRequest& request) {
@@ -116,8 +111,8 @@ std::string c99_report(const ExportRequest& request) {
         "#define FLAGS \"\"\n"
         "#endif\n\n"
         "{}{}\n{}\n{}\n{}",
-        to_string(request.target), factor, facts.solve_flops, size_of_x, problem(request), calls("report", request),
-        template_text("export/c99/report/main.c"), template_text(fmt::format("export/c99/report/{}.c", machine.report)));
+        to_string(request.target), factor, facts.solve_flops, size_of_x, problem(request), section("report.c", calls(request)),
+        section("report.c", "print"), section("report.c", machine.report));
 }
 
 }  // namespace trifold

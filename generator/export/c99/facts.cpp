@@ -17,8 +17,8 @@ std::int64_t nominal_factor_flops(const Spec& spec) {
 }
 std::int64_t nominal_solve_flops(const Spec& spec) { return 2 * spec.rhs * spec.block * spec.block * (3 * spec.horizon - 2); }
 
-/// Two pointers, reals, and the ints of a status for each chain and of one for all: btd_workspace of
-/// templates/export/c99/solver/workspace_partitioned.h.
+/// Two pointers, reals, and the ints of a status for each chain and of one for all: btd_workspace in the
+/// section workspace_partitioned of templates/export/c99/solver.h.
 std::int64_t partitioned_workspace(const Spec& spec, std::int64_t chains, std::int64_t pointer) {
     const auto bytes = element_bytes(spec.precision), block = spec.block * spec.block;
     const auto reals =

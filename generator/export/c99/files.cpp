@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include "generator/export/c99/parts.hpp"
-#include "generator/program/templates.hpp"
 
 namespace trifold {
 namespace {
@@ -10,14 +9,14 @@ namespace {
 /// Of the Makefile: how instructions are counted.
 std::string report_rules(const Machine& machine) {
     if (!machine.has_report()) return "";
-    return fmt::format("{}{}", template_text("export/c99/report/report.mk"),
-                       template_text(fmt::format("export/c99/report/{}.mk", machine.report)));
+    return section("Makefile", "report") + section("Makefile", machine.report);
 }
 
+/// The section of README.md that says what C the source is.
 std::string_view dialect(const ExportRequest& request) {
-    if (request.prefactored) return "export/c99/readme/tables.md";
-    if (!exported_chains(request).empty()) return "export/c99/readme/partitioned.md";
-    return machine_of(request.target).has_kernels() ? "export/c99/readme/kernels.md" : "export/c99/readme/plain.md";
+    if (request.prefactored) return "tables";
+    if (!exported_chains(request).empty()) return "partitioned";
+    return machine_of(request.target).has_kernels() ? "kernels" : "plain";
 }
 
 using Values = std::map<std::string, std::string>;
@@ -99,23 +98,22 @@ Values values_of(const ExportRequest& request) {
     values["REFINE_RULE"] = refines ? "\n# Its sums rely on each rounding.\nbtd_refine.o: override CONTRACT = off\n" : "";
     values["REFINE_OPTIONS"] =
         refines ? "    set_source_files_properties(btd_refine.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)\n" : "";
-    values["REFINE"] = refines ? filled(template_text("export/c99/readme/refine.md"), refine_values(request)) : "";
-    values["DIALECT"] = filled(template_text(dialect(request)), values);
+    values["REFINE"] = refines ? filled(section("README.md", "refine"), refine_values(request)) : "";
+    values["DIALECT"] = filled(section("README.md", dialect(request)), values);
     values["REPORT"] = filled(report_rules(machine_of(request.target)), values);
-    values["USE"] = filled(template_text(tables ? "export/c99/readme/prefactored.md" : "export/c99/readme/solver.md"), values);
+    values["USE"] = filled(section("README.md", tables ? "prefactored" : "solver"), values);
     return values;
 }
 
 }  // namespace
 
 std::vector<ExportedFile> build_files(const ExportRequest& request) {
-    std::vector<ExportedFile> files;
     const auto values = values_of(request);
-    for (const std::string path : {"build/CMakeLists.txt", "build/Makefile", "readme/README.md"})
-        files.push_back({path.substr(path.find('/') + 1), filled(template_text("export/c99/" + path), values)});
+    std::vector<ExportedFile> files{{"CMakeLists.txt", filled(section("CMakeLists.txt"), values)},
+                                    {"Makefile", filled(section("Makefile", "makefile"), values)},
+                                    {"README.md", filled(section("README.md", "readme"), values)}};
     if (machine_of(request.target).is_cortex_m()) {
-        for (const std::string name : {"startup_cortex_m.c", "cortex_m.ld"})
-            files.push_back({name, std::string(template_text("export/c99/build/" + name))});
+        for (const std::string name : {"startup_cortex_m.c", "cortex_m.ld"}) files.push_back({name, section(name)});
     }
     return files;
 }

@@ -17,7 +17,8 @@ struct Machine {
     std::int64_t stack_bytes[2];                        ///< at most, f32 and f64, GCC 12 from -Os to -O3
     std::int64_t code_bytes[2];                         ///< at most, f32 and f64, GCC 12 -Os and -O2; 5/6 where code is optimized for size
     std::string_view kernels = {};                      ///< CPU architecture whose kernels do the work; empty: plain C99 does
-    std::string_view report = {};  ///< how `make report` counts instructions, in templates/export/c99/report; empty: it cannot
+    std::string_view report =
+        {};  ///< how `make report` counts instructions, a section of templates/export/c99/report.c and of its Makefile; empty: it cannot
     bool is_cortex_m() const { return arch.starts_with("cortex-m"); }
     bool has_report() const { return !report.empty(); }
     bool has_kernels() const { return !kernels.empty(); }
@@ -51,6 +52,10 @@ std::map<std::string, std::string> factor_words(const ExportRequest& request);
 
 /// The kernels of the CPU target that does the work where there is one, for one chain of all blocks.
 Design kernel_design(const ExportRequest& request);
+
+/// A part of a file of templates/export/c99: what follows its line "@@ NAME: when it is taken", up to the next such line. Without a name
+/// the whole file. A line that is one @KEY@ alone loses its end, because the lines that are filled in bring theirs.
+std::string section(std::string_view file, std::string_view name = {});
 
 /// The C texts, with the templates' prefix btd.
 std::string c99_header(const ExportRequest& request);

@@ -6,7 +6,6 @@
 #include "generator/export/c99/parts.hpp"
 #include "generator/export/c99/unrolled.hpp"
 #include "generator/export/text.hpp"
-#include "generator/program/templates.hpp"
 #include "generator/tridiagonal/backend.hpp"
 
 namespace trifold {
@@ -139,26 +138,25 @@ std::string chain_tables(const std::vector<ExportedChain>& chains) {
 }
 
 /// One after another.
-std::string templates(const std::vector<std::string_view>& names) {
+std::string sections(std::string_view file, const std::vector<std::string_view>& names) {
     std::string text;
-    for (const auto name : names)
-        text += fmt::format("{}{}", text.empty() ? "" : "\n", template_text(fmt::format("export/c99/solver/{}", name)));
+    for (const auto name : names) text += fmt::format("{}{}", text.empty() ? "" : "\n", section(file, name));
     return text;
 }
 
 std::string interface(const ExportRequest& request) {
-    if (request.prefactored) return templates({"api_prefactored.h"});
+    if (request.prefactored) return section("solver.h", "prefactored");
     const bool has_kernels = machine_of(request.target).has_kernels(), has_chains = !exported_chains(request).empty();
     const bool const_solve = !has_kernels && !has_chains;
-    const auto memory = has_chains ? "workspace_partitioned.h" : has_kernels ? "workspace_kernels.h" : "workspace.h";
-    std::vector<std::string_view> names{memory, "api.h"};
-    if (const_solve && is_dense(request.spec)) names.push_back("api_in_place.h");
-    if (has_chains) names.push_back("api_parallel.h");
-    if (request.corrections > 0) names.push_back("api_refine.h");
+    const auto memory = has_chains ? "workspace_partitioned" : has_kernels ? "workspace_kernels" : "workspace";
+    std::vector<std::string_view> names{memory, "calls"};
+    if (const_solve && is_dense(request.spec)) names.push_back("refactor");
+    if (has_chains) names.push_back("set_parallel_for");
+    if (request.corrections > 0) names.push_back("solve_refined");
     auto values = factor_words(request);
     values["CORRECTIONS"] = fmt::format("{}", request.corrections);
     values["SOLVED"] = const_solve ? "const btd_workspace" : "btd_workspace";
-    return filled(templates(names), values);
+    return filled(sections("solver.h", names), values);
 }
 
 std::string kernel_sizes(const Design& design) { return fmt::format("#define BTD_WORKSPACE_BYTES {}\n\n", design.workspace_bytes); }
@@ -176,23 +174,26 @@ std::string kernel_unit(const Design& design) {
 }
 
 std::string kernel_body(const ExportRequest& request) {
-    return fmt::format("{}\n{}\n{}", templates({"outcome.c", "computed.c", "finite.c", "poison.c"}), kernel_unit(kernel_design(request)),
-                       templates({"kernels.c", "least_pivot_kernels.c", "init.c"}));
+    return fmt::format("{}\n{}\n{}\n{}", sections("solver.c", {"outcome", "computed", "check_finite", "poison"}),
+                       kernel_unit(kernel_design(request)), sections("kernels.c", {"kernels", "least_pivot"}), section("solver.c", "init"));
 }
 
 std::string plain_body(const ExportRequest& request) {
-    const auto sweeps = templates({"poison.c"}) + "\n" + c99_sweeps(request) + "\n";
+    const auto sweeps = section("solver.c", "poison") + "\n" + c99_sweeps(request) + "\n";
     if (request.prefactored)
-        return templates({"blocks.c", "outcome.c"}) + "\n" + sweeps + c99_solution(request) + "\n" + templates({"prefactored.c"});
-    const auto blocks = templates({"blocks.c", "outcome.c", "computed.c"}) + "\n" + sweeps;
-    const auto least =
-        "\n" + filled(templates({"least_pivot.c"}), {{"SQUARE", request.factorization == Factorization::ldlt ? "" : " * reciprocal"}});
+        return sections("solver.c", {"blocks", "outcome"}) + "\n" + sweeps + c99_solution(request) + "\n" +
+               section("solver.c", "prefactored");
+    const auto blocks = sections("solver.c", {"blocks", "outcome", "computed"}) + "\n" + sweeps;
+    const auto least = "\n" + filled(section("solver.c", "least_pivot"),
+                                     {{"SQUARE", request.factorization == Factorization::ldlt ? "" : " * reciprocal"}});
     const auto chains = exported_chains(request);
-    const auto factor = is_dense(request.spec) ? "in_place.c" : "layout.c";
-    const auto system = chains.empty() ? c99_solution(request) + "\n" + templates({"sequential.c", factor, "factor_solve.c", "init.c"})
-                                       : chain_tables(chains) + templates({"finite.c", "chains.c"}) + c99_products(request) + "\n" +
-                                             templates({"partitioned.c", "factor_solve.c", "init.c"});
-    return blocks + templates({"factor.c"}) + "\n" + c99_factorization(request) + "\n" + system + least;
+    const auto factor = is_dense(request.spec) ? "factor_in_place" : "factor_copies";
+    const auto system = chains.empty()
+                            ? c99_solution(request) + "\n" + sections("solver.c", {"sequential", factor, "factor_solve", "init"})
+                            : chain_tables(chains) + section("solver.c", "check_finite") + "\n" + section("partitioned.c", "chains") +
+                                  c99_products(request) + "\n" + section("partitioned.c", "partitioned") + "\n" +
+                                  sections("solver.c", {"factor_solve", "init"});
+    return blocks + section("solver.c", "pivots") + "\n" + c99_factorization(request) + "\n" + system + least;
 }
 
 std::string square_root(const ExportRequest& request) {
@@ -254,7 +255,7 @@ std::string c99_header(const ExportRequest& request) {
                 "#endif\n\n" +
                 sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_design(request)) : "") +
                 (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) +
-                filled(templates({"status.h"}), factor_words(request)) + "\n" + interface(request);
+                filled(section("solver.h", "status"), factor_words(request)) + "\n" + interface(request);
     if (request.data || request.prefactored) text += c99_data_declarations(request);
     return text +
            "\n#ifdef __cplusplus\n"
@@ -281,12 +282,12 @@ std::string c99_refine(const ExportRequest& request) {
         "/* See btd_solver.h. Compile with -ffp-contract=off, as the Makefile does: sums rely on each rounding. */\n"
         "{}{}{}{}",
         system_headers, own_header, prologue(request.spec),
-        with_own_names(
-            filled(templates({"outcome.c", "computed.c", "finite.c", "refine.c"}), {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
-                                                                                    {"FMA", single ? "fmaf" : "fma"},
-                                                                                    {"BITS", single ? "uint32_t" : "uint64_t"},
-                                                                                    {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
-            "refine"));
+        with_own_names(filled(sections("solver.c", {"outcome", "computed", "check_finite"}) + "\n" + section("refine.c"),
+                              {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
+                               {"FMA", single ? "fmaf" : "fma"},
+                               {"BITS", single ? "uint32_t" : "uint64_t"},
+                               {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
+                       "refine"));
 }
 
 }  // namespace trifold

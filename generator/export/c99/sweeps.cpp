@@ -2,7 +2,6 @@
 
 #include "generator/export/c99/unrolled.hpp"
 #include "generator/export/c99/unrolled_text.hpp"
-#include "generator/program/templates.hpp"
 
 namespace trifold {
 namespace {
@@ -45,7 +44,7 @@ std::string forward_rows(Int n, const Tiling& tiling, Int rows) {
         for (Int below = r + 1; below < rows; ++below) finish += fmt::format("    s{} -= {} * s{};\n", below, element("l", below, r), r);
     }
     for (Int r = 0; r < rows; ++r) finish += fmt::format("    {} = s{};\n", element("y", r, 0, "m"), r);
-    return from("forward.c",
+    return from("solver.c", "forward_rows",
                 {{"ROWS", fmt::format("{}", rows)},
                  {"ROW", rows < n ? ", int r" : ""},
                  {"LOADS", declare("    real", rows, [](Int r) { return fmt::format("s{} = {}", r, element("b", r, 0, "m")); })},
@@ -75,12 +74,13 @@ std::string backward_rows(Int n, const Tiling& tiling, Int rows, bool ldlt) {
         for (Int above = r - 1; above >= 0; --above) finish += fmt::format("    s{} -= {} * s{};\n", above, element(diagonal, r, above), r);
     }
     for (Int r = 0; r < rows; ++r) finish += fmt::format("    {} = s{};\n", element(solved, r, 0, "m"), r);
-    return from("backward.c", {{"ROWS", fmt::format("{}", rows)},
-                               {"ROW", from_first ? "" : ", int r"},
-                               {"LOADS", loads},
-                               {"BEFORE", subtract_all(n, tiling, "x_next", "height", rows, true)},
-                               {"OWN", own},
-                               {"FINISH", finish}});
+    return from("solver.c", "backward_rows",
+                {{"ROWS", fmt::format("{}", rows)},
+                 {"ROW", from_first ? "" : ", int r"},
+                 {"LOADS", loads},
+                 {"BEFORE", subtract_all(n, tiling, "x_next", "height", rows, true)},
+                 {"OWN", own},
+                 {"FINISH", finish}});
 }
 
 std::string sweeps(Int n, const Tiling& tiling) {
@@ -109,14 +109,14 @@ std::string sweeps(Int n, const Tiling& tiling) {
             backward += fmt::format("        backward_rows_{}(l, a, x_next + c, height, x + c);\n", rest);
         }
     }
-    return from("sweep.c", {{"FORWARD", forward}, {"BACKWARD", backward}});
+    return from("solver.c", "sweeps", {{"FORWARD", forward}, {"BACKWARD", backward}});
 }
 
 std::string vector_rows(Int n, const Tiling& tiling, Int rows) {
     const auto one = [&](bool transposed) { return subtract_all(n, tiling, "x", "n", rows, transposed); };
     std::string stores;
     for (Int r = 0; r < rows; ++r) stores += fmt::format("    {} = s{};\n", element("y", r, 0, "m"), r);
-    return from("vector_rows.c",
+    return from("partitioned.c", "vector_rows",
                 {{"ROWS", fmt::format("{}", rows)},
                  {"LOADS", declare("    real", rows, [](Int r) { return fmt::format("s{} = {}", r, element("y", r, 0, "m")); })},
                  {"PRODUCTS", one(false)},
@@ -131,7 +131,7 @@ std::string vector_product(Int n, const Tiling& tiling) {
             "c, y + r * m + c);\n}}\n",
             rows);
     });
-    return from("vector_product.c", {{"CALLS", indented(calls, 8)}});
+    return from("partitioned.c", "vector_product", {{"CALLS", indented(calls, 8)}});
 }
 
 }  // namespace
@@ -152,12 +152,10 @@ std::string c99_solution(const ExportRequest& request) {
     const auto& spec = request.spec;
     const bool small =
         tiling_of(request).sweep_rows == spec.block && spec.block >= 4 && spec.block <= 6 && spec.horizon > 1 && spec.rhs == 1;
-    if (!small)
-        return std::string(template_text("export/c99/solver/finite.c")) + "\n" +
-               std::string(template_text("export/c99/solver/solve_blocks.c"));
+    if (!small) return section("solver.c", "check_finite") + "\n" + section("solver.c", "solve_blocks");
     std::string test;
     for (Int r = 0; r < spec.block; ++r) test += fmt::format("zero{} -= y[{}] * 0;\n", r % 4, r);
-    return filled(template_text("export/c99/solver/solve_small.c"), {{"TEST", indented(test, 4)}, {"TEST_INSIDE", indented(test, 8)}});
+    return filled(section("solver.c", "solve_small_blocks"), {{"TEST", indented(test, 4)}, {"TEST_INSIDE", indented(test, 8)}});
 }
 
 std::string c99_vector_products(const ExportRequest& request) {

@@ -3,7 +3,6 @@
 #include "generator/export/c99/parts.hpp"
 #include "generator/export/c99/unrolled.hpp"
 #include "generator/export/c99/unrolled_text.hpp"
-#include "generator/program/templates.hpp"
 
 namespace trifold {
 namespace {
@@ -51,10 +50,10 @@ std::string finish_tile(Int rows, Int columns, bool ldlt) {
 }
 
 std::string tile(Int rows, Int columns, bool ldlt) {
-    return filled(template_text("export/c99/solver/tile.c"), {{"LOADS", load_sums("s", rows, columns, false)},
-                                                              {"BEFORE", subtract_outer("a", "b", rows, columns, false)},
-                                                              {"OWN", subtract_outer("y", "b", rows, columns, false)},
-                                                              {"FINISH", finish_tile(rows, columns, ldlt)}});
+    return filled(section("solver.c", "tile"), {{"LOADS", load_sums("s", rows, columns, false)},
+                                                {"BEFORE", subtract_outer("a", "b", rows, columns, false)},
+                                                {"OWN", subtract_outer("y", "b", rows, columns, false)},
+                                                {"FINISH", finish_tile(rows, columns, ldlt)}});
 }
 
 /// Pivot k, and what is below it in its column of the corner; then that column's products.
@@ -82,21 +81,22 @@ std::string parameters(bool ldlt, bool chains) { return ldlt ? "const real* scal
 std::string corner(Int columns, bool ldlt, bool chains) {
     std::string finish;
     for (Int k = 0; k < columns; ++k) finish += take_pivot(k, columns, ldlt, chains ? "entries" : "d");
-    return from("corner.c", {{"COLUMNS", fmt::format("{}", columns)},
-                             {"LAST", fmt::format("{}", columns - 1)},
-                             {"PARAMETERS", parameters(ldlt, chains)},
-                             {"NEXT_BEFORE", ldlt ? "        ++scaled;\n" : ""},
-                             {"NEXT_OWN", ldlt ? "        ++own;\n" : ""},
-                             {"LOADS", load_sums("d", columns, columns, true)},
-                             {"BEFORE", subtract_outer("before", ldlt ? "scaled" : "before", columns, columns, true)},
-                             {"OWN", subtract_outer("l", ldlt ? "own" : "l", columns, columns, true)},
-                             {"FINISH", finish}});
+    return from("solver.c", "factor_corner",
+                {{"COLUMNS", fmt::format("{}", columns)},
+                 {"LAST", fmt::format("{}", columns - 1)},
+                 {"PARAMETERS", parameters(ldlt, chains)},
+                 {"NEXT_BEFORE", ldlt ? "        ++scaled;\n" : ""},
+                 {"NEXT_OWN", ldlt ? "        ++own;\n" : ""},
+                 {"LOADS", load_sums("d", columns, columns, true)},
+                 {"BEFORE", subtract_outer("before", ldlt ? "scaled" : "before", columns, columns, true)},
+                 {"OWN", subtract_outer("l", ldlt ? "own" : "l", columns, columns, true)},
+                 {"FINISH", finish}});
 }
 
 /// In place, so that what is done already must not be done again: columns before `row` of its corner's rows, and before that corner below.
 std::string finish_block(Int n, const Tiling& tiling, bool ldlt, bool chains) {
     const bool whole = n <= tiling.columns;
-    return from("finish_block.c",
+    return from("solver.c", "finish_block",
                 {{"PARAMETERS", chains ? parameters(false, true) : ""},
                  {"CORNER", whole ? "" : fmt::format("    const int corner = row - row % {0}, below = corner + {0};\n", tiling.columns)},
                  {"BREAK", chains ? "\n" + std::string(33, ' ') : " "},
@@ -115,10 +115,11 @@ std::string columns_function(Int n, const Tiling& tiling, Int columns, bool ldlt
         tiles += fmt::format("    for (int r = first; r < {}; r += {}) {{\n{}    }}\n", full, tiling.rows,
                              indented(tile(tiling.rows, columns, ldlt), 4));
     if (rest > 0) tiles += fmt::format("    {{\n        const int r = {};\n{}    }}\n", full, indented(tile(rest, columns, ldlt), 4));
-    return from("columns.c", {{"COLUMNS", fmt::format("{}", columns)},
-                              {"LAST", fmt::format("{}", columns - 1)},
+    return from("solver.c", "solve_columns",
+                {{"COLUMNS", fmt::format("{}", columns)},
+                 {"LAST", fmt::format("{}", columns - 1)},
 
-                              {"TILES", tiles}});
+                 {"TILES", tiles}});
 }
 
 /// The pivots of `columns` columns from j on, and the rows below them where there are any.
@@ -165,7 +166,7 @@ std::string panel(Int n, const Tiling& tiling, bool ldlt, bool chains) {
         factor += fmt::format("    if (failed < 0) {{\n{}    }}\n", indented(factor_columns(rest, j, false, ldlt, chains), 8));
         solve += indented(solve_columns(rest, j, ldlt), 4);
     }
-    return from("panel.c", {{"FACTOR", factor}, {"SOLVE", solve}, {"PARAMETERS", ldlt ? "" : parameters(ldlt, chains)}});
+    return from("solver.c", "factor_block", {{"FACTOR", factor}, {"SOLVE", solve}, {"PARAMETERS", ldlt ? "" : parameters(ldlt, chains)}});
 }
 
 std::string product(Int n, const Tiling& tiling) {
@@ -173,15 +174,14 @@ std::string product(Int n, const Tiling& tiling) {
         std::string stores;
         for (Int r = 0; r < rows; ++r)
             for (Int c = 0; c < columns; ++c) stores += fmt::format("    {} = {};\n", element("s", r, c), sum(r, c));
-        const auto text =
-            filled(template_text("export/c99/solver/product_tile.c"), {{"LOADS", load_sums("s", rows, columns, false)},
-                                                                       {"PRODUCTS", subtract_outer("u", "v", rows, columns, false)},
-                                                                       {"STORES", stores}});
+        const auto text = filled(section("partitioned.c", "product_tile"), {{"LOADS", load_sums("s", rows, columns, false)},
+                                                                            {"PRODUCTS", subtract_outer("u", "v", rows, columns, false)},
+                                                                            {"STORES", stores}});
         return indented(text, -4);
     };
     const auto text =
         loop(n, tiling.rows, 'r', [&](Int rows) { return loop(n, tiling.columns, 'j', [&](Int columns) { return tile(rows, columns); }); });
-    return from("product.c", {{"TILES", indented(text, 4)}});
+    return from("partitioned.c", "subtract_product", {{"TILES", indented(text, 4)}});
 }
 
 }  // namespace
@@ -203,7 +203,7 @@ std::string c99_factorization(const ExportRequest& request) {
     const auto n = request.spec.block;
     const auto tiling = tiling_of(request);
     const bool ldlt = request.factorization == Factorization::ldlt;
-    std::string text(template_text(fmt::format("export/c99/solver/{}.c", to_string(request.factorization))));
+    auto text = section("solver.c", to_string(request.factorization));
     const bool chains = !exported_chains(request).empty();
     text += finish_block(n, tiling, ldlt, chains);
     text += for_sizes(n, tiling.columns,

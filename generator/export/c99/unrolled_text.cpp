@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "generator/program/templates.hpp"
+#include "generator/export/c99/parts.hpp"
 
 namespace trifold::unrolled {
 
-std::string from(std::string_view name, const Values& values) {
-    return "\n" + filled(template_text(fmt::format("export/c99/solver/{}", name)), values);
-}
+std::string from(std::string_view file, std::string_view name, const Values& values) { return "\n" + filled(section(file, name), values); }
 
 std::string indented(std::string_view text, int by) {
     std::string result;

@@ -10,8 +10,8 @@ namespace trifold::unrolled {
 using Int = std::int64_t;
 using Values = std::map<std::string, std::string>;
 
-/// A template of export/c99/solver, filled, behind an empty line.
-std::string from(std::string_view name, const Values& values);
+/// A section of a file of templates/export/c99, filled, behind an empty line.
+std::string from(std::string_view file, std::string_view name, const Values& values);
 /// Lines moved to the right, or to the left where `by` is below 0.
 std::string indented(std::string_view text, int by);
 /// Element (row, column) behind a pointer into rows that are `stride` apart: "l[2 * n + 1]".

@@ -182,7 +182,8 @@ TEST_CASE("sizes and arguments that do not fit are errors that say what to do") 
     CHECK_THROWS_WITH_AS(solver.factor(stencil), doctest::Contains("has 377 elements"), SpecError);
     stencil.push_back(0);
     CHECK_THROWS_WITH_AS(solver.factor(std::vector<float>(378)), doctest::Contains("the arrays are f32"), SpecError);
-    CHECK_THROWS_WITH_AS(solver.factor_solve(stencil.data(), b.data(), b.data() + 1), doctest::Contains("X overlaps B"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.factor_solve(stencil.data(), b.data(), b.data() + 1),
+                         doctest::Contains("X (336 bytes) overlaps B (336 bytes); only X may be B itself"), SpecError);
     CHECK_THROWS_WITH_AS(solver.factor(static_cast<const double*>(nullptr)), doctest::Contains("null pointer"), SpecError);
     CHECK_THROWS_WITH_AS(solver.factor(stencil, {.members = 2}), doctest::Contains("members = 2"), SpecError);
     auto few = spec_of(7, 6);

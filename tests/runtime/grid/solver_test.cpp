@@ -3,34 +3,11 @@
 #include <functional>
 #include <thread>
 #include <trifold/grid.hpp>
-#include <trifold/solver.hpp>
 
-#include "runtime/grid/engine.hpp"
 #include "tests/runtime/grid/problems.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
-
-TEST_CASE("a processor's workspace begins with the zeros and contents that the program asks for") {
-    const GridPlan plan(spec_of(12, 9), Device::cpu());
-    const auto state = std::make_shared<GridPlan::State>(plan.state());
-    auto& buffers = state->program.buffers;
-    REQUIRE(buffers.size() >= 3);
-    buffers[0].zeroed = true;
-    buffers[1].contents = "six by nine";
-    buffers[1].contents.resize(static_cast<std::size_t>(std::min<std::int64_t>(buffers[1].bytes, 11)));
-    const auto engine = make_grid_cpu_engine(state);
-    const auto held = [&](const Buffer& buffer, std::size_t bytes) {
-        std::string text(bytes, '?');
-        engine->read(text.data(), buffer.offset, static_cast<std::int64_t>(bytes));
-        return text;
-    };
-    for (const auto& buffer : buffers)
-        if (const auto bytes = static_cast<std::size_t>(buffer.bytes); buffer.contents.empty())
-            CHECK(held(buffer, bytes) == std::string(bytes, buffer.zeroed ? '\0' : '\xff'));
-        else
-            CHECK(held(buffer, buffer.contents.size()) == buffer.contents);
-}
 
 TEST_CASE("a second thread inside one GridSolver gets an error, whatever it calls") {
     const auto spec = spec_of(60, 50);

@@ -1,10 +1,12 @@
 #include <cuda.h>
 #include <dlfcn.h>
+#include <trifold/repeat_args.h>
 #include <trifold/tridiagonal_args.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <map>
 #include <random>
 #include <set>
@@ -36,6 +38,7 @@ struct CUfunc_st {
     void* entry;
     ::Emulator* emulator;
     int shared_limit = 48 * 1024;
+    bool decides = false;  ///< it is the kernel that decides about another turn, of any family
 };
 struct CUstream_st {
     bool capturing = false;
@@ -48,9 +51,12 @@ struct Grid {
 struct CUgraphNode_st {
     Grid grid;
     std::vector<CUgraphNode> after;
+    CUgraph body = nullptr;           ///< of a node that repeats it
+    const bool* condition = nullptr;  ///< likewise
 };
 struct CUgraph_st {
     std::vector<CUgraphNode> nodes;
+    std::list<bool> conditions;
 };
 struct CUgraphExec_st {
     CUgraph graph;
@@ -80,10 +86,14 @@ void begin_on(CUstream stream) {
     if (at_work.size() > 1) ++fake_cuda().overtakes;
 }
 
+void call_repeat(void* entry, const void* operand, const void*) {
+    reinterpret_cast<void (*)(trifold_repeat_args)>(entry)(*static_cast<const trifold_repeat_args*>(operand));
+}
+
 CUresult run(const Grid& grid) {
     if (grid.shared > static_cast<unsigned>(grid.function->shared_limit) || grid.x == 0 || grid.y == 0 || grid.y > 65535)
         return CUDA_ERROR_INVALID_VALUE;
-    auto* const call = fake_cuda().call;
+    auto* const call = grid.function->decides ? call_repeat : fake_cuda().call;
     trifold::test::run_grid(*grid.function->emulator, [&] { call(grid.function->entry, grid.operand.data(), grid.constants.data()); },
                             {grid.x, grid.y, static_cast<int>(grid.threads), 32, grid.shared});
     return CUDA_SUCCESS;
@@ -96,9 +106,46 @@ Grid grid_of(const CUDA_KERNEL_NODE_PARAMS& node) {
               node.gridDimY,
               node.blockDimX,
               node.sharedMemBytes,
-              bytes(node.kernelParams[0], fake_cuda().operand_bytes),
-              bytes(node.kernelParams[1], fake_cuda().constants_bytes)};
+              bytes(node.kernelParams[0], node.func->decides ? sizeof(trifold_repeat_args) : fake_cuda().operand_bytes),
+              node.func->decides ? "" : bytes(node.kernelParams[1], fake_cuda().constants_bytes)};
     return grid;
+}
+
+void destroy(CUgraph graph) {
+    for (auto* node : graph->nodes) {
+        if (node->body != nullptr) destroy(node->body);
+        delete node;
+    }
+    delete graph;
+}
+
+void add_grids(CUgraphExec_st& executable, CUgraph graph) {
+    for (auto* node : graph->nodes) {
+        if (node->body != nullptr)
+            add_grids(executable, node->body);
+        else
+            executable.grids.emplace(node, node->grid);
+    }
+}
+
+/// Runs the nodes in a random order that their dependencies allow, so that a missing one shows.
+CUresult run_graph(const CUgraphExec_st& executable, const CUgraph_st& graph) {
+    static std::mt19937 random(1);
+    auto waiting = graph.nodes;
+    std::set<CUgraphNode> done;
+    while (!waiting.empty()) {
+        std::shuffle(waiting.begin(), waiting.end(), random);
+        const auto ready = std::ranges::find_if(
+            waiting, [&](auto* node) { return std::ranges::all_of(node->after, [&](auto* n) { return done.contains(n); }); });
+        auto* node = *ready;
+        auto result = CUDA_SUCCESS;
+        if (node->body == nullptr) result = run(executable.grids.at(node));
+        while (node->body != nullptr && result == CUDA_SUCCESS && *node->condition) result = run_graph(executable, *node->body);
+        if (result != CUDA_SUCCESS) return result;
+        done.insert(node);
+        waiting.erase(ready);
+    }
+    return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -156,6 +203,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
         auto* entry = dlsym(kernels, name);
         if (entry == nullptr) continue;
         functions[name].entry = entry;
+        functions[name].decides = std::string_view(name) == "trifold_repeat";
         functions[name].emulator = *static_cast<Emulator**>(dlsym(kernels, "emulator"));
         return *function = &functions[name], CUDA_SUCCESS;
     }
@@ -267,8 +315,25 @@ CUresult cuGraphCreate(CUgraph* graph, unsigned) {
     return ++fake_cuda().graphs, *graph = new CUgraph_st, CUDA_SUCCESS;
 }
 CUresult cuGraphDestroy(CUgraph graph) {
-    for (auto* node : graph->nodes) delete node;
-    return --fake_cuda().graphs, delete graph, CUDA_SUCCESS;
+    destroy(graph);
+    return --fake_cuda().graphs, CUDA_SUCCESS;
+}
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle* handle, CUgraph graph, CUcontext context, unsigned value, unsigned) {
+    ENTER;
+    if (context != &primary) return CUDA_ERROR_INVALID_CONTEXT;
+    graph->conditions.push_back(value != 0);
+    return *handle = reinterpret_cast<CUgraphConditionalHandle>(&graph->conditions.back()), CUDA_SUCCESS;
+}
+CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, const CUgraphEdgeData*, std::size_t count,
+                           CUgraphNodeParams* parameters) {
+    ENTER;
+    auto& conditional = parameters->conditional;
+    if (parameters->type != CU_GRAPH_NODE_TYPE_CONDITIONAL || conditional.type != CU_GRAPH_COND_TYPE_WHILE || conditional.size != 1 ||
+        conditional.ctx != &primary)
+        return CUDA_ERROR_INVALID_VALUE;
+    *node = new CUgraphNode_st{{}, {after, after + count}, new CUgraph_st, reinterpret_cast<const bool*>(conditional.handle)};
+    conditional.phGraph_out = &(*node)->body;
+    return graph->nodes.push_back(*node), CUDA_SUCCESS;
 }
 CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
                               const CUDA_KERNEL_NODE_PARAMS* parameters) {
@@ -295,38 +360,27 @@ CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
     ENTER;
     *executable = new CUgraphExec_st{graph, {}};
-    for (auto* node : graph->nodes) (*executable)->grids.emplace(node, node->grid);
+    add_grids(**executable, graph);
     return ++fake_cuda().executables, CUDA_SUCCESS;
 }
 CUresult cuGraphExecDestroy(CUgraphExec executable) { return --fake_cuda().executables, delete executable, CUDA_SUCCESS; }
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
     ENTER;
+    const bool is_outer = std::ranges::count(executable->graph->nodes, node) == 1;
     const auto found = executable->grids.find(node);
-    if (found == executable->grids.end() || found->second.function != parameters->func) return CUDA_ERROR_INVALID_VALUE;
+    if (!is_outer || found == executable->grids.end() || found->second.function != parameters->func) return CUDA_ERROR_INVALID_VALUE;
     return ++fake_cuda().node_updates, found->second = grid_of(*parameters), CUDA_SUCCESS;
 }
 CUresult cuGraphUpload(CUgraphExec, CUstream) {
     ENTER;
     return CUDA_SUCCESS;
 }
-/// Runs the nodes in a random order that their dependencies allow, so that a missing one shows.
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
     ENTER;
     if (stream != nullptr && stream->capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    static std::mt19937 random(1);
     begin_on(stream);
     ++fake_cuda().graph_launches;
-    auto waiting = executable->graph->nodes;
-    std::set<CUgraphNode> done;
-    while (!waiting.empty()) {
-        std::shuffle(waiting.begin(), waiting.end(), random);
-        const auto ready = std::ranges::find_if(
-            waiting, [&](auto* node) { return std::ranges::all_of(node->after, [&](auto* n) { return done.contains(n); }); });
-        if (const auto result = run(executable->grids.at(*ready)); result != CUDA_SUCCESS) return result;
-        done.insert(*ready);
-        waiting.erase(ready);
-    }
-    return CUDA_SUCCESS;
+    return run_graph(*executable, *executable->graph);
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned, unsigned threads, unsigned, unsigned, unsigned shared,
                         CUstream stream, void** arguments, void**) {

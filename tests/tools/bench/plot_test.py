@@ -91,6 +91,19 @@ class Plot(unittest.TestCase):
         rows = [result("compile", "trifold", "cold start", 128, block, 1e-1) for block in (4, 8, 12)]
         self.assertEqual(self.draw(rows)[0], self.draw(rows)[0])
 
+    def test_png_for_a_page(self):
+        rows = [result("block", solver, operation, 512, block, 1e-5 * (k + 1)) for solver in ("trifold", "cudss")
+                for operation in ("factor", "solve", "factor_solve") for k, block in enumerate((4, 8, 12, 16, 32, 64, 128))]
+        pictures = []
+        for _ in range(2):
+            ran = self.run_plot(rows, "-o", self.path("out.png"))
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            with open(self.path("out.png"), "rb") as file:
+                pictures.append(file.read())
+        self.assertTrue(pictures[0].startswith(b"\x89PNG"))
+        self.assertLess(len(pictures[0]), 60_000)
+        self.assertEqual(pictures[0], pictures[1])
+
     def test_bad_input(self):
         rows = [result("block", "trifold", "factor", 512, 4, 1e-5), result("horizon", "trifold", "factor", 16, 32, 1e-5)]
         for options, message in (((), "give --suite: the files hold block, horizon"), (("--suite", "chess"), "block, horizon")):

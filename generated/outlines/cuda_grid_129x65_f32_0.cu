@@ -1,0 +1,50 @@
+/* Trifold: factor and solve A x = b, where A couples each pixel of an image with its eight neighbours (general, f32); target cuda:sm_90.
+ * Generated; do not edit. It serves images of every size: launches say which. */
+#define TRIFOLD_ARCH 90
+#define TRIFOLD_REAL float
+#define TRIFOLD_SYMMETRIC 0
+#define TRIFOLD_PIVOTING 1
+#define TRIFOLD_TENSOR 1
+#define TRIFOLD_PANEL_STAYS 1
+#define TRIFOLD_FETCHES_ASYNC 1
+#define TRIFOLD_SIZEOF_ARGS 88
+#define TRIFOLD_SIZEOF_LAUNCH 1832
+#define TRIFOLD_SIZEOF_RECORD 80
+#define TRIFOLD_SIZEOF_STATUS 104
+#define TRIFOLD_KERNEL_LEAF grid_leaf_general_f32
+#define TRIFOLD_KERNEL_TINY grid_tiny_general_f32
+#define TRIFOLD_KERNEL_SMALL grid_small_general_f32
+#define TRIFOLD_KERNEL_MIDDLE grid_middle_general_f32
+#define TRIFOLD_KERNEL_LARGE grid_large_general_f32
+
+/* ---- integer.h ---- */
+/* ---- gpu/platform_cuda.cuh ---- */
+/* ---- gpu/grid/shared.h ---- */
+/* ---- grid_args.h ---- */
+/* ---- gpu/grid/constants.cuh ---- */
+/* ---- grid/boxes.h ---- */
+/* ---- grid/outcome.h ---- */
+/* ---- grid/scale.h ---- */
+/* ---- gpu/grid/common.cuh ---- */
+/* ---- gpu/grid/gather.cuh ---- */
+/* ---- gpu/grid/warp_tile.cuh ---- */
+/* ---- gpu/grid/pivots.cuh ---- */
+/* ---- gpu/grid/records.cuh ---- */
+/* ---- gpu/grid/rows.cuh ---- */
+/* ---- gpu/grid/eliminate.cuh ---- */
+/* ---- gpu/grid/leaf.cuh ---- */
+/* ---- gpu/grid/panel.cuh ---- */
+/* ---- gpu/grid/pixels.cuh ---- */
+/* ---- gpu/grid/product.cuh ---- */
+/* ---- gpu/grid/step.cuh ---- */
+/* ---- gpu/grid/sweep.cuh ---- */
+/* ---- gpu/grid/sweep_shared.cuh ---- */
+/* ---- gpu/grid/tiny.cuh ---- */
+/* ---- gpu/grid/entry.cuh ---- */
+
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
+kernel grid_leaf_general_f32: 32 threads, 4848 bytes of shared memory
+kernel grid_tiny_general_f32: 32 threads, 2128 bytes of shared memory
+kernel grid_small_general_f32: 32 threads, 5136 bytes of shared memory
+kernel grid_middle_general_f32: 128 threads, 17168 bytes of shared memory
+kernel grid_large_general_f32: 256 threads, 41504 bytes of shared memory

@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <trifold/error.hpp>
+#include <vector>
+
+#include "runtime/base/switches.hpp"
+#include "runtime/device/gpu_calls.hpp"
+#include "runtime/device/gpu_graph.hpp"
+#include "runtime/device/gpu_module.hpp"
+#include "runtime/device/gpu_timer.hpp"
+#include "runtime/session/engine.hpp"
+
+namespace trifold::gpu {
+namespace {
+
+/// Everything that must be freed with the context current.
+struct Resources {
+    Resources(const Context& context, const Prepared& prepared, std::span<const Operand> stand_in, void* given, Holds holds)
+        : stream(context.driver()) {
+        const auto& driver = context.driver();
+        const auto& program = prepared.program;
+        if (given == nullptr) own.emplace(context, program.workspace_bytes, "the workspace", prepared.words.less_memory);
+        workspace = given == nullptr ? own->get() : given;
+        if (holds == Holds::nothing) clear_workspace(driver, program, workspace, true, stream.get());
+        for (const auto& [name, launches] : program.operations)
+            graphs.emplace_back(driver, program, prepared.loaded, name, stand_in, workspace).upload(stream.get());
+        driver.synchronize_stream(stream.get());
+    }
+    OwnStream stream;
+    std::optional<Memory> own;
+    void* workspace;
+    std::deque<Graph> graphs;  // which do not move
+    std::map<std::string_view, std::optional<Memory>> copies;
+};
+
+class GpuEngine final : public Engine {
+  public:
+    GpuEngine(std::shared_ptr<const Prepared> prepared, std::span<const Operand> stand_in, void* workspace, Holds holds)
+        : prepared_(std::move(prepared)),
+          context_(static_cast<const Module*>(prepared_->loaded.module.get())->context()),
+          driver_(context_.driver()),
+          as_graph_(!disabled("graph")),
+          calls_(context_, prepared_->words.plan, prepared_->device.name()) {
+        checked_.reserve(most_arrays);
+        const Current current(context_);
+        if (workspace != nullptr) calls_.check_pointer(workspace, "the workspace");
+        resources_.emplace(context_, *prepared_, stand_in, workspace, holds);
+        calls_.begin_on(resources_->stream.get());
+        workspace_ = resources_->workspace;
+    }
+    ~GpuEngine() override {
+        try {
+            const Current current(context_);
+            calls_.wait_for_all();  // work in flight uses the workspace and the plan's code
+            resources_.reset();
+        } catch (const Error&) {
+            // The driver has shut down and freed everything.
+        }
+    }
+
+    void adopt(void* workspace, Stream stream) override {
+        calls_.note(stream.handle);
+        if (workspace == workspace_) return;
+        const Current current(context_);
+        calls_.check_pointer(workspace, "the workspace");
+        workspace_ = workspace;
+    }
+    void clear(bool whole, Stream stream) override {
+        const Current current(context_);
+        calls_.check_stream(stream.handle);
+        clear_workspace(driver_, prepared_->program, workspace_, whole, stream.handle);
+        calls_.note(stream.handle);
+    }
+    bool captures(Stream stream) const override {
+        const Current current(context_);
+        return driver_.is_capturing(stream.handle);
+    }
+    void check(std::span<const CallArray> arrays) override {
+        // Loops bring the same arrays again and again.
+        if (std::ranges::equal(arrays, checked_, {}, &CallArray::data)) return;
+        const Current current(context_);
+        for (const auto& array : arrays) calls_.check_pointer(array.data, array.name);
+        checked_.clear();
+        for (const auto& array : arrays) checked_.push_back(array.data);
+    }
+    bool run(std::size_t operation, std::span<const Operand> operands, Stream stream, StreamTimer* timer) override {
+        const Current current(context_);
+        auto* handle = stream.handle;
+        auto& graph = resources_->graphs[operation];
+        calls_.check_stream(handle);
+        const bool capturing = calls_.captures(handle);
+        if (capturing) timer = nullptr;
+        if (timer != nullptr) timer->start(handle);
+        if (!capturing && as_graph_ && graph.can_launch())
+            graph.launch(operands, workspace_, handle);
+        else
+            graph.enqueue(operands, workspace_, handle, capturing);
+        if (timer != nullptr) timer->stop(handle);
+        calls_.note(handle);
+        return capturing;
+    }
+    std::unique_ptr<StreamTimer> make_timer() const override {
+        const Current current(context_);
+        return std::make_unique<EventTimer>(context_);
+    }
+    void synchronize() override {
+        const Current current(context_);
+        calls_.synchronize();
+    }
+    void set_executor(Executor) override {
+        throw SpecError(
+            fmt::format("an executor replaces the threads of a CPU; this {} runs on {}", prepared_->words.plan, prepared_->device.name()));
+    }
+
+    void copy(void* to, std::int64_t offset, std::int64_t bytes, Stream stream) override {
+        const Current current(context_);
+        driver_.copy(to, static_cast<const char*>(workspace_) + offset, static_cast<std::size_t>(bytes), stream.handle);
+        calls_.note(stream.handle);
+    }
+    void copy_from(const void* workspace, Stream stream) override {
+        const Current current(context_);
+        calls_.check_stream(stream.handle);
+        driver_.copy(workspace_, workspace, static_cast<std::size_t>(prepared_->program.workspace_bytes), stream.handle);
+        calls_.note(stream.handle);
+    }
+    void read(void* host, std::int64_t offset, std::int64_t bytes) override {
+        synchronize();
+        download(host, static_cast<const char*>(workspace_) + offset, bytes);
+        const Current current(context_);
+        driver_.synchronize_stream(resources_->stream.get());
+    }
+    void write(std::int64_t offset, const void* host, std::int64_t bytes) override {
+        synchronize();
+        upload(static_cast<char*>(workspace_) + offset, host, bytes);
+        const Current current(context_);
+        driver_.synchronize_stream(resources_->stream.get());
+    }
+
+    Stream host_stream() const override { return {resources_->stream.get()}; }
+    void* device_array(std::string_view name, const void*, std::int64_t bytes) override {
+        const Current current(context_);
+        auto& memory = resources_->copies[name];
+        if (!memory || memory->bytes() < bytes) {
+            memory.reset();
+            memory.emplace(context_, bytes, fmt::format("the device's copy of {}", name), prepared_->words.less_memory);
+        }
+        return memory->get();
+    }
+    void upload(void* device, const void* host, std::int64_t bytes) override {
+        const Current current(context_);
+        driver_.copy_to_device(device, host, static_cast<std::size_t>(bytes), resources_->stream.get());
+    }
+    void download(void* host, const void* device, std::int64_t bytes) override {
+        const Current current(context_);
+        driver_.copy_to_host(host, device, static_cast<std::size_t>(bytes), resources_->stream.get());
+    }
+
+  private:
+    std::shared_ptr<const Prepared> prepared_;
+    const Context& context_;
+    const Driver& driver_;
+    bool as_graph_;
+    Calls calls_;
+    std::vector<const void*> checked_;  // the last arrays that were found to be readable
+    std::optional<Resources> resources_;
+};
+
+}  // namespace
+}  // namespace trifold::gpu
+
+namespace trifold {
+
+std::unique_ptr<Engine> make_gpu_engine(std::shared_ptr<const Prepared> prepared, std::span<const Operand> stand_in, void* workspace,
+                                        Holds holds) {
+    return std::make_unique<gpu::GpuEngine>(std::move(prepared), stand_in, workspace, holds);
+}
+
+}  // namespace trifold

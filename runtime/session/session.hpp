@@ -1,0 +1,88 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/base/one_call.hpp"
+#include "runtime/session/capture.hpp"
+#include "runtime/session/engine.hpp"
+
+namespace trifold {
+
+/// The hall of all families: a workspace and launches on one device, one call at a time. A family's solver says which arrays and operands a
+/// call has, and reads what came of it. Knows no family.
+class Session {
+  public:
+    /// `workspace`: the caller's, of so many bytes, or null. Throws SpecError where it does not fit.
+    Session(std::shared_ptr<const Prepared> prepared, std::span<const Operand> stand_in, void* workspace = nullptr, std::int64_t bytes = 0,
+            Holds holds = Holds::nothing);
+
+    class Call;
+    /// The number of an operation of the Program, for Call::run.
+    std::size_t operation(std::string_view name) const;
+    const Program& program() const { return prepared_->program; }
+    void* workspace() const { return engine_->workspace(); }
+    /// Where a buffer is, as the device sees it.
+    void* place(std::string_view buffer) const;
+
+    /// Goes on in a workspace that another session of the plan has used, by work that is on the stream.
+    void adopt(void* workspace, Stream stream);
+    /// Copies a whole workspace into this one.
+    void copy_from(const void* workspace, Stream stream) { engine_->copy_from(workspace, stream); }
+    void clear(bool whole, Stream stream) { engine_->clear(whole, stream); }
+    bool captures(Stream stream) const { return engine_->captures(stream); }
+    void synchronize();
+    void set_executor(Executor executor);
+
+  private:
+    friend class Call;
+    std::shared_ptr<const Prepared> prepared_;
+    std::unique_ptr<Capture> capture_;  // null unless TRIFOLD_CAPTURE is set. Ends after the engine, and so after all that it times
+    std::unique_ptr<Engine> engine_;
+    std::vector<double> read_;
+    std::atomic_flag busy_;
+};
+
+/// One call of a solver: other calls are refused while it lives. Throws SpecError where another lives.
+class Session::Call {
+  public:
+    explicit Call(Session& session) : session_(session), guard_(session.busy_, session.prepared_->words.solver) {}
+
+    /// The call's arrays in memory of the device, and its stream. Throws SpecError where one cannot be used.
+    void bind(std::span<const CallArray> arrays, Stream stream);
+    /// The call's arrays in memory of the host. Waits for the last call, which may be on another stream, and copies what is read to the
+    /// device. The list must outlive the call.
+    void bind_host(std::span<const CallArray> arrays);
+    /// Where the device sees an array, by its place in the list.
+    void* at(std::size_t k) const { return places_[k]; }
+    /// Enqueues an operation.
+    void run(std::size_t operation, std::span<const Operand> operands);
+    /// Copies what the call has written to the host, if its arrays are there, and waits for it.
+    void finish();
+
+    /// The first entries of a buffer, after the last call. Valid until the next read.
+    template <class T>
+    std::span<const T> read(std::string_view buffer, std::int64_t count) {
+        static_assert(sizeof(T) % sizeof(double) == 0 && alignof(T) <= alignof(double));
+        return {reinterpret_cast<const T*>(read_bytes(buffer, count * static_cast<std::int64_t>(sizeof(T)))),
+                static_cast<std::size_t>(count)};
+    }
+    /// Writes into a buffer, after the last call: for contents that are large, or known late.
+    void write(std::string_view buffer, std::int64_t offset, std::span<const std::byte> bytes);
+    /// Enqueues a copy of the first bytes of a buffer to memory of the device.
+    void copy(std::string_view buffer, void* to, std::int64_t bytes, Stream stream);
+
+  private:
+    const void* read_bytes(std::string_view buffer, std::int64_t bytes);
+
+    Session& session_;
+    OneCall guard_;
+    std::span<const CallArray> on_host_;
+    std::array<void*, most_arrays> places_{};
+    Stream stream_{};
+};
+
+}  // namespace trifold

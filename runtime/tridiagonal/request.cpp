@@ -1,0 +1,98 @@
+#include "runtime/tridiagonal/request.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <trifold/error.hpp>
+
+namespace trifold {
+namespace {
+
+void resolve_count(std::int64_t& value, std::int64_t standard, std::int64_t largest, std::string_view what) {
+    if (value < 0 || value > largest)
+        throw SpecError(fmt::format("{} = {} is out of range; give 1 to {}, or 0 for {}", what, value, largest, standard));
+    if (value == 0) value = standard;
+}
+
+trifold_strides kernel_strides(const Strides& s) { return {s.row, s.column, s.stage, s.member}; }
+
+}  // namespace
+
+std::string_view to_string(Array array) {
+    constexpr std::array<std::string_view, array_count> names{
+        "D", "E", "B", "X", "the added diagonal", "shift", "active", "the inverse's diagonal", "the inverse's coupling"};
+    return names.at(static_cast<std::size_t>(array));
+}
+
+RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
+    const auto real = element_bytes(spec.precision);
+    const auto add_reals = [&](Array array, std::int64_t elements) { add(request, array, elements * real, real); };
+    const auto members = request.members, n = spec.block;
+    if (factors(request.operation)) {
+        add_reals(Array::d, diagonal_extent(spec, members));
+        add_reals(Array::e, coupling_extent(spec, members));
+        add_reals(Array::diagonal, members * spec.horizon * n);
+        add_reals(Array::shift, members);
+    }
+    if (sweeps(request.operation)) {
+        add_reals(Array::b, rhs_extent(spec, members, request.columns));
+        add_reals(Array::x, rhs_extent(spec, members, request.columns));
+    }
+    if (request.operation == Operation::inverse) {
+        add_reals(Array::inverse_diagonal, members * spec.horizon * n * n);
+        add_reals(Array::inverse_coupling, members * (spec.horizon - 1) * n * n);
+    }
+    add(request, Array::active, members * static_cast<std::int64_t>(sizeof(int)), alignof(int));
+}
+
+void RequestArrays::add(const Request& request, Array array, std::int64_t bytes, std::int64_t alignment) {
+    const bool written = array == Array::x || array == Array::inverse_diagonal || array == Array::inverse_coupling;
+    const bool optional = array == Array::diagonal || array == Array::shift || array == Array::active;
+    // Masked members of an output keep what they hold.
+    const auto access = !written ? Access::read : request[Array::active] != nullptr ? Access::update : Access::write;
+    kinds_[count_] = array;
+    list_[count_++] = {.name = to_string(array),
+                       .data = request[array],
+                       .bytes = bytes,
+                       .alignment = alignment,
+                       .access = access,
+                       .optional = optional,
+                       .may_equal = array == Array::x ? to_string(Array::b) : std::string_view()};
+}
+
+void resolve(const Spec& spec, Request& request) {
+    resolve_count(request.members, spec.batch, spec.batch, "members");
+    resolve_count(request.columns, spec.rhs, std::int64_t{1} << 32, "columns");
+    if (!(request.pivot_floor >= 0 && request.pivot_floor < 1))
+        throw SpecError(fmt::format(
+            "pivot_floor = {} is out of range; give 0 (none) or a fraction of the largest magnitude on the block's diagonal, below 1",
+            request.pivot_floor));
+    if (sweeps(request.operation))
+        checked_multiply(rhs_extent(spec, request.members, request.columns), element_bytes(spec.precision), "size of B in bytes");
+}
+
+trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t first, std::int64_t columns, void* workspace) {
+    const auto strides = rhs_strides(spec, request.columns);
+    const auto offset = first * strides.column * element_bytes(spec.precision);
+    const auto panel = [&](const void* array) { return array == nullptr ? nullptr : static_cast<const char*>(array) + offset; };
+    trifold_args args{};
+    args.d = request[Array::d];
+    args.e = request[Array::e];
+    args.b = panel(request[Array::b]);
+    args.x = const_cast<char*>(panel(request[Array::x]));
+    args.b_strides = args.x_strides = kernel_strides(strides);
+    args.columns = columns;
+    args.members = request.members;
+    args.diagonal = request[Array::diagonal];
+    args.shift = request[Array::shift];
+    args.active = static_cast<const int*>(request[Array::active]);
+    args.pivot_floor = request.pivot_floor;
+    args.accept_nearly_singular = request.accept_nearly_singular;
+    args.inverse_diagonal = const_cast<void*>(request[Array::inverse_diagonal]);
+    args.inverse_coupling = const_cast<void*>(request[Array::inverse_coupling]);
+    args.workspace = workspace;
+    args.first_column = first;
+    return args;
+}
+
+}  // namespace trifold

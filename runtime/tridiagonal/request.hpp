@@ -1,0 +1,57 @@
+#pragma once
+#include <trifold/tridiagonal_args.h>
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <trifold/spec.hpp>
+
+#include "runtime/session/array.hpp"
+
+namespace trifold {
+
+/// The caller's arrays.
+enum class Array { d, e, b, x, diagonal, shift, active, inverse_diagonal, inverse_coupling };
+inline constexpr std::size_t array_count = 9;
+std::string_view to_string(Array array);
+
+/// What a caller asks for.
+struct Request {
+    Operation operation;
+    std::int64_t members = 0, columns = 0;  ///< 0: the Spec's; resolved by resolve()
+    double pivot_floor = 0;
+    bool accept_nearly_singular = false;
+    std::array<const void*, array_count> arrays{};
+    const void*& operator[](Array array) { return arrays[static_cast<std::size_t>(array)]; }
+    const void* operator[](Array array) const { return arrays[static_cast<std::size_t>(array)]; }
+};
+
+constexpr bool factors(Operation operation) {
+    return operation == Operation::factor || operation == Operation::factor_forward || operation == Operation::factor_solve;
+}
+constexpr bool sweeps(Operation operation) { return operation != Operation::factor && operation != Operation::inverse; }
+constexpr bool solves(Operation operation) {
+    return sweeps(operation) && operation != Operation::forward && operation != Operation::factor_forward;
+}
+constexpr bool sweeps_forward(Operation operation) { return sweeps(operation) && operation != Operation::backward; }
+
+/// The arrays of a resolved request. Allocates nothing.
+class RequestArrays {
+  public:
+    RequestArrays(const Spec& spec, const Request& request);
+    std::span<const CallArray> list() const { return {list_.data(), count_}; }
+    Array at(std::size_t k) const { return kinds_[k]; }
+
+  private:
+    void add(const Request& request, Array array, std::int64_t bytes, std::int64_t alignment);
+    std::array<CallArray, array_count> list_;
+    std::array<Array, array_count> kinds_{};
+    std::size_t count_ = 0;
+};
+
+/// Fills in members and columns; throws SpecError when an option is out of range.
+void resolve(const Spec& spec, Request& request);
+/// What the kernels get for the `columns` columns from `first` on.
+trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t first, std::int64_t columns, void* workspace);
+
+}  // namespace trifold

@@ -1,0 +1,41 @@
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <string>
+#include <trifold/resources.hpp>
+#include <type_traits>
+#include <vector>
+
+/// What the plans and solvers of all families share.
+namespace [[gnu::visibility("default")]] trifold {
+
+struct PlanReport {
+    bool cache_hit = false;
+    std::string compiler;  ///< name and exact version of what made the binary
+    double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;
+    std::vector<KernelResources> kernels;  ///< of all units
+};
+
+/// A stream of the device (CUstream, cudaStream_t or hipStream_t); the default is the device's default stream. Ignored on the CPU.
+struct Stream {
+    void* handle = nullptr;
+};
+
+/// What the address of a workspace must be a multiple of.
+inline constexpr std::int64_t workspace_base_alignment = 64;
+
+/// A vector, array or span of float or double in host memory. What a call writes to must outlive it and be writable.
+template <class Array>
+concept HostArray =
+    std::ranges::contiguous_range<Array> && std::ranges::sized_range<Array> && !std::is_array_v<std::remove_cvref_t<Array>> &&
+    (std::same_as<std::ranges::range_value_t<Array>, float> || std::same_as<std::ranges::range_value_t<Array>, double>);
+template <HostArray Array>
+using RealOf = std::ranges::range_value_t<Array>;
+template <class Array, class Real>
+concept InputOf = HostArray<Array> && std::same_as<RealOf<Array>, Real>;
+template <class Array, class Real>
+concept OutputOf = InputOf<Array, Real> && std::ranges::borrowed_range<Array> && std::ranges::output_range<Array, Real>;
+
+}  // namespace trifold

@@ -1,0 +1,82 @@
+/* The parts of btd_solver.c over the kernels of a CPU target, which stand before them. */
+
+@@ kernels: targets that have kernels
+/* ---- the interface, over the kernels ---- */
+
+static void reset_workspace(btd_workspace* workspace) {
+    double* reduction = (double*)(workspace->bytes + TRIFOLD_OFFSET_REDUCTION); /* kernels write to the ends of chains only */
+    for (int k = 0; k < BTD_HORIZON; ++k) {
+        reduction[k] = 0;
+    }
+    workspace->factored = outcome(BTD_NOT_FACTORED, -1, -1);
+}
+
+/* The arguments of every kernel; a factorization has no b and x. Elements of a block of b are BTD_RHS apart, blocks VECTOR. */
+static trifold_args arguments(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x) {
+    const trifold_strides strides = {BTD_RHS, 1, VECTOR, SIZE};
+    const trifold_args args = {.d = d,
+                               .e = e,
+                               .b = b,
+                               .x = x,
+                               .b_strides = strides,
+                               .x_strides = strides,
+                               .columns = BTD_RHS,
+                               .members = 1,
+                               .workspace = workspace->bytes};
+    return args;
+}
+
+static void* scratch_of(btd_workspace* workspace) { return workspace->bytes + TRIFOLD_OFFSET_SCRATCH; }
+
+/* The status that a factorization left in its workspace. */
+static btd_status finish(btd_workspace* workspace, const trifold_args* args) {
+    TRIFOLD_KERNEL_FINISH_FACTOR(args, &every_block, 0, 1, NULL);
+    const trifold_status* status = (const trifold_status*)(workspace->bytes + TRIFOLD_OFFSET_STATUS);
+    if (status->block >= 0) {
+        workspace->factored = outcome(BTD_NOT_POSITIVE_DEFINITE, (int)status->block, (int)status->row);
+    } else {
+        workspace->factored = outcome(status->nearly_singular ? BTD_NEARLY_SINGULAR : BTD_OK, -1, -1);
+    }
+    return workspace->factored;
+}
+
+BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const btd_real* BTD_RESTRICT d, const btd_real* BTD_RESTRICT e) {
+    const trifold_args args = arguments(workspace, d, e, NULL, NULL);
+    TRIFOLD_KERNEL_FACTOR(&args, &every_block, 0, 1, scratch_of(workspace));
+    return finish(workspace, &args);
+}
+
+BTD_CODE btd_status btd_solve(btd_workspace* workspace, const btd_real* b, btd_real* x) {
+    trifold_args args = arguments(workspace, NULL, NULL, b, x);
+    if (!is_computed(workspace->factored)) {
+        poison_solution(x);
+        return outcome(BTD_NOT_FACTORED, -1, -1);
+    }
+    TRIFOLD_KERNEL_FORWARD(&args, &every_block, 0, 1, scratch_of(workspace));
+    args.b = x;
+    TRIFOLD_KERNEL_BACKWARD(&args, &every_block, 0, 1, scratch_of(workspace));
+    return solved(check_finite(x), workspace->factored);
+}
+
+/* The forward sweep rides with the factorization. */
+BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x) {
+    trifold_args args = arguments(workspace, d, e, b, x);
+    TRIFOLD_KERNEL_FACTOR_FORWARD(&args, &every_block, 0, 1, scratch_of(workspace));
+    const btd_status status = finish(workspace, &args);
+    if (!is_computed(status)) {
+        poison_solution(x);
+        return status;
+    }
+    args.b = x;
+    TRIFOLD_KERNEL_BACKWARD(&args, &every_block, 0, 1, scratch_of(workspace));
+    return solved(check_finite(x), status);
+}
+
+@@ least_pivot: targets that have kernels
+btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real* d) {
+    (void)d;
+    if (!is_computed(workspace->factored)) {
+        return 0;
+    }
+    return (btd_real)((const trifold_status*)(workspace->bytes + TRIFOLD_OFFSET_STATUS))->least_pivot;
+}

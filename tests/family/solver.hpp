@@ -1,0 +1,80 @@
+#pragma once
+// What a family brings to the runtime: its operands, and what its calls read and write.
+#include <memory>
+
+#include "runtime/session/session.hpp"
+#include "tests/family/triangular.hpp"
+
+namespace trifold::test {
+
+inline constexpr FamilyWords triangular_words{"TriangularPlan", "TriangularSolver", "give a smaller batch"};
+
+inline std::shared_ptr<const Prepared> prepare_triangular(const TriangularSpec& spec, const Device& device, int workers = 1) {
+    return prepare(device, triangular_words, [&] {
+        auto program = generate_triangular(spec, device.target(), workers);
+        return Preparation{std::move(program), spec.batch, 0, "triangular", R"("family":"triangular","spec":{})"};
+    });
+}
+
+/// y = L' (w .* (L x)) for a batch.
+class TriangularSolver {
+  public:
+    TriangularSolver(const TriangularSpec& spec, std::shared_ptr<const Prepared> prepared, void* workspace = nullptr,
+                     std::int64_t bytes = 0)
+        : spec_(spec), session_(make_session(spec, std::move(prepared), workspace, bytes)) {}
+
+    void apply(const double* l, const double* x, double* y, std::int64_t members, Stream stream = {}) {
+        Session::Call call(session_);
+        call.bind(arrays_of(l, x, y, members), stream);
+        run(call, "apply", members);
+    }
+    void apply_on_host(const double* l, const double* x, double* y, std::int64_t members) {
+        Session::Call call(session_);
+        const auto arrays = arrays_of(l, x, y, members);
+        call.bind_host(arrays);
+        run(call, "apply", members);
+        call.finish();
+    }
+    /// y = 3 * 2^-k x. L is not read.
+    void shrink(const double* l, const double* x, double* y, std::int64_t members, Stream stream = {}) {
+        Session::Call call(session_);
+        call.bind(arrays_of(l, x, y, members), stream);
+        run(call, "shrink", members);
+    }
+    /// Weights that were not known when the plan was made.
+    void set_weights(std::span<const double> weights, std::int64_t first = 0) {
+        Session::Call(session_).write("weights", first * 8, std::as_bytes(weights));
+    }
+    /// w .* (L x) of the last call.
+    std::vector<double> product(std::int64_t members) {
+        Session::Call call(session_);
+        const auto values = call.read<double>("product", members * spec_.block);
+        return {values.begin(), values.end()};
+    }
+    Session& session() { return session_; }
+
+  private:
+    static Session make_session(const TriangularSpec& spec, std::shared_ptr<const Prepared> prepared, void* workspace, std::int64_t bytes) {
+        TriangularArgs args{};
+        args.members = spec.batch;
+        const std::array stand_in{Operand{&args, sizeof args, args.members}};
+        return {std::move(prepared), stand_in, workspace, bytes};
+    }
+    std::array<CallArray, 3> arrays_of(const double* l, const double* x, double* y, std::int64_t members) const {
+        const auto n = spec_.block;
+        return {CallArray{.name = "L", .data = l, .bytes = members * n * n * 8, .alignment = 8},
+                CallArray{.name = "x", .data = x, .bytes = members * n * 8, .alignment = 8},
+                CallArray{.name = "y", .data = y, .bytes = members * n * 8, .alignment = 8, .access = Access::write}};
+    }
+    void run(Session::Call& call, std::string_view operation, std::int64_t members) {
+        const TriangularArgs args{static_cast<const double*>(call.at(0)), static_cast<const double*>(call.at(1)),
+                                  static_cast<double*>(call.at(2)), static_cast<char*>(session_.workspace()), members};
+        const std::array operands{Operand{&args, sizeof args, members}};
+        call.run(session_.operation(operation), operands);
+    }
+
+    TriangularSpec spec_;
+    Session session_;
+};
+
+}  // namespace trifold::test
