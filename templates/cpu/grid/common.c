@@ -2,9 +2,11 @@
  *
  * A front eliminates s pixels and keeps r. S and R are s and r, rounded up to whole vectors. Its s columns are stored in strips of LANES
  * rows, each strip column by column: element (row, k) is at (row / LANES) S LANES + k LANES + row % LANES. So products read memory from
- * front to back. The rows: W    S rows: the factors L and U, or L if the matrix is symmetric Y    R rows, which become Y U^-1, or Y L^-T Z'
- * R rows, which become (L^-1 P Z)'; symmetric matrices have none Padding is the identity in W, and zero elsewhere. D, which goes to the
- * parent, has columns of R elements. */
+ * front to back. The rows:
+ *   W    S rows: the factors L and U, or L if the matrix is symmetric
+ *   Y    R rows, which become Y U^-1, or Y L^-T
+ *   Z'   R rows, which become (L^-1 P Z)'; symmetric matrices have none
+ * Padding is the identity in W, and zero elsewhere. D, which goes to the parent, has columns of R elements. */
 #include "cpu/grid/constants.c"
 #include "cpu/vectors.c"
 #include "grid/boxes.h"

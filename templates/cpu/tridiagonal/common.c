@@ -1,6 +1,6 @@
 /* Geometry of chains, addresses in the workspace, loads of D and E, and failures, for all CPU kernels of the family.
  *
- * What the workspace holds for a block; how the elements of a stored block lie is the variant's choice.
+ * The workspace holds for each block (its layout is the variant's choice):
  *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
  *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
  *   behind    G = A(behind, i) L^-T: column k holds the rows of the block behind at pivot column k

@@ -41,9 +41,9 @@ INLINE void multiply_column(const int H, const int W, vec* c, const real* a, con
 /* Four columns at a time, with fetches before them; where accumulators are so few that they would wait for themselves, odd columns have
  * their own. */
 INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count, expected* next) {
-    const int few = H * W < 8;
+    const int few_sums = H * W < 8;
     vec odd[8];
-    if (few) {
+    if (few_sums) {
         UNROLL for (int i = 0; i < H * W; ++i) odd[i] = (vec){};
     }
     integer k = 0;
@@ -51,10 +51,10 @@ INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, c
         const real* rows = a + k * LANES;
         FORGET(rows);
         fetch(next, k);
-        UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES);
+        UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few_sums && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES);
     }
     if (n % 4 != 0 || LANES % 4 != 0) ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES);
-    if (few) {
+    if (few_sums) {
         UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
     }
 }
