@@ -1,11 +1,5 @@
-# Writes OUTPUT, a C++ source with the table behind template_text (generator/program/templates.hpp): every file of INPUTS as text, known by its
-# path relative to ROOT or, where that is absolute, by its last part: cmake -D... -P embed.cmake
-# For other tables, HEADER declares SPACE::KIND_text and SPACE::KIND_names.
-if(NOT HEADER)
-    set(HEADER generator/program/templates.hpp)
-    set(SPACE trifold)
-    set(KIND template)
-endif()
+# Writes OUTPUT, a C++ source with the functions SPACE::KIND_text and SPACE::KIND_names, which HEADER declares, and every file of INPUTS as text.
+# A text is known by its path relative to ROOT or, where that is absolute, by its last part: cmake -D... -P embed.cmake
 set(entries "")
 foreach(path IN LISTS INPUTS)
     if(IS_ABSOLUTE "${path}")
@@ -25,7 +19,9 @@ foreach(path IN LISTS INPUTS)
     endwhile()
     string(APPEND entries "    {\"${path}\", ${pieces}},\n")
 endforeach()
-file(WRITE "${OUTPUT}" "#include <map>
+file(
+    WRITE "${OUTPUT}"
+    "#include <map>
 #include <string>
 #include <string_view>
 

@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/generator/trifold ${PROJECT_SOURCE_DIR}/runtime/trifold DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(libraries trifold trifold_generator)
-set(trifold_default static)  # what trifold::trifold names
+set(trifold_default static) # what trifold::trifold names
 set_target_properties(trifold PROPERTIES EXPORT_NAME static)
 set_target_properties(trifold_generator PROPERTIES EXPORT_NAME generator)
 target_compile_features(trifold_generator PUBLIC cxx_std_20)

@@ -66,11 +66,11 @@ class OwnNames {
         const auto end = text.find('}');
         for (auto at = text.find('{'); at < end; at = text.find(',', at + 1)) add(names, word_at(text, at + 1));
     }
-    /// A line within a macro: what it pastes its last parameter to.
+    /// Reads a line within a macro, for the prefix that it pastes its last parameter to.
     void read_pasted(std::string_view line) {
         if (const auto at = line.find("##"); at != line.npos && !macros.empty()) pasted_.emplace_back(macros.back(), word_before(line, at));
     }
-    /// A macro defines what its last argument names.
+    /// Adds the names that a call of a macro defines: its last argument, also behind pasted prefixes.
     void add_defined(std::string_view macro, std::string_view name) {
         if (name.empty()) return;
         add(names, name);
@@ -78,7 +78,7 @@ class OwnNames {
             if (from == macro) add(names, prefix + std::string(name));
     }
 
-    std::vector<std::pair<std::string, std::string>> pasted_;  // macros, and what they paste to their last argument
+    std::vector<std::pair<std::string, std::string>> pasted_;  // macros, and the prefixes that they paste to their last argument
 };
 
 }  // namespace

@@ -6,12 +6,12 @@
 #include <trifold/grid_spec.hpp>
 #include <vector>
 
-/// What all backends do when they write units and launches.
+/// Functions by which all backends write units and launches.
 namespace trifold::grid {
 
-/// What kernels of one kind are called: symmetric, general, unpivoted.
+/// The kind in kernels' names: symmetric, general, unpivoted.
 std::string_view kind_of(const GridSpec& spec);
-/// What a unit begins with: what it is for.
+/// Comment at the start of a unit, which says what the unit is for.
 std::string title_of(const GridSpec& spec, const Target& target);
 /// The line that tells a unit the name of one of its kernels.
 std::string define_kernel(std::string_view kernel, std::string_view name);

@@ -11,7 +11,7 @@ namespace {
 
 class Memory {
   public:
-    /// The start of `elements` of so many bytes.
+    /// Adds a buffer of `elements` of `each` bytes, and returns its offset.
     std::int64_t add(std::string name, std::int64_t elements, std::int64_t each) {
         const auto offset = bytes_, size = checked_multiply(elements, each, name);
         bytes_ = round_up(checked_add(bytes_, checked_add(size, workspace_alignment, "workspace"), "workspace") - workspace_alignment,
@@ -27,7 +27,7 @@ class Memory {
     std::int64_t bytes_ = 0;
 };
 
-/// Two buffers in turn: what a level leaves is read by the next one alone. Each image has a part of its own, since images need not be at
+/// Two buffers in turn, since only the next level reads what a level leaves. Each image has a part of its own, since images need not be at
 /// the same level at the same time.
 class Generations {
   public:

@@ -18,20 +18,20 @@ struct Stage {
     bool shared;
 };
 
-/// What a backend decides before memory is laid out.
+/// Decisions of a backend that the layout of memory follows from.
 struct Shape {
     std::int64_t lanes = 1;  ///< sizes of stored fronts are multiples of it
     std::vector<Stage> stages;
-    /// Of a box of each level; none: as many as it eliminates.
+    /// Elements for a box of each level; empty: as many as it eliminates.
     std::vector<std::int64_t> pivot_elements, inverse_elements;
 };
 
-/// Where everything stands in the workspace.
+/// Places of all data in the workspace.
 struct Layout {
     std::vector<Buffer> buffers;
     std::vector<trifold_grid_level> levels;
     std::int64_t status = 0, scale = -1, edge = -1, residual = 0;
-    std::int64_t bytes = 0;  ///< of all buffers
+    std::int64_t bytes = 0;  ///< the size of all buffers
 };
 
 /// Throws SpecError when a size leaves 63 bits.
@@ -45,7 +45,7 @@ struct Limits {
 };
 Limits limits_of(const GridSpec& spec);
 
-/// What every launch of the Spec begins with; no levels yet.
+/// A launch with all that is the same for all launches of the Spec. It has no levels yet.
 trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout);
 
 }  // namespace trifold::grid

@@ -13,14 +13,14 @@ namespace {
 
 #include "templates/grid/boxes.h"
 
-/// Halvings of so many cells until each part has at most `most`.
+/// Halvings of `cells` cells until each part has at most `most`.
 int halvings(std::int64_t cells, std::int64_t most) {
     int count = 0;
     while ((cells + (std::int64_t{1} << count) - 1) >> count > most) ++count;
     return count;
 }
 
-/// Places along one side that differ in what boxes there have, each with how often it is there.
+/// Places along one side whose boxes differ in their pixels, each with the number of places that are like it.
 std::vector<std::pair<int, std::int64_t>> places(int pixels, int halved) {
     std::map<std::tuple<int, bool, bool, int>, std::pair<int, std::int64_t>> found;
     const int count = 1 << halved;
@@ -70,7 +70,7 @@ std::vector<Level> levels_of(const GridSpec& spec, std::int64_t leaf_cells) {
     int x = halvings(width, leaf_cells), y = halvings(height, leaf_cells);
     std::vector<Level> levels{level_of(spec, x, y, grid_leaf)};
     while (x + y > 0) {
-        // Cells of a box, compared without rounding.
+        // Width and height of a box, compared without rounding.
         const bool side_by_side = y == 0 || (x > 0 && (width << y) <= (height << x));
         (side_by_side ? x : y) -= 1;
         levels.push_back(level_of(spec, x, y, side_by_side ? grid_side_by_side : grid_above));

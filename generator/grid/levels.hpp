@@ -9,13 +9,13 @@ namespace trifold::grid {
 
 /// All boxes of one level.
 struct Level {
-    int x_halvings = 0, y_halvings = 0;                         ///< of the image: it has 2^x_halvings by 2^y_halvings boxes
+    int x_halvings = 0, y_halvings = 0;                         ///< the level has 2^x_halvings by 2^y_halvings boxes
     std::int64_t eliminated = 0, kept = 0;                      ///< pixels of the largest box
-    std::int64_t least_kept = 0;                                ///< of the smallest one
-    std::int64_t width_cells = 0, height_cells = 0;             ///< of the largest box
-    std::vector<std::pair<std::int64_t, std::int64_t>> shapes;  ///< of its boxes: eliminated and kept pixels, each pair once
-    double flops = 0;            ///< of one image's factorization: 2/3 s^3 + 2 s^2 r + 2 s r^2 each, symmetric half of it
-    double factor_elements = 0;  ///< s^2 + 2 s r each; symmetric s^2 + s r
+    std::int64_t least_kept = 0;                                ///< kept pixels of the box that keeps fewest
+    std::int64_t width_cells = 0, height_cells = 0;             ///< cells of the largest box
+    std::vector<std::pair<std::int64_t, std::int64_t>> shapes;  ///< eliminated and kept pixels of its boxes, each pair once
+    double flops = 0;            ///< for one image: 2/3 s^3 + 2 s^2 r + 2 s r^2 a box, half of it if symmetric
+    double factor_elements = 0;  ///< for one image: s^2 + 2 s r a box, s^2 + s r if symmetric
     std::int64_t boxes() const { return std::int64_t{1} << (x_halvings + y_halvings); }
 };
 
@@ -33,7 +33,7 @@ std::vector<Level> levels_of(const GridSpec& spec, std::int64_t leaf_cells);
 struct Rectangle {
     std::int64_t x0, x1, y0, y1;
 };
-/// What box (i, j) of a level eliminates.
+/// Pixels that box (i, j) of a level eliminates.
 Rectangle eliminated_pixels(const GridSpec& spec, const std::vector<Level>& levels, std::size_t level, std::int64_t i, std::int64_t j);
 
 }  // namespace trifold::grid

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Whose numbers models take where a device has none.
+/// The device whose numbers models take where a device has none.
 constexpr std::string_view reference = "cuda:sm_90";
 
 Condition parse_condition(const std::string& quantity, const json& text) {
@@ -51,7 +51,7 @@ Row parse_row(const std::string& device, const std::string& list, std::size_t pl
     return row;
 }
 
-/// Numbers by path; what is text is left out.
+/// Numbers by path. Texts are left out.
 void flatten(KnownDevice& device, const std::string& path, const json& tree) {
     for (const auto& [name, value] : tree.items()) {
         if (value.is_object())
@@ -74,7 +74,7 @@ KnownDevice parse_device(const std::string& name, const json& tree) {
     return device;
 }
 
-/// Parts of a device may stand in several texts, a list of rows in one of them.
+/// Adds a part of a device. Several texts may have parts of a device, but each list of rows is in one of them.
 void add(KnownDevice& device, KnownDevice part) {
     device.name = part.name;
     device.numbers.merge(part.numbers);
@@ -83,13 +83,14 @@ void add(KnownDevice& device, KnownDevice part) {
             throw std::runtime_error(fmt::format("the rows '{}' of {} stand in two texts; leave one", list, device.name));
 }
 
-/// What a device lacks, from the one that it is like.
+/// Takes what a device lacks from the one that it is like.
 void complete(KnownDevice& device, const KnownDevice& like) {
     device.numbers.insert(like.numbers.begin(), like.numbers.end());
     device.rows.insert(like.rows.begin(), like.rows.end());
 }
 
-/// For a device that is like no other: the models of the reference device, which its own facts then scale, and rows that hold anywhere.
+/// Completes a device that is like no other. It gets the models of the reference device, which its own facts then scale, and the rows
+/// without conditions.
 void complete_from_facts(KnownDevice& device, const KnownDevice& of_reference) {
     for (const auto& item : of_reference.numbers)
         if (item.first.starts_with("models.")) device.numbers.insert(item);

@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
-/// What is known of devices: facts, numbers of time models, and choices that were measured. All of it is data, in generator/devices.
+/// Knowledge of devices: facts, numbers of time models, and choices that were measured. All of it is data, in generator/devices.
 namespace trifold {
 
-/// What the conditions of rows ask about: numbers and words, by name.
+/// Numbers and words, by name, that the conditions of rows ask about.
 using Quantities = std::map<std::string, std::variant<double, std::string>, std::less<>>;
 
 /// One condition of a row. A quantity of numbers has bounds, one of words has a word.
@@ -20,12 +20,12 @@ struct Condition {
     std::string word;    ///< empty: a number is asked for
 };
 
-/// One choice among the rows of a list: what it takes, for which problems, and what made it.
+/// One row of a list of choices. It takes a number or a word, for the problems that meet its conditions.
 struct Row {
     std::string device;     ///< on which it was measured: "cuda:sm_90"
-    std::string list;       ///< what is chosen: "variant"
+    std::string list;       ///< name of the choice: "variant"
     std::size_t place = 0;  ///< in the list, from 0
-    double number = 0;      ///< what it takes, where that is a number; yes is 1, no is 0
+    double number = 0;      ///< the choice, where that is a number; yes is 1, no is 0
     std::string word;       ///< ... where that is a word
     std::vector<Condition> when;
     std::string measured;  ///< the record that made the row; empty: a rule that no measurement made
@@ -55,7 +55,7 @@ using KnownDevices = std::map<std::string, KnownDevice, std::less<>>;
 
 /// The devices of some texts in JSON, by target. Throws std::runtime_error with what is wrong.
 KnownDevices parse_devices(const std::vector<std::string_view>& texts);
-/// Of a resolved target, from generator/devices. Throws SpecError.
+/// The device of a resolved target, from generator/devices. Throws SpecError.
 const KnownDevice& device_of(const Target& target);
 
 }  // namespace trifold

@@ -42,6 +42,10 @@ std::string to_json(const Program& program) {
         result["buffers"].push_back({{"name", item.name}, {"offset", item.offset}, {"bytes", item.bytes}, {"zeroed", item.zeroed}});
     for (const auto& [name, launches] : program.operations)
         for (const auto& launch : launches) result["operations"][name].push_back(launch_json(program, launch));
+    for (const auto& [name, repeats] : program.repeats)
+        for (const auto& repeat : repeats)
+            result["repeats"][name].push_back(
+                {{"first", repeat.first}, {"count", repeat.count}, {"most", repeat.most}, {"look", repeat.look}, {"flag", repeat.flag}});
     return result.dump(2);
 }
 

@@ -13,7 +13,7 @@ namespace {
 struct CpuArch {
     std::string_view name;
     int vector_bytes, vector_registers;
-    std::string_view instruction_set;  // what compilers call it
+    std::string_view instruction_set;  // its name for compilers
 };
 // psABI levels rather than CPU names: every compiler knows them, and a cached binary serves every machine of the level. Zen 4 is a level of
 // its own: what it has is x86-64-v4, but it carries out vectors of 64 bytes in two halves, which changes what is fast.

@@ -33,7 +33,7 @@ std::optional<std::string_view> needed_by(std::string_view line) {
     return line.substr(0, line.find('"'));
 }
 
-/// Pastes files, what they need first.
+/// Pastes files, each behind the files that it needs.
 class Paster {
   public:
     Paster(Platform platform, TemplateReader read) : platform_(platform), read_(read) {}
@@ -93,7 +93,7 @@ struct PastedLine {
     std::string_view text;
 };
 
-/// None where there is no such template.
+/// The lines of a template that are pasted; empty where there is no such template.
 std::vector<PastedLine> pasted_lines(std::string_view name, TemplateReader read) {
     std::vector<PastedLine> pasted;
     try {

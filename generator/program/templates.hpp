@@ -6,12 +6,16 @@
 
 namespace trifold {
 
-/// `name` as listed in templates/, such as "cpu/tridiagonal/finish.c", or "grid_args.h" of generator/trifold; embedded at build time.
-/// Throws SpecError when there is none.
+/// `name` as listed in templates/, such as "cpu/tridiagonal/finish.c", or "grid_args.h" of generator/trifold. The text is embedded at build
+/// time. Builds of developers read it from the folder that TRIFOLD_TEMPLATES names, if that is set. Throws SpecError when there is none.
 std::string_view template_text(std::string_view name);
 
-/// All names, sorted.
+/// Names of the embedded texts, sorted.
 std::vector<std::string_view> template_names();
+
+/// The environment variable that names a folder of templates, and whether this build reads it (TRIFOLD_DEVELOPER in CMake).
+inline constexpr const char* templates_switch = "TRIFOLD_TEMPLATES";
+bool reads_template_folder();
 
 /// Its path from the repository's root, for messages.
 std::string template_path(std::string_view name);
@@ -19,7 +23,7 @@ std::string template_path(std::string_view name);
 /// Where templates find their texts: template_text, or a function of a test.
 using TemplateReader = std::string_view (*)(std::string_view name);
 
-/// What the template that every GPU kernel needs, "gpu/platform.cuh", stands for in a unit: the header of its dialect.
+/// Dialect of a unit. It decides which header takes the place of "gpu/platform.cuh", which every GPU kernel needs.
 enum class Platform { none, cuda, hip };
 
 /// The text of templates with all that they need. A template names what it needs in lines such as

@@ -8,7 +8,7 @@
 namespace trifold {
 namespace {
 
-constexpr std::int64_t most_threads = 1024, most_groups = 0x7fffffff, most_member_groups = 65535;  // of every GPU
+constexpr std::int64_t most_threads = 1024, most_groups = 0x7fffffff, most_member_groups = 65535;  // limits of every GPU
 
 /// The assumptions about one launch.
 class Assumptions {
@@ -37,13 +37,13 @@ class Assumptions {
     bool finishes() const { return kernel_.phase == Phase::finish_factor || kernel_.phase == Phase::finish_forward; }
     bool is_inverse() const { return kernel_.phase == Phase::inverse_coupling || kernel_.phase == Phase::inverse_diagonal; }
 
-    /// All systems have room, in whole groups.
+    /// There is room for all systems, in whole groups.
     void members() const {
         const auto each = kernel_.shape.members_per_task, room = design_.lowered.members;
         holds(each >= 1 && room >= design_.spec.batch, "there is room for {} systems, and there are {}", room, design_.spec.batch);
         holds(design_.target.backend != Backend::cpu || room % each == 0, "groups of {} have parts of the {} systems", each, room);
     }
-    /// A thread block a front, which claims one by its number; or so many that share all.
+    /// A launch of all levels has a thread block for each front, or the number of thread blocks that its shape names.
     void everything() const {
         const auto& shape = kernel_.shape;
         const auto expected = shape.groups > 0 ? shape.groups : design_.spec.horizon;

@@ -5,14 +5,14 @@
 
 #include "generator/tridiagonal/design.hpp"
 
-/// What CPUs and GPUs do each in their own way; the only place where these differ in this family.
+/// Functions that CPUs and GPUs have each in their own way. Within this family the two differ nowhere else.
 namespace trifold {
 
 /// How the kernels of mixed precision cut their work: a block's rows in parts.
 struct MixedShape {
     std::int64_t row_parts = 1;                               ///< parts of a block
     std::int64_t parts_per_group = 1, members_per_group = 1;  ///< as Shape's chains and members of a task
-    int threads = 1;                                          ///< of one thread block (GPU)
+    int threads = 1;                                          ///< threads of one thread block (GPU)
     std::int64_t shared_bytes = 0;                            ///< dynamic shared memory of one thread block (GPU)
 };
 

@@ -19,7 +19,7 @@ struct Picked {
     const Row* row = nullptr;
 };
 
-/// What a row of `variant` takes to have all variants compared that do not refuse.
+/// The word of a row of `variant` that has all variants compared that do not refuse.
 constexpr std::string_view fastest = "fastest";
 
 /// A schedule with its variant. Rows and models tell which is the best.
@@ -47,7 +47,7 @@ std::vector<Picked> pick_by_rows(const Problem& problem) {
     throw SpecError(fmt::format("no variant for {} takes blocks of n = {}", to_string(problem.target), problem.spec.block));
 }
 
-/// With a variant that the caller names, it is that or none.
+/// A variant that the caller names is the only one to take; the result is empty where it refuses.
 std::vector<Picked> pick(const Problem& problem, std::string_view pinned) {
     if (pinned == "auto") return pick_by_rows(problem);
     const auto& variant = variant_named(problem.target, pinned);
@@ -64,7 +64,7 @@ std::vector<std::int64_t> halved(std::int64_t longest) {
     return lengths;
 }
 
-/// Whether schedules with end chains are tried, by what takes the same levels without them.
+/// Whether schedules with end chains are tried. The variant that takes multi-stage decides.
 bool tries_end_chains(const Problem& base, const Schedule& without, std::string_view pinned) {
     const Problem problem{base.spec, base.target, without, base.workers, base.knobs};
     const auto quantities = quantities_of(problem);
@@ -73,7 +73,7 @@ bool tries_end_chains(const Problem& base, const Schedule& without, std::string_
     });
 }
 
-/// The simplest orders first: a later one has to be faster.
+/// Schedules to compare, the simplest first: of equals the first is taken.
 std::vector<Schedule> candidates(const Problem& base, std::string_view pinned) {
     const auto horizon = base.spec.horizon;
     const bool on_cpu = base.target.backend == Backend::cpu;
@@ -96,7 +96,7 @@ std::vector<Schedule> candidates(const Problem& base, std::string_view pinned) {
     return result;
 }
 
-/// The pair of least modelled time, and of what is otherwise the same or not the next best.
+/// The pair with the least modelled time, and the next best where there is one.
 struct Best {
     Pair pair;
     std::optional<Pair> second;
@@ -118,7 +118,7 @@ std::vector<Pair> pairs_of(const Problem& base, std::vector<Schedule> schedules,
     return pairs;
 }
 
-/// Of equals the first.
+/// The first of equal pairs counts as the best.
 Best best_of(std::vector<Pair> pairs) {
     std::ranges::stable_sort(pairs, {}, &Pair::seconds);
     if (!std::isfinite(pairs.front().seconds)) throw SpecError("no schedule has a modelled time; give one");

@@ -28,7 +28,7 @@ std::vector<Group> groups(const Level& level, const Run& run) {
     return result;
 }
 
-/// Loads of workers that take chains in order, each the one that is free first.
+/// Loads of workers. Chains go in order to the worker that is free first.
 class Workers {
   public:
     explicit Workers(std::int64_t count) : loads_(std::greater<>{}, std::vector<std::int64_t>(static_cast<std::size_t>(count), 0)) {}
@@ -76,7 +76,7 @@ std::int64_t slots_read(const Level& level, std::int64_t horizon) {
     return 2 * level.size - (level.base == 0 ? 1 : 0) - (last == horizon - 1 ? 1 : 0);
 }
 
-/// Slots of the blocks that this level eliminates: those that remain afterwards leave theirs for later.
+/// Slots that this level reads: those of the blocks that it eliminates. Blocks that remain keep theirs for later levels.
 std::int64_t slots_read(const Schedule& schedule, std::size_t index) {
     if (index == 0) return 0;
     const auto all = slots_read(schedule.levels[index], schedule.horizon);

@@ -17,7 +17,7 @@
 namespace trifold {
 namespace {
 
-/// What names of kernels end in: n32_f64_sm90_1a2b3c4d.
+/// End of all kernels' names: n32_f64_sm90_1a2b3c4d.
 std::string label_of(const Choice& choice, const std::string& id) {
     std::string arch;
     for (const char c : choice.target.arch)
@@ -43,7 +43,7 @@ std::vector<std::vector<PhaseKernel>> packed(const Design& design, Packing packi
     return result;
 }
 
-/// For people.
+/// Text about a launch for people.
 std::string what(const Design& design, const Step& step) {
     const auto phase = to_string(design.kernels[step.kernel].phase);
     if (step.levels.empty()) return std::string(phase);

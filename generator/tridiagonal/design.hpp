@@ -13,9 +13,9 @@
 
 namespace trifold {
 
-/// What one kernel does to every chain of a level, or, for those that finish, to every member. factor_wide does the first levels, before
-/// `factor` does the others, where a variant parts them. The selected inverse of large blocks has four kernels in place of one: two for
-/// what needs no other front, two that treat the last front that is left of each chain.
+/// The work of one kernel on every chain of a level, or on every member where it finishes an operation. A variant may part the levels: then
+/// factor_wide factors the first ones, and `factor` the others. The selected inverse of large blocks has four kernels in place of one: two
+/// for what needs no other front, and two that treat the last front that is left of each chain.
 enum class Phase {
     factor,
     factor_forward,
@@ -39,7 +39,7 @@ std::string_view to_string(Phase phase);
 struct Shape {
     std::int64_t chains_per_task = 1;
     std::int64_t members_per_task = 1;
-    int threads = 1;                    ///< of one thread block (GPU)
+    int threads = 1;                    ///< threads of one thread block (GPU)
     std::int64_t shared_bytes = 0;      ///< dynamic shared memory of one thread block (GPU)
     bool all_levels = false;            ///< one launch covers every level: a thread block a front, which waits for those it needs
     std::int64_t groups = 0;            ///< with all_levels: thread blocks that share the work, whatever the number of fronts
@@ -55,13 +55,13 @@ struct Storage {
     std::int64_t vector;    ///< right-hand-side update of a separator
 };
 
-/// What a variant makes of a problem, before any code is written.
+/// A problem as a variant will solve it, before any code is written.
 struct Lowered {
     std::map<Phase, Shape> shapes;
     Storage storage;
     std::int64_t scratch_bytes = 0;                       ///< per worker (CPU)
     std::int64_t members = 1;                             ///< batch capacity, rounded up to what the kernels process at once
-    std::map<Operation, std::vector<Phase>> phases = {};  ///< what each operation of the Spec is made of, in order
+    std::map<Operation, std::vector<Phase>> phases = {};  ///< phases of each operation of the Spec, in order
 };
 
 /// The kernel of a phase.
@@ -73,7 +73,7 @@ struct PhaseKernel {
 
 /// One kernel over one level, or over all of them (Shape::all_levels: chains are then the fronts, or the groups).
 struct Step {
-    std::size_t kernel;   ///< of Design::kernels
+    std::size_t kernel;   ///< index in Design::kernels
     trifold_level level;  ///< for the kernels that finish all zero, chains 1
     Operands operands;
     std::vector<std::size_t> after;
@@ -92,8 +92,8 @@ struct Design {
     Schedule schedule;
     std::string variant;  ///< with its pinned knobs
     Knobs knobs;
-    std::string id;     ///< of the Program
-    std::string label;  ///< of all kernels' names: n32_f64_sm90_1a2b3c4d
+    std::string id;     ///< the Program's
+    std::string label;  ///< end of all kernels' names: n32_f64_sm90_1a2b3c4d
     Lowered lowered;
     std::vector<PhaseKernel> kernels;  ///< one for each Phase that the operations need, in the order of `phases`
     std::vector<Buffer> buffers;

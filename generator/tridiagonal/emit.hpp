@@ -12,7 +12,7 @@ namespace trifold {
 /// A name that templates read, without its TRIFOLD_, and its value.
 using Constant = std::pair<std::string, std::string>;
 
-/// What the unit is, and the command that makes it again.
+/// Comment that says what the unit is for, and by which command it is made again.
 std::string header_comment(const Design& design);
 /// Sizes, strides and places in the workspace.
 std::vector<Constant> constants_of(const Design& design);
@@ -22,7 +22,7 @@ void add_strides(std::vector<Constant>& constants, std::string_view prefix, cons
 std::string define(std::span<const Constant> constants);
 /// Templates define the kernels that have a name.
 std::string define_kernel(std::string_view phase, std::string_view name);
-/// What the templates call the kernel of a phase.
+/// Name of a phase's kernel in the templates.
 std::string kernel_macro(std::string_view phase);
 /// Header comment, constants and the named kernels.
 std::string emit_prologue(const Design& design, std::span<const PhaseKernel> kernels);

@@ -10,20 +10,21 @@
 namespace trifold {
 namespace {
 
-/// Launches one after another.
+/// Puts launches one after another.
 class Sequence {
   public:
     Sequence(const Design& design, Operation operation) : design_(design), operation_(operation) {}
     void level(Phase phase, std::size_t index) { chain(phase, kernel_level(design_.schedule, index), fmt::format("level {}", index)); }
-    /// One launch with a task for every front, or as many as share the work.
+    /// Adds one launch for all levels. It has a task for every front, or a fixed number of tasks that share the fronts.
     void everything(Phase phase) {
         auto level = kernel_level(design_.schedule, 0);
         const auto groups = design_.lowered.shapes.at(phase).groups;
         level.chains = groups > 0 ? groups : design_.schedule.horizon;
         chain(phase, level, "all levels");
     }
-    /// Selected inverse of large blocks: couplings and diagonal block of each chain's last front, then of the one before it, as if the
-    /// chain were shorter, and so on. At the last level the first one has no couplings.
+    /// Adds the selected inverse of large blocks, from the last front of each chain to the first: couplings, then the diagonal block.
+    /// Kernels treat the last front of a chain, so each step makes the chains shorter by one. The first step at the last level has no
+    /// couplings.
     void fronts(std::size_t index) {
         const auto whole = kernel_level(design_.schedule, index);
         for (trifold_int done = 0; done < design_.schedule.levels[index].longest(); ++done) {
@@ -34,7 +35,7 @@ class Sequence {
             chain(Phase::inverse_diagonal, level, what);
         }
     }
-    /// A leaf that later launches do not wait for.
+    /// Adds a launch that later ones do not wait for.
     void aside(Phase phase) {
         trifold_level all{};
         all.chains = 1;

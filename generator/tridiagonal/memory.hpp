@@ -15,17 +15,17 @@ struct MemoryPlan {
     void add(std::string name, std::int64_t count, std::int64_t elements, std::int64_t bytes_each, bool zeroed = false);
 };
 
-/// What all variants keep, in four parts, so that a variant can put buffers of its own between them. They throw SpecError.
-/// What callers ask for: verdicts, log determinants, b' A^-1 b.
+/// These four add the buffers of all variants. A variant can put buffers of its own between them. They throw SpecError.
+/// Adds results for callers: verdicts, log determinants, b' A^-1 b.
 void add_results(MemoryPlan& plan, const Design& design);
-/// L, R and G of every block.
+/// Adds L, R and G of every block.
 void add_factors(MemoryPlan& plan, const Design& design);
-/// What chains leave to the separators: slots of updates, couplings, and `vectors` updates of right-hand sides.
+/// Adds what chains leave to the separators: slots of updates, couplings, and `vectors` updates of right-hand sides.
 void add_updates(MemoryPlan& plan, const Design& design, std::int64_t vectors);
-/// What becomes of each block; of its pivots' logarithms, sums in `log_parts` parts.
+/// Adds the verdict on each block, and the sums of its pivots' logarithms in `log_parts` parts.
 void add_verdicts(MemoryPlan& plan, const Design& design, std::int64_t log_parts);
-/// Where a launch has all levels: what `kinds` of kernels claim their fronts from, and `each` flags or counts of a block that say how far
-/// it is.
+/// For launches of all levels: adds a counter a member for each of `kinds` kernels, from which it claims its fronts, and `each` flags or
+/// counts a block, which tell how far it is.
 void add_progress(MemoryPlan& plan, const Design& design, std::int64_t kinds, std::int64_t each);
 
 /// Blocks of all members.
@@ -33,7 +33,7 @@ std::int64_t blocks_of(const Design& design);
 /// Two for each separator of all members.
 std::int64_t slots_of(const Design& design);
 
-/// All of it, for variants with a launch a level.
+/// All four parts, for variants with a launch a level.
 MemoryPlan plain_memory(const Design& design);
 
 }  // namespace trifold

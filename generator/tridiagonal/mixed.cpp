@@ -14,14 +14,15 @@
 namespace trifold {
 namespace {
 
-/// Kernels: copy a block to f32; residual of a block; whether a member's is small; correct a block of the solution; hand it over.
+/// Names of kernels. They copy a block to f32, take the residual of a block, judge a member's residual, correct a block of the solution,
+/// and hand it over.
 constexpr std::array<std::string_view, 5> passes{"narrow", "residual", "judge", "correct", "deliver"};
 
 std::string kernel_name(const Design& inner, std::string_view pass) { return fmt::format("btd_{}_{}", pass, inner.label); }
 
 bool solves(const Spec& spec) { return spec.operations.contains(Operation::solve) || spec.operations.contains(Operation::factor_solve); }
 
-/// What the operations need, in the order of `passes`.
+/// The passes that the operations need, in the order of `passes`.
 std::vector<std::string_view> passes_of(const Design& inner) {
     std::vector<std::string_view> result;
     const bool factors = has_kernel(inner, Phase::factor);
@@ -30,7 +31,8 @@ std::vector<std::string_view> passes_of(const Design& inner) {
     return result;
 }
 
-/// The matrix in f64, so that later solutions can be refined whatever becomes of the caller's arrays, and in f32; what an iteration needs.
+/// Adds copies of the matrix in f64 and in f32, and vectors of an iteration. With the copy in f64 later solutions can be refined, whatever
+/// becomes of the caller's arrays.
 void add_buffers(Design& inner, const MixedShape& shape) {
     const auto& spec = inner.caller;
     const auto members = inner.lowered.members, blocks = members * spec.horizon, couplings = members * (spec.horizon - 1);
@@ -52,7 +54,7 @@ void add_buffers(Design& inner, const MixedShape& shape) {
     inner.workspace_bytes = checked_add(plan.bytes, scratch, "workspace");
 }
 
-/// Of templates/tridiagonal/mixed.h and of mixed.c and mixed.cuh.
+/// Constants of templates/tridiagonal/mixed.h, mixed.c and mixed.cuh.
 std::vector<Constant> constants_of_mixed(const Spec& spec) {
     std::vector<Constant> constants;
     add_strides(constants, "CALLER_D", diagonal_strides(spec));
@@ -77,15 +79,15 @@ Unit unit_of(const Design& inner, const MixedShape& shape) {
     return unit;
 }
 
-/// Launches one after another: of the kernels of mixed precision, and whole operations of the Program that is wrapped.
+/// Puts launches one after another: kernels of mixed precision, and whole operations of the Program that is wrapped.
 class Rounds {
   public:
     Rounds(const Program& program, const Design& inner, const MixedShape& shape) : program_(program), inner_(inner), shape_(shape) {}
-    /// A kernel over all rows of all blocks.
+    /// Adds a kernel over all rows of all blocks.
     void rows(std::string_view pass, int round) { add(pass, round, inner_.schedule.horizon * shape_.row_parts); }
-    /// A kernel over every member.
+    /// Adds a kernel over every member.
     void members(std::string_view pass, int round) { add(pass, round, 1); }
-    /// An operation of the wrapped Program, whose launches that wait for nothing wait for all before it.
+    /// Adds an operation of the wrapped Program. Its launches that wait for nothing wait here for all launches before it.
     void run(Operation operation) {
         const auto first = launches_.size();
         const auto& steps = program_.operations.at(std::string(to_string(operation)));
@@ -125,10 +127,10 @@ class Rounds {
     const Design& inner_;
     const MixedShape& shape_;
     std::vector<Launch> launches_;
-    std::vector<std::size_t> ends_;  // what the next launch waits for
+    std::vector<std::size_t> ends_;  // launches that the next one waits for
 };
 
-/// Every round takes the residual of what it has, the first that of x = 0, and corrects by the solution for that.
+/// Every round takes the residual of x, solves for it, and adds the solution to x. The first x is 0.
 void refine(Rounds& rounds) {
     for (int round = 0; round <= refinement_rounds; ++round) {
         rounds.rows("residual", round);

@@ -62,8 +62,8 @@ void check_operations(const Operations& operations) {
                     operations.empty() ? "none" : to_string(operations)));
 }
 
-/// What is computed from the factor alone would have the accuracy of f32. Sweeps are among the usual operations, so generate() leaves
-/// them out; the inverse is there because somebody asked for it.
+/// Results of the factor alone would have the accuracy of f32. generate() leaves sweeps out, since they are among the usual operations. The
+/// inverse is refused, since somebody asked for it.
 void check_mixed(const Spec& spec) {
     if (spec.precision == Precision::mixed && spec.operations.contains(Operation::inverse))
         throw SpecError("mixed precision refines solutions, and the selected inverse is none; give precision f64, or leave inverse out");

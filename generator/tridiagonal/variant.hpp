@@ -12,7 +12,7 @@
 
 namespace trifold {
 
-/// What a variant is asked about: systems in f32 or f64, with their order of elimination.
+/// Systems in f32 or f64 with their order of elimination, about which a variant is asked.
 struct Problem {
     Spec spec;
     Target target;
@@ -22,7 +22,7 @@ struct Problem {
 };
 Problem problem_of(const Design& design);
 
-/// What a variant can do at all, whatever the sizes. Refusals and the phases of operations follow from it.
+/// Abilities of a variant whatever the sizes. Refusals and the phases of operations follow from them.
 struct Abilities {
     bool any_schedule = true;        ///< else multi-stage alone
     bool inverse = true;             ///< it has a kernel for the selected inverse
@@ -39,20 +39,20 @@ struct Variant {
     std::string (*refuses)(const Problem&);
     /// Modelled seconds of the whole batch, with the numbers of a device: on GPUs of modelled_operation, on CPUs of a factorization.
     double (*seconds)(const Problem&, const KnownDevice&);
-    /// What rows of generator/devices may ask beside quantities_of.
+    /// Quantities that rows of generator/devices may ask for, besides quantities_of.
     Quantities (*quantities)(const Problem&);
     Lowered (*lower)(const Problem&);
     /// The workspace, its own buffers among those that all have.
     MemoryPlan (*memory)(const Design&);
     /// An operation as launches.
     std::vector<Step> (*steps)(const Design&, Operation);
-    /// What its templates are told, beside constants_of.
+    /// Constants of its templates, besides constants_of.
     std::vector<Constant> (*constants)(const Design&);
     /// The templates with its kernels; they name the others that they need.
     std::vector<std::string> (*templates)(const Design&);
-    /// What a caller may pin, and a tuner tries: lists of rows that it takes numbers from.
+    /// Numbers that a caller may pin and a tuner tries. Each is named as the list of rows that it is taken from.
     std::span<const Knob> knobs;
-    /// Of the compiler, beside those that all units of the backend have.
+    /// Options of the compiler, besides those that all units of the backend have.
     std::span<const char* const> options = {};
 };
 
@@ -62,7 +62,7 @@ std::span<const Variant* const> variants_of(Backend backend);
 const Variant& variant_named(const Target& target, std::string_view name);
 const Variant& variant_of(const Design& design);
 
-/// What modelled times are of: factor_solve; factor where the Spec has nothing that solves, and on CPUs.
+/// The operation whose time is modelled: factor_solve; factor where the Spec has nothing that solves, and on CPUs.
 Operation modelled_operation(const Problem& problem);
 
 /// Why a variant cannot take a problem: by its abilities, or by what it says itself. Empty: it can.
@@ -76,7 +76,8 @@ Quantities operator+(Quantities all, const Quantities& more);
 /// A knob: what the caller has pinned, or the number of the first row that holds.
 std::int64_t take(const Problem& problem, std::string_view knob, const Quantities& of);
 
-/// What each operation of the Spec is made of, by what the variant can do, and whether a forward sweep rides with the factorization here.
+/// Phases of each operation of the Spec. They depend on the variant's abilities. `rides`: the forward sweep may ride with the
+/// factorization.
 std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abilities& abilities, bool rides = true);
 
 namespace cpu {

@@ -83,7 +83,7 @@ class NotConverged : public Unsolvable {
   public:
     struct Failure {
         std::int64_t member, iterations;
-        double backward_error;  ///< of the best solution; NaN when there was none
+        double backward_error;  ///< that of the best solution; NaN when there was none
     };
     NotConverged(const std::string& message, std::vector<Failure> all) : Unsolvable(message), failures(std::move(all)) {}
     std::vector<Failure> failures;

@@ -11,7 +11,7 @@ namespace [[gnu::visibility("default")]] trifold {
 /// Choices that change speed but not the problem. Part of the Program's identity: pinned tuning pins the bits.
 struct Tuning {
     std::string schedule = "auto";  ///< see parse_schedule
-    std::string variant = "auto";   ///< of the kernels; each backend lists its own
+    std::string variant = "auto";   ///< variant of the kernels; each backend lists its own
     int workers = 1;                ///< CPU threads a call may use, at most max_workers
     /// How long the CPU's idle threads stay awake after a call, in microseconds: no choice of code, and of no bit. A call that finds them
     /// asleep waits 50 to 100 us longer or does their work itself; while they are awake they keep their cores busy. 0 is for loops that
@@ -21,8 +21,8 @@ struct Tuning {
     bool operator==(const Tuning&) const = default;
 };
 
-/// What decided about schedule and variant: the caller, at least about one of them; a row of wisdom for this very problem and device, or
-/// for a near one; the model.
+/// Who decided about schedule and variant. `pinned`: the caller, about one of them or both. `exact`, `nearest`: a row of wisdom for this
+/// very problem and device, or for a near one. `model`: the time model.
 enum class Rung { pinned, exact, nearest, model };
 /// "pinned", "wisdom: exact", "wisdom: nearest", "model".
 std::string_view to_string(Rung rung);
@@ -34,9 +34,9 @@ struct Choice {
     Tuning tuning;  ///< as given
     Schedule schedule;
     std::string variant;
-    std::string reason;  ///< what chose the schedule and the variant: who pinned them, or which row or model
+    std::string reason;  ///< why this schedule and this variant: who pinned them, or which row or model chose
     Rung rung = Rung::model;
-    std::string row;  ///< of wisdom, with its file; empty: none decided
+    std::string row;  ///< the row of wisdom that decided, with its file; empty: none did
 };
 
 /// Decides what the tuning leaves to `auto`. The target must be resolved. Throws SpecError.

@@ -2,13 +2,13 @@
 #include <cstdint>
 #include <string_view>
 
-/// What all families' Specs need.
+/// Types and functions that the Specs of all families need.
 namespace [[gnu::visibility("default")]] trifold {
 
 /// `mixed`: arrays in f64, factored in f32, each solution refined to the accuracy of f64.
 enum class Precision { f32, f64, mixed };
 
-/// Of the caller's arrays.
+/// Bytes of an element of the caller's arrays.
 std::int64_t element_bytes(Precision precision);
 std::string_view to_string(Precision precision);
 /// "f32", "f64" or "mixed"; throws SpecError on anything else.

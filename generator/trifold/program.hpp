@@ -93,6 +93,8 @@ const Kernel& kernel_of(const Program& program, const Launch& launch);
 
 /// The unit of the kernel that ends repetitions on a device, which each CUDA Program with a Repeat has.
 Unit repeat_unit(const Target& target);
+/// Throws std::logic_error where the Program's repetitions are not as Repeat says: a mistake of the family that made it.
+void check_repeats(const Program& program);
 
 std::string to_json(const Program& program);  ///< without the sources
 

@@ -4,8 +4,8 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// What the compiler said of one kernel; -1 where it does not say. `registers` are a thread's; on AMD, vector registers, those
-/// of the matrix unit among them, and spill_bytes are all of a thread's memory on the stack.
+/// Resources of one kernel, as the compiler reports them; -1 where it does not. `registers` are a thread's. On AMD they are vector
+/// registers, those of the matrix unit among them, and spill_bytes are all of a thread's memory on the stack.
 struct KernelResources {
     std::string kernel;
     std::int64_t registers = -1, shared_bytes = -1, spill_bytes = -1, code_bytes = -1;

@@ -61,7 +61,7 @@ Schedule twisted(std::int64_t horizon, std::int64_t chains);
 /// flops; without them at the levels after the last of these.
 Schedule flanked(std::int64_t horizon, const std::vector<std::int64_t>& ends);
 
-/// What messages and help list.
+/// The list of names for messages and help.
 inline constexpr const char* schedule_names =
     "auto, sequential, single-stage, multi-stage, partitioned:p, twisted:p, flanked:a,b,c, recursive:J[:Nstar] or segments:a,b,c";
 

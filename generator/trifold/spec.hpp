@@ -14,7 +14,7 @@ enum class Coupling { lower, upper };
 /// `staged`: [batch][N][n][m], row-major in (n, m). `stacked`: one (N n) by m column-major matrix per member.
 enum class RhsLayout { staged, stacked };
 
-/// What a caller can ask of a Solver. Log determinant and status come with every factorization, b' A^-1 b with every forward sweep.
+/// The calls of a Solver. Log determinant and status come with every factorization, b' A^-1 b with every forward sweep.
 enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse };
 std::string_view to_string(Operation operation);
 using Operations = std::set<Operation>;
@@ -48,7 +48,7 @@ struct Spec {
     RhsLayout rhs_layout = RhsLayout::staged;
     BlockLayout d = {};                          ///< D: [batch][N][n][n]; only the lower triangle is read
     BlockLayout e = {};                          ///< E: [batch][N-1][n][n]
-    Operations operations = usual_operations();  ///< what will be called; kernels that nothing here needs are left out
+    Operations operations = usual_operations();  ///< calls to come; kernels that none of them needs are left out
     bool operator==(const Spec&) const = default;
 };
 

@@ -29,11 +29,11 @@ void validate(const Target& target);
 int vector_bytes(const Target& target);
 /// Vector registers of a resolved CPU target (32 for x86-64-v4).
 int vector_registers(const Target& target);
-/// What compilers call the instruction set of a resolved CPU target: its name, or x86-64-v4 for znver4.
+/// Compilers' name for the instruction set of a resolved CPU target: its own name, or x86-64-v4 for znver4.
 std::string_view instruction_set(const Target& target);
 /// 90 for `cuda:sm_90`.
 int compute_capability(const Target& target);
-/// Threads of a warp, which AMD calls a wave: 64 for `hip:gfx942`, else 32. Of a GPU target.
+/// Threads of a warp of a GPU target: 64 for `hip:gfx942`, else 32. AMD calls a warp a wave.
 int warp_lanes(const Target& target);
 
 }  // namespace trifold

@@ -73,7 +73,7 @@ std::optional<std::string> group_of(const std::string& line, bool second_version
     return line.substr(second + 1);
 }
 
-/// Of two numbers; unlimited where they are none, as "max" and -1.
+/// Quotient of two numbers; unlimited where they are none, as "max" and -1.
 double ratio(const std::string& quota, const std::string& period) {
     std::istringstream above(quota), below(period);
     double time = 0, length = 0;

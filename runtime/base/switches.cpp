@@ -54,6 +54,9 @@ constexpr std::array table{
            "what trifold tune measured, used by all that make kernels; default $XDG_DATA_HOME/trifold/wisdom, then "
            "$HOME/.local/share/trifold/wisdom"},
     Switch{"TRIFOLD_CAPTURE", "file", "what each Solver is used for is appended to this file, for the tuner; read when a Solver is made"},
+    Switch{"TRIFOLD_TEMPLATES", "directory",
+           "for developers: read the templates of kernels from here, each once a process; only builds with tests do (the CMake option "
+           "TRIFOLD_DEVELOPER)"},
     Switch{"TRIFOLD_PEERS", "directories, separated by colons", "where trifold bench looks for its peers' libraries first"},
 };
 
@@ -73,7 +76,7 @@ bool listed(const char* name, std::string_view word) {
     return std::ranges::find(words, word) != words.end();
 }
 
-/// What is wrong with a list of words, and which may stand there; empty when nothing is.
+/// Says what is wrong with a list of words, and which are known; empty when nothing is wrong.
 std::string problem_of_list(std::string_view name) {
     const std::string values(std::ranges::find(table, name, &Switch::name)->values);
     const auto known = split(values, ',');

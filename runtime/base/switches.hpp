@@ -6,7 +6,7 @@
 
 namespace trifold {
 
-/// Every environment variable is read here and described in docs/users/switches.md; nothing else calls getenv.
+/// Every environment variable is read here and described in docs/users/switches.md. Only TRIFOLD_TEMPLATES is read in the generator.
 /// Unset and empty are the same.
 std::string switch_value(const char* name);
 

@@ -51,6 +51,10 @@ trifold_code code_of(const std::exception_ptr& thrown) noexcept try {
     return fail(TRIFOLD_INTERNAL_ERROR, "an unknown exception");
 }
 
+void refuse_operation(const trifold_call& call, const char* like) {
+    throw SpecError(fmt::format("operation = {:#x} is no call; give {} or its like, one of them", call.operation, like));
+}
+
 Executor executor_of(trifold_executor executor, void* user) {
     given(executor, "the executor");
     return [executor, user](std::int64_t tasks, const std::function<void(std::int64_t, int)>& run) {
@@ -67,5 +71,8 @@ extern "C" {
 
 const char* trifold_last_error(void) { return trifold::c::last_error; }
 int trifold_version(void) { return TRIFOLD_VERSION_NUMBER; }
+void trifold_call_init(trifold_call* call) {
+    if (call != nullptr) *call = {sizeof *call, 0, TRIFOLD_F64, 0, 0, nullptr, nullptr, {}, {}};
+}
 
 }  // extern "C"

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
+#include <trifold/solver.hpp>
 #include <vector>
 
 /// What the functions of trifold.h have in common.
@@ -54,6 +56,35 @@ void copy_out(const std::vector<From>& values, To* out, std::int64_t capacity, s
     if (capacity < size) throw SpecError(fmt::format("{} results do not fit an array of {}", size, capacity));
     std::transform(values.begin(), values.end(), out, convert);
 }
+
+/// An array of a call: of that size in host memory, where a null pointer is none. In device memory the solver looks at pointers itself.
+template <class Real, class Pointer>
+std::span<Real> array_of(const trifold_call& call, Pointer* array, std::int64_t size) {
+    if (call.on_host == 0) return {static_cast<Real*>(array), 0};
+    if (array == nullptr && size > 0) throw SpecError(fmt::format("an array of {} elements is a null pointer", size));
+    return {static_cast<Real*>(array), static_cast<std::size_t>(size)};
+}
+
+/// Calls with spans, or with pointers and the stream.
+template <class Options, class Function, class... Real>
+void apply(const trifold_call& call, const Options& options, Function function, std::span<Real>... arrays) {
+    if (call.on_host != 0)
+        function(arrays..., options);
+    else
+        function(arrays.data()..., Stream{call.stream}, options);
+}
+
+/// Calls body(float{}, call) or body(double{}, call), as the call's arrays are.
+template <class Body>
+void with_reals(const trifold_call* given_call, Body body) {
+    const auto& call = initialized(given_call, "trifold_call");
+    if (choice<int>(call.precision, TRIFOLD_F64, "precision") == TRIFOLD_F32)
+        body(float{}, call);
+    else
+        body(double{}, call);
+}
+
+[[noreturn]] void refuse_operation(const trifold_call& call, const char* like);
 
 Executor executor_of(trifold_executor executor, void* user);
 

@@ -2,6 +2,7 @@
 #include <trifold/trifold.h>
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <trifold/trifold.hpp>
 
@@ -51,42 +52,58 @@ GridTuning grid_tuning_of(const trifold_grid_tuning* given_tuning) {
     return {.workers = t.workers, .spin_microseconds = t.spin_microseconds, .leaf_cells = t.leaf_cells};
 }
 
-GridOptions grid_options_of(const trifold_grid_options* given_options) {
-    if (given_options == nullptr) return {};
-    const auto& o = initialized(given_options, "trifold_grid_options");
+GridOptions grid_options_of(const trifold_call& call) {
+    if (call.options == nullptr) return {};
+    const auto& o = initialized(static_cast<const trifold_grid_options*>(call.options), "trifold_grid_options");
     return {.columns = o.columns, .members = o.members, .accept_nearly_singular = o.accept_nearly_singular != 0};
 }
 
-/// Host arrays of the sizes that the GridSpec gives them; a null pointer is left for the GridSolver to report.
-class HostImages {
+/// The arrays of a call, of the sizes that the GridSpec gives them.
+template <class Real>
+class Images {
   public:
-    HostImages(trifold_grid_solver* handle, const trifold_grid_options* given_options)
-        : solver(given(handle, "the solver").solver), options(grid_options_of(given_options)) {
-        const auto& spec = solver.plan().spec();
+    Images(const GridSpec& spec, const trifold_call& call) : call_(call) {
+        const auto options = grid_options_of(call);
         const auto members = options.members > 0 ? std::min(options.members, spec.batch) : spec.batch;
         pixels_ = members * spec.width * spec.height;
-        columns_ = options.columns > 0 ? options.columns : spec.rhs;
+        columns_ = options.columns > 0 && call.on_host != 0 ? options.columns : spec.rhs;
     }
-    template <class Real>
-    std::span<Real> stencil(Real* p) const {
-        return span(p, 9);
-    }
-    template <class Real>
-    std::span<Real> rhs(Real* p) const {
-        return span(p, columns_);
-    }
-    GridSolver& solver;
-    const GridOptions options;
+    std::span<const Real> stencil() const { return array_of<const Real>(call_, call_.in[0], extent(9)); }
+    std::span<const Real> rhs(int k) const { return array_of<const Real>(call_, call_.in[k], extent(columns_)); }
+    std::span<Real> x() const { return array_of<Real>(call_, call_.out[0], extent(columns_)); }
+    std::span<Real> by_stencil() const { return array_of<Real>(call_, call_.out[1], extent(9)); }
 
   private:
-    template <class Real>
-    std::span<Real> span(Real* p, std::int64_t each) const {
-        const auto size = checked_multiply(pixels_, each, "size of an array");
-        if (p == nullptr) throw SpecError(fmt::format("an array of {} elements is a null pointer", size));
-        return {p, static_cast<std::size_t>(size)};
-    }
+    std::int64_t extent(std::int64_t each) const { return checked_multiply(pixels_, each, "size of an array"); }
+    const trifold_call& call_;
     std::int64_t pixels_ = 0, columns_ = 0;
 };
+
+template <class Real>
+void run(GridSolver& solver, const trifold_call& call) {
+    const Images<Real> a(solver.plan().spec(), call);
+    const auto options = grid_options_of(call);
+    switch (call.operation) {
+        case TRIFOLD_GRID_FACTOR:
+            return apply(call, options, [&](auto... of) { solver.factor<Real>(of...); }, a.stencil());
+        case TRIFOLD_GRID_FACTOR_SOLVE:
+            return apply(call, options, [&](auto... of) { solver.factor_solve<Real>(of...); }, a.stencil(), a.rhs(1), a.x());
+        case TRIFOLD_GRID_SOLVE:
+            return apply(call, options, [&](auto... of) { solver.solve<Real>(of...); }, a.rhs(0), a.x());
+        case TRIFOLD_GRID_SOLVE_TRANSPOSED:
+            return apply(call, options, [&](auto... of) { solver.solve_transposed<Real>(of...); }, a.rhs(0), a.x());
+        case TRIFOLD_GRID_REFINE: {
+            const auto refine = [&](auto stencil, auto b, auto x, auto... how) {
+                solver.refine<Real>(stencil, b, x, call.transposed != 0, how...);
+            };
+            return apply(call, options, refine, a.stencil(), a.rhs(1), a.x());
+        }
+        case TRIFOLD_GRID_GRADIENT:
+            return apply(call, options, [&](auto... of) { solver.gradients<Real>(of...); }, a.rhs(0), a.rhs(1), a.x(), a.by_stencil());
+        default:
+            refuse_operation(call, "TRIFOLD_GRID_FACTOR");
+    }
+}
 
 trifold_grid_outcome c_outcome(const GridOutcome& o) {
     return {static_cast<trifold_grid_problem>(o.problem),
@@ -144,87 +161,24 @@ trifold_code trifold_grid_solver_set_executor(trifold_grid_solver* solver, trifo
     return guarded([&] { given(solver, "the solver").solver.set_executor(executor_of(executor, user)); });
 }
 
-#define TRIFOLD_DEFINE(real, suffix)                                                                                                      \
-    trifold_code trifold_grid_factor_##suffix(trifold_grid_solver* s, const real* stencil, void* stream, const trifold_grid_options* o) { \
-        return guarded([&] { given(s, "the solver").solver.factor<real>(stencil, Stream{stream}, grid_options_of(o)); });                 \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_factor_solve_##suffix(trifold_grid_solver* s, const real* stencil, const real* b, real* x, void* stream,    \
-                                                    const trifold_grid_options* o) {                                                      \
-        return guarded([&] { given(s, "the solver").solver.factor_solve<real>(stencil, b, x, Stream{stream}, grid_options_of(o)); });     \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_solve_##suffix(trifold_grid_solver* s, const real* b, real* x, void* stream,                                \
-                                             const trifold_grid_options* o) {                                                             \
-        return guarded([&] { given(s, "the solver").solver.solve<real>(b, x, Stream{stream}, grid_options_of(o)); });                     \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_solve_transposed_##suffix(trifold_grid_solver* s, const real* b, real* x, void* stream,                     \
-                                                        const trifold_grid_options* o) {                                                  \
-        return guarded([&] { given(s, "the solver").solver.solve_transposed<real>(b, x, Stream{stream}, grid_options_of(o)); });          \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_refine_##suffix(trifold_grid_solver* s, const real* stencil, const real* b, real* x, int transposed,        \
-                                              void* stream, const trifold_grid_options* o) {                                              \
-        return guarded(                                                                                                                   \
-            [&] { given(s, "the solver").solver.refine<real>(stencil, b, x, transposed != 0, Stream{stream}, grid_options_of(o)); });     \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_gradients_##suffix(trifold_grid_solver* s, const real* x, const real* by_x, real* by_b, real* by_stencil,   \
-                                                 void* stream, const trifold_grid_options* o) {                                           \
-        return guarded(                                                                                                                   \
-            [&] { given(s, "the solver").solver.gradients<real>(x, by_x, by_b, by_stencil, Stream{stream}, grid_options_of(o)); });       \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_factor_host_##suffix(trifold_grid_solver* s, const real* stencil, const trifold_grid_options* o) {          \
-        return guarded([&] {                                                                                                              \
-            const HostImages a(s, o);                                                                                                     \
-            a.solver.factor<real>(a.stencil(stencil), a.options);                                                                         \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_factor_solve_host_##suffix(trifold_grid_solver* s, const real* stencil, const real* b, real* x,             \
-                                                         const trifold_grid_options* o) {                                                 \
-        return guarded([&] {                                                                                                              \
-            const HostImages a(s, o);                                                                                                     \
-            a.solver.factor_solve<real>(a.stencil(stencil), a.rhs(b), a.rhs(x), a.options);                                               \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_solve_host_##suffix(trifold_grid_solver* s, const real* b, real* x, const trifold_grid_options* o) {        \
-        return guarded([&] {                                                                                                              \
-            const HostImages a(s, o);                                                                                                     \
-            a.solver.solve<real>(a.rhs(b), a.rhs(x), a.options);                                                                          \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_solve_transposed_host_##suffix(trifold_grid_solver* s, const real* b, real* x,                              \
-                                                             const trifold_grid_options* o) {                                             \
-        return guarded([&] {                                                                                                              \
-            const HostImages a(s, o);                                                                                                     \
-            a.solver.solve_transposed<real>(a.rhs(b), a.rhs(x), a.options);                                                               \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_refine_host_##suffix(trifold_grid_solver* s, const real* stencil, const real* b, real* x, int transposed,   \
-                                                   const trifold_grid_options* o) {                                                       \
-        return guarded([&] {                                                                                                              \
-            const HostImages a(s, o);                                                                                                     \
-            a.solver.refine<real>(a.stencil(stencil), a.rhs(b), a.rhs(x), transposed != 0, a.options);                                    \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_grid_gradients_host_##suffix(trifold_grid_solver* s, const real* x, const real* by_x, real* by_b,                \
-                                                      real* by_stencil, const trifold_grid_options* o) {                                  \
-        return guarded([&] {                                                                                                              \
-            const HostImages a(s, o);                                                                                                     \
-            a.solver.gradients<real>(a.rhs(x), a.rhs(by_x), a.rhs(by_b), a.stencil(by_stencil), a.options);                               \
-        });                                                                                                                               \
-    }
-#define TRIFOLD_DEFINE_CONDITION(real, suffix)                                                                                          \
-    trifold_code trifold_grid_reciprocal_condition_##suffix(trifold_grid_solver* s, const real* stencil, const trifold_grid_options* o, \
-                                                            double* values, int64_t capacity, int64_t* count) {                         \
-        return guarded([&] {                                                                                                            \
-            const HostImages a(s, o);                                                                                                   \
-            copy_out(a.solver.reciprocal_condition<real>(a.stencil(stencil), a.options), values, capacity, count,                       \
-                     [](double value) { return value; });                                                                               \
-        });                                                                                                                             \
-    }
-TRIFOLD_DEFINE_CONDITION(float, f32)
-TRIFOLD_DEFINE_CONDITION(double, f64)
-#undef TRIFOLD_DEFINE_CONDITION
-TRIFOLD_DEFINE(float, f32)
-TRIFOLD_DEFINE(double, f64)
-#undef TRIFOLD_DEFINE
+trifold_code trifold_grid_run(trifold_grid_solver* solver, const trifold_call* call) {
+    return guarded([&] {
+        auto& to = given(solver, "the solver").solver;
+        with_reals(call, [&]<class Real>(Real, const trifold_call& c) { run<Real>(to, c); });
+    });
+}
+
+trifold_code trifold_grid_reciprocal_condition(trifold_grid_solver* solver, const trifold_call* call, double* values, std::int64_t capacity,
+                                               std::int64_t* count) {
+    return guarded([&] {
+        auto& of = given(solver, "the solver").solver;
+        with_reals(call, [&]<class Real>(Real, trifold_call c) {
+            c.on_host = 1;
+            copy_out(of.reciprocal_condition<Real>(Images<Real>(of.plan().spec(), c).stencil(), grid_options_of(c)), values, capacity,
+                     count, std::identity{});
+        });
+    });
+}
 
 trifold_code trifold_grid_check(trifold_grid_solver* solver) {
     return guarded([&] { given(solver, "the solver").solver.check(); });

@@ -64,10 +64,9 @@ Tuning tuning_of(const trifold_tuning* given_tuning) {
 }
 
 template <class Real>
-FactorOptions<Real> factor_options(const trifold_options* given_options) {
-    FactorOptions<Real> options;
-    if (given_options == nullptr) return options;
-    const auto& o = initialized(given_options, "trifold_options");
+FactorOptions<Real> factor_options(const trifold_call& call) {
+    if (call.options == nullptr) return {};
+    const auto& o = initialized(static_cast<const trifold_options*>(call.options), "trifold_options");
     return {static_cast<const Real*>(o.diagonal),
             static_cast<const Real*>(o.shift),
             o.active,
@@ -77,47 +76,62 @@ FactorOptions<Real> factor_options(const trifold_options* given_options) {
             o.columns};
 }
 
-SweepOptions sweep_options(const trifold_options* given_options) {
-    if (given_options == nullptr) return {};
-    const auto& o = initialized(given_options, "trifold_options");
+SweepOptions sweep_options(const trifold_call& call) {
+    if (call.options == nullptr) return {};
+    const auto& o = initialized(static_cast<const trifold_options*>(call.options), "trifold_options");
     return {o.columns, o.active, o.members};
 }
 
-/// Host arrays of the sizes that the Spec gives them; a null pointer is left for the Solver to report.
+/// The arrays of a call, of the sizes that the Spec gives them.
 template <class Real>
-class HostArrays {
+class Arrays {
   public:
-    HostArrays(trifold_solver* solver, const trifold_options* given_options)
-        : spec_(given(solver, "the solver").solver.plan().choice().spec) {
-        const auto options = sweep_options(given_options);
-        members_ = options.members > 0 ? std::min(options.members, spec_.batch) : spec_.batch;
-        columns_ = options.columns > 0 ? options.columns : spec_.rhs;
+    Arrays(const Spec& spec, const trifold_call& call) : spec_(spec), call_(call) {
+        const auto options = sweep_options(call);
+        members_ = options.members > 0 ? std::min(options.members, spec.batch) : spec.batch;
+        columns_ = options.columns > 0 && call.on_host != 0 ? options.columns : spec.rhs;
     }
-    std::span<const Real> d(const Real* p) const { return span(p, diagonal_extent(spec_, members_)); }
-    std::span<const Real> e(const Real* p) const { return span(p, coupling_extent(spec_, members_)); }
-    template <class T>
-    std::span<T> rhs(T* p) const {
-        return span(p, rhs_extent(spec_, members_, columns_));
+    std::span<const Real> d() const { return in(0, diagonal_extent(spec_, members_)); }
+    std::span<const Real> e() const { return in(1, coupling_extent(spec_, members_)); }
+    std::span<const Real> rhs(int k) const { return in(k, rhs_extent(spec_, members_, columns_)); }
+    std::span<Real> x() const { return array_of<Real>(call_, call_.out[0], rhs_extent(spec_, members_, columns_)); }
+    std::span<Real> blocks(int k, std::int64_t stages) const {
+        return array_of<Real>(call_, call_.out[k], members_ * stages * spec_.block * spec_.block);
     }
-    std::span<Real> blocks(Real* p, std::int64_t stages) const { return span(p, members_ * stages * spec_.block * spec_.block); }
-    const Spec& spec() const { return spec_; }
 
   private:
-    template <class T>
-    static std::span<T> span(T* p, std::int64_t size) {
-        if (p == nullptr && size > 0) throw SpecError(fmt::format("an array of {} elements is a null pointer", size));
-        return {p, static_cast<std::size_t>(size)};
-    }
+    std::span<const Real> in(int k, std::int64_t size) const { return array_of<const Real>(call_, call_.in[k], size); }
     const Spec& spec_;
+    const trifold_call& call_;
     std::int64_t members_ = 0, columns_ = 0;
 };
 
 template <class Real>
-void reciprocal_condition(trifold_solver* solver, const Real* d, const Real* e, const trifold_options* options, double* values,
-                          std::int64_t capacity, std::int64_t* count) {
-    const HostArrays<Real> arrays(solver, options);
-    copy_out(solver->solver.reciprocal_condition<Real>(arrays.d(d), arrays.e(e), factor_options<Real>(options)), values, capacity, count,
-             std::identity{});
+void run(Solver& solver, const trifold_call& call) {
+    const auto& spec = solver.plan().choice().spec;
+    const Arrays<Real> a(spec, call);
+    const auto factoring = factor_options<Real>(call);
+    const auto sweeping = sweep_options(call);
+    switch (call.operation) {
+        case TRIFOLD_FACTOR:
+            return apply(call, factoring, [&](auto... of) { solver.factor<Real>(of...); }, a.d(), a.e());
+        case TRIFOLD_FACTOR_FORWARD:
+            return apply(call, factoring, [&](auto... of) { solver.factor_forward<Real>(of...); }, a.d(), a.e(), a.rhs(2), a.x());
+        case TRIFOLD_FACTOR_SOLVE:
+            return apply(call, factoring, [&](auto... of) { solver.factor_solve<Real>(of...); }, a.d(), a.e(), a.rhs(2), a.x());
+        case TRIFOLD_FORWARD:
+            return apply(call, sweeping, [&](auto... of) { solver.forward<Real>(of...); }, a.rhs(0), a.x());
+        case TRIFOLD_BACKWARD:
+            return apply(call, sweeping, [&](auto... of) { solver.backward<Real>(of...); }, a.rhs(0), a.x());
+        case TRIFOLD_SOLVE:
+            return apply(call, sweeping, [&](auto... of) { solver.solve<Real>(of...); }, a.rhs(0), a.x());
+        case TRIFOLD_INVERSE:
+            return apply(
+                call, sweeping, [&](auto... of) { solver.selected_inverse<Real>(of...); }, a.blocks(0, spec.horizon),
+                a.blocks(1, spec.horizon - 1));
+        default:
+            refuse_operation(call, "TRIFOLD_FACTOR");
+    }
 }
 
 }  // namespace
@@ -164,80 +178,12 @@ trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executo
     return guarded([&] { given(solver, "the solver").solver.set_executor(executor_of(executor, user)); });
 }
 
-#define TRIFOLD_DEFINE(real, suffix)                                                                                                      \
-    trifold_code trifold_factor_##suffix(trifold_solver* s, const real* d, const real* e, void* stream, const trifold_options* o) {       \
-        return guarded([&] { given(s, "the solver").solver.factor<real>(d, e, Stream{stream}, factor_options<real>(o)); });               \
-    }                                                                                                                                     \
-    trifold_code trifold_factor_forward_##suffix(trifold_solver* s, const real* d, const real* e, const real* b, real* y, void* stream,   \
-                                                 const trifold_options* o) {                                                              \
-        return guarded([&] { given(s, "the solver").solver.factor_forward<real>(d, e, b, y, Stream{stream}, factor_options<real>(o)); }); \
-    }                                                                                                                                     \
-    trifold_code trifold_factor_solve_##suffix(trifold_solver* s, const real* d, const real* e, const real* b, real* x, void* stream,     \
-                                               const trifold_options* o) {                                                                \
-        return guarded([&] { given(s, "the solver").solver.factor_solve<real>(d, e, b, x, Stream{stream}, factor_options<real>(o)); });   \
-    }                                                                                                                                     \
-    trifold_code trifold_forward_##suffix(trifold_solver* s, const real* b, real* y, void* stream, const trifold_options* o) {            \
-        return guarded([&] { given(s, "the solver").solver.forward<real>(b, y, Stream{stream}, sweep_options(o)); });                     \
-    }                                                                                                                                     \
-    trifold_code trifold_backward_##suffix(trifold_solver* s, const real* y, real* x, void* stream, const trifold_options* o) {           \
-        return guarded([&] { given(s, "the solver").solver.backward<real>(y, x, Stream{stream}, sweep_options(o)); });                    \
-    }                                                                                                                                     \
-    trifold_code trifold_solve_##suffix(trifold_solver* s, const real* b, real* x, void* stream, const trifold_options* o) {              \
-        return guarded([&] { given(s, "the solver").solver.solve<real>(b, x, Stream{stream}, sweep_options(o)); });                       \
-    }                                                                                                                                     \
-    trifold_code trifold_selected_inverse_##suffix(trifold_solver* s, real* diagonal, real* coupling, void* stream,                       \
-                                                   const trifold_options* o) {                                                            \
-        return guarded(                                                                                                                   \
-            [&] { given(s, "the solver").solver.selected_inverse<real>(diagonal, coupling, Stream{stream}, sweep_options(o)); });         \
-    }                                                                                                                                     \
-    trifold_code trifold_factor_host_##suffix(trifold_solver* s, const real* d, const real* e, const trifold_options* o) {                \
-        return guarded([&] {                                                                                                              \
-            const HostArrays<real> a(s, o);                                                                                               \
-            s->solver.factor<real>(a.d(d), a.e(e), factor_options<real>(o));                                                              \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_factor_forward_host_##suffix(trifold_solver* s, const real* d, const real* e, const real* b, real* y,            \
-                                                      const trifold_options* o) {                                                         \
-        return guarded([&] {                                                                                                              \
-            const HostArrays<real> a(s, o);                                                                                               \
-            s->solver.factor_forward<real>(a.d(d), a.e(e), a.rhs(b), a.rhs(y), factor_options<real>(o));                                  \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_factor_solve_host_##suffix(trifold_solver* s, const real* d, const real* e, const real* b, real* x,              \
-                                                    const trifold_options* o) {                                                           \
-        return guarded([&] {                                                                                                              \
-            const HostArrays<real> a(s, o);                                                                                               \
-            s->solver.factor_solve<real>(a.d(d), a.e(e), a.rhs(b), a.rhs(x), factor_options<real>(o));                                    \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_forward_host_##suffix(trifold_solver* s, const real* b, real* y, const trifold_options* o) {                     \
-        return guarded([&] {                                                                                                              \
-            const HostArrays<real> a(s, o);                                                                                               \
-            s->solver.forward<real>(a.rhs(b), a.rhs(y), sweep_options(o));                                                                \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_backward_host_##suffix(trifold_solver* s, const real* y, real* x, const trifold_options* o) {                    \
-        return guarded([&] {                                                                                                              \
-            const HostArrays<real> a(s, o);                                                                                               \
-            s->solver.backward<real>(a.rhs(y), a.rhs(x), sweep_options(o));                                                               \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_solve_host_##suffix(trifold_solver* s, const real* b, real* x, const trifold_options* o) {                       \
-        return guarded([&] {                                                                                                              \
-            const HostArrays<real> a(s, o);                                                                                               \
-            s->solver.solve<real>(a.rhs(b), a.rhs(x), sweep_options(o));                                                                  \
-        });                                                                                                                               \
-    }                                                                                                                                     \
-    trifold_code trifold_selected_inverse_host_##suffix(trifold_solver* s, real* diagonal, real* coupling, const trifold_options* o) {    \
-        return guarded([&] {                                                                                                              \
-            const HostArrays<real> a(s, o);                                                                                               \
-            s->solver.selected_inverse<real>(a.blocks(diagonal, a.spec().horizon), a.blocks(coupling, a.spec().horizon - 1),              \
-                                             sweep_options(o));                                                                           \
-        });                                                                                                                               \
-    }
-TRIFOLD_DEFINE(float, f32)
-TRIFOLD_DEFINE(double, f64)
-#undef TRIFOLD_DEFINE
+trifold_code trifold_run(trifold_solver* solver, const trifold_call* call) {
+    return guarded([&] {
+        auto& to = given(solver, "the solver").solver;
+        with_reals(call, [&]<class Real>(Real, const trifold_call& c) { run<Real>(to, c); });
+    });
+}
 
 trifold_code trifold_synchronize(trifold_solver* solver) {
     return guarded([&] { given(solver, "the solver").solver.synchronize(); });
@@ -261,13 +207,16 @@ trifold_code trifold_log_determinant(trifold_solver* solver, double* values, std
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
     return guarded([&] { copy_out(given(solver, "the solver").solver.quadratic(), values, capacity, count, std::identity{}); });
 }
-trifold_code trifold_reciprocal_condition_host_f32(trifold_solver* s, const float* d, const float* e, const trifold_options* o,
-                                                   double* values, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] { reciprocal_condition(s, d, e, o, values, capacity, count); });
-}
-trifold_code trifold_reciprocal_condition_host_f64(trifold_solver* s, const double* d, const double* e, const trifold_options* o,
-                                                   double* values, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] { reciprocal_condition(s, d, e, o, values, capacity, count); });
+trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_call* call, double* values, std::int64_t capacity,
+                                          std::int64_t* count) {
+    return guarded([&] {
+        auto& of = given(solver, "the solver").solver;
+        with_reals(call, [&]<class Real>(Real, trifold_call c) {
+            c.on_host = 1;
+            const Arrays<Real> a(of.plan().choice().spec, c);
+            copy_out(of.reciprocal_condition<Real>(a.d(), a.e(), factor_options<Real>(c)), values, capacity, count, std::identity{});
+        });
+    });
 }
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, std::int64_t capacity, std::int64_t* count) {
     return guarded([&] {

@@ -10,6 +10,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"
+#include "generator/program/templates.hpp"
 #include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
@@ -115,7 +116,7 @@ Binary load_or_compile(const Unit& unit, const std::string& key) {
     return binary;
 }
 
-/// What this process has obtained, and what is being obtained right now by some thread.
+/// Binaries that this process has obtained, and those that some thread is obtaining right now.
 class Memory {
   public:
     template <class Make>
@@ -171,6 +172,11 @@ Binary obtain_as_given(const Unit& unit) {
     return binary;
 }
 
+void check_template_switch() {
+    if (reads_template_folder() || switch_value(templates_switch).empty()) return;
+    log_once(LogLevel::warning, fmt::format("{} does nothing in this build: it is for developers, in builds with tests", templates_switch));
+}
+
 }  // namespace
 
 std::string cache_key(const Unit& unit) {
@@ -186,6 +192,7 @@ std::string cache_key(const Unit& unit) {
 
 Binary obtain(const Unit& unit) try {
     check_switches();
+    check_template_switch();
     auto external = external_source(unit);
     if (external.empty()) return obtain_as_given(unit);
     auto replaced = unit;

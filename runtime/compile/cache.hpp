@@ -74,7 +74,7 @@ class Cache {
     std::string problem_, named_by_;
 };
 
-/// What `unit` is stored under, in every process and on every machine.
+/// The key that `unit` is stored under, in every process and on every machine.
 std::string cache_key(const Unit& unit);
 
 }  // namespace trifold

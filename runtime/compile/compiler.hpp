@@ -8,7 +8,7 @@
 
 namespace trifold {
 
-/// What a compiler makes of a Unit.
+/// The result of a compilation.
 struct Compiled {
     std::string bytes;  ///< an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP)
     std::string log;
@@ -29,10 +29,11 @@ class Compiler {
     virtual Compiled compile(const std::string& source, const std::vector<std::string>& options) const = 0;
 };
 
-/// What a miss is compiled with: for a CPU, TRIFOLD_CC, else Clang in process, else the system's C compiler; for CUDA, NVRTC;
-/// for HIP, hiprtc where it knows the architecture, else Clang in process. Throws DeviceError saying what to install when there is none.
+/// The compiler for a kernel that is in no cache: for a CPU, TRIFOLD_CC, else Clang in process, else the system's C compiler; for CUDA,
+/// NVRTC; for HIP, hiprtc where it knows the architecture, else Clang in process. Throws DeviceError saying what to install when there is
+/// none.
 std::shared_ptr<const Compiler> find_compiler(const Target& target);
-/// What find_compiler would most likely return, without loading anything large; null when there is none.
+/// The compiler that find_compiler would most likely return, without loading anything large; null when there is none.
 std::shared_ptr<const Compiler> expect_compiler(const Target& target);
 
 /// One each; null when it is not there, and then `report` says what to do.

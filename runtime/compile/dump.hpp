@@ -5,7 +5,7 @@
 
 namespace trifold {
 
-/// What TRIFOLD_DUMP asks for of a Binary, into TRIFOLD_DUMP_DIR. Never throws: what cannot be written is reported once.
+/// Writes the parts of a Binary that TRIFOLD_DUMP names into TRIFOLD_DUMP_DIR. Never throws: what cannot be written is reported once.
 void dump(const Unit& unit, const Binary& binary) noexcept;
 /// `text` as <unit><extension> when TRIFOLD_DUMP lists `what`.
 void dump_text(std::string_view what, const Unit& unit, std::string_view extension, std::string_view text) noexcept;

@@ -7,7 +7,7 @@
 
 namespace trifold {
 
-/// What an entry directory says about itself in meta.json.
+/// The facts about an entry that its meta.json holds.
 struct EntryMeta {
     std::string key, name, target, compiler;
     std::vector<KernelResources> kernels;
@@ -16,8 +16,8 @@ struct EntryMeta {
 /// Writes the files of an entry into an existing, private directory. Throws DeviceError.
 void write_entry(const std::filesystem::path& directory, const Binary& binary, const Unit& unit);
 
-/// What came of reading an entry. damaged: a byte, or a file, is not what was written. unreadable: that could not be found out, for want of
-/// descriptors or memory for example, so that it may be sound. absent: its directory is being removed.
+/// State of an entry that was read. damaged: a byte, or a file, is not what was written. unreadable: that could not be found out, for want
+/// of descriptors or memory for example, so that it may be sound. absent: its directory is being removed.
 enum class EntryState { sound, damaged, unreadable, absent };
 
 struct EntryContent {

@@ -10,11 +10,11 @@ namespace trifold {
 /// A compiler or library that was looked for.
 struct ToolReport {
     std::string name;     ///< such as "clang (in process)", "cc", "nvrtc"
-    std::string purpose;  ///< what it is needed for
+    std::string purpose;  ///< the reason for which it is needed
     bool found = false;
     std::string version;  ///< exact
     std::string path;
-    std::string advice;  ///< what to install or set when it is missing
+    std::string advice;  ///< says what to install or set when it is missing
 };
 
 struct CacheReport {
@@ -31,7 +31,7 @@ struct Environment {
     CacheReport cache;
 };
 
-/// What `trifold doctor` prints. Loads every compiler, so it takes a while; never throws for what is missing.
+/// Finds what `trifold doctor` prints. Loads every compiler, so it takes a while. Never throws for what is missing.
 Environment probe_environment();
 
 }  // namespace trifold

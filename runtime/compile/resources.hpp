@@ -11,10 +11,10 @@ namespace trifold {
 /// One entry a kernel of the Unit, in its order. code_bytes stays -1 where the kernel is missing.
 std::vector<KernelResources> resources_of(const Unit& unit, const Compiled& compiled);
 
-/// What `--ptxas-options=-v` said of each kernel; code_bytes is not in there.
+/// Resources of each kernel from the output of `--ptxas-options=-v`, which has no code_bytes.
 std::vector<KernelResources> parse_ptxas(const std::string& log);
 
-/// What the metadata of an AMD code object says of each kernel; nothing when it has none that can be read.
+/// Resources of each kernel from the metadata of an AMD code object; empty when there are none that can be read.
 std::vector<KernelResources> parse_code_object(std::string_view bytes);
 
 }  // namespace trifold

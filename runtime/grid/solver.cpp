@@ -105,6 +105,7 @@ GridSolver::GridSolver(const GridPlan& plan, void* workspace, std::int64_t bytes
     if (workspace == nullptr) throw SpecError(fmt::format("the workspace is a null pointer; it must hold {} bytes", workspace_bytes(plan)));
     impl_ = std::make_unique<Impl>(plan, workspace, bytes);
 }
+GridSolver::GridSolver(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 GridSolver::GridSolver(GridSolver&&) noexcept = default;
 GridSolver& GridSolver::operator=(GridSolver&&) noexcept = default;
 GridSolver::~GridSolver() = default;

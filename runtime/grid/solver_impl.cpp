@@ -16,18 +16,23 @@ void resolve_grid_count(std::int64_t& value, std::int64_t standard, std::int64_t
     if (value == 0) value = standard;
 }
 
-Session make_session(const GridPlan& plan, void* workspace, std::int64_t bytes) {
+Session make_session(const GridPlan& plan, void* workspace, std::int64_t bytes, Holds holds) {
     trifold_grid_args args{};
     args.columns = args.used_columns = 1;
     args.members = plan.spec().batch;
     const std::array stand_in{Operand{&args, sizeof args, args.members}};
-    return {plan.state().prepared, stand_in, workspace, bytes};
+    return {plan.state().prepared, stand_in, workspace, bytes, holds};
 }
 
 }  // namespace
 
-GridSolver::Impl::Impl(const GridPlan& given, void* workspace, std::int64_t bytes)
-    : plan(given), session(make_session(given, workspace, bytes)) {}
+GridSolver::Impl::Impl(const GridPlan& given, void* workspace, std::int64_t bytes, Holds holds)
+    : plan(given), session(make_session(given, workspace, bytes, holds)) {}
+
+void GridSolver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
+    session.adopt(workspace, stream);
+    factored = members;
+}
 
 void GridSolver::Impl::check_precision(Precision precision) const {
     if (precision != plan.spec().precision)

@@ -21,7 +21,10 @@ struct GridArray {
 
 /// What lies behind every overload, for both precisions.
 struct GridSolver::Impl {
-    Impl(const GridPlan& plan, void* workspace, std::int64_t bytes);
+    Impl(const GridPlan& plan, void* workspace, std::int64_t bytes, Holds holds = Holds::nothing);
+
+    /// Goes on in a workspace in which another solver of the plan has factored that many images, by work that is on the stream.
+    void adopt(void* workspace, Stream stream, std::int64_t members);
 
     void check_precision(Precision precision) const;
     /// Fills in what options leave open. Throws SpecError where they or the arrays do not fit the Spec.

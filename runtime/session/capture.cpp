@@ -16,6 +16,7 @@
 #include <set>
 
 #include "runtime/base/append.hpp"
+#include "runtime/base/forks.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
 
@@ -26,8 +27,6 @@ constexpr std::size_t id_digits = 32;
 constexpr std::size_t room_of_operation = 256;                          // bytes, at most
 constexpr std::string_view opening = R"({"trifold_capture":1,"id":")";  // 1: the version of this format
 constexpr std::size_t id_place = 1 + opening.size();
-
-std::atomic<int> forks = 0;
 
 /// Those that live. Never destroyed, since at exit some of them live on.
 struct Captures {
@@ -40,11 +39,7 @@ Captures* captures = nullptr;
 Captures::Captures() {
     captures = this;
     // Between fork and exec the lock must not stay with a thread that the child does not have.
-    ::pthread_atfork([] { captures->mutex.lock(); }, [] { captures->mutex.unlock(); },
-                     [] {
-                         ++forks;
-                         captures->mutex.unlock();
-                     });
+    ::pthread_atfork([] { captures->mutex.lock(); }, [] { captures->mutex.unlock(); }, [] { captures->mutex.unlock(); });
     std::atexit([] { Capture::flush(); });
 }
 
@@ -119,7 +114,7 @@ std::unique_ptr<Capture> Capture::make(std::shared_ptr<const Prepared> prepared,
 }
 
 Capture::Capture(std::filesystem::path path, std::shared_ptr<const Prepared> prepared, const Engine& engine)
-    : path_(std::move(path)), prepared_(std::move(prepared)), line_(what_stays(*prepared_)), fixed_(line_.size()), born_(forks) {
+    : path_(std::move(path)), prepared_(std::move(prepared)), line_(what_stays(*prepared_)), fixed_(line_.size()), born_(forks()) {
     entries_.resize(prepared_->program.operations.size());
     line_.reserve(fixed_ + (entries_.size() + 1) * room_of_operation);
     for (auto& entry : entries_) entry.timer = engine.make_timer();
@@ -135,7 +130,7 @@ Capture::~Capture() {
         const std::scoped_lock lock(others.mutex);
         others.all.erase(this);
     }
-    if (born_ != forks) return;  // nothing was called since the fork
+    if (born_ != forks()) return;  // nothing was called since the fork
     for (auto& entry : entries_) collect(entry);
     write();
 }
@@ -145,12 +140,12 @@ void Capture::flush() noexcept {
     const std::scoped_lock lock(captures->mutex);
     for (auto* capture : captures->all) {
         const Turn turn(capture->in_use_);
-        if (turn && capture->born_ == forks) capture->write();
+        if (turn && capture->born_ == forks()) capture->write();
     }
 }
 
 void Capture::restart() noexcept {
-    born_ = forks;
+    born_ = forks();
     put_id(line_.data() + id_place);
     for (auto& entry : entries_) {
         entry.calls = entry.recorded = entry.members = entry.pending = 0;
@@ -164,7 +159,7 @@ void Capture::restart() noexcept {
 StreamTimer* Capture::begin(std::size_t operation) noexcept {
     const Turn turn(in_use_);
     if (!turn) return nullptr;
-    if (born_ != forks) restart();
+    if (born_ != forks()) restart();
     auto& entry = entries_[operation];
     entry.is_timed = false;
     if (!std::has_single_bit(entry.calls + 1)) return nullptr;

@@ -50,6 +50,7 @@ void log_preparation(const Preparation& made, const Device& device, const PlanRe
 std::shared_ptr<const Prepared> prepare(const Device& device, const FamilyWords& words, const std::function<Preparation()>& generate) try {
     Stopwatch watch;
     auto made = generate();
+    check_repeats(made.program);
     const auto generate_seconds = watch.lap();
     const auto binaries = obtain_all(made.program);
     auto report = report_of(binaries);

@@ -1,72 +1,11 @@
 #pragma once
-#include <cstdint>
-#include <memory>
+#include <trifold/factors_of.hpp>
+#include <trifold/plan.hpp>
 #include <trifold/solver.hpp>
-#include <utility>
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// Solvers for callers to whom a factor is a value: an array of bytes that one operation writes and others read, as compilers of array
-/// programs (torch.compile, XLA) want it. The value is the workspace of a Solver, in the caller's memory. It may be copied to another
-/// address once it is complete, and any Solver of an equal Plan goes on from it.
-///
-/// A sweep uses parts of the value as scratch, so two calls on one value must not run at the same time: calls of several threads on the CPU
-/// wait for one another, and on a GPU the caller's streams order them. What a factorization has left is not changed by sweeps, but
-/// b' A^-1 b and what became of the last solution are those of the last sweep.
-///
-/// All functions may be called by many threads at once.
-class Factors {
-  public:
-    explicit Factors(const Plan& plan);
-    /// One for each different problem in this process, made at the first call and kept while it is among the most recently used ones.
-    static std::shared_ptr<Factors> shared(const Spec& spec, const Device& device, const Tuning& tuning = {});
-    Factors(const Factors&) = delete;
-    Factors& operator=(const Factors&) = delete;
-    ~Factors();
-
-    const Plan& plan() const;
-    /// Of a value: device memory, aligned to workspace_base_alignment.
-    std::int64_t bytes() const;
-
-    class Borrowed;
-    /// A Solver that is about to factor into `value`. Enqueues what fresh memory needs: the next call must be a factorization on that
-    /// stream. `masked`: that call has an active mask, and members that it leaves out shall solve to NaN.
-    Borrowed fresh(void* value, Stream stream = {}, bool masked = false);
-    /// A Solver that goes on from a value into which `members` (0: the Spec's batch) have been factored. Throws SpecError on more than
-    /// that.
-    Borrowed filled(void* value, Stream stream = {}, std::int64_t members = 0);
-    /// The same for a copy of `value` at another place, `copy`: enqueues that copy first. `value` need not be aligned, and must not
-    /// overlap the copy.
-    Borrowed copied(const void* value, void* copy, Stream stream = {}, std::int64_t members = 0);
-    /// Makes a Solver ready for the first call, which is then as fast as others: on a GPU that takes milliseconds. Before a capture begins
-    /// there must be one.
-    void prepare(void* value);
-
-    struct [[gnu::visibility("hidden")]] State;
-    struct [[gnu::visibility("hidden")]] Seat;
-
-  private:
-    [[gnu::visibility("hidden")]] State& state();
-    [[gnu::visibility("hidden")]] Seat& take(void* value, Stream stream, std::int64_t members);
-    std::unique_ptr<State> state_;
-    Plan plan_;
-};
-
-/// A Solver of a Factors over one value, for as long as this lives: take it for one call, or for a call and its results.
-/// Its results are those of calls through this object; what the value itself holds (status, log determinant) is there from the start.
-class Factors::Borrowed {
-  public:
-    Borrowed(Borrowed&& other) noexcept : state_(other.state_), seat_(std::exchange(other.seat_, nullptr)) {}
-    Borrowed& operator=(Borrowed&&) = delete;
-    ~Borrowed();
-    Solver& operator*() const;
-    Solver* operator->() const { return &**this; }
-
-  private:
-    friend class Factors;
-    Borrowed(State& state, Seat& seat) : state_(state), seat_(&seat) {}
-    State& state_;
-    Seat* seat_;  // null: moved from
-};
+using Factors = FactorsOf<Plan, Solver>;
+extern template class FactorsOf<Plan, Solver>;
 
 }  // namespace trifold

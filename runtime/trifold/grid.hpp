@@ -16,6 +16,8 @@ namespace [[gnu::visibility("default")]] trifold {
 /// set of kernels serves images of nearly every size.
 class GridPlan {
   public:
+    using spec_type = GridSpec;
+    using tuning_type = GridTuning;
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the plan has been moved from.
     GridPlan(const GridSpec& spec, const Device& device, const GridTuning& tuning = {});
     const GridSpec& spec() const;
@@ -186,7 +188,10 @@ class GridSolver {
     const std::vector<GridDeterminant>& log_determinant();
 
   private:
+    template <class, class>
+    friend class FactorsOf;
     struct [[gnu::visibility("hidden")]] Impl;
+    [[gnu::visibility("hidden")]] explicit GridSolver(std::unique_ptr<Impl> impl);
     [[gnu::visibility("hidden")]] Impl& impl() const;
     std::unique_ptr<Impl> impl_;
 };

@@ -9,6 +9,8 @@ namespace [[gnu::visibility("default")]] trifold {
 /// Generated, compiled or taken from the cache, loaded. Immutable; may be shared between threads and Solvers.
 class Plan {
   public:
+    using spec_type = Spec;
+    using tuning_type = Tuning;
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the Plan has been moved from.
     Plan(const Spec& spec, const Device& device, const Tuning& tuning = {});
     const Choice& choice() const;    ///< the Spec, and what was decided

@@ -193,7 +193,8 @@ class Solver {
     void copy_quadratic(double* to, std::int64_t members, Stream stream = {});
 
   private:
-    friend class Factors;
+    template <class, class>
+    friend class FactorsOf;
     struct [[gnu::visibility("hidden")]] Impl;
     [[gnu::visibility("hidden")]] explicit Solver(std::unique_ptr<Impl> impl);
     [[gnu::visibility("hidden")]] Impl& impl() const;

@@ -119,34 +119,61 @@ typedef void (*trifold_executor)(void* user, int64_t tasks, void (*run)(void* co
 /* CPU only: replaces the built-in threads. */
 trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executor executor, void* user);
 
-/* For each precision: calls on device memory (ordinary memory on the CPU) on a stream (CUstream, NULL for the default
- * one), which do not synchronize, and calls on host memory, which return when done. `options` may be NULL. The sizes of
- * arrays follow from the spec; e may be NULL when the horizon is 1; x may be b. */
-#define TRIFOLD_DECLARE(real, suffix)                                                                                                      \
-    trifold_code trifold_factor_##suffix(trifold_solver* solver, const real* d, const real* e, void* stream,                               \
-                                         const trifold_options* options);                                                                  \
-    trifold_code trifold_factor_forward_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* y,             \
-                                                 void* stream, const trifold_options* options);                                            \
-    trifold_code trifold_factor_solve_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* x, void* stream, \
-                                               const trifold_options* options);                                                            \
-    trifold_code trifold_forward_##suffix(trifold_solver* solver, const real* b, real* y, void* stream, const trifold_options* options);   \
-    trifold_code trifold_backward_##suffix(trifold_solver* solver, const real* y, real* x, void* stream, const trifold_options* options);  \
-    trifold_code trifold_solve_##suffix(trifold_solver* solver, const real* b, real* x, void* stream, const trifold_options* options);     \
-    trifold_code trifold_selected_inverse_##suffix(trifold_solver* solver, real* diagonal, real* coupling, void* stream,                   \
-                                                   const trifold_options* options);                                                        \
-    trifold_code trifold_factor_host_##suffix(trifold_solver* solver, const real* d, const real* e, const trifold_options* options);       \
-    trifold_code trifold_factor_forward_host_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* y,        \
-                                                      const trifold_options* options);                                                     \
-    trifold_code trifold_factor_solve_host_##suffix(trifold_solver* solver, const real* d, const real* e, const real* b, real* x,          \
-                                                    const trifold_options* options);                                                       \
-    trifold_code trifold_forward_host_##suffix(trifold_solver* solver, const real* b, real* y, const trifold_options* options);            \
-    trifold_code trifold_backward_host_##suffix(trifold_solver* solver, const real* y, real* x, const trifold_options* options);           \
-    trifold_code trifold_solve_host_##suffix(trifold_solver* solver, const real* b, real* x, const trifold_options* options);              \
-    trifold_code trifold_selected_inverse_host_##suffix(trifold_solver* solver, real* diagonal, real* coupling,                            \
-                                                        const trifold_options* options);
-TRIFOLD_DECLARE(float, f32)
-TRIFOLD_DECLARE(double, f64)
-#undef TRIFOLD_DECLARE
+/* One call of a solver, on device memory (ordinary memory on the CPU) and a stream (CUstream, NULL for the default one), which does not
+ * synchronize; or on host memory, which returns when done. The functions below it, one for each operation, are written with it: they have
+ * its arrays by name and type. Other languages fill it themselves. */
+typedef struct {
+    size_t size;
+    uint64_t operation;          /* a bit of the operations, such as TRIFOLD_FACTOR_SOLVE */
+    trifold_precision precision; /* of the arrays: TRIFOLD_F32 or TRIFOLD_F64 */
+    int on_host;                 /* 1: host memory, options included; their stream is ignored */
+    int transposed;              /* TRIFOLD_GRID_REFINE: 1 for A' */
+    void* stream;
+    const void* options; /* trifold_options, of a grid trifold_grid_options; NULL: the defaults */
+    const void* in[3];   /* what is read, in the order of the functions' parameters */
+    void* out[2];        /* what is written, likewise */
+} trifold_call;
+void trifold_call_init(trifold_call* call);
+trifold_code trifold_run(trifold_solver* solver, const trifold_call* call);
+
+/* Each name of a table makes two functions for each precision. Those of factor_solve in f64 are
+ *     trifold_factor_solve_f64(solver, d, e, b, x, stream, options) and trifold_factor_solve_host_f64(solver, d, e, b, x, options). */
+#define TRIFOLD_LIST(...) __VA_ARGS__
+#define TRIFOLD_CALL(family, suffix, bits, name, operation, transposed, parameters, in, out)                              \
+    static inline trifold_code family##_##name##_##suffix(family##_solver* solver, TRIFOLD_LIST parameters, void* stream, \
+                                                          const family##_options* options) {                              \
+        const trifold_call call = {sizeof(trifold_call), operation,         bits, 0, transposed, stream, options,         \
+                                   {TRIFOLD_LIST in},    {TRIFOLD_LIST out}};                                             \
+        return family##_run(solver, &call);                                                                               \
+    }                                                                                                                     \
+    static inline trifold_code family##_##name##_host_##suffix(family##_solver* solver, TRIFOLD_LIST parameters,          \
+                                                               const family##_options* options) {                         \
+        const trifold_call call = {sizeof(trifold_call), operation,         bits, 1, transposed, NULL, options,           \
+                                   {TRIFOLD_LIST in},    {TRIFOLD_LIST out}};                                             \
+        return family##_run(solver, &call);                                                                               \
+    }
+
+/* `options` may be NULL. The sizes of arrays follow from the spec; e may be NULL when the horizon is 1; x may be b. */
+/* clang-format off */
+#define TRIFOLD_CALLS(real, suffix, bits)                                                                       \
+    TRIFOLD_CALL(trifold, suffix, bits, factor, TRIFOLD_FACTOR, 0,                                              \
+                 (const real* d, const real* e), (d, e), (NULL))                                                \
+    TRIFOLD_CALL(trifold, suffix, bits, factor_forward, TRIFOLD_FACTOR_FORWARD, 0,                              \
+                 (const real* d, const real* e, const real* b, real* y), (d, e, b), (y))                        \
+    TRIFOLD_CALL(trifold, suffix, bits, factor_solve, TRIFOLD_FACTOR_SOLVE, 0,                                  \
+                 (const real* d, const real* e, const real* b, real* x), (d, e, b), (x))                        \
+    TRIFOLD_CALL(trifold, suffix, bits, forward, TRIFOLD_FORWARD, 0,                                            \
+                 (const real* b, real* y), (b), (y))                                                            \
+    TRIFOLD_CALL(trifold, suffix, bits, backward, TRIFOLD_BACKWARD, 0,                                          \
+                 (const real* y, real* x), (y), (x))                                                            \
+    TRIFOLD_CALL(trifold, suffix, bits, solve, TRIFOLD_SOLVE, 0,                                                \
+                 (const real* b, real* x), (b), (x))                                                            \
+    TRIFOLD_CALL(trifold, suffix, bits, selected_inverse, TRIFOLD_INVERSE, 0,                                   \
+                 (real* diagonal, real* coupling), (NULL), (diagonal, coupling))
+/* clang-format on */
+TRIFOLD_CALLS(float, f32, TRIFOLD_F32)
+TRIFOLD_CALLS(double, f64, TRIFOLD_F64)
+#undef TRIFOLD_CALLS
 
 trifold_code trifold_synchronize(trifold_solver* solver);
 /* Synchronizes; TRIFOLD_NOT_POSITIVE_DEFINITE when a member failed, all of them named in trifold_last_error(); where none has,
@@ -175,11 +202,19 @@ trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes,
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 
-/* As Solver::reciprocal_condition, from the host's D and E that were factored: one entry for each member of the options, or the spec. */
-trifold_code trifold_reciprocal_condition_host_f32(trifold_solver* solver, const float* d, const float* e, const trifold_options* options,
-                                                   double* values, int64_t capacity, int64_t* count);
-trifold_code trifold_reciprocal_condition_host_f64(trifold_solver* solver, const double* d, const double* e, const trifold_options* options,
-                                                   double* values, int64_t capacity, int64_t* count);
+/* As Solver::reciprocal_condition, from the host's D and E that were factored: one entry for each member of the options, or the spec.
+ * The functions are trifold_reciprocal_condition_host_f32 and _f64; of the call below them, arrays, precision and options count. */
+trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_call* call, double* values, int64_t capacity,
+                                          int64_t* count);
+#define TRIFOLD_CONDITION(family, suffix, bits, name, parameters, in)                                                        \
+    static inline trifold_code family##_##name##_##suffix(family##_solver* solver, TRIFOLD_LIST parameters,                  \
+                                                          const family##_options* options, double* values, int64_t capacity, \
+                                                          int64_t* count) {                                                  \
+        const trifold_call call = {sizeof(trifold_call), 0, bits, 1, 0, NULL, options, {TRIFOLD_LIST in}, {NULL}};           \
+        return family##_reciprocal_condition(solver, &call, values, capacity, count);                                        \
+    }
+TRIFOLD_CONDITION(trifold, f32, TRIFOLD_F32, reciprocal_condition_host, (const float* d, const float* e), (d, e))
+TRIFOLD_CONDITION(trifold, f64, TRIFOLD_F64, reciprocal_condition_host, (const double* d, const double* e), (d, e))
 
 typedef struct {
     int64_t iterations; /* corrections of the first solution; -1: never solved */
@@ -255,36 +290,28 @@ void trifold_grid_solver_destroy(trifold_grid_solver* solver);
 /* CPU only: replaces the built-in threads. */
 trifold_code trifold_grid_solver_set_executor(trifold_grid_solver* solver, trifold_executor executor, void* user);
 
-/* For each precision: calls on device memory and a stream, which do not synchronize, and calls on host memory, which return when done, as
- * above. x may be b in solutions; other results overlap nothing. refine: one step, with A' where transposed is not 0. gradients: of a
- * number E from x = A^-1 b and dE/dx, dE/db and dE/dA on the stencils, summed over right-hand sides. */
-#define TRIFOLD_DECLARE(real, suffix)                                                                                                      \
-    trifold_code trifold_grid_factor_##suffix(trifold_grid_solver* solver, const real* stencil, void* stream,                              \
-                                              const trifold_grid_options* options);                                                        \
-    trifold_code trifold_grid_factor_solve_##suffix(trifold_grid_solver* solver, const real* stencil, const real* b, real* x,              \
-                                                    void* stream, const trifold_grid_options* options);                                    \
-    trifold_code trifold_grid_solve_##suffix(trifold_grid_solver* solver, const real* b, real* x, void* stream,                            \
-                                             const trifold_grid_options* options);                                                         \
-    trifold_code trifold_grid_solve_transposed_##suffix(trifold_grid_solver* solver, const real* b, real* x, void* stream,                 \
-                                                        const trifold_grid_options* options);                                              \
-    trifold_code trifold_grid_refine_##suffix(trifold_grid_solver* solver, const real* stencil, const real* b, real* x, int transposed,    \
-                                              void* stream, const trifold_grid_options* options);                                          \
-    trifold_code trifold_grid_gradients_##suffix(trifold_grid_solver* solver, const real* x, const real* by_x, real* by_b,                 \
-                                                 real* by_stencil, void* stream, const trifold_grid_options* options);                     \
-    trifold_code trifold_grid_factor_host_##suffix(trifold_grid_solver* solver, const real* stencil, const trifold_grid_options* options); \
-    trifold_code trifold_grid_factor_solve_host_##suffix(trifold_grid_solver* solver, const real* stencil, const real* b, real* x,         \
-                                                         const trifold_grid_options* options);                                             \
-    trifold_code trifold_grid_solve_host_##suffix(trifold_grid_solver* solver, const real* b, real* x,                                     \
-                                                  const trifold_grid_options* options);                                                    \
-    trifold_code trifold_grid_solve_transposed_host_##suffix(trifold_grid_solver* solver, const real* b, real* x,                          \
-                                                             const trifold_grid_options* options);                                         \
-    trifold_code trifold_grid_refine_host_##suffix(trifold_grid_solver* solver, const real* stencil, const real* b, real* x,               \
-                                                   int transposed, const trifold_grid_options* options);                                   \
-    trifold_code trifold_grid_gradients_host_##suffix(trifold_grid_solver* solver, const real* x, const real* by_x, real* by_b,            \
-                                                      real* by_stencil, const trifold_grid_options* options);
-TRIFOLD_DECLARE(float, f32)
-TRIFOLD_DECLARE(double, f64)
-#undef TRIFOLD_DECLARE
+/* Calls as above; gradients have the operation TRIFOLD_GRID_GRADIENT. x may be b in solutions; other results overlap nothing. refine: one
+ * step, with A' where transposed is not 0. gradients: of a number E from x = A^-1 b and dE/dx, dE/db and dE/dA on the stencils, summed over
+ * right-hand sides. */
+trifold_code trifold_grid_run(trifold_grid_solver* solver, const trifold_call* call);
+/* clang-format off */
+#define TRIFOLD_CALLS(real, suffix, bits)                                                                       \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, factor, TRIFOLD_GRID_FACTOR, 0,                                    \
+                 (const real* stencil), (stencil), (NULL))                                                      \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, factor_solve, TRIFOLD_GRID_FACTOR_SOLVE, 0,                        \
+                 (const real* stencil, const real* b, real* x), (stencil, b), (x))                              \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, solve, TRIFOLD_GRID_SOLVE, 0,                                      \
+                 (const real* b, real* x), (b), (x))                                                            \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, solve_transposed, TRIFOLD_GRID_SOLVE_TRANSPOSED, 0,                \
+                 (const real* b, real* x), (b), (x))                                                            \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, refine, TRIFOLD_GRID_REFINE, transposed,                           \
+                 (const real* stencil, const real* b, real* x, int transposed), (stencil, b), (x))              \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, gradients, TRIFOLD_GRID_GRADIENT, 0,                               \
+                 (const real* x, const real* by_x, real* by_b, real* by_stencil), (x, by_x), (by_b, by_stencil))
+/* clang-format on */
+TRIFOLD_CALLS(float, f32, TRIFOLD_F32)
+TRIFOLD_CALLS(double, f64, TRIFOLD_F64)
+#undef TRIFOLD_CALLS
 
 /* Synchronizes; TRIFOLD_GRID_FAILED when an image's matrix failed, and TRIFOLD_OUT_OF_RANGE when x of the last solution holds infinities or
  * NaN, as it does where b does. trifold_last_error() names the image, and its pixels. */
@@ -315,14 +342,17 @@ typedef struct {
 
 /* Synchronize and copy one entry an image that a factorization has covered. Capacity and count are those of trifold_outcomes. */
 trifold_code trifold_grid_outcomes(trifold_grid_solver* solver, trifold_grid_outcome* outcomes, int64_t capacity, int64_t* count);
-/* An estimate of 1 / (||A|| ||A^-1||) for each of `members` images (0: the Spec's batch) of the last factorization, whose stencils stand in
- * the host's memory, as GridSolver::reciprocal_condition says. */
-trifold_code trifold_grid_reciprocal_condition_f32(trifold_grid_solver* solver, const float* stencil, const trifold_grid_options* options,
-                                                   double* values, int64_t capacity, int64_t* count);
-trifold_code trifold_grid_reciprocal_condition_f64(trifold_grid_solver* solver, const double* stencil, const trifold_grid_options* options,
-                                                   double* values, int64_t capacity, int64_t* count);
+/* An estimate of 1 / (||A|| ||A^-1||) for each of `members` images (0: the Spec's batch) of the last factorization, whose stencils are in
+ * the host's memory, as GridSolver::reciprocal_condition says. The functions are trifold_grid_reciprocal_condition_f32 and _f64. */
+trifold_code trifold_grid_reciprocal_condition(trifold_grid_solver* solver, const trifold_call* call, double* values, int64_t capacity,
+                                               int64_t* count);
+TRIFOLD_CONDITION(trifold_grid, f32, TRIFOLD_F32, reciprocal_condition, (const float* stencil), (stencil))
+TRIFOLD_CONDITION(trifold_grid, f64, TRIFOLD_F64, reciprocal_condition, (const double* stencil), (stencil))
 trifold_code trifold_grid_log_determinant(trifold_grid_solver* solver, trifold_grid_determinant* values, int64_t capacity, int64_t* count);
 
+#undef TRIFOLD_CONDITION
+#undef TRIFOLD_CALL
+#undef TRIFOLD_LIST
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -6,6 +6,8 @@
 #include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 #include <trifold/grid.hpp>
+#include <trifold/grid_factors.hpp>
 #include <trifold/plan.hpp>
 #include <trifold/solver.hpp>
+#include <trifold/tridiagonal.hpp>
 // The public C++ interface.

@@ -18,8 +18,9 @@ compiles serve the others. GPUs are hidden, so that "auto" is the processor.
 | json | parsed |
 | python, also marked "(needs LIBRARY)" | parsed here; tests/python/docs_test.py runs it |
 
-Commands inside a sentence or table are parsed too. So are those in sh blocks of the pages for developers, which build what is not there yet.
-The logs of measurements are left out: they have the commands of their day."""
+Commands inside a sentence or table are parsed too. So are those in sh blocks of the pages for developers, which build what is not there
+yet. The logs of measurements are left out: they have the commands of their day."""
+
 import argparse
 import functools
 import json
@@ -35,9 +36,9 @@ import pages
 
 FRAGMENT = """#include <trifold/trifold.hpp>
 #include <vector>
-[[maybe_unused]] static void fragment(std::int64_t n, std::int64_t N, std::vector<double>& D, std::vector<double>& E, std::vector<double>& B,
-                                      std::vector<double>& X, trifold::Solver& solver, void* my_stream, const double* d, const double* e,
-                                      const double* b, double* x, const double* shifts) {
+[[maybe_unused]] static void fragment(std::int64_t n, std::int64_t N, std::vector<double>& D, std::vector<double>& E,
+                                      std::vector<double>& B, std::vector<double>& X, trifold::Solver& solver, void* my_stream,
+                                      const double* d, const double* e, const double* b, double* x, const double* shifts) {
     {
 @BLOCK@    }
 }
@@ -46,11 +47,18 @@ PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(app LANGUAGES CXX)
 add_executable(app app.cpp)
 """
-ELSEWHERE = {"make", "c++", "cc", "pip", "python"}  # programs of the system that a parsed block may call, as it may what it has built in its folder
+ELSEWHERE = {
+    "make",
+    "c++",
+    "cc",
+    "pip",
+    "python",
+}  # programs of the system that a parsed block may call, as it may what it has built in its folder
 
 
 class Elsewhere:
     """What a block prints that is run by another test."""
+
     def __eq__(self, other):
         return True
 
@@ -73,16 +81,24 @@ class Checker:
         assert "solve" in self.verbs, self.verbs
         libraries = next(path for path in options.prefix.glob("lib*/**/pkgconfig")).parent
         hidden = {name for name in os.environ if name.startswith("TRIFOLD_")}
-        self.environment = {**{name: value for name, value in os.environ.items() if name not in hidden},
-                            "PATH": f"{options.prefix / 'bin'}:{options.bin}:{os.environ['PATH']}",
-                            "PKG_CONFIG_PATH": str(libraries / "pkgconfig"),
-                            "LD_LIBRARY_PATH": str(libraries),
-                            "TRIFOLD_CLANG": str(libraries / "libtrifold_clang.so"),
-                            "TRIFOLD_CACHE_DIR": str(scratch / "cache"),
-                            "HOME": str(scratch), "XDG_DATA_HOME": str(scratch / "data"),
-                            "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "-1"}
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if name not in hidden},
+            "PATH": f"{options.prefix / 'bin'}:{options.bin}:{os.environ['PATH']}",
+            "PKG_CONFIG_PATH": str(libraries / "pkgconfig"),
+            "LD_LIBRARY_PATH": str(libraries),
+            "TRIFOLD_CLANG": str(libraries / "libtrifold_clang.so"),
+            "TRIFOLD_CACHE_DIR": str(scratch / "cache"),
+            "HOME": str(scratch),
+            "XDG_DATA_HOME": str(scratch / "data"),
+            "CUDA_VISIBLE_DEVICES": "",
+            "HIP_VISIBLE_DEVICES": "-1",
+        }
         self.switches = (self.root / "docs/users/switches.md").read_text(encoding="utf-8")
-        lists = [path.read_text(encoding="utf-8") for part in ("runtime", "tests", "tools") for path in (self.root / part).rglob("CMakeLists.txt")]
+        lists = [
+            path.read_text(encoding="utf-8")
+            for part in ("runtime", "tests", "tools")
+            for path in (self.root / part).rglob("CMakeLists.txt")
+        ]
         self.targets = set(re.findall(r"(?:add_executable|trifold_test)\((\w+)", "\n".join(lists)))
         self.flags = run(["pkg-config", "--cflags", "--libs", "trifold"], scratch, self.environment).split()
         self.compiled = {}
@@ -112,7 +128,9 @@ class Checker:
             source = self.scratch / f"program{len(self.compiled)}.{block.language}"
             source.write_text(block.text, encoding="utf-8")
             binary = source.with_suffix("")
-            compiler = [*shlex.split(self.options.cxx), "-std=c++20"] if is_cpp else [*shlex.split(self.options.cc), "-std=c99", "-Wpedantic"]
+            compiler = (
+                [*shlex.split(self.options.cxx), "-std=c++20"] if is_cpp else [*shlex.split(self.options.cc), "-std=c99", "-Wpedantic"]
+            )
             run([*compiler, "-Wall", "-Wextra", "-Werror", str(source), *self.flags, "-o", str(binary)], self.scratch, self.environment)
             self.compiled[block.text] = binary
         return run([str(self.compiled[block.text])], folder, self.environment)
@@ -121,9 +139,24 @@ class Checker:
         source = folder / "fragment.cpp"
         indented = "".join(f"        {line}\n" for line in block.text.splitlines())
         source.write_text(block.text if "#include" in block.text else FRAGMENT.replace("@BLOCK@", indented), encoding="utf-8")
-        quiet = [f"-Wno-{name}" for name in ("unused-parameter", "unused-variable", "unused-but-set-variable", "missing-field-initializers")]
-        run([*shlex.split(self.options.cxx), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *quiet, *self.flags[:1], str(source)],
-            folder, self.environment)
+        quiet = [
+            f"-Wno-{name}" for name in ("unused-parameter", "unused-variable", "unused-but-set-variable", "missing-field-initializers")
+        ]
+        run(
+            [
+                *shlex.split(self.options.cxx),
+                "-std=c++20",
+                "-fsyntax-only",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                *quiet,
+                *self.flags[:1],
+                str(source),
+            ],
+            folder,
+            self.environment,
+        )
 
     def declarations(self, block, folder):
         header = folder / block.mark.removeprefix("declarations of ")
@@ -135,7 +168,11 @@ class Checker:
             raise Problem(f"{header.name} has no {', '.join(missing) or 'names of this block'}")
         source = folder / "declarations.c"
         source.write_text(f'#include <stddef.h>\n#include "{header}"\n{block.text}', encoding="utf-8")
-        run([*shlex.split(self.options.cc), "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", str(source)], folder, self.environment)
+        run(
+            [*shlex.split(self.options.cc), "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", str(source)],
+            folder,
+            self.environment,
+        )
 
     def project(self, block, folder):
         place = folder / f"project{block.line}"
@@ -163,7 +200,9 @@ class Checker:
         self.options_of(words[1:], self.help(*verbs) + " --help --json")
 
     def cmake(self, words):
-        presets = {preset["name"] for preset in json.loads((self.root / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]}
+        presets = {
+            preset["name"] for preset in json.loads((self.root / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]
+        }
         named = [words[k + 1] for k, word in enumerate(words) if word == "--preset"]
         installed = [pathlib.PurePath(words[k + 1]).name for k, word in enumerate(words) if word == "--install"]
         if not named + installed or not presets.issuperset(named + installed):
@@ -241,8 +280,11 @@ class Checker:
         (folder / "app.cpp").write_text(example, encoding="utf-8")
         (folder / "app.c").write_text(c_example, encoding="utf-8")
         lines = enumerate(pages.without_blocks(page.read_text(encoding="utf-8")), 1)
-        problems = [f"{page.relative_to(self.root)}:{number}: put code between fences, which are tested" for number, line in lines
-                    if line.startswith(("    ", "\t", "~~~"))]
+        problems = [
+            f"{page.relative_to(self.root)}:{number}: put code between fences, which are tested"
+            for number, line in lines
+            if line.startswith(("    ", "\t", "~~~"))
+        ]
         printed = None
         for block in pages.blocks_of(page):
             try:

@@ -2,6 +2,7 @@
 
 Code and templates name pages too: every docs/... path in a tracked text file must exist. The templates of exported projects are left out:
 their links are filled in when a project is written."""
+
 import pathlib
 import re
 import subprocess
@@ -40,8 +41,13 @@ def problems_of_links(root):
 
 
 def problems_of_names(root):
-    listed = subprocess.run(["git", "grep", "-I", "-n", "-o", "-E", r"[A-Za-z0-9_./-]*docs/[A-Za-z0-9_./-]*[A-Za-z0-9_]", "--", ":!CHANGELOG.md"],
-                            cwd=root, capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        ["git", "grep", "-I", "-n", "-o", "-E", r"[A-Za-z0-9_./-]*docs/[A-Za-z0-9_./-]*[A-Za-z0-9_]", "--", ":!CHANGELOG.md"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     for found in listed.stdout.splitlines():
         place, name = found.rsplit(":", 1)
         if NAMED.fullmatch(name) and not (root / name).exists():

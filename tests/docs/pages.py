@@ -1,4 +1,5 @@
 """Markdown pages of the repository, cut into prose and fenced blocks."""
+
 import dataclasses
 import pathlib
 import re
@@ -20,8 +21,9 @@ class Block:
 
 def markdown_files(root):
     """Every page that git knows or could take: nothing of the build folders."""
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=root, capture_output=True,
-                            text=True, check=False)
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=root, capture_output=True, text=True, check=False
+    )
     if listed.returncode == 0:
         return sorted(path for path in map(root.joinpath, listed.stdout.split("\n")[:-1]) if path.exists())
     hidden = {"build", ".deps", ".git", "out"}  # an unpacked archive has no git

@@ -1,8 +1,9 @@
 """words_test.py ROOT: the pages for users have short sentences: a mean below 20 words a page, and none above 45.
 
-What counts as prose: paragraphs and the items of lists, without code, tables, headings, pictures and the marks of blocks. A sentence ends at
-a full stop, question mark or exclamation mark before a space, and where its paragraph or item ends. A word is whatever stands between
+What counts as prose: paragraphs and the items of lists, without code, tables, headings, pictures and the marks of blocks. A sentence ends
+at a full stop, question mark or exclamation mark before a space, and where its paragraph or item ends. A word is whatever stands between
 spaces and has a letter or digit in it; a piece of inline code counts as one word, and of a link its text counts."""
+
 import pathlib
 import re
 import sys
@@ -22,7 +23,7 @@ def paragraphs(text):
             yield " ".join(gathered)
             gathered = []
         if prose:
-            gathered.append(line[item.end() if item else 0:].strip())
+            gathered.append(line[item.end() if item else 0 :].strip())
 
 
 def sentences(text):

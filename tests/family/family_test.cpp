@@ -198,7 +198,7 @@ TEST_CASE("a workspace begins with the zeros and contents that a Program asks fo
           fmt::format("the workspace has {} bytes; this TriangularPlan needs {}", bytes - 1, bytes));
 }
 
-TEST_CASE("what a session refuses, in the words of the family's arrays; nothing is lost by it") {
+TEST_CASE("what a session refuses, in the words of the family's arrays, and nothing is lost by it") {
     Problem problem(3, 2);
     const auto prepared = prepare_triangular(problem.spec, Device::cpu());
     TriangularSolver solver(problem.spec, prepared);
@@ -262,6 +262,31 @@ std::vector<double> first_of(const std::vector<double>& y, std::size_t count) {
 }
 
 }  // namespace
+
+TEST_CASE("a repetition that its Program cannot have is an internal error, not a launch out of bounds") {
+    const Problem problem(3, 2);
+    const auto check = [&](const std::function<void(Repeat&)>& spoil) {
+        for (const Target& target : {Target{Backend::cpu, "x86-64"}, Target{Backend::cuda, "sm_90"}}) {
+            auto program = generate_triangular(problem.spec, target);
+            CHECK_NOTHROW(check_repeats(program));
+            spoil(program.repeats.at("shrink").front());
+            CHECK_THROWS_AS(check_repeats(program), std::logic_error);
+        }
+    };
+    check([](Repeat& repeat) { repeat.count = 4; });
+    check([](Repeat& repeat) { repeat.count = 0; });
+    check([](Repeat& repeat) { repeat.first = 4; });
+    check([](Repeat& repeat) { repeat.most = 0; });
+    check([](Repeat& repeat) { repeat.look = 0; });
+    auto program = generate_triangular(problem.spec, {Backend::cuda, "sm_90"});
+    program.repeats.at("shrink").front().unit = 0;
+    CHECK_THROWS_AS(check_repeats(program), std::logic_error);
+    program = generate_triangular(problem.spec, {Backend::cpu, "x86-64"});
+    program.repeats.at("shrink").push_back({.first = 2, .count = 1, .flag = "again"});
+    CHECK_THROWS_AS(check_repeats(program), std::logic_error);
+    program.repeats.at("shrink") = {{.first = 2, .count = 1, .flag = "weight"}};
+    CHECK_THROWS_AS(check_repeats(program), SpecError);
+}
 
 TEST_CASE("launches are repeated until data ends it, on CPU threads") {
     for (const std::int64_t most : {1, 4, 30})

@@ -12,6 +12,7 @@ templates neither do 3, 4, 8 and 16: edges of tiles and vectors and numbers of p
     tests/generator/literals.py           compare; exit status 1 when a number has no line, or a line no number
     tests/generator/literals.py --list    print what is found
 """
+
 import re
 import sys
 from fnmatch import fnmatch
@@ -25,8 +26,10 @@ FREE = {"generator": {0, 1, 2}, "templates": {0, 1, 2, 3, 4, 8, 16}}
 # Texts that hold no code, then the tokens that matter. A binary operator has spaces around it, a bracket of a template has none.
 SKIPPED = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 NUMBER = r"(?<![\w.])(?:0[xX][0-9a-fA-F.']+(?:[pP][-+]?\d+)?|\d[\d']*\.?\d*(?:[eE][-+]?\d+)?)[uUlLfF]*(?![\w.])"
-TOKEN = re.compile(rf"(?P<number>{NUMBER})|(?P<test>(?<=\s)(?:<=?|>=?|==|!=|&&|\|\||\?)(?=\s))|(?P<open>[(\[])|(?P<close>[)\]])|(?P<end>[;{{}}]|^\#\w+)|(?P<comma>,)",
-                   re.MULTILINE)
+TOKEN = re.compile(
+    rf"(?P<number>{NUMBER})|(?P<test>(?<=\s)(?:<=?|>=?|==|!=|&&|\|\||\?)(?=\s))|(?P<open>[(\[])|(?P<close>[)\]])|(?P<end>[;{{}}]|^\#\w+)|(?P<comma>,)",
+    re.MULTILINE,
+)
 
 
 class Group:
@@ -99,9 +102,18 @@ def is_allowed(found, allowed):
 
 def check_itself():
     """A test that cannot fail is none."""
-    cases = {"if (n >= 37) f();": ["37"], "return a ? 12 : b;": ["12"], "f(a < b, 37);": [], "while (k < (n + 5) * m) {": ["5"],
-             "x = static_cast<int>(y) + 7;": [], "for (int k = 9; k < 8; k += 4)": ["8"], "// if (n > 9)": [], "if (a == \"n > 9\" && b)": [],
-             "#if ARCH >= 90": ["90"], "int a[64]; if (b != d) c = 5;": []}
+    cases = {
+        "if (n >= 37) f();": ["37"],
+        "return a ? 12 : b;": ["12"],
+        "f(a < b, 37);": [],
+        "while (k < (n + 5) * m) {": ["5"],
+        "x = static_cast<int>(y) + 7;": [],
+        "for (int k = 9; k < 8; k += 4)": ["8"],
+        "// if (n > 9)": [],
+        'if (a == "n > 9" && b)': [],
+        "#if ARCH >= 90": ["90"],
+        "int a[64]; if (b != d) c = 5;": [],
+    }
     for text, expected in cases.items():
         if numbers_in(text) != expected:
             sys.exit(f"{text!r} has the numbers {numbers_in(text)}, not {expected}")
@@ -118,7 +130,10 @@ def main():
     new = [item for item in found if not any(is_allowed(item, line) for line in allowed)]
     stale = [line for line in allowed if not any(is_allowed(item, line) for item in found)]
     for name, number in sorted(new):
-        print(f"{name}: {number} stands in a condition. Put what was measured into generator/devices; for anything else add a line to {ALLOWED.name}")
+        print(
+            f"{name}: {number} stands in a condition. Put what was measured into generator/devices; "
+            f"for anything else add a line to {ALLOWED.name}"
+        )
     for name, number in sorted(stale):
         print(f"{ALLOWED.name}: {name} has no {number} in a condition any more; remove it")
     return 1 if new or stale else 0

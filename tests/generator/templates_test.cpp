@@ -13,6 +13,8 @@
 #include <trifold/generate.hpp>
 #include <trifold/grid_spec.hpp>
 
+#include "generator/program/embedded.hpp"
+#include "generator/program/template_folder.hpp"
 #include "tests/support/text.hpp"
 
 using namespace trifold;
@@ -119,6 +121,45 @@ TEST_CASE("titles within a template are no markers") {
     for (const auto& [file, line] : places_of(pasted({"titled", "d"}), read))
         told += file.empty() ? "- " : fmt::format("{}:{} ", file, line);
     CHECK(told == "- titled:1 titled:2 titled:3 titled:4 titled:5 titled:6 - - d:1 - ");
+}
+
+TEST_CASE("a folder's templates are read as they are now, each once") {
+    auto path = (std::filesystem::temp_directory_path() / "trifold-folder-XXXXXX").string();
+    REQUIRE(mkdtemp(path.data()) != nullptr);
+    const auto write = [&](const std::string& name, std::string_view text) {
+        std::filesystem::create_directories(std::filesystem::path(path + "/" + name).parent_path());
+        std::ofstream(path + "/" + name) << text;
+    };
+    write("cpu/vectors.c", "int edited;\n");
+    write("grid/boxes.h", embedded_text("grid/boxes.h"));
+    write("gpu/grid/shared.h", "int edited;\n");
+    TemplateFolder folder(path, "A_SWITCH");
+    CHECK(folder.text("cpu/vectors.c") == "int edited;\n");
+    write("cpu/vectors.c", "int again;\n");
+    CHECK(folder.text("cpu/vectors.c") == "int edited;\n");
+    CHECK(folder.text("grid/boxes.h") == embedded_text("grid/boxes.h"));
+    CHECK_THROWS_WITH_AS(folder.text("gpu/grid/shared.h"), doctest::Contains("has changed since this program was built"), SpecError);
+    CHECK_THROWS_WITH_AS(
+        folder.text("cpu/constants.c"),
+        doctest::Contains(fmt::format("A_SWITCH names '{}', where the template cpu/constants.c cannot be read", path).c_str()), SpecError);
+    CHECK_THROWS_WITH_AS(TemplateFolder(path + "/cpu/vectors.c", "A_SWITCH"), doctest::Contains("which is no directory"), SpecError);
+    CHECK_THROWS_WITH_AS(TemplateFolder("/nowhere", "A_SWITCH"), doctest::Contains("A_SWITCH names '/nowhere'"), SpecError);
+    std::filesystem::remove_all(path);
+}
+
+TEST_CASE("templates that the generator includes are those that need a build") {
+    std::set<std::string> included;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(TEST_ROOT "/generator")) {
+        const auto text = entry.is_regular_file() ? read_text(entry.path().string()) : "";
+        constexpr std::string_view begin = "#include \"templates/";
+        for (auto at = text.find(begin); at != text.npos; at = text.find(begin, at + 1))
+            included.insert(text.substr(at + begin.size(), text.find('"', at + begin.size()) - at - begin.size()));
+    }
+    CHECK(included.size() > 5);
+    std::set<std::string> compiled_in;
+    for (const auto name : template_names())
+        if (is_compiled_in(name)) compiled_in.emplace(name);
+    CHECK(compiled_in == included);
 }
 
 TEST_CASE("a template's path is where it lies in the repository") {

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Which folder may include which, and that no two types have one name. Reads every #include of generator/, runtime/ and tools/, and names those that point upwards.
+"""Which folder may include which, and that no two types have one name. Reads every #include of generator/, runtime/ and tools/, and names
+those that point upwards.
 
-The layers, from the bottom: generator/program, one family (generator/tridiagonal, generator/grid), generator/export; runtime/base, compile, device, solve or grid, c, python;
-tools. A layer may include those that it lists, and itself. What lies below a family knows none: it may not include a family's public headers
-either.
+The layers, from the bottom: generator/program, one family (generator/tridiagonal, generator/grid), generator/export; runtime/base, compile,
+device, solve or grid, c, python; tools. A layer may include those that it lists, and itself. What lies below a family knows none: it may
+not include a family's public headers either.
 """
+
 import pathlib
 import re
 import sys
 
+# What a family may include in the runtime.
+HALL = ["runtime/base", "runtime/compile", "runtime/device", "runtime/session", "generator/program"]
 # What a folder may include beside itself. The first that fits a file counts, so that inner folders come before outer ones.
 ALLOWED = {
     "generator/trifold": [],
@@ -23,25 +27,68 @@ ALLOWED = {
     "runtime/compile": ["runtime/base", "generator/program"],
     "runtime/device": ["runtime/base", "runtime/compile"],
     "runtime/session": ["runtime/base", "runtime/compile", "runtime/device", "generator/program"],
-    "runtime/tridiagonal": ["runtime/base", "runtime/compile", "runtime/device", "runtime/session", "generator/program", "generator/tridiagonal"],
-    "runtime/grid": ["runtime/base", "runtime/compile", "runtime/device", "runtime/session", "generator/program", "generator/grid"],
+    "runtime/tridiagonal": [*HALL, "generator/tridiagonal"],
+    "runtime/grid": [*HALL, "generator/grid"],
     "runtime/c": [],
-    "runtime/python": ["runtime/compile", "runtime/tridiagonal"],  # which say what compiles, and what is taken of what was measured
+    "runtime/python": [
+        "runtime/base",
+        "runtime/compile",
+        "runtime/tridiagonal",
+    ],  # forks, what compiles, what is taken of what was measured
     "tools/formats": [],
     "tools/problems": ["tools/formats"],
     "tools/examples": [],
     "tools": ["generator", "runtime"],
 }
 # Folders that know no family, and the public headers that they may include.
-COMMON_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "error.hpp", "integer.h", "repeat_args.h", "precision.hpp", "program.hpp", "resources.hpp", "target.hpp", "version.h"}
+COMMON_HEADERS = {
+    "binary.hpp",
+    "call.hpp",
+    "device.hpp",
+    "error.hpp",
+    "factors_of.hpp",
+    "integer.h",
+    "repeat_args.h",
+    "precision.hpp",
+    "program.hpp",
+    "resources.hpp",
+    "target.hpp",
+    "version.h",
+}
 KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device", "runtime/session")
 # The public headers of each family, which no other may include.
 FAMILY_HEADERS = {
-    "tridiagonal": {"cost.hpp", "factors.hpp", "generate.hpp", "plan.hpp", "schedule.hpp", "solver.hpp", "spec.hpp", "tridiagonal_args.h"},
-    "grid": {"grid.hpp", "grid_args.h", "grid_spec.hpp"},
+    "tridiagonal": {
+        "cost.hpp",
+        "factors.hpp",
+        "generate.hpp",
+        "plan.hpp",
+        "schedule.hpp",
+        "solver.hpp",
+        "spec.hpp",
+        "tridiagonal.hpp",
+        "tridiagonal_args.h",
+    },
+    "grid": {"grid.hpp", "grid_args.h", "grid_factors.hpp", "grid_spec.hpp"},
 }
 # Public headers of the runtime, which the generator may not include.
-RUNTIME_HEADERS = {"binary.hpp", "call.hpp", "device.hpp", "factors.hpp", "grid.hpp", "plan.hpp", "solver.hpp", "trifold.h", "trifold.hpp", "version.h"}
+RUNTIME_HEADERS = {
+    "binary.hpp",
+    "call.hpp",
+    "device.hpp",
+    "factors.hpp",
+    "factors_of.hpp",
+    "grid.hpp",
+    "grid_factors.hpp",
+    "plan.hpp",
+    "solver.hpp",
+    "tridiagonal.hpp",
+    "trifold.h",
+    "trifold.hpp",
+    "version.h",
+}
+# Each has a folder in tools/trifold, which the others do not know; the table of all is in main.cpp.
+FAMILIES = tuple(FAMILY_HEADERS)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(trifold/[^>]+)>)', re.M)
 
 
@@ -50,14 +97,22 @@ def home(path):
     return next((folder for folder in ALLOWED if path.startswith(folder + "/")), None)
 
 
+def knows_another_family(path, included):
+    """Whether a file of the command reaches into the folder of a family that is not its own."""
+    folder = next((f"tools/trifold/{family}" for family in FAMILIES if is_within(included, f"tools/trifold/{family}")), None)
+    is_table = path == "tools/trifold/main.cpp"
+    return folder is not None and path.startswith("tools/trifold/") and not is_table and not is_within(path, folder)
+
+
 def is_within(path, folder):
     return path.startswith(folder + "/")
 
 
 def family_of(path):
     """The family that a file belongs to, also a public header; None where it serves all."""
-    parts = pathlib.PurePosixPath(path).parts
-    return next((family for family, headers in FAMILY_HEADERS.items() if family in parts[:-1] or (parts[1] == "trifold" and parts[0] != "tools" and parts[-1] in headers)), None)
+    *folders, name = pathlib.PurePosixPath(path).parts
+    is_public = folders[1:2] == ["trifold"] and folders[0] != "tools"
+    return next((family for family, headers in FAMILY_HEADERS.items() if family in folders or (is_public and name in headers)), None)
 
 
 def problem(path, included):
@@ -77,6 +132,8 @@ def problem(path, included):
         return None
     if "/" not in included:  # of its own folder
         return None
+    if knows_another_family(path, included):
+        return f'is no file of that family, and includes "{included}"'
     if is_within(included, folder) or any(is_within(included, allowed) for allowed in ALLOWED[folder]):
         return None
     return f'may not include "{included}": {folder} may include {", ".join([folder] + ALLOWED[folder])}'
@@ -120,8 +177,11 @@ def twice(root):
             for name in types(file.read_text()):
                 where.setdefault(name, []).append(file.relative_to(root).as_posix())
     apart = ("tests/export/c99/", "tests/export/gpu/")  # two programs, of which neither has the other's files
-    return [f"{name} is defined in {' and '.join(files)}" for name, files in where.items()
-            if len(files) > 1 and not (len(files) == 2 and all(any(f.startswith(a) for f in files) for a in apart))]
+    return [
+        f"{name} is defined in {' and '.join(files)}"
+        for name, files in where.items()
+        if len(files) > 1 and not (len(files) == 2 and all(any(f.startswith(a) for f in files) for a in apart))
+    ]
 
 
 def check_itself():
@@ -142,11 +202,16 @@ def check_itself():
         ("runtime/trifold/grid.hpp", "trifold/solver.hpp"),
         ("generator/trifold/spec.hpp", "trifold/grid_spec.hpp"),
         ("tools/formats/npy.cpp", "runtime/base/files.hpp"),
+        ("tools/trifold/solve.cpp", "tools/trifold/grid/options.hpp"),
+        ("tools/trifold/grid/solve.cpp", "tools/trifold/tridiagonal/solution.hpp"),
         ("runtime/elsewhere/file.cpp", "runtime/base/log.hpp"),
     ]:
         assert problem(path, included), (path, included)
     assert problem("runtime/tridiagonal/plan.cpp", "runtime/device/gpu.hpp") is None
-    text = "namespace a {\nstruct B {\n    struct C {\n};\nnamespace {\nclass D final : E {\n};\n}  // namespace\nenum class F { g };\n}  // namespace a\n"
+    assert problem("tools/trifold/main.cpp", "tools/trifold/grid/verbs.hpp") is None
+    assert problem("tools/trifold/grid/solve.cpp", "tools/trifold/solve.hpp") is None
+    text = "namespace a {\nstruct B {\n    struct C {\n};\nnamespace {\n"
+    text += "class D final : E {\n};\n}  // namespace\nenum class F { g };\n}  // namespace a\n"
     assert list(types(text)) == ["a::B", "a::F"], list(types(text))
 
 

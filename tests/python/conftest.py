@@ -12,7 +12,8 @@ SECONDS = int(os.environ.get("TRIFOLD_TEST_SECONDS", "300"))  # that a test on a
 
 @pytest.fixture
 def time_limit(request):
-    """Ends the process where a test takes too long, as when a kernel hangs: its stack names it. Python itself may then be stuck in a driver."""
+    """Ends the process where a test takes too long, as when a kernel hangs: its stack names it. Python itself may then be stuck in a
+    driver."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         to = os.dup(2)

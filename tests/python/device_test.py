@@ -234,8 +234,8 @@ def test_host_time_of_a_solver(library):
     calls = (lambda: solver.solve(b, x), lambda: solver.factor_solve(D, E, b, x), lambda: trifold.solve(D, E, b))
     solve, factor_solve, functional = per_call(*calls, synchronize=synchronize)
     print(
-        f"\n{library}: host time of a call: Solver::solve in C++ {alone:.2f} us, Solver.solve {solve:.2f} us (over it {solve - alone:.2f}), "
-        f"Solver.factor_solve {factor_solve:.2f} us, trifold.solve {functional:.2f} us"
+        f"\n{library}: host time of a call: Solver::solve in C++ {alone:.2f} us, Solver.solve {solve:.2f} us "
+        f"(over it {solve - alone:.2f}), Solver.factor_solve {factor_solve:.2f} us, trifold.solve {functional:.2f} us"
     )
     assert solve - alone < MOST_US
 
@@ -341,7 +341,9 @@ def test_compiled(torch, tt):
 @pytest.mark.parametrize("gradient", [False, True])
 def test_host_time_of_an_operator(torch, tt, gradient):
     """What eager, differentiable calls cost over an empty operator and the call of the C++ library."""
-    D, E, b = (array.requires_grad_(gradient) for array in on_torch(torch, *make(12, 20, 256, np.float32), rhs(12, 20, 256, dtype=np.float32)))
+    D, E, b = (
+        array.requires_grad_(gradient) for array in on_torch(torch, *make(12, 20, 256, np.float32), rhs(12, 20, 256, dtype=np.float32))
+    )
     tt.solve(D, E, b)
     plan = trifold.Plan(block=12, horizon=20, dtype="float32", batch=256, device="cuda:0")
     solver, x = plan.solver(), b.detach().clone()
@@ -378,7 +380,8 @@ def device_time(torch, call, rounds=20, calls=20):
 @pytest.mark.parametrize(("n", "horizon", "batch"), [(12, 20, 4096), (24, 203, 64), (48, 100, 16)])
 def test_device_time_of_the_backward_pass(torch, tt, n, horizon, batch):
     """The backward pass of solve and quadratic against factor_solve, and of log det against selected inverse and solve."""
-    # Autograd runs a backward pass on the stream of its forward pass. So both are on the stream that is captured: the default one cannot be.
+    # Autograd runs a backward pass on the stream of its forward pass. So both are on the stream that is captured: the default one cannot
+    # be.
     with torch.cuda.stream(torch.cuda.Stream()):
         times = times_of_the_backward_pass(torch, tt, n, horizon, batch)
     print(f"\nn={n} N={horizon} batch={batch} float64: " + ", ".join(f"{name} {t * 1e6:.1f} us" for name, t in times.items()))

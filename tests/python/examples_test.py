@@ -36,10 +36,9 @@ def test_macro(tmp_path):
 def test_macro_is_the_model_of_the_textbook():
     """The likelihood, of the data and the parameters that tests/tools/demo checks in C++."""
     module = example("macro", "torch")
+    import torch
     from models_test import close, textbook
     from trifold import models
-
-    import torch
 
     _, values = module.read()
     arguments = module.model(torch.zeros(4, 12, dtype=torch.float64), values)

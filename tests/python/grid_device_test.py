@@ -1,4 +1,5 @@
-"""trifold.grid on a CUDA device: arrays of torch, CuPy and JAX, streams, gradients. Skipped where there is no device, or a library is missing."""
+"""trifold.grid on a CUDA device: arrays of torch, CuPy and JAX, streams, gradients. Skipped where there is no device, or a library is
+missing."""
 
 import numpy as np
 import pytest
@@ -11,7 +12,12 @@ pytestmark = [
     pytest.mark.skipif(not trifold.info()["devices"]["cuda"]["devices"], reason="no CUDA device"),
     pytest.mark.usefixtures("time_limit"),
 ]
-CASES = [(dtype, matrix, boundary) for dtype in (np.float64, np.float32) for matrix in ("general", "symmetric") for boundary in ("natural", "fixed")]
+CASES = [
+    (dtype, matrix, boundary)
+    for dtype in (np.float64, np.float32)
+    for matrix in ("general", "symmetric")
+    for boundary in ("natural", "fixed")
+]
 
 
 @pytest.fixture

@@ -274,7 +274,9 @@ def test_quadratics():
 NO_OPTIONS = [None, "x", 1.5, -1, np.ones(3), [1], object()]
 
 
-@pytest.mark.parametrize("option", ["pivot_floor", "accept_nearly_singular", "check", "mixed", "schedule", "workers", "refine", "rhs", "matrix", "boundary"])
+@pytest.mark.parametrize(
+    "option", ["pivot_floor", "accept_nearly_singular", "check", "mixed", "schedule", "workers", "refine", "rhs", "matrix", "boundary"]
+)
 def test_options_of_another_type(option):
     """No option ends as an error of Python's own."""
     D, E, b = system()

@@ -190,7 +190,10 @@ def test_vmap_is_one_launch():
     assert calls(nested, *deep) == ["factor_solve"]
     within = [array.reshape(3, 2, *array.shape[1:]) for array in (D, E, b)]
     close(jax.vmap(tj.solve)(*within).reshape(b.shape), expected)
-    close(jax.vmap(tj.solve, (1, 2, -1), 1)(jnp.moveaxis(D, 0, 1), jnp.moveaxis(E, 0, 2), jnp.moveaxis(b, 0, -1)), jnp.moveaxis(expected, 0, 1))
+    close(
+        jax.vmap(tj.solve, (1, 2, -1), 1)(jnp.moveaxis(D, 0, 1), jnp.moveaxis(E, 0, 2), jnp.moveaxis(b, 0, -1)),
+        jnp.moveaxis(expected, 0, 1),
+    )
 
 
 def test_vmap_of_b_is_one_factor():
@@ -405,7 +408,11 @@ def test_arrays_that_jax_does_not_read():
     b = np.array(b)
     close(tj.solve(D, E, Exchanged()), solution(D, E, b))
     close(tj.solve(D, E, np.ma.array(b)), solution(D, E, b))
-    for wrong, message in ((np.ma.array(b, mask=b > 0), "b has masked entries"), (object(), "b is a object"), ([[1.0], [1.0, 2.0]], "b is a list")):
+    for wrong, message in (
+        (np.ma.array(b, mask=b > 0), "b has masked entries"),
+        (object(), "b is a object"),
+        ([[1.0], [1.0, 2.0]], "b is a list"),
+    ):
         with pytest.raises(trifold.SpecError, match=message):
             tj.solve(D, E, wrong)
     for rhs_at_once in (None, "x", 1.5, 0, np.ones(3)):

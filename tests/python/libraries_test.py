@@ -1,4 +1,5 @@
-"""Arrays of torch and JAX on the CPU: read in place, and results of the library that came in. Without the library there is nothing to test."""
+"""Arrays of torch and JAX on the CPU: read in place, and results of the library that came in. Without the library there is nothing to
+test."""
 
 import numpy as np
 import pytest

@@ -127,6 +127,14 @@ def test_arrays_that_another_thread_writes():
     thread.join()
 
 
+def test_a_package_for_users_reads_no_templates_and_says_so(tmp_path):
+    environment = dict(os.environ, TRIFOLD_CACHE_DIR=str(tmp_path), TRIFOLD_TEMPLATES="/nowhere")
+    script = "import trifold; print(trifold.Plan(block=2, horizon=3).block)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, timeout=120)
+    assert ran.stdout == "2\n", ran.stderr
+    assert "TRIFOLD_TEMPLATES does nothing in this build" in ran.stderr
+
+
 def test_no_descriptors_left_is_an_error_that_names_the_limit(tmp_path):
     script = """
 import os, resource, trifold

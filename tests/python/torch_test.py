@@ -86,7 +86,9 @@ def test_finite_differences(n, N, batch, columns):
         assert gradcheck(with_E, arguments if N > 1 else arguments[::2], fast_mode=n * N > 8, atol=1e-6, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("n", "N", "batch", "columns"), [(1, 2, None, None), (3, 2, None, 2), (3, 7, 2, None), (17, 2, None, None), (17, 2, 3, 2)])
+@pytest.mark.parametrize(
+    ("n", "N", "batch", "columns"), [(1, 2, None, None), (3, 2, None, 2), (3, 7, 2, None), (17, 2, None, None), (17, 2, 3, 2)]
+)
 def test_second_derivatives(n, N, batch, columns):
     arguments = system(n, N, batch, columns)
     for function in (tt.solve, tt.quadratic, lambda *a: parts(*a)[::2]):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Draws the JSON of `trifold bench`: our curves, the peers' and the floor, and published numbers beside them."""
+
 import argparse
 import io
 import json
@@ -97,6 +98,7 @@ def best_of(results):
 
 def points_of(best, solver, precision, operation):
     """Results and seconds; a solver that does not do both in one call does one after the other."""
+
     def seconds(key, what):
         result = best.get((solver, precision, what, key))
         return result["seconds"]["median"] if result else None
@@ -116,17 +118,32 @@ def draw_operation(panel, operation, results, published, axis):
     for solver, precision in dict.fromkeys(key[:2] for key in best):
         points = points_of(best, solver, precision, operation)
         if points:
-            draw_line(panel, axis, points, f"{solver} {precision}", color=COLOURS.get(solver, "black"),
-                      linestyle="-" if precision == "f64" else "--", marker="o" if precision == "f64" else "s")
-    floors = {key[3]: (r, r["floor_seconds"]) for key, r in best.items()
-              if key[1:3] == ("f64", operation) and r["floor_seconds"] is not None}
+            draw_line(
+                panel,
+                axis,
+                points,
+                f"{solver} {precision}",
+                color=COLOURS.get(solver, "black"),
+                linestyle="-" if precision == "f64" else "--",
+                marker="o" if precision == "f64" else "s",
+            )
+    floors = {
+        key[3]: (r, r["floor_seconds"]) for key, r in best.items() if key[1:3] == ("f64", operation) and r["floor_seconds"] is not None
+    }
     if floors:
         draw_line(panel, axis, floors.values(), "floor f64", color="#777777", linestyle=(0, (1, 1)), marker="_")
     for solver in dict.fromkeys(row["solver"] for row in published):
         rows = [r for r in published if r["solver"] == solver and r["operation"] == operation and size(r) in axis.sizes]
         if rows:
-            draw_line(panel, axis, [(r, r["milliseconds"] * 1e-3) for r in rows], f"{solver} f64, published",
-                      color=COLOURS.get(solver, "black"), linestyle="none", marker="x")
+            draw_line(
+                panel,
+                axis,
+                [(r, r["milliseconds"] * 1e-3) for r in rows],
+                f"{solver} f64, published",
+                color=COLOURS.get(solver, "black"),
+                linestyle="none",
+                marker="x",
+            )
     panel.set_title(operation)
     axis.finish(panel)
 

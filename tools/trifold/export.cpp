@@ -1,129 +1,12 @@
-#include "generator/export/c99/export.hpp"
-
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <trifold/error.hpp>
 
 #include "tools/formats/file.hpp"
-#include "tools/trifold/export_gpu.hpp"
-#include "tools/trifold/input.hpp"
-#include "tools/trifold/spec_options.hpp"
+#include "tools/trifold/family.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/verbs.hpp"
 
 namespace trifold::command {
-namespace {
 
-struct ExportOptions {
-    std::int64_t block = 0, horizon = 0, rhs = 0;  // 0: not given
-    std::string precision = "f64", target = "c99:generic", prefix = "btd", schedule, factorization = "llt", optimize = "speed",
-                output = ".";
-    std::int64_t corrections = 0;
-    std::vector<std::string> data, prefactored;
-    std::vector<std::string> shifts;
-    bool accept_nearly_singular = false;
-    LayoutOptions layout;
-    GpuExportOptions gpu;
-};
-
-/// Numbers with commas between them, in one word or several.
-std::vector<double> parse_shifts(const std::vector<std::string>& words) {
-    const auto text = fmt::format("{}", fmt::join(words, ","));
-    std::vector<double> shifts;
-    for (std::size_t start = 0; start <= text.size();) {
-        const auto end = std::min(text.find(',', start), text.size());
-        const auto number = text.substr(start, end - start);
-        double value = 0;
-        if (number.empty() || !CLI::detail::lexical_cast(number, value))
-            throw SpecError(
-                fmt::format("--shift {} holds '{}' where a number belongs; write numbers with a comma between two, such as 0.1,1,10",
-                            fmt::join(words, " "), number));
-        shifts.push_back(value);
-        start = end + 1;
-    }
-    return shifts;
-}
-
-/// The problem to bake in; the sizes that it gives need not be given.
-ProblemData read_data(const ExportOptions& options, Spec& spec) {
-    const auto block = spec.block > 0 ? std::optional(spec.block) : std::nullopt;
-    auto input = read_input(options.data, block, spec.precision);
-    auto& system = input.system;
-    say_notes("export", system.notes);
-    if (system.batch != 1)
-        throw formats::InputError(fmt::format("the problem to bake in is a batch of {} systems; give one", system.batch));
-    if (spec.block == 0) spec.block = system.block;
-    if (spec.horizon == 0) spec.horizon = system.horizon;
-    if (options.rhs == 0) spec.rhs = system.rhs;
-    return {std::move(system.d), std::move(system.e), std::move(system.b)};
-}
-
-Prefactored read_prefactored(const ExportOptions& options, Spec& spec) {
-    auto system = read_matrix(options.prefactored[0], options.prefactored[1], spec.precision);
-    say_notes("export", system.notes);
-    if (system.batch != 1) throw formats::InputError(fmt::format("the matrix to factor is a batch of {}; give one", system.batch));
-    if (spec.block == 0) spec.block = system.block;
-    if (spec.horizon == 0) spec.horizon = system.horizon;
-    Prefactored result{std::move(system.d), std::move(system.e)};
-    if (!options.shifts.empty()) result.shifts = parse_shifts(options.shifts);
-    result.accept_nearly_singular = options.accept_nearly_singular;
-    return result;
-}
-
-Spec spec_of(const ExportOptions& options) {
-    Spec spec;
-    spec.block = options.block;
-    spec.horizon = options.horizon;
-    spec.rhs = options.rhs == 0 ? 1 : options.rhs;
-    spec.precision = parse_precision(options.precision);
-    options.layout.apply(spec);
-    return spec;
-}
-
-ExportRequest request_of(const ExportOptions& options) {
-    ExportRequest request;
-    request.target = parse_target(options.target);
-    request.prefix = options.prefix;
-    if (!options.schedule.empty()) request.schedule = options.schedule;
-    request.factorization = parse_factorization(options.factorization);
-    request.optimize = parse_optimize(options.optimize);
-    request.corrections = options.corrections;
-    request.spec = spec_of(options);
-    if (!options.data.empty()) request.data = read_data(options, request.spec);
-    if (!options.prefactored.empty()) request.prefactored = read_prefactored(options, request.spec);
-    if (options.prefactored.empty() && !options.shifts.empty())
-        throw SpecError("--shift was given without --prefactored; give the matrix whose factors become constants");
-    if (options.prefactored.empty() && options.accept_nearly_singular)
-        throw SpecError(
-            "--accept-nearly-singular was given without --prefactored; an exported factorization returns NEARLY_SINGULAR, leave it out");
-    return request;
-}
-
-/// A matrix that has no factors is one that cannot be solved.
-std::vector<ExportedFile> make_files(const ExportRequest& request) {
-    try {
-        return export_project(request);
-    } catch (const IndefiniteMatrix& error) {
-        throw NotPositiveDefinite(error.what(), {{0, error.block, error.row}});
-    }
-}
-
-std::vector<ExportedFile> make_gpu_files(const ExportOptions& options) {
-    if (!options.data.empty() || !options.prefactored.empty() || !options.shifts.empty() || options.accept_nearly_singular ||
-        options.corrections > 0 || options.factorization != "llt" || options.optimize != "speed")
-        throw SpecError(
-            "--data, --prefactored, --shift, --accept-nearly-singular, --factorization, --optimize and --refine are for c99 targets, not "
-            "for " +
-            options.target + "; leave them out");
-    return options.gpu.project(spec_of(options), options.target, options.prefix, options.schedule);
-}
-
-int run(const ExportOptions& options, bool json) {
-    const bool for_gpu = is_gpu_export(options.target);
-    if (!for_gpu) options.gpu.expect_none(options.target);
-    const auto files = for_gpu ? make_gpu_files(options) : make_files(request_of(options));
+static Report write_project(const std::vector<ExportedFile>& files, const ExportOptions& options) {
     const auto directory = formats::make_directory(options.output);
     std::vector<std::vector<std::string>> rows;
     auto names = Json::array();
@@ -133,50 +16,20 @@ int run(const ExportOptions& options, bool json) {
         names.push_back(file.name);
         rows.push_back({path.string(), bytes_text(static_cast<std::int64_t>(file.text.size()))});
     }
-    if (json)
-        print(Json{{"target", options.target}, {"prefix", options.prefix}, {"directory", directory.string()}, {"files", names}});
-    else
-        print(table(rows));
-    return 0;
+    return {{{"target", options.target}, {"prefix", options.prefix}, {"directory", directory.string()}, {"files", names}}, table(rows)};
 }
 
-}  // namespace
-
-Action add_export(CLI::App& app, const bool& json) {
+Action add_export(CLI::App& app, const bool& json, Families families) {
     const auto options = std::make_shared<ExportOptions>();
-    app.add_option("--block", options->block, "Block size n, 1 to 64; for a GPU to 1024");
-    app.add_option("--horizon", options->horizon, "Number of diagonal blocks N");
     app.add_option("--precision", options->precision, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
-    app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once; otherwise those of --data, or 1")->check(positive_number());
     app.add_option(
            "--target", options->target,
            "c99:generic, c99:cortex-m4, c99:cortex-m7, c99:neon, c99:avx2, c99:avx512 or c99:rvv; cuda:sm_87,sm_110,... or hip:gfx942,...")
         ->capture_default_str();
     app.add_option("--prefix", options->prefix, "Of every name in the code")->capture_default_str();
-    app.add_option("--data", options->data, "A problem to bake in for the example: D.npy E.npy b.npy, or A.mtx b.mtx")->expected(2, 3);
-    app.add_option("--prefactored", options->prefactored,
-                   "D.npy E.npy: a matrix whose factors become constants, for a solver that only solves")
-        ->expected(2);
-    app.add_option("--shift", options->shifts, "With --prefactored: factors of A + shift I for each of these, such as 0.1,1,10");
-    app.add_flag("--accept-nearly-singular", options->accept_nearly_singular,
-                 "With --prefactored: also a matrix that is singular to the precision, whose solutions may have no right digit");
-    app.add_option(
-        "--schedule", options->schedule,
-        "Of c99 sequential, unless partitioned:p or twisted:p, whose chains a function of yours may run side by side; of a GPU as of "
-        "generate");
-    app.add_option("--optimize", options->optimize,
-                   "Of c99: speed, or size, which has smaller tiles and less code; the bits of X are the same");
-    app.add_option("--factorization", options->factorization, "Of c99: llt, or ldlt, which takes no square roots")
-        ->check(CLI::IsMember({"llt", "ldlt"}))
-        ->capture_default_str();
-    app.add_option("--refine", options->corrections,
-                   "Of c99: a call that solves and then corrects X so many times, residuals in twice the precision")
-        ->check(CLI::Range(std::int64_t{0}, max_corrections));
     app.add_option("-o,--output", options->output, "Directory to write to")->capture_default_str();
-    options->layout.add_to(app);
-    options->gpu.add_to(app);
-    app.footer("The README written beside the code says how to build, run and call it.");
-    return [options, &json] { return run(*options, json); };
+    const auto project = by_family(app, families, &FamilyVerbs::export_project, *options);
+    return [options, project, &json] { return finish(write_project(project(), *options), json); };
 }
 
 }  // namespace trifold::command

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tools/formats/file.hpp"
 
@@ -11,32 +12,6 @@ namespace {
 
 using namespace formats;
 namespace fs = std::filesystem;
-
-Array read_array(Contents& file) {
-    auto array = parse_npy(file.bytes, file.name);
-    std::string().swap(file.bytes);  // the arrays may be large
-    return array;
-}
-
-Input read_matrix_market(std::vector<Contents>& files, std::optional<std::int64_t> block, Precision precision) {
-    auto a = parse_matrix_market(files[0].bytes, files[0].name);
-    std::string().swap(files[0].bytes);
-    if (!std::holds_alternative<SparseMatrix>(a))
-        throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", files[0].name));
-    auto b = parse_matrix_market(files[1].bytes, files[1].name);
-    if (auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, files[1].name);
-    const auto& rhs = std::get<DenseMatrix>(b);
-    return {Kind::matrix_market, assemble(std::get<SparseMatrix>(a), rhs, block, precision), precision, {rhs.rows, rhs.columns}};
-}
-
-Input read_numpy(std::vector<Contents>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
-    const auto d = read_array(files[0]), e = read_array(files[1]), b = read_array(files[2]);
-    auto system = assemble(d, e, b);
-    if (block && *block != system.block)
-        throw InputError(
-            fmt::format("--block {} was given, but the blocks of '{}' are {} by {}", *block, files[0].name, system.block, system.block));
-    return {Kind::numpy, std::move(system), precision.value_or(d.precision), b.shape, d.shape.size() == 4};
-}
 
 bool same_file(const fs::path& left, const fs::path& right) {
     std::error_code ignored;
@@ -63,34 +38,18 @@ void check_same_kind(const std::vector<Contents>& files, bool arrays, std::strin
     }
 }
 
-Input read_input(const std::vector<std::string>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
-    if (files.size() != 2 && files.size() != 3)
-        throw InputError(fmt::format("{} file(s) were given; give A.mtx b.mtx, or D.npy E.npy b.npy", files.size()));
-    const bool arrays = files.size() == 3;
-    auto contents = read_files(files);
-    check_same_kind(contents, arrays, "two Matrix Market files (A.mtx b.mtx) or three NumPy arrays (D.npy E.npy b.npy)");
-    auto input = arrays ? read_numpy(contents, block, precision) : read_matrix_market(contents, block, precision.value_or(Precision::f64));
-    check_finite(input.system, input.precision);
-    return input;
-}
-
-System read_matrix(const std::string& d, const std::string& e, Precision precision) {
-    auto files = read_files({d, e});
-    const auto blocks = read_array(files[0]), coupling = read_array(files[1]);
-    auto system = assemble(blocks, coupling);
-    formats::check_finite(system, precision);
-    return system;
+std::pair<SparseMatrix, DenseMatrix> read_matrix_market(Contents& a_file, Contents& b_file) {
+    auto a = parse_matrix_market(a_file.bytes, a_file.name);
+    std::string().swap(a_file.bytes);  // it may be large
+    if (!std::holds_alternative<SparseMatrix>(a))
+        throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", a_file.name));
+    auto b = parse_matrix_market(b_file.bytes, b_file.name);
+    if (const auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, b_file.name);
+    return {std::get<SparseMatrix>(std::move(a)), std::get<DenseMatrix>(std::move(b))};
 }
 
 Kind kind_of(const std::string& name, Kind otherwise) {
     return name.ends_with(".npy") ? Kind::numpy : name.ends_with(".mtx") ? Kind::matrix_market : otherwise;
-}
-
-std::string format_solution(const Input& input, const std::vector<double>& x, Kind kind) {
-    const auto& system = input.system;
-    const std::vector<double> rows(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(system.batch * system.rows * system.rhs));
-    if (kind == Kind::numpy) return format_npy({input.shape, input.precision, rows});
-    return format_matrix_market(DenseMatrix{system.rows, system.rhs, rows});
 }
 
 Kind Output::kind(Kind input) const {

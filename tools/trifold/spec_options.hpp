@@ -1,10 +1,10 @@
 #pragma once
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <trifold/device.hpp>
-#include <trifold/generate.hpp>
-#include <trifold/grid_spec.hpp>
+#include <trifold/precision.hpp>
 
 namespace trifold::command {
 
@@ -16,42 +16,21 @@ int all_workers();
 CLI::Validator positive_number();
 CLI::Validator non_negative_number();
 
-/// Placement of the caller's arrays as command-line options.
-class LayoutOptions {
-  public:
-    void add_to(CLI::App& app);
-    void apply(Spec& spec) const;
-
-  private:
-    std::string order_ = "row-major", coupling_ = "lower", rhs_layout_ = "staged";
-    BlockLayout d_, e_;
-};
-
-/// The inputs of the generator as command-line options. The options' names and defaults are also what generated sources
-/// state as the command that regenerates them.
+/// Inputs of the generator that all families have, as command-line options. The names and defaults of the options are also what generated
+/// sources state as the command that regenerates them.
 class SpecOptions {
   public:
     void add_to(CLI::App& app);
-    /// True when any size was given.
-    bool has_sizes() const { return spec_.block != 0 || spec_.horizon != 0; }
-    Operations operations() const { return parse_operations(operations_); }
-    /// Throws SpecError when a size is missing.
-    Spec spec() const;
+    Precision precision() const { return parse_precision(precision_); }
+    /// The device whose target was given as `native`. Throws DeviceError.
+    std::optional<Device> native() const;
     /// `native` resolved to this machine. Throws SpecError, DeviceError.
     Target target() const;
-    const Tuning& tuning() const { return tuning_; }
-    /// Precision, right-hand sides and batch, of an image.
-    void apply(GridSpec& spec) const;
-    /// What a Plan would take: by wisdom of the named device; for `native`, of this machine's; else of any of the architecture. Throws
-    /// SpecError, DeviceError.
-    Choice choice(const Spec& spec) const;
+    std::int64_t rhs = 1, batch = 1;
+    int workers = 1;
 
   private:
-    std::optional<Device> native() const;
-    Spec spec_;
-    std::string precision_ = "f64", target_ = "cpu:native", device_name_, operations_ = to_string(usual_operations());
-    Tuning tuning_;
-    LayoutOptions layout_;
+    std::string precision_ = "f64", target_ = "cpu:native";
 };
 
 }  // namespace trifold::command

@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
 
 namespace trifold::command {
 
@@ -9,15 +11,22 @@ namespace trifold::command {
 /// Bad usage and input (2) and the environment (3) are exceptions; main tells them apart.
 using Action = std::function<int()>;
 
+struct FamilyVerbs;
+using Families = std::span<const FamilyVerbs>;
+
+/// The command `trifold` with these families. Returns its exit status.
+int run_command(int argc, char** argv, Families families);
+
 /// Each adds its verb to the command line; `json` is the verb's --json flag, set by the time the action runs.
-Action add_solve(CLI::App& app, const bool& json);
-Action add_generate(CLI::App& app, const bool& json);
-Action add_export(CLI::App& app, const bool& json);
-Action add_explain(CLI::App& app, const bool& json);
+Action add_solve(CLI::App& app, const bool& json, Families families);
+Action add_generate(CLI::App& app, const bool& json, Families families);
+Action add_export(CLI::App& app, const bool& json, Families families);
+Action add_explain(CLI::App& app, const bool& json, Families families);
+Action add_problem(CLI::App& app, const bool& json, Families families);
+Action add_bench(CLI::App& app, const bool& json, Families families);
+/// These know no family.
 Action add_cache(CLI::App& app, const bool& json);
 Action add_doctor(CLI::App& app, const bool& json);
-Action add_problem(CLI::App& app, const bool& json);
-Action add_bench(CLI::App& app, const bool& json);
 Action add_tune(CLI::App& app, const bool& json);
 
 using Json = nlohmann::ordered_json;

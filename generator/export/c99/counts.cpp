@@ -23,7 +23,7 @@ void add_panel(OperationCounts& counts, std::int64_t block, std::int64_t width, 
     }
 }
 
-/// Of a block by a block, and of a block by a vector.
+/// Multiply-subtracts of a block by a block, and of a block by a vector.
 std::int64_t product(std::int64_t block) { return block * block * block; }
 std::int64_t vector_product(std::int64_t block) { return block * block; }
 

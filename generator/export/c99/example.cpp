@@ -31,7 +31,7 @@ std::vector<double> placed(std::span<const double> blocks, std::int64_t n, const
     return result;
 }
 
-/// What the example and the report solve.
+/// Text with the problem that the example and the report solve.
 std::string problem(const ExportRequest& request) {
     return section("example.c", request.prefactored ? "given_matrix" : request.data ? "given_problem" : "made_up_problem");
 }

@@ -32,7 +32,7 @@ void check_layout(const ExportRequest& request) {
 
 constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
 
-/// Indices are ints, on every machine. Throws before anything is computed from sizes that are out of reach.
+/// Indices are ints on every machine. So this throws before sizes that are out of reach enter a computation.
 void check_sizes(const Spec& spec) {
     const auto check = [](std::string_view name, std::int64_t elements, std::string_view advice) {
         if (elements > largest_size)
@@ -44,7 +44,7 @@ void check_sizes(const Spec& spec) {
     check("E", coupling_extent(spec, 1), "fewer blocks, or a smaller --e-leading or --e-stage");
 }
 
-/// Of the blocks of D the lower triangles count.
+/// Only the lower triangles of D's blocks count.
 void check_range(std::string_view name, std::span<const double> values, const Spec& spec, bool is_d) {
     const auto n = static_cast<std::size_t>(spec.block);
     for (std::size_t k = 0; k < values.size(); ++k)

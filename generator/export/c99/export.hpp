@@ -30,7 +30,7 @@ class IndefiniteMatrix : public Error {
   public:
     IndefiniteMatrix(const std::string& message, std::int64_t in_block, std::int64_t in_row)
         : Error(message), block(in_block), row(in_row) {}
-    std::int64_t block, row;  ///< of the pivot that fails, from 0
+    std::int64_t block, row;  ///< place of the pivot that fails, from 0
 };
 
 /// A = L L', or A = L P L' with P the pivots and ones on L's diagonal, which takes no square roots.
@@ -39,7 +39,7 @@ std::string_view to_string(Factorization factorization);
 /// "llt" or "ldlt"; throws SpecError on anything else.
 Factorization parse_factorization(std::string_view text);
 
-/// What plain C is made for: the fewest instructions, or the least code that still is quick.
+/// The aim of plain C: the fewest instructions, or the least code that still is quick.
 enum class Optimize { speed, size };
 std::string_view to_string(Optimize optimize);
 /// "speed" or "size"; throws SpecError on anything else.
@@ -48,14 +48,14 @@ Optimize parse_optimize(std::string_view text);
 /// A self-contained C project to make: a solver for one Spec, without Trifold, heap or operating system.
 struct ExportRequest {
     Spec spec;                                    ///< one system; layouts of D and E other than the default for the sequential schedule
-    Target target;                                ///< of Backend::c99
-    std::string prefix = "btd";                   ///< of every name; a C identifier
+    Target target;                                ///< its backend is c99
+    std::string prefix = "btd";                   ///< begins every name; a C identifier
     std::optional<ProblemData> data;              ///< baked in for the example; otherwise it makes its own
     std::optional<Prefactored> prefactored = {};  ///< factors as constants: a solver that only solves
     std::string schedule = "sequential";          ///< or partitioned:p or twisted:p, whose chains the caller may run side by side
     Factorization factorization = Factorization::llt;
-    Optimize optimize = Optimize::speed;  ///< of plain C; no bit of X depends on it
-    std::int64_t corrections = 0;         ///< of a solution that is refined; 0: there is no call that refines
+    Optimize optimize = Optimize::speed;  ///< for plain C; no bit of X depends on it
+    std::int64_t corrections = 0;         ///< corrections of a refined solution; 0: there is no call that refines
 };
 inline constexpr std::int64_t max_corrections = 10;
 
@@ -69,10 +69,10 @@ struct OperationCounts {
     std::int64_t add = 0;
     std::int64_t flops() const { return 2 * multiply_subtract + multiply + divide + square_root + add; }
 };
-/// What the plain C performs. A solve has one multiply-subtract more for each element of X, and three additions: the test of X.
+/// Arithmetic of the plain C. A solve has one multiply-subtract more for each element of X, and three additions: the test of X.
 OperationCounts exported_factor_counts(const ExportRequest& request);
 OperationCounts exported_solve_counts(const ExportRequest& request);
-/// Of one correction of a refined solution, beside the solve: residual and sum; with fused products or without.
+/// Flops of one correction of a refined solution besides the solve: residual and sum, with fused products or without.
 std::int64_t correction_flops(const ExportRequest& request, bool fused);
 
 }  // namespace trifold

@@ -11,7 +11,7 @@
 namespace trifold {
 namespace {
 
-/// As socu counts: 7/3 n^3 a block but for the last, and 6 n^2 a right-hand side.
+/// Flops as socu counts them: 7/3 n^3 a block but for the last, and 6 n^2 a right-hand side.
 std::int64_t nominal_factor_flops(const Spec& spec) {
     return static_cast<std::int64_t>(cost(sequential(spec.horizon), spec, 1).total.flops(spec.block));
 }
@@ -29,7 +29,7 @@ std::int64_t partitioned_workspace(const Spec& spec, std::int64_t chains, std::i
            alignment;
 }
 
-/// What differs from the defaults.
+/// Options for the parts of the layout that differ from the defaults.
 std::string layout_options(const Spec& spec) {
     std::string text;
     if (spec.order == Order::column_major) text += " --order column-major";
@@ -82,7 +82,7 @@ ExportFacts export_facts(const ExportRequest& request) {
     data += layout_options(spec);
     if (request.corrections > 0) data += fmt::format(" --refine {}", request.corrections);
     const auto shifts = request.prefactored ? std::ssize(request.prefactored->shifts) : 0;
-    // Multipliers of ldlt.c: of the columns of a tile twice, and a compiler may have those of four places in one frame.
+    // ldlt.c has arrays of multipliers, two for the columns of a tile, and a compiler may put those of four calls into one frame.
     const auto row_bytes = request.factorization == Factorization::ldlt ? 8 * tiling_of(request).columns * spec.block * bytes + 512 : 0;
     const bool refines = request.corrections > 0;
     const std::size_t precision = spec.precision == Precision::f64;

@@ -6,7 +6,7 @@
 namespace trifold {
 namespace {
 
-/// Of the Makefile: how instructions are counted.
+/// Rules of the Makefile that count instructions.
 std::string report_rules(const Machine& machine) {
     if (!machine.has_report()) return "";
     return section("Makefile", "report") + section("Makefile", machine.report);

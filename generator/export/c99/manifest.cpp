@@ -42,7 +42,7 @@ Json bytes_json(const ExportRequest& request, const ExportFacts& facts) {
     return bytes;
 }
 
-/// What is said of numbers beside rounding.
+/// Adds all about numbers besides rounding.
 Json numerics_json(const ExportRequest& request, Json numerics) {
     numerics["contraction_of_makefile"] = machine_of(request.target).contract;
     if (request.prefactored) {
@@ -65,7 +65,7 @@ Json rounding_json(const Machine& machine) {
             {"same_bits_everywhere", "with -ffp-contract=off and IEEE 754 arithmetic, denormals included"}};
 }
 
-/// What `make report` writes: instructions of a factorization and of a solve, beside their flops.
+/// How to have instructions counted: `make report` writes those of a factorization and of a solve, next to their flops.
 Json report_json(const Machine& machine) {
     if (!machine.has_report()) return nullptr;
     return {{"command", "make report"}, {"file", "report.json"}};

@@ -13,7 +13,7 @@ namespace trifold {
 struct Machine {
     std::string_view arch;
     std::string_view compiler, flags, link, run, size;  ///< for the Makefile
-    std::string_view contract;                          ///< of -ffp-contract: off gives the same bits on every machine
+    std::string_view contract;                          ///< value of -ffp-contract; off gives the same bits on every machine
     std::int64_t stack_bytes[2];                        ///< at most, f32 and f64, GCC 12 from -Os to -O3
     std::int64_t code_bytes[2];                         ///< at most, f32 and f64, GCC 12 -Os and -O2; 5/6 where code is optimized for size
     std::string_view kernels = {};                      ///< CPU architecture whose kernels do the work; empty: plain C99 does
@@ -30,17 +30,17 @@ const Machine& machine_of(const Target& target);
 struct ExportedChain {
     std::int64_t first, length, step;
 };
-/// Of the request's schedule, by position; of the sequential one none. Throws SpecError.
+/// Chains of the request's schedule, by position; none for the sequential one. Throws SpecError.
 std::vector<ExportedChain> exported_chains(const ExportRequest& request);
 
-/// What the header, the README and the manifest all state.
+/// Numbers that the header, the README and the manifest all state.
 struct ExportFacts {
     std::int64_t d_bytes, e_bytes, b_bytes;
     std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of so many bits
-    std::int64_t table_bytes;                             ///< of factors, where these are constants
+    std::int64_t table_bytes;                             ///< bytes of the factors, where these are constants
     std::int64_t stack_bytes, code_bytes;
-    std::int64_t factor_flops, solve_flops;  ///< of plain C99 what the code performs, of kernels nominal
-    std::string command;                     ///< that makes the project again
+    std::int64_t factor_flops, solve_flops;  ///< for plain C99 those that the code performs, for kernels the nominal ones
+    std::string command;                     ///< makes the project again
 };
 ExportFacts export_facts(const ExportRequest& request);
 

@@ -35,7 +35,7 @@ class Blocks {
         block, row);
 }
 
-/// As at run time: a pivot has a reciprocal in the precision.
+/// Tests a pivot as the exported solver does at run time: it has a reciprocal in the precision.
 void check_pivot(double shift, double pivot, std::int64_t block, std::int64_t row, Precision precision) {
     if (!(pivot > 0 && pivot <= std::numeric_limits<double>::max())) fail(shift, pivot, block, row);
     const auto largest = largest_finite(precision);

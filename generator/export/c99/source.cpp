@@ -13,7 +13,7 @@ namespace {
 
 std::string_view precision_words(const Spec& spec) { return is_single(spec) ? "single precision" : "double precision"; }
 
-/// What plain C99 rounds, and when that is the same everywhere.
+/// Comment that says how plain C99 rounds, and when results are the same everywhere.
 std::string rounding_comment(const Spec& spec) {
     return fmt::format(
         " * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in {}. Compiled without contraction\n"
@@ -137,7 +137,7 @@ std::string chain_tables(const std::vector<ExportedChain>& chains) {
            table("chain", "chains", "BTD_CHAINS", rows) + "/* Their blocks. */\n" + table("int", "separators", "SEPARATORS", separators);
 }
 
-/// One after another.
+/// Sections of a template, one after another.
 std::string sections(std::string_view file, const std::vector<std::string_view>& names) {
     std::string text;
     for (const auto name : names) text += fmt::format("{}{}", text.empty() ? "" : "\n", section(file, name));
@@ -216,7 +216,7 @@ constexpr std::string_view index_check =
     "/* Indices are ints. */\n"
     "typedef char btd_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1];\n\n";
 
-/// Above the functions of each source file.
+/// Text above the functions of each source file.
 std::string prologue(const Spec& spec) {
     return fmt::format(
         "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)\n"

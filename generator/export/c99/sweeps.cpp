@@ -8,7 +8,7 @@ namespace {
 
 using namespace unrolled;
 
-/// Products of `count` elements of the vector with as many columns of `rows` rows, or with as many rows of `rows` columns.
+/// Subtracts products of `count` elements of the vector with as many columns of `rows` rows, or with as many rows of `rows` columns.
 std::string subtract_many(std::string_view a, std::string_view x, Int rows, Int count, bool transposed, bool upwards, int indent) {
     std::string text;
     for (Int step = 0; step < count; ++step) {
@@ -19,7 +19,7 @@ std::string subtract_many(std::string_view a, std::string_view x, Int rows, Int 
     return indented(text, indent);
 }
 
-/// Over all n products, or none where `width` is 0.
+/// Subtracts all n products, or none where `width` is 0.
 std::string subtract_all(Int n, const Tiling& tiling, std::string_view x, std::string_view width, Int rows, bool transposed) {
     const auto unroll = rows == n ? n : tiling.sweep_rows, rest = n % unroll;
     if (unroll == n && width == "n") return subtract_many("a", x, rows, n, transposed, false, 4);

@@ -36,7 +36,7 @@ std::string subtract_outer(std::string_view a, std::string_view b, Int rows, Int
     return text;
 }
 
-/// What is left of a tile's columns once all products with earlier ones are subtracted.
+/// Finishes a tile's columns once all products with columns of earlier tiles are subtracted.
 std::string finish_tile(Int rows, Int columns, bool ldlt) {
     std::string text;
     for (Int c = 0; c < columns; ++c) {
@@ -56,7 +56,7 @@ std::string tile(Int rows, Int columns, bool ldlt) {
                                                 {"FINISH", finish_tile(rows, columns, ldlt)}});
 }
 
-/// Pivot k, and what is below it in its column of the corner; then that column's products.
+/// Takes pivot k of a corner: scales its column below it, then subtracts that column's products.
 std::string take_pivot(Int k, Int columns, bool ldlt, std::string_view entries) {
     auto text = fmt::format("    if (!is_sound({}, {})) {{\n        return {};\n    }}\n", sum(k, k), element(entries, k, k),
                             k > 0 ? fmt::format("j + {}", k) : "j");
@@ -74,7 +74,7 @@ std::string take_pivot(Int k, Int columns, bool ldlt, std::string_view entries) 
     return text;
 }
 
-/// Room that a factorization needs beside the blocks: multipliers; or, of chains, the diagonal entries that pivots began with, because a
+/// Parameters of a factorization besides its blocks: multipliers for ldlt. Chains need the diagonal entries that pivots began with, since a
 /// separator has had products subtracted.
 std::string parameters(bool ldlt, bool chains) { return ldlt ? "const real* scaled, real* own, " : chains ? "const real* entries, " : ""; }
 
@@ -93,7 +93,8 @@ std::string corner(Int columns, bool ldlt, bool chains) {
                  {"FINISH", finish}});
 }
 
-/// In place, so that what is done already must not be done again: columns before `row` of its corner's rows, and before that corner below.
+/// Factors a block in place, from a given row on. Columns that are done already must not be done again: those before `row` in its corner's
+/// rows, and those before the corner in the rows below.
 std::string finish_block(Int n, const Tiling& tiling, bool ldlt, bool chains) {
     const bool whole = n <= tiling.columns;
     return from("solver.c", "finish_block",
@@ -122,7 +123,7 @@ std::string columns_function(Int n, const Tiling& tiling, Int columns, bool ldlt
                  {"TILES", tiles}});
 }
 
-/// The pivots of `columns` columns from j on, and the rows below them where there are any.
+/// Factors `columns` columns from j on: their pivots, then the rows below them where there are any.
 std::string factor_columns(Int columns, const std::string& j, bool rows_below, bool ldlt, bool chains) {
     std::string text;
     const auto before = row_of("before", j), l = row_of("l", j), column = j == "0" ? "" : " + " + j;
@@ -140,7 +141,7 @@ std::string factor_columns(Int columns, const std::string& j, bool rows_below, b
     return text;
 }
 
-/// Without square roots there are no chains, and so nothing before a panel.
+/// Solves for a panel's columns. With ldlt there are no chains, and so no block before a panel.
 std::string solve_columns(Int columns, const std::string& j, bool ldlt) {
     if (!ldlt)
         return fmt::format("solve_columns_{}(source, before, width, {}, {}, x, {}, 0);\n", columns, row_of("multipliers", j),

@@ -7,8 +7,8 @@ namespace trifold {
 
 /// How many sums the plain C keeps in registers.
 struct Tiling {
-    std::int64_t rows, columns;  ///< of a tile of the factorization; columns, a multiple of rows, are as many pivots as are taken at a time
-    std::int64_t sweep_rows;     ///< of a sweep; as many products of each run in one turn of a loop
+    std::int64_t rows, columns;  ///< size of a tile of the factorization. It takes `columns` pivots at a time, a multiple of `rows`
+    std::int64_t sweep_rows;     ///< rows that a sweep sums at once, with as many products of each in one turn of its loop
 };
 Tiling tiling_of(const ExportRequest& request);
 

@@ -22,7 +22,7 @@ std::string row_of(std::string_view pointer, std::string_view j);
 std::string declare(std::string_view type, Int count, const std::function<std::string(Int)>& one);
 /// `body` for `step` rows or columns at a time, and for what they leave of n; `variable` is a loop's or a constant.
 std::string loop(Int n, Int step, char variable, const std::function<std::string(Int)>& body);
-/// What `make` makes for `most`, and for what they leave of n.
+/// The text of `make` for `most`, where n is that large, and for n % `most`, where that is not 0.
 std::string for_sizes(Int n, Int most, const std::function<std::string(Int)>& make);
 
 }  // namespace trifold::unrolled

@@ -42,7 +42,7 @@ void check_operations(const Operations& operations) {
         fmt::format("operations {} solve nothing; an exported solver has factor_solve, or factor and solve", to_string(operations)));
 }
 
-/// What C's int counts in the exported code.
+/// The exported code counts these with C's int.
 void check_sizes(const Spec& spec) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     for (const auto& [value, what] : {std::pair{spec.horizon, "horizon N"}, {spec.batch, "batch"}, {spec.rhs, "rhs"}})
@@ -87,7 +87,7 @@ std::vector<Design> designs_of(const GpuExportRequest& request) {
     return designs;
 }
 
-/// What has its usual value is left out.
+/// The command that makes the project again. It leaves out options with their usual values.
 std::string command_of(const GpuExportRequest& request, bool has_images) {
     const auto& spec = request.spec;
     auto text = fmt::format("trifold export --block {} --horizon {} --precision {}", spec.block, spec.horizon, to_string(spec.precision));
@@ -100,7 +100,7 @@ std::string command_of(const GpuExportRequest& request, bool has_images) {
     return has_images ? text : text + " --no-binaries";
 }
 
-/// How the kernels are called in files.
+/// Endings of the names of files with kernels.
 std::string_view source_suffix(Backend backend) { return backend == Backend::hip ? "hip" : "cu"; }
 std::string_view binary_suffix(Backend backend) { return backend == Backend::hip ? "hsaco" : "cubin"; }
 
@@ -141,7 +141,7 @@ std::map<std::string, std::string> values_of(const GpuExport& project) {
             {"WORKSPACE", number(project.workspace_bytes())}};
 }
 
-/// The kernels as they are, by their own names.
+/// Adds the kernels as they are, by their own names.
 void add_kernels(const GpuExport& project, std::vector<ExportedFile>& files) {
     const auto& prefix = project.request.prefix;
     for (std::size_t k = 0; k < project.designs.size(); ++k) {

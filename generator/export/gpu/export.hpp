@@ -11,16 +11,16 @@ struct GpuExportRequest {
     Spec spec;                    ///< row-major and dense, E the lower coupling; operations with factor_solve, or with factor and solve
     std::vector<Target> targets;  ///< all of one of the two, none twice
     Tuning tuning;
-    std::string prefix = "btd";  ///< of every name; a C identifier
+    std::string prefix = "btd";  ///< begins every name; a C identifier
 };
 
-/// The compiled kernels of one Program, and what the compiler said of them.
+/// The compiled kernels of one Program, with the resources that the compiler reported.
 struct KernelImage {
     std::string bytes, compiler;
     std::vector<KernelResources> kernels;
 };
 
-/// What an exported solver has unless more is asked for: what a C99 export has.
+/// Operations of an exported solver by default: those of a C99 export.
 Operations export_operations();
 
 /// Whether export goes to a GPU: "cuda:..." or "hip:...".
@@ -28,7 +28,7 @@ bool is_gpu_export(std::string_view targets);
 /// Parses cuda:sm_87,sm_110 or hip:gfx90a,gfx942. Throws SpecError.
 std::vector<Target> parse_gpu_targets(std::string_view text);
 
-/// What is to be compiled, a Program of one unit for each target. Throws SpecError.
+/// The Programs to compile, one of one unit for each target. Throws SpecError.
 std::vector<Program> gpu_export_programs(const GpuExportRequest& request);
 
 /// The files. Pure: same request and images, same bytes. `images` in the targets' order, or none: then the project compiles its

@@ -14,11 +14,11 @@ struct GpuExport {
     const GpuExportRequest& request;
     std::vector<Design> designs;             ///< in the targets' order
     const std::vector<KernelImage>& images;  ///< as many as designs, or none
-    std::string command;                     ///< that makes the project again
+    std::string command;                     ///< makes the project again
     const Spec& spec() const { return request.spec; }
     Backend backend() const { return request.targets.front().backend; }
     std::string backend_name() const { return std::string(to_string(backend())); }
-    /// Of any of the architectures.
+    /// Bytes that are enough on any of the architectures.
     std::int64_t workspace_bytes() const { return std::ranges::max(designs, {}, &Design::workspace_bytes).workspace_bytes; }
 };
 

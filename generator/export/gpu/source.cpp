@@ -232,7 +232,7 @@ std::string embedded(std::string_view arch, std::string_view file, std::string_v
         arch);
     constexpr std::size_t word_bytes = 8, line_bytes = 16;
     for (std::size_t at = 0; at < bytes.size(); at += word_bytes) {
-        std::uint64_t word = 0;  // what is missing of the last one is zero
+        std::uint64_t word = 0;  // the last word may lack bytes, which stay zero
         for (std::size_t k = 0; k < word_bytes && at + k < bytes.size(); ++k)
             word |= std::uint64_t{static_cast<unsigned char>(bytes[at + k])} << (8 * k);
         text += fmt::format("0x{:016x}ULL,", word);

@@ -7,7 +7,7 @@
 #include "generator/grid/layout.hpp"
 #include "generator/program/device.hpp"
 
-/// What CPUs do in their own way: kernels that are told all shapes, so that one unit serves every size of image.
+/// Grids on CPUs. Launches tell kernels all shapes, so that one unit serves every size of image.
 namespace trifold::grid::cpu {
 
 /// The kernels of a unit.

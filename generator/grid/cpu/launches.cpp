@@ -41,7 +41,7 @@ class Writer {
         return list_;
     }
 
-    /// One kernel, a task for each row of an image.
+    /// Launches of one kernel, with a task for each row of an image.
     std::vector<Launch> rows(Kernel kernel, bool transposed = false) {
         list_.clear();
         auto launch = at(0, 0);
@@ -50,7 +50,7 @@ class Writer {
         return list_;
     }
 
-    /// Of a worker, in elements.
+    /// Elements of scratch memory that a worker needs.
     std::int64_t scratch() const {
         std::int64_t most = 0;
         for (const auto& level : layout_.levels) most = std::max<std::int64_t>(most, (level.eliminated + level.kept) * spec_.rhs);
@@ -64,7 +64,7 @@ class Writer {
     }
 
   private:
-    /// Levels first .. last.
+    /// A launch with levels first .. last.
     trifold_grid_launch at(std::size_t first, std::size_t last) const {
         auto launch = launch_of(spec_, layout_);
         launch.leaves = first == 0 && last == 0 ? 1 : 0;
@@ -77,7 +77,7 @@ class Writer {
         return launch;
     }
 
-    /// Places in scratch of what a stage makes and uses itself: its levels but the last.
+    /// The launch of a stage. Scratch has places for what its levels leave to one another, so for all levels but the last.
     trifold_grid_launch of_stage(const Stage& stage) const {
         auto launch = at(stage.first > 0 ? stage.first - 1 : 0, stage.last);
         launch.leaves = stage.first == 0 ? 1 : 0;
@@ -122,8 +122,8 @@ class Writer {
 
 }  // namespace
 
-/// Small boxes go level by level within one task, so that what they leave stays in its caches; then a task has one box; and where boxes are
-/// too few for the workers, tasks share each. No choice here changes a bit.
+/// A task takes several levels of small boxes, so that what they leave stays in its caches. A larger box has a task of its own. Where boxes
+/// are too few for the workers, several tasks share each box. No choice here changes a bit.
 Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels) {
     const auto& device = device_of(target);
     const auto task_cells = device.count("models.grid.task_cells"), whole_boxes = device.count("models.grid.whole_boxes");

@@ -32,8 +32,8 @@ std::string constants_text(const GridSpec& spec, const Target& target) {
 
 }  // namespace
 
-/// As many accumulators as there is room for beside a column of rows and a multiplier. Vectors have at least four lanes, so that a strip
-/// holds whole columns of a tile.
+/// Registers hold as many accumulators as there is room for next to a column of rows and a multiplier. Vectors have at least four lanes, so
+/// that a strip holds whole columns of a tile.
 Tile tile_of(const GridSpec& spec, const Target& target) {
     constexpr std::int64_t least_lanes = 4, most_strips = 3, narrow = 4, wide = 8;
     const auto real = element_bytes(spec.precision), lanes = std::max(vector_bytes(target) / real, least_lanes);

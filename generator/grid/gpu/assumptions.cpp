@@ -8,17 +8,17 @@
 namespace trifold::grid::gpu {
 namespace {
 
-/// Kernels that have whole fronts; null: others.
+/// The kernel's limits where it keeps whole fronts on chip, else null.
 const OnChip* chip_kernel(Kernel kernel) {
     const auto found = std::ranges::find(on_chip, kernel, &OnChip::kernel);
     if (found != on_chip.end()) return &*found;
     return kernel == Kernel::leaf ? &leaf_on_chip : kernel == Kernel::tiny ? &tiny_on_chip : nullptr;
 }
 
-/// The factor that grid_step_rows are multiplied by, as in step_of.
-int times_of(Kernel kernel) {
-    for (const int times : {0, 1, 2, 4, 8})
-        if (step_of(times) == kernel) return times;
+/// The inverse of step_of.
+int row_groups_of(Kernel kernel) {
+    for (const int row_groups : {0, 1, 2, 4, 8})
+        if (step_of(row_groups) == kernel) return row_groups;
     return 16;
 }
 
@@ -53,7 +53,7 @@ class Assumptions {
             case Kernel::step_4:
             case Kernel::step_8:
             case Kernel::step_16:
-                return step(times_of(made_.kernel));
+                return step(row_groups_of(made_.kernel));
             case Kernel::panel:
                 return panel();
             case Kernel::product:
@@ -167,14 +167,14 @@ class Assumptions {
         groups(level_.boxes() * launch_.share.parts);
     }
 
-    void step(int times) const {
+    void step(int row_groups) const {
         const auto& step = launch_.step;
-        const std::int64_t columns = grid_step_columns(times), next = step.factored, s = level_.eliminated;
+        const std::int64_t columns = grid_step_columns(row_groups), next = step.factored, s = level_.eliminated;
         const bool begins = step.applied < 0, symmetric = spec_.matrix == GridMatrix::symmetric;
-        const auto width = begins ? 0 : next - step.applied;  // of the panel that it applies
-        threads(grid_step_threads(times));
-        shared(grid_step_bytes(columns, grid_step_threads(times) / lanes_, real_, 0));
-        at_most(s - next, grid_most_rows(times), "rows that are left");
+        const auto width = begins ? 0 : next - step.applied;  // width of the panel that it applies
+        threads(grid_step_threads(row_groups));
+        shared(grid_step_bytes(columns, grid_step_threads(row_groups) / lanes_, real_, 0));
+        at_most(s - next, grid_most_rows(row_groups), "rows that are left");
         at_most(width, columns, "columns of the panel before");
         at_most(columns, lanes_, "columns");
         holds(begins ? next == 0 : width > 0 || step.applied >= s, "panels do not follow one another");

@@ -1,7 +1,7 @@
 #pragma once
 #include <trifold/grid_args.h>
 
-#include "generator/grid/gpu/ways.hpp"
+#include "generator/grid/gpu/placement.hpp"
 
 /// Checks of what kernels assume of their launches and do not check themselves.
 namespace trifold::grid::gpu {

@@ -3,7 +3,7 @@
 
 #include "generator/grid/layout.hpp"
 
-/// What GPUs do in their own way. Small fronts have a warp or a thread block each, which keeps their pivot block and panels on chip. Others
+/// Grids on GPUs. Small fronts have a warp or a thread block each, which keeps their pivot block and panels on chip. Others
 /// are shared: the pivot block is factored panel by panel, a launch each, then the panels and D are cut into tiles.
 namespace trifold::grid::gpu {
 

@@ -8,7 +8,7 @@
 #include "generator/grid/emit.hpp"
 #include "generator/grid/gpu/assumptions.hpp"
 #include "generator/grid/gpu/gpu.hpp"
-#include "generator/grid/gpu/ways.hpp"
+#include "generator/grid/gpu/placement.hpp"
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
 #include "generator/program/templates.hpp"
@@ -16,16 +16,16 @@
 namespace trifold::grid::gpu {
 namespace {
 
-constexpr std::int64_t most_images = 65535;  // of a grid's second dimension
+constexpr std::int64_t most_images = 65535;  // the limit of a launch's second dimension
 
-/// Shared memory of a step's kernel, and whether it holds a panel too.
-std::int64_t step_bytes(const Target& target, std::int64_t real, int times, bool on_chip) {
-    return grid_step_bytes(grid_step_columns(times), grid_step_threads(times) / warp_lanes(target), real,
-                           on_chip ? grid_most_rows(times) : 0);
+/// Shared memory of a step's kernel, with room for a panel where that stays on chip.
+std::int64_t step_bytes(const Target& target, std::int64_t real, int row_groups, bool on_chip) {
+    return grid_step_bytes(grid_step_columns(row_groups), grid_step_threads(row_groups) / warp_lanes(target), real,
+                           on_chip ? grid_most_rows(row_groups) : 0);
 }
 bool panel_on_chip(const Target& target, std::int64_t real) {
     std::int64_t most = 0;
-    for (const int times : {0, 1, 2, 4, 8, 16}) most = std::max(most, step_bytes(target, real, times, true));
+    for (const int row_groups : {0, 1, 2, 4, 8, 16}) most = std::max(most, step_bytes(target, real, row_groups, true));
     return most <= device_of(target).count("facts.block_shared_bytes");
 }
 
@@ -45,9 +45,9 @@ class Launches {
     std::vector<Launch> factor() {
         list_.clear();
         for (std::size_t level = 0; level < levels_.size(); ++level) {
-            const auto* way = way_of(level);
-            if (way != nullptr)
-                add_early(way->kernel, {threads_of(target_, *way), chip_bytes(spec_, levels_[level], *way)}, at(level),
+            const auto* placement = placement_of(level);
+            if (placement != nullptr)
+                add_early(placement->kernel, {threads_of(target_, *placement), chip_bytes(spec_, levels_[level], *placement)}, at(level),
                           levels_[level].boxes(), "fronts of level", level);
             else
                 add_shared(level);
@@ -59,9 +59,9 @@ class Launches {
     std::vector<Launch> solve(bool transposed) {
         list_.clear();
         for (std::size_t level = 0; level < levels_.size(); ++level)
-            way_of(level) != nullptr ? sweep(true, level, transposed) : forward(level, transposed);
+            placement_of(level) != nullptr ? sweep(true, level, transposed) : forward(level, transposed);
         for (std::size_t level = levels_.size(); level-- > 0;)
-            way_of(level) != nullptr ? sweep(false, level, transposed) : backward(level, transposed);
+            placement_of(level) != nullptr ? sweep(false, level, transposed) : backward(level, transposed);
         if (spec_.boundary == GridBoundary::fixed) add_pixels(trifold_grid_ring, transposed, "ring");
         return list_;
     }
@@ -75,9 +75,9 @@ class Launches {
     const std::map<Kernel, Needs>& kernels() const { return kernels_; }
 
   private:
-    const OnChip* way_of(std::size_t level) const { return on_chip_of(spec_, target_, levels_[level], level == 0); }
+    const OnChip* placement_of(std::size_t level) const { return on_chip_of(spec_, target_, levels_[level], level == 0); }
 
-    /// A level, and the one below it.
+    /// A launch for a level, which also gets the level below it.
     trifold_grid_launch at(std::size_t level) const {
         auto launch = launch_of(spec_, layout_);
         launch.leaves = level == 0 ? 1 : 0;
@@ -113,7 +113,7 @@ class Launches {
         add_product(level);
     }
 
-    /// Tiles twice as wide read half as much. They pay where each multiprocessor has some of them, and need more shared memory.
+    /// Tiles twice as wide read half as much, and need more shared memory. They pay where each multiprocessor gets several tiles.
     void add_product(std::size_t level) {
         const auto& l = levels_[level];
         const bool async = fetches_async(target_);
@@ -127,8 +127,8 @@ class Launches {
                   l.boxes() * parts * parts, "products of level", level);
     }
 
-    /// Panel k - 1 is applied to what is behind it, and panel k factored. A tile on the diagonal is inverted by the launch that applies its
-    /// panel, or, where it has several, by the next one: until then the last of them moves rows of those before it.
+    /// Launch k applies panel k - 1 to the columns behind it, and factors panel k. A tile on the diagonal is inverted by the launch that
+    /// applies its panel. A tile of several panels is inverted one launch later, since the last of them still moves its rows.
     void add_steps(std::size_t level) {
         const auto& l = levels_[level];
         const bool many = l.boxes() * spec_.batch >= device_of(target_).count("models.grid.many_boxes");
@@ -149,18 +149,19 @@ class Launches {
             auto launch = at(level);
             launch.kind = trifold_grid_stepping;
             launch.step = step;
-            const Needs needs{grid_step_threads(panel.times), step_bytes(target_, real_, panel.times, panel_on_chip(target_, real_))};
-            add_early(step_of(panel.times), needs, launch, l.boxes() * shares, fmt::format("panel {} of level", k), level);
+            const Needs needs{grid_step_threads(panel.row_groups),
+                              step_bytes(target_, real_, panel.row_groups, panel_on_chip(target_, real_))};
+            add_early(step_of(panel.row_groups), needs, launch, l.boxes() * shares, fmt::format("panel {} of level", k), level);
         }
         require(inverted == tiles && first_of(panels.size()) >= l.eliminated, "panels of level {} leave out some columns", level);
     }
 
-    /// What the last front knows of all.
+    /// The outcome of an image, from the record of its last front.
     void add_outcome() { add_early(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
 
-    /// A front has a thread block, or some of its lanes where it is small: one for each pixel that it eliminates, at least.
+    /// A front gets a thread block. A small one gets a team of lanes, with at least one lane for each pixel that it eliminates.
     void sweep(bool forward, std::size_t level, bool transposed) {
-        const bool small = way_of(level)->kernel <= Kernel::small && layout_.levels[level].eliminated <= grid_team_lanes;
+        const bool small = placement_of(level)->kernel <= Kernel::small && layout_.levels[level].eliminated <= grid_team_lanes;
         const std::int64_t lanes = small ? grid_team_lanes : grid_sweep_threads, teams = grid_sweep_threads / lanes;
         const auto& l = layout_.levels[level];
         const auto bytes =
@@ -192,7 +193,7 @@ class Launches {
 
     /// Columns of W, from the first to before the second.
     using Columns = std::pair<std::int64_t, std::int64_t>;
-    /// Those that one thread block solves with at a time.
+    /// The columns that one thread block solves with at a time.
     static std::vector<Columns> parts_of(const Level& l) {
         const auto tiles = quotient(l.eliminated, grid_tile_width), count = quotient(tiles, grid_triangle_tiles);
         std::vector<Columns> parts;
@@ -209,7 +210,7 @@ class Launches {
         add_early(kernel, {grid_triangle_threads, bytes}, launch, levels_[level].boxes(),
                   kernel == Kernel::forward_pivots ? "forward pivots of level" : "backward pivots of level", level);
     }
-    /// Takes from the `count` rows behind or before such columns what the columns give them; `by_columns`: rows are columns of memory.
+    /// Subtracts the columns' part from the `count` rows behind or before them; `by_columns`: rows are columns of memory.
     void add_adjacent(std::size_t level, Columns columns, std::int64_t count, trifold_grid_rows rows, bool transposed, bool by_columns) {
         const auto launch = at(level, transposed);
         const trifold_grid_factor factor{0, rows, columns.first, columns.second};
@@ -239,7 +240,8 @@ class Launches {
         add(Kernel::pixels, {grid_wide_threads, 0}, launch, quotient(spec_.width * spec_.height, grid_wide_threads), what, 0);
     }
 
-    /// A launch that waits by itself for the one before it: until then it computes where its data stand, and a sweep fetches factors.
+    /// Adds a launch that may start before its predecessor ends (programmatic dependent launch). It computes addresses, and a sweep fetches
+    /// factors. Then it waits by itself, before it reads what the predecessor wrote.
     void add_early(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,
                    std::size_t level) {
         const bool first = list_.empty();
@@ -320,7 +322,7 @@ Unit unit_with(const GridSpec& spec, const Target& target, const std::map<Kernel
     return unit;
 }
 
-/// Makes units of the kernels that launches need, and tells the launches where these are.
+/// Makes units of the kernels that launches need, and gives each launch its unit and its kernel's number there.
 void add_units(Program& program, const GridSpec& spec, const Target& target, const std::map<Kernel, Needs>& kernels) {
     std::map<Kernel, std::pair<std::size_t, std::size_t>> places;
     for (std::size_t number = 0; number < 3; ++number) {
@@ -355,7 +357,7 @@ void check(const GridSpec& spec, const Target& target, const GridTuning& tuning)
         throw SpecError(
             fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
     for (const auto& level : levels_of(spec, most_leaf)) {
-        // Merges on chip count the elements between what two boxes leave in 29 bits.
+        // Merges on chip have 29 bits for the distance, in elements, between what two boxes leave.
         if (level.eliminated <= grid_tile_width && (level.kept * level.kept) << (level.x_halvings + 1) >= std::int64_t{1} << 29)
             throw SpecError(
                 fmt::format("an image of {} by {} pixels is too wide for kernels of GPUs; give one of at most 500000 pixels a row",

@@ -12,7 +12,7 @@
 namespace trifold::cpu {
 namespace {
 
-/// What rows ask about vectors and columns.
+/// Quantities of vectors and columns that rows ask about.
 Quantities vector_quantities(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto widest = vector_bytes(target) / element_bytes(spec.precision), half = std::max<std::int64_t>(widest / 2, 1);
@@ -36,19 +36,20 @@ std::int64_t leading(const Problem& problem) { return round_up(problem.spec.bloc
 /// Columns of a register tile: with three vectors of rows a column, the accumulators, the rows and a multiplier fill the registers.
 std::int64_t tile_width(const Problem& problem) { return std::min<std::int64_t>(lanes_of(problem), vector_registers(problem.target) / 4); }
 
-/// Whether vectors are carried out in two halves, of which tiles on the diagonal then leave some out.
+/// Whether the processor carries out a vector in two halves. Tiles on the diagonal can then leave halves out.
 bool halves(const Problem& problem) {
     const auto lanes = lanes_of(problem);
     return device_of(problem.target).has("halved") && lanes * element_bytes(problem.spec.precision) == vector_bytes(problem.target) &&
            tile_width(problem) == lanes;
 }
 
-/// Lines fetched for the next front every so many columns of a tile's products: of what it reads, and as many of what it writes.
+/// Cache lines that are fetched for the next front after each `columns` columns of a tile's products: `lines` that it will read, and as
+/// many that it will write.
 struct Fetch {
     std::int64_t lines, columns;
 };
 
-/// At the rate at which the products of a front last for the 3/2 n^2 reals that the next one reads. Nothing where all blocks fit in a
+/// Spreads the 3/2 n^2 reals that the next front reads over the products of this one. Fetches nothing where all blocks fit in a
 /// second-level cache.
 Fetch fetch(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;

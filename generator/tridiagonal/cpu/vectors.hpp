@@ -1,7 +1,7 @@
 #pragma once
 #include "generator/tridiagonal/variant.hpp"
 
-/// What the variants of CPUs share.
+/// Functions that the variants of CPUs share.
 namespace trifold::cpu {
 
 Constant constant(std::string name, std::int64_t value);

@@ -17,7 +17,7 @@ namespace {
 
 struct DataflowSizes : Sizes {
     std::int64_t riders = 1;                              ///< right-hand sides in the panel
-    std::int64_t lower_leading = 0, stacked_leading = 0;  ///< of D and of [R; G] in shared memory
+    std::int64_t lower_leading = 0, stacked_leading = 0;  ///< elements between columns of D and of [R; G] in shared memory
     std::int64_t message_level = 0, message_fronts = 0;   ///< fronts that send messages, from this level on
     bool front_room = true;                               ///< for the blocks that a front pulls
     bool is_long = false;                                 ///< more fronts than a device has room for
@@ -32,14 +32,14 @@ struct DataflowSizes : Sizes {
 constexpr std::int64_t largest_block = 96;
 /// Larger blocks have no rows for right-hand sides.
 constexpr std::int64_t largest_riding = 64;
-/// Beyond, there are more rows than threads that look for messages.
+/// Larger blocks have more rows than there are threads that look for messages.
 constexpr std::int64_t largest_with_messages = 32;
 /// A front of a wide level has at most four warps, each with 16 rows.
 constexpr std::int64_t largest_wide = 64;
 /// Flops of a front with both neighbours, in thirds of n^3.
 constexpr double full_front_thirds = 19;
 
-/// What rows ask about dataflow.
+/// Quantities that rows of dataflow ask about.
 Quantities quantities_of(const Problem& problem, const DataflowSizes& sizes) {
     return gpu::quantities_of(problem, sizes) + Quantities{{"is_padded", static_cast<double>(problem.spec.block < sizes.padded)},
                                                            {"padded_mod_16", static_cast<double>(sizes.padded % 16)},
@@ -51,8 +51,8 @@ bool is_long(const Problem& problem, std::int64_t fronts) {
     return take(problem, "is_long", {{"fronts", static_cast<double>(fronts)}}) != 0;
 }
 
-/// Thread blocks on a multiprocessor, as many as shared memory holds while a thread keeps its registers, counted by the four parts of a
-/// multiprocessor.
+/// Thread blocks on a multiprocessor: as many as shared memory and registers have room for. Each quarter of a multiprocessor has registers
+/// of its own.
 std::int64_t fronts_together(const Problem& problem, const DataflowSizes& sizes, std::int64_t shared) {
     const auto& device = device_of(problem.target);
     const auto registers = take(problem, "front_registers", quantities_of(problem, sizes));
@@ -61,7 +61,7 @@ std::int64_t fronts_together(const Problem& problem, const DataflowSizes& sizes,
     return std::clamp<std::int64_t>(std::min(4 * warps_a_part / (sizes.threads / 32), room), 1, device.count("facts.blocks"));
 }
 
-/// Of a long horizon the first levels are wide, while they have so many fronts.
+/// The first levels of a long horizon are wide, as long as they have enough fronts.
 void plan_wide(DataflowSizes& sizes, const Problem& problem) {
     const auto& spec = problem.spec;
     if (!sizes.is_long || sizes.padded > largest_wide || !device_of(problem.target).has("deep_tensor")) return;
@@ -92,7 +92,8 @@ std::int64_t factor_shared(const DataflowSizes& sizes, bool has_room) {
     return dataflow_shared::front_bytes(sizes.padded, sizes.lower_leading, sizes.stacked_leading, has_room, sizes.real);
 }
 
-/// Room for what a front pulls costs shared memory. Where fronts are many, more of them together are worth more.
+/// Decides whether a front has room in shared memory for the blocks that it pulls. Where fronts crowd, it is worth more to have more of
+/// them on a multiprocessor.
 void plan_room(DataflowSizes& sizes, const Problem& problem) {
     sizes.factor_shared = factor_shared(sizes, true);
     const auto least = factor_shared(sizes, false);
@@ -103,16 +104,16 @@ void plan_room(DataflowSizes& sizes, const Problem& problem) {
     if (!sizes.front_room) sizes.factor_shared = least;
 }
 
-/// Whether a forward sweep can go with the factorization. Where [R; G] is in registers, a front learns by flags that its right-hand sides
-/// are there, and only launches that overlap have those; and one warp has them all, a lane a row.
+/// Whether a forward sweep can ride with the factorization. Where [R; G] is in registers, flags tell a front that its right-hand sides are
+/// there, and only launches that overlap have flags. Also one warp then holds all right-hand sides, a lane a row.
 bool can_ride(const DataflowSizes& sizes, const Problem& problem) {
     if (!sizes.in_registers) return sizes.padded <= largest_riding;
     const bool has_flags = device_of(problem.target).has("early_launches") && !sizes.is_long && members_per_group(problem.spec) == 1;
     return has_flags && sizes.padded <= warp_lanes(problem.target);
 }
 
-/// Two warps take turns at D's column tiles, of the others a lane has a row of [R; G]. A warp of 64 multiplies strips of 16 columns, of
-/// which a block has a whole number.
+/// Two warps take turns at D's column tiles. Each lane of the other warps has a row of [R; G]. A block is padded to whole strips: a warp of
+/// 64 lanes multiplies strips of 16 columns.
 DataflowSizes sizes_of(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     DataflowSizes sizes;
@@ -146,18 +147,19 @@ std::string refuses(const Problem& problem) {
 
 Quantities quantities(const Problem&) { return {}; }
 
-/// A front of a wide level is one warp's, or larger ones a warp's for 16 rows.
+/// One warp has a front of a wide level; larger fronts have a warp for each 16 rows.
 std::int64_t wide_threads(const DataflowSizes& sizes) { return sizes.padded <= 32 ? 32 : (sizes.padded + 15) / 16 * 32; }
 
-/// Shared memory that lets a multiprocessor have no more thread blocks than these.
+/// Shared memory with which a multiprocessor has room for `blocks` thread blocks, and no more.
 std::int64_t room_for(std::int64_t blocks, const Target& target) { return shared_limit(target) / (blocks + 1) + kib; }
 
-/// ... no more than its share of few: those that begin as others leave would crowd where that happens first.
+/// Shared memory with which a multiprocessor has room for its share of `blocks` thread blocks. Otherwise those that begin as others leave
+/// would crowd where others leave first.
 std::int64_t spread_evenly(std::int64_t blocks, const Target& target) {
     return room_for((blocks + multiprocessors(target) - 1) / multiprocessors(target), target);
 }
 
-/// A factorization in two launches: the wide levels, then those above, which begins while the other is at work.
+/// Parts a factorization into two launches: the wide levels, then those above. The second begins while the first is at work.
 void lower_wide(Lowered& lowered, const Problem& problem, const DataflowSizes& sizes) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     auto& above = lowered.shapes.at(Phase::factor);
@@ -171,7 +173,8 @@ void lower_wide(Lowered& lowered, const Problem& problem, const DataflowSizes& s
         if (const auto factor = std::ranges::find(phases, Phase::factor); factor != phases.end()) phases.insert(factor, Phase::factor_wide);
 }
 
-/// Warps meet at barriers of their own, of which there are 16. Each launch has the fronts that it claims by number, and so at least one.
+/// A thread block has 16 named barriers, at which its warps meet. Each launch needs at least one front, since thread blocks claim fronts by
+/// number.
 void require_fronts(const Problem& problem, const DataflowSizes& sizes) {
     const auto tiles = sizes.padded / sizes.tile, barriers = sizes.message_fronts > 0 ? 6 + 2 * tiles : 4 + tiles;
     require(barriers <= 16 && sizes.padded % sizes.tile == 0, "{} tiles of {} rows meet at {} barriers", tiles, sizes.padded, barriers);
@@ -198,8 +201,8 @@ Lowered lower(const Problem& problem) {
     return result;
 }
 
-/// Whether launches begin while the one before them ends, and wait for its fronts. Long horizons are bound by work, not by latency; the
-/// corrections of mixed precision, which follow, know nothing of it.
+/// Whether launches begin while the one before them ends, and wait for its fronts one by one. Long horizons gain nothing, since they are
+/// bound by work and not by latency. Corrections of mixed precision cannot follow such launches.
 bool overlaps(const Design& design, const DataflowSizes& sizes) {
     return device_of(design.target).has("early_launches") && !sizes.is_long && members_per_group(design.spec) == 1 && !is_wrapped(design);
 }
@@ -213,12 +216,12 @@ MemoryPlan memory(const Design& design) {
     add_updates(plan, design, both);
     add_verdicts(plan, design, 1);
     add_progress(plan, design, sizes.wide_levels > 0 ? 4 : 3, 1);
-    // What the sweeps' fronts send each other, in words of 8 bytes that are stamped with the number of the run.
+    // Fronts of a sweep send one another words of 8 bytes, which are stamped with the number of the run.
     const auto words = checked_multiply(design.lowered.storage.vector, sizes.real / 4, "words of a block's right-hand sides");
     plan.add("update_words", both, words, sizeof(std::uint64_t), true);
     plan.add("solution_words", blocks, words, sizeof(std::uint64_t), true);
     plan.add("forward_words", overlaps(design, sizes) ? blocks : 0, words, sizeof(std::uint64_t), true);
-    // What fronts of a factorization send to one another beside their flags.
+    // Fronts of a factorization send one another R and G besides their flags.
     const auto message = sizes.message_fronts * 2 * sizes.padded * (sizes.padded + sizes.riders) * sizes.real / 8;
     plan.add("message", design.lowered.members, message, sizeof(trifold_int), true);
     return plan;
@@ -237,8 +240,8 @@ void begin_above_wide_levels(std::vector<Step>& steps, const Design& design, std
     }
 }
 
-/// Backward sweeps, and what gathers the verdict, begin while the launch that they wait for is at work (trifold_start in
-/// generator/trifold/tridiagonal_args.h).
+/// Backward sweeps and the kernel that gathers the verdict begin while the launch that they wait for is at work. See trifold_start in
+/// generator/trifold/tridiagonal_args.h.
 void overlap(std::vector<Step>& steps, const Design& design) {
     const auto phase_of = [&](const Step& step) { return design.kernels[step.kernel].phase; };
     for (auto& step : steps) {
@@ -267,15 +270,15 @@ std::int64_t wide_blocks(const Problem& problem, const DataflowSizes& sizes) {
                      (fronts + multiprocessors(target) - 1) / multiprocessors(target)});
 }
 
-/// Thread blocks of a multiprocessor that sweep.
+/// Thread blocks of a sweep on a multiprocessor.
 std::int64_t sweep_blocks(const Problem& problem, const DataflowSizes& sizes) {
     auto of = quantities_of(problem, sizes);
     of["sweep_is_full"] = static_cast<double>(take(problem, "sweep_is_full", of));
     return blocks_for(problem.target, sizes.sweep_threads, take(problem, "sweep_registers", of));
 }
 
-/// Blocks of n by n of a front that pass through the memory: D, E, updates and couplings of later levels, L, R and G; a sweep reads the
-/// last three.
+/// Blocks of n by n of a front that pass through the memory: D, E, updates and couplings of later levels, L, R and G. A sweep reads L, R
+/// and G.
 constexpr double factored_blocks = 4.5, swept_blocks = 2.5;
 
 /// A launch takes as long as its levels, one after another, or as all its fronts where they take turns on the multiprocessors. Wide levels

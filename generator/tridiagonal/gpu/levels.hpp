@@ -1,13 +1,13 @@
 #pragma once
 #include "generator/tridiagonal/gpu/sizes.hpp"
 
-/// What the variants with a thread block a chain and a launch a level share: the sweeps.
+/// Sweeps of the variants that have a thread block a chain and a launch a level.
 namespace trifold::gpu {
 
 struct LevelSizes : Sizes {
-    std::int64_t parts = 1;        ///< a panel's columns are cut in, so that all threads load
+    std::int64_t parts = 1;        ///< parts that a panel's columns are cut into, so that all threads load
     bool stage_factor = false;     ///< sweeps copy the factor to shared memory
-    std::int64_t leading = 0;      ///< fused: of the panel in shared memory
+    std::int64_t leading = 0;      ///< fused: elements between columns of the panel in shared memory
     std::int64_t row_vectors = 1;  ///< tiled: 16-byte vectors of rows that a thread has
 };
 

@@ -9,7 +9,7 @@
 namespace trifold::gpu {
 namespace {
 
-/// Whether chains of a run carry fill: its first one can be the end of the path, which has nothing behind it.
+/// Whether chains of a run carry fill. Its first and last one are asked, since one of them may be at the end of the path and carry none.
 bool has_fill(const Level& level, const Run& run) {
     return chain_fronts(level, run, 0).front().behind >= 0 || chain_fronts(level, run, run.count - 1).front().behind >= 0;
 }

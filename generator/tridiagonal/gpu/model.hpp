@@ -5,7 +5,7 @@
 
 #include "generator/tridiagonal/gpu/sizes.hpp"
 
-/// What the time models of the variants of GPUs are made of. docs/developers/model.md explains them.
+/// Pieces of the time models of the variants of GPUs. docs/developers/model.md explains them.
 namespace trifold::gpu {
 
 /// One level of a schedule, with the chains and fronts of all systems of the batch.
@@ -34,7 +34,7 @@ class Model {
     double multiprocessors_, cycles_per_second_, bytes_a_cycle_;
 };
 
-/// Of what goes on at the same time the longest counts, and of the others the more the nearer they come: their norm of order `power`.
+/// Time of parts that overlap: their norm of order `power`. An infinite power would be perfect overlap, where only the longest counts.
 double together(double power, std::initializer_list<double> parts);
 
 /// Thread blocks of one multiprocessor: as many as are asked for, if shared memory has room for them.

@@ -12,7 +12,7 @@ namespace trifold::gpu::inverse_shared_text {
 namespace trifold::gpu {
 namespace {
 
-constexpr std::int64_t most_groups = 65535;  // of a grid's second dimension
+constexpr std::int64_t most_groups = 65535;  // the limit of a launch's second dimension
 
 std::int64_t most_chains(const Schedule& schedule) {
     std::int64_t most = 1;
@@ -36,7 +36,7 @@ std::int64_t inverse_shared(const Sizes& sizes) { return inverse_shared_text::in
 
 Shape shape(std::int64_t threads, std::int64_t members, std::int64_t shared) { return {1, members, static_cast<int>(threads), shared}; }
 
-/// Large blocks are cut into tiles, a thread block each; of an inverse of a factor into strips of rows.
+/// Cuts large blocks into tiles, a thread block each. Inverses of factors are cut into strips of rows.
 void share_out_inverse(std::map<Phase, Shape>& shapes, const Spec& spec, const Sizes& sizes, std::int64_t members) {
     const auto square = inverse_shared_text::inverse_square(sizes.padded);
     const std::int64_t tiles = (spec.block + square - 1) / square,

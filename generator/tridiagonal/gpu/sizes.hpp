@@ -3,7 +3,7 @@
 
 #include "generator/tridiagonal/variant.hpp"
 
-/// What the variants of GPUs share.
+/// Sizes, limits and constants that the variants of GPUs share.
 namespace trifold::gpu {
 
 constexpr std::int64_t kib = 1024;
@@ -12,7 +12,7 @@ constexpr std::int64_t kib = 1024;
 struct Sizes {
     std::int64_t real = 8;    ///< bytes of an element
     std::int64_t padded = 0;  ///< rows and columns of a block as kernels keep it
-    std::int64_t tile = 0;    ///< of the factor's diagonal tiles, which are kept inverted
+    std::int64_t tile = 0;    ///< rows of the factor's diagonal tiles, which are kept inverted
     std::int64_t threads = 0, sweep_threads = 0;
     std::int64_t columns = 1;  ///< right-hand sides that a sweep treats at once
     std::int64_t factor_shared = 0, sweep_shared = 0;
@@ -24,7 +24,7 @@ constexpr std::int64_t conflict_free(std::int64_t rows) { return round_up(rows -
 /// Dynamic shared memory that one thread block can have.
 std::int64_t shared_limit(const Target& target);
 bool fits(const Sizes& sizes, const Target& target);
-/// What `fits` says no to.
+/// Message for a problem that does not fit.
 std::string too_large(std::string_view variant, const Sizes& sizes, const Problem& problem);
 
 /// Thread blocks that a multiprocessor can hold while each of their threads keeps so many registers.
@@ -34,17 +34,17 @@ std::int64_t multiprocessors(const Target& target);
 /// Members that a thread block treats where `together` are treated side by side.
 std::int64_t members_per_group(const Spec& spec, std::int64_t together = 1);
 
-/// Of the kernels that finish, which are the same for all variants.
+/// Threads of the kernels that finish, which all variants share.
 std::int64_t finish_threads(const Spec& spec);
 
-/// quantities_of, padded, columns and shared_bytes (the limit).
 /// usual_phases, and the kernels of the selected inverse that the block size asks for.
 std::map<Operation, std::vector<Phase>> phases_of(const Problem& problem, const Sizes& sizes, const Abilities& abilities,
                                                   bool rides = true);
 
+/// quantities_of, padded, columns and shared_bytes (the limit).
 Quantities quantities_of(const Problem& problem, const Sizes& sizes);
 
-/// What all variants have: shapes with a launch a level, storage and scratch. Phases are left to the variant.
+/// The common part of all variants: shapes with a launch a level, storage and scratch. The variant adds its phases.
 Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t members);
 
 struct Facts {
@@ -54,7 +54,7 @@ struct Facts {
     std::int64_t log_parts = 1;  ///< sums of logarithms of a block's pivots
     std::int64_t members_together = 1;
 };
-/// What the templates that all variants paste are told.
+/// Constants of the templates that all variants paste.
 std::vector<Constant> common_constants(const Design& design, const Sizes& sizes, const Facts& facts);
 Constant constant(std::string name, std::int64_t value);
 

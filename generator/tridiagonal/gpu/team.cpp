@@ -85,8 +85,8 @@ Lowered lower(const Problem& problem) {
     return result;
 }
 
-/// Thread blocks of a multiprocessor. Registers come in steps, as whole warps share a quarter of its registers. Of `blocks` of a front
-/// a lane keeps a row.
+/// Thread blocks of a multiprocessor for a kernel whose lanes keep a row of `blocks` blocks. Registers come in steps, since whole warps
+/// share a quarter of the multiprocessor's.
 std::int64_t blocks(const Problem& problem, const TeamSizes& sizes, const char* kernel, std::int64_t blocks) {
     const auto words = blocks * sizes.padded * sizes.real / 4;
     const bool many_riders = sizes.real == 4 && sizes.riders > sizes.padded;
@@ -99,14 +99,14 @@ std::int64_t blocks(const Problem& problem, const TeamSizes& sizes, const char* 
 /// Blocks of the panels and of their products in a factorization.
 std::int64_t factored_blocks(const TeamSizes& sizes) { return sizes.panels > 2 ? 6 : 3; }
 
-/// Blocks of n by n that a level reads and writes: of a front D, E, L and R, with fill G; updates from the levels below; of a chain what it
-/// leaves to the separators at its ends.
+/// Blocks of n by n that a level reads and writes. A front has D, E, L and R, with fill also G, and updates from the levels below. A chain
+/// leaves updates to the separators at its ends.
 double moved_blocks(const LevelLoad& load, bool is_first, bool is_last) {
     const double of_front = (load.has_fill ? 5 : 4) + (is_first ? 0 : 2), of_chain = is_last ? 0 : load.has_fill ? 6 : 2;
     return of_front * load.fronts + of_chain * load.chains;
 }
 
-/// A level takes as long as its longest chain, as often as thread blocks take turns; or as all its blocks through the memory.
+/// A level takes as long as its longest chain, times the turns that its thread blocks take; or as long as the memory needs for its blocks.
 double seconds(const Problem& problem, const KnownDevice& device) {
     const auto sizes = sizes_of(problem);
     const Model model(device, team_variant.name, problem);

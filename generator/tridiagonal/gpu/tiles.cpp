@@ -18,10 +18,11 @@ namespace {
 constexpr std::int64_t most_groups = 1024;  // enough to fill any device; those that find no task end at once
 constexpr std::int64_t sweep_threads = 256;
 
-/// A diagonal tile of this edge stands in shared memory with the identity: in double precision more than AMD's devices have.
+/// Edges of tiles. Shared memory holds a diagonal tile and an identity. In double precision a large tile needs more than AMD's devices
+/// have.
 constexpr std::int64_t large_tile = 64, small_tile = 32;
 
-/// The largest panel of a level, in blocks beside the pivot block.
+/// Blocks of the largest panel of a level, besides the pivot block.
 std::int64_t panels(const Level& level) {
     std::int64_t most = 0;
     for (const auto& run : level.runs)
@@ -32,7 +33,7 @@ std::int64_t panels(const Level& level) {
     return most;
 }
 
-/// Chains of one front, where the level has longer ones: those are claimed in turn, these spread between them.
+/// Chains of one front in a level that has longer ones too. Thread blocks claim the longer ones in turn, and these are spread between them.
 struct Singles {
     std::int64_t first = 0, count = 0;  ///< numbers of chains
 };
@@ -46,7 +47,8 @@ Singles singles(const Level& level) {
     return {};
 }
 
-/// Tasks when each front of a level has `each(level)` tiles; those that chains shorter than the longest lack are counted too.
+/// Tasks of all levels, `each(level)` for each front. Chains count as the longest of their level, but for
+/// Singles.
 template <class Each>
 std::int64_t tasks(const Schedule& schedule, const Spec& spec, const Each& each) {
     std::int64_t sum = 0;
@@ -174,7 +176,8 @@ std::int64_t half_panels(const Problem& problem) {
     return has_fill(problem.schedule) ? 3 : 2;
 }
 
-/// A thread finds a source of a tile, and there are two a level. In sweeps a thread has one result, and whole vectors of some columns.
+/// Each source of a tile needs a thread that finds it, and a level has two sources. In sweeps a thread has one result, and whole vectors of
+/// some columns.
 void require_tiles(const Problem& problem, const TileSizes& sizes) {
     const auto edge = sizes.tile, levels = static_cast<std::int64_t>(problem.schedule.levels.size()), vector = 16 / sizes.real;
     require(2 * levels <= sizes.threads, "{} levels have more sources than {} threads find", levels, sizes.threads);

@@ -1,4 +1,4 @@
-// What the library defines itself when all of LLVM is linked into it.
+// Functions that the library defines itself when all of LLVM is linked into it.
 #include <llvm/Passes/PassPlugin.h>
 
 // Debian's Clang asks Polly for its passes. Kernels need none, and it would be a tenth of the library.

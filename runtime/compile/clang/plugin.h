@@ -1,4 +1,4 @@
-/* What libtrifold_clang.so offers. A library of its own, opened only when something must be compiled: loading Clang and LLVM
+/* The interface of libtrifold_clang.so. It is a library of its own, opened only when something must be compiled: loading Clang and LLVM
  * costs a process 20 ms, which a warm start should not pay. Plain C, so that the two sides need not share a C++ library. */
 #ifndef TRIFOLD_CLANG_PLUGIN_H
 #define TRIFOLD_CLANG_PLUGIN_H

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <trifold/error.hpp>
 #include <vector>
@@ -306,6 +308,10 @@ void Array::make_contiguous() {
     read(helper("contiguous")(object_, name_), name_);
     original_ = given;
     foreign_ = was_foreign;
+}
+
+std::int64_t Array::size() const {
+    return std::accumulate(shape_.begin(), shape_.begin() + static_cast<std::ptrdiff_t>(dims_), std::int64_t{1}, std::multiplies<>());
 }
 
 std::string Array::describe() const {

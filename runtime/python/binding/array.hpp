@@ -55,6 +55,16 @@ class Array {
     Place place() const { return place_; }
     std::span<const std::int64_t> shape() const { return {shape_.data(), dims_}; }
     void* data() const { return data_; }
+    template <class T>
+    T* as() const {
+        return static_cast<T*>(data_);
+    }
+    /// All elements; none where there is no array.
+    template <class T>
+    std::span<T> all() const {
+        return {as<T>(), object_.is_valid() ? static_cast<std::size_t>(size()) : 0};
+    }
+    std::int64_t size() const;
     /// Elements without gaps in the order of the indices; else an array that is read is copied.
     void make_contiguous();
     /// "(2, 3, 3) float64 on cuda:0", for messages.

@@ -220,11 +220,11 @@ void bind_solver(nb::module_& module) {
 }
 
 /// The Solver over a new value for these arrays: what trifold.solve and trifold.factor begin with.
-BoundSolver* solver_for(nb::handle d, nb::handle b, const Wishes& wishes) {
+BoundSolver* solver_for(nb::handle d, nb::handle b, const PlanSettings& settings) {
     const Array of_d(d, "D");
     Array of_b;
     if (!b.is_none()) of_b.read(b, "b");
-    const auto factors = factors_for(of_d, b.is_none() ? nullptr : &of_b, wishes);
+    const auto factors = factors_for(of_d, b.is_none() ? nullptr : &of_b, settings);
     const bool batched = of_d.shape().size() == 4;
     const auto value =
         of_d.place().ordinal < 0 ? allocate_bytes(factors->bytes()) : aligned_bytes(of_d.library(), of_d.place(), factors->bytes());

@@ -5,32 +5,29 @@
 #include <string>
 #include <vector>
 
-#include "runtime/python/binding/array.hpp"
+#include "runtime/python/binding/bound.hpp"
 #include "runtime/python/binding/grid_pool.hpp"
 
 namespace trifold::python {
 
 /// What the caller says of A besides its entries, as text of a GridSpec.
-struct GridWishes {
+struct GridSettings {
     std::string matrix = "general", pivoting = "partial", boundary = "natural";
     std::int64_t rhs = 1;  ///< right-hand sides solved at once
     int workers = 1;
     bool accept_nearly_singular = false;  ///< and unstable ones
 };
 /// Sizes and precision are left to the caller. Throws SpecError on words that are not known.
-GridSpec grid_spec_of(const GridWishes& wishes);
+GridSpec grid_spec_of(const GridSettings& settings);
 
 /// An outcome as trifold.grid.Status has it.
 nb::tuple grid_outcome(const GridOutcome& outcome);
 
 /// A factored, for arrays of Python: what trifold.grid.Factor is written with. Stencils are (..., H, W, 9), B and X (..., H, W) or
 /// (..., H, W, m) with the axes of the stencils in front. Calls of several threads wait for one another.
-class BoundGrid {
+class BoundGrid : Bound {
   public:
-    BoundGrid(nb::handle stencil, const GridWishes& wishes, const GridOperations& operations);
-    BoundGrid(const BoundGrid&) = delete;
-    BoundGrid& operator=(const BoundGrid&) = delete;
-    ~BoundGrid();
+    BoundGrid(nb::handle stencil, const GridSettings& settings, const GridOperations& operations);
 
     void factor(std::optional<bool> check);
     /// Factors and solves; then so many steps of refinement.
@@ -48,29 +45,22 @@ class BoundGrid {
     nb::list reciprocal_condition();
     void check();
     nb::tuple batch_shape() const;  ///< the axes in front of H and W
-    const GridSpec& spec() const { return loan_->plan().spec(); }
+    const GridSpec& spec() const { return pooled_->plan().spec(); }
 
   private:
-    void take_place(const Array& array) const;
-    void expect_real(const Array& array) const;
     /// B or its like: its right-hand sides.
     std::int64_t read_rhs(Array& array, nb::handle given, const char* name) const;
-    nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Library library) const;
-    nb::object finish(const Array& like, const nb::object& result) const;
-    bool checks(std::optional<bool> asked) const { return asked.value_or(place_.ordinal < 0); }
-    /// On the host arrays go with their sizes: then the solver looks closer where it doubts.
-    bool on_host() const { return place_.ordinal < 0; }
+    nb::object result(Array& array, nb::handle given, const char* name, const Array& like) const {
+        return read_or_make(array, given, name, like.shape(), element_, like.library());
+    }
     GridOptions options(std::int64_t columns = 0) const { return {.columns = columns, .accept_nearly_singular = accept_}; }
     template <class Body>
     void run(Body body);
 
     Array stencil_;  // held, for a refinement reads it again
-    Library library_ = Library::numpy;
-    Place place_;
-    int forks_;
     bool accept_;
-    std::unique_ptr<std::mutex> in_call_ = std::make_unique<std::mutex>();
-    std::unique_ptr<GridLoan> loan_;
+    PerProcess<std::mutex> in_call_;
+    std::unique_ptr<PooledGridSolver> pooled_;
 };
 
 }  // namespace trifold::python

@@ -1,12 +1,11 @@
 #include "runtime/python/binding/grid_pool.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <list>
 #include <mutex>
 #include <new>
 
-#include "runtime/python/binding/unlocked.hpp"
+#include "runtime/base/fork_safe_cache.hpp"
 
 namespace trifold::python {
 namespace {
@@ -14,17 +13,15 @@ namespace {
 constexpr std::size_t most_grid_plans = 256, most_idle_solvers = 8;
 constexpr std::int64_t most_idle_bytes = std::int64_t{1} << 30;
 
-struct GridPlanEntry {
-    GridPlanEntry(const GridSpec& of, const Device& at, const GridTuning& by) : spec(of), device(at), tuning(by) {}
-    bool is_for(const GridSpec& of, const Device& at, const GridTuning& by) const {
-        return spec == of && tuning == by && device.backend() == at.backend() && device.ordinal() == at.ordinal() &&
-               device.target().arch == at.target().arch;
-    }
+/// What a GridPlan is made of.
+struct GridPlanKey {
     GridSpec spec;
     Device device;
     GridTuning tuning;
-    std::mutex making;
-    std::unique_ptr<GridPlan> plan;
+    bool operator==(const GridPlanKey& other) const {
+        return spec == other.spec && tuning == other.tuning && device.backend() == other.device.backend() &&
+               device.ordinal() == other.device.ordinal() && device.target().arch == other.device.target().arch;
+    }
 };
 
 struct IdleSolver {
@@ -34,23 +31,10 @@ struct IdleSolver {
     std::int64_t bytes;
 };
 
-/// What one process has: after a fork the child has its own, since locks and threads of the parent are not in it.
-struct GridPools {
-    int born = forks();
+/// Solvers that wait for work, the most recently used ones first.
+struct IdleSolvers {
     std::mutex mutex;
-    std::list<std::shared_ptr<GridPlanEntry>> plans;  // the most recently used ones first
-    std::list<IdleSolver> idle;                       // likewise
-
-    std::shared_ptr<GridPlanEntry> entry(const GridSpec& spec, const Device& device, const GridTuning& tuning) {
-        const std::scoped_lock lock(mutex);
-        const auto found = std::ranges::find_if(plans, [&](const auto& one) { return one->is_for(spec, device, tuning); });
-        if (found == plans.end())
-            plans.push_front(std::make_shared<GridPlanEntry>(spec, device, tuning));
-        else
-            plans.splice(plans.begin(), plans, found);
-        if (plans.size() > most_grid_plans) plans.pop_back();
-        return plans.front();
-    }
+    std::list<IdleSolver> idle;
 
     /// One that waits, of this very plan, whose last work went to this stream: others may not exist any more, so they cannot be waited for.
     std::list<IdleSolver> take(const GridPlan& plan, Stream stream) {
@@ -83,37 +67,27 @@ struct GridPools {
     }
 };
 
-/// Never destroyed: at exit there may be work in flight, and threads in a call.
-GridPools& grid_pools() {
-    static std::atomic<GridPools*> current = new GridPools;
-    auto* pools = current.load();
-    if (pools->born == forks()) return *pools;
-    auto* renewed = new GridPools;
-    return current.compare_exchange_strong(pools, renewed) ? *renewed : *current;
-}
-
-GridPlan plan_for(const GridSpec& spec, const Device& device, const GridTuning& tuning) {
-    const auto entry = grid_pools().entry(spec, device, tuning);
-    const std::scoped_lock lock(entry->making);  // others may make theirs at the same time
-    if (!entry->plan) entry->plan = std::make_unique<GridPlan>(spec, device, tuning);
-    return *entry->plan;
-}
+// Never destroyed: at exit there may be work in flight, and threads in a call.
+auto& grid_plans = *new ForkSafeCache<GridPlanKey, GridPlan>(most_grid_plans);
+auto& idle_solvers = *new PerProcess<IdleSolvers>;
 
 }  // namespace
 
-GridLoan::GridLoan(const GridSpec& spec, const Device& device, const GridTuning& tuning, Stream stream)
-    : forks_(forks()), plan_(plan_for(spec, device, tuning)), stream_(stream) {
-    auto found = grid_pools().take(plan_, stream);
+PooledGridSolver::PooledGridSolver(const GridSpec& spec, const Device& device, const GridTuning& tuning, Stream stream)
+    : forks_(forks()),
+      plan_(*grid_plans.get({spec, device, tuning}, [&] { return std::make_shared<GridPlan>(spec, device, tuning); })),
+      stream_(stream) {
+    auto found = idle_solvers->take(plan_, stream);
     solver_ = found.empty() ? std::make_unique<GridSolver>(plan_) : std::move(found.front().solver);
 }
 
-GridLoan::~GridLoan() {
+PooledGridSolver::~PooledGridSolver() {
     if (forks_ != forks()) {
         static_cast<void>(solver_.release());
         return;
     }
     try {
-        const auto dropped = grid_pools().give({plan_, std::move(solver_), stream_, GridSolver::workspace_bytes(plan_)});
+        const auto dropped = idle_solvers->give({plan_, std::move(solver_), stream_, GridSolver::workspace_bytes(plan_)});
     } catch (const std::bad_alloc&) {  // then it is destroyed
     }
 }

@@ -6,14 +6,14 @@ namespace trifold::python {
 
 /// A GridSolver for as long as this lives. Then it waits for the next one who asks for its like: its memory costs more to make than a
 /// small image takes to solve.
-class GridLoan {
+class PooledGridSolver {
   public:
     /// Compiles at the first call for such images. Work of others with the solver, if there was any, was on the same stream. Throws what
     /// GridPlan throws. Needs no lock of Python.
-    GridLoan(const GridSpec& spec, const Device& device, const GridTuning& tuning, Stream stream);
-    GridLoan(const GridLoan&) = delete;
-    GridLoan& operator=(const GridLoan&) = delete;
-    ~GridLoan();
+    PooledGridSolver(const GridSpec& spec, const Device& device, const GridTuning& tuning, Stream stream);
+    PooledGridSolver(const PooledGridSolver&) = delete;
+    PooledGridSolver& operator=(const PooledGridSolver&) = delete;
+    ~PooledGridSolver();
     GridSolver* operator->() const { return solver_.get(); }
     GridSolver& operator*() const { return *solver_; }
     const GridPlan& plan() const { return plan_; }

@@ -5,6 +5,7 @@
 #include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 
+#include "runtime/python/binding/bound.hpp"
 #include "runtime/python/binding/grid_pool.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/unlocked.hpp"
@@ -294,24 +295,15 @@ std::span<Real> elements(Real* data, const ffi::AnyBuffer& like) {
     return {data, like.element_count()};
 }
 
-/// On the host arrays go with their sizes: then the solver looks closer where it doubts.
-template <class Real>
-void solve_grid_on_host(GridSolver& solver, bool transposed, const Buffers& buffers) {
-    const GridOptions options{.columns = buffers.columns(1)};
-    const auto stencil = elements(buffers.read<Real>(0), buffers.in(0)), b = elements(buffers.read<Real>(1), buffers.in(1));
-    const auto x = elements(buffers.write<Real>(0), buffers.in(1));
-    if (!transposed) return solver.factor_solve<Real>(stencil, b, x, options);
-    solver.factor<Real>(stencil);
-    solver.solve_transposed<Real>(b, x, options);
-}
-
 template <class Real>
 void solve_grid(GridSolver& solver, bool transposed, const Buffers& buffers, Stream stream) {
     const GridOptions options{.columns = buffers.columns(1)};
-    if (solver.plan().device().backend() == Backend::cpu) return solve_grid_on_host<Real>(solver, transposed, buffers);
-    if (!transposed) return solver.factor_solve(buffers.read<Real>(0), buffers.read<Real>(1), buffers.write<Real>(0), stream, options);
-    solver.factor(buffers.read<Real>(0), stream);
-    solver.solve_transposed(buffers.read<Real>(1), buffers.write<Real>(0), stream, options);
+    const auto stencil = elements(buffers.read<Real>(0), buffers.in(0)), b = elements(buffers.read<Real>(1), buffers.in(1));
+    const auto x = elements(buffers.write<Real>(0), buffers.in(1));
+    const bool on_host = solver.plan().device().backend() == Backend::cpu;
+    if (!transposed) return apply(on_host, stream, options, [&](auto... of) { solver.factor_solve<Real>(of...); }, stencil, b, x);
+    apply(on_host, stream, GridOptions{}, [&](auto... of) { solver.factor<Real>(of...); }, stencil);
+    apply(on_host, stream, options, [&](auto... of) { solver.solve_transposed<Real>(of...); }, b, x);
 }
 
 void execute_grid(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
@@ -322,11 +314,11 @@ void execute_grid(Problem problem, const Buffers& buffers, int ordinal, Stream s
     expect(buffers.in(0), real, 9 * pixels, "stencil");
     expect(buffers.in(1), real, elements, "b");
     expect(buffers.result(0), real, elements, "x");
-    GridLoan loan(spec, device_at(ordinal), {.workers = static_cast<int>(problem[g_workers])}, stream);
+    PooledGridSolver pooled(spec, device_at(ordinal), {.workers = static_cast<int>(problem[g_workers])}, stream);
     if (spec.precision == Precision::f32)
-        solve_grid<float>(*loan, problem[g_transposed] != 0, buffers, stream);
+        solve_grid<float>(*pooled, problem[g_transposed] != 0, buffers, stream);
     else
-        solve_grid<double>(*loan, problem[g_transposed] != 0, buffers, stream);
+        solve_grid<double>(*pooled, problem[g_transposed] != 0, buffers, stream);
 }
 
 ffi::Error execute_grid_cpu(ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {

@@ -50,7 +50,7 @@ Precision precision_of(nb::handle dtype) {
     throw SpecError(fmt::format("dtype = {} is not known; give float32, float64, or 'mixed' for float64 arrays factored in float32", text));
 }
 
-std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const Wishes& wishes) {
+std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const PlanSettings& settings) {
     const auto shape = d.shape();
     const auto dims = shape.size();
     if (dims != 3 && dims != 4)
@@ -61,17 +61,17 @@ std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const Wishe
         if (size == 0) throw SpecError(fmt::format("D has shape ({}): an axis of size 0 has nothing to solve", fmt::join(shape, ", ")));
     if (shape[dims - 1] != shape[dims - 2])
         throw SpecError(fmt::format("D has shape ({}); its last two axes must be equal: give square blocks", fmt::join(shape, ", ")));
-    if (wishes.mixed && d.element() != Element::f64) throw SpecError("mixed precision takes float64 arrays");
+    if (settings.mixed && d.element() != Element::f64) throw SpecError("mixed precision takes float64 arrays");
     Spec spec{.block = shape[dims - 1], .horizon = shape[dims - 3]};
-    spec.precision = wishes.mixed ? Precision::mixed : d.element() == Element::f32 ? Precision::f32 : Precision::f64;
+    spec.precision = settings.mixed ? Precision::mixed : d.element() == Element::f32 ? Precision::f32 : Precision::f64;
     spec.batch = dims == 4 ? shape[0] : 1;
     if (b != nullptr && b->shape().size() == dims) spec.rhs = std::max<std::int64_t>(b->shape()[dims - 1], 1);
-    if (!wishes.operations.empty()) spec.operations = parse_operations(wishes.operations);
+    if (!settings.operations.empty()) spec.operations = parse_operations(settings.operations);
     const auto library = d.library();
     const auto place = d.place();
     const auto device = device_at(library, place);
     const Unlocked unlocked;
-    return Factors::shared(spec, device, wishes.tuning());
+    return Factors::shared(spec, device, settings.tuning());
 }
 
 }  // namespace trifold::python

@@ -22,7 +22,7 @@ struct BoundPlan {
 };
 
 /// How a Plan is chosen, where the caller may say.
-struct Wishes {
+struct PlanSettings {
     std::string schedule = "auto", variant = "auto", operations;
     int workers = 1;
     bool mixed = false;
@@ -30,6 +30,6 @@ struct Wishes {
 };
 
 /// The Plan for arrays of these shapes, types and places: D, and b where it is known.
-std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const Wishes& wishes);
+std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const PlanSettings& settings);
 
 }  // namespace trifold::python

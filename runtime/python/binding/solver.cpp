@@ -5,13 +5,21 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
-#include <numeric>
 #include <vector>
 
 #include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
+namespace {
+
+constexpr Fits fits_plan{.place = "the Plan is for",
+                         .move = "move the array, or make a Plan for its device",
+                         .element = "; this Plan takes",
+                         .convert = ": convert the array, or make a Plan of its dtype (float32 or float64)",
+                         .library = "another array of"};
+
+}  // namespace
+
 /// The arrays of one call.
 struct BoundSolver::Inputs {
     explicit Inputs(const Members& of) : members(of) {}
@@ -23,9 +31,9 @@ struct BoundSolver::Inputs {
     template <class Real>
     FactorOptions<Real> factor_options(const Options& given) const {
         FactorOptions<Real> options;
-        options.diagonal = static_cast<const Real*>(diagonal.data());
-        options.shift = static_cast<const Real*>(shift.data());
-        options.active = static_cast<const int*>(active.data());
+        options.diagonal = diagonal.as<const Real>();
+        options.shift = shift.as<const Real>();
+        options.active = active.as<const int>();
         options.pivot_floor = given.pivot_floor;
         options.accept_nearly_singular = given.accept_nearly_singular;
         options.members = members.count;
@@ -37,7 +45,7 @@ struct BoundSolver::Inputs {
         for (auto* array : {&d, &e, &shift, &diagonal, &active})
             if (*array && array->place().ordinal >= 0) array->read(helper("on_host")(array->object()), array->name());
     }
-    SweepOptions sweep_options() const { return {columns, static_cast<const int*>(active.data()), members.count}; }
+    SweepOptions sweep_options() const { return {columns, active.as<const int>(), members.count}; }
 };
 
 std::vector<std::int64_t> Members::shape(std::initializer_list<std::int64_t> of_one) const {
@@ -48,7 +56,8 @@ std::vector<std::int64_t> Members::shape(std::initializer_list<std::int64_t> of_
 }
 
 BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members)
-    : factors_(std::move(factors)), forks_(forks()), members_(members) {
+    : Bound(fits_plan), factors_(std::move(factors)), members_(members) {
+    element_ = spec().precision == Precision::f32 ? Element::f32 : Element::f64;
     const auto& device = factors_->plan().device();
     place_.ordinal = device.backend() == Backend::cpu ? -1 : device.ordinal();
     if (members.count < 1 || members.count > spec().batch)
@@ -60,9 +69,7 @@ BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Mem
         library_ = value_.library();
         take_place(value_);
         value_.make_contiguous();
-        const auto shape = value_.shape();
-        const auto size = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-        if (value_.element() != Element::u8 || size < factors_->bytes())
+        if (value_.element() != Element::u8 || value_.size() < factors_->bytes())
             throw SpecError(fmt::format("value is {}; give ({},) uint8", value_.describe(), factors_->bytes()));
         if (reinterpret_cast<std::uintptr_t>(value_.data()) % workspace_base_alignment != 0)
             throw SpecError(
@@ -74,28 +81,7 @@ BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Mem
 }
 
 BoundSolver::~BoundSolver() {
-    if (forks_ != forks()) static_cast<void>(own_.release());
-}
-
-void BoundSolver::take_place(const Array& array) {
-    if (array.place() != place_)
-        throw SpecError(fmt::format("{} is on {} and the Plan is for {}; move the array, or make a Plan for its device", array.name(),
-                                    to_string(array.place()), to_string(place_)));
-    if (place_.ordinal >= 0 && array.library() != library_)
-        throw SpecError(fmt::format("{} is of {} and another array of {}, which have streams of their own; give arrays of one library",
-                                    array.name(), library_name(array.library()), library_name(library_)));
-}
-
-void BoundSolver::expect_real(const Array& array) const {
-    const auto expected = spec().precision == Precision::f32 ? Element::f32 : Element::f64;
-    if (array.element() != expected)
-        throw SpecError(fmt::format("{} is {}; this Plan takes {}: convert the array, or make a Plan of its dtype (float32 or float64)",
-                                    array.name(), array.describe(), element_name(expected)));
-}
-
-void BoundSolver::expect_shape(const Array& array, std::span<const std::int64_t> shape) const {
-    if (!std::ranges::equal(array.shape(), shape))
-        throw SpecError(fmt::format("{} has shape {}; give {}", array.name(), show(array.shape()), show(shape)));
+    if (was_forked()) static_cast<void>(own_.release());
 }
 
 void BoundSolver::read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options) {
@@ -116,9 +102,7 @@ void BoundSolver::read_system(Inputs& in, nb::handle d, nb::handle e, const Opti
     in.d.make_contiguous();
     if (horizon > 1 || !e.is_none()) {
         if (e.is_none()) throw SpecError(fmt::format("E is missing; give {}", show(in.members.shape({horizon - 1, n, n}))));
-        in.e.read(e, "E");
-        take_place(in.e);
-        expect_real(in.e);
+        read_real(in.e, e, "E");
         if (in.e.shape().size() != dims)
             throw SpecError(fmt::format("E has shape {} and D {}: one has a batch axis and the other has not; give E as {}",
                                         show(in.e.shape()), show(in.d.shape()), show(in.members.shape({horizon - 1, n, n}))));
@@ -151,17 +135,6 @@ void BoundSolver::read_active(Inputs& in, nb::handle active) {
     in.active.make_contiguous();
 }
 
-nb::object BoundSolver::read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape,
-                                     Element element) {
-    auto object = given.is_none() ? make_array(library_, place_, shape, element) : nb::borrow(given);
-    array.read(object, name, true);
-    take_place(array);
-    expect_shape(array, shape);
-    if (array.element() != element) throw SpecError(fmt::format("{} is {}; give {}", name, array.describe(), element_name(element)));
-    array.make_contiguous();
-    return object;
-}
-
 void BoundSolver::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
     const auto n = spec().block, horizon = spec().horizon;
     in.b.read(b, "b");
@@ -184,22 +157,11 @@ void BoundSolver::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
     in.result = read_or_make(in.x, out, "out", shape, in.b.element());
 }
 
-nb::object BoundSolver::finish(const Inputs& in) const {
-    return in.b.foreign() ? helper("give_back")(in.b.original(), in.result) : in.result;
-}
-
-bool BoundSolver::checks(std::optional<bool> asked) const { return asked.value_or(place_.ordinal < 0); }
-
 template <class Body>
 void BoundSolver::run(Members members, bool factors, bool masked, bool checked, Body body) {
-    const auto stream = current_stream(library_, place_);
-    if (forks_ != forks() && place_.ordinal >= 0)
-        throw DeviceError("this process was forked, and a GPU cannot be used on both sides of a fork; start processes by 'spawn'");
+    const auto stream = this->stream();
     const auto call = [&](Solver& solver) {
-        if (spec().precision == Precision::f32)
-            body(solver, float{}, stream);
-        else
-            body(solver, double{}, stream);
+        with_real([&](auto real) { body(solver, real, stream); });
         if (checked) solver.check();
     };
     const Unlocked unlocked;
@@ -224,8 +186,7 @@ void BoundSolver::factor(nb::handle d, nb::handle e, const Options& options) {
     Inputs in(members_);
     read_system(in, d, e, options);
     run_factor(in, options.check, [&]<class Real>(Solver& solver, Real, Stream stream) {
-        solver.factor(static_cast<const Real*>(in.d.data()), static_cast<const Real*>(in.e.data()), stream,
-                      in.factor_options<Real>(options));
+        solver.factor(in.d.as<const Real>(), in.e.as<const Real>(), stream, in.factor_options<Real>(options));
     });
 }
 
@@ -238,11 +199,10 @@ nb::object BoundSolver::factor_along(Operation operation, nb::handle d, nb::hand
         using Function = void (Solver::*)(const Real*, const Real*, const Real*, Real*, Stream, const FactorOptions<Real>&);
         Function function = &Solver::factor_solve<Real>;
         if (operation == Operation::factor_forward) function = &Solver::factor_forward<Real>;
-        (solver.*function)(static_cast<const Real*>(in.d.data()), static_cast<const Real*>(in.e.data()),
-                           static_cast<const Real*>(in.b.data()), static_cast<Real*>(in.x.data()), stream,
+        (solver.*function)(in.d.as<const Real>(), in.e.as<const Real>(), in.b.as<const Real>(), in.x.as<Real>(), stream,
                            in.factor_options<Real>(options));
     });
-    return finish(in);
+    return finish(in.b, in.result);
 }
 
 nb::object BoundSolver::sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check) {
@@ -254,14 +214,13 @@ nb::object BoundSolver::sweep(Operation operation, nb::handle b, nb::handle out,
         Function function = &Solver::solve<Real>;
         if (operation == Operation::forward) function = &Solver::forward<Real>;
         if (operation == Operation::backward) function = &Solver::backward<Real>;
-        (solver.*function)(static_cast<const Real*>(in.b.data()), static_cast<Real*>(in.x.data()), stream, in.sweep_options());
+        (solver.*function)(in.b.as<const Real>(), in.x.as<Real>(), stream, in.sweep_options());
     });
-    return finish(in);
+    return finish(in.b, in.result);
 }
 
 nb::object BoundSolver::selected_inverse(nb::handle out, nb::handle active, std::optional<bool> check) {
     const auto n = spec().block, horizon = spec().horizon;
-    const auto element = spec().precision == Precision::f32 ? Element::f32 : Element::f64;
     Inputs in(members_);
     read_active(in, active);
     Array lower;
@@ -271,11 +230,10 @@ nb::object BoundSolver::selected_inverse(nb::handle out, nb::handle active, std:
         first = out[0];
         second = out[1];
     }
-    in.result = read_or_make(in.x, first, "out[0]", in.members.shape({horizon, n, n}), element);
-    const auto coupling = read_or_make(lower, second, "out[1]", in.members.shape({horizon - 1, n, n}), element);
+    in.result = read_or_make(in.x, first, "out[0]", in.members.shape({horizon, n, n}), element_);
+    const auto coupling = read_or_make(lower, second, "out[1]", in.members.shape({horizon - 1, n, n}), element_);
     run(in.members, false, bool(in.active), checks(check), [&]<class Real>(Solver& solver, Real, Stream stream) {
-        solver.selected_inverse(static_cast<Real*>(in.x.data()), static_cast<Real*>(lower.data()), stream,
-                                {0, static_cast<const int*>(in.active.data()), in.members.count});
+        solver.selected_inverse(in.x.as<Real>(), lower.as<Real>(), stream, {0, in.active.as<const int>(), in.members.count});
     });
     return nb::make_tuple(in.result, coupling);
 }
@@ -290,43 +248,41 @@ nb::object BoundSolver::forward_quadratic(nb::handle b, nb::handle out, nb::hand
     Array values;
     const auto result = read_or_make(values, quadratic, "quadratic", shape, Element::f64);
     run(in.members, false, false, false, [&]<class Real>(Solver& solver, Real, Stream stream) {
-        solver.forward(static_cast<const Real*>(in.b.data()), static_cast<Real*>(in.x.data()), stream, in.sweep_options());
-        solver.copy_quadratic(static_cast<double*>(values.data()), in.members.count, stream);
+        solver.forward(in.b.as<const Real>(), in.x.as<Real>(), stream, in.sweep_options());
+        solver.copy_quadratic(values.as<double>(), in.members.count, stream);
     });
-    return nb::make_tuple(finish(in), result);
+    return nb::make_tuple(finish(in.b, in.result), result);
 }
 
 nb::object BoundSolver::log_determinant(nb::handle out) {
     const auto members = members_;
     Array values;
     const auto result = read_or_make(values, out, "out", members.shape({}), Element::f64);
-    run(members, false, false, false, [&](Solver& solver, auto, Stream stream) {
-        solver.copy_log_determinant(static_cast<double*>(values.data()), members.count, stream);
-    });
+    run(members, false, false, false,
+        [&](Solver& solver, auto, Stream stream) { solver.copy_log_determinant(values.as<double>(), members.count, stream); });
     return result;
 }
 
 nb::object BoundSolver::status() {
     const auto members = members_;
-    nb::list rows;
     std::vector<Outcome> outcomes;
     run(members, false, false, false, [&](Solver& solver, auto, Stream) { outcomes = solver.status(); });
     outcomes.resize(std::min(outcomes.size(), static_cast<std::size_t>(members.count)));
-    for (const auto& o : outcomes)
-        rows.append(nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic, o.least_pivot, o.nearly_singular));
-    return helper("status")(rows, members.batched);
+    const auto row = [](const Outcome& o) {
+        return nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic, o.least_pivot, o.nearly_singular);
+    };
+    return helper("status")(listed(outcomes, row), members.batched);
 }
 
 nb::object BoundSolver::refinement() {
     const auto members = members_;
-    nb::list rows;
     std::vector<Refinement> all;
     run(members, false, false, false, [&](Solver& solver, auto, Stream) { all = solver.refinement(); });
     if (all.empty())
         throw SpecError(own_ ? "refinement needs a solution; call solve or factor_solve first"
                              : "a value keeps no refinement; ask a Solver that has memory of its own, as plan.solver() gives");
-    for (const auto& r : all) rows.append(nb::make_tuple(r.iterations, r.converged, r.backward_error));
-    return helper("refinement")(rows, members.batched);
+    const auto row = [](const Refinement& r) { return nb::make_tuple(r.iterations, r.converged, r.backward_error); };
+    return helper("refinement")(listed(all, row), members.batched);
 }
 
 nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const Options& options) {
@@ -338,16 +294,9 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
     in.copy_to_host();
     std::vector<double> values;
     run(members, false, bool(in.active), false, [&]<class Real>(Solver& solver, Real, Stream) {
-        const auto span = [](const Array& array) {
-            const auto shape = array.shape();
-            const auto size = std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
-            return std::span(static_cast<const Real*>(array.data()), array ? size : 0);
-        };
-        values = solver.reciprocal_condition<Real>(span(in.d), span(in.e), in.factor_options<Real>(options));
+        values = solver.reciprocal_condition<Real>(in.d.all<const Real>(), in.e.all<const Real>(), in.factor_options<Real>(options));
     });
-    nb::list result;
-    for (const auto value : values) result.append(value);
-    return helper("by_member")(result, members.batched);
+    return helper("by_member")(listed(values, [](double value) { return value; }), members.batched);
 }
 
 double BoundSolver::seconds_of_solve(nb::handle b, nb::handle out, int repeats) {
@@ -356,8 +305,7 @@ double BoundSolver::seconds_of_solve(nb::handle b, nb::handle out, int repeats) 
     double seconds = 0;
     run(in.members, false, false, false, [&]<class Real>(Solver& solver, Real, Stream stream) {
         const auto start = std::chrono::steady_clock::now();
-        for (int k = 0; k < repeats; ++k)
-            solver.solve(static_cast<const Real*>(in.b.data()), static_cast<Real*>(in.x.data()), stream, in.sweep_options());
+        for (int k = 0; k < repeats; ++k) solver.solve(in.b.as<const Real>(), in.x.as<Real>(), stream, in.sweep_options());
         seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     });
     return seconds / repeats;

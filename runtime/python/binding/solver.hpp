@@ -4,7 +4,7 @@
 #include <trifold/factors.hpp>
 #include <vector>
 
-#include "runtime/python/binding/array.hpp"
+#include "runtime/python/binding/bound.hpp"
 
 namespace trifold::python {
 
@@ -26,12 +26,10 @@ struct Members {
 
 /// trifold.Solver: the calls of a Solver on arrays of Python. It has a Solver of its own, or works on a value, as trifold/factors.hpp
 /// explains.
-class BoundSolver {
+class BoundSolver : Bound {
   public:
     /// `value`: None, or bytes in the Plan's memory that will be, or have been, factored into. `members` says what they hold.
     BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members);
-    BoundSolver(const BoundSolver&) = delete;
-    BoundSolver& operator=(const BoundSolver&) = delete;
     ~BoundSolver();
 
     void factor(nb::handle d, nb::handle e, const Options& options);
@@ -58,15 +56,12 @@ class BoundSolver {
   private:
     struct Inputs;
     const Spec& spec() const { return factors_->plan().choice().spec; }
-    void take_place(const Array& array);
-    void expect_real(const Array& array) const;
-    void expect_shape(const Array& array, std::span<const std::int64_t> shape) const;
     void read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options);
     void read_active(Inputs& in, nb::handle active);
     void read_rhs(Inputs& in, nb::handle b, nb::handle out);
-    nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Element element);
-    nb::object finish(const Inputs& in) const;
-    bool checks(std::optional<bool> asked) const;
+    nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Element element) const {
+        return Bound::read_or_make(array, given, name, shape, element, library_);
+    }
     template <class Body>
     void run(Members members, bool factors, bool masked, bool checked, Body body);
     template <class Body>
@@ -75,10 +70,7 @@ class BoundSolver {
     std::shared_ptr<Factors> factors_;
     Array value_;
     std::unique_ptr<Solver> own_;
-    int forks_;                         // when it was made: a fork takes a Solver's threads from it
-    Members members_;                   // of the last factorization. A call goes by its copy, for other threads may factor meanwhile
-    Library library_ = Library::numpy;  // of the last call's arrays
-    Place place_;                       // of the Plan
+    Members members_;  // of the last factorization. A call goes by its copy, for other threads may factor meanwhile
 };
 
 }  // namespace trifold::python

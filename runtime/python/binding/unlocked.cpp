@@ -1,9 +1,7 @@
 #include "runtime/python/binding/unlocked.hpp"
 
-#include <pthread.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -26,13 +24,6 @@ InCall::InCall() {
 }
 
 InCall::~InCall() { --calls; }
-
-int forks() {
-    static std::atomic<int> count = 0;
-    static const int registered = ::pthread_atfork(nullptr, nullptr, [] { ++count; });
-    static_cast<void>(registered);
-    return count;
-}
 
 void finish_calls() {
     ending = std::this_thread::get_id();

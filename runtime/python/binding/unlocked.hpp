@@ -17,10 +17,6 @@ class InCall {
     InCall& operator=(const InCall&) = delete;
 };
 
-/// How many forks are between this process and the first one: of what a parent's threads held, a child has nobody to let go. Unlike
-/// getpid() it takes no system call, of which a call would have several.
-int forks();
-
 /// For atexit.
 void finish_calls();
 

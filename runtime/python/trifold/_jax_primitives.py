@@ -76,7 +76,7 @@ def _problem(call: str, D: Any, rhs: int, inverse: bool, accept: bool = False) -
     return np.array([_CALLS.index(call), block, horizon, batch, rhs, bits, inverse, accept], np.int64)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _value_bytes(problem: tuple[int, ...], device: str) -> int:
     return jax_value_bytes(list(problem), device)
 
@@ -140,7 +140,7 @@ def make_primitive(name: str, shapes: Any) -> Any:
     return primitive
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _compiled(primitive: Any, **parameters: Any) -> Any:
     return jax.jit(functools.partial(primitive.bind, **parameters))
 
@@ -155,7 +155,7 @@ selected_inverse_p = make_primitive("selected_inverse", _selected_inverse_shapes
 # How XLA calls them. The value that a sweep works in is an argument and a result in one; what comes out is of no use to others.
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _compile_early(problem: tuple[int, ...], platform: str) -> None:
     """Has the kernels compiled while XLA compiles what is around them. What is wrong is told when they are called."""
     device = "cpu" if platform == "cpu" else f"cuda:{jax.local_devices(backend=platform)[0].local_hardware_id}"

@@ -14,7 +14,10 @@ np: Any = numpy
 
 
 def main() -> None:
-    print(f"trifold {trifold.__version__}: the trends of {SERIES} series of {N} noisy observations, one system of {N} blocks of {SERIES} by {SERIES}")
+    print(
+        f"trifold {trifold.__version__}: the trends of {SERIES} series of {N} noisy observations, "
+        f"one system of {N} blocks of {SERIES} by {SERIES}"
+    )
     random = np.random.default_rng(0)
     trend = np.cumsum(random.standard_normal((N, SERIES)) * 0.1, axis=0)
     seen = trend + random.standard_normal((N, SERIES))
@@ -26,7 +29,8 @@ def main() -> None:
     start = time.perf_counter()
     plan = trifold.Plan(block=SERIES, horizon=N)
     report = plan.report
-    print(f"plan: {time.perf_counter() - start:.3f} s, {'from the cache' if report['cache_hit'] else 'compiled by ' + report['compiler']}; {plan.schedule}")
+    made = "from the cache" if report["cache_hit"] else "compiled by " + report["compiler"]
+    print(f"plan: {time.perf_counter() - start:.3f} s, {made}; {plan.schedule}")
     solver = plan.solver()
     found = np.empty_like(seen)
     times: list[float] = []

@@ -106,8 +106,8 @@ class NotConverged(Unsolvable):
 class GridFailed(Unsolvable):
     """Some images cannot be solved, or only to few digits; the others are solved.
 
-    ``failures`` lists (image, problem, x, y) for each, counted from 0, where problem is that of trifold.grid.Status. ``image``, ``problem``,
-    ``x`` and ``y`` are those of the first.
+    ``failures`` lists (image, problem, x, y) for each, counted from 0, where problem is that of trifold.grid.Status. ``image``,
+    ``problem``, ``x`` and ``y`` are those of the first.
     """
 
     def __init__(self, message: str, failures: list[tuple[int, str, int, int]]) -> None:

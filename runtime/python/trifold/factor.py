@@ -41,8 +41,9 @@ def solve(
     implies it.
 
     check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged when a member fails. Without
-    it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
-    Raises SpecError on arrays that do not fit, DeviceError when there is no device or compiler.
+    it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the
+    work is enqueued on the library's current stream, and only check=True waits for it. Raises SpecError on arrays that do not fit,
+    DeviceError when there is no device or compiler.
     """
     mixed = bool(truth(mixed, "mixed"))
     accept = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
@@ -73,9 +74,7 @@ def factor(
     accept = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
     floor, checked = real(pivot_floor, "pivot_floor"), truth(check, "check")
     solver = solver_for(D, None, _MIXED if mixed else _ALL, word(schedule, "schedule"), whole(workers, "workers"), mixed)
-    solver.factor(
-        D, E, shift=shift, diagonal=diagonal, active=active, pivot_floor=floor, accept_nearly_singular=accept, check=checked
-    )
+    solver.factor(D, E, shift=shift, diagonal=diagonal, active=active, pivot_floor=floor, accept_nearly_singular=accept, check=checked)
     return Factor(solver, D, mixed)
 
 
@@ -83,8 +82,8 @@ class Factor:
     """A = P' L L' P, as factor() leaves it. Its memory is an array of the library that D came from.
 
     Arrays b and y have the shape (N, n), or (N, n, m), with the batch axis of D in front where D has one. Calls of several threads on one
-    Factor wait for one another; on a GPU they must be on one stream, or on streams that wait for one another. It pickles, for machines where
-    its Plan is the same.
+    Factor wait for one another; on a GPU they must be on one stream, or on streams that wait for one another. It pickles, for machines
+    where its Plan is the same.
     """
 
     def __init__(self, solver: Solver, like: Any, mixed: bool) -> None:

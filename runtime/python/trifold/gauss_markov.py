@@ -31,8 +31,8 @@ class GaussMarkov(NamedTuple):
 def matern(order: float, length: Any, variance: Any, times: Any) -> GaussMarkov:
     """The Matern process of order 0.5, 1.5 or 2.5, with n = 1, 2 or 3: f and its derivatives.
 
-    length and variance: numbers, or (batch,); times: (N,), or (batch, N), strictly increasing, N at least 1. The covariance of f at a distance
-    s is variance * exp(-u) * (1, 1 + u, or 1 + u + u^2 / 3), where u = sqrt(2 * order) * s / length.
+    length and variance: numbers, or (batch,); times: (N,), or (batch, N), strictly increasing, N at least 1. The covariance of f at a
+    distance s is variance * exp(-u) * (1, 1 + u, or 1 + u + u^2 / 3), where u = sqrt(2 * order) * s / length.
 
     Arrays of NumPy, or of torch or JAX where an argument is one, with gradients to length, variance and times.
     Raises SpecError on another order, on shapes that do not fit, on length or variance that is not positive and finite, and on times

@@ -64,9 +64,9 @@ def solve(
 
     stencil: (..., H, W, 9), b: (..., H, W) or (..., H, W, m), as the module says. Images have 2 by 2 pixels or more.
 
-    matrix: "general", or "symmetric" for a positive definite A, which takes half the time and memory; then only entries 0 to 4 of a stencil are
-    read, and those that go to a fixed boundary. pivoting: "partial" or "none". boundary: "natural", or "fixed": the outer ring of pixels is
-    data, whose rows of A are x = b. refine: steps of iterative refinement. workers: threads of the CPU, which change no bit.
+    matrix: "general", or "symmetric" for a positive definite A, which takes half the time and memory; then only entries 0 to 4 of a stencil
+    are read, and those that go to a fixed boundary. pivoting: "partial" or "none". boundary: "natural", or "fixed": the outer ring of
+    pixels is data, whose rows of A are x = b. refine: steps of iterative refinement. workers: threads of the CPU, which change no bit.
 
     check, by default True on the CPU: raise GridFailed when an image fails, and OutOfRange when an x holds infinities or NaN. Without it
     the x of an image that fails is NaN. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
@@ -122,9 +122,9 @@ class Factor:
     """A factored, as factor() leaves it.
 
     b and x are (..., H, W) or (..., H, W, m), with the axes of the stencil's images in front. Results go into out, or into a new array of
-    b's library. Calls of several threads wait for one another; on a GPU they must be on one stream, or on streams that wait for one another.
-    All raise SpecError on arrays that do not fit. An image that failed solves to NaN. It pickles as its stencil and options, and is factored
-    again from them.
+    b's library. Calls of several threads wait for one another; on a GPU they must be on one stream, or on streams that wait for one
+    another. All raise SpecError on arrays that do not fit. An image that failed solves to NaN. It pickles as its stencil and options, and
+    is factored again from them.
     """
 
     def __init__(self, core: GridFactor, stencil: Any, options: tuple[Any, ...]) -> None:
@@ -163,8 +163,8 @@ class Factor:
     def gradients(self, x: Any, by_x: Any) -> tuple[Any, Any]:
         """(dE/db, dE/dstencil) of a number E that depends on x = A^-1 b, from x and dE/dx. It takes one solution with A'.
 
-        They have the shapes of x and of the stencil. Those of right-hand sides are summed for the stencil. Of a symmetric A an entry that is
-        read stands for both its places, and the gradient of others is zero.
+        They have the shapes of x and of the stencil. Those of right-hand sides are summed for the stencil. Of a symmetric A an entry that
+        is read stands for both its places, and the gradient of others is zero.
         """
         return self._core.gradients(x, by_x)
 

@@ -21,7 +21,8 @@ __all__ = ["BlockTridiagonal", "Solver"]
 
 
 class BlockTridiagonal(_lx.AbstractLinearOperator):
-    """The symmetric matrix of blocks D on the diagonal, of which the lower triangles count, and E below it. Taken to be positive definite."""
+    """The symmetric matrix of blocks D on the diagonal, of which the lower triangles count, and E below it. Taken to be positive
+    definite."""
 
     D: Any
     E: Any

@@ -94,10 +94,11 @@ def kalman(
 
     x(t + 1) = F x(t) + c + w, w ~ N(0, Q); y(t) = H x(t) + d + v, v ~ N(0, R); x(0) ~ N(m0, P0); t = 0, ..., N - 1.
 
-    ys: (N, m), or (N,) where m is 1; NaN, or a masked entry, is a missing value. F, Q: (n, n), or (N - 1, n, n) for one a step. H: (m, n), R: (m, m), or with
-    N in front for one a time. P0: (n, n). m0, c: (n,) and d: (m,), each 0 by default; c may have N - 1 in front, d N: inputs go there.
-    Each may have a batch axis in front of time, (batch, N, m) or (batch, N - 1, n, n), where axes of 1 stand for any length: (batch, 1, n, n)
-    is one F a series. With a batch axis in one there is one in all results. Series of one model without missing values share a factorization.
+    ys: (N, m), or (N,) where m is 1; NaN, or a masked entry, is a missing value. F, Q: (n, n), or (N - 1, n, n) for one a step. H: (m, n),
+    R: (m, m), or with N in front for one a time. P0: (n, n). m0, c: (n,) and d: (m,), each 0 by default; c may have N - 1 in front, d N:
+    inputs go there. Each may have a batch axis in front of time, (batch, N, m) or (batch, N - 1, n, n), where axes of 1 stand for any
+    length: (batch, 1, n, n) is one F a series. With a batch axis in one there is one in all results. Series of one model without missing
+    values share a factorization.
 
     complete: no value is missing. Where ys cannot be looked at, within jit and the like and on a GPU, that is not known otherwise, and R is
     factored for each time. A NaN in ys is then one in the results.
@@ -106,10 +107,10 @@ def kalman(
     one, of 1e-8 of what they vary by, say. Entries (i, j) and (j, i) may differ by 1e-8, in float32 1e-3, of the root of entries (i, i) and
     (j, j) multiplied.
 
-    Results are arrays of NumPy, or of torch or JAX where an argument is, with gradients to all of them. float32 if all arrays are, else float64.
-    Raises SpecError on shapes that do not fit, on infinities, NaN in other arguments than ys, on covariances that are not symmetric or not
-    positive definite, and on systems so ill-conditioned that less than two digits are sure; within jit, vmap and torch.compile, and on a GPU,
-    only on shapes.
+    Results are arrays of NumPy, or of torch or JAX where an argument is, with gradients to all of them. float32 if all arrays are, else
+    float64. Raises SpecError on shapes that do not fit, on infinities, NaN in other arguments than ys, on covariances that are not
+    symmetric or not positive definite, and on systems so ill-conditioned that less than two digits are sure; within jit, vmap and
+    torch.compile, and on a GPU, only on shapes.
     """
     model = _Model(F, H, Q, R, P0, ys, m0, c, d, complete)
     space = model.space

@@ -253,7 +253,9 @@ def _outer(u: Any, x: Any, columns: bool) -> tuple[Any, Any]:
     if not columns:
         u, x = u[..., None], x[..., None]
         if u.shape[-2] <= _SMALL_BLOCK:
-            return _elementwise(u, x, u.mT, x.mT), _elementwise(u[..., 1:, :, :], x[..., 1:, :, :], u.mT[..., :-1, :, :], x.mT[..., :-1, :, :])
+            return _elementwise(u, x, u.mT, x.mT), _elementwise(
+                u[..., 1:, :, :], x[..., 1:, :, :], u.mT[..., :-1, :, :], x.mT[..., :-1, :, :]
+            )
     left, right = torch.cat((u, x), -1), torch.cat((x, u), -1).mT
     return left @ right, left[..., 1:, :, :] @ right[..., :-1, :, :]
 

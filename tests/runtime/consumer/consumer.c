@@ -3,12 +3,12 @@
 #include <string.h>
 #include <trifold/trifold.h>
 
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
+#define EXPECT(condition)                                                                            \
+    do {                                                                                             \
+        if (!(condition)) {                                                                          \
             printf("line %d: not %s; last error: %s\n", __LINE__, #condition, trifold_last_error()); \
-            return 1;                                                                              \
-        }                                                                                          \
+            return 1;                                                                                \
+        }                                                                                            \
     } while (0)
 
 /* The matrix tridiag(-1, 4, -1) of order 6 as three blocks of two, and the vector of its row sums: x is all ones. */
@@ -29,6 +29,30 @@ static int solves(trifold_solver* solver) {
     EXPECT(trifold_solve_f64(solver, b, x, NULL, NULL) == TRIFOLD_OK);
     EXPECT(trifold_check(solver) == TRIFOLD_OK);
     for (k = 0; k < 6; ++k) EXPECT(fabs(x[k] - 1) < 1e-15);
+    return 0;
+}
+
+/* What the typed functions are written with. */
+static int runs(trifold_solver* solver) {
+    double x[6];
+    int k;
+    trifold_call call;
+    trifold_call_init(&call);
+    call.operation = TRIFOLD_FACTOR_SOLVE;
+    call.on_host = 1;
+    call.in[0] = d, call.in[1] = e, call.in[2] = b;
+    call.out[0] = x;
+    EXPECT(trifold_run(solver, &call) == TRIFOLD_OK);
+    for (k = 0; k < 6; ++k) EXPECT(fabs(x[k] - 1) < 1e-15);
+    EXPECT(trifold_run(NULL, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "the solver is a null") != NULL);
+    EXPECT(trifold_run(solver, NULL) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "trifold_call") != NULL);
+    call.operation = TRIFOLD_FACTOR | TRIFOLD_SOLVE;
+    EXPECT(trifold_run(solver, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "operation = 0x9") != NULL);
+    call.operation = TRIFOLD_SOLVE;
+    call.precision = TRIFOLD_MIXED;
+    EXPECT(trifold_run(solver, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "precision") != NULL);
+    memset(&call, 0, sizeof call);
+    EXPECT(trifold_run(solver, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "trifold_call_init") != NULL);
     return 0;
 }
 
@@ -136,7 +160,7 @@ int main(void) {
     EXPECT(strstr(trifold_plan_json(plan), "multi-stage") != NULL);
     EXPECT(strstr(trifold_plan_reason(plan), "pinned by the caller") != NULL);
     EXPECT(trifold_solver_create(plan, NULL, 0, &solver) == TRIFOLD_OK);
-    if (solves(solver) != 0 || results(solver) != 0) return 1;
+    if (solves(solver) != 0 || runs(solver) != 0 || results(solver) != 0) return 1;
     EXPECT(trifold_solver_set_executor(solver, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_solver_set_executor(solver, run_in_turn, &calls) == TRIFOLD_OK);
     if (solves(solver) != 0) return 1;

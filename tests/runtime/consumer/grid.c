@@ -3,12 +3,12 @@
 #include <string.h>
 #include <trifold/trifold.h>
 
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
+#define EXPECT(condition)                                                                            \
+    do {                                                                                             \
+        if (!(condition)) {                                                                          \
             printf("line %d: not %s; last error: %s\n", __LINE__, #condition, trifold_last_error()); \
-            return 1;                                                                              \
-        }                                                                                          \
+            return 1;                                                                                \
+        }                                                                                            \
     } while (0)
 
 /* Two images of 5 by 3 pixels, two right-hand sides. */
@@ -137,6 +137,7 @@ static int errors(trifold_grid_solver* solver, const trifold_grid_plan* plan) {
     trifold_grid_tuning tuning;
     trifold_grid_plan* none = NULL;
     trifold_grid_solver* fresh = NULL;
+    trifold_call call;
     memset(narrow, 0, sizeof narrow);
     memcpy(bad, stencil, sizeof bad);
     bad[(P + 2 * W + 3) * 9 + 4] = NAN;
@@ -156,6 +157,10 @@ static int errors(trifold_grid_solver* solver, const trifold_grid_plan* plan) {
     EXPECT(trifold_grid_solve_f64(NULL, b, x, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_solve_host_f64(NULL, b, x, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_check(NULL) == TRIFOLD_BAD_ARGUMENT);
+    trifold_call_init(&call);
+    call.operation = 1 << 6;
+    EXPECT(trifold_grid_run(solver, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "TRIFOLD_GRID_FACTOR") != NULL);
+    EXPECT(trifold_grid_run(NULL, &call) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_refine_f64(solver, stencil, x, x, 0, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
     memset(&options, 0, sizeof options);
     EXPECT(trifold_grid_solve_host_f64(solver, b, x, &options) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "_init") != NULL);
@@ -220,7 +225,8 @@ static int singular(trifold_grid_solver* solver) {
     bad[3] = NAN;
     EXPECT(trifold_grid_solve_host_f64(solver, bad, x, NULL) == TRIFOLD_OK && trifold_grid_check(solver) == TRIFOLD_OUT_OF_RANGE);
     EXPECT(strstr(trifold_last_error(), "X holds infinities or NaN in 1 of 2 images") != NULL);
-    EXPECT(trifold_grid_outcomes(solver, outcomes, B, NULL) == TRIFOLD_OK && outcomes[0].range == TRIFOLD_RANGE_SOLUTION && outcomes[1].range == 0);
+    EXPECT(trifold_grid_outcomes(solver, outcomes, B, NULL) == TRIFOLD_OK && outcomes[0].range == TRIFOLD_RANGE_SOLUTION &&
+           outcomes[1].range == 0);
     EXPECT(trifold_grid_solve_host_f64(solver, b, x, NULL) == TRIFOLD_OK && trifold_grid_check(solver) == TRIFOLD_OK);
     return 0;
 }

@@ -5,7 +5,9 @@
 #include "machine.cuh"
 
 /* `extern char trifold_shared[]` of the header becomes the declaration of this function. */
-__attribute__((visibility("hidden"), no_sanitize("thread"))) char (*emulated_shared())[] { return static_cast<char(*)[]>(emulator->shared); }
+__attribute__((visibility("hidden"), no_sanitize("thread"))) char (*emulated_shared())[] {
+    return static_cast<char(*)[]>(emulator->shared);
+}
 #define trifold_shared (*emulated_shared())
 
 #define amdgpu_flat_work_group_size(least, most) visibility("default")

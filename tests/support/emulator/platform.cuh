@@ -75,7 +75,8 @@ TRIFOLD_MACHINE void store_words(trifold_word* to, const trifold_word (&words)[C
 }
 template <int Count>
 TRIFOLD_MACHINE void load_words(trifold_word (&words)[Count], const trifold_word* from) {
-    if (reinterpret_cast<unsigned long long>(from) % sizeof words != 0) emulator->fail("an address that is no multiple of 16", TRIFOLD_HERE);
+    if (reinterpret_cast<unsigned long long>(from) % sizeof words != 0)
+        emulator->fail("an address that is no multiple of 16", TRIFOLD_HERE);
     for (int k = 0; k < Count; ++k) emulator->load_relaxed(from + k, &words[k], sizeof words[k], TRIFOLD_HERE);
 }
 template <class T>
@@ -219,7 +220,8 @@ TRIFOLD_DEVICE unsigned pack_halves(float low, float high) { return half_bits(lo
 TRIFOLD_DEVICE float half_of(unsigned word, bool high) {
     const unsigned bits = high ? word >> 16 : word & 0xffffu, exponent = bits >> 10 & 31, digits = bits & 0x3ff;
     const float size = exponent == 31 ? (digits != 0 ? NAN : INFINITY)
-                                      : ldexpf(static_cast<float>(digits + (exponent > 0 ? 1024 : 0)), (exponent > 0 ? static_cast<int>(exponent) : 1) - 25);
+                                      : ldexpf(static_cast<float>(digits + (exponent > 0 ? 1024 : 0)),
+                                               (exponent > 0 ? static_cast<int>(exponent) : 1) - 25);
     return (bits & 0x8000u) != 0 ? -size : size;
 }
 /* Four matrices of 8 by 8 halves: eight lanes name the rows of each. */
@@ -248,7 +250,8 @@ TRIFOLD_MACHINE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4]
     for (int t = 0; t < 4; ++t)
         for (int k = 0; k < 4; ++k)
             for (int r = 0; r < 4; ++r) {
-                const unsigned column = all[lane / 4 * 4 + t].columns[k / 2 * 2 + r / 2], row = all[(lane % 4 * 2 + r % 2) * 4 + t].rows[k / 2];
+                const unsigned column = all[lane / 4 * 4 + t].columns[k / 2 * 2 + r / 2],
+                               row = all[(lane % 4 * 2 + r % 2) * 4 + t].rows[k / 2];
                 c[r] += half_of(column, k % 2 == 1) * half_of(row, k % 2 == 1);
             }
 }
@@ -260,6 +263,7 @@ TRIFOLD_MACHINE int tensor_row(int thread = thread_index()) { return thread % wa
 TRIFOLD_MACHINE int tensor_column(int thread = thread_index()) { return thread % warp_lanes / 4; }
 TRIFOLD_MACHINE int result_row(int, int thread = thread_index()) { return thread % 4 * 2; }
 template <int Quads, class T>
-TRIFOLD_VECTOR void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads], const T (&rows)[Quads]) {
+TRIFOLD_VECTOR void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads],
+                                    const T (&rows)[Quads]) {
     tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }

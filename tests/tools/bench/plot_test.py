@@ -1,4 +1,5 @@
 """Runs plot.py on results made by hand and looks at the SVG."""
+
 import json
 import os
 import re
@@ -12,9 +13,18 @@ PLOT = sys.argv.pop(1)
 
 
 def result(suite, solver, operation, horizon, block, seconds, **more):
-    values = {"suite": suite, "solver": solver, "operation": operation, "horizon": horizon, "block": block, "batch": 1, "precision": "f64",
-              "seconds": {"median": seconds, "p99": 2 * seconds, "p99.9": 3 * seconds, "maximum": 4 * seconds}, "floor_seconds": None,
-              "calls_per_second": None}
+    values = {
+        "suite": suite,
+        "solver": solver,
+        "operation": operation,
+        "horizon": horizon,
+        "block": block,
+        "batch": 1,
+        "precision": "f64",
+        "seconds": {"median": seconds, "p99": 2 * seconds, "p99.9": 3 * seconds, "maximum": 4 * seconds},
+        "floor_seconds": None,
+        "calls_per_second": None,
+    }
     return {**values, **more}
 
 
@@ -29,8 +39,12 @@ class Plot(unittest.TestCase):
     def run_plot(self, results, *options):
         with open(self.path("results.json"), "w", encoding="utf-8") as file:
             json.dump({"results": results}, file)
-        return subprocess.run([sys.executable, PLOT, self.path("results.json"), "-o", self.path("out.svg"), *options], capture_output=True,
-                              text=True, check=False)
+        return subprocess.run(
+            [sys.executable, PLOT, self.path("results.json"), "-o", self.path("out.svg"), *options],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def draw(self, results, *options):
         ran = self.run_plot(results, *options)
@@ -43,11 +57,24 @@ class Plot(unittest.TestCase):
 
     def test_solvers_floor_and_published(self):
         sizes = [(8192, 32), (4096, 64), (2048, 128)]
-        rows = [result("table1", solver, operation, *size, 1e-3 * (k + 1), floor_seconds=1e-4)
-                for solver in ("trifold", "cudss") for operation in ("factor", "solve") for k, size in enumerate(sizes)]
+        rows = [
+            result("table1", solver, operation, *size, 1e-3 * (k + 1), floor_seconds=1e-4)
+            for solver in ("trifold", "cudss")
+            for operation in ("factor", "solve")
+            for k, size in enumerate(sizes)
+        ]
         _, words = self.draw(rows)
-        for word in ("table1", "factor", "solve", "trifold f64", "cudss f64", "floor f64", "cudss f64, published", "blockdss f64, published",
-                     "8192x32"):
+        for word in (
+            "table1",
+            "factor",
+            "solve",
+            "trifold f64",
+            "cudss f64",
+            "floor f64",
+            "cudss f64, published",
+            "blockdss f64, published",
+            "8192x32",
+        ):
             self.assertIn(word, words)
         rows.append(result("table1", "trifold", "factor_solve", 8192, 32, 2e-3))
         self.assertEqual(self.draw(rows)[1].count("cudss f64"), 1)  # one legend for all panels
@@ -63,27 +90,40 @@ class Plot(unittest.TestCase):
         self.assertIn("32x12x1024", words)
 
     def test_fastest_of_several_schedules(self):
-        rows = [result("block", "trifold", "factor", 512, block, seconds, schedule=schedule)
-                for schedule, seconds in (("a", 1e-5), ("b", 3e-5)) for block in (4, 7, 12)]
+        rows = [
+            result("block", "trifold", "factor", 512, block, seconds, schedule=schedule)
+            for schedule, seconds in (("a", 1e-5), ("b", 3e-5))
+            for block in (4, 7, 12)
+        ]
         alone = self.draw(rows[:3])[0]
         self.assertEqual(self.draw(rows)[0], alone)
         self.assertNotEqual(self.draw(rows[3:])[0], alone)
 
     def test_refactor_counts_where_it_is_faster(self):
-        rows = [result("block", "cudss", operation, 512, block, seconds) for operation, seconds in (("factor", 2e-5), ("refactor", 1e-5))
-                for block in (4, 7, 12)]
+        rows = [
+            result("block", "cudss", operation, 512, block, seconds)
+            for operation, seconds in (("factor", 2e-5), ("refactor", 1e-5))
+            for block in (4, 7, 12)
+        ]
         alone = self.draw([dict(row, operation="factor") for row in rows[3:]])[0]
         self.assertEqual(self.draw(rows)[0], alone)
 
     def test_one_precision(self):
-        rows = [result("block", "trifold", "factor", 512, block, 1e-5, precision=precision) for precision in ("f64", "f32")
-                for block in (4, 7, 12)]
+        rows = [
+            result("block", "trifold", "factor", 512, block, 1e-5, precision=precision)
+            for precision in ("f64", "f32")
+            for block in (4, 7, 12)
+        ]
         self.assertIn("trifold f32", self.draw(rows)[1])
         self.assertEqual(self.draw(rows, "--precision", "f64")[0], self.draw(rows[:3])[0])
 
     def test_latency(self):
-        _, words = self.draw([result("latency", "trifold", operation, 32, 12, 1e-5, calls_per_second=500)
-                              for operation in ("factor_solve", "factor_solve, kernels")])
+        _, words = self.draw(
+            [
+                result("latency", "trifold", operation, 32, 12, 1e-5, calls_per_second=500)
+                for operation in ("factor_solve", "factor_solve, kernels")
+            ]
+        )
         for word in ("p50", "p99.9", "maximum", "32x12 f64, 500/s", "32x12 f64 kernels, 500/s"):
             self.assertIn(word, words)
 
@@ -92,8 +132,12 @@ class Plot(unittest.TestCase):
         self.assertEqual(self.draw(rows)[0], self.draw(rows)[0])
 
     def test_png_for_a_page(self):
-        rows = [result("block", solver, operation, 512, block, 1e-5 * (k + 1)) for solver in ("trifold", "cudss")
-                for operation in ("factor", "solve", "factor_solve") for k, block in enumerate((4, 8, 12, 16, 32, 64, 128))]
+        rows = [
+            result("block", solver, operation, 512, block, 1e-5 * (k + 1))
+            for solver in ("trifold", "cudss")
+            for operation in ("factor", "solve", "factor_solve")
+            for k, block in enumerate((4, 8, 12, 16, 32, 64, 128))
+        ]
         pictures = []
         for _ in range(2):
             ran = self.run_plot(rows, "-o", self.path("out.png"))
@@ -114,7 +158,9 @@ class Plot(unittest.TestCase):
         with open(self.path("bad.json"), "w", encoding="utf-8") as file:
             file.write("[1]")
         for name in ("bad.json", "nothing.json"):
-            ran = subprocess.run([sys.executable, PLOT, self.path(name), "-o", self.path("out.svg")], capture_output=True, text=True, check=False)
+            ran = subprocess.run(
+                [sys.executable, PLOT, self.path(name), "-o", self.path("out.svg")], capture_output=True, text=True, check=False
+            )
             self.assertIn("is not the JSON of trifold bench", ran.stderr)
             self.assertNotIn("Traceback", ran.stderr)
 

@@ -11,8 +11,8 @@
 
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
-#include "tools/trifold/solution.hpp"
 #include "tools/trifold/text.hpp"
+#include "tools/trifold/tridiagonal/solution.hpp"
 
 using namespace trifold;
 

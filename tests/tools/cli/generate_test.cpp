@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "tests/support/text.hpp"
@@ -37,6 +39,33 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
         CHECK(scratch.read("second/program.json") == scratch.read("first/program.json"));
         CHECK(source.find(scratch.path.string()) == std::string::npos);
     }
+}
+
+TEST_CASE("generate: TRIFOLD_TEMPLATES is where templates are read") {
+    namespace fs = std::filesystem;
+    const Scratch scratch;
+    const auto templates = scratch.path / "templates";
+    fs::copy(PROJECT_DIRECTORY "/templates", templates, fs::copy_options::recursive);
+    const auto source_by = [&](const std::string& environment) {
+        const auto ran = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_90 -o out --json", environment);
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        return scratch.read("out/" + ran.json()["files"]["source"][0].get<std::string>());
+    };
+    const auto with_folder = "TRIFOLD_TEMPLATES=" + templates.string();
+    const auto embedded = source_by("");
+    CHECK(source_by(with_folder) == embedded);
+    std::ofstream(templates / "gpu/platform_cuda.cuh", std::ios::app) << "/* an edit */\n";
+    const auto edited = source_by(with_folder);
+    CHECK(edited.find("/* an edit */") != edited.npos);
+    CHECK(source_by("") == embedded);
+    fs::remove(templates / "gpu/platform_cuda.cuh");
+    const auto missing = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_90 -o out", with_folder);
+    CHECK(missing.status != 0);
+    CHECK(missing.err.find("where the template gpu/platform_cuda.cuh cannot be read") != std::string::npos);
+    const auto nowhere = run_trifold(scratch.path, "generate --block 4 --horizon 8 -o out", "TRIFOLD_TEMPLATES=/nowhere");
+    CHECK(nowhere.status != 0);
+    CHECK(nowhere.err.find("TRIFOLD_TEMPLATES names '/nowhere', which is no directory") != std::string::npos);
 }
 
 TEST_CASE("generate: binaries for every architecture of HIP, by the compiler that doctor tells, on either route") {

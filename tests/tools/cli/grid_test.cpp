@@ -160,6 +160,10 @@ TEST_CASE("solve --grid: what is wrong is named") {
     refused("problem grid-poisson --grid 1x9", "1 pixel");
     refused("problem grid-lines --grid 9x9", "give one of grid-poisson");
     refused("problem socu", "needs --block and --horizon");
+    refused("problem grid-poisson --grid 9x9 --block 3", "excludes");
+    refused("explain --grid 9x9 --schedule sequential", "excludes");
+    refused("explain --block 3 --horizon 4 --boundary fixed", "--grid");
+    refused("export --grid 9x9", "export has no images yet; it takes blocks");
     auto singular = system;
     for (std::size_t k = 4; k < singular.stencil.size(); k += 9) singular.stencil[k] -= 0.01;
     write_image(scratch, singular);

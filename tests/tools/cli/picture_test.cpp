@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "tools/trifold/svg.hpp"
 #include "tools/trifold/text.hpp"
+#include "tools/trifold/tridiagonal/svg.hpp"
 
 using namespace trifold;
 using namespace trifold::command;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """report_browser_test.py MAKE_REPORT: the report in a real browser, Chromium without a window.
 
-A made-up sweep is drawn; the page is opened from the disk and its document looked at after its script has run. The address chooses a map; for
-clicks, keys and sorting a copy of the page has a script more, which does what a user would do. There may be no message on the console. Says
-"skipped:" where there is no Chromium."""
+A made-up sweep is drawn; the page is opened from the disk and its document looked at after its script has run. The address chooses a map;
+for clicks, keys and sorting a copy of the page has a script more, which does what a user would do. There may be no message on the console.
+Says "skipped:" where there is no Chromium."""
+
 import html.parser
 import json
 import os
@@ -74,9 +75,20 @@ class Browser:
 
     def run(self, page, *options, hash="", width=1280, height=900):
         """What it prints; fails on a message of the page's."""
-        command = [self.program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-                   "--disable-dev-shm-usage", "--enable-logging=stderr", f"--user-data-dir={self.folder}/profile", f"--window-size={width},{height}",
-                   *options, page.as_uri() + hash]
+        command = [
+            self.program,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-dev-shm-usage",
+            "--enable-logging=stderr",
+            f"--user-data-dir={self.folder}/profile",
+            f"--window-size={width},{height}",
+            *options,
+            page.as_uri() + hash,
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "HOME": str(self.folder)})
         assert done.returncode == 0, done.stderr
         messages = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
@@ -89,6 +101,7 @@ class Browser:
 
 class Shown(html.parser.HTMLParser):
     """What is shown of the maps: the attribute of the container, and the settings and slices that are not hidden."""
+
     def __init__(self, text):
         super().__init__()
         self.map, self.settings, self.slices, self.script = None, [], [], None
@@ -129,7 +142,9 @@ def check_user(browser, folder, page, records):
         seen = json.loads(re.search(r'id="seen">(.*?)</script>', document, re.S).group(1))
         assert seen["pressed"] == ["schedule"] and seen["schedule_cells"] > 0 and seen["gain_cells"] == 0, seen
         assert seen["heading"] == ["AMD EPYC 9374F \u00b7 f32 \u00b7 factor_solve"] and seen["captions"] == ["n and N, 16 systems"], seen
-        assert seen["address"] == "#map=schedule&slice=batch%3D16&device=AMD+EPYC+9374F&precision=f32&objective=factor_solve", seen["address"]
+        assert seen["address"] == "#map=schedule&slice=batch%3D16&device=AMD+EPYC+9374F&precision=f32&objective=factor_solve", seen[
+            "address"
+        ]
         assert len(seen["tip"]) == 1 and seen["tip"][0].startswith("16x4x16 f32\nwinner: ") and "runner-up: " in seen["tip"][0], seen["tip"]
         assert seen["tip_after_escape"] == 0, seen
         assert seen["ascending"] == sorted(seen["ascending"]) and seen["descending"] == seen["ascending"][::-1], seen
@@ -160,9 +175,11 @@ def check_hostile(browser, make_report, folder, records):
 def check_database(make_report, folder, records):
     """The database that is the user's own is taken where nothing is named."""
     home = {**os.environ, "XDG_DATA_HOME": str(folder / "data")}
+
     def report(*options):
         command = [make_report, "tune", "report", *options, "-o", folder / "data.html"]
         return subprocess.run(command, capture_output=True, text=True, env=home)
+
     none = report()
     assert none.returncode == 2 and "tuning.db" in none.stderr, none.stderr
     subprocess.run([make_report, "database", folder / "sweep.jsonl", folder / "sweep.db"], check=True)
@@ -205,7 +222,9 @@ def main():
         folder = pathlib.Path(name)
         subprocess.run([make_report, "sweep", "7", "384", "8", folder / "sweep.jsonl"], check=True)
         page = folder / "report.html"
-        told = subprocess.run([make_report, "tune", "report", "--trials", folder / "sweep.jsonl", "-o", page], check=True, capture_output=True, text=True)
+        told = subprocess.run(
+            [make_report, "tune", "report", "--trials", folder / "sweep.jsonl", "-o", page], check=True, capture_output=True, text=True
+        )
         assert told.stdout == f"{page}: 384 decisions, 3072 trials\n", told.stdout
         records = (folder / "sweep.jsonl").read_bytes()
         assert not re.search(rb'(src|href)="(?!data:)', page.read_bytes()), "the page refers to something outside"

@@ -66,7 +66,7 @@ def residual(D, E, b, x):
         rest = rest + _shifted(down, True) + _shifted(up, False)
         size = size + _shifted(abs(E).sum(-1), True) + _shifted(abs(E).sum(-2), False)
     rest, size, x = (abs(array).reshape(-1, D.shape[-3] * D.shape[-1]) for array in (rest, size, x))
-    members = [float((rest[i].max() / (size[i].max() * x[i].max()))) for i in range(min(len(rest), 64))]
+    members = [float(rest[i].max() / (size[i].max() * x[i].max())) for i in range(min(len(rest), 64))]
     return max(members)
 
 

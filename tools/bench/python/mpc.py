@@ -113,8 +113,7 @@ def replay_seconds(captured, rounds=7, calls=20):
 def profile(step, x, calls=10):
     """{name: (seconds, count)} of all that the device does in a call."""
     from torch.autograd import DeviceType
-    from torch.profiler import ProfilerActivity
-    from torch.profiler import profile as profiler
+    from torch.profiler import ProfilerActivity, profile as profiler
 
     torch.cuda.synchronize()
     with profiler(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as record:
@@ -184,7 +183,10 @@ def main(arguments=None):
     print(f"ADMM to its end is {check_optimal(options.device):.1e} from plans by projected gradients")
     name = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
     columns = ["programs", "type", "form", "call", "steps a second", "on the device", "replay", "kernels", "launches"]
-    table = measure.Table(f"Control steps of {ITERATIONS} iterations, n = 12, N = {example.N}, {name}", [*columns, "of replay", "of kernels", "residual", "forms off"])
+    table = measure.Table(
+        f"Control steps of {ITERATIONS} iterations, n = 12, N = {example.N}, {name}",
+        [*columns, "of replay", "of kernels", "residual", "forms off"],
+    )
     profiles = []
     for dtype in (torch.float32, torch.float64):
         profiles += run(table, dtype, fleet, options.device, options.repeats or (3 if options.small else 50))

@@ -57,8 +57,12 @@ class Program:
 def errors(program, names, logarithms, records):
     """Logarithms of time over modelled time: a row for each record, a column for each operation."""
     modelled = program.seconds(dict(zip(names, np.exp(logarithms))))
-    return np.array([[math.log(record["seconds"][operation] / seconds[operation]) for operation in OPERATIONS]
-                     for record, seconds in zip(records, modelled)])
+    return np.array(
+        [
+            [math.log(record["seconds"][operation] / seconds[operation]) for operation in OPERATIONS]
+            for record, seconds in zip(records, modelled)
+        ]
+    )
 
 
 def fit(program, records):
@@ -79,9 +83,11 @@ def describe(variant, records, of_all):
         chosen = [k for k, record in enumerate(records) if record["held_out"] == held_out]
         for column, operation in enumerate(OPERATIONS):
             part = of_all[chosen, column]
-            print(f"{variant}, {'held out' if held_out else 'fitted'}, {operation}: {len(chosen)} records, time over modelled time"
-                  f" {math.exp(part.mean()):.3f}, scattered by a factor of {math.exp(part.std()):.3f},"
-                  f" at most {math.exp(abs(part).max()):.2f}")
+            print(
+                f"{variant}, {'held out' if held_out else 'fitted'}, {operation}: {len(chosen)} records, time over modelled time"
+                f" {math.exp(part.mean()):.3f}, scattered by a factor of {math.exp(part.std()):.3f},"
+                f" at most {math.exp(abs(part).max()):.2f}"
+            )
 
 
 def describe_regret(records, which, said):

@@ -33,7 +33,7 @@ def lamps(size, count):
     """(size, size, count): light of a few places, on the plate without its edge."""
     y, x = np.mgrid[0:size, 0:size] / (size - 1)
     random = np.random.default_rng(0)
-    light = np.stack([np.exp(-np.hypot(x - at[0], y - at[1]) ** 2 / 0.02) for at in random.uniform(0.2, 0.8, (count, 2))], -1)
+    light = np.stack([np.exp(-(np.hypot(x - at[0], y - at[1]) ** 2) / 0.02) for at in random.uniform(0.2, 0.8, (count, 2))], -1)
     light[[0, -1]] = light[:, [0, -1]] = 0
     return torch.from_numpy(light)
 
@@ -89,7 +89,11 @@ def draw(truth, learned, measured, errors, file):
     ends = {"vmin": truth.min(), "vmax": truth.max(), "cmap": "RdBu_r"}
     for axis, (title, image, colors) in zip(
         axes,
-        (("temperatures of one lamp", measured[..., 0], {"cmap": "inferno"}), ("log c, as it is", truth, ends), ("as learned", learned, ends)),
+        (
+            ("temperatures of one lamp", measured[..., 0], {"cmap": "inferno"}),
+            ("log c, as it is", truth, ends),
+            ("as learned", learned, ends),
+        ),
     ):
         axis.imshow(image, **colors)
         axis.set_title(title, fontsize=10, loc="left")

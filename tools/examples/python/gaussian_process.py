@@ -95,7 +95,12 @@ def main(arguments=None):
     middle = ppm.mean()
     start = time.perf_counter()
     learned = minimize(
-        loss, START, (years[:: options.every], ppm[:: options.every] - middle), "L-BFGS-B", jac=True, options={"maxiter": options.iterations}
+        loss,
+        START,
+        (years[:: options.every], ppm[:: options.every] - middle),
+        "L-BFGS-B",
+        jac=True,
+        options={"maxiter": options.iterations},
     )
     print(f"learned in {time.perf_counter() - start:.1f} s, {learned.nfev} values with gradients")
     print(", ".join(f"{name} {value:.3g}" for name, value in zip(NAMES, np.exp(learned.x))))

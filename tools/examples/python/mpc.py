@@ -161,7 +161,10 @@ def main() -> None:
     flight = fly(given.fleet, given.steps, given.iterations, given.device)
     each = flight["seconds"]
     distance = flight["states"][:, :, ::4].norm(dim=-1)
-    print(f"{given.fleet} programs of {N} steps and {4 * AXES} states, {given.iterations} iterations: {each * 1e3:.2f} ms a step ({1 / each:.0f} Hz)")
+    print(
+        f"{given.fleet} programs of {N} steps and {4 * AXES} states, {given.iterations} iterations: "
+        f"{each * 1e3:.2f} ms a step ({1 / each:.0f} Hz)"
+    )
     print(f"distance to the origin: {distance[0].mean():.2f} at first, {distance[-1].max():.4f} at most at the end")
     print(f"largest input: {flight['inputs'].abs().max():.3f}")
     if given.picture:

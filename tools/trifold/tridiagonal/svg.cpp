@@ -1,4 +1,4 @@
-#include "tools/trifold/svg.hpp"
+#include "tools/trifold/tridiagonal/svg.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,10 @@
-#include "tools/trifold/solution.hpp"
+#include "tools/trifold/tridiagonal/solution.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <span>
+
+#include "tools/trifold/solve.hpp"
 
 namespace trifold::command {
 namespace {
@@ -14,12 +15,6 @@ constexpr std::int64_t max_columns = 16;  // of one pass; a wider B goes in pane
 template <class Real>
 std::vector<Real> converted(const std::vector<double>& values) {
     return {values.begin(), values.end()};
-}
-
-double seconds_of(auto&& action) {
-    const auto start = std::chrono::steady_clock::now();
-    action();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// Only what solve_in() calls, as everything else would be compiled in vain.

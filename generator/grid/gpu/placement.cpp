@@ -1,4 +1,4 @@
-#include "generator/grid/gpu/ways.hpp"
+#include "generator/grid/gpu/placement.hpp"
 
 #include <trifold/grid_args.h>
 
@@ -31,30 +31,30 @@ const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level
     return nullptr;
 }
 
-std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns, bool few) {
-    constexpr int most_times = 16;
+std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns, bool small_blocks) {
+    constexpr int most_row_groups = 16;
     std::vector<Panel> panels;
-    if (level.eliminated > grid_most_rows(most_times)) return panels;
-    int times = most_times;
-    for (std::int64_t first = 0; first < level.eliminated; first += grid_step_columns(times)) {
+    if (level.eliminated > grid_most_rows(most_row_groups)) return panels;
+    int row_groups = most_row_groups;
+    for (std::int64_t first = 0; first < level.eliminated; first += grid_step_columns(row_groups)) {
         const auto left = level.eliminated - first;
-        // Wider ones begin at multiples of their width.
-        while (times > 1 && grid_step_columns(times) < most_columns && left <= grid_most_rows(times / 2) &&
-               first % grid_step_columns(times / 2) == 0)
-            times /= 2;
-        if (few && times == 1 && left <= grid_small_step_rows) times = 0;
-        panels.push_back({first, times});
+        // Wider panels begin at multiples of their width.
+        while (row_groups > 1 && grid_step_columns(row_groups) < most_columns && left <= grid_most_rows(row_groups / 2) &&
+               first % grid_step_columns(row_groups / 2) == 0)
+            row_groups /= 2;
+        if (small_blocks && row_groups == 1 && left <= grid_small_step_rows) row_groups = 0;
+        panels.push_back({first, row_groups});
     }
     return panels;
 }
 
-Kernel step_of(int times) {
-    return times == 0   ? Kernel::step_few
-           : times == 1 ? Kernel::step_1
-           : times == 2 ? Kernel::step_2
-           : times == 4 ? Kernel::step_4
-           : times == 8 ? Kernel::step_8
-                        : Kernel::step_16;
+Kernel step_of(int row_groups) {
+    return row_groups == 0   ? Kernel::step_few
+           : row_groups == 1 ? Kernel::step_1
+           : row_groups == 2 ? Kernel::step_2
+           : row_groups == 4 ? Kernel::step_4
+           : row_groups == 8 ? Kernel::step_8
+                             : Kernel::step_16;
 }
 
 }  // namespace trifold::grid::gpu

@@ -1,10 +1,9 @@
-#include "tools/trifold/explain_grid.hpp"
-
 #include <fmt/format.h>
 
 #include "generator/grid/levels.hpp"
+#include "tools/trifold/grid/options.hpp"
+#include "tools/trifold/grid/verbs.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/verbs.hpp"
 
 namespace trifold::command {
 namespace {
@@ -28,11 +27,8 @@ std::string launches_text(const Program& program, const char* operation) {
     return table(rows);
 }
 
-}  // namespace
-
-void explain_grid(const GridSpec& spec, const Target& target, const GridTuning& tuning, bool json) {
+Report explain(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
     const auto program = generate(spec, target, tuning);
-    if (json) return print(Json{{"program", Json::parse(to_json(program))}});
     const auto levels = grid::levels_of(spec, grid::leaf_cells_of(tuning, target));
     double flops = 0, elements = 0;
     for (const auto& level : levels) {
@@ -40,12 +36,21 @@ void explain_grid(const GridSpec& spec, const Target& target, const GridTuning& 
         elements += level.factor_elements;
     }
     const auto bytes = static_cast<std::int64_t>(elements) * element_bytes(spec.precision);
-    print(fmt::format("{}, {}, {}, boundary {}, target {}\n\n{}\n{}\n", size_text(spec.width, spec.height), to_string(spec.precision),
-                      to_string(spec.matrix), to_string(spec.boundary), to_string(target), levels_text(levels),
-                      launches_text(program, "factor")) +
-          list({{"flops of an image", flops_text(flops)},
-                {"its factors, without padding", bytes_text(bytes)},
-                {"workspace", fmt::format("{} for {}", bytes_text(program.workspace_bytes), plural(spec.batch, "image"))}}));
+    const auto text = fmt::format("{}, {}, {}, boundary {}, target {}\n\n{}\n{}\n", size_text(spec.width, spec.height),
+                                  to_string(spec.precision), to_string(spec.matrix), to_string(spec.boundary), to_string(target),
+                                  levels_text(levels), launches_text(program, "factor")) +
+                      list({{"flops of an image", flops_text(flops)},
+                            {"its factors, without padding", bytes_text(bytes)},
+                            {"workspace", fmt::format("{} for {}", bytes_text(program.workspace_bytes), plural(spec.batch, "image"))}});
+    return {Json{{"program", Json::parse(to_json(program))}}, text};
+}
+
+}  // namespace
+
+std::function<Report()> grid_explain(CLI::App& app, const SpecOptions& options, const std::string& size) {
+    const auto own = std::make_shared<GridMatrixOptions>();
+    own->add_to(app);
+    return [own, &options, &size] { return explain(own->spec(size, options), options.target(), {.workers = options.workers}); };
 }
 
 }  // namespace trifold::command

@@ -1,4 +1,4 @@
-#include "tools/trifold/export_gpu.hpp"
+#include "tools/trifold/tridiagonal/export_gpu.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/trifold/image_options.hpp"
+#include "tools/trifold/grid/options.hpp"
 
 #include <fmt/format.h>
 
@@ -18,24 +18,28 @@ std::pair<std::int64_t, std::int64_t> parse_image_size(const std::string& text) 
     throw SpecError(fmt::format("'{}' is no size of an image; give WIDTHxHEIGHT, such as 129x65", text));
 }
 
-CLI::Option* ImageOptions::add_to(CLI::App& app) {
-    auto* grid = app.add_option("--grid", size, "A couples the pixels of an image of that size with their neighbours: WIDTHxHEIGHT");
+void GridMatrixOptions::add_to(CLI::App& app) {
     app.add_option("--matrix", matrix, "With --grid: general, or symmetric for a positive definite A")
         ->check(CLI::IsMember({"general", "symmetric"}))
-        ->needs(grid)
         ->capture_default_str();
     app.add_option("--boundary", boundary, "With --grid: natural, or fixed where the outer ring of b is data")
         ->check(CLI::IsMember({"natural", "fixed"}))
-        ->needs(grid)
         ->capture_default_str();
-    return grid;
 }
 
-GridSpec ImageOptions::spec() const {
+GridSpec GridMatrixOptions::spec(const std::string& size) const {
     const auto [width, height] = parse_image_size(size);
     GridSpec spec{.width = width, .height = height};
     spec.matrix = matrix == "symmetric" ? GridMatrix::symmetric : GridMatrix::general;
     spec.boundary = boundary == "fixed" ? GridBoundary::fixed : GridBoundary::natural;
+    return spec;
+}
+
+GridSpec GridMatrixOptions::spec(const std::string& size, const SpecOptions& common) const {
+    auto spec = this->spec(size);
+    spec.precision = common.precision();
+    spec.rhs = common.rhs;
+    spec.batch = common.batch;
     return spec;
 }
 

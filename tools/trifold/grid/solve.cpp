@@ -1,19 +1,15 @@
-#include "tools/trifold/solve_grid.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <trifold/grid.hpp>
 
 #include "tools/formats/file.hpp"
 #include "tools/formats/grid.hpp"
-#include "tools/trifold/input.hpp"
-#include "tools/trifold/spec_options.hpp"
+#include "tools/trifold/grid/options.hpp"
+#include "tools/trifold/grid/verbs.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/verbs.hpp"
 
 namespace trifold::command {
 namespace {
@@ -41,11 +37,16 @@ struct Solved {
     std::int64_t workspace_bytes = 0;
 };
 
-Images read_images(const GridSolveOptions& options) {
+struct GridSolveOptions {
+    GridMatrixOptions matrix;
+    int refine = 0;  ///< steps
+};
+
+Images read_images(const SolveOptions& options, const std::string& size) {
     if (options.files.size() != 2)
         throw InputError(fmt::format("{} files were given; with --grid give A.mtx b.mtx, or A.npy b.npy", options.files.size()));
-    const auto [width, height] = parse_image_size(options.image.size);
-    const auto files = read_files(options.files);
+    const auto [width, height] = parse_image_size(size);
+    auto files = read_files(options.files);
     const auto& [a_name, a_text] = files[0];
     const auto& [b_name, b_text] = files[1];
     check_same_kind(files, files[0].is_numpy() || files[1].is_numpy(), "A.mtx b.mtx, or A.npy b.npy");
@@ -54,25 +55,14 @@ Images read_images(const GridSolveOptions& options) {
         const auto a = parse_npy(a_text, a_name), b = parse_npy(b_text, b_name);
         images = {Kind::numpy, assemble_grid(a, b), a.precision, b.shape};
         if (images.system.width != width || images.system.height != height)
-            throw InputError(fmt::format("--grid {} was given, but '{}' has shape {}: an image of {}x{}", options.image.size, a_name,
-                                         shape_text(a.shape), images.system.width, images.system.height));
+            throw InputError(fmt::format("--grid {} was given, but '{}' has shape {}: an image of {}x{}", size, a_name, shape_text(a.shape),
+                                         images.system.width, images.system.height));
     } else {
-        const auto a = parse_matrix_market(a_text, a_name);
-        auto b = parse_matrix_market(b_text, b_name);
-        if (!std::holds_alternative<SparseMatrix>(a))
-            throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", a_name));
-        if (const auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, b_name);
-        const auto& rhs = std::get<DenseMatrix>(b);
-        images = {Kind::matrix_market, assemble(std::get<SparseMatrix>(a), rhs, width, height), Precision::f64, {rhs.rows, rhs.columns}};
+        const auto [a, b] = read_matrix_market(files[0], files[1]);
+        images = {Kind::matrix_market, assemble(a, b, width, height), Precision::f64, {b.rows, b.columns}};
     }
-    if (!options.precision.empty()) images.precision = parse_precision(options.precision);
+    images.precision = options.asked_precision().value_or(images.precision);
     return images;
-}
-
-double seconds_for(auto&& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// The least reciprocal condition of an image that is not nearly singular.
@@ -95,11 +85,11 @@ bool decide_by_condition(Precision precision, Solved& solved) {
 }
 
 template <class Real>
-void solve_as(GridSolver& solver, const GridSystem& system, const GridSolveOptions& options, Solved& solved) {
+void solve_as(GridSolver& solver, const GridSystem& system, const SolveOptions& options, int refine, Solved& solved) {
     const std::vector<Real> stencil(system.stencil.begin(), system.stencil.end()), b(system.b.begin(), system.b.end());
     std::vector<Real> x(b.size());
     GridOptions grid{.accept_nearly_singular = options.accept_nearly_singular};
-    solved.factor_seconds = seconds_for([&] { solver.factor(stencil, grid); });
+    solved.factor_seconds = seconds_of([&] { solver.factor(stencil, grid); });
     solved.outcomes = solver.status();
     solved.determinants = solver.log_determinant();
     if (options.condition) solved.reciprocal_condition = solver.reciprocal_condition(stencil);
@@ -108,9 +98,9 @@ void solve_as(GridSolver& solver, const GridSystem& system, const GridSolveOptio
         solver.factor(stencil, grid);
         solved.determinants = solver.log_determinant();
     }
-    solved.solve_seconds = seconds_for([&] {
+    solved.solve_seconds = seconds_of([&] {
         solver.solve(b, x, grid);
-        for (int step = 0; step < options.refine; ++step) solver.refine(stencil, b, x, false, grid);
+        for (int step = 0; step < refine; ++step) solver.refine(stencil, b, x, false, grid);
     });
     solved.x.assign(x.begin(), x.end());
     const auto after = solver.status();
@@ -141,18 +131,18 @@ double worst_residual(const GridSystem& system, const GridSpec& spec, const Solv
     return worst;
 }
 
-Solved solve_images(const Images& images, const GridSpec& spec, const GridSolveOptions& options) {
+Solved solve_images(const Images& images, const GridSpec& spec, const SolveOptions& options, int refine) {
     const auto device = Device::parse(options.device);
-    const GridPlan plan(spec, device, {.workers = options.workers > 0 ? options.workers : all_workers()});
+    const GridPlan plan(spec, device, {.workers = options.workers_on(device)});
     GridSolver solver(plan);
     Solved solved;
     solved.report = plan.report();
     solved.target = to_string(device.target());
     solved.workspace_bytes = GridSolver::workspace_bytes(plan);
     if (spec.precision == Precision::f32)
-        solve_as<float>(solver, images.system, options, solved);
+        solve_as<float>(solver, images.system, options, refine, solved);
     else
-        solve_as<double>(solver, images.system, options, solved);
+        solve_as<double>(solver, images.system, options, refine, solved);
     blank_failed(images.system, solved);
     try {
         check(solved.outcomes, spec);
@@ -191,12 +181,7 @@ Json to_json(const Images& images, const GridSpec& spec, const Solved& solved, c
               {"workspace_bytes", solved.workspace_bytes},
               {"output", output.empty() ? Json(nullptr) : Json(output)},
               {"cache", solved.report.cache_hit ? "hit" : "miss"},
-              {"seconds",
-               {{"generate", solved.report.generate_seconds},
-                {"compile", solved.report.compile_seconds},
-                {"load", solved.report.load_seconds},
-                {"factor", solved.factor_seconds},
-                {"solve", solved.solve_seconds}}}};
+              {"seconds", seconds_json(solved.report, solved.factor_seconds, solved.solve_seconds)}};
     if (!solved.reciprocal_condition.empty()) json["reciprocal_condition"] = solved.reciprocal_condition;
     return json;
 }
@@ -209,8 +194,7 @@ std::string to_text(const GridSpec& spec, const Solved& solved) {
     return fmt::format("{} of {}x{} pixels, {}, {}, {}, boundary {}\n", plural(spec.batch, "image"), spec.width, spec.height,
                        to_string(spec.precision), to_string(spec.matrix), plural(spec.rhs, "right-hand side"), to_string(spec.boundary)) +
            list({{"device", solved.target},
-                 {"kernels",
-                  solved.report.cache_hit ? "from the cache" : fmt::format("compiled in {}", seconds_text(solved.report.compile_seconds))},
+                 {"kernels", kernels_text(solved.report)},
                  {"workspace", bytes_text(solved.workspace_bytes)},
                  {"factor", seconds_text(solved.factor_seconds)},
                  {"solve", seconds_text(solved.solve_seconds)},
@@ -230,37 +214,44 @@ void write_solution(const Images& images, const Solved& solved, const Output& ou
                      : format_matrix_market(DenseMatrix{system.width * system.height, system.rhs, solved.x}));
 }
 
-}  // namespace
+GridSpec spec_of(const Images& images, const SolveOptions& options, const GridSolveOptions& own, const std::string& size) {
+    auto spec = own.matrix.spec(size);
+    spec.precision = images.precision;
+    spec.rhs = images.system.rhs;
+    spec.batch = images.system.batch;
+    spec.operations = {GridOperation::factor, GridOperation::solve};
+    if (own.refine > 0) spec.operations.insert(GridOperation::refine);
+    if (options.condition) spec.operations.insert(GridOperation::solve_transposed);
+    check_finite(images.system, spec);
+    return spec;
+}
 
-int solve_grid(const GridSolveOptions& options, bool json) {
+Report run(const SolveOptions& options, const GridSolveOptions& own, const std::string& size) {
     const auto& output = options.output.name;
     if (!output.empty()) check_outputs(options.files, {output});
-    const auto images = read_images(options);
-    const auto& system = images.system;
-    check_format(options.output, images.kind, system.batch, "image");
-    auto spec = options.image.spec();
-    spec.precision = images.precision;
-    spec.rhs = system.rhs;
-    spec.batch = system.batch;
-    spec.operations = {GridOperation::factor, GridOperation::solve};
-    if (options.refine > 0) spec.operations.insert(GridOperation::refine);
-    if (options.condition) spec.operations.insert(GridOperation::solve_transposed);
-    check_finite(system, spec);
-    const auto solved = solve_images(images, spec, options);
+    const auto images = read_images(options, size);
+    check_format(options.output, images.kind, images.system.batch, "image");
+    const auto spec = spec_of(images, options, own, size);
+    const auto solved = solve_images(images, spec, options, own.refine);
     write_solution(images, solved, options.output);
-    const auto tolerance = options.tolerance.value_or(images.precision == Precision::f32 ? 1e-6 : 1e-14);
+    const auto tolerance = options.tolerance_of(images.precision);
     const bool accurate = std::isnan(solved.residual) ? !solved.complaint.empty() : solved.residual <= tolerance;
     const std::string status = solved.out_of_range ? "range" : !solved.complaint.empty() ? "failed" : accurate ? "ok" : "inaccurate";
-    say_notes("solve", system.notes);
+    say_notes("solve", images.system.notes);
     if (!solved.complaint.empty()) say(fmt::format("trifold solve: {}\n", solved.complaint));
-    if (!accurate)
-        say(fmt::format("trifold solve: the relative residual {:.2e} is above the tolerance {:.2e}\n", solved.residual, tolerance));
-    if (json)
-        print(to_json(images, spec, solved, status, output));
-    else
-        print(to_text(spec, solved));
-    if (!json && output.empty()) say("trifold solve: x was not kept; -o FILE writes it\n");
-    return status == "ok" ? 0 : 1;
+    if (!accurate) say_inaccurate(solved.residual, tolerance);
+    return {to_json(images, spec, solved, status, output), to_text(spec, solved), status == "ok"};
+}
+
+}  // namespace
+
+std::function<Report()> grid_solve(CLI::App& app, const SolveOptions& options, const std::string& size) {
+    const auto own = std::make_shared<GridSolveOptions>();
+    own->matrix.add_to(app);
+    app.add_option("--refine", own->refine, "With --grid: steps of iterative refinement, which make up for growth and for f32")
+        ->check(CLI::Range(0, 10))
+        ->capture_default_str();
+    return [own, &options, &size] { return run(options, *own, size); };
 }
 
 }  // namespace trifold::command

@@ -1,0 +1,72 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/tools/cli/command.hpp"
+#include "tools/formats/npy.hpp"
+
+using namespace trifold;
+using namespace trifold::formats;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+void write_problem(const Scratch& scratch) {
+    scratch.write("L.npy", format_npy({{3, 3}, Precision::f64, {2, 99, 99, 1, 3, 99, -1, 4, 5}}));
+    scratch.write("x.npy", format_npy({{3}, Precision::f64, {1, 2, 3}}));
+}
+
+}  // namespace
+
+TEST_CASE("another family in the command's table: trifold solve") {
+    const Scratch scratch;
+    write_problem(scratch);
+    const auto ran = run_trifold(scratch.path, "solve L.npy x.npy --triangular 3 --device cpu --workers 2 -o y.npy --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(ran.json().at("status") == "ok");
+    CHECK(ran.json().at("block") == 3);
+    // L x = (2, 7, 22), and L' times that.
+    CHECK(parse_npy(scratch.read("y.npy"), "y").values == std::vector<double>{-11, 109, 110});
+    const auto text = run_trifold(scratch.path, "solve L.npy x.npy --triangular 3 --device cpu --scale 2 -o y.npy");
+    CHECK(text.out == "triangular, n = 3\n");
+    CHECK(parse_npy(scratch.read("y.npy"), "y").values == std::vector<double>{-22, 218, 220});
+    const auto help = run_trifold(scratch.path, "solve --help").out;
+    for (const auto* word : {"--triangular", "--scale", "With --triangular L.npy x.npy", "--grid", "--block"}) CHECK(has(help, word));
+}
+
+TEST_CASE("another family in the command's table: options of the others are refused, and its own without it") {
+    const Scratch scratch;
+    write_problem(scratch);
+    for (const auto& [arguments, reason] : {std::pair{"--triangular 3 --schedule sequential", "excludes"},
+                                            {"--triangular 3 --matrix symmetric", "--grid"},
+                                            {"--triangular 3 --grid 3x1", "excludes"},
+                                            {"--scale 2", "--triangular"},
+                                            {"--triangular 4", "but L has shape (3, 3)"}}) {
+        const auto ran = run_trifold(scratch.path, fmt::format("solve L.npy x.npy --device cpu {}", arguments));
+        CAPTURE(arguments);
+        CAPTURE(ran.err);
+        CHECK(ran.status == 2);
+        CHECK(has(ran.err, reason));
+    }
+    CHECK(run_trifold(scratch.path, "solve L.npy x.npy --triangular 3 --device cpu --tolerance 0 --json").status == 0);
+}
+
+TEST_CASE("another family in the command's table: a verb that it has not got says so") {
+    const Scratch scratch;
+    for (const auto& [arguments, message] :
+         {std::pair{"explain --triangular 3", "explain has no triangular systems yet; it takes blocks, images (--grid)"},
+          {"generate --triangular 3", "generate has no triangular systems yet; it takes blocks, images (--grid)"},
+          {"problem socu --triangular 3", "problem has no triangular systems yet; it takes blocks, images (--grid)"},
+          {"export --triangular 3", "export has no triangular systems yet; it takes blocks"},
+          {"export --grid 3x3", "export has no images yet; it takes blocks"},
+          {"bench triangular --device cpu", "bench has no triangular systems yet; it takes blocks, images (--grid)"}}) {
+        const auto ran = run_trifold(scratch.path, fmt::format("{} --json", arguments));
+        CAPTURE(arguments);
+        CAPTURE(ran.err);
+        CHECK(ran.status == 2);
+        CHECK(has(ran.err, message));
+        CHECK(ran.json().at("message") == message);
+    }
+    CHECK(run_trifold(scratch.path, "explain --block 2 --horizon 3 --target cpu:x86-64 --json", "TRIFOLD_DISABLE=cache,jit").status == 0);
+}

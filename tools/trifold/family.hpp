@@ -1,0 +1,114 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <trifold/program.hpp>
+#include <utility>
+#include <vector>
+
+#include "generator/export/text.hpp"
+#include "tools/trifold/bench.hpp"
+#include "tools/trifold/problem.hpp"
+#include "tools/trifold/solve.hpp"
+#include "tools/trifold/spec_options.hpp"
+#include "tools/trifold/verbs.hpp"
+
+namespace trifold::command {
+
+/// What a verb says at its end, for machines and for people. `solved`: else the exit status is 1.
+struct Report {
+    Json json;
+    std::string text;
+    bool solved = true;
+};
+
+/// A Program that `generate` writes, and what its JSON says of how it came about.
+struct Generated {
+    Program program;
+    Json choice;
+};
+
+/// Options that all exports have.
+struct ExportOptions {
+    std::string precision = "f64", target = "c99:generic", prefix = "btd", output = ".";
+};
+
+/// A family's part of a verb. It adds options of its own to `app`, and returns what is done once the command line is parsed. `options` are
+/// those that all families have; `size` will be what was given to the option that names the family.
+template <class Options, class Result>
+using FamilyPart = std::function<Result()> (*)(CLI::App& app, const Options& options, const std::string& size);
+
+/// A row of the table of families, which every verb walks: what one family brings to the command. A null verb is one that it does not have.
+struct FamilyVerbs {
+    std::string name;      ///< that of its folders
+    std::string problems;  ///< its problems as messages call them, such as "images"
+    std::string option;    ///< names the family on a command line, such as --grid; empty: the family where no other is named
+    std::string purpose;   ///< of that option
+    std::string files;     ///< which files `solve` takes
+    std::string examples;  ///< the names that `problem` takes
+    std::vector<std::pair<std::string, std::string>> suites;  ///< of `bench`, with what each is for
+    FamilyPart<SolveOptions, Report> solve = nullptr;
+    FamilyPart<SpecOptions, Report> explain = nullptr;
+    FamilyPart<SpecOptions, Generated> generate = nullptr;
+    FamilyPart<ProblemOptions, std::vector<File>> problem = nullptr;
+    FamilyPart<ExportOptions, std::vector<ExportedFile>> export_project = nullptr;
+    FamilyPart<BenchOptions, int> bench = nullptr;
+};
+
+/// Adds the families' options to a verb's, and tells which family a command line is about.
+class FamilyChoice {
+  public:
+    FamilyChoice(CLI::App& app, Families families);
+    /// Adds the option that names the family; what it is given will be in the result.
+    const std::string& name(const FamilyVerbs& family, bool is_listed);
+    /// Options that nobody owned before are the family's own, but for those that were there at the start.
+    void own(const FamilyVerbs& family);
+    /// A family's own options need the one that names it, and that one excludes the options of others.
+    void keep_apart() const;
+    /// Index of the family that is named, or of the one that needs no name.
+    std::size_t chosen() const;
+    /// An option that was given and is another family's own, and that family; empty where there is none.
+    std::string foreign(const FamilyVerbs& chosen, const FamilyVerbs*& owner) const;
+
+  private:
+    struct Named {
+        const FamilyVerbs* family;
+        std::unique_ptr<std::string> size = std::make_unique<std::string>();
+        CLI::Option* option = nullptr;
+        std::vector<CLI::Option*> own = {};
+    };
+    Named& entry(const FamilyVerbs& family);
+    CLI::App& app_;
+    std::vector<Named> all_;
+    std::size_t known_;  // options of the app so far
+};
+
+/// "export has no images yet; it takes blocks". Throws SpecError.
+[[noreturn]] void refuse_verb(const CLI::App& verb, const FamilyVerbs& family, const std::vector<const FamilyVerbs*>& able);
+
+/// A verb as the family that a command line names has it.
+template <class Options, class Result>
+std::function<Result()> by_family(CLI::App& app, Families families, FamilyPart<Options, Result> FamilyVerbs::* verb,
+                                  const Options& options) {
+    std::vector<const FamilyVerbs*> able;
+    for (const auto& family : families)
+        if (family.*verb != nullptr) able.push_back(&family);
+    const auto choice = std::make_shared<FamilyChoice>(app, families);
+    std::vector<std::function<Result()>> parts;
+    for (const auto& family : families) {
+        const bool has = family.*verb != nullptr;
+        const auto& size = choice->name(family, has);
+        parts.push_back(has ? (family.*verb)(app, options, size)
+                            : [&app, &row = family, able]() -> Result { refuse_verb(app, row, able); });
+        choice->own(family);
+    }
+    choice->keep_apart();
+    return [choice, parts] { return parts[choice->chosen()](); };
+}
+
+/// Prints it; returns the exit status.
+int finish(const Report& report, bool json);
+
+}  // namespace trifold::command

@@ -1,0 +1,24 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+#include <trifold/grid_spec.hpp>
+#include <utility>
+
+#include "tools/trifold/spec_options.hpp"
+
+namespace trifold::command {
+
+/// What a command line says of A, besides the size of an image.
+struct GridMatrixOptions {
+    std::string matrix = "general", boundary = "natural";
+    void add_to(CLI::App& app);
+    /// Throws SpecError where `size` is no size.
+    GridSpec spec(const std::string& size) const;
+    /// With precision, right-hand sides and batch.
+    GridSpec spec(const std::string& size, const SpecOptions& common) const;
+};
+
+/// "129x65". Throws SpecError.
+std::pair<std::int64_t, std::int64_t> parse_image_size(const std::string& text);
+
+}  // namespace trifold::command

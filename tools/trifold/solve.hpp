@@ -1,0 +1,43 @@
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <trifold/plan.hpp>
+#include <vector>
+
+#include "tools/trifold/input.hpp"
+#include "tools/trifold/verbs.hpp"
+
+namespace trifold::command {
+
+/// Options of `solve` that all families have.
+struct SolveOptions {
+    std::vector<std::string> files;
+    Output output;
+    std::string device = "auto", precision;
+    int workers = 0;  ///< 0: one for each processor that may be used
+    std::optional<double> tolerance;
+    bool accept_nearly_singular = false, condition = false;
+
+    /// The precision that was asked for. Throws SpecError.
+    std::optional<Precision> asked_precision() const;
+    /// Threads of the CPU; a GPU's solver has one.
+    int workers_on(const Device& device) const;
+    /// The largest relative residual that is taken.
+    double tolerance_of(Precision solved_in) const;
+};
+
+/// Says so where a residual is above the tolerance.
+void say_inaccurate(double residual, double tolerance);
+
+/// What both the JSON and the text say of how long it took.
+Json seconds_json(const PlanReport& report, double factor_seconds, double solve_seconds);
+std::string kernels_text(const PlanReport& report);
+
+double seconds_of(auto&& action) {
+    const auto start = std::chrono::steady_clock::now();
+    action();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace trifold::command

@@ -1,0 +1,300 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tools/formats/file.hpp"
+#include "tools/formats/residual.hpp"
+#include "tools/trifold/text.hpp"
+#include "tools/trifold/tridiagonal/input.hpp"
+#include "tools/trifold/tridiagonal/solution.hpp"
+#include "tools/trifold/tridiagonal/verbs.hpp"
+
+namespace trifold::command {
+namespace {
+
+struct BlockSolveOptions {
+    std::vector<std::string> inverse;
+    std::optional<std::int64_t> block;
+    Tuning tuning;
+};
+
+/// The checked result: what the exit status, the report and the message come from.
+struct Outcome {
+    Input input;
+    Solution solution;
+    std::vector<NearlySingular::Failure> accepted;  ///< what would have been nearly singular
+    double residual = 0;                            ///< the worst sound member's; NaN when there is none
+    double tolerance = 0;
+    bool accurate = true;
+    std::string status() const {
+        if (!solution.failed.empty()) return "not_positive_definite";
+        if (!solution.nearly_singular.empty()) return "nearly_singular";
+        if (!solution.out_of_range.empty()) return "range";
+        return accurate ? "ok" : "inaccurate";
+    }
+};
+
+SolveRequest make_request(const SolveOptions& options, const BlockSolveOptions& own, const Input& input) {
+    SolveRequest request{Device::parse(options.device), input.precision, own.tuning, !own.inverse.empty(), options.condition};
+    request.tuning.workers = options.workers_on(request.device);
+    return request;
+}
+
+/// The members that have no solution, though others of the batch may have one.
+std::vector<std::int64_t> without_solution(const Solution& solution) {
+    std::vector<std::int64_t> members;
+    for (const auto& failure : solution.failed) members.push_back(failure.member);
+    for (const auto& failure : solution.nearly_singular) members.push_back(failure.member);
+    return members;
+}
+
+/// A member's solution becomes NaN as a whole, and so do its blocks of the inverse.
+void blank(std::int64_t member, std::int64_t batch, Solution& solution) {
+    for (auto* values :
+         {&solution.x, &solution.quadratic, &solution.inverse_diagonal, &solution.inverse_coupling, &solution.log_determinant}) {
+        const auto size = static_cast<std::ptrdiff_t>(values->size()) / batch;
+        std::fill_n(values->begin() + member * size, size, std::numeric_limits<double>::quiet_NaN());
+    }
+}
+
+/// What has no solution is not said to be out of range as well.
+void blank_unsolved(const formats::System& system, Solution& solution) {
+    for (const auto member : without_solution(solution)) {
+        blank(member, system.batch, solution);
+        std::erase_if(solution.out_of_range, [&](const auto& left) { return left.member == member; });
+    }
+}
+
+void check_residual(Outcome& outcome) {
+    auto residuals = formats::relative_residuals(outcome.input.system, outcome.solution.x);
+    for (const auto member : without_solution(outcome.solution)) residuals[static_cast<std::size_t>(member)] = -1;
+    for (const auto& left : outcome.solution.out_of_range) residuals[static_cast<std::size_t>(left.member)] = -1;
+    std::erase(residuals, -1);
+    outcome.residual = residuals.empty() ? std::numeric_limits<double>::quiet_NaN() : 0;
+    for (const auto residual : residuals) {
+        if (!(residual <= outcome.residual) && !std::isnan(outcome.residual)) outcome.residual = residual;
+    }
+    outcome.accurate = residuals.empty() || outcome.residual <= outcome.tolerance;
+}
+
+Outcome run(const SolveOptions& options, const BlockSolveOptions& own) {
+    auto outputs = own.inverse;
+    if (!options.output.name.empty()) outputs.push_back(options.output.name);
+    check_outputs(options.files, outputs);
+    for (const auto& name : own.inverse) {
+        if (name == standard_stream) throw formats::InputError("standard output takes x alone, as -o -; give --inverse names of files");
+        if (kind_of(name, Kind::numpy) != Kind::numpy)
+            throw formats::InputError(
+                fmt::format("'{}': blocks of the inverse are written as NumPy arrays; give names that end in .npy", name));
+    }
+    Progress progress(4);
+    progress.step("reading");
+    Outcome outcome{read_input(options.files, own.block, options.asked_precision()), {}};
+    const auto& system = outcome.input.system;
+    outcome.tolerance = options.tolerance_of(outcome.input.precision);
+    check_format(options.output, outcome.input.kind, system.batch, "system");
+    const auto request = make_request(options, own, outcome.input);
+    progress.step("solving");
+    outcome.solution = solve(system, request);
+    if (options.accept_nearly_singular) outcome.accepted.swap(outcome.solution.nearly_singular);
+    blank_unsolved(system, outcome.solution);
+    if (auto& failed = outcome.solution.failed; !failed.empty()) {
+        progress.step("locating failed pivots");
+        if (outcome.solution.schedule != "sequential") locate_sequentially(system, request, failed);
+    }
+    progress.step("checking the residual");
+    check_residual(outcome);
+    return outcome;
+}
+
+void write_outputs(const SolveOptions& options, const std::vector<std::string>& inverse, const Outcome& outcome) {
+    const auto& system = outcome.input.system;
+    if (!options.output.name.empty())
+        options.output.write(format_solution(outcome.input, outcome.solution.x, options.output.kind(outcome.input.kind)));
+    if (inverse.empty()) return;
+    const auto shape = [&](std::int64_t stages) {
+        std::vector<std::int64_t> extents{stages, system.block, system.block};
+        if (outcome.input.batched) extents.insert(extents.begin(), system.batch);
+        return extents;
+    };
+    formats::write_file(inverse[0],
+                        formats::format_npy({shape(system.horizon), outcome.input.precision, outcome.solution.inverse_diagonal}));
+    formats::write_file(inverse[1],
+                        formats::format_npy({shape(system.horizon - 1), outcome.input.precision, outcome.solution.inverse_coupling}));
+}
+
+/// A list of numbers for each system.
+Json by_member(const std::vector<double>& values, std::int64_t members) {
+    const auto size = static_cast<std::ptrdiff_t>(values.size()) / members;
+    auto lists = Json::array();
+    for (std::int64_t k = 0; k < members; ++k) lists.push_back(std::vector(values.begin() + k * size, values.begin() + (k + 1) * size));
+    return lists;
+}
+
+Json to_json(const Outcome& outcome, const std::string& output) {
+    const auto& [input, solution] = std::tie(outcome.input, outcome.solution);
+    auto failed = Json::array();
+    for (const auto& failure : solution.failed)
+        failed.push_back({{"member", failure.member}, {"block", failure.block}, {"row", failure.row}});
+    auto nearly_singular = Json::array();
+    for (const auto& failure : solution.nearly_singular)
+        nearly_singular.push_back({{"member", failure.member}, {"least_pivot", failure.least_pivot}});
+    auto out_of_range = Json::array();
+    for (const auto& left : solution.out_of_range)
+        out_of_range.push_back({{"member", left.member}, {"solution", left.solution}, {"inverse", left.inverse}});
+    Json json{{"status", outcome.status()},
+              {"block", input.system.block},
+              {"horizon", input.system.horizon},
+              {"rhs", input.system.rhs},
+              {"batch", input.system.batch},
+              {"precision", to_string(input.precision)},
+              {"device", solution.target},
+              {"schedule", solution.schedule},
+              {"variant", solution.variant},
+              {"rung", solution.rung},
+              {"row", solution.row},
+              {"relative_residual", outcome.residual},  // NaN is written as null
+              {"log_determinant", solution.log_determinant},
+              {"quadratic", by_member(solution.quadratic, input.system.batch)},
+              {"least_pivot", solution.least_pivot},
+              {"failed", failed},
+              {"nearly_singular", nearly_singular},
+              {"out_of_range", out_of_range},
+              {"output", output.empty() ? Json(nullptr) : Json(output)},
+              {"cache", solution.report.cache_hit ? "hit" : "miss"},
+              {"seconds", seconds_json(solution.report, solution.factor_seconds, solution.solve_seconds)}};
+    if (input.precision == Precision::mixed) json["refinement"] = {{"iterations", solution.iterations}, {"fell_back", solution.fell_back}};
+    if (!solution.reciprocal_condition.empty()) json["reciprocal_condition"] = solution.reciprocal_condition;
+    return json;
+}
+
+std::string refinement_text(const Solution& solution) {
+    const auto most = *std::ranges::max_element(solution.iterations);
+    const auto fell_back = static_cast<std::int64_t>(solution.fell_back.size());
+    return plural(most, "iteration") + (fell_back == 0 ? "" : fmt::format(" at most, {} solved in f64", plural(fell_back, "system")));
+}
+
+std::string least_text(const std::vector<double>& values) {
+    return fmt::format("{:.2e}{}", *std::ranges::min_element(values), values.size() == 1 ? "" : ", the least of all systems");
+}
+
+std::string to_text(const Outcome& outcome) {
+    const auto& [input, solution] = std::tie(outcome.input, outcome.solution);
+    const auto& system = input.system;
+    auto text = fmt::format("{} of {} by {}, {}, {}, {}\n", plural(system.horizon, "block"), system.block, system.block,
+                            to_string(input.precision), plural(system.rhs, "right-hand side"), plural(system.batch, "system"));
+    const bool mixed = input.precision == Precision::mixed;
+    std::vector<std::pair<std::string, std::string>> items{
+        {"device", solution.target},
+        {"schedule", solution.schedule},
+        {"variant", solution.variant},
+        {"chosen by", solution.row.empty() ? solution.rung : solution.rung + ", " + solution.row},
+        {"kernels", kernels_text(solution.report)},
+        {"load", seconds_text(solution.report.load_seconds)},
+        {"factor", seconds_text(solution.factor_seconds)},
+        {"solve", seconds_text(solution.solve_seconds)},
+        {"relative residual", fmt::format("{:.2e}", outcome.residual)},
+        {"log determinant",
+         system.batch == 1 ? fmt::format("{:.{}g}", solution.log_determinant[0], mixed ? 6 : 10) : "by member in the JSON"},
+        {"least pivot", least_text(solution.least_pivot)}};
+    if (!solution.reciprocal_condition.empty()) items.emplace_back("reciprocal condition", least_text(solution.reciprocal_condition));
+    if (mixed) items.emplace_back("refinement", refinement_text(solution));
+    return text + list(items);
+}
+
+/// The precision of the factors that a member's results are from.
+Precision factored_in(const Outcome& outcome, std::int64_t member) {
+    const bool fell_back = std::ranges::binary_search(outcome.solution.fell_back, member);
+    return outcome.input.precision != Precision::mixed ? outcome.input.precision : fell_back ? Precision::f64 : Precision::f32;
+}
+
+/// "least pivot 1.1e-16 of its diagonal entry, where f64 takes no less than 1.4e-14", and the condition, which decides where it is known.
+std::string evidence(const Outcome& outcome, std::int64_t member) {
+    const auto precision = factored_in(outcome, member);
+    const auto k = static_cast<std::size_t>(member);
+    auto text = fmt::format("least pivot {:.1e} of its diagonal entry, where {} takes no less than {:.1e}", outcome.solution.least_pivot[k],
+                            to_string(precision), nearly_singular_bound(precision));
+    if (const auto& conditions = outcome.solution.reciprocal_condition; !conditions.empty())
+        text += fmt::format("; reciprocal condition {:.1e}, where it takes no less than {:.1e}", conditions[k], least_condition(precision));
+    return text;
+}
+
+void warn_nearly_singular(const Outcome& outcome) {
+    const auto& solution = outcome.solution;
+    for (const auto& failure : solution.nearly_singular)
+        say(fmt::format("trifold solve: nearly singular: member {} (from 0), {}; its x is NaN\n", failure.member,
+                        evidence(outcome, failure.member)));
+    for (const auto& failure : outcome.accepted)
+        say(fmt::format("trifold solve: nearly singular, and accepted: member {} (from 0), {}; its x may have no right digit\n",
+                        failure.member, evidence(outcome, failure.member)));
+    if (!solution.nearly_singular.empty())
+        say(
+            fmt::format("trifold solve: rounding alone decides what a nearly singular system has for x. Anchor what A leaves free, by a "
+                        "prior or a little on the diagonal{}{}, or take x as it is with --accept-nearly-singular\n",
+                        outcome.input.precision == Precision::f32 ? ", give --precision f64" : "",
+                        solution.reciprocal_condition.empty() ? ", let --condition decide" : ""));
+}
+
+/// Members that their least pivot alone would have refused.
+void note_sound(const Outcome& outcome) {
+    const auto& solution = outcome.solution;
+    for (std::size_t k = 0; k < solution.reciprocal_condition.size(); ++k) {
+        const auto member = static_cast<std::int64_t>(k);
+        const auto precision = factored_in(outcome, member);
+        if (solution.least_pivot[k] < nearly_singular_bound(precision) && solution.reciprocal_condition[k] >= least_condition(precision))
+            say(fmt::format("trifold solve: taken as sound: member {} (from 0), {}\n", member, evidence(outcome, member)));
+    }
+}
+
+void warn(const Outcome& outcome) {
+    const auto& system = outcome.input.system;
+    say_notes("solve", system.notes);
+    if (const auto padding = system.block * system.horizon - system.rows; padding > 0)
+        say(fmt::format(
+            "trifold solve: {} rows are not a multiple of the block size {}; the last block is padded with {} of the identity\n",
+            system.rows, system.block, plural(padding, "row")));
+    if (const auto& members = outcome.solution.fell_back; !members.empty())
+        say(fmt::format("trifold solve: factors in f32 are not enough for {} of {}, solved in f64 instead: {} {}{}\n", members.size(),
+                        plural(system.batch, "system"), members.size() == 1 ? "member" : "members",
+                        fmt::join(members.begin(), members.begin() + std::min<std::ptrdiff_t>(std::ssize(members), 8), ", "),
+                        members.size() > 8 ? ", ... (all in the JSON)" : ""));
+    for (const auto& failure : outcome.solution.failed)
+        say(fmt::format("trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
+                        failure.block, failure.row));
+    if (!outcome.solution.failed.empty())
+        say(fmt::format("trifold solve: a matrix that is singular but for rounding may end so too: anchor what it leaves free{}\n",
+                        outcome.input.precision == Precision::f32 ? ", or give --precision f64" : ""));
+    warn_nearly_singular(outcome);
+    note_sound(outcome);
+    for (const auto& left : outcome.solution.out_of_range)
+        say(fmt::format("trifold solve: out of the range of {}: member {}, {} holds infinities or NaN; scale A or b by a power of two{}\n",
+                        to_string(outcome.input.precision), left.member,
+                        !left.inverse   ? "x"
+                        : left.solution ? "x and the inverse"
+                                        : "the inverse",
+                        outcome.input.precision == Precision::f32 ? ", or give --precision f64" : ""));
+    if (!outcome.accurate) say_inaccurate(outcome.residual, outcome.tolerance);
+}
+
+}  // namespace
+
+std::function<Report()> tridiagonal_solve(CLI::App& app, const SolveOptions& options, const std::string&) {
+    const auto own = std::make_shared<BlockSolveOptions>();
+    app.add_option("--block", own->block, "Block size n; inferred when it is not given");
+    app.add_option("--schedule", own->tuning.schedule, schedule_names)->capture_default_str();
+    app.add_option("--variant", own->tuning.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
+        ->capture_default_str();
+    app.add_option("--inverse", own->inverse, "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
+        ->expected(2);
+    return [own, &options] {
+        const auto outcome = run(options, *own);
+        write_outputs(options, own->inverse, outcome);
+        warn(outcome);
+        return Report{to_json(outcome, options.output.name), to_text(outcome), outcome.status() == "ok"};
+    };
+}
+
+}  // namespace trifold::command
