@@ -74,8 +74,8 @@ typedef long long trifold_int;
 #endif
 
 /* ---- gpu/platform_cuda.cuh ---- */
-/* All that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names, and a unit has one of the three. Other
- * device code uses nothing of a toolkit. */
+/* All that CUDA spells in its own way. platform_hip.cuh and the emulator of the tests supply the same names, and a unit has one of the
+ * three. Other device code uses nothing of a toolkit. */
 
 #ifndef TRIFOLD_PLATFORM
 #define TRIFOLD_PLATFORM
@@ -95,15 +95,16 @@ constexpr int warp_lanes = 32;
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
 /* Says that it is not negative, where the compiler does not know: divisions then take half the instructions. */
 TRIFOLD_DEVICE void assume_thread() { __builtin_assume(thread_index() >= 0); }
-/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute again
- * at the next use. That frees registers. */
+/* The thread's index, read again. Compilers keep numbers that follow from an index in registers, but those that follow from this one they
+ * compute again at the next use. That frees registers. */
 TRIFOLD_DEVICE int thread_afresh() {
     unsigned thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-    __builtin_assume(thread < 1024); /* divisions of what may be negative take twice the instructions */
+    __builtin_assume(thread < 1024); /* divisions of numbers that may be negative take twice the instructions */
     return static_cast<int>(thread);
 }
-/* The thread's index, hidden from the compiler, which then does not know its range either. Where it knows the range, it keeps more values. */
+/* The thread's index, hidden from the compiler, which then does not know its range either. Where it knows the range, it keeps more
+ * values. */
 TRIFOLD_DEVICE int thread_opaque() {
     int index = thread_index();
     asm volatile("" : "+r"(index));
@@ -128,7 +129,8 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
     __builtin_assume(__isGlobal(p));
     return p;
 }
-/* What is kept in registers: compilers compute addresses again at each use, even within loops, to have fewer of them. */
+/* Values that stay in registers. Without these functions compilers compute addresses again at each use, even within loops, to save
+ * registers. */
 template <class T>
 TRIFOLD_DEVICE T* kept_pointer(T* p) {
     asm volatile("" : "+l"(p));
@@ -163,7 +165,8 @@ TRIFOLD_DEVICE unsigned warp_greatest(unsigned number) {
 #endif
 }
 
-/* Between thread blocks: adds one and returns what was there; a flag that publishes what was written before; its reader. */
+/* Communication between thread blocks: claim() adds one and returns the old number; store_release() publishes all earlier writes with a
+ * flag; load_acquire() reads such a flag. */
 TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
     return static_cast<trifold_int>(atomicAdd(reinterpret_cast<unsigned long long*>(counter), 1ULL));
 }
@@ -175,9 +178,10 @@ TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
     return value;
 }
-/* What this thread has stored is there for the whole device before what it does next. */
+/* A fence: the whole device sees the thread's stores before anything that it does next. */
 TRIFOLD_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
-/* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. Two at once stand at a multiple of 16. */
+/* Words that thread blocks exchange. A word of 8 bytes is never torn, and orders no other memory. Two at once must be at a multiple of 16.
+ */
 typedef unsigned long long trifold_word;
 TRIFOLD_DEVICE void store_words(trifold_word* to, const trifold_word (&words)[1]) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(words[0]));
@@ -192,7 +196,9 @@ TRIFOLD_DEVICE void load_words(trifold_word (&words)[2], const trifold_word* fro
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(from));
 }
 /* One of as many bytes as a number has. */
-TRIFOLD_DEVICE void store_word(trifold_word* to, trifold_word word) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word)); }
+TRIFOLD_DEVICE void store_word(trifold_word* to, trifold_word word) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word));
+}
 TRIFOLD_DEVICE void store_word(unsigned* to, unsigned word) { asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word)); }
 TRIFOLD_DEVICE trifold_word load_word(const trifold_word* from) {
     trifold_word word;
@@ -223,14 +229,18 @@ TRIFOLD_DEVICE void wait_for_launches() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-/* What a thread does between two looks at a flag or word. */
+/* The pause of a thread between two reads of a flag or word. */
 TRIFOLD_DEVICE void spin() {}
+/* Says whether the graph node with this condition runs its body once more. */
+extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
+TRIFOLD_DEVICE void set_condition(unsigned long long handle, bool again) { cudaGraphSetConditional(handle, again ? 1 : 0); }
 
 /* 16 bytes on their way from device to shared memory. They are there for this thread after it has ended a group of copies and
  * waited until at most `Pending` later groups are under way; for others after a barrier. */
 TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
 #if TRIFOLD_ARCH >= 80
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from)
+                 : "memory");
 #else
     *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
 #endif
@@ -239,7 +249,8 @@ TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
 template <class T>
 TRIFOLD_DEVICE void copy_element_async(T* to, const T* from) {
 #if TRIFOLD_ARCH >= 80
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "n"(sizeof(T))
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from),
+                 "n"(sizeof(T))
                  : "memory");
 #else
     *to = *from;
@@ -271,18 +282,21 @@ TRIFOLD_DEVICE void gate_arrive(trifold_gate* gate) {
 }
 /* An arrival that announces the bytes of copies. */
 TRIFOLD_DEVICE void gate_arrive_with(trifold_gate* gate, int bytes) {
-    asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(shared_address(gate)), "r"(bytes) : "memory");
+    asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(shared_address(gate)), "r"(bytes)
+                 : "memory");
 }
 TRIFOLD_DEVICE void gate_wait(trifold_gate* gate, unsigned turn) {
-    asm volatile("{.reg .pred open; waiting_%=: mbarrier.try_wait.parity.shared::cta.b64 open, [%0], %1; @!open bra waiting_%=;}" ::"r"(shared_address(gate)),
+    asm volatile("{.reg .pred open; waiting_%=: mbarrier.try_wait.parity.shared::cta.b64 open, [%0], %1; @!open bra waiting_%=;}" ::"r"(
+                     shared_address(gate)),
                  "r"(turn % 2)
                  : "memory");
 }
-/* One copy of a whole range from device memory, a multiple of 16 bytes, of which a gate hears. The copy engine reads and writes by another
- * way than threads do (the async proxy): what threads have written, this one or others that it has heard of, it sees only after these fences. */
+/* One copy of a whole range from device memory, a multiple of 16 bytes, which arrives at a gate. The copy engine accesses memory by another
+ * way than threads do (the async proxy). It sees writes of this thread, or of others that this thread has synchronized with, only after
+ * these fences. */
 TRIFOLD_DEVICE void copy_range(void* to, const void* from, int bytes, trifold_gate* gate) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)), "l"(from), "r"(bytes),
-                 "r"(shared_address(gate))
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
+                 "l"(from), "r"(bytes), "r"(shared_address(gate))
                  : "memory");
 }
 TRIFOLD_DEVICE void fence_device_copies() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
@@ -298,7 +312,7 @@ TRIFOLD_DEVICE void fence_device_copies() {}
 TRIFOLD_DEVICE void fence_shared_copies() {}
 #endif
 
-/* Says that what stands there is needed soon. */
+/* Prefetches the line at an address to the cache. */
 TRIFOLD_DEVICE void prefetch(const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 
 /* A barrier of all threads of a cluster of blocks; where there are no clusters, a block is one of its own. */
@@ -324,8 +338,8 @@ TRIFOLD_DEVICE void store_vector(float* to, const float (&from)[4]) {
     *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
 }
 
-/* 16 bytes at once to device memory. A plain store would not do: where the compiler sees that the memory is the device's, it stores numbers one by
- * one. */
+/* 16 bytes at once to device memory. A plain store would not do: where the compiler sees that the memory is the device's, it stores numbers
+ * one by one. */
 TRIFOLD_DEVICE void store_global(double* to, const double (&from)[2]) {
     asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(from[0]), "d"(from[1]) : "memory");
 }
@@ -343,7 +357,8 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
     static_assert(Quads == 2 || Quads == 4, "shapes of the instruction");
 #if TRIFOLD_ARCH >= 90
     if constexpr (Quads == 4)
-        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, "
+            "{%0,%1,%2,%3};"
             : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
             : "d"(columns[0][0]), "d"(columns[1][0]), "d"(columns[0][1]), "d"(columns[1][1]), "d"(columns[0][2]), "d"(columns[1][2]),
               "d"(columns[0][3]), "d"(columns[1][3]), "d"(rows[0]), "d"(rows[1]), "d"(rows[2]), "d"(rows[3]));
@@ -354,20 +369,25 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
 #elif TRIFOLD_ARCH >= 80
 #pragma unroll
     for (int i = 0; i < Quads; ++i) {
-        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c0[0]), "+d"(c0[1]) : "d"(columns[0][i]), "d"(rows[i]));
-        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c1[0]), "+d"(c1[1]) : "d"(columns[1][i]), "d"(rows[i]));
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            : "+d"(c0[0]), "+d"(c0[1])
+            : "d"(columns[0][i]), "d"(rows[i]));
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            : "+d"(c1[0]), "+d"(c1[1])
+            : "d"(columns[1][i]), "d"(rows[i]));
     }
 #endif
 }
 
-/* A number's first eleven digits, which is what the matrix instructions of single precision look at; the next eleven are what is left. */
+/* A number's first eleven digits, which are all that the matrix instructions of single precision read. The remainder has the next eleven.
+ */
 TRIFOLD_DEVICE float first_digits(float x) { return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u); }
 TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const float (&a)[4], const float (&b)[2]) {
 #if TRIFOLD_ARCH >= 80
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])),
-          "r"(__float_as_uint(b[1])));
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
+          "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
 #endif
 }
 /* In single precision by three products of such digits, small ones first; the product of the last digits is below rounding. They have a
@@ -391,7 +411,7 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c0)[2], float (&c1)[2], const float 
     c0[0] += sum[0], c0[1] += sum[1], c1[0] += sum[2], c1[1] += sum[3];
 }
 
-/* Two numbers rounded to eleven digits in a word of halves, and what such a word holds. */
+/* Packs two numbers, rounded to eleven digits, into a word of halves; and unpacks one. */
 TRIFOLD_DEVICE unsigned pack_halves(float low, float high) {
     unsigned word;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
@@ -402,15 +422,16 @@ TRIFOLD_DEVICE float half_of(unsigned word, bool high) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<unsigned short>(high ? word >> 16 : word)));
     return value;
 }
-/* Four matrices of 8 by 8 halves in shared memory, whose rows of 16 bytes the lanes name, eight lanes for each: a lane gets columns 2 (lane % 4) and
- * the next of row lane / 4. */
+/* Four matrices of 8 by 8 halves in shared memory, whose rows of 16 bytes the lanes name, eight lanes for each: a lane gets columns 2 (lane
+ * % 4) and the next of row lane / 4. */
 TRIFOLD_DEVICE void load_matrices(unsigned (&words)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                  : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
                  : "memory");
 }
-/* c += columns rows of 16 by 16 and 16 by 8 halves, operands of such matrices: columns of lines and those 8 beyond, then of the next 8 columns. */
+/* c += columns rows of 16 by 16 and 16 by 8 halves, operands of such matrices: columns of lines and those 8 beyond, then of the next 8
+ * columns. */
 TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4], const unsigned (&rows)[2]) {
 #if TRIFOLD_ARCH >= 80
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
@@ -423,13 +444,15 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const unsigned (&columns)[4],
  * lane holds, at index i, column 4 i + tensor_depth() of row tensor_row() of A, and of rows tensor_column() + 8 c of B. It
  * has the results of these columns c in rows result_row(v) and the next. Both may be permuted, as the result's rows are. */
 [[maybe_unused]] constexpr int tensor_rows = 8, tensor_columns = 2, tensor_vectors = 1;
-[[maybe_unused]] constexpr bool results_are_operands = true; /* those of a strip of 8 are A's of the next product, its columns at k in the order 0 2 4 6 1 3 5 7 */
+[[maybe_unused]] constexpr bool results_are_operands =
+    true; /* those of a strip of 8 are A's of the next product, its columns at k in the order 0 2 4 6 1 3 5 7 */
 TRIFOLD_DEVICE int tensor_depth(int thread = thread_index()) { return thread % 4; }
 TRIFOLD_DEVICE int tensor_row(int thread = thread_index()) { return thread % warp_lanes / 4; }
 TRIFOLD_DEVICE int tensor_column(int thread = thread_index()) { return thread % warp_lanes / 4; }
 TRIFOLD_DEVICE int result_row(int, int thread = thread_index()) { return thread % 4 * 2; }
 template <int Quads, class T>
-TRIFOLD_DEVICE void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads], const T (&rows)[Quads]) {
+TRIFOLD_DEVICE void tensor_multiply(T (&c)[tensor_columns][tensor_vectors][2], const T (&columns)[tensor_columns][Quads],
+                                    const T (&rows)[Quads]) {
     tensor_multiply<Quads>(c[0][0], c[1][0], columns, rows);
 }
 
@@ -461,10 +484,38 @@ TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
 
 #endif
 
-/* ---- gpu/dense/constants.cuh ---- */
-/* What the pieces on chip are told of a block. The constants of a variant stand in a file of that name in its own folder. */
+/* ---- gpu/constants.cuh ---- */
+/* Constants of GPU kernels of every family. */
 
 typedef TRIFOLD_REAL real;
+
+constexpr bool use_tensor = TRIFOLD_TENSOR;                       /* tensor instructions for products */
+constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
+
+/* ---- gpu/lanes.cuh ---- */
+/* Lanes, numbers and loops over registers, for GPU kernels of every family. */
+
+constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
+
+TRIFOLD_DEVICE int smaller(int a, int b) { return a < b ? a : b; }
+TRIFOLD_DEVICE int larger(int a, int b) { return a > b ? a : b; }
+
+TRIFOLD_DEVICE int warp_index() { return thread_index() / warp_lanes; }
+TRIFOLD_DEVICE int lane_index() { return thread_index() % warp_lanes; }
+
+/* use(a, b, c) for all a < A, b < B and c < C. The loops are unrolled, so that an array which these index stays in registers. */
+template <int A, int B, int C, class Use>
+TRIFOLD_DEVICE void each_index(const Use& use) {
+#pragma unroll
+    for (int a = 0; a < A; ++a)
+#pragma unroll
+        for (int b = 0; b < B; ++b)
+#pragma unroll
+            for (int c = 0; c < C; ++c) use(a, b, c);
+}
+
+/* ---- gpu/tridiagonal/dense/constants.cuh ---- */
+/* Constants of the pieces on chip. The constants of a variant are in a file of this name in its own folder. */
 
 /* Blocks are padded to `padded` rows and columns on chip and in the workspace: pivots by the identity, everything else by zeros. */
 constexpr int block_size = TRIFOLD_BLOCK;
@@ -473,24 +524,21 @@ constexpr int padded = TRIFOLD_PADDED;
 /* The diagonal tiles of a factor are stored inverted, so that every triangular solve is a sequence of products. They are `tile` wide. */
 [[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
 
-[[maybe_unused]] constexpr int threads = TRIFOLD_THREADS;    /* of a thread block that factors */
-constexpr bool use_tensor = TRIFOLD_TENSOR; /* tensor instructions for products */
+[[maybe_unused]] constexpr int threads = TRIFOLD_THREADS; /* threads of a block that factors */
 
-constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
-[[maybe_unused]] constexpr int strip = padded < 8 ? padded : 8;                    /* columns of a product that one thread takes */
+[[maybe_unused]] constexpr int strip = padded < 8 ? padded : 8; /* columns of a product that one thread takes */
 
-/* ---- gpu/dense/pivots.cuh ---- */
+/* ---- gpu/tridiagonal/dense/pivots.cuh ---- */
 /* The test that a pivot must pass, and the reciprocal of its root. */
 
-/* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
+/* The floor that pivots are tested against, and the outcome of the pivots. A thread block has one, in shared memory. */
 struct Pivots {
-    double floor;    /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
-    double log_sum;  /* sum of the pivots' logarithms */
-    int failed_row;  /* first row whose pivot failed, or -1 */
-    int floors;      /* pivots raised */
+    double floor;   /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
+    double log_sum; /* sum of the pivots' logarithms */
+    int failed_row; /* first row whose pivot failed, or -1 */
+    int floors;     /* pivots raised */
 };
 
-constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
 /* Whether a pivot may stand: above the largest number whose reciprocal is infinite, and finite. */
 TRIFOLD_DEVICE bool is_pivot(real d) { return d > (sizeof(real) == 8 ? real(0x1p-1024) : real(0x1p-128)) && d <= largest; }
 constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-308) : real(1.175494351e-38f);
@@ -530,22 +578,42 @@ typedef struct {
     trifold_int first, stride, count, length, step;
 } trifold_run;
 
-/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
- * a forward sweep have been claimed but need not be done. */
-typedef enum { trifold_after, trifold_beside_factor, trifold_beside_forward } trifold_start;
-
-/* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
- * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
+/* The constants of a launch that treats one level. The blocks that remain when a level starts are base + scale * p for positions p = 0 ..
+ * size - 1. A chain's neighbours are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;             /* level number, from 0; or where one launch has all levels a trifold_start; or a round of refinement */
-    trifold_int base, scale, size; /* remaining blocks */
+    trifold_int index;                            /* level number, from 0 */
+    trifold_int base, scale, size;                /* remaining blocks */
     trifold_int next_base, next_scale, next_size; /* remaining blocks of the next level; next_size is 0 at the last one */
     trifold_int coupling, next_coupling;          /* first block of this and the next level's couplings in their buffer; level 0 reads E */
     trifold_int chains, runs;                     /* chains of all runs together; runs in use */
     trifold_run run[3];
 } trifold_level;
 
-/* Strides in elements; element (r, c) of block i of member b stands at b * member + i * stage + r * row + c * column. */
+/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
+ * a forward sweep have been claimed but need not be done. */
+typedef enum { trifold_after, trifold_during_factor, trifold_during_forward } trifold_start;
+
+/* The constants of a launch that treats all levels, or that gathers what they leave. Its kernels find levels by arithmetic. */
+typedef struct {
+    trifold_int start; /* a trifold_start */
+    trifold_int unused[25];
+} trifold_all_levels;
+
+/* Mixed precision: the constants of a launch of refinement. */
+typedef struct {
+    trifold_int round; /* 0: the first solution */
+    trifold_int unused[25];
+} trifold_refinement;
+
+/* The constants of a launch. Each kernel takes one of these, so a kernel that reads another's does not compile. All have the size of the
+ * largest, so that those who launch need not know which. */
+typedef union {
+    trifold_level level;
+    trifold_all_levels all_levels;
+    trifold_refinement refinement;
+} trifold_constants;
+
+/* Strides in elements: element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column. */
 typedef struct {
     trifold_int row, column, stage, member;
 } trifold_strides;
@@ -570,7 +638,7 @@ typedef struct {
     int inverse;  /* of the last selected inverse */
 } trifold_range;
 
-/* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
+/* Mixed precision: outcome of the refinement of a member's solution, for the worst of a call's columns. */
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
     trifold_int converged;  /* 1, or 0: the solution is NaN */
@@ -599,8 +667,8 @@ typedef struct {
 #endif
 
 /* ---- gpu/tridiagonal/constants.cuh ---- */
-/* What every kernel of a block tridiagonal system is told. A variant's own constants stand in its folder. Nothing outside files of constants
- * reads the generator's macros, except names of kernels and what the preprocessor must decide. */
+/* Constants of all kernels of block tridiagonal systems. A variant's own constants are in its folder. Only files of constants read the
+ * generator's macros, apart from names of kernels and choices of the preprocessor. */
 
 constexpr trifold_int horizon = TRIFOLD_HORIZON; /* blocks of a system, N */
 constexpr trifold_int batch = TRIFOLD_BATCH;     /* systems that there is room for */
@@ -609,12 +677,14 @@ constexpr int most_columns = TRIFOLD_RHS;        /* right-hand sides of a call, 
 /* Members of the batch that one thread block treats, one after another. */
 [[maybe_unused]] constexpr trifold_int members_per_group = TRIFOLD_MEMBERS_PER_GROUP;
 
-/* What level 0 leaves: block separator_base + k * separator_scale for k below `separators`. Each has slots that chains write their updates to. */
+/* Separators: the blocks that level 0 leaves, separator_base + k * separator_scale for k below `separators`. Chains write their updates to
+ * a separator's slots. */
 constexpr trifold_int separators = TRIFOLD_SEPARATORS, separator_base = TRIFOLD_SEPARATOR_BASE, separator_scale = TRIFOLD_SEPARATOR_SCALE;
-/* Couplings of a member at all levels above 0, which stand in the workspace. */
+/* Couplings of a member at all levels above 0, which are in the workspace. */
 constexpr trifold_int couplings = TRIFOLD_COUPLINGS;
 
-/* Where element (r, c) of block i of member b stands in the caller's D: at b * member + i * stage + r * row + c * column. So in E. */
+/* Strides of the caller's arrays. Element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column of D. E has the
+ * like. */
 struct D {
     static constexpr trifold_int row = TRIFOLD_D_ROW, column = TRIFOLD_D_COLUMN, stage = TRIFOLD_D_STAGE, member = TRIFOLD_D_MEMBER;
 };
@@ -629,22 +699,26 @@ constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
 /* Elements of a block's right-hand sides in the workspace. */
 constexpr trifold_int vector_storage = TRIFOLD_STORAGE_VECTOR;
 
-/* Where the workspace has what all variants keep there, in bytes from its start. */
+/* Places in the workspace that all variants use, in bytes from its start. */
 struct Offset {
-    static constexpr trifold_int factor = TRIFOLD_OFFSET_FACTOR, next = TRIFOLD_OFFSET_NEXT, behind = TRIFOLD_OFFSET_BEHIND; /* L, R and G */
-    static constexpr trifold_int update = TRIFOLD_OFFSET_UPDATE, rhs_update = TRIFOLD_OFFSET_RHS_UPDATE;                     /* slots of separators */
-    static constexpr trifold_int coupling = TRIFOLD_OFFSET_COUPLING;                                                         /* above level 0 */
-    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;   /* whether what fed a separator had failed */
-    static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE; /* of each block: its verdict */
-    static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;   /* of each block: pivots raised to the floor */
-    static constexpr trifold_int reduction = TRIFOLD_OFFSET_REDUCTION; /* of each block: the largest diagonal entry over its pivot */
-    static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT, block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
+    static constexpr trifold_int factor = TRIFOLD_OFFSET_FACTOR, next = TRIFOLD_OFFSET_NEXT,
+                                 behind = TRIFOLD_OFFSET_BEHIND;                                         /* L, R and G */
+    static constexpr trifold_int update = TRIFOLD_OFFSET_UPDATE, rhs_update = TRIFOLD_OFFSET_RHS_UPDATE; /* slots of separators */
+    static constexpr trifold_int coupling = TRIFOLD_OFFSET_COUPLING;                                     /* above level 0 */
+    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;       /* whether a chain that updated a separator had failed */
+    static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE;     /* verdict on each block */
+    static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;       /* pivots of each block that were raised to the floor */
+    static constexpr trifold_int reduction = TRIFOLD_OFFSET_REDUCTION; /* largest diagonal entry over its pivot, of each block */
+    static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT,
+                                 block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
     /* Results of a member. */
     static constexpr trifold_int status = TRIFOLD_OFFSET_STATUS, log_determinant = TRIFOLD_OFFSET_LOG_DETERMINANT;
     static constexpr trifold_int quadratic = TRIFOLD_OFFSET_QUADRATIC, range = TRIFOLD_OFFSET_RANGE;
 };
 
-static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 184, "host and device disagree");
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_constants) == 208 &&
+                  sizeof(trifold_args) == 184,
+              "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * most_columns,
               "host and device disagree");
@@ -664,7 +738,8 @@ static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == stor
  *       m rows   |  b'  -> y' |   right-hand sides, where they ride along: y = L^-1 b
  *                +------------+
  *
- * It leaves its neighbours: - R R' and - R y for the next one, - G G' and - G y for the one behind, - R G' as the coupling between the two. */
+ * It leaves its neighbours: - R R' and - R y for the next one, - G G' and - G y for the one behind, - R G' as the coupling between the
+ * two. */
 
 /* The verdict on a block that did not fail, and on one whose inputs had failed. */
 [[maybe_unused]] constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
@@ -714,14 +789,14 @@ TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, tri
     return buffer<real>(args, Offset::behind) + block_index(member, block) * storage;
 }
 
-/* Tiles of blocks that are treated tile by tile lie in one piece, column by column, so that a tile's columns are fetched by one copy; the
- * vectors of a column stand in another order from column to column, so that operands and results meet no bank conflicts on chip. */
+/* Blocks that are treated tile by tile are stored in tiles. Each tile is contiguous, column by column, so that one copy fetches it. The
+ * order of a column's vectors differs from column to column, against bank conflicts on chip. */
 TRIFOLD_DEVICE int turned(int column) { return use_tensor ? column % 4 * 2 * vector_width : 0; }
 TRIFOLD_DEVICE int place_in_tile(int r, int c) { return c * tile + (r ^ turned(c)); }
 TRIFOLD_DEVICE trifold_int place_of_tile(int row, int column) {
     return (static_cast<trifold_int>(column) * (padded / tile) + row) * (tile * tile);
 }
-/* Where element (r, c) of a block of the workspace stands. */
+/* The place of element (r, c) in a block of the workspace. */
 TRIFOLD_DEVICE trifold_int place_in_block(int r, int c) {
     if (!in_tiles) return r + static_cast<trifold_int>(c) * padded;
     return place_of_tile(r / tile, c / tile) + place_in_tile(r % tile, c % tile);
@@ -749,9 +824,10 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
 }
 
-/* The outcome of a member's factorization from those of its blocks: the first failure, the pivots raised, the largest diagonal entry over its
- * pivot, and the sum of the pivots' logarithms. By one thread. */
-TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction, double log_sum) {
+/* The outcome of a member's factorization from those of its blocks: the first failure, the pivots raised, the largest diagonal entry over
+ * its pivot, and the sum of the pivots' logarithms. By one thread. */
+TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction,
+                                  double log_sum) {
     constexpr double least_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
     trifold_status status{-1, 0, floors, reduction > 1 ? 1 / reduction : 1, 0};
     if (failure != sound) {
@@ -782,15 +858,16 @@ TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Resu
 TRIFOLD_DEVICE void watch(const trifold_args& args, trifold_int member, Result result, real value) {
     if (has_left(value)) set_range(args, member, result, 1);
 }
-/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other columns of
- * the same result add to what the first has found. */
+/* Clears the mark of a result that has left the range. One thread of the last level's chain calls it, before any element of the result is
+ * written, since all others wait for this chain. Later calls for other columns of the same result keep the mark. */
 TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, Result result) {
     if (args.first_column == 0) set_range(args, member, result, 0);
 }
-/* The last level has one chain, with which what goes down the levels begins. */
+/* Whether a level is the last one. It has one chain, with which backward sweeps and inverses begin. */
 TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.next_size == 0; }
 
-/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was one. */
+/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was
+ * one. */
 TRIFOLD_DEVICE double square_of(real y) {
     const double wide = static_cast<double>(y), square = wide * wide;
     return sizeof(real) == 8 && square == 0 && wide != 0 ? 4.94065645841246544e-324 : square;
@@ -820,11 +897,11 @@ TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, 
 }
 
 /* ---- gpu/tridiagonal/input.cuh ---- */
-/* The caller's D and E: the only file that knows where they stand. Kernels that copy in their own order take a block from D_OF or E_OF, and its
+/* The caller's D and E. Only this file knows their layout. Kernels that copy in their own order take a block from D_OF or E_OF, and its
  * strides from D and E. */
 
-/* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D. These are
- * macros, since compilers made other machine code of functions. */
+/* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D.
+ * These are macros, since compilers made other machine code of functions. */
 #define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member + (block) * D::stage)
 #define D_OF(args, number, block) BLOCK_OF_D(global_pointer(static_cast<const real*>((args).d)), number, block)
 #define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member + (block) * E::stage)
@@ -832,19 +909,21 @@ TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, 
 #define ELEMENT_OF_D(d, r, c) (d)[(r) * D::row + (c) * D::column]
 #define ENTRY_OF_D(d, r) (d)[(r) * (D::row + D::column)]
 
-/* What is added to diagonal entry r of a block of D. */
+/* The number that is added to diagonal entry r of a block of D. */
 TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     real term = 0;
-    if (args.diagonal != nullptr) term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
+    if (args.diagonal != nullptr)
+        term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
     if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
     return term;
 }
 
-/* From one line of a block to the next, where elements of a line are next to each other. */
+/* Elements from one line of a block to the next. The elements of a line are next to each other. */
 [[maybe_unused]] constexpr trifold_int d_pitch = D::row > D::column ? D::row : D::column, e_pitch = E::row > E::column ? E::row : E::column;
 
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
-TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p, trifold_int q) {
+TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
+                                       trifold_int q) {
     const trifold_int lower = p < q ? p : q;
     if (level.index == 0) return E_OF(args, member, lower);
     return buffer<real>(args, Offset::coupling) + (member * couplings + level.coupling + lower) * storage;
@@ -858,8 +937,8 @@ struct Place {
 TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * strip, e / strip % padded}; }
 
 /* A(p, q) into column-major `to`, zeros in the padding, from the couplings A(higher, lower). */
-TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
-                                  trifold_int q) {
+TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
+                                  trifold_int p, trifold_int q) {
     const real* from = global_pointer(coupling_at(args, level, member, p, q));
     const bool by_rows = (level.index > 0 || E::row < E::column) == (p > q);
     const trifold_int step = level.index > 0 ? padded : e_pitch;
@@ -871,8 +950,10 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
     }
 }
 
-/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding. What stands above the diagonal is left as it was. */
-TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
+/* Loads the lower triangle of a diagonal block with the updates of earlier levels, and the identity in the padding. Elements above the
+ * diagonal are not touched. */
+TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
+                                  trifold_int block) {
     const real* from = D_OF(args, member, block);
     const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
@@ -892,11 +973,11 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
 }
 
 /* ---- gpu/tridiagonal/team/constants.cuh ---- */
-/* What variant team is told. */
+/* Constants of variant team. */
 
-constexpr int team = TRIFOLD_TEAM;                     /* lanes of a team, which has a chain */
-constexpr int riders = TRIFOLD_RIDERS;                 /* right-hand sides treated at once */
-constexpr int panels = TRIFOLD_PANELS;                 /* of a front: L, R and, in schedules with fill, G */
+constexpr int team = TRIFOLD_TEAM;     /* lanes of a team, which has a chain */
+constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides treated at once */
+constexpr int panels = TRIFOLD_PANELS; /* panels of a front: L, R and, in schedules with fill, G */
 /* Chains of a member that a thread block has, a team for each. */
 [[maybe_unused]] constexpr int chains_per_group = TRIFOLD_CHAINS_PER_GROUP;
 
@@ -911,12 +992,12 @@ struct Blocks {
 
 /* ---- gpu/tridiagonal/team/shared.h ---- */
 /* Shared memory of variant team. The generator includes this text too: it counts the bytes that a launch asks for. The structures that are
- * counted stand in factor.cuh and sweep.cuh, and RhsStage, a part of both, in team.cuh. */
+ * counted are in factor.cuh and sweep.cuh, and RhsStage, a part of both, in team.cuh. */
 
 /* Bytes from one team's shared memory to the next one's, such that the lanes of a warp have banks of their own. */
 TRIFOLD_SIZE long long team_pitch(long long bytes, long long team, long long real) { return (bytes + 127) / 128 * 128 + team * real % 128; }
 
-/* RhsStage, in elements: right-hand sides, and what two slots take from them. */
+/* Elements of RhsStage: right-hand sides, and the updates in two slots. */
 TRIFOLD_SIZE long long stage_elements(long long padded, long long riders, bool has_slots, long long vector) {
     return riders * padded + 2 * (has_slots ? riders * padded : vector);
 }
@@ -935,9 +1016,9 @@ TRIFOLD_SIZE long long sweep_bytes(long long padded, long long riders, long long
 }
 
 /* ---- gpu/tridiagonal/team/team.cuh ---- */
-/* Chains of small blocks (variant team): a team of lanes has a chain, be it a whole system of a batch, from its first front to its last. A lane
- * has a row of L, of R and, in schedules with fill, of G in registers; what others need of it goes through shared memory. Nothing but barriers
- * of a warp, so that a warp may hold several teams, and a thread block many. */
+/* Chains of small blocks (variant team). A team of lanes has a chain, which may be a whole system of a batch, from its first front to its
+ * last. A lane has a row of L, of R and, in schedules with fill, of G in registers. Numbers that other lanes need go through shared memory.
+ * Only barriers of a warp are used, so a warp may hold several teams, and a thread block many. */
 
 constexpr int teams = threads / team;
 constexpr bool has_fill = panels > 2, has_slots = separators > 0;
@@ -964,8 +1045,8 @@ TRIFOLD_DEVICE double sum_of_team(double value) {
     return value;
 }
 
-/* A chain of a member, of length 0 where there is none; the teams of a warp go together, so that it has the steps of their longest. It stands in shared memory,
- * since rows need the registers. */
+/* A chain of a member; its length is 0 if there is none. The teams of a warp go together, so a warp takes the steps of its longest chain.
+ * It is in shared memory, since rows need the registers. */
 struct Task {
     Chain chain;
     trifold_int member, steps;
@@ -1000,8 +1081,8 @@ TRIFOLD_DEVICE void each_chain(const trifold_args& args, const trifold_level& le
 TRIFOLD_DEVICE trifold_int position_of(const Chain& chain, trifold_int k) { return chain.first + k * chain.step; }
 TRIFOLD_DEVICE bool has_next(const Chain& chain, trifold_int k) { return k + 1 < chain.length || chain.ahead >= 0; }
 
-/* What chains found, beside their updates, goes up from slot to slot to the chain that is the last level. First: the slots of a chain's blocks, dealt to
- * the lanes. */
+/* Results of chains, such as failures and sums, go up from slot to slot to the chain of the last level. This visits the slots of a chain's
+ * own blocks, which are shared out among the lanes. */
 template <class Use>
 TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task, const Use& use) {
     if (level.index == 0) return;
@@ -1011,7 +1092,7 @@ TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task
         if (has_side(block, e % 2)) use(slot_index(task.member, block, e % 2));
     }
 }
-/* Then the slots of the separators beside a chain: sums go to the first of them only. By one lane. */
+/* Visits the slots of the separators at a chain's ends, by one lane. Sums go to the first of them only. */
 template <class Use>
 TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task, const Use& use) {
     const Chain& chain = task.chain;
@@ -1021,7 +1102,7 @@ TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task
 }
 TRIFOLD_DEVICE bool is_whole(const Chain& chain) { return chain.length > 0 && chain.ahead < 0 && chain.behind < 0; }
 
-/* Sums of squares, by column, for b' A^-1 b: a lane's part, begun with what the chains below found. */
+/* Starts a lane's part of the sums of squares, by column, for b' A^-1 b, with the sums of the chains below. */
 TRIFOLD_DEVICE void gather_quadratic(double (&squares)[riders], const trifold_args& args, const trifold_level& level, const Task& task,
                                      Columns columns) {
     each_slot_below(level, task, [&](trifold_int slot) {
@@ -1046,8 +1127,9 @@ TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifo
     }
 }
 
-/* Right-hand sides of a block, or what a sweep has made of them, on their way. */
-TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block, Columns columns) {
+/* Starts the copies of a block's right-hand sides, or of its solved ones. */
+TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
+                                  Columns columns) {
 #pragma unroll 1
     for (int e = team_lane(); e < padded * riders; e += team) {
         const int r = e % padded, c = e / padded;
@@ -1058,7 +1140,7 @@ TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_stri
     }
 }
 
-/* The right-hand sides of a block on their way up: the caller's and, above level 0, the updates of the chains beside it. */
+/* The right-hand sides of a block on the way up: the caller's and, above level 0, the updates of the chains next to it. */
 struct RhsStage {
     alignas(16) real b[riders * padded];
     alignas(16) real slot[2][has_slots ? riders * padded : vector_width];
@@ -1069,7 +1151,8 @@ TRIFOLD_DEVICE void fetch_running(RhsStage& to, const trifold_args& args, const 
     if (has_slots && level.index > 0) {
 #pragma unroll
         for (int side = 0; side < 2; ++side)
-            if (has_side(block, side)) fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
+            if (has_side(block, side))
+                fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
     }
 }
 TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& level, trifold_int block, int at) {
@@ -1081,8 +1164,9 @@ TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& lev
     return value;
 }
 
-/* What a chain leaves of its right-hand sides: y are -R y and -G y of this lane's row. */
-TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& args, const trifold_level& level, const Task& task, Columns columns) {
+/* Writes the chain's updates of right-hand sides to the separators at its ends. `y` holds -R y and -G y of this lane's row. */
+TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& args, const trifold_level& level, const Task& task,
+                              Columns columns) {
     const Chain& chain = task.chain;
 #pragma unroll
     for (int p = 1; p < panels; ++p) {
@@ -1101,12 +1185,12 @@ TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& arg
 /* ---- gpu/tridiagonal/team/factor.cuh ---- */
 /* Factorization by teams, right-hand sides along with it. */
 
-/* Blocks without gaps come in pieces of 16 bytes, if the caller's arrays are aligned so; not where lanes would then read their rows from the
- * same banks. */
+/* Blocks without gaps come in pieces of 16 bytes, if the caller's arrays are aligned so; not where lanes would then read their rows from
+ * the same banks. */
 template <trifold_int Pitch, trifold_int Stage, trifold_int Member>
 constexpr bool has_no_gaps = block_size == padded && Pitch == padded && Stage % vector_width == 0 && Member % vector_width == 0;
 constexpr bool comes_in_pieces = has_no_gaps<d_pitch, D::stage, D::member> && has_no_gaps<e_pitch, E::stage, E::member> &&
-                          (D::row == 1 || padded / vector_width % 4 != 0);
+                                 (D::row == 1 || padded / vector_width % 4 != 0);
 /* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
 constexpr int stage_leading = comes_in_pieces ? padded : padded | 1;
 
@@ -1123,21 +1207,21 @@ struct FactorShared {
 static_assert(sizeof(FactorShared) == factor_bytes(padded, riders, panels, has_slots, depth, sizeof(real)), "host and device disagree");
 static_assert(pitch<FactorShared> * teams == SharedBytes::factor, "host and device disagree");
 
-/* What a lane knows of its chain. */
+/* The results of a chain, as a lane has them. */
 struct Verdict {
     trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
     int floors = 0;              /* pivots of this lane's row that were raised */
     double reduction = 0;        /* the largest diagonal entry of this lane's row over its pivot */
-    double product = 1; /* of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
+    double product = 1;          /* the product of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
     int scales = 0;
     double squares[riders] = {};
 };
 
-/* What a front leaves to the next one of its chain, or the chain to its separators: of this lane's row of them. */
+/* The updates that a front leaves to the next one of its chain, or the chain to its separators: this lane's row of them. */
 struct Carry {
-    real next[padded] = {};   /* R R' */
-    real across[padded] = {}; /* G of the next front: -G R' */
-    real behind[padded] = {}; /* the sum of G G' */
+    real next[padded] = {};      /* R R' */
+    real across[padded] = {};    /* G of the next front: -G R' */
+    real behind[padded] = {};    /* the sum of G G' */
     real y[panels][riders] = {}; /* -R y, the sum of -G y */
 };
 
@@ -1169,10 +1253,11 @@ TRIFOLD_DEVICE void fetch_pieces(real* to, const real* from, bool exists) {
     }
 }
 
-/* D's lower triangle, the coupling to the next block, the updates of the chains below and the right-hand sides on their way; padding is the identity, or
- * zeros. */
+/* D's lower triangle, the coupling to the next block, the updates of the chains below and the right-hand sides on their way; padding is the
+ * identity, or zeros. */
 template <bool Riders>
-TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, trifold_int k) {
+TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
+                                trifold_int k) {
     if (k < task.chain.length) {
         auto& to = shared.stage[k % depth];
         const trifold_int position = position_of(task.chain, k), block = block_at(level, position);
@@ -1218,7 +1303,7 @@ TRIFOLD_DEVICE void load_behind(Carry& carry, const trifold_args& args, const tr
     for (int c = 0; c < block_size; ++c) carry.across[c] = from[along ? c * pitch_of_e : c];
 }
 
-/* What smaller pivots of the block are raised to, from this row's diagonal entry as the caller gave it. */
+/* The floor to which smaller pivots of the block are raised. `diagonal`: this row's diagonal entry as the caller gave it. */
 TRIFOLD_DEVICE real find_floor(real diagonal, const trifold_args& args) {
     if (!(args.pivot_floor > 0)) return static_cast<real>(-infinity());
     double most = team_lane() < block_size ? static_cast<double>(diagonal < 0 ? -diagonal : diagonal) : 0;
@@ -1248,10 +1333,10 @@ TRIFOLD_DEVICE void load_line(real (&line)[padded], const real* block, int at, b
     }
 }
 
-/* This lane's row of every panel, its diagonal entry as the caller gave it, and the pivots' floor. Where there is no front, the identity: that
- * changes nothing that a team knows. */
-TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const FactorShared& shared, const Carry& carry, const trifold_args& args,
-                              const trifold_level& level, const Task& task, trifold_int k) {
+/* This lane's row of every panel, its diagonal entry as the caller gave it, and the pivots' floor. Where there is no front, the identity:
+ * that changes nothing that a team knows. */
+TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const FactorShared& shared, const Carry& carry,
+                              const trifold_args& args, const trifold_level& level, const Task& task, trifold_int k) {
     const auto& stage = shared.stage[k % depth];
     const int row = team_lane();
     const bool exists = k < task.chain.length && row < padded;
@@ -1262,7 +1347,8 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     const int at = exists ? row : 0;
     real d[padded], e[padded], term = 0;
     diagonal = 0;
-    if (exists && row < block_size && (args.diagonal != nullptr || args.shift != nullptr)) term = diagonal_term(args, task.member, block, row);
+    if (exists && row < block_size && (args.diagonal != nullptr || args.shift != nullptr))
+        term = diagonal_term(args, task.member, block, row);
     load_line(d, stage.d, at, D::row == 1);
     load_line(e, stage.e, at, along);
 #pragma unroll
@@ -1280,7 +1366,7 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     return k < task.chain.length ? floor : static_cast<real>(-infinity());
 }
 
-/* 1 / sqrt of a pivot, and what becomes of it. Nearly all pivots pass the first test, after which nothing waits for the others. */
+/* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, after which nothing waits for the other tests. */
 TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, Verdict& verdict) {
     constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
     if (d >= floor && d > real(1) / most && d < most) return quick_rsqrt(d);
@@ -1293,8 +1379,8 @@ TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, 
     return passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
 }
 
-/* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, and -R y, -G y. `failure` is the number that a
- * failure of the first row has. */
+/* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, and -R y, -G y. `failure` is the
+ * number that a failure of the first row has. */
 template <bool Riders>
 TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor,
                                 trifold_int failure, Verdict& verdict) {
@@ -1343,8 +1429,8 @@ TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][rid
 
 /* L, its diagonal inverted, R and G; y to X. */
 template <bool Riders>
-TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[panels][riders], const trifold_args& args, trifold_int member,
-                               trifold_int block, Verdict& verdict) {
+TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[panels][riders], const trifold_args& args,
+                               trifold_int member, trifold_int block, Verdict& verdict) {
     const int row = team_lane();
     if (row >= padded) return;
 #pragma unroll
@@ -1396,7 +1482,7 @@ TRIFOLD_DEVICE void multiply_rows(Carry& carry, const real (&a)[panels][padded],
     }
 }
 
-/* The chain's updates of the separators beside it, and the coupling it leaves between them. */
+/* Writes the chain's updates of the separators at its ends, and the coupling that it leaves between them. */
 TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, const trifold_level& level, const Task& task) {
     const Chain& chain = task.chain;
     const int row = team_lane();
@@ -1420,8 +1506,8 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
     }
 }
 
-/* With what chains below found, to the slots of the separators beside, or as the verdict on the member. A failure of an earlier level has the smaller
- * number. */
+/* Adds the results of the chains below, and writes all to the slots of the separators at the chain's ends, or as the verdict on the member.
+ * A failure at an earlier level has a smaller number, so the least is kept. */
 TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
     constexpr double log_scale = 600 * 0.693147180559945309417;
     double log_sum = -2 * (natural_log(verdict.product) + verdict.scales * log_scale);
@@ -1479,7 +1565,8 @@ TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args,
 #pragma unroll
             for (int c = 0; c < riders; ++c) {
                 carry.y[0][c] = carry.y[1][c];
-                if (team_lane() < padded) carry.y[0][c] += running_value(shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
+                if (team_lane() < padded)
+                    carry.y[0][c] += running_value(shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
                 carry.y[1][c] = 0;
             }
         }
@@ -1509,7 +1596,7 @@ struct SweepShared {
         alignas(16) real panel[panels][padded * block_leading]; /* column-major */
         RhsStage rhs;
     } stage[depth];
-    alignas(16) real beside[2][riders * padded]; /* on the way back: the solutions of the next block and of that behind the chain */
+    alignas(16) real adjacent[2][riders * padded]; /* on the way back: the solutions of the next block and of that behind the chain */
 };
 static_assert(sizeof(SweepShared) == sweep_bytes(padded, riders, panels, has_slots, depth, sizeof(real)), "host and device disagree");
 static_assert(pitch<SweepShared> * teams == SharedBytes::sweep, "host and device disagree");
@@ -1522,8 +1609,8 @@ TRIFOLD_DEVICE trifold_int front_number(const Chain& chain, trifold_int number) 
 }
 
 template <bool Forward>
-TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, trifold_int number,
-                                  Columns columns) {
+TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
+                                  trifold_int number, Columns columns) {
     const trifold_int k = front_number<Forward>(task.chain, number);
     if (k >= 0) {
         auto& to = shared.stage[number % depth];
@@ -1536,7 +1623,7 @@ TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args,
                                         : behind_of(args, task.member, block);
 #pragma unroll 2
             for (int e = team_lane(); e < vectors * padded; e += team)
-                if (p > 0 || (e % vectors + 1) * vector_width > e / vectors) /* what stands above L's diagonal is not read */
+                if (p > 0 || (e % vectors + 1) * vector_width > e / vectors) /* elements above L's diagonal are not read */
                     copy_async(to.panel[p] + e % vectors * vector_width + e / vectors * block_leading, from + e * vector_width);
         }
         if (Forward)
@@ -1580,20 +1667,21 @@ TRIFOLD_DEVICE void substitute(const real (&a)[panels][padded], real (&y)[panels
 }
 
 /* On the way back: b less R' x of the next block and G' x of that behind the chain. */
-TRIFOLD_DEVICE void subtract_beside(const real (&a)[panels][padded], real (&y)[panels][riders], const SweepShared& shared) {
+TRIFOLD_DEVICE void subtract_adjacent(const real (&a)[panels][padded], real (&y)[panels][riders], const SweepShared& shared) {
 #pragma unroll
     for (int c = 0; c < riders; ++c)
 #pragma unroll
         for (int p = 1; p < panels; ++p) {
             real sum[2] = {};
 #pragma unroll
-            for (int k = 0; k < padded; ++k) sum[k % 2] += a[p][k] * shared.beside[p - 1][c * padded + k];
+            for (int k = 0; k < padded; ++k) sum[k % 2] += a[p][k] * shared.adjacent[p - 1][c * padded + k];
             y[0][c] -= sum[0] + sum[1];
         }
 }
 
-/* The solutions of the blocks beside the chain. */
-TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task, Columns columns) {
+/* Loads the solutions of the blocks at the chain's ends. */
+TRIFOLD_DEVICE void load_adjacent(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
+                                  Columns columns) {
     const int row = team_lane();
     if (row >= padded) return;
 #pragma unroll
@@ -1605,13 +1693,14 @@ TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, c
             real value = 0;
             if (exists && c < columns.count)
                 value = static_cast<const real*>(args.x)[rhs_at(args.x_strides, task.member, block_at(level, at), row, columns.first + c)];
-            shared.beside[p][c * padded + row] = value;
+            shared.adjacent[p][c * padded + row] = value;
         }
     }
 }
 
 template <bool Forward>
-TRIFOLD_DEVICE void store_solution(const real (&y)[riders], const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+TRIFOLD_DEVICE void store_solution(const real (&y)[riders], const trifold_args& args, trifold_int member, trifold_int block,
+                                   Columns columns) {
     if (team_lane() >= block_size) return;
 #pragma unroll
     for (int c = 0; c < riders; ++c) {
@@ -1629,7 +1718,7 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 #pragma unroll
     for (int number = 0; number < depth; ++number) fetch_factors<Forward>(shared, args, level, task, number, columns);
     if (Forward && has_slots) gather_quadratic(squares, args, level, task, columns);
-    if (!Forward) load_beside(shared, args, level, task, columns);
+    if (!Forward) load_adjacent(shared, args, level, task, columns);
     real y[panels][riders] = {};
 #pragma unroll 1
     for (trifold_int number = 0; number < task.steps; ++number) {
@@ -1646,13 +1735,13 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
             y[0][c] = Forward ? y[1][c] + running_value(rhs, level, block, at) : rhs.b[at];
             y[1][c] = 0;
         }
-        if (!Forward) subtract_beside(a, y, shared);
+        if (!Forward) subtract_adjacent(a, y, shared);
         warp_sync();
         fetch_factors<Forward>(shared, args, level, task, number + depth, columns);
         substitute<Forward>(a, y);
         if (!Forward && row < padded) {
 #pragma unroll
-            for (int c = 0; c < riders; ++c) shared.beside[0][c * padded + row] = y[0][c];
+            for (int c = 0; c < riders; ++c) shared.adjacent[0][c * padded + row] = y[0][c];
         }
         if (k < 0) continue;
         store_solution<Forward>(y[0], args, task.member, block, columns);
@@ -1669,7 +1758,8 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_chain(SweepShared& shared, const trifold_args& args, const trifold_level& level) {
-    if (!Forward && begins_descent(level) && shared.task.chain.length > 0 && team_lane() == 0) begin_result(args, shared.task.member, Result::solution);
+    if (!Forward && begins_descent(level) && shared.task.chain.length > 0 && team_lane() == 0)
+        begin_result(args, shared.task.member, Result::solution);
 #pragma unroll 1
     for (int first = 0; first < args.columns; first += riders)
         sweep_columns<Forward>(shared, args, level, columns_from(args, first, riders));
@@ -1679,25 +1769,29 @@ TRIFOLD_DEVICE void sweep_chain(SweepShared& shared, const trifold_args& args, c
 /* The kernels of teams. Grid: groups of chains by groups of members. */
 
 #ifdef TRIFOLD_KERNEL_FACTOR
-TRIFOLD_KERNEL(threads, Blocks::factor) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(threads, Blocks::factor)
+void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_chain<FactorShared>(args, level, [&](FactorShared& shared) { factor_chain<false>(shared, args, level); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
-TRIFOLD_KERNEL(threads, Blocks::factor_forward) void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(threads, Blocks::factor_forward)
+void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_chain<FactorShared>(args, level, [&](FactorShared& shared) { factor_chain<true>(shared, args, level); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
-TRIFOLD_KERNEL(threads, Blocks::sweep) void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(threads, Blocks::sweep)
+void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_chain<SweepShared>(args, level, [&](SweepShared& shared) { sweep_chain<true>(shared, args, level); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_BACKWARD
-TRIFOLD_KERNEL(threads, Blocks::sweep) void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(threads, Blocks::sweep)
+void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_chain<SweepShared>(args, level, [&](SweepShared& shared) { sweep_chain<false>(shared, args, level); });
 }
 #endif
