@@ -33,11 +33,11 @@ struct Row {
 
 /// Whether all conditions of a row hold. Throws std::logic_error where it asks for a quantity that is not there.
 bool holds(const Row& row, const Quantities& quantities);
-/// For people: "row 1 of variant for cuda:sm_90, log-2026-11-22-gpu-teams.md".
+/// Text for people: "row 1 of variant for cuda:sm_90, log-2026-11-22-gpu-teams.md".
 std::string to_string(const Row& row);
 
-/// One architecture, with what it takes from the device that it names as like itself. Where it names none, its facts are its own, the rest
-/// of the models' numbers come from the reference device, and of the rows only those without conditions count.
+/// One architecture. It takes what it lacks from the device that it names as like itself. One that names none has facts of its own, numbers
+/// of models from the reference device, and only those rows that have no conditions.
 struct KnownDevice {
     std::string name;
     std::map<std::string, double, std::less<>> numbers;         ///< facts and models by path: "facts.multiprocessors"

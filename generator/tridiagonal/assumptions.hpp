@@ -3,8 +3,8 @@
 
 namespace trifold {
 
-/// Checks what kernels of every variant assume of their launches: throws std::logic_error where a step breaks it, such as by
-/// chains that nobody has. What a variant's kernels assume of its sizes stands in the variant.
+/// Checks what kernels of every variant assume of their launches. Throws std::logic_error where a step breaks an assumption, for example if
+/// no task has some chain. The variants' files check what their own kernels assume of sizes.
 void require_sound(const Design& design, const Step& step);
 
 }  // namespace trifold

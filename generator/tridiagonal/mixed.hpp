@@ -5,15 +5,15 @@
 
 namespace trifold {
 
-/// Corrections of a solution at most. A member that has converged, or does not get nearer, sits the rest out.
+/// The most corrections of a solution. A member that has converged, or gets no nearer, takes no part in the rest.
 inline constexpr int refinement_rounds = 10;
 
-/// The spec of the kernels that factor and sweep. Of a mixed one: of the copies in f32 that stand in the workspace, dense and row-major,
-/// and of the operations that a refinement is made of. Else the spec itself.
+/// The Spec of the kernels that factor and sweep. For a mixed Spec these work on copies in f32, which the workspace holds dense and
+/// row-major, and have the operations that a refinement is made of. Otherwise it is the Spec itself.
 Spec inner_spec(const Spec& spec);
 
-/// Largest backward error |b - A x| / (|A| |x| + |b|) of a row of a converged solution: above what rounding sums of 3 n products, x and b
-/// leaves on average, since the largest of all rows counts.
+/// The largest backward error |b - A x| / (|A| |x| + |b|) that a row of a converged solution may have. Rounding x, b and sums of 3 n
+/// products leaves less on average, but the largest of all rows counts.
 double backward_error_bound(std::int64_t block);
 
 /// The Program of mixed precision around the one in f32 that `inner` is the Design of: its units and one more, its buffers and more, and

@@ -5,7 +5,7 @@
 #include "integer.h"
 
 typedef struct {
-    unsigned long long handle; /* of the graph's condition */
+    unsigned long long handle; /* the condition of the graph node */
     trifold_int* flag;         /* whether another turn is wanted; then how many there were */
     trifold_int most;          /* turns */
     trifold_int begins;        /* 1: before the first turn */

@@ -58,51 +58,30 @@ GridOptions grid_options_of(const trifold_call& call) {
     return {.columns = o.columns, .members = o.members, .accept_nearly_singular = o.accept_nearly_singular != 0};
 }
 
-/// The arrays of a call, of the sizes that the GridSpec gives them.
-template <class Real>
-class Images {
-  public:
-    Images(const GridSpec& spec, const trifold_call& call) : call_(call) {
-        const auto options = grid_options_of(call);
-        const auto members = options.members > 0 ? std::min(options.members, spec.batch) : spec.batch;
-        pixels_ = members * spec.width * spec.height;
-        columns_ = options.columns > 0 && call.on_host != 0 ? options.columns : spec.rhs;
-    }
-    std::span<const Real> stencil() const { return array_of<const Real>(call_, call_.in[0], extent(9)); }
-    std::span<const Real> rhs(int k) const { return array_of<const Real>(call_, call_.in[k], extent(columns_)); }
-    std::span<Real> x() const { return array_of<Real>(call_, call_.out[0], extent(columns_)); }
-    std::span<Real> by_stencil() const { return array_of<Real>(call_, call_.out[1], extent(9)); }
-
-  private:
-    std::int64_t extent(std::int64_t each) const { return checked_multiply(pixels_, each, "size of an array"); }
-    const trifold_call& call_;
-    std::int64_t pixels_ = 0, columns_ = 0;
+/// How many arrays an operation reads and writes, by GridOperation.
+struct GridArrays {
+    std::size_t in, out;
 };
+constexpr GridArrays grid_arrays[]{{1, 0}, {1, 1}, {1, 1}, {2, 1}, {2, 2}, {2, 1}};
 
+void run_grid(GridSolver& solver, const trifold_call& call) {
+    const auto operations = call.operation > 0 ? grid_operations_of(static_cast<std::uint64_t>(call.operation)) : GridOperations{};
+    if (operations.size() != 1) refuse_operation(call, "TRIFOLD_GRID_FACTOR");
+    const auto operation = *operations.begin();
+    const auto [in, out] = grid_arrays[static_cast<int>(operation)];
+    const auto precision = choice<Precision>(call.precision, TRIFOLD_F64, "precision");
+    std::vector<AnyArray> arrays;
+    for (std::size_t k = 0; k < in; ++k) arrays.emplace_back(call.in[k], call.on_host != 0, precision);
+    for (std::size_t k = 0; k < out; ++k) arrays.emplace_back(call.out[k], call.on_host != 0, precision);
+    solver.run(operation, arrays, {call.stream}, grid_options_of(call), call.transposed != 0);
+}
+
+/// The stencils of as many images as the call is for.
 template <class Real>
-void run(GridSolver& solver, const trifold_call& call) {
-    const Images<Real> a(solver.plan().spec(), call);
-    const auto options = grid_options_of(call);
-    switch (call.operation) {
-        case TRIFOLD_GRID_FACTOR:
-            return apply(call, options, [&](auto... of) { solver.factor<Real>(of...); }, a.stencil());
-        case TRIFOLD_GRID_FACTOR_SOLVE:
-            return apply(call, options, [&](auto... of) { solver.factor_solve<Real>(of...); }, a.stencil(), a.rhs(1), a.x());
-        case TRIFOLD_GRID_SOLVE:
-            return apply(call, options, [&](auto... of) { solver.solve<Real>(of...); }, a.rhs(0), a.x());
-        case TRIFOLD_GRID_SOLVE_TRANSPOSED:
-            return apply(call, options, [&](auto... of) { solver.solve_transposed<Real>(of...); }, a.rhs(0), a.x());
-        case TRIFOLD_GRID_REFINE: {
-            const auto refine = [&](auto stencil, auto b, auto x, auto... how) {
-                solver.refine<Real>(stencil, b, x, call.transposed != 0, how...);
-            };
-            return apply(call, options, refine, a.stencil(), a.rhs(1), a.x());
-        }
-        case TRIFOLD_GRID_GRADIENT:
-            return apply(call, options, [&](auto... of) { solver.gradients<Real>(of...); }, a.rhs(0), a.rhs(1), a.x(), a.by_stencil());
-        default:
-            refuse_operation(call, "TRIFOLD_GRID_FACTOR");
-    }
+std::span<const Real> stencils(const GridSpec& spec, const trifold_call& call) {
+    const auto members = grid_options_of(call).members;
+    const auto pixels = (members > 0 ? std::min(members, spec.batch) : spec.batch) * spec.width * spec.height;
+    return array_of<const Real>(call, call.in[0], checked_multiply(pixels, 9, "size of the stencil"));
 }
 
 trifold_grid_outcome c_outcome(const GridOutcome& o) {
@@ -162,10 +141,7 @@ trifold_code trifold_grid_solver_set_executor(trifold_grid_solver* solver, trifo
 }
 
 trifold_code trifold_grid_run(trifold_grid_solver* solver, const trifold_call* call) {
-    return guarded([&] {
-        auto& to = given(solver, "the solver").solver;
-        with_reals(call, [&]<class Real>(Real, const trifold_call& c) { run<Real>(to, c); });
-    });
+    return guarded([&] { run_grid(given(solver, "the solver").solver, initialized(call, "trifold_call")); });
 }
 
 trifold_code trifold_grid_reciprocal_condition(trifold_grid_solver* solver, const trifold_call* call, double* values, std::int64_t capacity,
@@ -174,8 +150,8 @@ trifold_code trifold_grid_reciprocal_condition(trifold_grid_solver* solver, cons
         auto& of = given(solver, "the solver").solver;
         with_reals(call, [&]<class Real>(Real, trifold_call c) {
             c.on_host = 1;
-            copy_out(of.reciprocal_condition<Real>(Images<Real>(of.plan().spec(), c).stencil(), grid_options_of(c)), values, capacity,
-                     count, std::identity{});
+            copy_out(of.reciprocal_condition(stencils<Real>(of.plan().spec(), c), grid_options_of(c)), values, capacity, count,
+                     std::identity{});
         });
     });
 }

@@ -80,7 +80,7 @@ Binary compile(const Unit& unit, const std::string& key) {
         Binary binary{.compiler = compiler->identity(), .kernels = validated_kernels(unit, compiled), .key = key};
         dump_text("ptx", unit, ".ptx", compiled.ptx);
         binary.log = std::move(compiled.log);
-        binary.image = std::move(compiled.bytes);
+        binary.code = std::move(compiled.bytes);
         binary.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         log(LogLevel::info, fmt::format("{} compiled {} in {:.0f} ms", binary.compiler, unit.id, binary.compile_seconds * 1e3));
         return binary;

@@ -28,10 +28,10 @@ fs::path write_dump(const std::string& name, std::string_view text) {
     return directory / name;
 }
 
-std::string disassemble(const Unit& unit, const std::string& image) {
+std::string disassemble(const Unit& unit, const std::string& code) {
     const PrivateDirectory directory;
     const auto file = directory.path() / "kernel";
-    write_file(file, image);
+    write_file(file, code);
     using Commands = std::vector<std::vector<std::string>>;
     const std::map<Backend, Commands> commands{{Backend::cpu, {{"objdump", "-d", "--no-show-raw-insn"}, {"llvm-objdump-19", "-d"}}},
                                                {Backend::cuda, {{"nvdisasm", "-c"}, {"cuobjdump", "-sass"}}},
@@ -63,7 +63,7 @@ void dump(const Unit& unit, const Binary& binary) noexcept try {
     dump_text("log", unit, ".log", binary.log.empty() ? "(the compiler said nothing)\n" : binary.log);
     dump_text("keys", unit, ".key",
               fmt::format("{} {} {} {}\n", binary.key, to_string(unit.target), binary.compiler, binary.cache_hit ? "hit" : "miss"));
-    if (dumped("sass")) dump_text("sass", unit, ".sass", disassemble(unit, binary.image));
+    if (dumped("sass")) dump_text("sass", unit, ".sass", disassemble(unit, binary.code));
 } catch (const std::exception& error) {
     log_once(LogLevel::warning, fmt::format("TRIFOLD_DUMP: {}", error.what()));
 }

@@ -146,7 +146,7 @@ void write_entry(const std::filesystem::path& directory, const Binary& binary, c
         files[name] = sha256(text);
     };
     add(source_file(backend), unit.source);
-    add(binary_file(backend), binary.image);
+    add(binary_file(backend), binary.code);
     add("log.txt", binary.log);
     auto kernels = json::array();
     for (const auto& kernel : binary.kernels) kernels.push_back(kernel_json(kernel));
@@ -165,7 +165,7 @@ EntryContent read_entry(const Descriptor& directory, const std::string& key) {
         const auto backend = parse_target(content.meta.target).backend;
         auto& binary = content.binary;
         (void)optional_file(directory, source_file(backend), meta, content);
-        binary.image = checked_file(directory, binary_file(backend), meta, content);
+        binary.code = checked_file(directory, binary_file(backend), meta, content);
         binary.log = optional_file(directory, "log.txt", meta, content);
         binary.compiler = content.meta.compiler;
         binary.kernels = content.meta.kernels;

@@ -21,9 +21,9 @@ std::int64_t number(std::string_view line, std::string_view unit, std::int64_t o
     return value;
 }
 
-std::vector<KernelResources> said_of(Backend backend, const Compiled& image) {
-    if (backend == Backend::cuda) return parse_ptxas(image.log);
-    if (backend == Backend::hip) return parse_code_object(image.bytes);
+std::vector<KernelResources> said_of(Backend backend, const Compiled& compiled) {
+    if (backend == Backend::cuda) return parse_ptxas(compiled.log);
+    if (backend == Backend::hip) return parse_code_object(compiled.bytes);
     return {};
 }
 

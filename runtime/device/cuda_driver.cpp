@@ -182,13 +182,13 @@ class CudaDriver final : public Driver {
         return result == CUDA_SUCCESS;
     }
 
-    void* load_module(const std::string& image, const std::string& device) const override {
+    void* load_module(const std::string& code, const std::string& device) const override {
         CUmodule module = nullptr;
-        const auto result = functions_.cuModuleLoadData(&module, image.data());
+        const auto result = functions_.cuModuleLoadData(&module, code.data());
         if (result == CUDA_ERROR_OUT_OF_MEMORY) check(result, "cuModuleLoadData");
         if (result != CUDA_SUCCESS)
             throw DeviceError(fmt::format("{} does not load the compiled kernels ({} bytes): cuModuleLoadData failed: {}", device,
-                                          image.size(), reason(functions_, result)));
+                                          code.size(), reason(functions_, result)));
         return module;
     }
     void unload_module(void* module) const noexcept override { functions_.cuModuleUnload(static_cast<CUmodule>(module)); }

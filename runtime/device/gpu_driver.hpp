@@ -47,7 +47,7 @@ class Driver {
     /// Whether a device can read there.
     virtual bool is_device_memory(const void* pointer) const = 0;
 
-    virtual void* load_module(const std::string& image, const std::string& device) const = 0;
+    virtual void* load_module(const std::string& code, const std::string& device) const = 0;
     virtual void unload_module(void* module) const noexcept = 0;
     virtual void* find_function(void* module, const std::string& name) const = 0;  ///< null when there is none
     virtual Limits limits(void* function) const = 0;

@@ -47,10 +47,10 @@ void check_grids(const Program& program, std::int64_t members) {
 
 }  // namespace
 
-Module::Module(const Driver& driver, int ordinal, std::vector<std::string> images) : context_(driver, ordinal), images_(std::move(images)) {
+Module::Module(const Driver& driver, int ordinal, std::vector<std::string> code) : context_(driver, ordinal), code_(std::move(code)) {
     const Current current(context_);
     try {
-        for (const auto& image : images_) modules_.push_back(driver.load_module(image, driver.device_name(ordinal)));
+        for (const auto& unit : code_) modules_.push_back(driver.load_module(unit, driver.device_name(ordinal)));
     } catch (...) {
         unload();
         throw;
@@ -73,9 +73,9 @@ void Module::unload() noexcept {
 Loaded load(const Program& program, std::int64_t members, int ordinal, const std::vector<Binary>& binaries) {
     check_grids(program, members);
     const auto& used = driver(program.units.front().target.backend);
-    std::vector<std::string> images;
-    for (const auto& binary : binaries) images.push_back(binary.image);
-    const auto module = std::make_shared<Module>(used, ordinal, std::move(images));
+    std::vector<std::string> code;
+    for (const auto& binary : binaries) code.push_back(binary.code);
+    const auto module = std::make_shared<Module>(used, ordinal, std::move(code));
     const Current current(module->context());
     Loaded loaded{module, {}};
     for (std::size_t unit = 0; unit < program.units.size(); ++unit) {

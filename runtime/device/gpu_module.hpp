@@ -3,10 +3,10 @@
 
 namespace trifold::gpu {
 
-/// The images of a Program's units in a device's primary context; what Loaded::module points to.
+/// The code of a Program's units in a device's primary context; what Loaded::module points to.
 class Module {
   public:
-    Module(const Driver& driver, int ordinal, std::vector<std::string> images);
+    Module(const Driver& driver, int ordinal, std::vector<std::string> code);
     ~Module();
     Module(const Module&) = delete;
     Module& operator=(const Module&) = delete;
@@ -17,7 +17,7 @@ class Module {
   private:
     void unload() noexcept;
     Context context_;
-    std::vector<std::string> images_;  // the driver may come back to them
+    std::vector<std::string> code_;  // the driver may come back to them
     std::vector<void*> modules_;
 };
 

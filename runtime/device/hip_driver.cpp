@@ -153,13 +153,13 @@ class HipDriver final : public Driver {
 #endif
     }
 
-    void* load_module(const std::string& image, const std::string& device) const override {
+    void* load_module(const std::string& code, const std::string& device) const override {
         hipModule_t module = nullptr;
-        const auto result = functions_.hipModuleLoadData(&module, image.data());
+        const auto result = functions_.hipModuleLoadData(&module, code.data());
         if (result == hipErrorOutOfMemory) check(result, "hipModuleLoadData");
         if (result != hipSuccess)
             throw DeviceError(fmt::format("{} does not load the compiled kernels ({} bytes): hipModuleLoadData failed: {}", device,
-                                          image.size(), reason(functions_, result)));
+                                          code.size(), reason(functions_, result)));
         return module;
     }
     void unload_module(void* module) const noexcept override { (void)functions_.hipModuleUnload(static_cast<hipModule_t>(module)); }

@@ -34,7 +34,7 @@ bool write_all(int fd, std::string_view bytes) {
 /// From memory, so that what was validated is what runs and no directory has to allow execution.
 void load_from_memory(Loaded& loaded, const Binary& binary) {
     loaded.memory = Descriptor(::memfd_create("trifold-kernels", MFD_CLOEXEC));
-    if (!loaded.memory || !write_all(loaded.memory.get(), binary.image)) return;
+    if (!loaded.memory || !write_all(loaded.memory.get(), binary.code)) return;
     loaded.handle = ::dlopen(fmt::format("/proc/self/fd/{}", loaded.memory.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -43,7 +43,7 @@ void load_from_file(Loaded& loaded, const Binary& binary) {
     loaded.memory = Descriptor();
     const PrivateDirectory directory;
     const auto path = directory.path() / "kernel.so";
-    write_file(path, binary.image);
+    write_file(path, binary.code);
     loaded.handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 

@@ -93,8 +93,7 @@ std::vector<double> GridSolver::reciprocal_condition(std::span<const Real> stenc
     const auto& spec = plan().spec();
     const auto resolved = self.resolve(GridOperation::solve, options);
     if (spec.matrix == GridMatrix::general) self.resolve(GridOperation::solve_transposed, options);
-    self.check_precision(std::is_same_v<Real, float> ? Precision::f32 : Precision::f64);
-    self.array_of({"the stencil", stencil.data(), 9, static_cast<std::int64_t>(stencil.size())}, resolved);
+    self.array_of(stencil_array, AnyArray(stencil), resolved);
     const auto scaled = scaled_rows(spec, stencil, resolved.members);
     const auto norms = inverse_norms(*this, stencil, scaled, resolved.members);
     std::vector<double> result;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <trifold/error.hpp>
@@ -44,11 +45,11 @@ double largest_of(std::span<const Real> x) {
 }  // namespace
 
 template <class Real>
-void GridSolver::Impl::settle_doubts(Session::Call& call, std::span<const Real> stencil, std::span<Real> x, const GridOptions& options) {
+void GridSolver::Impl::settle_doubts(Session::Call& call, const Real* stencil, Real* x, const GridOptions& options) {
     const auto& spec = plan.spec();
     const auto limits = grid::limits_of(spec);
     if (limits.doubtful_pivot == 0 || options.accept_nearly_singular) return;
-    const auto members = options.members > 0 ? options.members : spec.batch, pixels = spec.width * spec.height;
+    const auto members = options.members, pixels = spec.width * spec.height;
     std::vector<std::int64_t> doubtful;
     const auto all = statuses(call);
     for (std::int64_t k = 0; k < members; ++k)
@@ -60,23 +61,23 @@ void GridSolver::Impl::settle_doubts(Session::Call& call, std::span<const Real> 
     const auto of = [&](auto& values, std::int64_t member) {
         return std::span(values).subspan(static_cast<std::size_t>(member * pixels), static_cast<std::size_t>(pixels));
     };
-    const auto rows_of = [&](std::int64_t member) { return GridRows<Real>(spec, stencil.data() + member * pixels * 9); };
+    const auto rows_of = [&](std::int64_t member) { return GridRows<Real>(spec, stencil + member * pixels * 9); };
     const GridOptions one{.columns = 1, .members = members};
     for (const auto k : doubtful) fill_probe<Real>(rows_of(k), of(b, k));
-    solve_again(call, stencil.data(), b.data(), first.data(), one);
+    solve_again(call, stencil, b.data(), first.data(), one);
     for (const auto k : doubtful) take_product<Real>(rows_of(k), of(first, k), of(b, k));
-    solve_again(call, stencil.data(), b.data(), second.data(), one);
+    solve_again(call, stencil, b.data(), second.data(), one);
     constexpr double most = 0.25;
     for (const auto k : doubtful) {
         if (largest_of<Real>(of(second, k)) <= most * largest_of<Real>(of(first, k))) continue;
         mark(call, k, trifold_grid_nearly);
-        const auto each = x.size() / static_cast<std::size_t>(members);
-        for (auto& value : x.subspan(static_cast<std::size_t>(k) * each, each)) value = std::numeric_limits<Real>::quiet_NaN();
+        const auto each = pixels * options.columns;
+        if (x != nullptr) std::fill_n(x + k * each, each, std::numeric_limits<Real>::quiet_NaN());
     }
 }
 
-template void GridSolver::Impl::settle_doubts(Session::Call&, std::span<const float>, std::span<float>, const GridOptions&);
-template void GridSolver::Impl::settle_doubts(Session::Call&, std::span<const double>, std::span<double>, const GridOptions&);
+template void GridSolver::Impl::settle_doubts(Session::Call&, const float*, float*, const GridOptions&);
+template void GridSolver::Impl::settle_doubts(Session::Call&, const double*, double*, const GridOptions&);
 
 void GridSolver::Impl::mark(Session::Call& call, std::int64_t member, trifold_grid_problem problem) {
     auto status = statuses(call)[static_cast<std::size_t>(member)];
@@ -86,9 +87,9 @@ void GridSolver::Impl::mark(Session::Call& call, std::int64_t member, trifold_gr
 
 void GridSolver::Impl::solve_again(Session::Call& call, const void* stencil, const void* b, void* x, const GridOptions& options) {
     const bool with_factors = plan.program().operations.contains("solve");
-    const auto each_of_stencil = std::int64_t{9};
-    const std::array arrays{array_of({"B", b, 1}, options), array_of({.name = "X", .data = x, .each = 1, .access = Access::write}, options),
-                            array_of({"the stencil", stencil, each_of_stencil}, options)};
+    const auto any = [&](const void* data) { return AnyArray(data, true, plan.spec().precision); };
+    const std::array arrays{array_of({"B", 1}, any(b), options), array_of({"X", 1, Access::write}, any(x), options),
+                            array_of(stencil_array, any(stencil), options)};
     call.bind_host(std::span(arrays).first(with_factors ? 2 : 3));
     if (with_factors)
         sweep(call, GridOperation::solve, call.at(0), call.at(1), options);

@@ -24,6 +24,29 @@ Session make_session(const GridPlan& plan, void* workspace, std::int64_t bytes, 
     return {plan.state().prepared, stand_in, workspace, bytes, holds};
 }
 
+constexpr GridArray b_array{"B", 0}, x_array{"X", 0, Access::write, "B"};
+constexpr std::array factor_arrays{stencil_array};
+constexpr std::array factor_solve_arrays{stencil_array, b_array, x_array};
+constexpr std::array solve_arrays{b_array, x_array};
+constexpr std::array refine_arrays{stencil_array, b_array, GridArray{"X", 0, Access::update}};
+constexpr std::array gradient_arrays{GridArray{"X", 0}, GridArray{"dE/dX", 0}, GridArray{"dE/dB", 0, Access::write},
+                                     GridArray{"dE/dA", 9, Access::write}};
+
+std::span<const GridArray> arrays_of(GridOperation operation) {
+    switch (operation) {
+        case GridOperation::factor:
+            return factor_arrays;
+        case GridOperation::factor_solve:
+            return factor_solve_arrays;
+        case GridOperation::refine:
+            return refine_arrays;
+        case GridOperation::gradient:
+            return gradient_arrays;
+        default:
+            return solve_arrays;
+    }
+}
+
 }  // namespace
 
 GridSolver::Impl::Impl(const GridPlan& given, void* workspace, std::int64_t bytes, Holds holds)
@@ -32,12 +55,6 @@ GridSolver::Impl::Impl(const GridPlan& given, void* workspace, std::int64_t byte
 void GridSolver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
     session.adopt(workspace, stream);
     factored = members;
-}
-
-void GridSolver::Impl::check_precision(Precision precision) const {
-    if (precision != plan.spec().precision)
-        throw SpecError(fmt::format("the arrays are {} and the GridPlan is specialized for {}", to_string(precision),
-                                    to_string(plan.spec().precision)));
 }
 
 GridOptions GridSolver::Impl::resolve(GridOperation operation, const GridOptions& options) const {
@@ -57,19 +74,22 @@ GridOptions GridSolver::Impl::resolve(GridOperation operation, const GridOptions
     return resolved;
 }
 
-CallArray GridSolver::Impl::array_of(const GridArray& array, const GridOptions& options) const {
+CallArray GridSolver::Impl::array_of(const GridArray& kind, const AnyArray& given, const GridOptions& options) const {
     const auto& spec = plan.spec();
-    const auto real = element_bytes(spec.precision);
-    const auto elements = checked_multiply(options.members * spec.width * spec.height, array.each, array.name);
-    if (array.size >= 0 && array.size != elements)
-        throw SpecError(fmt::format("{} has {} elements; {} images of {} by {} pixels with {} each need {}", array.name, array.size,
-                                    options.members, spec.width, spec.height, array.each, elements));
-    return {.name = array.name,
-            .data = array.data,
-            .bytes = checked_multiply(elements, real, array.name),
-            .alignment = real,
-            .access = array.access,
-            .may_equal = array.may_equal};
+    if (given.precision != spec.precision)
+        throw SpecError(
+            fmt::format("the arrays are {} and the GridPlan is specialized for {}", to_string(given.precision), to_string(spec.precision)));
+    const auto real = element_bytes(spec.precision), each = kind.each == 0 ? options.columns : kind.each;
+    const auto elements = checked_multiply(options.members * spec.width * spec.height, each, kind.name);
+    if (given.size >= 0 && given.size != elements)
+        throw SpecError(fmt::format("{} has {} elements; {} images of {} by {} pixels with {} each need {}", kind.name, given.size,
+                                    options.members, spec.width, spec.height, each, elements));
+    return {.name = kind.name,
+            .data = given.data,
+            .bytes = checked_multiply(elements, real, kind.name),
+            .alignment = static_cast<int>(real),
+            .access = kind.access,
+            .may_equal = kind.may_equal};
 }
 
 trifold_grid_args GridSolver::Impl::args_of(const void* b, void* x, const GridOptions& options, std::int64_t first) const {
@@ -84,6 +104,50 @@ trifold_grid_args GridSolver::Impl::args_of(const void* b, void* x, const GridOp
     args.accepts = options.accept_nearly_singular ? 1 : 0;
     args.workspace = session.workspace();
     return args;
+}
+
+void GridSolver::Impl::run(GridOperation operation, std::span<const AnyArray> given, Stream stream, const GridOptions& options,
+                           bool transposed) {
+    Session::Call call(session);
+    const auto kinds = arrays_of(operation);
+    if (given.size() != kinds.size())
+        throw SpecError(fmt::format("{} has {} arrays, not {}", to_string(operation), kinds.size(), given.size()));
+    const auto resolved = resolve(operation, options);
+    std::array<CallArray, gradient_arrays.size()> room;
+    const auto arrays = std::span(room).first(kinds.size());
+    std::ranges::transform(kinds, given, arrays.begin(),
+                           [&](const auto& kind, const auto& array) { return array_of(kind, array, resolved); });
+    const bool on_host = given.front().on_host;
+    if (!std::ranges::all_of(given, [&](const AnyArray& array) { return array.on_host == on_host; }))
+        throw SpecError("some arrays are in the host's memory, some in the device's; give all in one of them");
+    if (on_host)
+        call.bind_host(arrays);
+    else
+        call.bind(arrays, stream);
+    enqueue(call, operation, resolved, transposed);
+    call.finish();
+    if (!on_host || (operation != GridOperation::factor && operation != GridOperation::factor_solve)) return;
+    auto* x = operation == GridOperation::factor ? nullptr : const_cast<void*>(given[2].data);
+    if (plan.spec().precision == Precision::f32)
+        settle_doubts(call, static_cast<const float*>(given[0].data), static_cast<float*>(x), resolved);
+    else
+        settle_doubts(call, static_cast<const double*>(given[0].data), static_cast<double*>(x), resolved);
+}
+
+void GridSolver::Impl::enqueue(Session::Call& call, GridOperation operation, const GridOptions& options, bool transposed) {
+    switch (operation) {
+        case GridOperation::factor:
+            return factor(call, call.at(0), options);
+        case GridOperation::factor_solve:
+            return factor_solve(call, call.at(0), call.at(1), call.at(2), options);
+        case GridOperation::refine:
+            return refine(call, call.at(0), call.at(1), call.at(2), transposed, options);
+        case GridOperation::gradient:
+            sweep(call, GridOperation::solve_transposed, call.at(1), call.at(2), options);
+            return gradient(call, call.at(0), call.at(2), call.at(3), options);
+        default:
+            return sweep(call, operation, call.at(0), call.at(1), options);
+    }
 }
 
 void GridSolver::Impl::run(Session::Call& call, std::string_view operation, const trifold_grid_args& args) const {

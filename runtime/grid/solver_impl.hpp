@@ -10,14 +10,14 @@
 
 namespace trifold {
 
-/// An array of a call: how many elements it has for each pixel, and how many the caller says it has (-1: who gives a pointer does not say).
+/// An array of an operation: its elements for each pixel (0: one for each right-hand side), and what the operation does with it.
 struct GridArray {
-    std::string_view name;
-    const void* data;
-    std::int64_t each, size = -1;
+    const char* name;
+    std::int64_t each;
     Access access = Access::read;
-    std::string_view may_equal{};
+    const char* may_equal = nullptr;
 };
+inline constexpr GridArray stencil_array{"the stencil", 9};
 
 /// What lies behind every overload, for both precisions.
 struct GridSolver::Impl {
@@ -26,12 +26,21 @@ struct GridSolver::Impl {
     /// Goes on in a workspace in which another solver of the plan has factored that many images, by work that is on the stream.
     void adopt(void* workspace, Stream stream, std::int64_t members);
 
-    void check_precision(Precision precision) const;
     /// Fills in what options leave open. Throws SpecError where they or the arrays do not fit the Spec.
     GridOptions resolve(GridOperation operation, const GridOptions& options) const;
-    /// Throws SpecError where the caller says that the array has another size.
-    CallArray array_of(const GridArray& array, const GridOptions& options) const;
+    /// Throws SpecError where the array has another precision or size.
+    CallArray array_of(const GridArray& kind, const AnyArray& given, const GridOptions& options) const;
+    void run(GridOperation operation, std::span<const AnyArray> arrays, Stream stream, const GridOptions& options, bool transposed);
 
+    const std::vector<GridOutcome>& status();
+    const std::vector<GridDeterminant>& log_determinant();
+
+    GridPlan plan;
+    Session session;
+    std::int64_t factored = 0;  ///< images that a factorization has covered
+
+  private:
+    void enqueue(Session::Call& call, GridOperation operation, const GridOptions& options, bool transposed);
     // Arrays where the device sees them, and options resolved.
     void factor(Session::Call& call, const void* stencil, const GridOptions& options);
     void sweep(Session::Call& call, GridOperation operation, const void* b, void* x, const GridOptions& options);
@@ -42,16 +51,8 @@ struct GridSolver::Impl {
     /// Decides by a step of refinement whether images of f32 are singular whose least pivots are small: a pivot that is rounding alone
     /// leaves the whole solution to the next step. Those are marked, and their X, if it is given, is NaN.
     template <class Real>
-    void settle_doubts(Session::Call& call, std::span<const Real> stencil, std::span<Real> x, const GridOptions& options);
+    void settle_doubts(Session::Call& call, const Real* stencil, Real* x, const GridOptions& options);
 
-    const std::vector<GridOutcome>& status();
-    const std::vector<GridDeterminant>& log_determinant();
-
-    GridPlan plan;
-    Session session;
-    std::int64_t factored = 0;  ///< images that a factorization has covered
-
-  private:
     void run(Session::Call& call, std::string_view operation, const trifold_grid_args& args) const;
     /// In the host's memory, with the factors that are there, or where the Program has no solution alone, with new ones.
     void solve_again(Session::Call& call, const void* stencil, const void* b, void* x, const GridOptions& options);

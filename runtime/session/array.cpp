@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <trifold/error.hpp>
 
 namespace trifold {
@@ -11,7 +12,7 @@ void check_pointer(const CallArray& array) {
     const auto address = reinterpret_cast<std::uintptr_t>(array.data);
     if (address == 0 && array.bytes > 0 && !array.optional)
         throw SpecError(fmt::format("{} is a null pointer; it must hold {} bytes", array.name, array.bytes));
-    if (address % static_cast<std::uintptr_t>(array.alignment) != 0)
+    if ((address & (static_cast<std::uintptr_t>(array.alignment) - 1)) != 0)
         throw SpecError(fmt::format("{} is not aligned to its elements of {} bytes", array.name, array.alignment));
 }
 
@@ -23,10 +24,10 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
 
 void check_output(const CallArray& out, std::span<const CallArray> arrays) {
     for (const auto& other : arrays) {
-        const bool in_place = out.data == other.data && out.may_equal == other.name;
+        const bool in_place = out.data == other.data && out.may_equal != nullptr && std::string_view(out.may_equal) == other.name;
         if (&out == &other || in_place || !overlap(out.data, out.bytes, other.data, other.bytes)) continue;
         throw SpecError(fmt::format("{} ({} bytes) overlaps {} ({} bytes){}", out.name, out.bytes, other.name, other.bytes,
-                                    out.may_equal.empty() ? "" : fmt::format("; only {} may be {} itself", out.name, out.may_equal)));
+                                    out.may_equal == nullptr ? "" : fmt::format("; only {} may be {} itself", out.name, out.may_equal)));
     }
 }
 

@@ -72,6 +72,7 @@ void Session::Call::bind_host(std::span<const CallArray> arrays) {
     stream_ = engine.host_stream();
     for (std::size_t k = 0; k < arrays.size(); ++k) {
         const auto& array = arrays[k];
+        places_[k] = nullptr;
         if (array.data == nullptr || array.bytes == 0) continue;
         places_[k] = engine.device_array(array.name, array.data, array.bytes);
         if (array.access != Access::write) engine.upload(places_[k], array.data, array.bytes);

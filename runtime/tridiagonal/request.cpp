@@ -18,10 +18,10 @@ trifold_strides kernel_strides(const Strides& s) { return {s.row, s.column, s.st
 
 }  // namespace
 
-std::string_view to_string(Array array) {
-    constexpr std::array<std::string_view, array_count> names{
+const char* to_string(Array array) {
+    static constexpr const char* names[]{
         "D", "E", "B", "X", "the added diagonal", "shift", "active", "the inverse's diagonal", "the inverse's coupling"};
-    return names.at(static_cast<std::size_t>(array));
+    return names[static_cast<std::size_t>(array)];
 }
 
 RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
@@ -35,8 +35,9 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
         add_reals(Array::shift, members);
     }
     if (sweeps(request.operation)) {
-        add_reals(Array::b, rhs_extent(spec, members, request.columns));
-        add_reals(Array::x, rhs_extent(spec, members, request.columns));
+        const auto extent = rhs_extent(spec, members, request.columns);
+        add_reals(Array::b, extent);
+        add_reals(Array::x, extent);
     }
     if (request.operation == Operation::inverse) {
         add_reals(Array::inverse_diagonal, members * spec.horizon * n * n);
@@ -54,10 +55,10 @@ void RequestArrays::add(const Request& request, Array array, std::int64_t bytes,
     list_[count_++] = {.name = to_string(array),
                        .data = request[array],
                        .bytes = bytes,
-                       .alignment = alignment,
+                       .alignment = static_cast<int>(alignment),
                        .access = access,
                        .optional = optional,
-                       .may_equal = array == Array::x ? to_string(Array::b) : std::string_view()};
+                       .may_equal = array == Array::x ? to_string(Array::b) : nullptr};
 }
 
 void resolve(const Spec& spec, Request& request) {

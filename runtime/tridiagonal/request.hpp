@@ -13,7 +13,7 @@ namespace trifold {
 /// The caller's arrays.
 enum class Array { d, e, b, x, diagonal, shift, active, inverse_diagonal, inverse_coupling };
 inline constexpr std::size_t array_count = 9;
-std::string_view to_string(Array array);
+const char* to_string(Array array);
 
 /// What a caller asks for.
 struct Request {
@@ -45,7 +45,7 @@ class RequestArrays {
   private:
     void add(const Request& request, Array array, std::int64_t bytes, std::int64_t alignment);
     std::array<CallArray, array_count> list_;
-    std::array<Array, array_count> kinds_{};
+    std::array<Array, array_count> kinds_;
     std::size_t count_ = 0;
 };
 

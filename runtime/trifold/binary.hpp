@@ -10,7 +10,7 @@ namespace [[gnu::visibility("default")]] trifold {
 
 /// A compiled Unit, for exactly its architecture.
 struct Binary {
-    std::string image;                     ///< an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP)
+    std::string code;                      ///< an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP)
     std::string compiler;                  ///< name and exact version of what made it
     std::string log;                       ///< what the compiler had to say
     std::vector<KernelResources> kernels;  ///< in the Unit's order

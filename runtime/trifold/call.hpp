@@ -4,6 +4,7 @@
 #include <ranges>
 #include <span>
 #include <string>
+#include <trifold/precision.hpp>
 #include <trifold/resources.hpp>
 #include <type_traits>
 #include <vector>
@@ -37,5 +38,28 @@ template <class Array, class Real>
 concept InputOf = HostArray<Array> && std::same_as<RealOf<Array>, Real>;
 template <class Array, class Real>
 concept OutputOf = InputOf<Array, Real> && std::ranges::borrowed_range<Array> && std::ranges::output_range<Array, Real>;
+
+/// An array of a call, whatever its precision.
+struct AnyArray {
+    const void* data = nullptr;
+    bool on_host = false;  ///< in the host's memory; else where the device reads it
+    Precision precision = Precision::f64;
+    std::int64_t size = -1;  ///< elements; -1: its caller does not say
+
+    template <class Real>
+    static constexpr Precision precision_of = std::same_as<Real, float> ? Precision::f32 : Precision::f64;
+    /// Of the device.
+    template <class Real>
+        requires std::same_as<std::remove_const_t<Real>, float> || std::same_as<std::remove_const_t<Real>, double>
+    AnyArray(Real* pointer) : data(pointer), precision(precision_of<std::remove_const_t<Real>>) {}
+    /// Of the host.
+    template <HostArray Array>
+    AnyArray(const Array& array)
+        : data(std::ranges::data(array)),
+          on_host(true),
+          precision(precision_of<RealOf<Array>>),
+          size(static_cast<std::int64_t>(std::ranges::size(array))) {}
+    AnyArray(const void* memory, bool of_host, Precision reals) : data(memory), on_host(of_host), precision(reals) {}
+};
 
 }  // namespace trifold

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -109,61 +110,66 @@ class GridSolver {
     void set_executor(Executor executor);
 
     template <class Real>
-    void factor(const Real* stencil, Stream stream = {}, const GridOptions& options = {});
+    void factor(const Real* stencil, Stream stream = {}, const GridOptions& options = {}) {
+        run(GridOperation::factor, {stencil}, stream, options);
+    }
     template <class Real>
-    void factor_solve(const Real* stencil, const Real* b, Real* x, Stream stream = {}, const GridOptions& options = {});
+    void factor_solve(const Real* stencil, const Real* b, Real* x, Stream stream = {}, const GridOptions& options = {}) {
+        run(GridOperation::factor_solve, {stencil, b, x}, stream, options);
+    }
     template <class Real>
-    void solve(const Real* b, Real* x, Stream stream = {}, const GridOptions& options = {});
+    void solve(const Real* b, Real* x, Stream stream = {}, const GridOptions& options = {}) {
+        run(GridOperation::solve, {b, x}, stream, options);
+    }
     /// A' X = B, with the factors of A.
     template <class Real>
-    void solve_transposed(const Real* b, Real* x, Stream stream = {}, const GridOptions& options = {});
+    void solve_transposed(const Real* b, Real* x, Stream stream = {}, const GridOptions& options = {}) {
+        run(GridOperation::solve_transposed, {b, x}, stream, options);
+    }
     /// One step of iterative refinement: X += A^-1 (B - A X), or with A'. X must not be B.
     template <class Real>
-    void refine(const Real* stencil, const Real* b, Real* x, bool transposed = false, Stream stream = {}, const GridOptions& options = {});
+    void refine(const Real* stencil, const Real* b, Real* x, bool transposed = false, Stream stream = {}, const GridOptions& options = {}) {
+        run(GridOperation::refine, {stencil, b, x}, stream, options, transposed);
+    }
     /// Of E, a number that depends on X = A^-1 B, from dE/dX: dE/dB = A^-T dE/dX, and dE/dA on the stencils, summed over right-hand sides.
     /// Of a symmetric matrix an entry that is read stands for both its places, and the gradient of others is zero.
     template <class Real>
-    void gradients(const Real* x, const Real* by_x, Real* by_b, Real* by_stencil, Stream stream = {}, const GridOptions& options = {});
+    void gradients(const Real* x, const Real* by_x, Real* by_b, Real* by_stencil, Stream stream = {}, const GridOptions& options = {}) {
+        run(GridOperation::gradient, {x, by_x, by_b, by_stencil}, stream, options);
+    }
 
-    template <class Real>
-    void factor(std::span<const Real> stencil, const GridOptions& options = {});
-    template <class Real>
-    void factor_solve(std::span<const Real> stencil, std::span<const Real> b, std::span<Real> x, const GridOptions& options = {});
-    template <class Real>
-    void solve(std::span<const Real> b, std::span<Real> x, const GridOptions& options = {});
-    template <class Real>
-    void solve_transposed(std::span<const Real> b, std::span<Real> x, const GridOptions& options = {});
-    template <class Real>
-    void refine(std::span<const Real> stencil, std::span<const Real> b, std::span<Real> x, bool transposed = false,
-                const GridOptions& options = {});
-    template <class Real>
-    void gradients(std::span<const Real> x, std::span<const Real> by_x, std::span<Real> by_b, std::span<Real> by_stencil,
-                   const GridOptions& options = {});
-
-    // For vectors and arrays as they are: solver.factor_solve(A, b, x).
+    // For vectors, arrays and spans: solver.factor_solve(A, b, x).
     template <HostArray A>
     void factor(const A& stencil, const GridOptions& options = {}) {
-        factor<RealOf<A>>(std::span(stencil), options);
+        run(GridOperation::factor, {stencil}, {}, options);
     }
     template <HostArray A, InputOf<RealOf<A>> B, OutputOf<RealOf<A>> X>
     void factor_solve(const A& stencil, const B& b, X&& x, const GridOptions& options = {}) {
-        factor_solve<RealOf<A>>(std::span(stencil), std::span(b), std::span(x), options);
+        run(GridOperation::factor_solve, {stencil, b, x}, {}, options);
     }
     template <HostArray B, OutputOf<RealOf<B>> X>
     void solve(const B& b, X&& x, const GridOptions& options = {}) {
-        solve<RealOf<B>>(std::span(b), std::span(x), options);
+        run(GridOperation::solve, {b, x}, {}, options);
     }
     template <HostArray B, OutputOf<RealOf<B>> X>
     void solve_transposed(const B& b, X&& x, const GridOptions& options = {}) {
-        solve_transposed<RealOf<B>>(std::span(b), std::span(x), options);
+        run(GridOperation::solve_transposed, {b, x}, {}, options);
     }
     template <HostArray A, InputOf<RealOf<A>> B, OutputOf<RealOf<A>> X>
     void refine(const A& stencil, const B& b, X&& x, bool transposed = false, const GridOptions& options = {}) {
-        refine<RealOf<A>>(std::span(stencil), std::span(b), std::span(x), transposed, options);
+        run(GridOperation::refine, {stencil, b, x}, {}, options, transposed);
     }
     template <HostArray X, InputOf<RealOf<X>> G, OutputOf<RealOf<X>> B, OutputOf<RealOf<X>> A>
     void gradients(const X& x, const G& by_x, B&& by_b, A&& by_stencil, const GridOptions& options = {}) {
-        gradients<RealOf<X>>(std::span(x), std::span(by_x), std::span(by_b), std::span(by_stencil), options);
+        run(GridOperation::gradient, {x, by_x, by_b, by_stencil}, {}, options);
+    }
+
+    /// Any of the calls above, with its arrays in the same order: all of the device, or all of the host. `transposed` is for refine.
+    void run(GridOperation operation, std::span<const AnyArray> arrays, Stream stream = {}, const GridOptions& options = {},
+             bool transposed = false);
+    void run(GridOperation operation, std::initializer_list<AnyArray> arrays, Stream stream, const GridOptions& options,
+             bool transposed = false) {
+        run(operation, std::span(arrays.begin(), arrays.size()), stream, options, transposed);
     }
 
     /// For each image an estimate of 1 / (||A|| ||A^-1||) of its factored A, by at most 13 solutions of all: of rows scaled to one size,

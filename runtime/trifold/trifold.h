@@ -155,20 +155,16 @@ trifold_code trifold_run(trifold_solver* solver, const trifold_call* call);
 
 /* `options` may be NULL. The sizes of arrays follow from the spec; e may be NULL when the horizon is 1; x may be b. */
 /* clang-format off */
-#define TRIFOLD_CALLS(real, suffix, bits)                                                                       \
-    TRIFOLD_CALL(trifold, suffix, bits, factor, TRIFOLD_FACTOR, 0,                                              \
-                 (const real* d, const real* e), (d, e), (NULL))                                                \
-    TRIFOLD_CALL(trifold, suffix, bits, factor_forward, TRIFOLD_FACTOR_FORWARD, 0,                              \
-                 (const real* d, const real* e, const real* b, real* y), (d, e, b), (y))                        \
-    TRIFOLD_CALL(trifold, suffix, bits, factor_solve, TRIFOLD_FACTOR_SOLVE, 0,                                  \
-                 (const real* d, const real* e, const real* b, real* x), (d, e, b), (x))                        \
-    TRIFOLD_CALL(trifold, suffix, bits, forward, TRIFOLD_FORWARD, 0,                                            \
-                 (const real* b, real* y), (b), (y))                                                            \
-    TRIFOLD_CALL(trifold, suffix, bits, backward, TRIFOLD_BACKWARD, 0,                                          \
-                 (const real* y, real* x), (y), (x))                                                            \
-    TRIFOLD_CALL(trifold, suffix, bits, solve, TRIFOLD_SOLVE, 0,                                                \
-                 (const real* b, real* x), (b), (x))                                                            \
-    TRIFOLD_CALL(trifold, suffix, bits, selected_inverse, TRIFOLD_INVERSE, 0,                                   \
+#define TRIFOLD_CALLS(real, suffix, bits)                                                                                                  \
+    TRIFOLD_CALL(trifold, suffix, bits, factor, TRIFOLD_FACTOR, 0, (const real* d, const real* e), (d, e), (NULL))                         \
+    TRIFOLD_CALL(trifold, suffix, bits, factor_forward, TRIFOLD_FACTOR_FORWARD, 0,                                                         \
+                 (const real* d, const real* e, const real* b, real* y), (d, e, b), (y))                                                   \
+    TRIFOLD_CALL(trifold, suffix, bits, factor_solve, TRIFOLD_FACTOR_SOLVE, 0,                                                             \
+                 (const real* d, const real* e, const real* b, real* x), (d, e, b), (x))                                                   \
+    TRIFOLD_CALL(trifold, suffix, bits, forward, TRIFOLD_FORWARD, 0, (const real* b, real* y), (b), (y))                                   \
+    TRIFOLD_CALL(trifold, suffix, bits, backward, TRIFOLD_BACKWARD, 0, (const real* y, real* x), (y), (x))                                 \
+    TRIFOLD_CALL(trifold, suffix, bits, solve, TRIFOLD_SOLVE, 0, (const real* b, real* x), (b), (x))                                       \
+    TRIFOLD_CALL(trifold, suffix, bits, selected_inverse, TRIFOLD_INVERSE, 0,                                                              \
                  (real* diagonal, real* coupling), (NULL), (diagonal, coupling))
 /* clang-format on */
 TRIFOLD_CALLS(float, f32, TRIFOLD_F32)
@@ -295,18 +291,15 @@ trifold_code trifold_grid_solver_set_executor(trifold_grid_solver* solver, trifo
  * right-hand sides. */
 trifold_code trifold_grid_run(trifold_grid_solver* solver, const trifold_call* call);
 /* clang-format off */
-#define TRIFOLD_CALLS(real, suffix, bits)                                                                       \
-    TRIFOLD_CALL(trifold_grid, suffix, bits, factor, TRIFOLD_GRID_FACTOR, 0,                                    \
-                 (const real* stencil), (stencil), (NULL))                                                      \
-    TRIFOLD_CALL(trifold_grid, suffix, bits, factor_solve, TRIFOLD_GRID_FACTOR_SOLVE, 0,                        \
-                 (const real* stencil, const real* b, real* x), (stencil, b), (x))                              \
-    TRIFOLD_CALL(trifold_grid, suffix, bits, solve, TRIFOLD_GRID_SOLVE, 0,                                      \
-                 (const real* b, real* x), (b), (x))                                                            \
-    TRIFOLD_CALL(trifold_grid, suffix, bits, solve_transposed, TRIFOLD_GRID_SOLVE_TRANSPOSED, 0,                \
-                 (const real* b, real* x), (b), (x))                                                            \
-    TRIFOLD_CALL(trifold_grid, suffix, bits, refine, TRIFOLD_GRID_REFINE, transposed,                           \
-                 (const real* stencil, const real* b, real* x, int transposed), (stencil, b), (x))              \
-    TRIFOLD_CALL(trifold_grid, suffix, bits, gradients, TRIFOLD_GRID_GRADIENT, 0,                               \
+#define TRIFOLD_CALLS(real, suffix, bits)                                                                                                  \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, factor, TRIFOLD_GRID_FACTOR, 0, (const real* stencil), (stencil), (NULL))                     \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, factor_solve, TRIFOLD_GRID_FACTOR_SOLVE, 0,                                                   \
+                 (const real* stencil, const real* b, real* x), (stencil, b), (x))                                                         \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, solve, TRIFOLD_GRID_SOLVE, 0, (const real* b, real* x), (b), (x))                             \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, solve_transposed, TRIFOLD_GRID_SOLVE_TRANSPOSED, 0, (const real* b, real* x), (b), (x))       \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, refine, TRIFOLD_GRID_REFINE, transposed,                                                      \
+                 (const real* stencil, const real* b, real* x, int transposed), (stencil, b), (x))                                         \
+    TRIFOLD_CALL(trifold_grid, suffix, bits, gradients, TRIFOLD_GRID_GRADIENT, 0,                                                          \
                  (const real* x, const real* by_x, real* by_b, real* by_stencil), (x, by_x), (by_b, by_stencil))
 /* clang-format on */
 TRIFOLD_CALLS(float, f32, TRIFOLD_F32)

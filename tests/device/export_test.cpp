@@ -25,12 +25,12 @@ Project compiled_project(const Spec& spec, const std::vector<Target>& targets, c
     request.spec = spec;
     request.targets = targets;
     request.tuning.schedule = schedule;
-    std::vector<KernelImage> images;
+    std::vector<KernelCode> code;
     for (const auto& program : gpu_export_programs(request)) {
         const auto binary = obtain(program.units.front());
-        images.push_back({binary.image, binary.compiler, binary.kernels});
+        code.push_back({binary.code, binary.compiler, binary.kernels});
     }
-    return Project(export_gpu_project(request, images));
+    return Project(export_gpu_project(request, code));
 }
 
 void check_runs(const Project& project, const std::string& command) {

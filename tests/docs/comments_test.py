@@ -15,6 +15,7 @@ LATER = (
     "generator/trifold/grid_spec.hpp",
     "generator/trifold/program.hpp",
     "generator/trifold/grid_args.h",
+    "generator/trifold/repeat_args.h",
     "generator/trifold/tridiagonal_args.h",
 )
 MARKS = {".cpp": r"//[/<]*|/\*+", ".hpp": r"//[/<]*|/\*+", ".h": r"//[/<]*|/\*+", ".txt": "#", ".cmake": "#", ".py": "#"}

@@ -81,7 +81,7 @@ class FakeGpu {
         fake_cuda().call = call_triangular;
         fake_cuda().operand_bytes = sizeof(TriangularArgs);
         fake_cuda().constants_bytes = sizeof(TriangularRows);
-        auto loaded = gpu::load(program, spec.batch, 0, std::vector<Binary>(program.units.size(), Binary{.image = "emulated"}));
+        auto loaded = gpu::load(program, spec.batch, 0, std::vector<Binary>(program.units.size(), Binary{.code = "emulated"}));
         prepared_ = std::make_shared<Prepared>(
             Prepared{std::move(program), Device::cuda(0), {}, std::move(loaded), 0, triangular_words, R"("family":"triangular")"});
     }

@@ -72,6 +72,7 @@ std::vector<Unit> units() {
     add({.block = 16, .horizon = 9, .precision = Precision::mixed}, sm_90, {.schedule = "multi-stage", .variant = "dataflow"});
     add({.block = 8, .horizon = 9}, sm_90, {.schedule = "sequential", .variant = "team"});
     add({.block = 128, .horizon = 9, .precision = Precision::f32}, sm_90, {.variant = "tile-dataflow"});
+    units.push_back(repeat_unit(sm_90));
     for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
         GridSpec grid{.width = 9, .height = 9};
         grid.matrix = matrix;

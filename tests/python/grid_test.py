@@ -321,7 +321,7 @@ def test_bad_input_of_a_factor():
         (lambda: grid.factor(stencil, rhs=0), "right-hand sides = 0"),
         (lambda: f.solve(b[:-1]), "b has shape"),
         (lambda: f.refine(b, b[..., None]), "x has shape .* give x in the shape of b"),
-        (lambda: f.refine(b, b, b), "X overlaps"),
+        (lambda: f.refine(b, b, b), "X .* overlaps B"),
         (lambda: f.gradients(b, b[..., None]), "by_x has shape"),
         (lambda: f.solve(b.astype(np.float32)), "convert"),
     ):

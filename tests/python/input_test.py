@@ -1,5 +1,7 @@
 """Bad input: each is an exception that says what to do, never a crash."""
 
+import inspect
+
 import numpy as np
 import pytest
 import trifold
@@ -292,6 +294,17 @@ def test_options_of_another_type(option):
             continue
         with pytest.raises(trifold.SpecError, match="rhs|right-hand sides" if option == "rhs" else option):
             calls.get(option, lambda **o: trifold.solve(D, E, b, **o))(**{option: value})
+
+
+@pytest.mark.parametrize("function", [trifold.solve, trifold.factor, trifold.grid.solve, trifold.grid.factor])
+def test_options_have_names_and_defaults(function):
+    """Options are written once, and help() shows them one by one."""
+    parameters = inspect.signature(function).parameters
+    assert parameters["workers"].default == 1 and parameters["check"].default is None
+    assert "options" not in parameters
+    arrays = [None] * sum(one.default is one.empty for one in parameters.values())
+    with pytest.raises(TypeError, match=f"{function.__name__}.. got an unexpected keyword argument 'worker'; it takes .*workers"):
+        function(*arrays, worker=2)
 
 
 def test_wrong_arguments_are_type_errors():

@@ -28,7 +28,7 @@ Report write_generated(const Generated& generated, const std::string& output, bo
         const auto compiled = obtain_all(program);
         bool all_cached = true;
         for (std::size_t k = 0; k < compiled.size(); ++k) {
-            write("binary", program.units[k].id + binary_extension(backend), compiled[k].image);
+            write("binary", program.units[k].id + binary_extension(backend), compiled[k].code);
             write("log", program.units[k].id + ".log", compiled[k].log);
             report["compiler"] = compiled[k].compiler;
             all_cached = all_cached && compiled[k].cache_hit;

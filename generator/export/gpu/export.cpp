@@ -64,7 +64,7 @@ void check_grids(const Design& design) {
     }
 }
 
-void check(const GpuExportRequest& request, const std::vector<KernelImage>& images) {
+void check(const GpuExportRequest& request, const std::vector<KernelCode>& code) {
     validate(request.spec);
     if (request.spec.precision == Precision::mixed) throw SpecError("an exported solver has no mixed precision; give precision f32 or f64");
     check_layout(request.spec);
@@ -72,9 +72,9 @@ void check(const GpuExportRequest& request, const std::vector<KernelImage>& imag
     check_sizes(request.spec);
     check_prefix(request.prefix);
     if (request.targets.empty()) throw SpecError("there is no target to export for; give one, such as cuda:sm_87");
-    if (!images.empty() && images.size() != request.targets.size())
+    if (!code.empty() && code.size() != request.targets.size())
         throw SpecError(
-            fmt::format("{} compiled kernels were given for {} targets; give one for each", images.size(), request.targets.size()));
+            fmt::format("{} compiled kernels were given for {} targets; give one for each", code.size(), request.targets.size()));
 }
 
 /// Throws SpecError.
@@ -131,8 +131,8 @@ std::map<std::string, std::string> values_of(const GpuExport& project) {
             {"TARGET", targets_text(project.request)},
             {"COMMAND", project.command},
             {"OPERATIONS", to_string(spec.operations)},
-            {"MISSING", project.images.empty() ? "; not there yet: the build makes them" : ""},
-            {"FACTS", project.images.empty() ? "" : ", and the registers, shared memory, spills and code of each kernel"},
+            {"MISSING", project.code.empty() ? "; not there yet: the build makes them" : ""},
+            {"FACTS", project.code.empty() ? "" : ", and the registers, shared memory, spills and code of each kernel"},
             {"DRIVER", on_hip ? "HIP's module and graph calls (`libamdhip64`)" : "CUDA's driver (`libcuda`)"},
             {"README_BUILD", std::string(template_text(fmt::format("export/gpu/readme_{}.md", project.backend_name())))},
             {"D_BYTES", number(diagonal_extent(spec, spec.batch) * bytes)},
@@ -148,8 +148,8 @@ void add_kernels(const GpuExport& project, std::vector<ExportedFile>& files) {
         const auto& design = project.designs[k];
         const auto file = [&](std::string_view suffix) { return kernel_file(prefix, design.target, suffix); };
         files.push_back({file(source_suffix(project.backend())), write_down(design, Packing::together).units.front().source});
-        if (project.images.empty()) continue;
-        const auto& bytes = project.images[k].bytes;
+        if (project.code.empty()) continue;
+        const auto& bytes = project.code[k].bytes;
         const auto binary = file(binary_suffix(project.backend()));
         files.push_back({binary, bytes});
         files.push_back({file("c"), with_prefix(embedded(design.target.arch, binary, bytes), prefix)});
@@ -203,9 +203,9 @@ std::vector<Program> gpu_export_programs(const GpuExportRequest& request) {
     return programs;
 }
 
-std::vector<ExportedFile> export_gpu_project(const GpuExportRequest& request, const std::vector<KernelImage>& images) {
-    check(request, images);
-    const GpuExport project{request, designs_of(request), images, command_of(request, !images.empty())};
+std::vector<ExportedFile> export_gpu_project(const GpuExportRequest& request, const std::vector<KernelCode>& code) {
+    check(request, code);
+    const GpuExport project{request, designs_of(request), code, command_of(request, !code.empty())};
     const auto& prefix = request.prefix;
     std::vector<ExportedFile> files{
         {prefix + "_solver.h", gpu_header(project)}, {prefix + "_solver.c", gpu_source(project)}, {"example_main.c", gpu_example(project)}};

@@ -15,7 +15,7 @@ struct GpuExportRequest {
 };
 
 /// The compiled kernels of one Program, with the resources that the compiler reported.
-struct KernelImage {
+struct KernelCode {
     std::string bytes, compiler;
     std::vector<KernelResources> kernels;
 };
@@ -31,8 +31,8 @@ std::vector<Target> parse_gpu_targets(std::string_view text);
 /// The Programs to compile, one of one unit for each target. Throws SpecError.
 std::vector<Program> gpu_export_programs(const GpuExportRequest& request);
 
-/// The files. Pure: same request and images, same bytes. `images` in the targets' order, or none: then the project compiles its
+/// The files. Pure: same request and code, same bytes. `code` in the targets' order, or none: then the project compiles its
 /// kernels where it is built. Throws SpecError.
-std::vector<ExportedFile> export_gpu_project(const GpuExportRequest& request, const std::vector<KernelImage>& images = {});
+std::vector<ExportedFile> export_gpu_project(const GpuExportRequest& request, const std::vector<KernelCode>& code = {});
 
 }  // namespace trifold

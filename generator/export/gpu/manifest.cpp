@@ -54,13 +54,13 @@ Json program_json(const GpuExport& project, std::size_t index) {
     std::int64_t longest = 0;
     for (const auto& level : costs.levels) longest += level.longest_thirds;
     json["flops_of_the_longest_path"] = longest * cube / 3;
-    const auto* image = project.images.empty() ? nullptr : &project.images[index];
-    if (image != nullptr) json["compiler"] = image->compiler;
-    if (image != nullptr) json["image_bytes"] = image->bytes.size();
+    const auto* compiled = project.code.empty() ? nullptr : &project.code[index];
+    if (compiled != nullptr) json["compiler"] = compiled->compiler;
+    if (compiled != nullptr) json["image_bytes"] = compiled->bytes.size();
     for (const auto& kernel : design.kernels) {
         const KernelResources* found = nullptr;
-        if (image != nullptr)
-            for (const auto& resources : image->kernels)
+        if (compiled != nullptr)
+            for (const auto& resources : compiled->kernels)
                 if (resources.kernel == kernel.name) found = &resources;
         json["kernels"].push_back(kernel_json(kernel, found));
     }

@@ -12,9 +12,9 @@ namespace trifold {
 /// A request and what follows from it.
 struct GpuExport {
     const GpuExportRequest& request;
-    std::vector<Design> designs;             ///< in the targets' order
-    const std::vector<KernelImage>& images;  ///< as many as designs, or none
-    std::string command;                     ///< makes the project again
+    std::vector<Design> designs;          ///< in the targets' order
+    const std::vector<KernelCode>& code;  ///< as many as designs, or none
+    std::string command;                  ///< makes the project again
     const Spec& spec() const { return request.spec; }
     Backend backend() const { return request.targets.front().backend; }
     std::string backend_name() const { return std::string(to_string(backend())); }

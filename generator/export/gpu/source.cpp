@@ -41,7 +41,7 @@ std::string header_comment(const GpuExport& project) {
         spec.horizon, spec.block, spec.block, spec.rhs, to_string(spec.precision), spec.batch, targets_text(project.request),
         project.command, diagonal_extent(spec, spec.batch) * bytes, coupling_extent(spec, spec.batch) * bytes,
         rhs_extent(spec, spec.batch, spec.rhs) * bytes, project.workspace_bytes(), programs_comment(project),
-        project.images.empty() ? "" : ", and the registers, shared memory and spills of each kernel");
+        project.code.empty() ? "" : ", and the registers, shared memory and spills of each kernel");
 }
 
 std::size_t most_launches(const GpuExport& project) {

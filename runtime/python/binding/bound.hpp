@@ -14,15 +14,6 @@ struct Fits {
     const char* library;            ///< "b is of torch and " library " cupy"
 };
 
-/// Calls with spans, whose sizes let a solver look closer where it doubts; on a GPU with pointers and the stream.
-template <class Options, class Function, class... Real>
-void apply(bool on_host, Stream stream, const Options& options, Function function, std::span<Real>... arrays) {
-    if (on_host)
-        function(arrays..., options);
-    else
-        function(arrays.data()..., stream, options);
-}
-
 /// A solver for arrays of Python, whatever the family: where its arrays are and of what type, and what becomes of results.
 class Bound {
   public:

@@ -247,7 +247,8 @@ void bind_grid(nb::module_& module) {
                std::int64_t rhs, int workers, bool accept_nearly_singular) {
                 new (self) BoundGrid(stencil, {matrix, pivoting, boundary, rhs, workers, accept_nearly_singular}, all_grid_operations());
             },
-            "stencil"_a.none(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "workers"_a, "accept_nearly_singular"_a, guarded)
+            "stencil"_a.none(), nb::kw_only(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "workers"_a, "accept_nearly_singular"_a,
+            guarded)
         .def("factor", &BoundGrid::factor, "check"_a.none(), guarded)
         .def("solve", &BoundGrid::solve, "b"_a.none(), "out"_a.none(), "transposed"_a, guarded)
         .def("refine", &BoundGrid::refine, "b"_a.none(), "x"_a.none(), "out"_a.none(), "transposed"_a, guarded)
@@ -264,8 +265,8 @@ void bind_grid(nb::module_& module) {
             BoundGrid grid(stencil, {matrix, pivoting, boundary, rhs, workers, accept_nearly_singular}, operations_of_one_solution(refine));
             return grid.factor_solve(b, out, refine, check);
         },
-        "stencil"_a.none(), "b"_a.none(), "out"_a.none(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "refine"_a, "workers"_a,
-        "check"_a.none(), "accept_nearly_singular"_a, guarded);
+        "stencil"_a.none(), "b"_a.none(), "out"_a.none(), nb::kw_only(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "refine"_a,
+        "workers"_a, "check"_a.none(), "accept_nearly_singular"_a, guarded);
 }
 
 nb::dict tools() {

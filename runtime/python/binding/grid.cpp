@@ -98,12 +98,18 @@ void BoundGrid::run(Body body) {
     const Unlocked unlocked;
     const std::scoped_lock lock(*in_call_);
     pooled_->goes_to(stream);
-    with_real([&](auto real) { body(**pooled_, real, stream); });
+    body(**pooled_, stream);
+}
+
+AnyArray BoundGrid::sized(const Array& array) const {
+    AnyArray result(array.data(), on_host(), spec().precision);
+    if (on_host()) result.size = array.size();
+    return result;
 }
 
 void BoundGrid::factor(std::optional<bool> asked) {
-    run([&]<class Real>(GridSolver& solver, Real, Stream stream) {
-        apply(on_host(), stream, options(), [&](auto... of) { solver.factor<Real>(of...); }, stencil_.all<const Real>());
+    run([&](GridSolver& solver, Stream stream) {
+        solver.run(GridOperation::factor, {sized(stencil_)}, stream, options());
         if (checks(asked)) solver.check();
     });
 }
@@ -112,12 +118,10 @@ nb::object BoundGrid::factor_solve(nb::handle b, nb::handle out, int refine, std
     Array of_b, of_x;
     const auto asked_for = options(read_rhs(of_b, b, "b"));
     const auto x = result(of_x, out, "out", of_b);
-    run([&]<class Real>(GridSolver& solver, Real, Stream stream) {
-        apply(
-            on_host(), stream, asked_for, [&](auto... of) { solver.factor_solve<Real>(of...); }, stencil_.all<const Real>(),
-            of_b.all<const Real>(), of_x.all<Real>());
+    run([&](GridSolver& solver, Stream stream) {
+        solver.run(GridOperation::factor_solve, {sized(stencil_), sized(of_b), sized(of_x)}, stream, asked_for);
         for (int step = 0; step < refine; ++step)
-            solver.refine(stencil_.as<const Real>(), of_b.as<const Real>(), of_x.as<Real>(), false, stream, asked_for);
+            solver.run(GridOperation::refine, {plain(stencil_), plain(of_b), plain(of_x)}, stream, asked_for);
         if (checks(asked)) solver.check();
     });
     return finish(of_b, x);
@@ -127,12 +131,8 @@ nb::object BoundGrid::solve(nb::handle b, nb::handle out, bool transposed) {
     Array of_b, of_x;
     const GridOptions options{.columns = read_rhs(of_b, b, "b")};
     const auto x = result(of_x, out, "out", of_b);
-    run([&]<class Real>(GridSolver& solver, Real, Stream stream) {
-        if (transposed)
-            solver.solve_transposed(of_b.as<const Real>(), of_x.as<Real>(), stream, options);
-        else
-            solver.solve(of_b.as<const Real>(), of_x.as<Real>(), stream, options);
-    });
+    const auto operation = transposed ? GridOperation::solve_transposed : GridOperation::solve;
+    run([&](GridSolver& solver, Stream stream) { solver.run(operation, {plain(of_b), plain(of_x)}, stream, options); });
     return finish(of_b, x);
 }
 
@@ -144,8 +144,8 @@ nb::object BoundGrid::refine(nb::handle b, nb::handle x, nb::handle out, bool tr
         throw SpecError(fmt::format("x has shape {} and b {}; give x in the shape of b", show(of_x.shape()), show(of_b.shape())));
     const auto refined = result(of_out, out, "out", of_b);
     if (of_out.data() != of_x.data()) helper("copy_into")(of_out.object(), of_x.object());
-    run([&]<class Real>(GridSolver& solver, Real, Stream stream) {
-        solver.refine(stencil_.as<const Real>(), of_b.as<const Real>(), of_out.as<Real>(), transposed, stream, options);
+    run([&](GridSolver& solver, Stream stream) {
+        solver.run(GridOperation::refine, {plain(stencil_), plain(of_b), plain(of_out)}, stream, options, transposed);
     });
     return finish(of_b, refined);
 }
@@ -158,21 +158,21 @@ nb::tuple BoundGrid::gradients(nb::handle x, nb::handle by_x) {
         throw SpecError(fmt::format("by_x has shape {} and x {}; give by_x in the shape of x", show(of_by_x.shape()), show(of_x.shape())));
     const auto by_b = result(of_by_b, nb::none(), "by_b", of_x);
     const auto by_stencil = read_or_make(of_by_stencil, nb::none(), "by_stencil", stencil_.shape(), element_, of_x.library());
-    run([&]<class Real>(GridSolver& solver, Real, Stream stream) {
-        solver.gradients(of_x.as<const Real>(), of_by_x.as<const Real>(), of_by_b.as<Real>(), of_by_stencil.as<Real>(), stream, options);
+    run([&](GridSolver& solver, Stream stream) {
+        solver.run(GridOperation::gradient, {plain(of_x), plain(of_by_x), plain(of_by_b), plain(of_by_stencil)}, stream, options);
     });
     return nb::make_tuple(finish(of_x, by_b), finish(of_x, by_stencil));
 }
 
 nb::list BoundGrid::log_determinant() {
     std::vector<GridDeterminant> all;
-    run([&](GridSolver& solver, auto, Stream) { all = solver.log_determinant(); });
+    run([&](GridSolver& solver, Stream) { all = solver.log_determinant(); });
     return listed(all, [](const GridDeterminant& one) { return nb::make_tuple(one.log, one.sign); });
 }
 
 nb::list BoundGrid::status() {
     std::vector<GridOutcome> all;
-    run([&](GridSolver& solver, auto, Stream) { all = solver.status(); });
+    run([&](GridSolver& solver, Stream) { all = solver.status(); });
     return listed(all, grid_outcome);
 }
 
@@ -182,12 +182,14 @@ nb::list BoundGrid::reciprocal_condition() {
     of_host.read(host, "stencil");
     of_host.make_contiguous();
     std::vector<double> all;
-    run([&]<class Real>(GridSolver& solver, Real, Stream) { all = solver.reciprocal_condition(of_host.all<const Real>()); });
+    run([&](GridSolver& solver, Stream) {
+        with_real([&]<class Real>(Real) { all = solver.reciprocal_condition(of_host.all<const Real>()); });
+    });
     return listed(all, [](double one) { return one; });
 }
 
 void BoundGrid::check() {
-    run([](GridSolver& solver, auto, Stream) { solver.check(); });
+    run([](GridSolver& solver, Stream) { solver.check(); });
 }
 
 nb::tuple BoundGrid::batch_shape() const { return tuple_of(stencil_.shape().first(stencil_.shape().size() - 3)); }

@@ -54,6 +54,9 @@ class BoundGrid : Bound {
         return read_or_make(array, given, name, like.shape(), element_, like.library());
     }
     GridOptions options(std::int64_t columns = 0) const { return {.columns = columns, .accept_nearly_singular = accept_}; }
+    /// On the host with its size: then the solver looks closer where it doubts.
+    AnyArray sized(const Array& array) const;
+    AnyArray plain(const Array& array) const { return {array.data(), false, spec().precision}; }
     template <class Body>
     void run(Body body);
 

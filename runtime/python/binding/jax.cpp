@@ -5,7 +5,6 @@
 #include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 
-#include "runtime/python/binding/bound.hpp"
 #include "runtime/python/binding/grid_pool.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/unlocked.hpp"
@@ -290,22 +289,6 @@ GridSpec grid_spec_of(Problem problem, const Buffers& buffers) {
     return spec;
 }
 
-template <class Real>
-std::span<Real> elements(Real* data, const ffi::AnyBuffer& like) {
-    return {data, like.element_count()};
-}
-
-template <class Real>
-void solve_grid(GridSolver& solver, bool transposed, const Buffers& buffers, Stream stream) {
-    const GridOptions options{.columns = buffers.columns(1)};
-    const auto stencil = elements(buffers.read<Real>(0), buffers.in(0)), b = elements(buffers.read<Real>(1), buffers.in(1));
-    const auto x = elements(buffers.write<Real>(0), buffers.in(1));
-    const bool on_host = solver.plan().device().backend() == Backend::cpu;
-    if (!transposed) return apply(on_host, stream, options, [&](auto... of) { solver.factor_solve<Real>(of...); }, stencil, b, x);
-    apply(on_host, stream, GridOptions{}, [&](auto... of) { solver.factor<Real>(of...); }, stencil);
-    apply(on_host, stream, options, [&](auto... of) { solver.solve_transposed<Real>(of...); }, b, x);
-}
-
 void execute_grid(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
     if (problem.size() != grid_fields || buffers.in(0).dimensions().size() != 4) throw SpecError("problem is not what trifold.jax gives");
     const auto spec = grid_spec_of(problem, buffers);
@@ -315,10 +298,18 @@ void execute_grid(Problem problem, const Buffers& buffers, int ordinal, Stream s
     expect(buffers.in(1), real, elements, "b");
     expect(buffers.result(0), real, elements, "x");
     PooledGridSolver pooled(spec, device_at(ordinal), {.workers = static_cast<int>(problem[g_workers])}, stream);
-    if (spec.precision == Precision::f32)
-        solve_grid<float>(*pooled, problem[g_transposed] != 0, buffers, stream);
-    else
-        solve_grid<double>(*pooled, problem[g_transposed] != 0, buffers, stream);
+    // On the host an array goes with its size: then the solver looks closer where it doubts.
+    const auto array = [&](void* data, std::int64_t size) {
+        AnyArray result(data, ordinal == on_cpu, spec.precision);
+        if (ordinal == on_cpu) result.size = size;
+        return result;
+    };
+    const auto stencil = array(buffers.in(0).untyped_data(), 9 * pixels), b = array(buffers.in(1).untyped_data(), elements);
+    const auto x = array(buffers.out(0), elements);
+    const GridOptions options{.columns = buffers.columns(1)};
+    if (problem[g_transposed] == 0) return pooled->run(GridOperation::factor_solve, {stencil, b, x}, stream, options);
+    pooled->run(GridOperation::factor, {stencil}, stream, {});
+    pooled->run(GridOperation::solve_transposed, {b, x}, stream, options);
 }
 
 ffi::Error execute_grid_cpu(ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {

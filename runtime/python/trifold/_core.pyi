@@ -166,7 +166,7 @@ class GridFactor:
     """Images on arrays of Python: what trifold.grid.Factor is written with."""
 
     def __init__(
-        self, stencil: Any, matrix: str, pivoting: str, boundary: str, rhs: int, workers: int, accept_nearly_singular: bool
+        self, stencil: Any, *, rhs: int, matrix: str, pivoting: str, boundary: str, workers: int, accept_nearly_singular: bool
     ) -> None: ...
     def factor(self, check: bool | None) -> None: ...
     def solve(self, b: Any, out: Any, transposed: bool) -> Any: ...
@@ -184,13 +184,14 @@ def grid_solve(
     stencil: Any,
     b: Any,
     out: Any,
+    *,
+    rhs: int,
+    refine: int,
+    check: bool | None,
     matrix: str,
     pivoting: str,
     boundary: str,
-    rhs: int,
-    refine: int,
     workers: int,
-    check: bool | None,
     accept_nearly_singular: bool,
 ) -> Any: ...
 def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool) -> Solver: ...

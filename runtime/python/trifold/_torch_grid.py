@@ -12,65 +12,37 @@ reverse mode. There is no rule for vmap: give the stencils more axes in front, o
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, Unpack
 
 from ._core import GridFactor
 from .errors import SpecError
-from .options import truth, whole, word
+from .grid import OPTIONS, Options, columns_at_a_time, factored
+from .options import takes
 
 __all__ = ["Factor", "factor", "solve"]
 
 torch: Any = importlib.import_module("torch")
-_MOST_AT_A_TIME = 32  # right-hand sides
 
 
-def solve(
-    stencil: Any,
-    b: Any,
-    *,
-    matrix: str = "general",
-    pivoting: str = "partial",
-    boundary: str = "natural",
-    check: bool | None = None,
-    workers: int = 1,
-    accept_nearly_singular: bool = False,
-) -> Any:
+@takes(OPTIONS)
+def solve(stencil: Any, b: Any, **options: Unpack[Options]) -> Any:
     """A^-1 b, with the shape of b and gradients to both. Raises SpecError, GridFailed, OutOfRange."""
     _expect(stencil, "stencil")
     _expect(b, "b")
-    columns = int(b.shape[-1]) if b.dim() == stencil.dim() else 1
-    rhs = min(max(columns, 1), _MOST_AT_A_TIME)
-    made = factor(
-        stencil,
-        matrix=matrix,
-        pivoting=pivoting,
-        boundary=boundary,
-        rhs=rhs,
-        check=check,
-        workers=workers,
-        accept_nearly_singular=accept_nearly_singular,
-    )
+    made = factor(stencil, rhs=columns_at_a_time(stencil, b), **options)
     x = made.solve(b)
+    check = options.get("check")
     if check or (check is None and stencil.device.type == "cpu"):
         made.core.check()
     return x
 
 
-def factor(
-    stencil: Any,
-    *,
-    matrix: str = "general",
-    pivoting: str = "partial",
-    boundary: str = "natural",
-    rhs: int = 1,
-    check: bool | None = None,
-    workers: int = 1,
-    accept_nearly_singular: bool = False,
-) -> Factor:
+@takes(OPTIONS)
+def factor(stencil: Any, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
     """Factors A, to solve with it again and again. rhs: right-hand sides that are solved at once. Raises SpecError, GridFailed."""
     _expect(stencil, "stencil")
-    core = _factored(stencil, matrix, pivoting, boundary, rhs, check, workers, accept_nearly_singular)
-    return Factor(stencil, core, matrix, boundary)
+    core = _factored(stencil.detach(), rhs, options)
+    return Factor(stencil, core, options.get("matrix", "general"), options.get("boundary", "natural"))
 
 
 class Factor:
@@ -90,14 +62,7 @@ class Factor:
         return _applied(self, b, True)
 
 
-@torch.compiler.disable
-def _factored(
-    stencil: Any, matrix: str, pivoting: str, boundary: str, rhs: int, check: bool | None, workers: int, accept: bool
-) -> GridFactor:
-    options = (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"), whole(rhs, "rhs"), whole(workers, "workers"))
-    core = GridFactor(stencil.detach(), *options, bool(truth(accept, "accept_nearly_singular")))
-    core.factor(truth(check, "check"))
-    return core
+_factored = torch.compiler.disable(factored)
 
 
 @torch.compiler.disable

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict, Unpack
 
 from ._core import Plan, Solver, solver_for
 from .arrays import Status, columns_alone, give_back, is_jax
 from .errors import SpecError
-from .options import real, truth, whole, word
+from .options import Option, array, flag, known, read, real, takes, truth, whole, word
 
-_ALL = "all"
 _MIXED = "factor,solve,factor_solve"
 
 
-def solve(
-    D: Any,
-    E: Any,
-    b: Any,
-    *,
-    shift: Any = None,
-    diagonal: Any = None,
-    active: Any = None,
-    pivot_floor: float = 0.0,
-    accept_nearly_singular: bool = False,
-    check: bool | None = None,
-    mixed: bool = False,
-    schedule: str = "auto",
-    workers: int = 1,
-) -> Any:
+class Options(TypedDict, total=False):
+    """Options of solve() and factor(), which say what they are."""
+
+    shift: Annotated[Any, Option(None, array)]
+    diagonal: Annotated[Any, Option(None, array)]
+    active: Annotated[Any, Option(None, array)]
+    pivot_floor: Annotated[float, Option(0.0, real)]
+    accept_nearly_singular: Annotated[bool, Option(False, flag)]
+    check: Annotated[bool | None, Option(None, truth)]
+    mixed: Annotated[bool, Option(False, flag)]
+    schedule: Annotated[str, Option("auto", word)]
+    workers: Annotated[int, Option(1, whole)]
+
+
+OPTIONS = known(Options)
+
+
+def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any]) -> Solver:
+    """For arrays like these. What is left in the settings are those of a call."""
+    mixed = settings.pop("mixed")
+    return solver_for(D, b, _MIXED if mixed else operations, settings.pop("schedule"), settings.pop("workers"), mixed)
+
+
+@takes(OPTIONS)
+def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
     """Solve A x = b, where A has the blocks D on its diagonal and E below it.
 
     D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1;
@@ -45,36 +54,17 @@ def solve(
     work is enqueued on the library's current stream, and only check=True waits for it. Raises SpecError on arrays that do not fit,
     DeviceError when there is no device or compiler.
     """
-    mixed = bool(truth(mixed, "mixed"))
-    accept = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
-    floor, checked = real(pivot_floor, "pivot_floor"), truth(check, "check")
-    operations = _MIXED if mixed else "factor_solve,solve"
-    solver = solver_for(D, b, operations, word(schedule, "schedule"), whole(workers, "workers"), mixed)
-    return solver.factor_solve(
-        D, E, b, shift=shift, diagonal=diagonal, active=active, pivot_floor=floor, accept_nearly_singular=accept, check=checked
-    )
+    settings = read("solve", options, OPTIONS)
+    return _solver_for(D, b, "factor_solve,solve", settings).factor_solve(D, E, b, **settings)
 
 
-def factor(
-    D: Any,
-    E: Any,
-    *,
-    shift: Any = None,
-    diagonal: Any = None,
-    active: Any = None,
-    pivot_floor: float = 0.0,
-    accept_nearly_singular: bool = False,
-    check: bool | None = None,
-    mixed: bool = False,
-    schedule: str = "auto",
-    workers: int = 1,
-) -> Factor:
+@takes(OPTIONS)
+def factor(D: Any, E: Any, **options: Unpack[Options]) -> Factor:
     """Factor A, to solve with it again and again. Arguments and errors are those of solve()."""
-    mixed = bool(truth(mixed, "mixed"))
-    accept = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
-    floor, checked = real(pivot_floor, "pivot_floor"), truth(check, "check")
-    solver = solver_for(D, None, _MIXED if mixed else _ALL, word(schedule, "schedule"), whole(workers, "workers"), mixed)
-    solver.factor(D, E, shift=shift, diagonal=diagonal, active=active, pivot_floor=floor, accept_nearly_singular=accept, check=checked)
+    settings = read("factor", options, OPTIONS)
+    mixed = settings["mixed"]
+    solver = _solver_for(D, None, "all", settings)
+    solver.factor(D, E, **settings)
     return Factor(solver, D, mixed)
 
 

@@ -12,19 +12,33 @@ docs/users/grid.md in the repository says more. trifold.torch.grid and trifold.j
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy
 
 from ._core import GridFactor, grid_solve
 from .arrays import adapt
 from .errors import GridFailed
-from .options import truth, whole, word
+from .options import Option, flag, known, read, takes, truth, whole, word
 
 __all__ = ["Determinant", "Factor", "GridFailed", "Status", "factor", "solve"]
 
 np: Any = numpy  # what its stubs say differs from version to version
 _MOST_AT_A_TIME = 32  # right-hand sides
+
+
+class Options(TypedDict, total=False):
+    """Options of solve() and factor(), which say what they are."""
+
+    matrix: Annotated[str, Option("general", word)]
+    pivoting: Annotated[str, Option("partial", word)]
+    boundary: Annotated[str, Option("natural", word)]
+    check: Annotated[bool | None, Option(None, truth)]
+    workers: Annotated[int, Option(1, whole)]
+    accept_nearly_singular: Annotated[bool, Option(False, flag)]
+
+
+OPTIONS = known(Options)
 
 
 class Status(NamedTuple):
@@ -47,19 +61,8 @@ class Determinant(NamedTuple):
     sign: Any
 
 
-def solve(
-    stencil: Any,
-    b: Any,
-    out: Any = None,
-    *,
-    matrix: str = "general",
-    pivoting: str = "partial",
-    boundary: str = "natural",
-    refine: int = 0,
-    check: bool | None = None,
-    workers: int = 1,
-    accept_nearly_singular: bool = False,
-) -> Any:
+@takes(OPTIONS)
+def solve(stencil: Any, b: Any, out: Any = None, *, refine: int = 0, **options: Unpack[Options]) -> Any:
     """Solve A x = b. Returns x with the shape of b, in its library and on its device; or in out, which may be b.
 
     stencil: (..., H, W, 9), b: (..., H, W) or (..., H, W, m), as the module says. Images have 2 by 2 pixels or more.
@@ -73,49 +76,38 @@ def solve(
     accept_nearly_singular: take images that are nearly singular or unstable as they are, to refine them or to look at them.
     Raises SpecError on arrays or options that do not fit, DeviceError when there is no device or compiler.
     """
-    steps, options = whole(refine, "refine", 0), (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"))
+    settings, steps = read("solve", options, OPTIONS), whole(refine, "refine", 0)
     stencil, b = (array if hasattr(array, "shape") else adapt(array, name) for array, name in ((stencil, "stencil"), (b, "b")))
+    return grid_solve(stencil, b, out, rhs=columns_at_a_time(stencil, b), refine=steps, **settings)
+
+
+def columns_at_a_time(stencil: Any, b: Any) -> int:
+    """How many right-hand sides are solved at once."""
     columns = b.shape[-1] if len(b.shape) == len(stencil.shape) > 0 else 1
-    rhs = min(max(int(columns), 1), _MOST_AT_A_TIME)
-    accepts = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
-    return grid_solve(stencil, b, out, *options, rhs, steps, whole(workers, "workers"), truth(check, "check"), accepts)
+    return min(max(int(columns), 1), _MOST_AT_A_TIME)
 
 
-def factor(
-    stencil: Any,
-    *,
-    matrix: str = "general",
-    pivoting: str = "partial",
-    boundary: str = "natural",
-    rhs: int = 1,
-    check: bool | None = None,
-    workers: int = 1,
-    accept_nearly_singular: bool = False,
-) -> Factor:
+@takes(OPTIONS)
+def factor(stencil: Any, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
     """Factor A, to solve with it again and again. rhs: right-hand sides that are solved at once; more go in panels of that many.
 
     The other arguments and errors are those of solve().
     """
-    accepts = bool(truth(accept_nearly_singular, "accept_nearly_singular"))
-    words = (word(matrix, "matrix"), word(pivoting, "pivoting"), word(boundary, "boundary"))
-    options = (*words, whole(rhs, "rhs"), whole(workers, "workers"), accepts)
-    core = GridFactor(stencil, *options)
-    core.factor(truth(check, "check"))
-    return Factor(core, stencil, options)
+    return Factor(factored(stencil, rhs, options), stencil, {**options, "rhs": rhs})
 
 
-def _factor_again(stencil: Any, options: tuple[Any, ...]) -> Factor:
-    matrix, pivoting, boundary, rhs, workers, accepts = options
-    return factor(
-        stencil,
-        matrix=matrix,
-        pivoting=pivoting,
-        boundary=boundary,
-        rhs=rhs,
-        check=False,
-        workers=workers,
-        accept_nearly_singular=accepts,
-    )
+def factored(stencil: Any, rhs: int, options: Options) -> GridFactor:
+    settings = read("factor", options, OPTIONS)
+    check = settings.pop("check")
+    core = GridFactor(stencil, rhs=whole(rhs, "rhs"), **settings)
+    core.factor(check)
+    return core
+
+
+def _factor_again(stencil: Any, options: dict[str, Any]) -> Factor:
+    """For pickles."""
+    options["check"] = False
+    return factor(stencil, **options)
 
 
 class Factor:
@@ -127,7 +119,7 @@ class Factor:
     is factored again from them.
     """
 
-    def __init__(self, core: GridFactor, stencil: Any, options: tuple[Any, ...]) -> None:
+    def __init__(self, core: GridFactor, stencil: Any, options: dict[str, Any]) -> None:
         self._core, self._stencil, self._options = core, stencil, options
 
     def __reduce__(self) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from .errors import SpecError
 
@@ -44,3 +46,50 @@ def truth(value: Any, name: str) -> bool | None:
     if type(value).__name__ in ("bool", "bool_"):  # NumPy's, in its versions
         return bool(value)
     raise SpecError(f"{name} = {value!r} is neither True nor False; give one of them, or None for the default")
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False; None is False."""
+    return bool(truth(value, name))
+
+
+class Option(NamedTuple):
+    """What a TypedDict of options says of each, in Annotated."""
+
+    default: Any
+    read: Callable[[Any, str], Any]  #: checks a value, given its name
+
+
+def array(value: Any, name: str) -> Any:
+    """An array is checked where it is read."""
+    return value
+
+
+def known(options: Any) -> dict[str, Option]:
+    """The options of a TypedDict."""
+    return {name: hint.__metadata__[0] for name, hint in get_type_hints(options, include_extras=True).items()}
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def takes(options: Mapping[str, Option]) -> Callable[[_Function], _Function]:
+    """For a function that takes them as ``**options``: what help() shows has each of them, with its default."""
+
+    def show(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        named += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default) for name, one in options.items()]
+        shown: Any = function
+        shown.__signature__ = signature.replace(parameters=named)
+        return function
+
+    return show
+
+
+def read(call: str, given: Mapping[str, Any], options: Mapping[str, Option]) -> dict[str, Any]:
+    """All of the options, each checked, or its default where it is not given."""
+    for name in given:
+        if name not in options:
+            raise TypeError(f"{call}() got an unexpected keyword argument {name!r}; it takes {', '.join(options)}")
+    return {name: one.read(given.get(name, one.default), name) for name, one in options.items()}

@@ -165,9 +165,9 @@ TEST_CASE(EXPORT_BACKEND " export: exports with a prefix of three letters are fo
 TEST_CASE(EXPORT_BACKEND " export: the manifest has the facts of each Program") {
     auto request = request_for();
     const auto programs = gpu_export_programs(request);
-    std::vector<KernelImage> images{{"bytes", "a compiler 1.0", {}}};
-    for (const auto& kernel : programs[0].units[0].kernels) images[0].kernels.push_back({kernel.name, 40, 16, 0, 5000});
-    const Project project(export_gpu_project(request, images));
+    std::vector<KernelCode> code{{"bytes", "a compiler 1.0", {}}};
+    for (const auto& kernel : programs[0].units[0].kernels) code[0].kernels.push_back({kernel.name, 40, 16, 0, 5000});
+    const Project project(export_gpu_project(request, code));
     const auto manifest = project.manifest();
     CHECK(manifest["bytes"]["d"] == 4 * 20 * 12 * 12 * 4);
     CHECK(manifest["bytes"]["e"] == 4 * 19 * 12 * 12 * 4);

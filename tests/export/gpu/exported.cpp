@@ -17,8 +17,8 @@ GpuExportRequest gpu_request(const Spec& spec, const std::string& schedule, cons
 
 Choice choice_of(const GpuExportRequest& request) { return choose(request.spec, request.targets.at(0), request.tuning); }
 
-std::vector<KernelImage> stand_ins(const GpuExportRequest& request) {
-    return {request.targets.size(), KernelImage{"not a binary, but its bytes count", "none", {}}};
+std::vector<KernelCode> stand_ins(const GpuExportRequest& request) {
+    return {request.targets.size(), KernelCode{"not a binary, but its bytes count", "none", {}}};
 }
 
 Library::Library(const GpuExportRequest& request, const std::string& sources) : project_(export_gpu_project(request, stand_ins(request))) {

@@ -50,7 +50,7 @@ GpuExportRequest gpu_request(const Spec& spec, const std::string& schedule, cons
 /// The choice behind the first of its Programs.
 Choice choice_of(const GpuExportRequest& request);
 /// What stands for compiled kernels: the fake drivers have them already.
-std::vector<KernelImage> stand_ins(const GpuExportRequest& request);
+std::vector<KernelCode> stand_ins(const GpuExportRequest& request);
 
 /// gcc or another compiler, with the flags that the driver's header needs.
 inline std::string compile(const std::string& compiler) { return compiler + EXPORT_FLAGS; }

@@ -34,7 +34,7 @@ std::int64_t shared_limit(const std::string& arch) {
 /// All units as a Plan has them compiled: side by side, each once for all tests that ask for it and for later runs.
 std::vector<Compiled> compiled(const Program& program) {
     std::vector<Compiled> result;
-    for (auto& binary : obtain_all(program)) result.push_back({std::move(binary.image), std::move(binary.log), {}});
+    for (auto& binary : obtain_all(program)) result.push_back({std::move(binary.code), std::move(binary.log), {}});
     return result;
 }
 

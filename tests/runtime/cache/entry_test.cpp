@@ -50,7 +50,7 @@ TEST_CASE_FIXTURE(Fixture, "an entry comes back as it was published") {
     publish();
     const auto found = cache.find(binary.key);
     REQUIRE(found);
-    CHECK(found->image == binary.image);
+    CHECK(found->code == binary.code);
     CHECK(found->compiler == binary.compiler);
     CHECK(found->log == binary.log);
     CHECK(found->kernels == binary.kernels);

@@ -97,7 +97,7 @@ TEST_CASE_FIXTURE(Fixture, "obtain compiles once, the second time is a hit") {
     const auto second = obtain(unit);
     CHECK(second.cache_hit);
     CHECK(second.compile_seconds == 0);
-    CHECK(second.image == first.image);
+    CHECK(second.code == first.code);
     CHECK(run(unit, first) == run(unit, second));
     CHECK(Cache(root).list().size() == 1);
     CHECK(Cache(root).list()[0].name == "btd_n4_f64_x8664v2_0badf00d");
@@ -110,7 +110,7 @@ TEST_CASE_FIXTURE(Fixture, "threads at once: one compiles, all get it, different
     for (std::size_t k = 0; k < binaries.size(); ++k) threads.emplace_back([&, k] { binaries[k] = obtain(k % 2 == 0 ? unit : other); });
     for (auto& thread : threads) thread.join();
     CHECK(std::ranges::count(binaries, false, &Binary::cache_hit) == 2);
-    for (std::size_t k = 0; k < binaries.size(); ++k) CHECK(binaries[k].image == binaries[k % 2].image);
+    for (std::size_t k = 0; k < binaries.size(); ++k) CHECK(binaries[k].code == binaries[k % 2].code);
     CHECK(run(unit, binaries[0]) != run(other, binaries[1]));
 }
 
@@ -312,7 +312,7 @@ TEST_CASE_FIXTURE(Fixture, "a CUDA unit: a cubin, what ptxas says, and PTX on re
     const auto first = obtain(cuda);
     CHECK_FALSE(first.cache_hit);
     CHECK(first.kernels[0].registers > 0);
-    CHECK(read_file(root / first.key.substr(0, 2) / first.key / "kernel.cubin") == first.image);
+    CHECK(read_file(root / first.key.substr(0, 2) / first.key / "kernel.cubin") == first.code);
     CHECK(read_file(root / first.key.substr(0, 2) / first.key / "kernel.cu") == cuda.source);
     CHECK(Cache(root).find(first.key)->kernels == first.kernels);
     CHECK(obtain(cuda).cache_hit);

@@ -10,9 +10,9 @@
 namespace trifold::command {
 namespace {
 
-KernelImage compiled(const Program& program) try {
+KernelCode compiled(const Program& program) try {
     const auto binary = obtain(program.units.front());
-    return {binary.image, binary.compiler, binary.kernels};
+    return {binary.code, binary.compiler, binary.kernels};
 } catch (const DeviceError& error) {
     throw DeviceError(fmt::format("{}; or give --no-binaries, and the project compiles its kernels where it is built", error.what()));
 }
@@ -54,10 +54,10 @@ std::vector<ExportedFile> GpuExportOptions::project(Spec spec, const std::string
     // For one target alone: a project has one tuning for all of its targets.
     if (parsed.size() == 1) tuning = tuned(spec, parsed.front(), tuning);
     const GpuExportRequest request{spec, parsed, tuning, prefix};
-    std::vector<KernelImage> images;
+    std::vector<KernelCode> code;
     for (const auto& program : gpu_export_programs(request))
-        if (!no_binaries_) images.push_back(compiled(program));
-    return export_gpu_project(request, images);
+        if (!no_binaries_) code.push_back(compiled(program));
+    return export_gpu_project(request, code);
 }
 
 }  // namespace trifold::command
