@@ -1,4 +1,5 @@
 /* The kernels of a unit: those that the Program needs. A thread block is (box, or part of one; member). */
+#include "gpu/grid/assemble.cuh"
 #include "gpu/grid/eliminate.cuh"
 #include "gpu/grid/leaf.cuh"
 #include "gpu/grid/panel.cuh"
@@ -58,10 +59,10 @@ GRID_KERNEL(TRIFOLD_KERNEL_STEP_16, grid_step_threads(16), 1, step_of<16>(c))
 GRID_KERNEL(TRIFOLD_KERNEL_PANEL, panel_threads, 2, solve_panel(c))
 #endif
 #ifdef TRIFOLD_KERNEL_PRODUCT
-GRID_KERNEL(TRIFOLD_KERNEL_PRODUCT, 4 * warp_lanes, 3, (leave_product<grid_tile_rows, 2, 2>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_PRODUCT, 4 * warp_lanes, 3, (store_update<grid_tile_rows, 2, 2>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_WIDE_PRODUCT
-GRID_KERNEL(TRIFOLD_KERNEL_WIDE_PRODUCT, 8 * warp_lanes, 1, (leave_product<2 * grid_tile_rows, 4, 2>(c)))
+GRID_KERNEL(TRIFOLD_KERNEL_WIDE_PRODUCT, 8 * warp_lanes, 1, (store_update<2 * grid_tile_rows, 4, 2>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_FINISH
 GRID_KERNEL(TRIFOLD_KERNEL_FINISH, 64, 1, finish(c))
