@@ -12,10 +12,15 @@
 #define TRIFOLD_SIZEOF_RECORD 80
 #define TRIFOLD_SIZEOF_STATUS 104
 #define TRIFOLD_KERNEL_LEAF grid_leaf_general_f32
+#define TRIFOLD_BLOCKS_LEAF 20
 #define TRIFOLD_KERNEL_TINY grid_tiny_general_f32
+#define TRIFOLD_BLOCKS_TINY 20
 #define TRIFOLD_KERNEL_SMALL grid_small_general_f32
+#define TRIFOLD_BLOCKS_SMALL 24
 #define TRIFOLD_KERNEL_MIDDLE grid_middle_general_f32
+#define TRIFOLD_BLOCKS_MIDDLE 5
 #define TRIFOLD_KERNEL_LARGE grid_large_general_f32
+#define TRIFOLD_BLOCKS_LARGE 2
 
 /* ---- integer.h ---- */
 /* ---- gpu/platform_cuda.cuh ---- */

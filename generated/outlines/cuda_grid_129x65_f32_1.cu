@@ -12,9 +12,13 @@
 #define TRIFOLD_SIZEOF_RECORD 80
 #define TRIFOLD_SIZEOF_STATUS 104
 #define TRIFOLD_KERNEL_ASSEMBLE grid_assemble_general_f32
+#define TRIFOLD_BLOCKS_ASSEMBLE 2
 #define TRIFOLD_KERNEL_STEP_1 grid_step_1_general_f32
+#define TRIFOLD_BLOCKS_STEP_1 1
 #define TRIFOLD_KERNEL_PANEL grid_panel_general_f32
+#define TRIFOLD_BLOCKS_PANEL 2
 #define TRIFOLD_KERNEL_PRODUCT grid_product_general_f32
+#define TRIFOLD_BLOCKS_PRODUCT 3
 
 /* ---- integer.h ---- */
 /* ---- gpu/platform_cuda.cuh ---- */

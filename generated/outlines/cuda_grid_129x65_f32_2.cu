@@ -12,14 +12,23 @@
 #define TRIFOLD_SIZEOF_RECORD 80
 #define TRIFOLD_SIZEOF_STATUS 104
 #define TRIFOLD_KERNEL_FINISH grid_finish_general_f32
+#define TRIFOLD_BLOCKS_FINISH 1
 #define TRIFOLD_KERNEL_FORWARD_SMALL grid_forward_small_general_f32
+#define TRIFOLD_BLOCKS_FORWARD_SMALL 5
 #define TRIFOLD_KERNEL_BACKWARD_SMALL grid_backward_small_general_f32
+#define TRIFOLD_BLOCKS_BACKWARD_SMALL 8
 #define TRIFOLD_KERNEL_FORWARD grid_forward_general_f32
+#define TRIFOLD_BLOCKS_FORWARD 5
 #define TRIFOLD_KERNEL_BACKWARD grid_backward_general_f32
+#define TRIFOLD_BLOCKS_BACKWARD 8
 #define TRIFOLD_KERNEL_FORWARD_PIVOTS grid_forward_pivots_general_f32
+#define TRIFOLD_BLOCKS_FORWARD_PIVOTS 1
 #define TRIFOLD_KERNEL_FORWARD_KEPT grid_forward_kept_general_f32
+#define TRIFOLD_BLOCKS_FORWARD_KEPT 2
 #define TRIFOLD_KERNEL_BACKWARD_PIVOTS grid_backward_pivots_general_f32
+#define TRIFOLD_BLOCKS_BACKWARD_PIVOTS 1
 #define TRIFOLD_KERNEL_BACKWARD_KEPT grid_backward_kept_general_f32
+#define TRIFOLD_BLOCKS_BACKWARD_KEPT 2
 
 /* ---- integer.h ---- */
 /* ---- gpu/platform_cuda.cuh ---- */

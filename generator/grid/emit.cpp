@@ -19,10 +19,11 @@ std::string title_of(const GridSpec& spec, const Target& target) {
         kind_of(spec), to_string(spec.precision), to_string(target));
 }
 
-std::string define_kernel(std::string_view kernel, std::string_view name) {
+std::string define_kernel(std::string_view kernel, std::string_view name, std::int64_t blocks) {
     std::string word(kernel);
     std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    return fmt::format("#define TRIFOLD_KERNEL_{} {}\n", word, name);
+    const auto bound = blocks > 0 ? fmt::format("#define TRIFOLD_BLOCKS_{} {}\n", word, blocks) : "";
+    return fmt::format("#define TRIFOLD_KERNEL_{} {}\n", word, name) + bound;
 }
 
 void append(std::vector<Launch>& list, std::size_t kernel, const trifold_grid_launch& constants, std::int64_t groups, std::string what) {

@@ -5,14 +5,16 @@
 
 #include "generator/grid/cpu/cpu.hpp"
 #include "generator/grid/gpu/gpu.hpp"
+#include "generator/grid/knobs.hpp"
 #include "generator/program/sha256.hpp"
 
 namespace trifold {
 namespace {
 
-constexpr int grid_format_version = 1;  // raise when the meaning of a Program or the templates' contract changes
+constexpr int grid_format_version = 2;  // raise when the meaning of a Program or the templates' contract changes
 
-nlohmann::json grid_identity(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
+nlohmann::json grid_identity(const GridChoice& choice) {
+    const auto& spec = choice.spec;
     auto operations = nlohmann::json::array();
     for (const auto operation : spec.operations) operations.push_back(to_string(operation));
     return {{"format", grid_format_version},
@@ -26,12 +28,9 @@ nlohmann::json grid_identity(const GridSpec& spec, const Target& target, const G
             {"rhs", spec.rhs},
             {"batch", spec.batch},
             {"asked", operations},
-            {"target", to_string(target)},
-            {"workers", tuning.workers},
-            {"leaf_cells", tuning.leaf_cells},
-            {"panel_columns", tuning.panel_columns},
-            {"product_side", tuning.product_side},
-            {"step_rows", tuning.step_rows}};
+            {"target", to_string(choice.target)},
+            {"workers", choice.tuning.workers},
+            {"variant", choice.tuning.variant}};
 }
 
 nlohmann::json grid_level_json(const grid::Level& level) {
@@ -42,23 +41,16 @@ nlohmann::json grid_level_json(const grid::Level& level) {
             {"flops", level.flops}};
 }
 
-}  // namespace
-
-Program generate(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
-    validate(spec);
-    validate(target);
-    constexpr std::int64_t least_leaf = 4;  // so that every box has an inside
-    if (tuning.leaf_cells != 0 && (tuning.leaf_cells < least_leaf || tuning.leaf_cells > max_grid_side))
-        throw SpecError(
-            fmt::format("leaf_cells = {} is out of range; give at least {}, or 0 for what is best here", tuning.leaf_cells, least_leaf));
-    if (tuning.workers < 1 || tuning.workers > max_workers)
-        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
+Program generate(const GridChoice& choice, std::vector<Turned>* asked) {
+    const auto& [spec, target, tuning, rung, row] = choice;
+    auto knobs = grid::pinned_by(tuning, target);
+    knobs.asked = asked;
     const bool on_cpu = target.backend == Backend::cpu;
-    if (!on_cpu) grid::gpu::check(spec, target, tuning);
-    const auto levels = grid::levels_of(spec, grid::leaf_cells_of(tuning, target));
+    if (!on_cpu) grid::gpu::check(spec, target);
+    const auto levels = grid::levels_of(spec, grid::leaf_cells_of(knobs, target));
     const auto shape = on_cpu ? grid::cpu::shape_of(spec, target, levels) : grid::gpu::shape_of(spec, target, levels);
     auto layout = grid::layout_of(spec, levels, shape);
-    auto about = grid_identity(spec, target, tuning);
+    auto about = grid_identity(choice);
     Program program;
     program.id = sha256(about.dump()).substr(0, 8);
     program.name = fmt::format("grid_{}x{}_{}_{}", spec.width, spec.height, to_string(spec.precision), program.id);
@@ -67,12 +59,35 @@ Program generate(const GridSpec& spec, const Target& target, const GridTuning& t
         program.units = {grid::cpu::unit_of(spec, target)};
         grid::cpu::add_launches(program, spec, target, levels, shape, layout);
     } else
-        grid::gpu::add_launches(program, spec, target, tuning, levels, layout);
+        grid::gpu::add_launches(program, spec, target, knobs, levels, layout);
     program.buffers = std::move(layout.buffers);
     program.workspace_bytes = checked_add(layout.bytes, checked_multiply(program.workers, program.scratch_bytes, "scratch"), "workspace");
     for (const auto& level : levels) about["levels"].push_back(grid_level_json(level));
     program.about = about.dump();
     return program;
+}
+
+}  // namespace
+
+GridChoice choose(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
+    validate(spec);
+    validate(target);
+    if (tuning.workers < 1 || tuning.workers > max_workers)
+        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
+    const auto knobs = grid::pinned_by(tuning, target);
+    GridChoice choice{spec, target, tuning, tuning.variant == "auto" ? Rung::model : Rung::pinned, {}};
+    choice.tuning.variant = to_string(VariantName{std::string(grid::fronts), knobs.pinned});
+    return choice;
+}
+
+Program generate(const GridChoice& choice) { return generate(choice, nullptr); }
+
+Program generate(const GridSpec& spec, const Target& target, const GridTuning& tuning) { return generate(choose(spec, target, tuning)); }
+
+std::vector<Turned> grid::decided(const GridChoice& choice) {
+    std::vector<Turned> asked;
+    generate(choice, &asked);
+    return asked;
 }
 
 }  // namespace trifold

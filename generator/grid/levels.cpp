@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "generator/grid/knobs.hpp"
 #include "generator/program/device.hpp"
 
 namespace trifold::grid {
@@ -61,9 +62,9 @@ Level level_of(const GridSpec& spec, int x_halvings, int y_halvings, int made) {
 std::int64_t unknown_width(const GridSpec& spec) { return spec.boundary == GridBoundary::fixed ? spec.width - 2 : spec.width; }
 std::int64_t unknown_height(const GridSpec& spec) { return spec.boundary == GridBoundary::fixed ? spec.height - 2 : spec.height; }
 
-std::int64_t leaf_cells_of(const GridTuning& tuning, const Target& target) {
-    return tuning.leaf_cells != 0 ? tuning.leaf_cells : device_of(target).count("models.grid.leaf_cells");
-}
+std::int64_t leaf_cells_of(const Knobs& knobs, const Target& target) { return take(knobs, device_of(target), "leaf_cells", {}); }
+
+std::int64_t leaf_cells_of(const GridTuning& tuning, const Target& target) { return leaf_cells_of(pinned_by(tuning, target), target); }
 
 std::vector<Level> levels_of(const GridSpec& spec, std::int64_t leaf_cells) {
     const auto width = unknown_width(spec) - 1, height = unknown_height(spec) - 1;

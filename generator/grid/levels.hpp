@@ -4,7 +4,10 @@
 #include <utility>
 #include <vector>
 
-/// The tree of boxes: leaf tiles, then merges of two boxes that lie side by side or one above the other. templates/grid/boxes.h says which pixels a box has.
+#include "generator/program/knob.hpp"
+
+/// The tree of boxes: leaf tiles, then merges of two boxes that lie side by side or one above the other. templates/grid/boxes.h says which
+/// pixels a box has.
 namespace trifold::grid {
 
 /// All boxes of one level.
@@ -24,6 +27,7 @@ std::int64_t unknown_width(const GridSpec& spec);
 std::int64_t unknown_height(const GridSpec& spec);
 
 /// Cells of a leaf tile each way, at most.
+std::int64_t leaf_cells_of(const Knobs& knobs, const Target& target);
 std::int64_t leaf_cells_of(const GridTuning& tuning, const Target& target);
 
 /// From the leaf tiles, of at most that many cells each way, to the last line. A level merges the way in which its boxes have fewer cells.

@@ -162,20 +162,6 @@ Schedule choose_schedule(const Spec& spec, const Target& target, std::int64_t wo
     return choose_pair({spec, target, {}, workers}, "auto", "auto").pair.schedule;
 }
 
-std::string_view to_string(Rung rung) {
-    switch (rung) {
-        case Rung::pinned:
-            return "pinned";
-        case Rung::exact:
-            return "wisdom: exact";
-        case Rung::nearest:
-            return "wisdom: nearest";
-        case Rung::model:
-            break;
-    }
-    return "model";
-}
-
 Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
     validate(spec);
     validate(target);

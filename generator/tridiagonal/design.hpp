@@ -8,7 +8,7 @@
 #include <trifold/generate.hpp>
 #include <vector>
 
-#include "generator/tridiagonal/knob.hpp"
+#include "generator/program/knob.hpp"
 #include "generator/tridiagonal/operands.hpp"
 
 namespace trifold {

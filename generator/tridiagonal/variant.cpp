@@ -97,15 +97,7 @@ Quantities operator+(Quantities all, const Quantities& more) {
 }
 
 std::int64_t take(const Problem& problem, std::string_view knob, const Quantities& of) {
-    const auto pinned = problem.knobs.pinned.find(knob);
-    const bool is_pinned = pinned != problem.knobs.pinned.end();
-    const auto* row = is_pinned ? nullptr : &device_of(problem.target).first(knob, of);
-    const auto value = is_pinned ? pinned->second : std::llround(row->number);
-    if (auto* asked = problem.knobs.asked; asked != nullptr) {
-        const Turned turned{std::string(knob), value, row};
-        if (std::ranges::find(*asked, turned) == asked->end()) asked->push_back(turned);
-    }
-    return value;
+    return take(problem.knobs, device_of(problem.target), knob, of);
 }
 
 std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abilities& abilities, bool rides) {

@@ -1,185 +1,202 @@
 #include "generator/tridiagonal/wisdom.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <cmath>
 #include <trifold/error.hpp>
-
-#include "generator/program/sha256.hpp"
-#include "generator/tridiagonal/wisdom_key.hpp"
+#include <tuple>
 
 namespace trifold {
 namespace {
 
-constexpr std::string_view begins_with = "trifold wisdom ";
-constexpr int format_of_wisdom = 1;
-constexpr std::size_t lines_before_rows = 2;
+/// The part of Operations that a file keeps, and Operations for it.
+struct Kind {
+    std::string_view name;
+    bool solves, inverse;
+};
+constexpr std::array kinds{Kind{"factor", false, false}, Kind{"factor+inverse", false, true}, Kind{"solve", true, false},
+                           Kind{"solve+inverse", true, true}};
 
-/// Of all columns, those of the key first.
-constexpr std::string_view column_names =
-    "target\tprecision\toperations\tlayout\tworkers\tn\tdevice\tN\tm\tbatch\tobjective\tschedule\tvariant\tseconds\tdefault_seconds\t"
-    "measured";
-constexpr std::size_t number_of_columns = 16;
-
-std::string first_line(std::size_t rows, std::string_view rest) {
-    return fmt::format("{}{}, {} rows, sha256 {}\n", begins_with, format_of_wisdom, rows, sha256(rest));
+std::string_view kind_of(const Operations& operations) {
+    const bool solves = std::ranges::any_of(operations, [](Operation operation) {
+        return operation == Operation::factor_solve || operation == Operation::solve || operation == Operation::backward;
+    });
+    const bool inverse = operations.contains(Operation::inverse);
+    return std::ranges::find_if(kinds, [&](const Kind& kind) { return kind.solves == solves && kind.inverse == inverse; })->name;
 }
 
-/// A column is a text without control characters, such as tabs and ends of lines, and is not empty.
-void check_column(std::string_view name, std::string_view text) {
-    if (text.empty()) throw SpecError(fmt::format("{} is empty; give a text", name));
-    constexpr unsigned char delete_character = 0x7f;
-    const bool is_clean = std::ranges::none_of(text, [](unsigned char letter) { return letter < ' ' || letter == delete_character; });
-    if (!is_clean) throw SpecError(fmt::format("{} holds a tab, an end of line or another control character; leave it out", name));
+Operations operations_of(std::string_view name) {
+    const auto kind = std::ranges::find(kinds, name, &Kind::name);
+    if (kind == kinds.end()) throw SpecError(fmt::format("operations are '{}'; give factor or solve, each alone or with +inverse", name));
+    auto operations = kind->solves ? usual_operations() : Operations{Operation::factor};
+    if (kind->inverse) operations.insert(Operation::inverse);
+    return operations;
 }
 
-void check_row(const WisdomRow& row) {
-    validate(row.target);
-    validate(row.spec);
-    if (row.workers < 1 || row.workers > max_workers)
-        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", row.workers, max_workers));
-    check_column("device", row.device);
-    check_column("objective", row.objective);
-    check_column("schedule", row.schedule);
-    check_column("variant", row.variant);
-    check_column("measured", row.measured);
-    if (row.schedule == "auto" || row.variant == "auto") throw SpecError("schedule or variant is auto; give what was taken");
-    for (const auto seconds : {row.seconds, row.default_seconds})
-        if (!std::isfinite(seconds) || seconds <= 0) throw SpecError(fmt::format("{} is no time; give seconds above 0", seconds));
+constexpr std::string_view plain = "plain";
+
+std::string blocks_text(std::string_view name, const BlockLayout& layout) {
+    return fmt::format(",{}={}/{}/{}", name, layout.leading, layout.stage, layout.member);
 }
 
-std::string line_of(const WisdomRow& row) {
-    check_row(row);
-    return fmt::format("{}{}\t{}\t{}\t{}\t{}\t{}\n", key_columns(row.device, row.target, row.spec, row.workers), row.objective,
-                       row.schedule, row.variant, row.seconds, row.default_seconds, row.measured);
+/// Strides that are those of dense arrays are the same as none.
+std::string layout_text(const Spec& spec) {
+    auto with_dense = spec;
+    with_dense.d = with_dense.e = {};
+    std::string text;
+    if (spec.order == Order::column_major) text += ",column-major";
+    if (spec.coupling == Coupling::upper) text += ",upper";
+    if (spec.rhs_layout == RhsLayout::stacked) text += ",stacked";
+    if (diagonal_strides(spec) != diagonal_strides(with_dense)) text += blocks_text("d", spec.d);
+    if (coupling_strides(spec) != coupling_strides(with_dense)) text += blocks_text("e", spec.e);
+    return text.empty() ? std::string(plain) : text.substr(1);
 }
 
-std::string_view key_in(std::string_view line) {
-    std::size_t end = 0;
-    for (std::size_t k = 0; k < number_of_key_columns; ++k) end = line.find('\t', end) + 1;
-    return line.substr(0, end);
-}
-
-double parse_seconds(std::string_view text) {
-    double value = 0;
+std::int64_t whole_number(std::string_view name, std::string_view text) {
+    std::int64_t value = 0;
     const auto* const end = text.data() + text.size();
     const auto [at, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || at != end) throw SpecError(fmt::format("'{}' is no number of seconds", text));
+    if (error != std::errc() || at != end) throw SpecError(fmt::format("{} is '{}', which is no whole number", name, text));
     return value;
 }
 
-std::vector<std::string_view> split_lines(std::string_view text) {
-    std::vector<std::string_view> lines;
-    while (!text.empty()) {
-        const auto end = text.find('\n');
-        if (end == std::string_view::npos)
-            throw SpecError(fmt::format("line {}: it has no end; the file was cut off", lines.size() + lines_before_rows));
-        lines.push_back(text.substr(0, end));
-        text.remove_prefix(end + 1);
+BlockLayout parse_blocks(std::string_view text) {
+    std::array<std::int64_t*, 3> places{};
+    BlockLayout layout;
+    places = {&layout.leading, &layout.stage, &layout.member};
+    for (auto* place : places) {
+        const auto slash = place == places.back() ? text.size() : text.find('/');
+        if (slash == std::string_view::npos) throw SpecError("a layout has not three strides, such as d=16/192/-1");
+        *place = whole_number("a stride", text.substr(0, slash));
+        text.remove_prefix(std::min(slash + 1, text.size()));
     }
-    return lines;
+    return layout;
 }
 
-[[noreturn]] void refuse_first_line(const std::string& why) { throw SpecError("line 1: " + why); }
-
-/// What the first line says; checks the text by it.
-std::vector<std::string_view> checked_lines(std::string_view text) {
-    if (!text.starts_with(begins_with)) refuse_first_line(fmt::format("this is no wisdom, which begins with '{}'", begins_with));
-    const auto after = text.substr(begins_with.size());
-    int version = 0;
-    const auto [at, error] = std::from_chars(after.data(), after.data() + after.size(), version);
-    if (error != std::errc() || at == after.data() + after.size() || *at != ',') refuse_first_line("it gives no version of the format");
-    if (version != format_of_wisdom)
-        refuse_first_line(
-            fmt::format("it is of format {}, and this library reads format {}; tune again, or export it with the same version", version,
-                        format_of_wisdom));
-    const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
-    auto lines = split_lines(text.substr(end));
-    if (lines.empty() || lines[0] != column_names) throw SpecError("line 2: the names of the columns are others than of this format");
-    lines.erase(lines.begin());
-    if (text.substr(0, end) != first_line(lines.size(), text.substr(end)))
-        refuse_first_line("its number of rows or its checksum is another one than that of the rest; the file was cut off or edited");
-    return lines;
+void parse_layout_text(std::string_view text, Spec& spec) {
+    if (text == plain) return;
+    for (auto rest = text;;) {
+        const auto comma = rest.find(',');
+        const auto word = rest.substr(0, comma);
+        if (word == "column-major")
+            spec.order = Order::column_major;
+        else if (word == "upper")
+            spec.coupling = Coupling::upper;
+        else if (word == "stacked")
+            spec.rhs_layout = RhsLayout::stacked;
+        else if (word.starts_with("d="))
+            spec.d = parse_blocks(word.substr(2));
+        else if (word.starts_with("e="))
+            spec.e = parse_blocks(word.substr(2));
+        else
+            throw SpecError(fmt::format("layout '{}' has '{}'; give plain, or some of column-major, upper, stacked, d=, e=", text, word));
+        if (comma == std::string_view::npos) return;
+        rest = rest.substr(comma + 1);
+    }
 }
+
+/// A problem whose schedule and variant are open.
+class OpenProblem : public WisdomProblem {
+  public:
+    OpenProblem(const Spec& spec, const Target& target, const Tuning& tuning)
+        : spec_(spec), target_(target), tuning_(tuning), key_(key_of(spec, target, tuning.workers)) {}
+
+    ProblemKey key() const override { return key_; }
+    void check(const WisdomRow& row) const override { spec_of(row.key); }
+    std::string refusal(const WisdomRow& row) const override try {
+        choose(spec_, target_, tuning_by(row));
+        return {};
+    } catch (const SpecError& error) {
+        return error.what();
+    }
+    /// A schedule such as twisted:8 is another one where the horizon has no room for 8 chains: its name tells. Segments that are as long as
+    /// the horizon keep their name, and are one chain.
+    bool means_the_same(const WisdomRow& row) const override try {
+        const auto& name = row.pins.schedule;
+        const auto here = parse_schedule(name, spec_.horizon), there = parse_schedule(name, spec_of(row.key).horizon);
+        return here.name == there.name && (here.levels.size() == 1) == (there.levels.size() == 1);
+    } catch (const SpecError&) {
+        return false;
+    }
+    std::optional<double> modelled_seconds(const WisdomRow* row) const override {
+        return trifold::modelled_seconds(choose(spec_, target_, row == nullptr ? tuning_ : tuning_by(*row)));
+    }
+
+  private:
+    Tuning tuning_by(const WisdomRow& row) const {
+        auto tuning = tuning_;
+        tuning.schedule = row.pins.schedule;
+        tuning.variant = row.pins.variant;
+        return tuning;
+    }
+
+    const Spec spec_;
+    const Target target_;
+    const Tuning tuning_;
+    const ProblemKey key_;
+};
 
 }  // namespace
 
-WisdomRow parse_wisdom_line(std::string_view line) {
-    std::vector<std::string_view> columns;
-    for (auto rest = line;;) {
-        const auto tab = rest.find('\t');
-        columns.push_back(rest.substr(0, tab));
-        if (tab == std::string_view::npos || columns.size() > number_of_columns) break;
-        rest = rest.substr(tab + 1);
-    }
-    if (columns.size() != number_of_columns) throw SpecError(fmt::format("it has not {} columns", number_of_columns));
-    WisdomRow row;
-    parse_key(columns, row);
-    const auto values = std::span(columns).subspan(number_of_key_columns);
-    row.objective = values[0];
-    row.schedule = values[1];
-    row.variant = values[2];
-    row.seconds = parse_seconds(values[3]);
-    row.default_seconds = parse_seconds(values[4]);
-    row.measured = values[5];
-    check_row(row);
-    if (key_columns(row.device, row.target, row.spec, row.workers) != key_in(line))
+ProblemKey key_of(const Spec& spec, const Target& target, int workers) {
+    validate(spec);
+    validate(target);
+    return {.target = target,
+            .precision = spec.precision,
+            .operations = std::string(kind_of(spec.operations)),
+            .layout = layout_text(spec),
+            .workers = target.backend == Backend::cpu ? workers : 1,
+            .kind = std::to_string(spec.block),
+            .size = std::to_string(spec.horizon),
+            .rhs = spec.rhs,
+            .batch = spec.batch};
+}
+
+Spec spec_of(const ProblemKey& key) {
+    Spec spec{.block = whole_number("n", key.kind), .horizon = whole_number("N", key.size)};
+    spec.precision = key.precision;
+    spec.rhs = key.rhs;
+    spec.batch = key.batch;
+    spec.operations = operations_of(key.operations);
+    parse_layout_text(key.layout, spec);
+    if (common_columns(key_of(spec, key.target, key.workers)) != common_columns(key))
         throw SpecError("its first columns are not written as a file has them, so nothing would find it");
-    return row;
-}
-
-std::string key_of(const WisdomRow& row) {
-    auto key = key_columns(row.device, row.target, row.spec, row.workers);
-    key.pop_back();
-    return key;
-}
-
-std::string write_wisdom(const std::vector<WisdomRow>& rows) {
-    std::vector<std::string> lines;
-    for (const auto& row : rows) lines.push_back(line_of(row));
-    std::ranges::sort(lines);
-    const auto twice = std::ranges::adjacent_find(lines, {}, key_in);
-    if (twice != lines.end()) throw SpecError(fmt::format("two rows are of '{}'; give the better of them", key_in(*twice)));
-    const auto rest = fmt::format("{}\n{}", column_names, fmt::join(lines, ""));
-    return first_line(lines.size(), rest) + rest;
-}
-
-std::vector<WisdomRow> read_wisdom(std::string_view text) {
-    const auto lines = checked_lines(text);
-    std::vector<WisdomRow> rows;
-    for (std::size_t k = 0; k < lines.size(); ++k) try {
-            rows.push_back(parse_wisdom_line(lines[k]));
-            if (k > 0 && key_in(lines[k - 1]) >= key_in(lines[k]))
-                throw SpecError("it is not in order, or of the same problem as the line before");
-        } catch (const SpecError& error) {
-            throw SpecError(fmt::format("line {}: {}", k + 1 + lines_before_rows, error.what()));
-        }
-    return rows;
+    return spec;
 }
 
 std::string problem_of(const WisdomRow& row) try {
-    check_row(row);
-    choose(row.spec, row.target, Tuning{row.schedule, row.variant, row.workers});
+    choose(spec_of(row.key), row.key.target, Tuning{row.pins.schedule, row.pins.variant, row.key.workers});
     return {};
 } catch (const SpecError& error) {
     return error.what();
 }
 
-Wisdom::Wisdom(std::string name, std::string_view text) : name_(std::move(name)), lines_(checked_lines(text)) {}
-
-std::size_t Wisdom::rows_for(const Target& target, std::string_view device) const {
-    const auto texts = lines_with(to_string(target) + "\t").texts;
-    if (device.empty()) return texts.size();
-    return static_cast<std::size_t>(std::ranges::count_if(texts, [&](std::string_view line) { return device_in(line) == device; }));
+std::unique_ptr<const WisdomProblem> wisdom_problem(const Spec& spec, const Target& target, const Tuning& tuning) {
+    return std::make_unique<const OpenProblem>(spec, target, tuning);
 }
 
-Wisdom::Lines Wisdom::lines_with(std::string_view columns) const {
-    const auto begin = std::ranges::lower_bound(lines_, columns);
-    const auto end = std::find_if_not(begin, lines_.end(), [&](std::string_view line) { return line.starts_with(columns); });
-    return {{begin, end}, static_cast<std::size_t>(begin - lines_.begin()) + 1 + lines_before_rows};
+Resolved resolved_by(const WisdomAnswer& answer, const Tuning& tuning) {
+    auto with_row = tuning;
+    if (answer.pins) std::tie(with_row.schedule, with_row.variant) = std::tie(answer.pins->schedule, answer.pins->variant);
+    return {with_row, answer.rung, answer.row, answer.ignored};
+}
+
+bool is_open(const Tuning& tuning) { return tuning.schedule == "auto" && tuning.variant == "auto"; }
+
+Resolved resolve(const Spec& spec, const Target& target, const Tuning& tuning, std::string_view device,
+                 std::span<const Wisdom* const> files) {
+    if (!is_open(tuning)) return {tuning, Rung::pinned, {}, {}};
+    return resolved_by(look_up(*wisdom_problem(spec, target, tuning), device, files), tuning);
+}
+
+Choice choose(const Spec& spec, const Target& target, const Resolved& resolved) {
+    auto choice = choose(spec, target, resolved.tuning);
+    choice.rung = resolved.rung;
+    choice.row = resolved.row;
+    if (!resolved.row.empty()) choice.reason = fmt::format("{}; {}", to_string(resolved.rung), resolved.row);
+    return choice;
 }
 
 }  // namespace trifold

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 #include <trifold/program.hpp>
+#include <trifold/rung.hpp>
 #include <trifold/schedule.hpp>
 #include <trifold/spec.hpp>
 #include <trifold/target.hpp>
@@ -20,12 +21,6 @@ struct Tuning {
     static constexpr int standard_spin = -1;
     bool operator==(const Tuning&) const = default;
 };
-
-/// Who decided about schedule and variant. `pinned`: the caller, about one of them or both. `exact`, `nearest`: a row of wisdom for this
-/// very problem and device, or for a near one. `model`: the time model.
-enum class Rung { pinned, exact, nearest, model };
-/// "pinned", "wisdom: exact", "wisdom: nearest", "model".
-std::string_view to_string(Rung rung);
 
 /// A Spec with everything that was left open decided: the order of elimination and the kernels.
 struct Choice {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <trifold/precision.hpp>
 #include <trifold/program.hpp>
+#include <trifold/rung.hpp>
 #include <trifold/target.hpp>
 
 /// Grids: A x = b, where A couples each pixel of an image with its eight neighbours.
@@ -49,21 +50,30 @@ inline constexpr std::int64_t max_grid_side = 1 << 20;
 /// Throws SpecError unless every size is in range.
 void validate(const GridSpec& spec);
 
-/// Choices that change speed but not the problem.
+/// Choices that change speed but not the problem. Those of `variant` may change bits.
 struct GridTuning {
     int workers = 1;             ///< CPU threads a call may use; they change no bit
     int spin_microseconds = -1;  ///< how long idle threads stay awake after a call; -1: TRIFOLD_SPIN, or 1000
-    std::int64_t leaf_cells =
-        0;  ///< most cells of a leaf tile each way, at least 4, on a GPU 4; 0: what was measured to be best on the device
-    std::int64_t panel_columns =
-        0;  ///< GPU: most columns of a large pivot block that are factored at a time, 2 to 32, a power of two; 0: 32
-    std::int64_t product_side = 0;  ///< GPU: rows and columns of a large front's update that a thread block computes, 64 or 128; 0: by size
-    std::int64_t step_rows =
-        0;  ///< GPU: rows of a pivot block that its smallest thread blocks take, 128 or 512; 0: 128 where a level has many boxes
+    /// The kernels: "fronts", with pinned knobs where they follow: "fronts:panel_columns=16,step_rows=128". `trifold explain` lists them.
+    /// auto: what was measured to be best, by wisdom or by the rows of the device.
+    std::string variant = "auto";
     bool operator==(const GridTuning&) const = default;
 };
 
-/// The whole generator. Pure: same input, same bytes. The target must be resolved. Throws SpecError.
+/// A GridSpec with everything that was left open decided.
+struct GridChoice {
+    GridSpec spec;
+    Target target;
+    GridTuning tuning;  ///< its variant is "fronts", with what the caller or wisdom has pinned
+    Rung rung = Rung::model;
+    std::string row;  ///< of wisdom, with its file; empty: none decided
+};
+
+/// Decides what the tuning leaves to `auto`, without wisdom. The target must be resolved. Throws SpecError.
+GridChoice choose(const GridSpec& spec, const Target& target, const GridTuning& tuning = {});
+
+/// The whole generator. Pure: same input, same bytes. Throws SpecError.
+Program generate(const GridChoice& choice);
 Program generate(const GridSpec& spec, const Target& target, const GridTuning& tuning = {});
 
 }  // namespace trifold

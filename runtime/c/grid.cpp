@@ -49,7 +49,7 @@ GridSpec grid_spec_of(const trifold_grid_spec& given_spec) {
 GridTuning grid_tuning_of(const trifold_grid_tuning* given_tuning) {
     if (given_tuning == nullptr) return {};
     const auto& t = initialized(given_tuning, "trifold_grid_tuning");
-    return {.workers = t.workers, .spin_microseconds = t.spin_microseconds, .leaf_cells = t.leaf_cells};
+    return {.workers = t.workers, .spin_microseconds = t.spin_microseconds, .variant = t.variant == nullptr ? "auto" : t.variant};
 }
 
 GridOptions grid_options_of(const trifold_call& call) {
@@ -109,7 +109,7 @@ void trifold_grid_spec_init(trifold_grid_spec* spec, std::int64_t width, std::in
 }
 void trifold_grid_tuning_init(trifold_grid_tuning* tuning) {
     const GridTuning standard;
-    if (tuning != nullptr) *tuning = {sizeof *tuning, standard.workers, standard.spin_microseconds, standard.leaf_cells};
+    if (tuning != nullptr) *tuning = {sizeof *tuning, standard.workers, standard.spin_microseconds, nullptr};
 }
 void trifold_grid_options_init(trifold_grid_options* options) {
     if (options != nullptr) *options = {sizeof *options, 0, 0, 0};

@@ -9,10 +9,9 @@
 namespace trifold {
 
 std::string key_of(const GridSpec& s, const Device& device, const GridTuning& tuning) {
-    auto key = fmt::format("{} {} {} {} {} {} {} {} | {} {} | {} {} {} {} {} {} |", s.width, s.height, to_string(s.precision),
-                           to_string(s.matrix), to_string(s.pivoting), to_string(s.boundary), s.rhs, s.batch, to_string(device.target()),
-                           device.ordinal(), tuning.workers, tuning.spin_microseconds, tuning.leaf_cells, tuning.panel_columns,
-                           tuning.product_side, tuning.step_rows);
+    auto key = fmt::format("{} {} {} {} {} {} {} {} | {} {} | {} {} {} |", s.width, s.height, to_string(s.precision), to_string(s.matrix),
+                           to_string(s.pivoting), to_string(s.boundary), s.rhs, s.batch, to_string(device.target()), device.ordinal(),
+                           tuning.workers, tuning.spin_microseconds, tuning.variant);
     for (const auto operation : s.operations) key += fmt::format(" {}", to_string(operation));
     return key;
 }

@@ -3,24 +3,32 @@
 #include <trifold/error.hpp>
 
 #include "generator/grid/layout.hpp"
+#include "generator/grid/spec_json.hpp"
 #include "runtime/grid/plan_state.hpp"
+#include "runtime/grid/wisdom.hpp"
 
 namespace trifold {
 namespace {
 
 constexpr FamilyWords words{"GridPlan", "GridSolver", "give a smaller image, batch or number of right-hand sides"};
 
+/// What was asked and chosen, for TRIFOLD_CAPTURE. `trifold tune` reads the spec.
+std::string describe(const GridChoice& choice) {
+    return fmt::format(R"("family":"grid","spec":{},"workers":{},"variant":"{}")", to_json(choice.spec).dump(), choice.tuning.workers,
+                       choice.tuning.variant);
+}
+
 }  // namespace
 
 GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning& tuning) {
-    State state{spec, tuning, {}, nullptr};
+    State state{};
+    auto& choice = state.choice;
     state.prepared = prepare(device, words, [&] {
-        auto program = generate(spec, device.target(), tuning);
-        auto described = fmt::format(R"("family":"grid","spec":{})", program.about);
-        return Preparation{std::move(program), spec.batch, tuning.spin_microseconds, fmt::format("{}x{}", spec.width, spec.height),
-                           std::move(described)};
+        choice = choose_by_wisdom(spec, device, tuning);
+        return Preparation{generate(choice), spec.batch, tuning.spin_microseconds,
+                           fmt::format("{}x{} by {}", spec.width, spec.height, to_string(choice.rung)), describe(choice)};
     });
-    state.levels = grid::levels_of(spec, grid::leaf_cells_of(tuning, device.target()));
+    state.levels = grid::levels_of(spec, grid::leaf_cells_of(choice.tuning, device.target()));
     state_ = std::make_shared<const State>(std::move(state));
 }
 
@@ -28,8 +36,9 @@ const GridPlan::State& GridPlan::state() const {
     if (state_ == nullptr) throw SpecError("this GridPlan has been moved from; use the one it was moved to, or assign another to it");
     return *state_;
 }
-const GridSpec& GridPlan::spec() const { return state().spec; }
-const GridTuning& GridPlan::tuning() const { return state().tuning; }
+const GridChoice& GridPlan::choice() const { return state().choice; }
+const GridSpec& GridPlan::spec() const { return state().choice.spec; }
+const GridTuning& GridPlan::tuning() const { return state().choice.tuning; }
 const Program& GridPlan::program() const { return state().prepared->program; }
 const Device& GridPlan::device() const { return state().prepared->device; }
 const PlanReport& GridPlan::report() const { return state().prepared->report; }

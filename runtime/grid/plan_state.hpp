@@ -10,8 +10,7 @@ namespace trifold {
 
 /// What solvers share of a plan. Immutable once built.
 struct GridPlan::State {
-    GridSpec spec;
-    GridTuning tuning;
+    GridChoice choice;
     std::vector<grid::Level> levels;
     std::shared_ptr<const Prepared> prepared;
 };

@@ -21,8 +21,9 @@ class GridPlan {
     using tuning_type = GridTuning;
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the plan has been moved from.
     GridPlan(const GridSpec& spec, const Device& device, const GridTuning& tuning = {});
+    const GridChoice& choice() const;
     const GridSpec& spec() const;
-    const GridTuning& tuning() const;
+    const GridTuning& tuning() const;  ///< with the variant that was taken
     const Program& program() const;
     const Device& device() const;
     const PlanReport& report() const;

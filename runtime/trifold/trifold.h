@@ -258,7 +258,7 @@ typedef struct {
     size_t size;
     int workers;
     int spin_microseconds;
-    int64_t leaf_cells;
+    const char* variant; /* NULL: auto */
 } trifold_grid_tuning;
 void trifold_grid_tuning_init(trifold_grid_tuning* tuning);
 

@@ -9,9 +9,6 @@ import sys
 
 CLEAN = ("generator", "runtime/base", "runtime/compile")
 LATER = (
-    "generator/tridiagonal/knob",
-    "generator/tridiagonal/ladder",
-    "generator/tridiagonal/wisdom",
     "generator/trifold/grid_spec.hpp",
     "generator/trifold/program.hpp",
     "generator/trifold/grid_args.h",

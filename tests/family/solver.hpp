@@ -9,9 +9,10 @@ namespace trifold::test {
 
 inline constexpr FamilyWords triangular_words{"TriangularPlan", "TriangularSolver", "give a smaller batch"};
 
-inline std::shared_ptr<const Prepared> prepare_triangular(const TriangularSpec& spec, const Device& device, int workers = 1) {
+inline std::shared_ptr<const Prepared> prepare_triangular(const TriangularSpec& spec, const Device& device, int workers = 1,
+                                                          std::int64_t rows_of_a_group = 3) {
     return prepare(device, triangular_words, [&] {
-        auto program = generate_triangular(spec, device.target(), workers);
+        auto program = generate_triangular(spec, device.target(), workers, rows_of_a_group);
         return Preparation{std::move(program), spec.batch, 0, "triangular", R"("family":"triangular","spec":{})"};
     });
 }

@@ -83,8 +83,7 @@ inline std::string triangular_text(const TriangularKernel& kernel, const std::st
            "            work(a, task / groups, (int)k);\n}\n";
 }
 
-inline Program generate_triangular(const TriangularSpec& spec, const Target& target, int workers = 1) {
-    constexpr std::int64_t rows_of_a_group = 3;
+inline Program generate_triangular(const TriangularSpec& spec, const Target& target, int workers = 1, std::int64_t rows_of_a_group = 3) {
     const bool gpu = target.backend != Backend::cpu;
     Program program;
     program.id = "7e57";

@@ -70,3 +70,21 @@ TEST_CASE("another family in the command's table: a verb that it has not got say
     }
     CHECK(run_trifold(scratch.path, "explain --block 2 --horizon 3 --target cpu:x86-64 --json", "TRIFOLD_DISABLE=cache,jit").status == 0);
 }
+
+TEST_CASE("another family in the tuner's table: its knob is searched, and what was decided is a row of wisdom") {
+    const Scratch scratch;
+    scratch.write("points.jsonl", "{\"family\": \"triangular\", \"block\": 8, \"batch\": 2}\n{\"block\": 2, \"horizon\": 3}\n");
+    const auto run = [&](const std::string& arguments) { return run_trifold(scratch.path, "tune " + arguments, "TRIFOLD_WISDOM=wisdom"); };
+    const auto ran = run("points.jsonl --device cpu --hot --database t.db --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto json = ran.json();
+    CHECK(json.at("decided") == 2);
+    CHECK(json.at("results").at(0).at("point") == "8x1x2 f64 apply");
+    CHECK(json.at("results").at(0).at("decision").at("trials") == 3);  // of 1, 3 and 8 rows
+    CHECK(has(scratch.read("wisdom"), "\ttriangular\t"));
+    CHECK(run("show --database t.db --family triangular --json").json().at("decisions").size() == 1);
+    CHECK(run("import wisdom --database other.db --json").json().at("decisions") == 2);
+    scratch.write("bad.jsonl", "{\"family\": \"triangular\", \"rows\": 8}\n");
+    CHECK(has(run("bad.jsonl --device cpu --database t.db").err, "a triangular system has no 'rows'"));
+}

@@ -10,6 +10,7 @@
 
 #define TRIFOLD_SIZE constexpr
 #include "generator/grid/gpu/assumptions.hpp"
+#include "generator/grid/knobs.hpp"
 #include "generator/program/require.hpp"
 #include "generator/tridiagonal/assumptions.hpp"
 #include "generator/tridiagonal/variant.hpp"
@@ -85,9 +86,10 @@ TEST_CASE("launches of images of all sizes are as their kernels assume") {
         spec.rhs = std::array{1, 2, 5}.at(next(3));
         spec.batch = std::array{1, 2, 300}.at(next(3));
         GridTuning tuning;
-        tuning.panel_columns = std::array{0, 0, 2, 8, 16}.at(next(5));
-        tuning.product_side = std::array{0, 64, 128}.at(next(3));
-        tuning.step_rows = std::array{0, 128, 512}.at(next(3));
+        VariantName variant{"fronts", {}};
+        for (const auto& knob : grid::knobs_for(gpus.front()))
+            if (next(2) == 0) variant.pinned.emplace(knob.name, *(knob.candidates.begin() + next(knob.candidates.size())));
+        tuning.variant = to_string(variant);
         const auto& target = gpus.at(next(gpus.size()));
         const auto label = fmt::format("{}x{} {} {} {}", width, height, to_string(boundary), to_string(spec.precision), to_string(target));
         CAPTURE(label);

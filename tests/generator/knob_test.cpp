@@ -1,12 +1,14 @@
-#include "generator/tridiagonal/knob.hpp"
+#include "generator/program/knob.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
+#include "generator/grid/knobs.hpp"
 #include "generator/tridiagonal/variant.hpp"
 
 using namespace trifold;
@@ -115,4 +117,35 @@ TEST_CASE("every candidate of every knob makes a Program or is refused") {
                     }
             CHECK(made >= variant->knobs.size());
         }
+}
+
+TEST_CASE("knobs of grids: rows decide what is not pinned, and every row takes one of the candidates") {
+    const GridSpec image{.width = 513, .height = 513};
+    const auto decided = [&](const Target& target, const std::string& variant = "auto", std::int64_t batch = 1) {
+        auto spec = image;
+        spec.batch = batch;
+        return grid::decided(choose(spec, target, GridTuning{.variant = variant}));
+    };
+    const auto values = [](const std::vector<Turned>& all, std::string_view knob) {
+        std::vector<std::int64_t> result;
+        for (const auto& one : all)
+            if (one.list == knob) result.push_back(one.value);
+        std::ranges::sort(result);
+        return result;
+    };
+    using Numbers = std::vector<std::int64_t>;
+    CHECK(values(decided(avx512), "leaf_cells") == Numbers{4});
+    CHECK(values(decided(sm_90), "tiny_blocks") == Numbers{20});
+    CHECK(values(decided(sm_90, "auto", 64), "step_rows") == Numbers{128, 512});  // many boxes below, few on top
+    CHECK(values(decided(sm_90, "fronts:step_rows=512,leaf_blocks=16", 64), "step_rows") == Numbers{512});
+    CHECK(values(decided(sm_90, "fronts:step_rows=512,leaf_blocks=16"), "leaf_blocks") == Numbers{16});
+    for (const auto& target : {avx512, sm_90, gfx942}) {
+        const auto asked = decided(target);
+        for (const auto& one : asked) CHECK(one.row != nullptr);
+        for (const auto& knob : grid::knobs_for(target))
+            for (const auto& row : device_of(target).rows_of(knob.name))
+                CHECK_MESSAGE(std::ranges::find(knob.candidates, std::llround(row.number)) != knob.candidates.end(), to_string(row));
+    }
+    CHECK_THROWS_WITH_AS(decided(sm_90, "fronts:leaf_cells=4"), doctest::Contains("variant 'fronts' has no knob 'leaf_cells'"), SpecError);
+    CHECK_THROWS_WITH_AS(decided(sm_90, "auto:step_rows=128"), doctest::Contains("variant 'auto' has no knobs"), SpecError);
 }

@@ -8,6 +8,7 @@
 #include <random>
 #include <trifold/error.hpp>
 
+#include "generator/grid/wisdom.hpp"
 #include "generator/program/sha256.hpp"
 #include "generator/program/templates.hpp"
 
@@ -17,21 +18,29 @@ namespace {
 
 const Target h200{Backend::cuda, "sm_90"};
 
-WisdomRow row_of(const Spec& spec, const std::string& schedule, const std::string& variant, const std::string& device = "NVIDIA H200") {
-    return {.device = device,
-            .target = h200,
-            .spec = spec,
-            .objective = "factor_solve",
-            .schedule = schedule,
-            .variant = variant,
-            .seconds = 1e-4,
-            .default_seconds = 2e-4,
-            .measured = "by hand"};
+/// A row with its problem as a Spec, so that a case can change a part of it.
+struct SpecRow {
+    std::string device;
+    Target target = h200;
+    Spec spec;
+    int workers = 1;
+    std::string objective = "factor_solve", schedule, variant;
+    double seconds = 1e-4, default_seconds = 2e-4;
+    std::string measured = "by hand";
+    operator WisdomRow() const {
+        return {device, key_of(spec, target, workers), objective, {schedule, variant}, seconds, default_seconds, measured};
+    }
+};
+
+SpecRow row_of(const Spec& spec, const std::string& schedule, const std::string& variant, const std::string& device = "NVIDIA H200") {
+    return {.device = device, .spec = spec, .schedule = schedule, .variant = variant};
 }
 
+void check_problem(const WisdomRow& row) { spec_of(row.key); }
+
 /// 2000 rows, as a sweep gives them.
-std::vector<WisdomRow> many_rows() {
-    std::vector<WisdomRow> rows;
+std::vector<SpecRow> many_rows() {
+    std::vector<SpecRow> rows;
     for (const std::int64_t block : {4, 6, 8, 12, 17, 20, 24, 32, 40, 48})
         for (std::int64_t horizon = 8; horizon <= 4096; horizon *= 2)
             for (std::int64_t batch = 1; batch <= 512; batch *= 2)
@@ -52,16 +61,18 @@ std::string replaced(std::string text, const std::string& what, const std::strin
     return text.replace(text.find(what), what.size(), by);
 }
 
+std::string written(const std::vector<SpecRow>& rows) { return write_wisdom({rows.begin(), rows.end()}); }
+
 std::string message_of(const std::string& text) try {
-    read_wisdom(text);
+    read_wisdom(text, check_problem);
     return "no error";
 } catch (const SpecError& error) {
     return error.what();
 }
 
-Resolved resolved_by(const std::vector<WisdomRow>& rows, const Spec& spec, const std::string& device = "NVIDIA H200",
-                     const Tuning& tuning = {}) {
-    const auto text = write_wisdom(rows);
+Resolved resolved_with(const std::vector<SpecRow>& rows, const Spec& spec, const std::string& device = "NVIDIA H200",
+                       const Tuning& tuning = {}) {
+    const auto text = written(rows);
     const Wisdom file("a file", text);
     const Wisdom* const files[] = {&file};
     return resolve(spec, h200, tuning, device, files);
@@ -82,18 +93,18 @@ TEST_CASE("wisdom is read as it was written") {
     processor.target = {Backend::cpu, "x86-64-v3"};
     processor.workers = 8;
     auto factors = row_of({.block = 7, .horizon = 5, .operations = {Operation::factor, Operation::inverse}}, "multi-stage", "tiled");
-    const auto text = write_wisdom({laid_out, processor, factors});
-    CHECK(text == write_wisdom({factors, laid_out, processor}));
-    const auto rows = read_wisdom(text);
+    const auto text = written({laid_out, processor, factors});
+    CHECK(text == written({factors, laid_out, processor}));
+    const auto rows = read_wisdom(text, check_problem);
     REQUIRE(rows.size() == 3);
     CHECK(write_wisdom(rows) == text);
     CHECK(rows[0].device == processor.device);
-    CHECK(rows[0].workers == 8);
-    CHECK(rows[0].spec.precision == Precision::mixed);
-    CHECK(rows[1].spec.operations == Operations{Operation::factor, Operation::inverse});
-    CHECK(rows[2].spec == laid_out.spec);
+    CHECK(rows[0].key.workers == 8);
+    CHECK(rows[0].key.precision == Precision::mixed);
+    CHECK(spec_of(rows[1].key).operations == Operations{Operation::factor, Operation::inverse});
+    CHECK(spec_of(rows[2].key) == laid_out.spec);
     CHECK(rows[2].seconds == 1e-4);
-    CHECK(rows[2].variant == "dataflow:rides=0");
+    CHECK(rows[2].pins.variant == "dataflow:rides=0");
 }
 
 TEST_CASE("the first line of wisdom says what the rest must be") {
@@ -104,9 +115,9 @@ TEST_CASE("the first line of wisdom says what the rest must be") {
 TEST_CASE("a new row of wisdom is a new line, and no other of them changes") {
     auto rows = many_rows();
     rows.resize(20);
-    const auto before = rest_of(write_wisdom(rows));
+    const auto before = rest_of(written(rows));
     rows.push_back(row_of(spec, "multi-stage", "dataflow"));
-    auto after = rest_of(write_wisdom(rows));
+    auto after = rest_of(written(rows));
     const auto line = after.find("\t50\t1\t256\t");
     const auto begin = after.rfind('\n', line) + 1;
     after.erase(begin, after.find('\n', line) + 1 - begin);
@@ -115,7 +126,7 @@ TEST_CASE("a new row of wisdom is a new line, and no other of them changes") {
 
 TEST_CASE("the key of wisdom is target, device and problem") {
     const auto plain = row_of(spec, "multi-stage", "dataflow");
-    const auto key = [](const WisdomRow& row) { return key_of(row); };
+    const auto key = [](const SpecRow& row) { return key_of(row); };
     auto same = plain;
     same.workers = 7;  // of a GPU they mean nothing
     same.schedule = "sequential";
@@ -123,10 +134,10 @@ TEST_CASE("the key of wisdom is target, device and problem") {
     same.spec.d = {.leading = 12, .stage = 144, .member = 50 * 144};
     CHECK(key(same) == key(plain));
     for (const auto& change :
-         {+[](WisdomRow& row) { row.device = "NVIDIA H100"; }, +[](WisdomRow& row) { row.target.arch = "sm_100"; },
-          +[](WisdomRow& row) { row.spec.operations = {Operation::factor, Operation::forward}; },
-          +[](WisdomRow& row) { row.spec.operations.insert(Operation::inverse); }, +[](WisdomRow& row) { row.spec.rhs = 2; },
-          +[](WisdomRow& row) { row.spec.d.stage = 0; }, +[](WisdomRow& row) { row.spec.precision = Precision::f32; }}) {
+         {+[](SpecRow& row) { row.device = "NVIDIA H100"; }, +[](SpecRow& row) { row.target.arch = "sm_100"; },
+          +[](SpecRow& row) { row.spec.operations = {Operation::factor, Operation::forward}; },
+          +[](SpecRow& row) { row.spec.operations.insert(Operation::inverse); }, +[](SpecRow& row) { row.spec.rhs = 2; },
+          +[](SpecRow& row) { row.spec.d.stage = 0; }, +[](SpecRow& row) { row.spec.precision = Precision::f32; }}) {
         auto other = plain;
         change(other);
         CHECK(key(other) != key(plain));
@@ -143,14 +154,14 @@ TEST_CASE("what cannot be wisdom is not written") {
         change(row);
         CHECK_THROWS_AS(write_wisdom({row}), SpecError);
     };
-    refuses([](WisdomRow& row) { row.device = "tab\there"; });
-    refuses([](WisdomRow& row) { row.measured = "two\nlines"; });
-    refuses([](WisdomRow& row) { row.device = ""; });
-    refuses([](WisdomRow& row) { row.schedule = "auto"; });
-    refuses([](WisdomRow& row) { row.seconds = 0; });
-    refuses([](WisdomRow& row) { row.default_seconds = std::numeric_limits<double>::quiet_NaN(); });
-    refuses([](WisdomRow& row) { row.spec.block = 0; });
-    refuses([](WisdomRow& row) { row.target.arch = "sm_1"; });
+    refuses([](SpecRow& row) { row.device = "tab\there"; });
+    refuses([](SpecRow& row) { row.measured = "two\nlines"; });
+    refuses([](SpecRow& row) { row.device = ""; });
+    refuses([](SpecRow& row) { row.schedule = "auto"; });
+    refuses([](SpecRow& row) { row.seconds = 0; });
+    refuses([](SpecRow& row) { row.default_seconds = std::numeric_limits<double>::quiet_NaN(); });
+    refuses([](SpecRow& row) { row.spec.block = 0; });
+    refuses([](SpecRow& row) { row.target.arch = "sm_1"; });
     const auto row = row_of(spec, "multi-stage", "dataflow");
     CHECK_THROWS_WITH_AS(write_wisdom({row, row}), doctest::Contains("two rows are of"), SpecError);
 }
@@ -184,7 +195,7 @@ TEST_CASE("no change of a wisdom file ends in anything but an error or other row
     auto rows = many_rows();
     rows.resize(5);
     rows[2].spec.d = {.leading = 64};
-    const auto text = write_wisdom(rows);
+    const auto text = written(rows);
     std::mt19937_64 random(7);
     std::size_t accepted = 0;
     for (int k = 0; k < 3000; ++k) {
@@ -205,7 +216,7 @@ TEST_CASE("no change of a wisdom file ends in anything but an error or other row
         }
         if (k % 2 == 1) changed = with_first_line(changed);
         try {
-            const auto again = read_wisdom(changed);
+            const auto again = read_wisdom(changed, check_problem);
             CHECK(write_wisdom(again) == write_wisdom(read_wisdom(write_wisdom(again))));
             ++accepted;
         } catch (const SpecError& error) {
@@ -223,7 +234,7 @@ TEST_CASE("no change of a wisdom file ends in anything but an error or other row
 }
 
 TEST_CASE("a file of 2000 rows opens in a millisecond") {
-    const auto text = write_wisdom(many_rows());
+    const auto text = written(many_rows());
     auto best = 1.0;
     for (int k = 0; k < 20; ++k) {
         const auto start = std::chrono::steady_clock::now();
@@ -257,9 +268,9 @@ TEST_CASE("every row of the shipped wisdom can be used") {
 }
 
 TEST_CASE("what the caller pins is taken, whatever the wisdom") {
-    const std::vector<WisdomRow> rows{row_of(spec, "multi-stage", "dataflow")};
+    const std::vector<SpecRow> rows{row_of(spec, "multi-stage", "dataflow")};
     for (const auto& tuning : {Tuning{.schedule = "twisted:2"}, Tuning{.variant = "fused"}}) {
-        const auto resolved = resolved_by(rows, spec, "NVIDIA H200", tuning);
+        const auto resolved = resolved_with(rows, spec, "NVIDIA H200", tuning);
         CHECK(resolved.rung == Rung::pinned);
         CHECK(resolved.tuning == tuning);
         CHECK(choose(spec, h200, resolved).rung == Rung::pinned);
@@ -287,15 +298,15 @@ TEST_CASE("a row of the very problem and device is taken, the user's before the 
 }
 
 TEST_CASE("an exact row wins over the model even where that disagrees, a near one does not") {
-    const std::vector<WisdomRow> rows{row_of({.block = 12, .horizon = 512}, "sequential", "fused")};
-    CHECK(resolved_by(rows, {.block = 12, .horizon = 512}).rung == Rung::exact);
-    CHECK(resolved_by(rows, {.block = 12, .horizon = 500}).rung == Rung::model);
+    const std::vector<SpecRow> rows{row_of({.block = 12, .horizon = 512}, "sequential", "fused")};
+    CHECK(resolved_with(rows, {.block = 12, .horizon = 512}).rung == Rung::exact);
+    CHECK(resolved_with(rows, {.block = 12, .horizon = 500}).rung == Rung::model);
 }
 
 TEST_CASE("what another device of the architecture measured of this very problem wins over the model") {
-    const std::vector<WisdomRow> rows{row_of({.block = 12, .horizon = 512}, "sequential", "fused", "NVIDIA H100")};
-    CHECK(resolved_by(rows, {.block = 12, .horizon = 512}).rung == Rung::nearest);
-    CHECK(resolved_by(rows, {.block = 12, .horizon = 500}).rung == Rung::model);
+    const std::vector<SpecRow> rows{row_of({.block = 12, .horizon = 512}, "sequential", "fused", "NVIDIA H100")};
+    CHECK(resolved_with(rows, {.block = 12, .horizon = 512}).rung == Rung::nearest);
+    CHECK(resolved_with(rows, {.block = 12, .horizon = 500}).rung == Rung::model);
 }
 
 TEST_CASE("a near row is taken where the model does not hold it for slower") {
@@ -305,16 +316,16 @@ TEST_CASE("a near row is taken where the model does not hold it for slower") {
     };
     auto at = spec;
     at.batch = 300;
-    const auto resolved = resolved_by({near(at)}, spec);
+    const auto resolved = resolved_with({near(at)}, spec);
     CHECK(resolved.rung == Rung::nearest);
     CHECK(resolved.tuning.variant == own.variant);
     CHECK(choose(spec, h200, resolved).reason.find("wisdom: nearest; line 3 of a file") == 0);
     // The own device first, then the distance.
     auto far = spec;
     far.batch = 400;
-    CHECK(resolved_by({near(at, "NVIDIA H100"), near(far)}, spec).row.find("400 systems") != std::string::npos);
-    CHECK(resolved_by({near(at), near(far)}, spec).row.find("300 systems") != std::string::npos);
-    CHECK(resolved_by({near(spec, "NVIDIA H100")}, spec).rung == Rung::nearest);
+    CHECK(resolved_with({near(at, "NVIDIA H100"), near(far)}, spec).row.find("400 systems") != std::string::npos);
+    CHECK(resolved_with({near(at), near(far)}, spec).row.find("300 systems") != std::string::npos);
+    CHECK(resolved_with({near(spec, "NVIDIA H100")}, spec).rung == Rung::nearest);
     // Not near: another n, too many systems, another precision, other operations.
     for (const auto& change :
          {+[](Spec& other) { other.block = 13; }, +[](Spec& other) { other.batch = 600; },
@@ -322,11 +333,11 @@ TEST_CASE("a near row is taken where the model does not hold it for slower") {
           +[](Spec& other) { other.rhs_layout = RhsLayout::stacked; }}) {
         auto other = spec;
         change(other);
-        CHECK(resolved_by({near(other)}, spec).rung == Rung::model);
+        CHECK(resolved_with({near(other)}, spec).rung == Rung::model);
     }
     auto default_won = near(at);
     default_won.default_seconds = default_won.seconds;
-    CHECK(resolved_by({default_won}, spec).rung == Rung::model);
+    CHECK(resolved_with({default_won}, spec).rung == Rung::model);
 }
 
 TEST_CASE("a near row whose schedule would be another one at this horizon is not taken") {
@@ -344,7 +355,7 @@ TEST_CASE("a near row whose schedule would be another one at this horizon is not
     CHECK(rung_by("sequential", 30) == Rung::nearest);
     CHECK(rung_by("segments:19", 19) == Rung::nearest);  // one chain at either
     CHECK(rung_by("segments:19", 30) == Rung::model);
-    CHECK(resolved_by({row_of({.block = 12, .horizon = 10}, "twisted:5", "fused")}, {.block = 12, .horizon = 5}).rung == Rung::model);
+    CHECK(resolved_with({row_of({.block = 12, .horizon = 10}, "twisted:5", "fused")}, {.block = 12, .horizon = 5}).rung == Rung::model);
 }
 
 TEST_CASE("a row that no kernels can be made by is ignored, and the reason told") {
@@ -352,7 +363,7 @@ TEST_CASE("a row that no kernels can be made by is ignored, and the reason told"
          {std::tuple{"multi-stage", "dataflow:wings=2", "no knob 'wings'"}, std::tuple{"multi-stage", "fast", "unknown variant 'fast'"},
           std::tuple{"zigzag", "dataflow", "unknown schedule 'zigzag'"}}) {
         const auto row = row_of(spec, schedule, variant);
-        const auto resolved = resolved_by({row}, spec);
+        const auto resolved = resolved_with({row}, spec);
         CHECK(resolved.rung == Rung::model);
         CHECK(resolved.tuning == Tuning{});
         REQUIRE_FALSE(resolved.ignored.empty());
@@ -366,7 +377,67 @@ TEST_CASE("a row that no kernels can be made by is ignored, and the reason told"
 }
 
 TEST_CASE("where the device is not known, any of the architecture counts") {
-    const std::vector<WisdomRow> rows{row_of(spec, "twisted:2", "fused")};
-    CHECK(resolved_by(rows, spec, "").rung == Rung::exact);
-    CHECK(resolved_by(rows, spec, "NVIDIA H100").rung != Rung::exact);
+    const std::vector<SpecRow> rows{row_of(spec, "twisted:2", "fused")};
+    CHECK(resolved_with(rows, spec, "").rung == Rung::exact);
+    CHECK(resolved_with(rows, spec, "NVIDIA H100").rung != Rung::exact);
+}
+
+TEST_CASE("a row of a grid names image and kind, and is found for that image alone or a near one") {
+    const GridSpec image{.width = 513, .height = 257, .matrix = GridMatrix::symmetric, .rhs = 2, .batch = 4};
+    const auto with = [](const GridSpec& grid, const std::string& variant) {
+        return WisdomRow{"NVIDIA H200", key_of(grid, h200, 3), "factor_solve", {"dissection", variant}, 1e-4, 2e-4, "by hand"};
+    };
+    const auto blocks = row_of(spec, "multi-stage", "dataflow");
+    const auto text = write_wisdom({with(image, "fronts:step_rows=128"), blocks});
+    CHECK(text.find(
+              "cuda:sm_90\tf64\tsolve\tsymmetric\t1\tgrid\tNVIDIA H200\t513x257\t2\t4\tfactor_solve\tdissection\tfronts:step_rows=128\t") !=
+          std::string::npos);
+    const auto rows = read_wisdom(text, [](const WisdomRow& row) { is_grid(row.key) ? (void)grid_of(row.key) : check_problem(row); });
+    REQUIRE(rows.size() == 2);
+    CHECK(has_blocks(rows[0].key) != has_blocks(rows[1].key));
+    const auto& row = is_grid(rows[0].key) ? rows[0] : rows[1];
+    auto again = image;
+    again.operations = {GridOperation::factor, GridOperation::solve, GridOperation::factor_solve};
+    CHECK(grid_of(row.key) == again);
+
+    const Wisdom file("a file", text);
+    const Wisdom* const files[] = {&file};
+    const auto chosen = [&](const GridSpec& grid, const GridTuning& tuning = {}) {
+        return choose(grid, h200, tuning, "NVIDIA H200", files);
+    };
+    const auto choice = chosen(image);
+    CHECK(choice.rung == Rung::exact);
+    CHECK(choice.row.find("NVIDIA H200, 513x257, m = 2, 4 systems") != std::string::npos);
+    CHECK(choice.tuning.variant == "fronts:step_rows=128");
+    CHECK(to_json(generate(choice)) == to_json(generate(image, h200, {.variant = "fronts:step_rows=128"})));
+    CHECK(chosen(image, {.variant = "fronts"}).rung == Rung::pinned);
+    auto near = image;
+    near.width = 300;
+    CHECK(chosen(near).rung == Rung::nearest);
+    near.width = 200;
+    CHECK(chosen(near).rung == Rung::model);
+    for (const auto& change :
+         {+[](GridSpec& other) { other.matrix = GridMatrix::general; }, +[](GridSpec& other) { other.boundary = GridBoundary::fixed; },
+          +[](GridSpec& other) { other.precision = Precision::f32; },
+          +[](GridSpec& other) { other.operations = {GridOperation::factor}; }}) {
+        auto other = image;
+        change(other);
+        CHECK(chosen(other).rung == Rung::model);
+    }
+    for (const auto* variant : {"fronts:leaf_cells=8", "fronts:step_rows=7", "tile", "fronts:"}) {
+        const auto bad = write_wisdom({with(image, variant)});
+        const Wisdom bad_file("a bad file", bad);
+        const Wisdom* const bad_files[] = {&bad_file};
+        const auto answer = look_up(*wisdom_problem(image, h200, GridTuning{}), "NVIDIA H200", bad_files);
+        CHECK_FALSE(answer.pins);
+        CHECK(answer.ignored.size() == 1);
+    }
+    const auto refuses = [&](auto change) {
+        auto key = row.key;
+        change(key);
+        CHECK_THROWS_AS(grid_of(key), SpecError);
+    };
+    for (const auto* size : {"513", "0513x257", "513x257x4", "1x5"}) refuses([&](ProblemKey& key) { key.size = size; });
+    for (const auto* layout : {"oblique", "fixed,symmetric", ""}) refuses([&](ProblemKey& key) { key.layout = layout; });
+    refuses([](ProblemKey& key) { key.operations = "solve+inverse"; });
 }

@@ -12,7 +12,7 @@ import re
 import sys
 
 # What a family may include in the runtime.
-HALL = ["runtime/base", "runtime/compile", "runtime/device", "runtime/session", "generator/program"]
+HALL = ["runtime/base", "runtime/compile", "runtime/device", "runtime/session", "runtime/wisdom", "generator/program"]
 # What a folder may include beside itself. The first that fits a file counts, so that inner folders come before outer ones.
 ALLOWED = {
     "generator/trifold": [],
@@ -26,6 +26,7 @@ ALLOWED = {
     "runtime/compile/hiprtc": [],
     "runtime/compile": ["runtime/base", "generator/program"],
     "runtime/device": ["runtime/base", "runtime/compile"],
+    "runtime/wisdom": ["runtime/base", "runtime/device", "generator/program"],
     "runtime/session": ["runtime/base", "runtime/compile", "runtime/device", "generator/program"],
     "runtime/tridiagonal": [*HALL, "generator/tridiagonal"],
     "runtime/grid": [*HALL, "generator/grid"],
@@ -52,10 +53,11 @@ COMMON_HEADERS = {
     "precision.hpp",
     "program.hpp",
     "resources.hpp",
+    "rung.hpp",
     "target.hpp",
     "version.h",
 }
-KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device", "runtime/session")
+KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device", "runtime/session", "runtime/wisdom")
 # The public headers of each family, which no other may include.
 FAMILY_HEADERS = {
     "tridiagonal": {
@@ -104,6 +106,15 @@ def knows_another_family(path, included):
     return folder is not None and path.startswith("tools/trifold/") and not is_table and not is_within(path, folder)
 
 
+def tuner_knows_family(path, included):
+    """Whether a file of the tuner, or of its verbs, includes anything of a family. Families' own folders and the table of them may."""
+    is_tuner = is_within(path, "tools/tune") or is_within(path, "tools/trifold/tune")
+    if not is_tuner or path == "tools/tune/registry.cpp" or family_of(path):
+        return False
+    place = f"runtime/{included}" if included.startswith("trifold/") else included
+    return family_of(place) is not None or included == "trifold/trifold.hpp"
+
+
 def is_within(path, folder):
     return path.startswith(folder + "/")
 
@@ -118,6 +129,8 @@ def family_of(path):
 def problem(path, included):
     """Why `path` may not include `included`; None where it may."""
     folder = home(path)
+    if tuner_knows_family(path, included):
+        return f"is of the tuner, which knows no family, and includes {included}"
     if folder is None:
         return "belongs to no layer; add its folder to ALLOWED"
     if included.startswith("trifold/"):
@@ -204,12 +217,22 @@ def check_itself():
         ("tools/formats/npy.cpp", "runtime/base/files.hpp"),
         ("tools/trifold/solve.cpp", "tools/trifold/grid/options.hpp"),
         ("tools/trifold/grid/solve.cpp", "tools/trifold/tridiagonal/solution.hpp"),
+        ("tools/tune/space.cpp", "generator/tridiagonal/variant.hpp"),
+        ("tools/tune/point.hpp", "trifold/spec.hpp"),
+        ("tools/tune/measure.cpp", "trifold/trifold.hpp"),
+        ("tools/tune/report/maps.cpp", "tools/tune/grid/spec.hpp"),
+        ("tools/trifold/tune/export.cpp", "generator/tridiagonal/wisdom.hpp"),
+        ("tools/tune/grid/family.cpp", "trifold/spec.hpp"),
+        ("runtime/wisdom/wisdom.cpp", "generator/grid/wisdom.hpp"),
         ("runtime/elsewhere/file.cpp", "runtime/base/log.hpp"),
     ]:
         assert problem(path, included), (path, included)
     assert problem("runtime/tridiagonal/plan.cpp", "runtime/device/gpu.hpp") is None
     assert problem("tools/trifold/main.cpp", "tools/trifold/grid/verbs.hpp") is None
     assert problem("tools/trifold/grid/solve.cpp", "tools/trifold/solve.hpp") is None
+    assert problem("tools/tune/registry.cpp", "tools/tune/grid/family.hpp") is None
+    assert problem("tools/tune/grid/family.cpp", "trifold/grid_spec.hpp") is None
+    assert problem("tools/tune/measure.cpp", "trifold/error.hpp") is None
     text = "namespace a {\nstruct B {\n    struct C {\n};\nnamespace {\n"
     text += "class D final : E {\n};\n}  // namespace\nenum class F { g };\n}  // namespace a\n"
     assert list(types(text)) == ["a::B", "a::F"], list(types(text))

@@ -8,7 +8,7 @@
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/environment.hpp"
-#include "runtime/tridiagonal/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
 

@@ -1,6 +1,5 @@
 #include <utility>
 
-#include "generator/tridiagonal/spec_json.hpp"
 #include "tools/tune/database.hpp"
 #include "tools/tune/keys.hpp"
 #include "tools/tune/sqlite.hpp"

@@ -6,10 +6,9 @@
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/spec_json.hpp"
 #include "runtime/compile/cache.hpp"
+#include "tools/tune/family.hpp"
 #include "tools/tune/process.hpp"
-#include "tools/tune/space.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -18,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Units that are not in the cache yet.
 std::deque<std::string> missing_units(const Point& point, const Target& target, const Candidate& candidate) {
-    const auto program = generate(choice_of(point, target, candidate));
+    const auto program = family_of(point).program(point, target, candidate);
     const auto cache = Cache::from_environment();
     std::deque<std::string> result;
     for (std::size_t k = 0; k < program.units.size(); ++k)

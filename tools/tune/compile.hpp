@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <trifold/generate.hpp>
+#include <trifold/target.hpp>
 #include <vector>
 
 #include "tools/tune/trial.hpp"

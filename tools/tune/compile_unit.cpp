@@ -3,16 +3,16 @@
 
 #include <trifold/binary.hpp>
 
-#include "generator/tridiagonal/spec_json.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/tune/compile.hpp"
-#include "tools/tune/space.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune {
 
 std::string unit_text(const Point& point, const Target& target, const Candidate& candidate, std::size_t unit) {
-    return nlohmann::json{{"spec", to_json(point.spec)},    {"workers", point.workers},     {"target", to_string(target)},
-                          {"schedule", candidate.schedule}, {"variant", candidate.variant}, {"unit", unit}}
+    return nlohmann::json{{"spec", point.spec},           {"workers", point.workers},
+                          {"target", to_string(target)},  {"schedule", candidate.schedule},
+                          {"variant", candidate.variant}, {"unit", unit}}
         .dump();
 }
 
@@ -23,9 +23,10 @@ void compile_unit(const std::string& text, int most_seconds) {
     const auto has = [&](const char* name) { return tree.is_object() && tree.contains(name); };
     if (!has("spec") || !has("workers") || !has("target") || !has("schedule") || !has("variant") || !has("unit"))
         throw formats::InputError(fmt::format("'{}' is no unit to compile", text));
-    const Point point{parse_spec_json(tree["spec"]), tree["workers"].get<int>()};
+    const auto& family = family_of(tree["spec"]);
+    const Point point{family.parse(tree["spec"]), tree["workers"].get<int>()};
     const Candidate candidate{tree["schedule"].get<std::string>(), tree["variant"].get<std::string>()};
-    const auto program = generate(choice_of(point, parse_target(tree["target"].get<std::string>()), candidate));
+    const auto program = family.program(point, parse_target(tree["target"].get<std::string>()), candidate);
     obtain(program.units.at(tree["unit"].get<std::size_t>()));
 }
 

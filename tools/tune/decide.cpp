@@ -2,8 +2,7 @@
 #include <cmath>
 #include <map>
 
-#include "generator/tridiagonal/knob.hpp"
-#include "generator/tridiagonal/spec_json.hpp"
+#include "generator/program/knob.hpp"
 #include "tools/tune/search.hpp"
 
 namespace trifold::tune {
@@ -18,7 +17,7 @@ ByCandidate by_candidate(const std::vector<Trial>& trials) {
     ByCandidate result;
     for (const auto& trial : trials) {
         if (trial.verdict != Verdict::sound || trial.round == "final") continue;
-        const auto place = to_json(trial.point.spec).dump() + to_string(trial.point) + trial.machine.device + trial.candidate.schedule;
+        const auto place = trial.point.spec.dump() + to_string(trial.point) + trial.machine.device + trial.candidate.schedule;
         result[place][trial.candidate.variant] = &trial;
     }
     return result;

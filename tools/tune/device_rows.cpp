@@ -7,7 +7,8 @@
 #include <set>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/design.hpp"
+#include "generator/program/knob.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -16,24 +17,22 @@ using Json = nlohmann::ordered_json;
 
 // A row's value changes where another is faster by so much on the whole, at so many points and at half of those that asked the row, and
 // nowhere slower by more than that.
-constexpr double least_gain = 0.01, most_loss = 0.03;
+constexpr double least_row_gain = 0.01, most_loss = 0.03;
 constexpr std::size_t least_points = 3;
 
 /// A candidate of a point with its pins, its least time, and what was decided about every knob. Disturbances only slow a trial down.
-struct Turn {
+struct Tried {
     const Trial* trial;
     double seconds;
     VariantName variant;
     std::map<std::string, std::optional<Turned>> knobs;  ///< by list; nothing where several rows were asked
 };
 
-std::optional<Turn> turn_of(const Trial& trial, const Target& target) {
+std::optional<Tried> tried_of(const Trial& trial, const Target& target) {
     if (trial.verdict != Verdict::sound || trial.machine.target != to_string(target)) return std::nullopt;
-    Turn turn{&trial, objective_seconds(trial), parse_variant(trial.candidate.variant), {}};
+    Tried turn{&trial, objective_seconds(trial), parse_variant(trial.candidate.variant), {}};
     try {
-        const auto choice =
-            choose(trial.point.spec, target, Tuning{trial.candidate.schedule, trial.candidate.variant, trial.point.workers});
-        for (const auto& turned : knobs_of(choice)) {
+        for (const auto& turned : family_of(trial.point).decided(trial.point, target, trial.candidate)) {
             const auto [found, is_new] = turn.knobs.emplace(turned.list, turned);
             if (!is_new) found->second.reset();
         }
@@ -44,7 +43,7 @@ std::optional<Turn> turn_of(const Trial& trial, const Target& target) {
 }
 
 /// The knob that `pinned` pins and `plain` leaves to its row, where they differ in nothing else.
-std::optional<std::string> only_difference(const Turn& plain, const Turn& pinned) {
+std::optional<std::string> only_difference(const Tried& plain, const Tried& pinned) {
     if (plain.trial->candidate.schedule != pinned.trial->candidate.schedule || plain.variant.name != pinned.variant.name)
         return std::nullopt;
     std::optional<std::string> knob;
@@ -60,21 +59,21 @@ std::optional<std::string> only_difference(const Turn& plain, const Turn& pinned
 std::string key_of(const Trial& trial) { return trial.machine.device + " " + to_string(trial.point); }
 
 /// The candidates of each point and device.
-std::map<std::string, std::vector<Turn>> by_point(const std::vector<Trial>& trials, const Target& target) {
-    std::map<std::string, std::vector<Turn>> result;
+std::map<std::string, std::vector<Tried>> by_point(const std::vector<Trial>& trials, const Target& target) {
+    std::map<std::string, std::vector<Tried>> result;
     for (const auto& trial : trials) {
         auto& turns = result[key_of(trial)];
-        const auto same = std::ranges::find_if(turns, [&](const Turn& turn) { return turn.trial->candidate == trial.candidate; });
+        const auto same = std::ranges::find_if(turns, [&](const Tried& turn) { return turn.trial->candidate == trial.candidate; });
         if (same != turns.end() && trial.verdict == Verdict::sound)
             same->seconds = std::min(same->seconds, objective_seconds(trial));
-        else if (auto turn = turn_of(trial, target))
+        else if (auto turn = tried_of(trial, target))
             turns.push_back(std::move(*turn));
     }
     return result;
 }
 
 /// The row that alone answered for a knob; null where there is none.
-const Row* row_of(const Turn& turn, const std::string& knob) {
+const Row* row_of(const Tried& turn, const std::string& knob) {
     const auto turned = turn.knobs.find(knob);
     return turned == turn.knobs.end() || !turned->second ? nullptr : turned->second->row;
 }
@@ -82,7 +81,7 @@ const Row* row_of(const Turn& turn, const std::string& knob) {
 /// Of a point, for each row and value all that pairs of candidates say.
 using Ratios = std::map<std::pair<const Row*, std::int64_t>, Effect>;
 
-Ratios ratios_of(const std::vector<Turn>& turns) {
+Ratios ratios_of(const std::vector<Tried>& turns) {
     Ratios ratios;
     for (const auto& plain : turns)
         for (const auto& pinned : turns) {
@@ -96,7 +95,7 @@ Ratios ratios_of(const std::vector<Turn>& turns) {
 }
 
 /// The rows that answered where nothing was pinned.
-std::set<const Row*> rows_asked(const std::vector<Turn>& turns) {
+std::set<const Row*> rows_asked(const std::vector<Tried>& turns) {
     std::set<const Row*> rows;
     for (const auto& turn : turns)
         if (turn.variant.pinned.empty())
@@ -107,7 +106,7 @@ std::set<const Row*> rows_asked(const std::vector<Turn>& turns) {
 
 void decide_take(RowFinding& finding) {
     finding.take = std::llround(finding.row->number);
-    double least = 1 - least_gain;
+    double least = 1 - least_row_gain;
     for (const auto& [value, effect] : finding.effects) {
         if (effect.ratios.size() < least_points || 2 * effect.ratios.size() < finding.asked) continue;
         if (effect.mean() > least || effect.worst() > 1 + most_loss) continue;

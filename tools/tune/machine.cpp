@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "runtime/tridiagonal/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 #include "tools/tune/measure.hpp"
 
 namespace trifold::tune {

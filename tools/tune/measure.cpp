@@ -36,19 +36,19 @@ bool is_about_memory(const std::string& text) {
 /// An operation of the objective of one candidate.
 class PointBench::Timing {
   public:
-    Timing(Operation operation, double weight, Timed timed, double floor)
-        : operation_(operation), weight_(weight), timed_(std::move(timed)), floor_(floor) {}
+    Timing(std::string operation, double weight, Timed timed, double floor)
+        : operation_(std::move(operation)), weight_(weight), timed_(std::move(timed)), floor_(floor) {}
     void run(const Repeats& repeats) { std::ranges::copy(take_series(timed_, repeats, floor_), std::back_inserter(seconds_)); }
     /// Adds the median to the trial, and the range between the quartiles to `range`.
     void fill(Trial& trial, double& range) const {
         const auto statistics = bench::summarize(seconds_);
-        trial.seconds[std::string(to_string(operation_))] = statistics.median;
+        trial.seconds[operation_] = statistics.median;
         trial.runs = static_cast<int>(seconds_.size());
         range += weight_ * statistics.spread;
     }
 
   private:
-    Operation operation_;
+    std::string operation_;
     double weight_;
     Timed timed_;
     double floor_;
@@ -60,12 +60,12 @@ PointBench::PointBench(Point point, Device device, MeasureOptions options)
 
 PointBench::~PointBench() = default;
 
-const Data& PointBench::data(bool cached) {
+const PointData& PointBench::data(bool cached) {
     if (!tools_) tools_ = std::make_unique<DeviceTools>(device_);
-    const auto sets = sets_of(point_.spec, device_, options_.hot || cached);
+    const auto sets = sets_of(point_, device_, options_.hot || cached);
     if (data_ && sets == sets_) return *data_;
     data_.reset();
-    data_ = std::make_unique<Data>(point_.spec, options_.seed, *tools_, sets);
+    data_ = family_of(point_).data(point_.spec, options_.seed, *tools_, sets);
     sets_ = sets;
     return *data_;
 }
@@ -97,12 +97,12 @@ void PointBench::attempt(Trial& trial, const std::function<void()>& work) {
 }
 
 void PointBench::check(Trial& trial, Prepared& prepared) const {
-    trial.kernels = kernels_of(prepared.plan());
+    trial.kernels = kernels_of(prepared.program(), prepared.resources());
     trial.residual = prepared.residual();
-    if (trial.residual <= tolerance_of(point_.spec.precision)) return;
+    const auto tolerance = tolerance_of(precision_of(point_));
+    if (trial.residual <= tolerance) return;
     trial.verdict = Verdict::inaccurate;
-    trial.why =
-        fmt::format("the relative residual is {:.1e}; at most {:.0e} is taken", trial.residual, tolerance_of(point_.spec.precision));
+    trial.why = fmt::format("the relative residual is {:.1e}; at most {:.0e} is taken", trial.residual, tolerance);
     if (std::isnan(trial.residual)) trial.residual = 0;  // JSON has no NaN; `why` says it
 }
 
@@ -111,7 +111,7 @@ std::vector<PointBench::Timing> PointBench::timings_of(const Candidate& candidat
     for (const auto& [operation, weight] : point_.objective) {
         auto timed = prepared.timed(operation);
         if (options_.clock) timed = options_.clock(candidate, std::move(timed));
-        result.emplace_back(operation, weight, std::move(timed), least_seconds(point_.spec, operation, device_, point_.workers));
+        result.emplace_back(operation, weight, std::move(timed), least_seconds(point_, operation, device_));
     }
     return result;
 }
@@ -119,15 +119,15 @@ std::vector<PointBench::Timing> PointBench::timings_of(const Candidate& candidat
 void PointBench::measure(Trial& trial, const Round& round, bool may_spill) {
     attempt(trial, [&] {
         const auto& all = data(round.cached);
-        Prepared prepared(point_, trial.candidate, device_, all, *tools_);
-        check(trial, prepared);
+        const auto prepared = all.prepare(point_, trial.candidate, device_);
+        check(trial, *prepared);
         if (!may_spill && spill_bytes(trial.kernels) > 0) {
             trial.verdict = Verdict::spilled;
             trial.why = fmt::format("{} bytes of registers are spilled; the default spills none", spill_bytes(trial.kernels));
         }
         if (trial.verdict != Verdict::sound) return;
         double range = 0;
-        for (auto& timing : timings_of(trial.candidate, prepared)) {
+        for (auto& timing : timings_of(trial.candidate, *prepared)) {
             timing.run(repeats_of(round));
             timing.fill(trial, range);
         }
@@ -145,7 +145,7 @@ void PointBench::compare(std::vector<Trial>& trials, std::vector<std::shared_ptr
             auto outputs = prepared[k]->outputs();
             if (options_.spoil) options_.spoil(trials[k].candidate, outputs);
             if (k == 0) standard = outputs;
-            if (const auto what = standard ? difference(*standard, outputs, point_.spec.precision) : ""; !what.empty()) {
+            if (const auto what = standard ? difference(*standard, outputs, precision_of(point_)) : ""; !what.empty()) {
                 trials[k].verdict = Verdict::disagrees;
                 trials[k].why = fmt::format("it disagrees with the default in {}", what);
             }
@@ -160,7 +160,10 @@ void PointBench::measure_by_turns(std::vector<Trial>& trials, const Round& round
         const bool again = k > 0 && trials[k].candidate == trials[0].candidate;
         attempt(trials[k], [&] {
             const auto& all = data(round.cached);
-            prepared[k] = again ? prepared[0] : std::make_shared<Prepared>(point_, trials[k].candidate, device_, all, *tools_);
+            if (again)
+                prepared[k] = prepared[0];
+            else
+                prepared[k] = all.prepare(point_, trials[k].candidate, device_);
         });
     }
     compare(trials, prepared);
@@ -183,9 +186,9 @@ void PointBench::measure_by_turns(std::vector<Trial>& trials, const Round& round
     }
 }
 
-std::int64_t sets_of(const Spec& spec, const Device& device, bool hot) {
+std::int64_t sets_of(const Point& point, const Device& device, bool hot) {
     if (hot) return 1;
-    const auto enough = cache_bytes(device) / data_bytes(spec) + 1;
+    const auto enough = cache_bytes(device) / family_of(point).data_bytes(point.spec) + 1;
     return std::min(enough, device.backend() == Backend::cpu ? most_sets : most_sets_on_gpus);
 }
 

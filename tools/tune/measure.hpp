@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "tools/tune/prepared.hpp"
+#include "tools/tune/family.hpp"
 #include "tools/tune/search.hpp"
 
 namespace trifold::tune {
@@ -38,19 +38,19 @@ class PointBench {
     void check(Trial& trial, Prepared& prepared) const;
     std::vector<Timing> timings_of(const Candidate& candidate, Prepared& prepared) const;
     void compare(std::vector<Trial>& trials, std::vector<std::shared_ptr<Prepared>>& prepared);
-    const Data& data(bool cached);
+    const PointData& data(bool cached);
 
     const Point point_;
     const Device device_;
     const MeasureOptions options_;
     std::unique_ptr<DeviceTools> tools_;
-    std::unique_ptr<Data> data_;
+    std::unique_ptr<PointData> data_;
     std::int64_t sets_ = 0;  // that the data have
     bool works_ = true;
 };
 
 /// How many copies of its arrays a point's calls take in turn: with them the arrays do not fit into the caches, or there are many.
-std::int64_t sets_of(const Spec& spec, const Device& device, bool hot);
+std::int64_t sets_of(const Point& point, const Device& device, bool hot);
 
 /// What trials of this device are filed under: what wisdom calls it, its target, and its driver.
 Machine machine_of(const Device& device);

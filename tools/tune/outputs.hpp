@@ -1,26 +1,21 @@
 #pragma once
 #include <map>
 #include <string>
-#include <trifold/trifold.hpp>
+#include <trifold/precision.hpp>
 #include <vector>
-
-#include "tools/tune/data.hpp"
 
 namespace trifold::tune {
 
-/// What the operations of a Spec compute, by name: solutions of the first systems, log determinants and the like.
+/// Results of the operations of a Spec, by name: solutions of the first members, log determinants and the like.
 struct Outputs {
     std::map<std::string, std::vector<double>> values;
-    std::vector<Outcome> status;
+    std::vector<std::string> status;  ///< how each member fared, in words that are the same whatever the order of elimination
 };
-
-/// Calls every operation of the Spec on the first set of the data. Throws what the library throws.
-Outputs outputs_of(Solver& solver, const Data& data, DeviceTools& tools);
 
 /// How the second differ from the first by more than rounding does: "inverse, by 3e-2". Empty: they agree.
 std::string difference(const Outputs& first, const Outputs& second, Precision precision);
 
-/// Of a relative residual.
+/// The largest relative residual that is taken.
 double tolerance_of(Precision precision);
 
 }  // namespace trifold::tune

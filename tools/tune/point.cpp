@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <trifold/error.hpp>
+
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -14,7 +17,7 @@ namespace {
 }
 
 /// "solve" or "3*solve".
-std::pair<Operation, double> parse_term(std::string_view whole, std::string_view term) {
+std::pair<std::string, double> parse_term(std::string_view whole, std::string_view term) {
     double weight = 1;
     const auto star = term.find('*');
     if (star != std::string_view::npos) {
@@ -23,9 +26,9 @@ std::pair<Operation, double> parse_term(std::string_view whole, std::string_view
         if (error != std::errc() || at != end || !std::isfinite(weight) || weight <= 0) refuse(whole);
         term = term.substr(star + 1);
     }
-    const auto operations = term.empty() ? Operations{} : parse_operations(term);
-    if (operations.size() != 1) refuse(whole);
-    return {*operations.begin(), weight};
+    const bool is_word = std::ranges::all_of(term, [](char letter) { return letter == '_' || (letter >= 'a' && letter <= 'z'); });
+    if (term.empty() || !is_word) refuse(whole);
+    return {std::string(term), weight};
 }
 
 }  // namespace
@@ -35,7 +38,7 @@ std::string to_string(const Objective& objective) {
     for (const auto& [operation, weight] : objective) {
         if (!text.empty()) text += "+";
         if (weight != 1) text += fmt::format("{}*", weight);
-        text += to_string(operation);
+        text += operation;
     }
     return text;
 }
@@ -44,25 +47,28 @@ Objective parse_objective(std::string_view text) {
     Objective result;
     for (auto rest = text;;) {
         const auto plus = rest.find('+');
-        if (!result.insert(parse_term(text, rest.substr(0, plus))).second) refuse(text);
+        auto term = parse_term(text, rest.substr(0, plus));
+        if (std::ranges::find(result, term.first, &Objective::value_type::first) != result.end()) refuse(text);
+        result.push_back(std::move(term));
         if (plus == std::string_view::npos) return result;
         rest = rest.substr(plus + 1);
     }
 }
 
 std::string to_string(const Point& point) {
-    const auto& spec = point.spec;
-    auto text = fmt::format("{}x{}", spec.horizon, spec.block);
-    if (spec.batch != 1) text += fmt::format("x{}", spec.batch);
-    text += fmt::format(" {}", to_string(spec.precision));
-    if (spec.rhs != 1) text += fmt::format(" m={}", spec.rhs);
+    const auto& family = family_of(point);
+    const auto batch = number_in(point, "batch"), rhs = number_in(point, "rhs");
+    auto text = fmt::format("{}x{}", number_in(point, family.sizes[0].field), number_in(point, family.sizes[1].field));
+    if (batch != 1) text += fmt::format("x{}", batch);
+    text += fmt::format(" {}", to_string(precision_of(point)));
+    if (rhs != 1) text += fmt::format(" m={}", rhs);
     if (point.workers != 1) text += fmt::format(" workers={}", point.workers);
-    if (point.objective != Objective{{Operation::factor_solve, 1}}) text += fmt::format(" {}", to_string(point.objective));
-    if (spec.operations.contains(Operation::inverse)) text += " inverse";
-    const Spec plain{.block = spec.block, .horizon = spec.horizon};
-    const bool is_laid_out = spec.order != plain.order || spec.coupling != plain.coupling || spec.rhs_layout != plain.rhs_layout ||
-                             spec.d != plain.d || spec.e != plain.e;
-    return is_laid_out ? text + " laid-out" : text;
+    if (point.objective != Point().objective) text += fmt::format(" {}", to_string(point.objective));
+    return text + family.notes(point.spec);
 }
+
+Precision precision_of(const Point& point) { return parse_precision(point.spec.at("precision").get<std::string>()); }
+
+std::int64_t number_in(const Point& point, std::string_view field) { return point.spec.at(std::string(field)).get<std::int64_t>(); }
 
 }  // namespace trifold::tune

@@ -1,25 +1,30 @@
 #pragma once
-#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
-#include <trifold/generate.hpp>
+#include <string_view>
+#include <trifold/precision.hpp>
+#include <utility>
 #include <vector>
 
-/// The search for the fastest kernels of a device, and its records.
+/// The search for the fastest kernels of a device, and its records. It knows families by their names only: see family.hpp.
 namespace trifold::tune {
 
-/// What is to be fast: the seconds of these operations, each times its weight, added up.
-using Objective = std::map<Operation, double>;
+/// The time that is to be short: the seconds of these operations, each times its weight, added up. Each operation is there once.
+using Objective = std::vector<std::pair<std::string, double>>;
 std::string to_string(const Objective& objective);  ///< "factor_solve", "factor+3*solve"
-/// Throws SpecError.
+/// In the order of the text. Whether there are such operations is not looked at. Throws SpecError.
 Objective parse_objective(std::string_view text);
 
 /// A problem to tune: a Spec as a program makes a Plan of it, the CPU threads of a call, and what it calls most.
 struct Point {
-    Spec spec;
+    nlohmann::json spec;  ///< as its family writes a Spec: the same for the same Spec. Without a "family" it is of the first one
     int workers = 1;
-    Objective objective = {{Operation::factor_solve, 1}};
+    Objective objective = {{"factor_solve", 1}};
     double seconds = 0;  ///< that a captured program spent in it; 0: not known. The costly ones are tuned first
 };
-std::string to_string(const Point& point);  ///< "50x20x256 f64": N, n, systems, and what else is not the default
+std::string to_string(const Point& point);  ///< "50x20x256 f64", "513x513 f32": sizes, members, and what else is not the default
+
+Precision precision_of(const Point& point);
+std::int64_t number_in(const Point& point, std::string_view field);  ///< of its Spec
 
 }  // namespace trifold::tune

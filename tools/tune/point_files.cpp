@@ -4,7 +4,6 @@
 #include <set>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/spec_json.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/tune/points.hpp"
 
@@ -36,6 +35,14 @@ json take_field(json& object, const char* name) {
     return value;
 }
 
+/// A Spec of whichever family it names.
+json parsed(const json& spec) { return family_of(spec).parse(spec); }
+
+bool has_operation(const json& spec, std::string_view name) {
+    const auto& names = spec.at("operations");
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 /// What a captured program did of one operation.
 struct Used {
     double calls = 0, seconds = 0;
@@ -56,14 +63,12 @@ Used used_of(const json& operation) {
     return {calls + number_of(operation, "recorded"), calls * seconds};
 }
 
-std::map<Operation, Used> uses_of(const json& line, const Spec& spec) {
-    std::map<Operation, Used> uses;
+std::map<std::string, Used> uses_of(const json& line, const json& spec) {
+    std::map<std::string, Used> uses;
     for (const auto& [name, value] : line.at("operations").items()) {
-        const auto operations = parse_operations(name);
-        if (operations.size() != 1 || !spec.operations.contains(*operations.begin()))
-            throw SpecError(fmt::format("'{}' is no operation of its spec", name));
+        if (!has_operation(spec, name)) throw SpecError(fmt::format("'{}' is no operation of its spec", name));
         const auto used = used_of(value);
-        if (used.calls > 0) uses[*operations.begin()] = used;
+        if (used.calls > 0) uses[name] = used;
     }
     return uses;
 }
@@ -71,7 +76,7 @@ std::map<Operation, Used> uses_of(const json& line, const Spec& spec) {
 /// All that programs did with one Spec and number of workers.
 struct Total {
     Point point;
-    std::map<Operation, Used> uses;
+    std::map<std::string, Used> uses;
 };
 
 Point finished(Total total) {
@@ -79,9 +84,10 @@ Point finished(Total total) {
     for (const auto& [operation, used] : total.uses) calls += used.calls;
     total.point.objective.clear();
     for (const auto& [operation, used] : total.uses) {
-        total.point.objective[operation] = used.calls / calls;
+        total.point.objective.emplace_back(operation, used.calls / calls);
         total.point.seconds += used.seconds;
     }
+    total.point.objective = ordered(total.point.objective, family_of(total.point));
     return std::move(total.point);
 }
 
@@ -102,7 +108,7 @@ json parse_line(std::string_view line) {
 void PointFiles::read_capture(const json& line) {
     if (line.at(mark) != 1) throw SpecError("it is of another version of Trifold, whose captures this one does not know");
     if (!line.at("id").is_string()) throw SpecError("'id' is no text");
-    uses_of(line, parse_spec_json(line.at("spec")));
+    uses_of(line, parsed(line.at("spec")));
     workers_of(line.at("workers"));
     captures_[line.at("id").get<std::string>()] = line;
 }
@@ -110,16 +116,16 @@ void PointFiles::read_capture(const json& line) {
 void PointFiles::read_spec(json line) {
     Point point;
     const auto objective = take_field(line, "objective"), workers = take_field(line, "workers");
-    point.spec = parse_spec_json(line);
+    point.spec = parsed(line);
     if (!workers.is_null()) point.workers = workers_of(workers);
-    if (!objective.is_null()) point.objective = objective_of(objective);
-    const bool is_named = line.contains("operations");
-    if (objective.is_null() && !point.spec.operations.contains(Operation::factor_solve))
-        point.objective = {{*point.spec.operations.begin(), 1}};
+    if (!objective.is_null())
+        point.objective = ordered(objective_of(objective), family_of(point));
+    else if (!has_operation(point.spec, "factor_solve"))
+        point.objective = {{point.spec.at("operations").front().get<std::string>(), 1}};
     for (const auto& [operation, weight] : point.objective)
-        if (point.spec.operations.insert(operation).second && is_named)
-            throw SpecError(fmt::format("'objective' has {}, which is not among the spec's operations", to_string(operation)));
-    validate(point.spec);
+        if (line.contains("operations") && !has_operation(point.spec, operation))
+            throw SpecError(fmt::format("'objective' has {}, which is not among the spec's operations", operation));
+    point = with_operations(std::move(point));
     asked_.push_back(std::move(point));
 }
 
@@ -151,9 +157,9 @@ void PointFiles::read(std::string_view text, const std::string& name) {
 std::vector<Point> PointFiles::points() const {
     std::map<std::string, Total> totals;
     for (const auto& [id, line] : captures_) {
-        const auto spec = parse_spec_json(line.at("spec"));
+        const auto spec = parsed(line.at("spec"));
         const auto workers = workers_of(line.at("workers"));
-        auto& total = totals[fmt::format("{} {}", to_json(spec).dump(), workers)];
+        auto& total = totals[fmt::format("{} {}", spec.dump(), workers)];
         total.point.spec = spec;
         total.point.workers = workers;
         for (const auto& [operation, used] : uses_of(line, spec)) {

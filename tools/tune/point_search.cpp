@@ -6,7 +6,7 @@
 #include <chrono>
 #include <trifold/error.hpp>
 
-#include "runtime/tridiagonal/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 
 namespace trifold::tune {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <set>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/spec_json.hpp"
 #include "tools/formats/file.hpp"
 
 namespace trifold::tune {
@@ -68,18 +68,23 @@ std::vector<std::int64_t> parse_workers(std::string_view text) {
     return workers;
 }
 
-void check_point(const Point& point) {
+/// A Spec of ranges, with whatever an objective asks for.
+Point point_with(nlohmann::json spec, const Objective& objective, int workers) {
+    const auto& family = family_of(spec);
+    const auto in_order = ordered(objective, family);
     try {
-        validate(point.spec);
+        return with_operations({family.parse(spec), workers, in_order});
     } catch (const SpecError& error) {
-        throw SpecError(fmt::format("{} cannot be tuned: {}", to_string(point), error.what()));
+        throw SpecError(fmt::format("{}x{} {} cannot be tuned: {}", spec.at(family.sizes[0].field).get<std::int64_t>(),
+                                    spec.at(family.sizes[1].field).get<std::int64_t>(), spec.at("precision").get<std::string>(),
+                                    error.what()));
     }
 }
 
 }  // namespace
 
 std::string identity_of(const Point& point) {
-    return fmt::format("{} {} {}", to_json(point.spec).dump(), point.workers, to_string(point.objective));
+    return fmt::format("{} {} {}", point.spec.dump(), point.workers, to_string(point.objective));
 }
 
 std::vector<std::int64_t> parse_range(std::string_view text, std::string_view name) {
@@ -88,38 +93,39 @@ std::vector<std::int64_t> parse_range(std::string_view text, std::string_view na
     return values;
 }
 
-std::vector<Point> points_of(const Ranges& ranges) {
-    const auto blocks = parse_range(ranges.block, "--block"), horizons = parse_range(ranges.horizon, "--horizon");
-    const auto batches = parse_range(ranges.batch, "--batch"), columns = parse_range(ranges.rhs, "--rhs");
-    const auto precisions = parse_list(ranges.precision, parse_precision);
-    const auto objectives = parse_list(ranges.operation, parse_objective);
-    const auto workers = parse_workers(ranges.workers);
+Point with_operations(Point point) {
+    auto& names = point.spec["operations"];
+    for (const auto& [operation, weight] : point.objective)
+        if (std::find(names.begin(), names.end(), operation) == names.end()) names.push_back(operation);
+    point.spec = family_of(point).parse(point.spec);
+    return point;
+}
+
+void check_count(std::initializer_list<std::size_t> sizes) {
     double count = 1;
-    for (const auto size :
-         {blocks.size(), horizons.size(), batches.size(), columns.size(), precisions.size(), objectives.size(), workers.size()})
-        count *= static_cast<double>(size);
+    for (const auto size : sizes) count *= static_cast<double>(size);
     if (count > static_cast<double>(most_points))
         throw SpecError(
             fmt::format("these ranges make {:.0f} points, and at most {} are tuned at once; give larger steps", count, most_points));
+}
+
+PointOptions::PointOptions() {
+    for (const auto* family : families()) ranges_.push_back(family->ranges());
+}
+
+/// Every combination once; what stands later on the command line varies faster.
+std::vector<Point> PointOptions::ranged() const {
+    const CommonRanges common{parse_range(batch_, "--batch"), parse_range(rhs_, "--rhs"), parse_list(precision_, parse_precision)};
+    const auto objectives = parse_list(operation_, parse_objective);
+    const auto workers = parse_workers(workers_);
     std::vector<Point> points;
-    for (std::size_t k = 0; k < static_cast<std::size_t>(count); ++k) {
-        auto rest = k;
-        const auto next = [&](const auto& values) {  // the last one varies fastest
-            const auto at = rest % values.size();
-            rest /= values.size();
-            return values[at];
-        };
-        Point point;
-        point.workers = static_cast<int>(next(workers));
-        point.objective = next(objectives);
-        point.spec.precision = next(precisions);
-        point.spec.rhs = next(columns);
-        point.spec.batch = next(batches);
-        point.spec.horizon = next(horizons);
-        point.spec.block = next(blocks);
-        for (const auto& [operation, weight] : point.objective) point.spec.operations.insert(operation);
-        check_point(point);
-        points.push_back(std::move(point));
+    for (const auto& ranges : ranges_) {
+        if (!ranges->given()) continue;
+        const auto specs = ranges->specs(common);
+        check_count({specs.size(), objectives.size(), workers.size()});
+        for (const auto& spec : specs)
+            for (const auto& objective : objectives)
+                for (const auto count : workers) points.push_back(point_with(spec, objective, static_cast<int>(count)));
     }
     return points;
 }
@@ -129,14 +135,12 @@ void PointOptions::add_to(CLI::App& app) {
         app.add_option(name, value, what)->capture_default_str();
     };
     app.add_option("files", files_, "Specs, a JSON object a line, or what TRIFOLD_CAPTURE has written");
-    const std::string sizes = ": numbers and ranges first:last:step, with commas between";
-    range("--block", ranges_.block, "Block sizes n" + sizes);
-    range("--horizon", ranges_.horizon, "Numbers of diagonal blocks N" + sizes);
-    range("--batch", ranges_.batch, "Systems solved at once" + sizes);
-    range("--rhs", ranges_.rhs, "Right-hand sides m" + sizes);
-    range("--precision", ranges_.precision, "f32, f64, mixed, with commas between");
-    range("--operation", ranges_.operation, "What is to be fast: operations with weights, such as factor_solve,factor+3*solve");
-    range("--workers", ranges_.workers, "CPU threads of a call" + sizes);
+    for (const auto& ranges : ranges_) ranges->add_to(app);
+    range("--batch", batch_, std::string("Systems or images solved at once") + range_words);
+    range("--rhs", rhs_, std::string("Right-hand sides m") + range_words);
+    range("--precision", precision_, "f32, f64, mixed, with commas between");
+    range("--operation", operation_, "What is to be fast: operations with weights, such as factor_solve,factor+3*solve");
+    range("--workers", workers_, std::string("CPU threads of a call") + range_words);
 }
 
 std::vector<Point> PointOptions::points(std::vector<std::string>& warnings) const {
@@ -144,11 +148,11 @@ std::vector<Point> PointOptions::points(std::vector<std::string>& warnings) cons
     for (const auto& file : files_) files.read(formats::read_file(file), file);
     warnings.insert(warnings.end(), files.warnings().begin(), files.warnings().end());
     auto points = files.points();
-    const bool has_ranges = !ranges_.block.empty() || !ranges_.horizon.empty();
-    if (has_ranges) std::ranges::copy(points_of(ranges_), std::back_inserter(points));
+    std::ranges::copy(ranged(), std::back_inserter(points));
     if (points.empty())
-        throw SpecError(files_.empty() ? "there is nothing to tune; give a file of specs or a capture, or --block and --horizon"
-                                       : fmt::format("there is nothing to tune in {}", fmt::join(files_, ", ")));
+        throw SpecError(files_.empty()
+                            ? "there is nothing to tune; give a file of specs or a capture, or sizes: --block and --horizon, or --grid"
+                            : fmt::format("there is nothing to tune in {}", fmt::join(files_, ", ")));
     std::set<std::string> known;
     std::erase_if(points, [&](const Point& point) { return !known.insert(identity_of(point)).second; });
     return points;

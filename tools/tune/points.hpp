@@ -1,12 +1,14 @@
 #pragma once
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tools/tune/point.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune {
 
@@ -19,13 +21,13 @@ std::vector<std::int64_t> parse_range(std::string_view text, std::string_view na
 /// The same text for the same Spec, workers and objective.
 std::string identity_of(const Point& point);
 
-/// What the command line says of several sizes, as it says it.
-struct Ranges {
-    std::string block, horizon, batch = "1", rhs = "1", precision = "f64", operation = "factor_solve", workers = "1";
-};
-/// Every combination once; what stands later in Ranges varies faster. Specs have the usual operations and those of the objective. Throws
-/// SpecError where a combination is no problem, or there are more than most_points.
-std::vector<Point> points_of(const Ranges& ranges);
+/// The point whose Spec has the operations of its objective too.
+Point with_operations(Point point);
+
+/// Goes on after a list of sizes' name in an option's text.
+inline constexpr const char* range_words = ": numbers and ranges first:last:step, with commas between";
+/// Throws SpecError where lists of so many values make more than most_points.
+void check_count(std::initializer_list<std::size_t> sizes);
 
 /// Files of specs and captures, read one after another.
 ///
@@ -53,14 +55,18 @@ class PointFiles {
 /// What to tune, as command-line options: files, or ranges, or both.
 class PointOptions {
   public:
+    PointOptions();
     void add_to(CLI::App& app);
     /// The files' points, then those of the ranges, each once. What is odd about a file is added to `warnings`. Throws SpecError,
     /// InputError; also where there is nothing.
     std::vector<Point> points(std::vector<std::string>& warnings) const;
 
   private:
+    std::vector<Point> ranged() const;
+
     std::vector<std::string> files_;
-    Ranges ranges_;
+    std::vector<std::unique_ptr<SpecRanges>> ranges_;  // of each family
+    std::string batch_ = "1", rhs_ = "1", precision_ = "f64", operation_ = "factor_solve", workers_ = "1";
 };
 
 }  // namespace trifold::tune

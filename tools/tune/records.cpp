@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "generator/program/sha256.hpp"
-#include "generator/tridiagonal/spec_json.hpp"
 #include "tools/tune/database.hpp"
 #include "tools/tune/keys.hpp"
 #include "tools/tune/sqlite.hpp"
@@ -82,7 +81,7 @@ std::string compact_text(const nlohmann::ordered_json& json) {
 }
 
 std::string point_key(const Machine& machine, const Point& point) {
-    return compact_text({machine.device, machine.target, machine.driver, to_json(point.spec), point.workers, to_string(point.objective)});
+    return compact_text({machine.device, machine.target, machine.driver, point.spec, point.workers, to_string(point.objective)});
 }
 
 std::string record_key(const Machine& machine, const std::string& generator, const Point& point) {

@@ -7,10 +7,11 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <trifold/error.hpp>
 
-#include "generator/tridiagonal/knob.hpp"
-#include "generator/tridiagonal/spec_json.hpp"
+#include "generator/program/knob.hpp"
 #include "tools/formats/file.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -40,7 +41,7 @@ std::vector<Recorded> by_point(const std::vector<Trial>& trials) {
     std::map<std::string, Recorded> found;
     for (const auto& trial : trials)
         found[fmt::format("{} {} {} {} {} {}", trial.machine.device, trial.machine.target, trial.generator, trial.point.workers,
-                          to_string(trial.point.objective), to_json(trial.point.spec).dump())]
+                          to_string(trial.point.objective), trial.point.spec.dump())]
             .add(trial);
     std::vector<Recorded> result;
     for (auto& [name, point] : found)
@@ -115,6 +116,35 @@ Replay replay_one(const std::vector<Recorded>& points, const Strategy& strategy)
     return result;
 }
 
+/// The default of this program. Nothing where it takes the point no more.
+std::optional<Candidate> default_now(const Trial& trial) try {
+    return family_of(trial.point).standard(trial.point, parse_target(trial.machine.target), trial.machine.device);
+} catch (const SpecError&) {
+    return std::nullopt;
+}
+
+/// The default alone, without a search.
+Replay replay_default(const std::vector<Recorded>& points, bool now) {
+    Replay result{now ? "default now" : "default"};
+    double regrets = 0, gains = 0;
+    for (const auto& recorded : points) {
+        const auto* before = recorded.find(*recorded.standard, true);
+        const auto candidate = now ? default_now(*before) : recorded.standard;
+        const auto* taken = candidate ? recorded.find(*candidate, true) : nullptr;
+        if (taken == nullptr || taken->verdict != Verdict::sound || before->verdict != Verdict::sound) continue;
+        const auto regret = objective_seconds(*taken) / best_seconds(recorded);
+        regrets += std::log(regret);
+        gains += std::log(objective_seconds(*before) / objective_seconds(*taken));
+        result.largest = std::max(result.largest, regret);
+        ++result.points;
+    }
+    result.trials = result.points;
+    if (result.points == 0) return result;
+    result.geometric_mean = std::exp(regrets / static_cast<double>(result.points));
+    result.gain = std::exp(gains / static_cast<double>(result.points));
+    return result;
+}
+
 }  // namespace
 
 std::vector<Trial> read_trials(const std::filesystem::path& path) {
@@ -135,7 +165,7 @@ std::vector<Trial> read_trials(const std::filesystem::path& path) {
 
 std::vector<Replay> replay(const std::vector<Trial>& trials, std::uint64_t seed) {
     const auto points = by_point(trials);
-    std::vector<Replay> result;
+    std::vector<Replay> result{replay_default(points, false), replay_default(points, true)};
     for (const auto effort : {Effort::quick, Effort::full, Effort::exhaustive})
         result.push_back(replay_one(points, strategy_of(effort, seed)));
     auto random = strategy_of(Effort::full, seed);

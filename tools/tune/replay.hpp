@@ -16,7 +16,8 @@ struct Replay {
     double geometric_mean = 1, largest = 1;  ///< regret: time of what it found over the best of all that was recorded
     double gain = 1;                         ///< geometric mean of the default's time over that of what was found
 };
-/// Of the strategies quick, full and exhaustive, and of drawing as many candidates as `full` has at random.
+/// Of no search at all: of the default as it was recorded, and of what is the default now, at the points where that was measured; then of
+/// the strategies quick, full and exhaustive, and of drawing as many candidates as `full` has at random.
 std::vector<Replay> replay(const std::vector<Trial>& trials, std::uint64_t seed = 0);
 
 }  // namespace trifold::tune

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tools/formats/file.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -40,7 +41,7 @@ int trials_in(std::string_view measured) {
 double gain_of(const WisdomRow& row) { return row.default_seconds / row.seconds; }
 
 std::string kernels_of(const WisdomRow& row) {
-    return fmt::format("{} {} ({:.3f} times as fast as the default)", row.schedule, row.variant, gain_of(row));
+    return fmt::format("{} {} ({:.3f} times as fast as the default)", row.pins.schedule, row.pins.variant, gain_of(row));
 }
 
 void check_trial(const Trial& trial) {
@@ -48,10 +49,9 @@ void check_trial(const Trial& trial) {
     if (trial.generator.empty()) throw formats::InputError("'generator' is empty");
     if (trial.verdict != Verdict::sound) return;
     for (const auto& [operation, weight] : trial.point.objective) {
-        const auto name = std::string(to_string(operation));
-        const auto seconds = trial.seconds.find(name);
+        const auto seconds = trial.seconds.find(operation);
         if (seconds == trial.seconds.end() || !std::isfinite(seconds->second) || seconds->second <= 0)
-            throw formats::InputError(fmt::format("it is sound, and has no seconds above 0 for {}", name));
+            throw formats::InputError(fmt::format("it is sound, and has no seconds above 0 for {}", operation));
     }
 }
 
@@ -59,12 +59,9 @@ void check_trial(const Trial& trial) {
 
 WisdomRow row_of(const Decision& decision) {
     return {.device = decision.machine.device,
-            .target = parse_target(decision.machine.target),
-            .spec = decision.point.spec,
-            .workers = decision.point.workers,
+            .key = family_of(decision.point).key(decision.point, parse_target(decision.machine.target)),
             .objective = to_string(decision.point.objective),
-            .schedule = decision.winner.schedule,
-            .variant = decision.winner.variant,
+            .pins = {decision.winner.schedule, decision.winner.variant},
             .seconds = decision.seconds,
             .default_seconds = decision.standard_seconds,
             .measured = measured_text(decision)};
@@ -72,10 +69,10 @@ WisdomRow row_of(const Decision& decision) {
 
 Decision decision_of(const WisdomRow& row) {
     const auto generator = part_of(row.measured, "generator ");
-    return {.machine = {row.device, to_string(row.target), part_of(row.measured, "driver ")},
+    return {.machine = {row.device, to_string(row.key.target), part_of(row.measured, "driver ")},
             .generator = generator.empty() ? "unknown" : generator,
-            .point = {row.spec, row.workers, parse_objective(row.objective)},
-            .winner = {row.schedule, row.variant},
+            .point = {family_of(row.key).spec(row.key), row.key.workers, parse_objective(row.objective)},
+            .winner = {row.pins.schedule, row.pins.variant},
             .seconds = row.seconds,
             .standard_seconds = row.default_seconds,
             .trials = trials_in(row.measured),
@@ -91,7 +88,7 @@ MergedRows merge(const std::vector<std::vector<WisdomRow>>& files) {
             if (is_first) continue;
             const auto before = place->second;
             if (gain_of(row) >= gain_of(before)) place->second = row;
-            if (before.schedule == row.schedule && before.variant == row.variant) continue;
+            if (before.pins == row.pins) continue;
             auto problem = place->first;
             std::ranges::replace(problem, '\t', ' ');
             merged.conflicts.push_back(

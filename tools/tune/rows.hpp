@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/tridiagonal/wisdom.hpp"
+#include "generator/program/wisdom.hpp"
 #include "tools/tune/trial.hpp"
 
 namespace trifold::tune {

@@ -9,7 +9,7 @@
 #include <set>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/knob.hpp"
+#include "generator/program/knob.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -31,7 +31,7 @@ class Search {
         try_out(first_candidates(space_, strategy_), {"first", few_runs});
         if (!strategy_.random) {
             halve();
-            const auto starts = best(strategy_.tuned_pairs, true);
+            const auto starts = best(std::max<std::size_t>(strategy_.tuned_pairs, space_.pairs.empty() ? 1 : 0), true);
             for (std::size_t k = 0; k < starts.size(); ++k) {
                 if (strategy_.two_knobs) vary_two(starts[k]);
                 descend(starts[k], left() / (starts.size() - k));

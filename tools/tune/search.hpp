@@ -29,7 +29,7 @@ struct Strategy {
     std::string name;
     std::size_t most_pairs = 0;   ///< beside the default
     std::size_t most_trials = 0;  ///< candidates, the default among them
-    std::size_t tuned_pairs = 0;  ///< of these the knobs are varied
+    std::size_t tuned_pairs = 0;  ///< of these the knobs are varied; of the default in any case where there are no other pairs
     bool two_knobs = false;       ///< all values of two knobs at once
     bool random = false;          ///< in place of all that: candidates drawn at random, to compare with
     std::uint64_t seed = 0;       ///< of the draws

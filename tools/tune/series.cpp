@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/bench/floor.hpp"
-#include "tools/tune/data.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -21,13 +20,16 @@ constexpr double doubt = 0.5;                                               // o
 constexpr std::int64_t gpu_caches = 256 << 20;                              // twice the largest second-level cache
 constexpr std::int64_t unknown_caches = 64 << 20, most_caches = 128 << 20;  // of a processor; a virtual one may name its host's
 
-double floor_of_work(const Spec& spec, Operation operation, const Device& device, int workers) {
-    if (spec.precision == Precision::mixed) return 0;  // how often it refines is not known
-    if (operation != Operation::factor && operation != Operation::factor_solve) return 0;
-    auto work = bench::work(spec, operation);
-    if (data_bytes(spec) < cache_bytes(device)) work.bytes = 0;
-    if (device.backend() == Backend::cpu) return work.flops / flops_of_worker / workers;
-    return doubt * bench::floor_seconds(work, bench::rates(device).value_or(any_gpu), spec.precision);
+double floor_of_work(const Point& point, std::string_view operation, const Device& device) {
+    const auto& family = family_of(point);
+    const auto precision = precision_of(point);
+    if (precision == Precision::mixed) return 0;  // how often it refines is not known
+    if (operation != "factor" && operation != "factor_solve") return 0;
+    auto work = family.work(point.spec, operation);
+    if (!work) return 0;
+    if (family.data_bytes(point.spec) < cache_bytes(device)) work->bytes = 0;
+    if (device.backend() == Backend::cpu) return work->flops / flops_of_worker / point.workers;
+    return doubt * bench::floor_seconds(*work, bench::rates(device).value_or(any_gpu), precision);
 }
 
 }  // namespace
@@ -51,9 +53,9 @@ std::vector<double> take_series(const Timed& timed, const Repeats& repeats, doub
     return series;
 }
 
-double least_seconds(const Spec& spec, Operation operation, const Device& device, int workers) {
+double least_seconds(const Point& point, std::string_view operation, const Device& device) {
     const auto launch = device.backend() == Backend::cpu ? call_seconds : launch_seconds;
-    return std::max(launch, floor_of_work(spec, operation, device, workers));
+    return std::max(launch, floor_of_work(point, operation, device));
 }
 
 std::int64_t cache_bytes(const Device& device) {

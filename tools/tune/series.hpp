@@ -2,8 +2,9 @@
 #include <functional>
 #include <stdexcept>
 #include <trifold/device.hpp>
-#include <trifold/spec.hpp>
 #include <vector>
+
+#include "tools/tune/point.hpp"
 
 namespace trifold::tune {
 
@@ -25,9 +26,9 @@ struct Repeats {
 /// after several such times in a row.
 std::vector<double> take_series(const Timed& timed, const Repeats& repeats, double floor);
 
-/// Less than any device can need for an operation of a Spec: by its flops, by its bytes where the data do not fit into caches, and by what
+/// Less than any device can need for an operation of a point: by its flops, by its bytes where the data do not fit into caches, and by what
 /// a launch takes.
-double least_seconds(const Spec& spec, Operation operation, const Device& device, int workers);
+double least_seconds(const Point& point, std::string_view operation, const Device& device);
 
 /// Of a device's caches that data may stay in, with room to spare.
 std::int64_t cache_bytes(const Device& device);

@@ -9,23 +9,10 @@
 #include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"
-#include "generator/tridiagonal/design.hpp"
-#include "generator/tridiagonal/variant.hpp"
-#include "generator/tridiagonal/wisdom.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune {
 namespace {
-
-/// Every schedule of these, and what the model takes of all orders, each of its own kind.
-std::vector<Kind> kinds_of(bool all) {
-    std::vector<Kind> result{{"auto"}};
-    for (const auto& kind : usual_kinds()) {
-        if (!all) result.push_back(kind);
-        for (const auto& name : kind)
-            if (all) result.push_back({name});
-    }
-    return result;
-}
 
 /// Prints of the kernels that are in a search already.
 class Seen {
@@ -34,7 +21,7 @@ class Seen {
     /// Whether it generates something that is new.
     bool take(const Candidate& candidate) {
         try {
-            return prints_.insert(fingerprint(generate(choice_of(point_, target_, candidate)))).second;
+            return prints_.insert(fingerprint(family_of(point_).program(point_, target_, candidate))).second;
         } catch (const SpecError&) {
             return false;
         }
@@ -52,8 +39,7 @@ std::optional<Candidate> pinned(const Point& point, const Target& target, const 
     auto name = parse_variant(candidate.variant);
     name.pinned.insert_or_assign(std::string(knob), value);
     try {
-        const auto choice = choice_of(point, target, {candidate.schedule, to_string(name)});
-        return Candidate{candidate.schedule, choice.variant, modelled_seconds(choice)};
+        return family_of(point).complete(point, target, {candidate.schedule, to_string(name)});
     } catch (const SpecError&) {
         return std::nullopt;
     }
@@ -68,9 +54,9 @@ std::set<std::int64_t> values_of(const std::vector<Turned>& asked, std::string_v
 }
 
 std::vector<KnobValues> knob_values(const Point& point, const Target& target, const Candidate& candidate, Seen& seen) {
-    const auto asked = knobs_of(choice_of(point, target, candidate));
+    const auto asked = family_of(point).decided(point, target, candidate);
     std::vector<KnobValues> result;
-    for (const auto& knob : variant_named(target, candidate.variant).knobs) {
+    for (const auto& knob : family_of(point).knobs(target, candidate.variant)) {
         const auto taken = values_of(asked, knob.name);
         if (taken.empty()) continue;
         KnobValues values{std::string(knob.name), {}};
@@ -91,20 +77,15 @@ void replace_all(std::string& text, std::string_view old, std::string_view with)
 
 }  // namespace
 
-Choice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
-    return choose(point.spec, target, Tuning{candidate.schedule, candidate.variant, point.workers});
-}
-
 Space space_of(const Point& point, const Target& target, std::string_view device, bool all) {
-    const auto resolved = resolve(point.spec, target, Tuning{.workers = point.workers}, device, shipped_wisdom());
-    const auto standard = choose(point.spec, target, resolved);
+    const auto& family = family_of(point);
     const auto seen = std::make_shared<Seen>(point, target);
-    Space space{{standard.schedule.name, standard.variant, modelled_seconds(standard)},
-                {},
-                [point, target, seen](const Candidate& candidate) { return knob_values(point, target, candidate, *seen); }};
+    Space space{family.standard(point, target, device), {}, [point, target, seen](const Candidate& candidate) {
+                    return knob_values(point, target, candidate, *seen);
+                }};
     seen->take(space.standard);
-    for (const auto& pair : pairs(point.spec, target, point.workers, kinds_of(all)))
-        if (seen->take(pair.candidate)) space.pairs.push_back(pair.candidate);
+    for (const auto& other : family.others(point, target, all))
+        if (seen->take(other)) space.pairs.push_back(other);
     return space;
 }
 

@@ -16,7 +16,7 @@ constexpr std::int64_t share_of_memory = 8;  // of the device's, for the data of
 std::int64_t points_at_once(const std::vector<Point>& points, const Device& device) {
     if (device.backend() == Backend::cpu) return 1;
     std::int64_t largest = 1;
-    for (const auto& point : points) largest = std::max(largest, data_bytes(point.spec));
+    for (const auto& point : points) largest = std::max(largest, family_of(point).data_bytes(point.spec));
     return std::clamp<std::int64_t>(device.memory_bytes() / share_of_memory / largest, 1, most_points_at_once);
 }
 

@@ -9,8 +9,8 @@
 
 #include "generator/program/sha256.hpp"
 #include "generator/program/templates.hpp"
-#include "generator/tridiagonal/spec_json.hpp"
 #include "tools/formats/file.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -25,7 +25,7 @@ Json common_json(const Machine& machine, const std::string& generator, const Poi
             {"target", machine.target},
             {"driver", machine.driver},
             {"generator", generator},
-            {"spec", to_json(point.spec)},
+            {"spec", point.spec},
             {"workers", point.workers},
             {"objective", to_string(point.objective)},
             {"weight", point.seconds}};
@@ -37,8 +37,11 @@ double number_of(const Json& tree) { return tree.is_null() ? std::numeric_limits
 Machine machine_of(const Json& tree) { return {tree.at("device"), tree.at("target"), tree.at("driver")}; }
 
 Point point_of(const Json& tree) {
-    return {parse_spec_json(nlohmann::json(tree.at("spec"))), tree.at("workers"), parse_objective(tree.at("objective").get<std::string>()),
-            tree.at("weight")};
+    const nlohmann::json spec = tree.at("spec");
+    const auto& family = family_of(spec);
+    const auto objective = parse_objective(tree.at("objective").get<std::string>());
+    ordered(objective, family);  // throws where it has none of a name
+    return {family.parse(spec), tree.at("workers"), objective, tree.at("weight")};
 }
 
 }  // namespace
@@ -53,7 +56,7 @@ Verdict parse_verdict(std::string_view text) {
 
 double objective_seconds(const Trial& trial) {
     double seconds = 0;
-    for (const auto& [operation, weight] : trial.point.objective) seconds += weight * trial.seconds.at(std::string(to_string(operation)));
+    for (const auto& [operation, weight] : trial.point.objective) seconds += weight * trial.seconds.at(operation);
     return seconds;
 }
 

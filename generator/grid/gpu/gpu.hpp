@@ -2,18 +2,19 @@
 #include <trifold/grid_spec.hpp>
 
 #include "generator/grid/layout.hpp"
+#include "generator/program/knob.hpp"
 
 /// Grids on GPUs. Small fronts have a warp or a thread block each, which keeps their pivot block and panels on chip. Others
 /// are shared: the pivot block is factored panel by panel, a launch each, then the panels and D are cut into tiles.
 namespace trifold::grid::gpu {
 
 /// Throws SpecError where a GPU cannot have such a problem.
-void check(const GridSpec& spec, const Target& target, const GridTuning& tuning);
+void check(const GridSpec& spec, const Target& target);
 
 Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels);
 
 /// Units and launches of all operations.
-void add_launches(Program& program, const GridSpec& spec, const Target& target, const GridTuning& tuning, const std::vector<Level>& levels,
+void add_launches(Program& program, const GridSpec& spec, const Target& target, const Knobs& knobs, const std::vector<Level>& levels,
                   const Layout& layout);
 
 }  // namespace trifold::grid::gpu

@@ -9,6 +9,7 @@
 #include "generator/grid/gpu/assumptions.hpp"
 #include "generator/grid/gpu/gpu.hpp"
 #include "generator/grid/gpu/placement.hpp"
+#include "generator/grid/knobs.hpp"
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
 #include "generator/program/templates.hpp"
@@ -32,15 +33,8 @@ bool panel_on_chip(const Target& target, std::int64_t real) {
 /// Writes the launches of a Program, and collects the kernels that they need. Launches name a kernel by its number until units are made.
 class Launches {
   public:
-    Launches(const GridSpec& spec, const Target& target, const GridTuning& tuning, const std::vector<Level>& levels, const Layout& layout)
-        : spec_(spec),
-          target_(target),
-          product_side_(tuning.product_side),
-          step_rows_(tuning.step_rows),
-          most_columns_(tuning.panel_columns == 0 ? std::int64_t{grid_tile_width} : tuning.panel_columns),
-          levels_(levels),
-          layout_(layout),
-          real_(element_bytes(spec.precision)) {}
+    Launches(const GridSpec& spec, const Target& target, const Knobs& knobs, const std::vector<Level>& levels, const Layout& layout)
+        : spec_(spec), target_(target), knobs_(knobs), levels_(levels), layout_(layout), real_(element_bytes(spec.precision)) {}
 
     std::vector<Launch> factor() {
         list_.clear();
@@ -75,6 +69,8 @@ class Launches {
     const std::map<Kernel, Needs>& kernels() const { return kernels_; }
 
   private:
+    std::int64_t decide(std::string_view knob, const Quantities& of) const { return take(knobs_, device_of(target_), knob, of); }
+    static double number(std::int64_t value) { return static_cast<double>(value); }
     const OnChip* placement_of(std::size_t level) const { return on_chip_of(spec_, target_, levels_[level], level == 0); }
 
     /// A launch for a level, which also gets the level below it.
@@ -119,8 +115,7 @@ class Launches {
         const bool async = fetches_async(target_);
         const std::int64_t wide_side = 2 * grid_tile_rows, tiles = l.boxes() * quotient(l.kept, wide_side) * quotient(l.kept, wide_side);
         const bool fits = async && grid_product_bytes(wide_side, async, real_) <= device_of(target_).count("facts.block_shared_bytes");
-        const bool pays = l.eliminated >= 3 * grid_tile_rows && tiles >= device_of(target_).count("models.grid.wide_tiles");
-        const bool is_wide = fits && (product_side_ == 0 ? pays : product_side_ == wide_side);
+        const bool is_wide = decide("product_side", {{"eliminated", number(l.eliminated)}, {"tiles", number(tiles)}}) == wide_side && fits;
         const auto side = is_wide ? wide_side : std::int64_t{grid_tile_rows}, parts = quotient(l.kept, side);
         add_early(is_wide ? Kernel::wide_product : Kernel::product,
                   {(is_wide ? 8 : 4) * std::int64_t{warp_lanes(target_)}, grid_product_bytes(side, async, real_)}, shared(level, parts),
@@ -131,8 +126,8 @@ class Launches {
     /// applies its panel. A tile of several panels is inverted one launch later, since the last of them still moves its rows.
     void add_steps(std::size_t level) {
         const auto& l = levels_[level];
-        const bool many = l.boxes() * spec_.batch >= device_of(target_).count("models.grid.many_boxes");
-        const auto panels = panels_of(l, most_columns_, step_rows_ == 0 ? many : step_rows_ == grid_small_step_rows);
+        const bool many = decide("step_rows", {{"boxes", number(l.boxes() * spec_.batch)}}) == grid_small_step_rows;
+        const auto panels = panels_of(l, decide("panel_columns", {}), many);
         const auto first_of = [&](std::size_t index) {
             return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns();
         };
@@ -260,7 +255,7 @@ class Launches {
 
     const GridSpec& spec_;
     const Target& target_;
-    std::int64_t product_side_, step_rows_, most_columns_;
+    const Knobs& knobs_;
     const std::vector<Level>& levels_;
     const Layout& layout_;
     std::int64_t real_;
@@ -298,10 +293,16 @@ std::vector<std::string> options_of(const Target& target) {
     return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
 }
 
+/// Thread blocks of a kernel for which a multiprocessor must have registers.
+std::int64_t blocks_of(std::string_view kernel, const GridSpec& spec, const Target& target, const Knobs& knobs) {
+    const double symmetric = spec.matrix == GridMatrix::symmetric ? 1 : 0, bytes = static_cast<double>(element_bytes(spec.precision));
+    return take(knobs, device_of(target), blocks_knob(kernel), {{"symmetric", symmetric}, {"bytes", bytes}});
+}
+
 /// Kernels that are compiled as one: fronts on chip, shared fronts, all the rest. Compilers work on the three at the same time.
 std::size_t unit_number(Kernel kernel) { return kernel <= Kernel::huge ? 0 : kernel <= Kernel::wide_product ? 1 : 2; }
 
-Unit unit_with(const GridSpec& spec, const Target& target, const std::map<Kernel, Needs>& kernels, std::size_t number) {
+Unit unit_with(const GridSpec& spec, const Target& target, const Knobs& knobs, const std::map<Kernel, Needs>& kernels, std::size_t number) {
     constexpr std::array<std::string_view, 3> names{"fronts", "shared", "sweeps"};
     const auto kind = kind_of(spec);
     Unit unit{target, fmt::format("grid_{}_{}_{}", names.at(number), kind, to_string(spec.precision)), {}, options_of(target), {}};
@@ -316,17 +317,17 @@ Unit unit_with(const GridSpec& spec, const Target& target, const std::map<Kernel
                 spec.width, spec.height, needs.shared_bytes, to_string(target), limit, spec.precision == Precision::f64 ? ", or f32" : ""));
         unit.kernels.push_back(
             {fmt::format("grid_{}_{}_{}", name, kind, to_string(spec.precision)), static_cast<int>(needs.threads), needs.shared_bytes});
-        text += define_kernel(name, unit.kernels.back().name);
+        text += define_kernel(name, unit.kernels.back().name, blocks_of(name, spec, target, knobs));
     }
     unit.source = with_constants(text, paste({"gpu/grid/entry.cuh"}, target.backend == Backend::hip ? Platform::hip : Platform::cuda));
     return unit;
 }
 
-/// Makes units of the kernels that launches need, and gives each launch its unit and its kernel's number there.
-void add_units(Program& program, const GridSpec& spec, const Target& target, const std::map<Kernel, Needs>& kernels) {
+/// Makes units of the kernels that launches need, and tells the launches where these are.
+void add_units(Program& program, const GridSpec& spec, const Target& target, const Knobs& knobs, const std::map<Kernel, Needs>& kernels) {
     std::map<Kernel, std::pair<std::size_t, std::size_t>> places;
     for (std::size_t number = 0; number < 3; ++number) {
-        auto unit = unit_with(spec, target, kernels, number);
+        auto unit = unit_with(spec, target, knobs, kernels, number);
         if (unit.kernels.empty()) continue;
         std::size_t count = 0;
         for (const auto& [kernel, needs] : kernels)
@@ -339,20 +340,8 @@ void add_units(Program& program, const GridSpec& spec, const Target& target, con
 
 }  // namespace
 
-void check(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
+void check(const GridSpec& spec, const Target& target) {
     constexpr std::int64_t most_leaf = 4;  // so that a tile without neighbours has at most 25 pixels
-    if (tuning.leaf_cells > most_leaf)
-        throw SpecError(fmt::format("leaf_cells = {} is out of range on a GPU; give {}, or 0", tuning.leaf_cells, most_leaf));
-    const auto columns = tuning.panel_columns;
-    if (columns != 0 && (columns < 2 || columns > grid_tile_width || !std::has_single_bit(static_cast<std::uint64_t>(columns))))
-        throw SpecError(
-            fmt::format("panel_columns = {} is out of range; give a power of two from 2 to {}, or 0", columns, grid_tile_width));
-    if (tuning.product_side != 0 && tuning.product_side != grid_tile_rows && tuning.product_side != 2 * grid_tile_rows)
-        throw SpecError(fmt::format("product_side = {} is out of range; give {}, {} or 0", tuning.product_side, int{grid_tile_rows},
-                                    2 * grid_tile_rows));
-    if (tuning.step_rows != 0 && tuning.step_rows != grid_small_step_rows && tuning.step_rows != grid_step_rows)
-        throw SpecError(fmt::format("step_rows = {} is out of range; give {}, {} or 0", tuning.step_rows, int{grid_small_step_rows},
-                                    int{grid_step_rows}));
     if (spec.batch > most_images)
         throw SpecError(
             fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
@@ -383,9 +372,9 @@ Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Lev
     return shape;
 }
 
-void add_launches(Program& program, const GridSpec& spec, const Target& target, const GridTuning& tuning, const std::vector<Level>& levels,
+void add_launches(Program& program, const GridSpec& spec, const Target& target, const Knobs& knobs, const std::vector<Level>& levels,
                   const Layout& layout) {
-    Launches launches(spec, target, tuning, levels, layout);
+    Launches launches(spec, target, knobs, levels, layout);
     const auto needs = [&](GridOperation operation) { return spec.operations.contains(operation); };
     auto& operations = program.operations;
     if (needs(GridOperation::factor)) operations["factor"] = launches.factor();
@@ -400,7 +389,7 @@ void add_launches(Program& program, const GridSpec& spec, const Target& target, 
         operations["residual_transposed"] = launches.pixels(trifold_grid_residual, true, "residual");
         operations["correct"] = launches.pixels(trifold_grid_correct, false, "correction");
     }
-    add_units(program, spec, target, launches.kernels());
+    add_units(program, spec, target, knobs, launches.kernels());
 }
 
 }  // namespace trifold::grid::gpu

@@ -124,10 +124,10 @@ TEST_CASE("emulated images: shared fronts, whose panels are as wide as can be, o
     for (const auto& target : dialects)
         check<double>({"random", 37, 35, {.boundary = GridBoundary::fixed}, {}, target, {Order::random, 5, 3}, 1e-11});
     check<float>({"jumps", 36, 35, {.matrix = GridMatrix::symmetric}});
-    check<double>({"anisotropic", 35, 37, {.matrix = GridMatrix::symmetric}, {.panel_columns = 16}});
+    check<double>({"anisotropic", 35, 37, {.matrix = GridMatrix::symmetric}, {.variant = "fronts:panel_columns=16"}});
     check<double>({"dominant", 35, 37, {.pivoting = GridPivoting::none}});
     for (const std::int64_t columns : {16, 8, 4, 2})
-        check<double>({"random", 34, 35, {}, {.panel_columns = columns}, dialects.front(), {}, 1e-11});
+        check<double>({"random", 34, 35, {}, {.variant = fmt::format("fronts:panel_columns={}", columns)}, dialects.front(), {}, 1e-11});
 }
 
 TEST_CASE("emulated images: panels and products of shared fronts") {
@@ -136,13 +136,14 @@ TEST_CASE("emulated images: panels and products of shared fronts") {
 }
 
 TEST_CASE("emulated images: pivot blocks by small thread blocks") {
-    for (const auto& target : {dialects.front(), dialects[1]}) check<double>({"random", 37, 35, {}, {.step_rows = 128}, target, {}, 1e-11});
-    check<float>({"jumps", 36, 37, {.matrix = GridMatrix::symmetric}, {.step_rows = 128}});
+    for (const auto& target : {dialects.front(), dialects[1]})
+        check<double>({"random", 37, 35, {}, {.variant = "fronts:step_rows=128"}, target, {}, 1e-11});
+    check<float>({"jumps", 36, 37, {.matrix = GridMatrix::symmetric}, {.variant = "fronts:step_rows=128"}});
 }
 
 TEST_CASE("emulated images: products in wide tiles") {
-    check<double>({"dominant", 67, 71, {}, {.product_side = 128}});
-    check<float>({"jumps", 71, 67, {.matrix = GridMatrix::symmetric}, {.product_side = 128}});
+    check<double>({"dominant", 67, 71, {}, {.variant = "fronts:product_side=128"}});
+    check<float>({"jumps", 71, 67, {.matrix = GridMatrix::symmetric}, {.variant = "fronts:product_side=128"}});
 }
 
 TEST_CASE("emulated images: sweeps over triangles of several tiles") {

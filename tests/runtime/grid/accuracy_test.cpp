@@ -141,7 +141,10 @@ TEST_CASE("batches and several right-hand sides") {
 }
 
 TEST_CASE("other leaf tiles") {
-    for (const std::int64_t cells : {5, 8, 16, 64}) check_solutions<double>("dominant", {}, 43, 29, {.workers = 2, .leaf_cells = cells});
+    for (const auto* variant : {"fronts:leaf_cells=5", "fronts:leaf_cells=8", "fronts:leaf_cells=16"}) {
+        check_solutions<double>("dominant", {}, 43, 29, {.workers = 2, .variant = variant});
+        check_solutions<double>("dominant", {}, 6, 5, {.workers = 2, .variant = variant});  // one tile
+    }
 }
 
 #if defined(__x86_64__)

@@ -172,7 +172,9 @@ TEST_CASE("sizes and arguments that do not fit are errors that say what to do") 
     auto mixed = spec_of(9, 9);
     mixed.precision = Precision::mixed;
     CHECK_THROWS_WITH_AS(GridPlan(mixed, Device::cpu()), doctest::Contains("refine"), SpecError);
-    CHECK_THROWS_WITH_AS(generate(spec_of(9, 9), {Backend::cuda, "sm_90"}, {.leaf_cells = 8}), doctest::Contains("on a GPU"), SpecError);
+    CHECK_THROWS_WITH_AS(generate(spec_of(9, 9), {Backend::cuda, "sm_90"}, {.variant = "fronts:leaf_cells=8"}),
+                         doctest::Contains("variant 'fronts' has no knob 'leaf_cells'; give one of product_side, step_rows, panel_columns"),
+                         SpecError);
 
     GridSolver solver{plan(7, 6)};
     std::vector<double> stencil(42 * 9), b(42), x(42);

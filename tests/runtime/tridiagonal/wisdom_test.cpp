@@ -27,11 +27,9 @@ const Spec tuned_spec{.block = 5, .horizon = 21};
 /// What the model does not take for it.
 WisdomRow tuned_row() {
     return {.device = processor_name(),
-            .target = Device::cpu().target(),
-            .spec = tuned_spec,
+            .key = key_of(tuned_spec, Device::cpu().target(), 1),
             .objective = "factor_solve",
-            .schedule = "twisted:3",
-            .variant = "tile",
+            .pins = {"twisted:3", "tile"},
             .seconds = 1e-6,
             .default_seconds = 2e-6,
             .measured = "by hand"};
@@ -155,9 +153,9 @@ TEST_CASE_FIXTURE(WisdomFixture, "no wisdom file ends a Plan: what is wrong is t
 
 TEST_CASE_FIXTURE(WisdomFixture, "wisdom that has nothing for the device says so once") {
     auto row = tuned_row();
-    row.target = {Backend::cuda, "sm_90"};
+    row.key.target = {Backend::cuda, "sm_90"};
     row.device = "NVIDIA H200";
-    row.schedule = "multi-stage", row.variant = "dataflow";
+    row.pins = {"multi-stage", "dataflow"};
     write(write_wisdom({row}));
     chosen();
     CHECK(chosen().rung == Rung::model);
@@ -177,7 +175,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "wisdom that has nothing for the device says so
 
 TEST_CASE_FIXTURE(WisdomFixture, "a row that cannot be used is ignored, with one line in the log") {
     auto row = tuned_row();
-    row.variant = "tile:wings=2";
+    row.pins.variant = "tile:wings=2";
     write(write_wisdom({row}));
     CHECK(chosen().rung == Rung::model);
     CHECK(chosen().rung == Rung::model);
@@ -190,7 +188,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "a row that cannot be used is ignored, with one
 
 TEST_CASE_FIXTURE(WisdomFixture, "wisdom is of a number of workers") {
     auto row = tuned_row();
-    row.workers = 2;
+    row.key.workers = 2;
     write(write_wisdom({row}));
     CHECK(chosen().rung == Rung::model);
     CHECK(chosen(tuned_spec, {.workers = 2}).rung == Rung::exact);
@@ -202,7 +200,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "mixed precision has rows of its own") {
     auto row = tuned_row();
     write(write_wisdom({row}));
     CHECK(chosen(mixed).rung == Rung::model);
-    row.spec = mixed;
+    row.key.precision = Precision::mixed;
     write_file(directory.path() / "mixed", write_wisdom({row}));
     const auto path = (directory.path() / "mixed").string();
     const WithEnvironment named{{"TRIFOLD_WISDOM", path.c_str()}};

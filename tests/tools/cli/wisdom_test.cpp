@@ -15,11 +15,9 @@ const std::string in_use = "TRIFOLD_WISDOM=own.wisdom";
 
 WisdomRow gpu_row() {
     return {.device = "NVIDIA H200",
-            .target = {Backend::cuda, "sm_90"},
-            .spec = {.block = 12, .horizon = 50, .batch = 256},
+            .key = key_of({.block = 12, .horizon = 50, .batch = 256}, {Backend::cuda, "sm_90"}, 1),
             .objective = "factor_solve",
-            .schedule = "twisted:2",
-            .variant = "fused:fused_warps=4",
+            .pins = {"twisted:2", "fused:fused_warps=4"},
             .seconds = 1e-4,
             .default_seconds = 2e-4,
             .measured = "by hand"};
@@ -31,10 +29,8 @@ WisdomRow cpu_row(const Scratch& scratch) {
     const auto device = run_trifold(scratch.path, "doctor --json").json().at("wisdom").at(0).at("devices").at(0);
     auto row = gpu_row();
     row.device = device.at("device").get<std::string>();
-    row.target = parse_target(device.at("target").get<std::string>());
-    row.spec = {.block = 4, .horizon = 9};
-    row.schedule = "twisted:3";
-    row.variant = "tile";
+    row.key = key_of({.block = 4, .horizon = 9}, parse_target(device.at("target").get<std::string>()), 1);
+    row.pins = {"twisted:3", "tile"};
     return row;
 }
 
@@ -117,7 +113,7 @@ TEST_CASE("a wisdom file that cannot be used is one line on standard error, and 
 TEST_CASE("export for one GPU takes what wisdom says, and pins it in the command that makes the project again") {
     const Scratch scratch;
     auto row = gpu_row();
-    row.spec = {.block = 12, .horizon = 50};
+    row.key.batch = 1;
     scratch.write("own.wisdom", write_wisdom({row}));
     const std::string project = "export --block 12 --horizon 50 --no-binaries --target ";
     const auto holds_pins = [&](const std::string& folder) {

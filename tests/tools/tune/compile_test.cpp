@@ -12,6 +12,7 @@
 #include "runtime/compile/cache.hpp"
 #include "tools/tune/process.hpp"
 #include "tools/tune/space.hpp"
+#include "tools/tune/tridiagonal/spec.hpp"
 
 namespace fs = std::filesystem;
 using namespace trifold;
@@ -20,7 +21,7 @@ using namespace trifold::tune;
 namespace {
 
 const Target processor{Backend::cpu, "x86-64-v3"};
-const Point small{{.block = 3, .horizon = 4, .operations = {Operation::factor_solve}}};
+const Point small = tune::tridiagonal::point_of({.block = 3, .horizon = 4, .operations = {Operation::factor_solve}});
 const Candidate one_chain{"sequential", "tile"};
 
 /// A directory with a cache and a compiler of a test's own, as the environment names them.
@@ -61,7 +62,7 @@ TEST_CASE("compile: workers put a candidate's units into the cache") {
     const auto result = pool.wait(small, processor, one_chain);
     INFO(result.why);
     CHECK(result.verdict == Verdict::sound);
-    for (const auto& unit : generate(choice_of(small, processor, one_chain)).units)
+    for (const auto& unit : generate(tune::tridiagonal::choice_of(small, processor, one_chain.schedule, one_chain.variant)).units)
         CHECK(Cache::from_environment().find(cache_key(unit)).has_value());
 }
 

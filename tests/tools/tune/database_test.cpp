@@ -55,8 +55,8 @@ TEST_CASE("database: records are found by machine, generator and point, in the o
         if (what == "target") changed.machine.target = "cuda:sm_100";
         if (what == "driver") changed.machine.driver = "";
         if (what == "generator") changed.generator += "0";
-        if (what == "spec") changed.point.spec.batch = 2;
-        if (what == "operations") changed.point.spec.operations.insert(Operation::inverse);
+        if (what == "spec") changed.point.spec["batch"] = 2;
+        if (what == "operations") changed.point.spec["operations"].push_back("inverse");
         if (what == "workers") changed.point.workers = 9;
         if (what == "objective") changed.point.objective = parse_objective("2*factor");
         return database.trials(changed.machine, changed.generator, changed.point).size();
@@ -132,8 +132,9 @@ TEST_CASE("database: forgets what is meant, and nothing else, two kinds of devic
         }
     }
     CHECK(database.trials(zen, a_trial(3).generator, a_point(3)).size() == 1);
-    const auto gone = database.forget(
-        [&](const Machine& machine, const std::string&, const Point& point) { return machine == zen && point.spec.horizon >= 20; });
+    const auto gone = database.forget([&](const Machine& machine, const std::string&, const Point& point) {
+        return machine == zen && number_in(point, "horizon") >= 20;
+    });
     CHECK(gone.trials == 6);
     CHECK(gone.decisions == 6);
     CHECK(database.all_trials().size() == 14);

@@ -5,6 +5,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/design.hpp"
+#include "tools/tune/tridiagonal/spec.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;
@@ -16,7 +17,7 @@ const Target h200{Backend::cuda, "sm_90"};
 Trial trial(std::int64_t horizon, const std::string& variant, double seconds) {
     Trial result;
     result.machine = {"NVIDIA H200", "cuda:sm_90", "580"};
-    result.point.spec = {.block = 24, .horizon = horizon, .batch = 64};
+    result.point = tune::tridiagonal::point_of({.block = 24, .horizon = horizon, .batch = 64});
     result.candidate = {"multi-stage", variant};
     result.seconds["factor_solve"] = seconds;
     return result;
@@ -36,7 +37,7 @@ struct Knob24 {
 
 Knob24 wide_registers() {
     const auto plain = trial(100, "dataflow", 1);
-    for (const auto& turned : knobs_of(choose(plain.point.spec, h200, {"multi-stage", "dataflow", 1})))
+    for (const auto& turned : knobs_of(choose(tune::tridiagonal::spec_of(plain.point), h200, {"multi-stage", "dataflow", 1})))
         if (turned.list == "wide_registers") return {turned.row, turned.value == 168 ? 128 : 168};
     return {};
 }

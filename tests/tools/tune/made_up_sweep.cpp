@@ -6,6 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "tools/tune/tridiagonal/spec.hpp"
+
 namespace trifold::tests {
 namespace {
 
@@ -23,8 +25,8 @@ std::vector<std::pair<Machine, Point>> points_of(std::size_t count) {
                 for (const auto horizon : horizons)
                     for (const auto block : blocks)
                         if (points.size() < count)
-                            points.emplace_back(machine,
-                                                Point{{.block = block, .horizon = horizon, .precision = precision, .batch = batch}});
+                            points.emplace_back(machine, tune::tridiagonal::point_of(
+                                                             {.block = block, .horizon = horizon, .precision = precision, .batch = batch}));
     return points;
 }
 
@@ -48,12 +50,12 @@ std::vector<Candidate> candidates_of(const Machine& machine, std::size_t count) 
 
 /// Chains are quick where batches are large, levels where one system is long; each knob helps some sizes.
 double modelled(const Machine& machine, const Point& point, const Candidate& candidate) {
-    const auto n = static_cast<double>(point.spec.block), N = static_cast<double>(point.spec.horizon),
-               batch = static_cast<double>(point.spec.batch);
+    const auto n = static_cast<double>(number_in(point, "block")), N = static_cast<double>(number_in(point, "horizon")),
+               batch = static_cast<double>(number_in(point, "batch"));
     const bool is_chain = candidate.schedule == "sequential" || candidate.schedule == "twisted:2";
     const auto width = machine.driver.empty() ? 1.0 : 132.0;
     const auto fronts = N * batch,
-               front = 2e-7 + 1.2e-11 * n * n * n * (point.spec.precision == Precision::f64 ? 1 : 0.6) * (width == 1 ? 20 : 1);
+               front = 2e-7 + 1.2e-11 * n * n * n * (precision_of(point) == Precision::f64 ? 1 : 0.6) * (width == 1 ? 20 : 1);
     const auto latency = (is_chain ? N / (candidate.schedule == "twisted:2" ? 2 : 1) : 4 * std::log2(N + 1)) * front * 6;
     const auto work = fronts * front * (is_chain ? 1.0 : 2.4) / width + 2e-6;
     auto factor = 1.0;

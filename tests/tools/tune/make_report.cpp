@@ -7,7 +7,7 @@
 
 #include "tests/tools/tune/made_up_sweep.hpp"
 #include "tools/formats/file.hpp"
-#include "tools/trifold/tune_report.hpp"
+#include "tools/trifold/tune/report.hpp"
 #include "tools/tune/database.hpp"
 
 namespace trifold::command {

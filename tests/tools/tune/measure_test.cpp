@@ -6,18 +6,23 @@
 #include <cmath>
 #include <limits>
 
-#include "tools/tune/space.hpp"
+#include "tools/tune/tridiagonal/prepared.hpp"
+#include "tools/tune/tridiagonal/spec.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;
+using tune::tridiagonal::Data;
+using tune::tridiagonal::data_bytes;
+using tune::tridiagonal::fared;
 
 namespace {
 
 const Round first{"first", 5}, last{"final", 8, true};
 
-Point point_of(Precision precision = Precision::f64) {
-    return {{.block = 4, .horizon = 6, .precision = precision, .batch = 3, .operations = all_operations()}};
+Spec small_spec(Precision precision = Precision::f64) {
+    return {.block = 4, .horizon = 6, .precision = precision, .batch = 3, .operations = all_operations()};
 }
+Point point_of(const Spec& spec = small_spec()) { return tune::tridiagonal::point_of(spec); }
 
 Trial trial(const Point& point, const Candidate& candidate) {
     Trial result;
@@ -48,26 +53,26 @@ Timed clock_of(std::vector<double> times) {
 }  // namespace
 
 TEST_CASE("measure: all precisions and layouts, with every operation as the objective") {
-    auto laid_out = point_of();
-    laid_out.spec.order = Order::column_major;
-    laid_out.spec.coupling = Coupling::upper;
-    laid_out.spec.rhs_layout = RhsLayout::stacked;
-    laid_out.spec.rhs = 2;
-    auto shared = point_of();
-    shared.spec.d = {.stage = 0};
-    shared.spec.e = {.member = 0};
-    auto apart = point_of();
-    apart.spec.d = {.leading = 7, .stage = 40, .member = 300};
-    for (auto point : {point_of(), point_of(Precision::f32), point_of(Precision::mixed), laid_out, shared, apart}) {
-        if (point.spec.precision == Precision::mixed)
-            point.spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
+    auto laid_out = small_spec();
+    laid_out.order = Order::column_major;
+    laid_out.coupling = Coupling::upper;
+    laid_out.rhs_layout = RhsLayout::stacked;
+    laid_out.rhs = 2;
+    auto shared = small_spec();
+    shared.d = {.stage = 0};
+    shared.e = {.member = 0};
+    auto apart = small_spec();
+    apart.d = {.leading = 7, .stage = 40, .member = 300};
+    for (auto spec : {small_spec(), small_spec(Precision::f32), small_spec(Precision::mixed), laid_out, shared, apart}) {
+        if (spec.precision == Precision::mixed) spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
+        auto point = point_of(spec);
         point.objective.clear();
-        for (const auto operation : point.spec.operations) point.objective[operation] = 1;
+        for (const auto operation : spec.operations) point.objective.emplace_back(to_string(operation), 1);
         const auto result = measured(point, {"twisted:2", "tile"});
         INFO(to_string(point), result.why);
         CHECK(result.verdict == Verdict::sound);
         CHECK(result.residual > 0);
-        CHECK(result.residual <= tolerance_of(point.spec.precision));
+        CHECK(result.residual <= tolerance_of(spec.precision));
         CHECK(result.seconds.size() == point.objective.size());
         for (const auto& [operation, seconds] : result.seconds) CHECK(seconds > 0);
         CHECK(result.runs >= first.runs);
@@ -78,9 +83,10 @@ TEST_CASE("measure: all precisions and layouts, with every operation as the obje
 
 TEST_CASE("measure: a Spec with one operation, and one whose solution is never asked for") {
     for (const auto operation : {Operation::factor, Operation::factor_solve, Operation::factor_forward}) {
-        auto point = point_of();
-        point.spec.operations = {operation};
-        point.objective = {{operation, 1}};
+        auto spec = small_spec();
+        spec.operations = {operation};
+        auto point = point_of(spec);
+        point.objective = {{std::string(to_string(operation)), 1}};
         const auto result = measured(point, {"sequential", "tile"});
         INFO(to_string(operation), result.why);
         CHECK(result.verdict == Verdict::sound);
@@ -89,20 +95,19 @@ TEST_CASE("measure: a Spec with one operation, and one whose solution is never a
 
 TEST_CASE("measure: arrays take turns until they do not fit into caches, but for --hot") {
     const auto device = Device::cpu();
-    const auto& spec = point_of().spec;
-    CHECK(sets_of(spec, device, true) == 1);
-    CHECK(sets_of(spec, device, false) > 100);
+    CHECK(sets_of(point_of(), device, true) == 1);
+    CHECK(sets_of(point_of(), device, false) > 100);
     const Spec large{.block = 64, .horizon = 5000};
-    CHECK(sets_of(large, device, false) == 1 + cache_bytes(device) / data_bytes(large));
+    CHECK(sets_of(point_of(large), device, false) == 1 + cache_bytes(device) / data_bytes(large));
     DeviceTools tools(device);
-    const Data data(spec, 1, tools, 3);
+    const Data data(small_spec(), 1, tools, 3);
     for (std::int64_t set = 0; set < 3; ++set) CHECK(data.d<double>(set)[1] == data.d<double>()[1]);
     CHECK(data.d<double>(1) != data.d<double>(2));
 }
 
 TEST_CASE("measure: the same seed makes the same data, another one others") {
     DeviceTools tools(Device::cpu());
-    const Data one(point_of().spec, 1, tools), same(point_of().spec, 1, tools), other(point_of().spec, 2, tools);
+    const Data one(small_spec(), 1, tools), same(small_spec(), 1, tools), other(small_spec(), 2, tools);
     CHECK(one.d<double>()[1] == same.d<double>()[1]);
     CHECK(one.d<double>()[1] != other.d<double>()[1]);
 }
@@ -125,11 +130,11 @@ TEST_CASE("measure: a candidate with a wrong result is found, whichever operatio
     }
     MeasureOptions options;
     options.spoil = [](const Candidate& candidate, Outputs& outputs) {
-        if (candidate.schedule == "twisted:2") outputs.status.back().block = 2;
+        if (candidate.schedule == "twisted:2") outputs.status.back() = fared({.block = 2});
     };
     CHECK(by_turns(point, options)[1].verdict == Verdict::disagrees);
     options.spoil = [](const Candidate& candidate, Outputs& outputs) {
-        outputs.status.back().nearly_singular = candidate.schedule == "twisted:2";
+        outputs.status.back() = fared({.nearly_singular = candidate.schedule == "twisted:2"});
     };
     CHECK(by_turns(point, options)[1].verdict == Verdict::disagrees);
     options.spoil = [](const Candidate& candidate, Outputs& outputs) {
@@ -141,7 +146,7 @@ TEST_CASE("measure: a candidate with a wrong result is found, whichever operatio
 TEST_CASE("measure: the least pivot, which depends on the order of elimination, makes no candidate wrong") {
     MeasureOptions options;
     options.spoil = [](const Candidate& candidate, Outputs& outputs) {
-        outputs.status.back().least_pivot = candidate.schedule == "twisted:2" ? .25 : .5;
+        outputs.status.back() = fared({.least_pivot = candidate.schedule == "twisted:2" ? .25 : .5});
     };
     for (const auto& trial : by_turns(point_of(), options)) CHECK_MESSAGE(trial.verdict == Verdict::sound, trial.why);
 }
@@ -181,18 +186,20 @@ TEST_CASE("measure: medians, spread and turns of a made-up clock") {
 
 TEST_CASE("measure: what does not work is a verdict") {
     CHECK(measured(point_of(), {"sequential", "no-such-variant"}).verdict == Verdict::refused);
-    Point huge{{.block = 64, .horizon = 1'000'000'000, .operations = {Operation::factor_solve}}};
+    const Spec huge{.block = 64, .horizon = 1'000'000'000, .operations = {Operation::factor_solve}};
     const auto device = Device::cpu();
     if (device.memory_bytes() == 0) return;
-    const Plan plan(huge.spec, device, {"sequential", "tile"});
-    CHECK_THROWS_AS(check_memory(plan, 0, device), TooLarge);
+    const Plan plan(huge, device, {"sequential", "tile"});
+    CHECK_THROWS_AS(check_memory(Solver::workspace_bytes(plan), 0, device), TooLarge);
 }
 
 TEST_CASE("measure: a floor is below what any device takes") {
     const auto device = Device::cpu();
-    const Spec spec{.block = 32, .horizon = 50};
-    CHECK(least_seconds(spec, Operation::factor, device, 1) > least_seconds(spec, Operation::factor, device, 4));
-    CHECK(least_seconds(spec, Operation::inverse, device, 1) > 0);
-    const auto result = measured({spec}, {"sequential", "tile"});
-    CHECK(result.seconds.at("factor_solve") > least_seconds(spec, Operation::factor_solve, device, 1));
+    const auto point = point_of({.block = 32, .horizon = 50});
+    auto four = point;
+    four.workers = 4;
+    CHECK(least_seconds(point, "factor", device) > least_seconds(four, "factor", device));
+    CHECK(least_seconds(point, "inverse", device) > 0);
+    const auto result = measured(point, {"sequential", "tile"});
+    CHECK(result.seconds.at("factor_solve") > least_seconds(point, "factor_solve", device));
 }

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tools/tune/tridiagonal/spec.hpp"
+
 using namespace trifold;
 using namespace trifold::tune;
 namespace fs = std::filesystem;
@@ -14,12 +16,11 @@ namespace fs = std::filesystem;
 Machine a_machine(const std::string& device, const std::string& target) { return {device, target, "580.65 (CUDA 13.0)"}; }
 
 Point a_point(int k) {
-    Point point;
-    point.spec = {.block = 4 + k % 7, .horizon = 16 + k, .precision = k % 2 == 0 ? Precision::f64 : Precision::f32, .rhs = 1 + k % 3};
-    point.spec.batch = k % 4 == 0 ? 256 : 1;
-    if (k % 5 == 0) point.spec.order = Order::column_major;
-    if (k % 5 == 1) point.spec.operations.insert(Operation::inverse);
-    point.workers = 1 + k % 2;
+    Spec spec{.block = 4 + k % 7, .horizon = 16 + k, .precision = k % 2 == 0 ? Precision::f64 : Precision::f32, .rhs = 1 + k % 3};
+    spec.batch = k % 4 == 0 ? 256 : 1;
+    if (k % 5 == 0) spec.order = Order::column_major;
+    if (k % 5 == 1) spec.operations.insert(Operation::inverse);
+    auto point = tune::tridiagonal::point_of(spec, 1 + k % 2);
     if (k % 3 == 1) point.objective = parse_objective("factor+3*solve");
     point.seconds = 0.1 * k;
     return point;

@@ -11,6 +11,7 @@
 #include "tools/formats/file.hpp"
 #include "tools/tune/report/effects.hpp"
 #include "tools/tune/report/html.hpp"
+#include "tools/tune/tridiagonal/spec.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -26,7 +27,7 @@ std::size_t count(std::string_view text, std::string_view part) {
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 Point point(std::int64_t block, std::int64_t horizon, std::int64_t batch = 1) {
-    return {.spec = {.block = block, .horizon = horizon, .batch = batch}};
+    return tune::tridiagonal::point_of({.block = block, .horizon = horizon, .batch = batch});
 }
 
 Trial sound(const Point& at, const std::string& schedule, const std::string& variant, double seconds) {
@@ -186,9 +187,9 @@ TEST_CASE("report: times that are none") {
 
 TEST_CASE("report: the last decision of a point counts, settings are told apart") {
     auto f32 = decided(point(8, 16), 1e-5, 3e-5);
-    f32.point.spec.precision = Precision::f32;
+    f32.point.spec["precision"] = "f32";
     auto wide = decided(point(8, 16), 1e-5, 5e-5);
-    wide.point.spec.rhs = 4;
+    wide.point.spec["rhs"] = 4;
     const auto sweep = report::sweep_of({}, {decided(point(8, 16), 1e-5, 7e-5), f32, wide});
     REQUIRE(sweep.settings.size() == 3);
     CHECK(sweep.settings[1].precision == "f32");

@@ -8,14 +8,16 @@
 #include <trifold/error.hpp>
 
 #include "tools/formats/file.hpp"
+#include "tools/tune/model.hpp"
 #include "tools/tune/replay.hpp"
+#include "tools/tune/tridiagonal/spec.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;
 
 namespace {
 
-const Point point{{.block = 8, .horizon = 16}};
+const Point point = tune::tridiagonal::point_of({.block = 8, .horizon = 16});
 
 Trial trial(const Candidate& candidate, double seconds, const std::string& round = "first", bool is_default = false) {
     Trial result;
@@ -217,18 +219,22 @@ TEST_CASE("replay: strategies are compared on a recorded sweep whose best is kno
     }
     const auto all = replay(read_trials(path));
     std::filesystem::remove(path);
-    REQUIRE(all.size() == 4);
-    CHECK(all[0].strategy == "quick");
-    CHECK(all[0].points == 1);
-    CHECK(all[0].trials == 3);
-    CHECK(all[0].geometric_mean == doctest::Approx(1 / (0.8 * 0.9)));  // it varies no knobs
-    CHECK(all[1].strategy == "full");
-    CHECK(all[1].geometric_mean == doctest::Approx(1));
-    CHECK(all[1].trials <= 15);
-    CHECK(all[1].gain == doctest::Approx(10 / (8 * 0.8 * 0.9)));
-    CHECK(all[2].geometric_mean == doctest::Approx(1));
-    CHECK(all[3].strategy == "random");
-    CHECK(all[3].geometric_mean == doctest::Approx(1 / 0.9));  // it draws one knob at a time, and has trials for all of these
+    REQUIRE(all.size() == 6);
+    CHECK(all[0].strategy == "default");
+    CHECK(all[0].geometric_mean == doctest::Approx(10 / (8 * 0.8 * 0.9)));
+    CHECK(all[1].strategy == "default now");
+    CHECK(all[1].points == 0);  // this program takes no variant v
+    CHECK(all[2].strategy == "quick");
+    CHECK(all[2].points == 1);
+    CHECK(all[2].trials == 3);
+    CHECK(all[2].geometric_mean == doctest::Approx(1 / (0.8 * 0.9)));  // it varies no knobs
+    CHECK(all[3].strategy == "full");
+    CHECK(all[3].geometric_mean == doctest::Approx(1));
+    CHECK(all[3].trials <= 15);
+    CHECK(all[3].gain == doctest::Approx(10 / (8 * 0.8 * 0.9)));
+    CHECK(all[4].geometric_mean == doctest::Approx(1));
+    CHECK(all[5].strategy == "random");
+    CHECK(all[5].geometric_mean == doctest::Approx(1 / 0.9));  // it draws one knob at a time, and has trials for all of these
 }
 
 TEST_CASE("replay: a line that is no trial is named") {
@@ -236,6 +242,33 @@ TEST_CASE("replay: a line that is no trial is named") {
     formats::write_file(path, "{}\n{}\n");
     CHECK_THROWS_WITH_AS(read_trials(path), doctest::Contains("line 1 of"), formats::InputError);
     std::filesystem::remove(path);
+}
+
+TEST_CASE("replay: what is the default now has the regret of its own trial") {
+    const Target h200{Backend::cuda, "sm_90"};
+    const auto now = space_of(point, h200, "a device").standard;
+    const Candidate other{"twisted:2", "fused"};
+    std::vector<Trial> trials{trial(other, 3e-6, "first", true), trial(now, 2e-6), trial({"sequential", "fused"}, 1e-6)};
+    for (auto& one : trials) one.machine = {"a device", to_string(h200), ""};
+    const auto all = replay(trials);
+    CHECK(all[0].geometric_mean == doctest::Approx(3));
+    CHECK(all[1].points == 1);
+    CHECK(all[1].geometric_mean == doctest::Approx(2));
+    CHECK(all[1].gain == doctest::Approx(1.5));
+}
+
+TEST_CASE("models answer for trials with other numbers too") {
+    auto one = trial({"twisted:2", "team"}, 1e-6);
+    one.machine.target = "cuda:sm_90";
+    const auto numbers = model_numbers({Backend::cuda, "sm_90"}, "team");
+    REQUIRE(numbers.contains("models.team.front"));
+    const auto usual = modelled({one}, {}).at(0).at("factor_solve");
+    CHECK(usual == doctest::Approx(modelled_seconds(tune::tridiagonal::choice_of(point, {Backend::cuda, "sm_90"}, "twisted:2", "team"))));
+    CHECK(modelled({one}, numbers).at(0).at("factor_solve") == usual);
+    auto slower = numbers;
+    slower["models.team.front"] *= 1000;
+    CHECK(modelled({one}, slower).at(0).at("factor_solve") > usual);
+    CHECK_THROWS_WITH_AS(model_numbers({Backend::cuda, "sm_90"}, "no-such"), doctest::Contains("no time model of a variant"), SpecError);
 }
 
 TEST_CASE("search: an effort that is none is named") {

@@ -7,8 +7,8 @@
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/design.hpp"
-#include "generator/tridiagonal/knob.hpp"
 #include "generator/tridiagonal/wisdom.hpp"
+#include "tools/tune/tridiagonal/spec.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;
@@ -16,8 +16,13 @@ using namespace trifold::tune;
 namespace {
 
 const Target h200{Backend::cuda, "sm_90"}, processor{Backend::cpu, "x86-64-v3"};
-const std::vector<Point> points{
-    {{.block = 12, .horizon = 20, .batch = 64}}, {{.block = 32, .horizon = 50}}, {{.block = 96, .horizon = 16}}};
+const std::vector<Point> points{tune::tridiagonal::point_of({.block = 12, .horizon = 20, .batch = 64}),
+                                tune::tridiagonal::point_of({.block = 32, .horizon = 50}),
+                                tune::tridiagonal::point_of({.block = 96, .horizon = 16})};
+
+Choice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
+    return tune::tridiagonal::choice_of(point, target, candidate.schedule, candidate.variant);
+}
 
 std::set<std::string> names_of(const std::vector<Candidate>& candidates) {
     std::set<std::string> names;
@@ -31,7 +36,8 @@ TEST_CASE("space: the default is what is taken with shipped wisdom alone, and no
     for (const auto& target : {h200, processor})
         for (const auto& point : points) {
             const auto space = space_of(point, target, "a device without rows");
-            const auto choice = choose(point.spec, target, resolve(point.spec, target, {}, "a device without rows", shipped_wisdom()));
+            const auto spec = tune::tridiagonal::spec_of(point);
+            const auto choice = choose(spec, target, resolve(spec, target, {}, "a device without rows", shipped_wisdom()));
             INFO(to_string(target), to_string(point));
             CHECK(space.standard == Candidate{choice.schedule.name, choice.variant});
             CHECK(!space.pairs.empty());
@@ -81,4 +87,6 @@ TEST_CASE("space: pinning what is taken anyway makes the same kernels under anot
     CHECK(fingerprint(pinned) == fingerprint(usual));
 }
 
-TEST_CASE("space: a point that nothing takes is refused") { CHECK_THROWS_AS(space_of({{.block = 0, .horizon = 5}}, h200, ""), SpecError); }
+TEST_CASE("space: a point that nothing takes is refused") {
+    CHECK_THROWS_AS(space_of(tune::tridiagonal::point_of({.block = 0, .horizon = 5}), h200, ""), SpecError);
+}

@@ -8,13 +8,17 @@
 #include <thread>
 #include <trifold/error.hpp>
 
+#include "tools/tune/tridiagonal/spec.hpp"
+
 namespace fs = std::filesystem;
 using namespace trifold;
 using namespace trifold::tune;
 
 namespace {
 
-Point tiny(std::int64_t block = 3) { return {{.block = block, .horizon = 4, .operations = {Operation::factor_solve}}}; }
+Point tiny(std::int64_t block = 3) {
+    return tune::tridiagonal::point_of({.block = block, .horizon = 4, .operations = {Operation::factor_solve}});
+}
 
 /// A database that is gone with it.
 struct Place {

@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "generator/tridiagonal/wisdom.hpp"
+#include "generator/program/wisdom.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tests/tools/tune/records.hpp"
+#include "tools/tune/family.hpp"
+#include "tools/tune/tridiagonal/spec.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;
@@ -16,9 +18,10 @@ Decision usable(std::int64_t horizon, const std::string& schedule, double second
     Decision decision;
     decision.machine = {"AuthenticAMD family 25 model 1", "cpu:znver4", ""};
     decision.generator = generator_version();
-    decision.point.spec = {.block = 8, .horizon = horizon};
+    const Spec spec{.block = 8, .horizon = horizon};
+    decision.point = tune::tridiagonal::point_of(spec);
     decision.winner = {schedule, "scalar", 0};
-    const auto choice = choose(decision.point.spec, parse_target(decision.machine.target), Tuning{schedule});
+    const auto choice = choose(spec, parse_target(decision.machine.target), Tuning{schedule});
     decision.winner.variant = choice.variant;
     decision.standard = {"sequential", choice.variant, 0};
     decision.seconds = seconds;
@@ -55,7 +58,7 @@ TEST_CASE("tune export: the user's wisdom file, with what it had of other proble
     auto rows = read_wisdom(a.scratch.read("own.wisdom"));
     REQUIRE(rows.size() == 2);  // the default that was the best has a row as well
     CHECK(rows[0].seconds == 5e-4);
-    CHECK(rows[0].schedule == "twisted:2");
+    CHECK(rows[0].pins.schedule == "twisted:2");
     CHECK(rows[0].measured == fmt::format("generator {}; effort full; 11 trials", generator_version()));
 
     a.record({usable(16, "sequential", 4e-4), usable(128, "sequential", 1e-3)}, "another.db");
@@ -106,7 +109,7 @@ TEST_CASE("tune merge: the greater gain of two, and what was in conflict") {
         CHECK(ran.json()["conflicts"].size() == 1);
         const auto rows = read_wisdom(a.scratch.read("c"));
         REQUIRE(rows.size() == 3);
-        CHECK(rows[0].schedule == "twisted:2");
+        CHECK(rows[0].pins.schedule == "twisted:2");
     }
     CHECK(a.run("merge a missing -o d").status == 2);
     CHECK(!a.scratch.has("d"));
@@ -135,4 +138,55 @@ TEST_CASE("tune show and forget: what is there, what failed, and what goes") {
     CHECK(a.run("forget --all").out == "2 decisions forgotten\n");
     CHECK(a.run("export").status == 2);
     CHECK(a.run("show --precision f16").status == 2);
+}
+
+TEST_CASE("tune of a grid, as a user runs it: sweep, show, wisdom that explain names, import, merge, replay, report and forget") {
+    const Case a;
+    const auto swept = a.run("--grid 17x9 --matrix general,symmetric --device cpu --hot --json");
+    INFO(swept.err);
+    REQUIRE(swept.status == 0);
+    const auto json = swept.json();
+    CHECK(json["decided"] == 2);
+    CHECK(json["results"][0]["point"] == "17x9 f64");
+    CHECK(json["results"][0]["decision"]["schedule"] == "dissection");
+    CHECK(json["trials"].get<int>() >= 4);
+    CHECK(json["wisdom"]["rows"] == 2);
+    for (const auto& row : read_wisdom(a.scratch.read("own.wisdom"), check_key)) CHECK(row.key.kind == "grid");
+
+    const auto explained = run_trifold(a.scratch.path, "explain --json --grid 17x9", "TRIFOLD_WISDOM=own.wisdom").json();
+    CHECK(explained["rung"] == "wisdom: exact");
+    CHECK(explained["variant"] == json["results"][0]["decision"]["variant"]);
+    const auto generated = run_trifold(a.scratch.path, "generate --json --grid 17x9 -o out", "TRIFOLD_WISDOM=own.wisdom").json();
+    CHECK(generated["row"].get<std::string>().find("line ") == 0);
+
+    CHECK(a.run("show --json --family grid --width 17").json()["decisions"].size() == 2);
+    CHECK(a.run("show --json --width 19").json()["decisions"].empty());
+    CHECK(a.run("show --json --family tridiagonal").json()["decisions"].empty());
+    REQUIRE(a.run("export --trials t.jsonl").status == 0);
+    CHECK(a.run("import own.wisdom --json", "b.db").json()["decisions"] == 2);
+    CHECK(a.run("import t.jsonl --json", "b.db").json()["trials"] == json["trials"]);
+    CHECK(a.run("merge own.wisdom own.wisdom -o both --json").json()["rows"] == 2);
+    CHECK(a.scratch.read("both") == a.scratch.read("own.wisdom"));
+    const auto replayed = run_trifold(a.scratch.path, "tune replay t.jsonl --json").json();
+    CHECK(replayed[0]["strategy"] == "default");
+    CHECK(replayed[0]["points"] == 2);
+    REQUIRE(a.run("report -o r.html").status == 0);
+    CHECK(a.scratch.read("r.html").find("width and height, 1 image") != std::string::npos);
+    CHECK(a.run("forget --family grid --width 17 --json").json()["decisions"] == 2);
+}
+
+TEST_CASE("explain names who decided about each knob of a grid") {
+    const Case a;
+    const auto of = [&](const std::string& arguments) { return run_trifold(a.scratch.path, "explain --grid 129x129 " + arguments); };
+    const auto json = of("--json --target cuda:sm_90 --grid-variant fronts:step_rows=512").json();
+    CHECK(json["rung"] == "pinned");
+    bool has_row = false;
+    for (const auto& one : json["knobs"]) {
+        if (one["knob"] == "step_rows") CHECK(one["decided_by"] == "pinned");
+        has_row = has_row || one["decided_by"] == "row 1 of leaf_blocks for cuda:sm_90, log-2026-11-25-grid.md";
+    }
+    CHECK(has_row);
+    CHECK(of("--target cuda:sm_90").out.find("variant fronts, chosen by model") != std::string::npos);
+    CHECK(of("--grid-variant fronts:leaf_cells=7").status == 2);
+    CHECK(of("--grid-variant fronts:leaf_cells=7").err.find("give one of 4, 5, 6, 8, 16") != std::string::npos);
 }

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "generator/grid/knobs.hpp"
 #include "generator/grid/levels.hpp"
 #include "tools/trifold/grid/options.hpp"
 #include "tools/trifold/grid/verbs.hpp"
@@ -27,8 +31,42 @@ std::string launches_text(const Program& program, const char* operation) {
     return table(rows);
 }
 
-Report explain(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
-    const auto program = generate(spec, target, tuning);
+/// Who decided about a knob: a row of the device, or who decided about the variant.
+std::string decided_by(const Turned& turned, const GridChoice& choice) {
+    if (turned.row != nullptr) return to_string(*turned.row);
+    return choice.row.empty() ? "pinned" : std::string(to_string(choice.rung));
+}
+
+const Knob& knob_of(const Turned& turned, const Target& target) {
+    return *std::ranges::find(grid::knobs_for(target), turned.list, &Knob::name);
+}
+
+std::string knobs_text(const std::vector<Turned>& decided, const GridChoice& choice) {
+    std::vector<std::vector<std::string>> rows{{"knob", "value", "of", "decided by", "what"}};
+    for (const auto& one : decided) {
+        const auto& knob = knob_of(one, choice.target);
+        rows.push_back({one.list, fmt::format("{}", one.value), fmt::format("{}", fmt::join(knob.candidates, " ")), decided_by(one, choice),
+                        std::string(knob.what)});
+    }
+    return table(rows);
+}
+
+Json knobs_json(const std::vector<Turned>& decided, const GridChoice& choice) {
+    auto list = Json::array();
+    for (const auto& one : decided) {
+        const auto& candidates = knob_of(one, choice.target).candidates;
+        list.push_back({{"knob", one.list},
+                        {"value", one.value},
+                        {"candidates", std::vector<std::int64_t>(candidates)},
+                        {"decided_by", decided_by(one, choice)}});
+    }
+    return list;
+}
+
+Report explain(const GridChoice& choice) {
+    const auto& [spec, target, tuning, rung, row] = choice;
+    const auto program = generate(choice);
+    const auto decided = grid::decided(choice);
     const auto levels = grid::levels_of(spec, grid::leaf_cells_of(tuning, target));
     double flops = 0, elements = 0;
     for (const auto& level : levels) {
@@ -36,13 +74,20 @@ Report explain(const GridSpec& spec, const Target& target, const GridTuning& tun
         elements += level.factor_elements;
     }
     const auto bytes = static_cast<std::int64_t>(elements) * element_bytes(spec.precision);
-    const auto text = fmt::format("{}, {}, {}, boundary {}, target {}\n\n{}\n{}\n", size_text(spec.width, spec.height),
-                                  to_string(spec.precision), to_string(spec.matrix), to_string(spec.boundary), to_string(target),
-                                  levels_text(levels), launches_text(program, "factor")) +
-                      list({{"flops of an image", flops_text(flops)},
-                            {"its factors, without padding", bytes_text(bytes)},
-                            {"workspace", fmt::format("{} for {}", bytes_text(program.workspace_bytes), plural(spec.batch, "image"))}});
-    return {Json{{"program", Json::parse(to_json(program))}}, text};
+    const auto text =
+        fmt::format("{}, {}, {}, boundary {}, target {}\nvariant {}, chosen by {}\n\n{}\n{}\n{}\n", size_text(spec.width, spec.height),
+                    to_string(spec.precision), to_string(spec.matrix), to_string(spec.boundary), to_string(target), tuning.variant,
+                    row.empty() ? std::string(to_string(rung)) : fmt::format("{}, {}", to_string(rung), row), knobs_text(decided, choice),
+                    levels_text(levels), launches_text(program, "factor")) +
+        list({{"flops of an image", flops_text(flops)},
+              {"its factors, without padding", bytes_text(bytes)},
+              {"workspace", fmt::format("{} for {}", bytes_text(program.workspace_bytes), plural(spec.batch, "image"))}});
+    return {Json{{"variant", tuning.variant},
+                 {"rung", to_string(rung)},
+                 {"row", row},
+                 {"knobs", knobs_json(decided, choice)},
+                 {"program", Json::parse(to_json(program))}},
+            text};
 }
 
 }  // namespace
@@ -50,7 +95,8 @@ Report explain(const GridSpec& spec, const Target& target, const GridTuning& tun
 std::function<Report()> grid_explain(CLI::App& app, const SpecOptions& options, const std::string& size) {
     const auto own = std::make_shared<GridMatrixOptions>();
     own->add_to(app);
-    return [own, &options, &size] { return explain(own->spec(size, options), options.target(), {.workers = options.workers}); };
+    own->add_variant(app);
+    return [own, &options, &size] { return explain(own->choice(own->spec(size, options), options)); };
 }
 
 }  // namespace trifold::command

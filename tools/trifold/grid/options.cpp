@@ -5,6 +5,8 @@
 #include <charconv>
 #include <trifold/error.hpp>
 
+#include "runtime/grid/wisdom.hpp"
+
 namespace trifold::command {
 
 std::pair<std::int64_t, std::int64_t> parse_image_size(const std::string& text) {
@@ -25,6 +27,16 @@ void GridMatrixOptions::add_to(CLI::App& app) {
     app.add_option("--boundary", boundary, "With --grid: natural, or fixed where the outer ring of b is data")
         ->check(CLI::IsMember({"natural", "fixed"}))
         ->capture_default_str();
+}
+
+void GridMatrixOptions::add_variant(CLI::App& app) {
+    app.add_option("--grid-variant", variant, "With --grid: auto, or fronts and its knobs, as explain lists them: fronts:leaf_cells=8")
+        ->capture_default_str();
+}
+
+GridChoice GridMatrixOptions::choice(const GridSpec& spec, const SpecOptions& common) const {
+    const auto device = common.native();
+    return choose_by_wisdom(spec, common.target(), {.workers = common.workers, .variant = variant}, device ? wisdom_device(*device) : "");
 }
 
 GridSpec GridMatrixOptions::spec(const std::string& size) const {

@@ -10,8 +10,13 @@ namespace trifold::command {
 
 /// What a command line says of A, besides the size of an image.
 struct GridMatrixOptions {
-    std::string matrix = "general", boundary = "natural";
+    std::string matrix = "general", boundary = "natural", variant = GridTuning().variant;
     void add_to(CLI::App& app);
+    /// For verbs that show or write kernels.
+    void add_variant(CLI::App& app);
+    /// What a GridPlan would take: for `native` by wisdom of this machine's device, else of any of the architecture. Throws SpecError,
+    /// DeviceError.
+    GridChoice choice(const GridSpec& spec, const SpecOptions& common) const;
     /// Throws SpecError where `size` is no size.
     GridSpec spec(const std::string& size) const;
     /// With precision, right-hand sides and batch.

@@ -6,7 +6,7 @@
 #include <limits>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/knob.hpp"
+#include "generator/program/knob.hpp"
 #include "tools/tune/report/html.hpp"
 
 namespace trifold::tune::report {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "tools/tune/family.hpp"
 #include "tools/tune/report/html.hpp"
 
 namespace trifold::tune::report {
@@ -90,12 +91,12 @@ std::string cell_html(const Setting& setting, const Tuned& tuned, const std::vec
     return fmt::format("<td tabindex=\"0\" title=\"{}\">{}</td>", details_html(setting, tuned), html);
 }
 
-/// One table: cells at two of n, N and the number of systems, the third of which is fixed.
+/// One table: cells at two of both sizes and the number of members, the third of which is fixed.
 struct Slice {
     std::string id;                                                          ///< "batch=16"
     std::string title;                                                       ///< "n by N, 16 systems"
-    std::string down;                                                        ///< what its rows are, "N"
-    std::map<std::int64_t, std::map<std::int64_t, const Tuned*>> rows = {};  ///< by row, then by n
+    std::string down, across;                                                ///< what its rows and columns are: "N", "n"
+    std::map<std::int64_t, std::map<std::int64_t, const Tuned*>> rows = {};  ///< by row, then by column
 };
 
 std::string slice_html(const Setting& setting, const Slice& slice, const std::vector<Ends>& ends, const Winners& winners) {
@@ -105,8 +106,8 @@ std::string slice_html(const Setting& setting, const Slice& slice, const std::ve
     auto html = fmt::format(
         "<div class=\"slice\" data-slice=\"{0}\" data-title=\"{1}\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
         "aria-label=\"Heat map, {1}\"><table><caption>{1}</caption><thead><tr><th scope=\"col\" class=\"corner\">{2} "
-        "&#8595; &ensp; n &#8594;</th>",
-        slice.id, slice.title, slice.down);
+        "&#8595; &ensp; {3} &#8594;</th>",
+        slice.id, slice.title, slice.down, slice.across);
     for (const auto n : columns) html += fmt::format("<th scope=\"col\">{}</th>", n);
     html += "</tr></thead><tbody>";
     for (const auto& [row, cells] : slice.rows) {
@@ -121,24 +122,31 @@ std::string slice_html(const Setting& setting, const Slice& slice, const std::ve
 }
 
 std::vector<Slice> slices_of(const Setting& setting) {
-    std::map<std::int64_t, Slice> by_batch, by_horizon;
+    std::map<std::int64_t, Slice> by_batch, by_long_side;
     for (const auto& tuned : setting.points) {
         if (!tuned.decision) continue;
-        const auto& [n, horizon, batch] = std::tie(tuned.point.spec.block, tuned.point.spec.horizon, tuned.point.spec.batch);
+        const auto& family = family_of(tuned.point);
+        const auto &long_side = family.sizes[0], &side = family.sizes[1];
+        const auto across = number_in(tuned.point, side.field), along = number_in(tuned.point, long_side.field),
+                   batch = number_in(tuned.point, "batch");
         auto& flat = by_batch
                          .try_emplace(batch, Slice{fmt::format("batch={}", batch),
-                                                   fmt::format("n and N, {} system{}", batch, batch == 1 ? "" : "s"), "N"})
+                                                   fmt::format("{} and {}, {} {}{}", side.label, long_side.label, batch, family.member,
+                                                               batch == 1 ? "" : "s"),
+                                                   long_side.label, side.label})
                          .first->second;
-        flat.rows[horizon][n] = &tuned;
-        auto& deep =
-            by_horizon
-                .try_emplace(horizon, Slice{fmt::format("horizon={}", horizon), fmt::format("n and systems, N = {}", horizon), "systems"})
-                .first->second;
-        deep.rows[batch][n] = &tuned;
+        flat.rows[along][across] = &tuned;
+        const auto members = fmt::format("{}s", family.member);
+        auto& deep = by_long_side
+                         .try_emplace(along, Slice{fmt::format("{}={}", long_side.field, along),
+                                                   fmt::format("{} and {}, {} = {}", side.label, members, long_side.label, along), members,
+                                                   side.label})
+                         .first->second;
+        deep.rows[batch][across] = &tuned;
     }
     std::vector<Slice> slices;
     for (auto& [batch, slice] : by_batch) slices.push_back(std::move(slice));
-    for (auto& [horizon, slice] : by_horizon)
+    for (auto& [along, slice] : by_long_side)
         if (by_batch.size() > 1) slices.push_back(std::move(slice));
     return slices;
 }

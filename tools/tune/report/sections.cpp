@@ -1,12 +1,15 @@
 #include "tools/tune/report/sections.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "tools/tune/family.hpp"
 #include "tools/tune/report/html.hpp"
 #include "tools/tune/report/maps.hpp"
 
@@ -105,17 +108,31 @@ std::string number_cell(double value, const std::string& html) {
 }
 
 std::string decision_html(const Decision& decision) {
-    const auto& spec = decision.point.spec;
+    const auto& sizes = family_of(decision.point).sizes;
+    const auto size = [&](std::string_view field) { return number_in(decision.point, field); };
     const auto number = [](std::int64_t value) { return number_cell(static_cast<double>(value), fmt::format("{}", value)); };
     const auto gain = decision.gain();
     const bool is_known = std::isfinite(gain) && gain > 0;
-    return fmt::format("<tr><th scope=\"row\">{}</th>", escape(to_string(decision.point))) + number(spec.block) + number(spec.horizon) +
-           number(spec.batch) + number_cell(gain, is_known ? ratio_html(gain) : "&ndash;") +
+    return fmt::format("<tr><th scope=\"row\">{}</th>", escape(to_string(decision.point))) + number(size(sizes[1].field)) +
+           number(size(sizes[0].field)) + number(size("batch")) + number_cell(gain, is_known ? ratio_html(gain) : "&ndash;") +
            number_cell(decision.seconds, time_html(decision.seconds)) +
            number_cell(decision.standard_seconds, time_html(decision.standard_seconds)) +
            number_cell(decision.spread, percent_html(decision.spread)) +
            fmt::format("<td>{}</td><td>{}</td>", name_html(decision.winner), name_html(decision.standard)) + number(decision.trials) +
            fmt::format("<td>{}</td><td>{}</td></tr>\n", escape(decision.effort), escape(decision.machine.device));
+}
+
+/// Headings of the columns of sizes, for all families that are there.
+std::array<std::string, 3> size_headings(const std::vector<Decision>& decisions) {
+    std::array<std::vector<std::string>, 3> names;
+    for (const auto& decision : decisions) {
+        const auto& family = family_of(decision.point);
+        const std::array<std::string, 3> own{family.sizes[1].label, family.sizes[0].label, fmt::format("{}s", family.member)};
+        for (std::size_t k = 0; k < own.size(); ++k)
+            if (std::ranges::find(names[k], own[k]) == names[k].end()) names[k].push_back(own[k]);
+    }
+    return {fmt::format("{}", fmt::join(names[0], ", ")), fmt::format("{}", fmt::join(names[1], ", ")),
+            fmt::format("{}", fmt::join(names[2], ", "))};
 }
 
 }  // namespace
@@ -176,8 +193,9 @@ std::string decisions_html(const std::vector<Decision>& decisions) {
         "<div class=\"scroll tall\" tabindex=\"0\" role=\"region\" aria-label=\"Decisions\"><table class=\"rows sortable\"><caption>Click "
         "on a column's name to sort by it."
         "</caption><thead><tr>";
-    for (const auto* column : {"point", "n", "N", "systems", "gain", "winner's time", "default's time", "spread", "winner", "default",
-                               "trials", "effort", "device"})
+    const auto [side, long_side, members] = size_headings(decisions);
+    for (const auto& column : {std::string("point"), side, long_side, members}) html += fmt::format("<th scope=\"col\">{}</th>", column);
+    for (const auto* column : {"gain", "winner's time", "default's time", "spread", "winner", "default", "trials", "effort", "device"})
         html += fmt::format("<th scope=\"col\">{}</th>", column);
     html += "</tr></thead><tbody>\n";
     for (const auto& decision : decisions) html += decision_html(decision);

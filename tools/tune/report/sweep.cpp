@@ -7,8 +7,7 @@
 #include <map>
 #include <set>
 
-#include "generator/tridiagonal/spec_json.hpp"
-#include "tools/bench/floor.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune::report {
 namespace {
@@ -18,7 +17,7 @@ bool is_time(double seconds) { return std::isfinite(seconds) && seconds > 0; }
 /// Of a sound trial; nothing where it lacks an operation or has a time that is none.
 std::optional<double> usable_seconds(const Trial& trial) {
     for (const auto& [operation, weight] : trial.point.objective) {
-        const auto found = trial.seconds.find(std::string(to_string(operation)));
+        const auto found = trial.seconds.find(operation);
         if (found == trial.seconds.end() || !is_time(found->second)) return std::nullopt;
     }
     const auto seconds = objective_seconds(trial);
@@ -27,7 +26,8 @@ std::optional<double> usable_seconds(const Trial& trial) {
 
 /// The point without its sizes.
 Point without_sizes(Point point) {
-    point.spec.block = point.spec.horizon = point.spec.batch = 1;
+    for (const auto& size : family_of(point).sizes) point.spec[size.field] = 1;
+    point.spec["batch"] = 1;
     return point;
 }
 
@@ -35,20 +35,14 @@ Point without_sizes(Point point) {
 std::string other_of(const Point& point) {
     constexpr std::string_view plainest = "1x1 f64";
     auto plain = without_sizes(point);
-    plain.spec.precision = Precision::f64;
-    plain.objective = {{Operation::factor_solve, 1}};
+    plain.spec["precision"] = "f64";
+    plain.objective = Point().objective;
     const auto text = to_string(plain);
     return text.size() > plainest.size() ? text.substr(plainest.size() + 1) : "";
 }
 
 std::string key_of(const Machine& machine, const std::string& generator, const Point& point) {
-    return nlohmann::json{machine.device,
-                          machine.target,
-                          machine.driver,
-                          generator,
-                          nlohmann::json(to_json(point.spec)),
-                          point.workers,
-                          to_string(point.objective)}
+    return nlohmann::json{machine.device, machine.target, machine.driver, generator, point.spec, point.workers, to_string(point.objective)}
         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -61,7 +55,7 @@ class Gatherer {
         if (found != points_.end()) return sweep.settings[found->second.first].points[found->second.second];
         const auto [place, is_new] = settings_.emplace(key_of(machine, generator, without_sizes(point)), sweep.settings.size());
         if (is_new)
-            sweep.settings.push_back({machine, generator, machine.device, std::string(to_string(point.spec.precision)),
+            sweep.settings.push_back({machine, generator, machine.device, std::string(to_string(precision_of(point))),
                                       to_string(point.objective), other_of(point)});
         auto& points = sweep.settings[place->second].points;
         points_.emplace(key, std::pair(place->second, points.size()));
@@ -146,8 +140,9 @@ const Measured* runner_up(const Tuned& tuned) {
 std::optional<double> flops(const Point& point) {
     double sum = 0;
     for (const auto& [operation, weight] : point.objective) {
-        if (operation != Operation::factor && operation != Operation::solve && operation != Operation::factor_solve) return std::nullopt;
-        sum += weight * bench::work(point.spec, operation).flops;
+        const auto work = family_of(point).work(point.spec, operation);
+        if (!work) return std::nullopt;
+        sum += weight * work->flops;
     }
     return sum;
 }
@@ -157,7 +152,7 @@ std::optional<double> floor_seconds(const Machine& machine, const Point& point) 
     if (!rates || !flops(point)) return std::nullopt;
     double sum = 0;
     for (const auto& [operation, weight] : point.objective)
-        sum += weight * bench::floor_seconds(bench::work(point.spec, operation), *rates, point.spec.precision);
+        sum += weight * bench::floor_seconds(*family_of(point).work(point.spec, operation), *rates, precision_of(point));
     return sum;
 }
 

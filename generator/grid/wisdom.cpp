@@ -1,0 +1,137 @@
+#include "generator/grid/wisdom.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <trifold/error.hpp>
+
+#include "generator/grid/knobs.hpp"
+
+namespace trifold {
+namespace {
+
+constexpr std::string_view family_name = "grid";
+
+std::string layout_text(const GridSpec& spec) {
+    std::string text(to_string(spec.matrix));
+    if (spec.matrix == GridMatrix::general && spec.pivoting == GridPivoting::none) text += ",unpivoted";
+    return spec.boundary == GridBoundary::fixed ? text + ",fixed" : text;
+}
+
+void parse_layout_text(std::string_view text, GridSpec& spec) {
+    for (auto rest = text;;) {
+        const auto comma = rest.find(',');
+        const auto word = rest.substr(0, comma);
+        if (word == "symmetric")
+            spec.matrix = GridMatrix::symmetric;
+        else if (word == "unpivoted")
+            spec.pivoting = GridPivoting::none;
+        else if (word == "fixed")
+            spec.boundary = GridBoundary::fixed;
+        else if (word != "general")
+            throw SpecError(fmt::format("layout '{}' has '{}'; give general or symmetric, then some of unpivoted, fixed", text, word));
+        if (comma == std::string_view::npos) return;
+        rest = rest.substr(comma + 1);
+    }
+}
+
+bool solves(const GridSpec& spec) {
+    return std::ranges::any_of(spec.operations, [](GridOperation operation) { return operation != GridOperation::factor; });
+}
+
+GridOperations grid_operations_named(std::string_view name) {
+    if (name == "factor") return {GridOperation::factor};
+    if (name == "solve") return {GridOperation::factor, GridOperation::solve, GridOperation::factor_solve};
+    throw SpecError(fmt::format("operations are '{}'; give factor or solve", name));
+}
+
+/// "513x257".
+void parse_image_size(std::string_view text, GridSpec& spec) {
+    const auto* const end = text.data() + text.size();
+    const auto width = std::from_chars(text.data(), end, spec.width);
+    if (width.ec == std::errc() && width.ptr != end && *width.ptr == 'x') {
+        const auto height = std::from_chars(width.ptr + 1, end, spec.height);
+        if (height.ec == std::errc() && height.ptr == end) return;
+    }
+    throw SpecError(fmt::format("N is '{}', which is no size of an image; give WIDTHxHEIGHT", text));
+}
+
+/// A problem whose variant is open.
+class OpenGrid : public WisdomProblem {
+  public:
+    OpenGrid(const GridSpec& spec, const Target& target, const GridTuning& tuning)
+        : spec_(spec), target_(target), tuning_(tuning), key_(key_of(spec, target, tuning.workers)) {}
+
+    ProblemKey key() const override { return key_; }
+    void check(const WisdomRow& row) const override { grid_of(row.key); }
+    std::string refusal(const WisdomRow& row) const override try {
+        if (row.pins.schedule != grid::dissection)
+            return fmt::format("unknown schedule '{}' of a grid; give {}", row.pins.schedule, grid::dissection);
+        auto tuning = tuning_;
+        tuning.variant = row.pins.variant;
+        choose(spec_, target_, tuning);
+        return {};
+    } catch (const SpecError& error) {
+        return error.what();
+    }
+
+  private:
+    const GridSpec spec_;
+    const Target target_;
+    const GridTuning tuning_;
+    const ProblemKey key_;
+};
+
+}  // namespace
+
+ProblemKey key_of(const GridSpec& spec, const Target& target, int workers) {
+    validate(spec);
+    validate(target);
+    return {.target = target,
+            .precision = spec.precision,
+            .operations = solves(spec) ? "solve" : "factor",
+            .layout = layout_text(spec),
+            .workers = target.backend == Backend::cpu ? workers : 1,
+            .kind = std::string(family_name),
+            .size = fmt::format("{}x{}", spec.width, spec.height),
+            .rhs = spec.rhs,
+            .batch = spec.batch};
+}
+
+GridSpec grid_of(const ProblemKey& key) {
+    GridSpec spec;
+    parse_image_size(key.size, spec);
+    parse_layout_text(key.layout, spec);
+    spec.precision = key.precision;
+    spec.rhs = key.rhs;
+    spec.batch = key.batch;
+    spec.operations = grid_operations_named(key.operations);
+    const auto again = key_of(spec, key.target, key.workers);
+    if (common_columns(again) != common_columns(key) || again.size != key.size)
+        throw SpecError("its first columns are not written as a file has them, so nothing would find it");
+    return spec;
+}
+
+bool is_grid(const ProblemKey& key) { return key.kind == family_name; }
+
+std::unique_ptr<const WisdomProblem> wisdom_problem(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
+    return std::make_unique<const OpenGrid>(spec, target, tuning);
+}
+
+GridChoice choose_with(const WisdomAnswer& answer, const GridSpec& spec, const Target& target, const GridTuning& tuning) {
+    auto with_row = tuning;
+    if (answer.pins) with_row.variant = answer.pins->variant;
+    auto choice = choose(spec, target, with_row);
+    choice.rung = answer.rung;
+    choice.row = answer.row;
+    return choice;
+}
+
+GridChoice choose(const GridSpec& spec, const Target& target, const GridTuning& tuning, std::string_view device,
+                  std::span<const Wisdom* const> files) {
+    if (tuning.variant != "auto") return choose(spec, target, tuning);
+    return choose_with(look_up(*wisdom_problem(spec, target, tuning), device, files), spec, target, tuning);
+}
+
+}  // namespace trifold

@@ -1,0 +1,12 @@
+#pragma once
+#include <string_view>
+
+namespace [[gnu::visibility("default")]] trifold {
+
+/// Who decided about the kernels: the caller, at least about a part; a row of wisdom for this very problem and device, or for a near one;
+/// the generator's own rows and models.
+enum class Rung { pinned, exact, nearest, model };
+/// "pinned", "wisdom: exact", "wisdom: nearest", "model".
+std::string_view to_string(Rung rung);
+
+}  // namespace trifold

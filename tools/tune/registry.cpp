@@ -1,0 +1,10 @@
+#include "tools/tune/registry.hpp"
+
+#include "tools/tune/grid/family.hpp"
+#include "tools/tune/tridiagonal/family.hpp"
+
+namespace trifold::tune {
+
+std::vector<const TunedFamily*> registered_families() { return {&tridiagonal::family(), &grid::family()}; }
+
+}  // namespace trifold::tune

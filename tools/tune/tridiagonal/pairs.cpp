@@ -1,0 +1,99 @@
+#include "tools/tune/tridiagonal/pairs.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
+
+#include "generator/tridiagonal/variant.hpp"
+
+namespace trifold::tune::tridiagonal {
+namespace {
+
+/// Times slower than the best, by the model; a variant's fastest pair may be slower by the second.
+constexpr double far_slower = 6, hopeless = 30;
+
+double modelled(const Pair& pair) { return pair.candidate.modelled_seconds; }
+
+/// Nothing where the variant refuses.
+std::optional<Pair> pair_of(const Spec& spec, const Target& target, const Tuning& tuning) {
+    try {
+        const auto choice = choose(spec, target, tuning);
+        return Pair{{choice.schedule.name, choice.variant, modelled_seconds(choice)},
+                    cost(choice.schedule, spec, tuning.workers).total.thirds()};
+    } catch (const SpecError&) {
+        return std::nullopt;
+    }
+}
+
+/// What a variant could take, the fastest by the model first. Of a horizon's schedules that are the same one, the first counts.
+std::vector<Pair> pairs_of(std::string_view variant, const Spec& spec, const Target& target, int workers, const std::vector<Kind>& kinds) {
+    std::vector<Pair> result;
+    std::vector<std::vector<Level>> seen;
+    for (const auto& kind : kinds) {
+        std::optional<Pair> best;
+        for (const auto& name : kind) {
+            const auto one = pair_of(spec, target, {name, std::string(variant), workers});
+            if (!one) continue;
+            const auto schedule = parse_schedule(one->candidate.schedule, spec.horizon);
+            if (std::ranges::find(seen, schedule.levels) != seen.end()) continue;
+            seen.push_back(schedule.levels);
+            if (!best || modelled(*one) < modelled(*best)) best = one;
+        }
+        if (best) result.push_back(*best);
+    }
+    std::ranges::stable_sort(result, {}, modelled);
+    return result;
+}
+
+/// One of each list, the fastest first, then the next of each.
+std::vector<Pair> in_turn(std::vector<std::vector<Pair>> lists) {
+    std::erase_if(lists, [](const auto& list) { return list.empty(); });
+    std::ranges::stable_sort(lists, {}, [](const auto& list) { return modelled(list.front()); });
+    std::vector<Pair> result;
+    for (std::size_t place = 0, taken = 1; taken > 0; ++place) {
+        taken = 0;
+        for (const auto& list : lists)
+            if (place < list.size()) {
+                ++taken;
+                result.push_back(list[place]);
+            }
+    }
+    return result;
+}
+
+void prune(std::vector<Pair>& all) {
+    if (all.empty()) return;
+    const auto least = modelled(*std::ranges::min_element(all, {}, modelled));
+    const auto before = all;
+    std::set<std::string> seen;
+    std::erase_if(all, [&](const Pair& one) {
+        const bool is_first = seen.insert(one.candidate.variant).second;
+        return modelled(one) > (is_first ? hopeless : far_slower) * least && std::ranges::any_of(before, [&](const Pair& other) {
+                   return modelled(other) < modelled(one) && other.thirds <= one.thirds;
+               });
+    });
+}
+
+}  // namespace
+
+const std::vector<Kind>& usual_kinds() {
+    static const std::vector<Kind> all{{"sequential"},  {"twisted:2"},    {"twisted:4", "partitioned:4", "partitioned:8", "partitioned:16"},
+                                       {"multi-stage"}, {"single-stage"}, {"recursive:2", "recursive:4", "recursive:8"}};
+    return all;
+}
+
+std::vector<Pair> pairs(const Spec& spec, const Target& target, int workers, const std::vector<Kind>& kinds) {
+    std::vector<std::vector<Pair>> lists;
+    for (const auto* variant : variants_of(target.backend)) lists.push_back(pairs_of(variant->name, spec, target, workers, kinds));
+    auto others = in_turn(std::move(lists));
+    prune(others);
+    const auto chosen = pair_of(spec, target, {"auto", "auto", workers});
+    if (!chosen) return {};
+    std::erase_if(others, [&](const Pair& one) { return one.candidate == chosen->candidate; });
+    others.insert(others.begin(), *chosen);
+    return others;
+}
+
+}  // namespace trifold::tune::tridiagonal
