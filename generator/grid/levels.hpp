@@ -4,7 +4,8 @@
 #include <utility>
 #include <vector>
 
-/// The tree of boxes: leaf tiles, then merges of two boxes that lie side by side or one above the other. templates/grid/boxes.h says which pixels a box has.
+/// The tree of boxes: leaf tiles, then merges of two boxes that lie side by side or one above the other. templates/grid/boxes.h says which
+/// pixels a box has.
 namespace trifold::grid {
 
 /// All boxes of one level.
