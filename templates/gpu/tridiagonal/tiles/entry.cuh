@@ -5,9 +5,7 @@
 
 #ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, Blocks::factor)
-void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) {
-    factor_all(args);
-}
+void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) { factor_all(args); }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
